@@ -11,12 +11,12 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// action is one write under way.
+// action is one write of a running request.
 type action struct {
 	request.Write
 	s    *schema
 	key  []byte // row key
-	size int    // of the item that a put brings, in bytes; 0: not reckoned yet
+	size int    // of the item of a put, in bytes; 0: not computed yet
 }
 
 func actionsOf(writes []request.Write) []action {
@@ -27,7 +27,7 @@ func actionsOf(writes []request.Write) []action {
 	return actions
 }
 
-// resolve checks an action against its table's schema and makes the row key.
+// resolve checks an action against its table's schema and computes the row key.
 func (a *action) resolve(c *commit, s *schema) error {
 	a.s = s
 	if a.Verb == request.Put {
@@ -63,7 +63,7 @@ func (a *action) resolve(c *commit, s *schema) error {
 	return nil
 }
 
-// checkUpdate refuses an update of key attributes.
+// checkUpdate rejects updates of key attributes.
 func (s *schema) checkUpdate(u *expr.Update) error {
 	for _, name := range u.Roots() {
 		if name == s.Hash.Name || name == s.Range.Name {
@@ -73,7 +73,8 @@ func (s *schema) checkUpdate(u *expr.Update) error {
 	return s.desc.CheckScalars(u.NestedRoots())
 }
 
-// perform evaluates an action against the item as it is and stages what it changes. The caller holds the stripe.
+// perform applies an action to the current item and stages the changed rows. The caller must hold
+// the stripe.
 func (c *commit) perform(a *action) (*change, error) {
 	ch, err := c.look(a.s, a.key, a.Keyed)
 	if err != nil {
@@ -92,7 +93,7 @@ func (c *commit) perform(a *action) (*change, error) {
 	return ch, c.stage(ch)
 }
 
-// check evaluates the action's condition, at the time of second since 1970.
+// check evaluates the action's condition. second is the current time in seconds since 1970.
 func (a *action) check(ch *change, second int64) error {
 	if a.Cond == nil {
 		return nil
@@ -116,7 +117,7 @@ func (a *action) check(ch *change, second int64) error {
 	return request.FailedCondition(old)
 }
 
-// transform sets the item after the action.
+// transform computes the item after the action.
 func (c *commit) transform(a *action, ch *change) error {
 	switch a.Verb {
 	case request.Put:

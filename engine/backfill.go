@@ -18,17 +18,19 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// A backfill makes the rows of a new index, or of a newly chosen expiry attribute, for the items that were there
-// before. Writers keep those rows from the moment the schema is published; the backfill rereads each item under its
-// stripe, so that it never puts back what a writer has replaced.
+// A backfill writes the rows of a new index, or of a newly selected expiry attribute, for items
+// that already exist. Writers maintain these rows from the moment the schema is published. The
+// backfill reads each item again while holding its stripe, so that it never overwrites newer rows
+// of a writer.
 
-// backfillChunk is how many items are done between two looks at whether the database closes.
+// backfillChunk is the number of items processed between two checks for closing.
 const backfillChunk = 256
 
-// backfillCommit is how many items are done in one commit: as long as it lasts, nobody else writes them.
+// backfillCommit is the number of items per commit. While the commit runs, other writers of these
+// items wait.
 const backfillCommit = 32
 
-// resumeBackfills goes on with what a previous process did not finish.
+// resumeBackfills continues backfills that a previous process did not finish.
 func (db *DB) resumeBackfills() {
 	for _, t := range *db.tables.Load() {
 		if t.schema.Load().desc.Pending() {
@@ -52,10 +54,10 @@ func (db *DB) startBackfill(t *table) {
 	}()
 }
 
-// fullPause is how long a backfill waits for room on the disk before it begins again.
+// fullPause is how long a backfill waits before it retries when the disk is full.
 const fullPause = 2 * time.Second
 
-// errStopped is returned when the database closes, or the table goes, in the middle of a backfill.
+// errStopped is returned if the database closes or the table is deleted during a backfill.
 var errStopped = errors.New("engine: stopped")
 
 func (db *DB) backfill(t *table) error {
@@ -88,7 +90,7 @@ func (db *DB) backfill(t *table) error {
 	return db.finishBackfill(t, s)
 }
 
-// itemKeys returns the next chunk of item keys, and where to go on, nil at the end.
+// itemKeys returns the next chunk of item keys, and where to continue, or nil at the end.
 func (db *DB) itemKeys(from, end []byte) (keys [][]byte, next []byte, err error) {
 	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: end})
 	if err != nil {
@@ -104,7 +106,8 @@ func (db *DB) itemKeys(from, end []byte) (keys [][]byte, next []byte, err error)
 	return keys, nil, damage.Of(it.Error())
 }
 
-// fillItems makes the derived rows of some items in one commit. An item whose attributes cannot be index keys has none.
+// fillItems writes the derived rows of some items in one commit. Items without valid index keys
+// have no rows in that index.
 func (db *DB) fillItems(t *table, keys [][]byte) error {
 	c := db.newCommit(0)
 	t.gate.RLock()
@@ -152,7 +155,7 @@ func (c *commit) fill(s *schema, key []byte) error {
 	return c.stageExpiry(ch)
 }
 
-// finishBackfill publishes the indexes that were being built when the backfill began.
+// finishBackfill marks the indexes as active that were being built when the backfill began.
 func (db *DB) finishBackfill(t *table, began *schema) error {
 	db.control.Lock()
 	defer db.control.Unlock()

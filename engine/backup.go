@@ -16,36 +16,41 @@ import (
 )
 
 var (
-	// ErrBackupRunning is returned when another backup of the same database is under way.
+	// ErrBackupRunning is returned if another backup of the same database is running.
 	ErrBackupRunning = errors.New("engine: another backup is under way")
-	// ErrNotEmpty is returned when a backup, or what is restored, would go into a directory that holds something.
+	// ErrNotEmpty is returned if the target directory of a backup or restore is not empty.
 	ErrNotEmpty = backup.ErrNotEmpty
-	// ErrBackupIncomplete is returned when a backup was cut off, or is none.
+	// ErrBackupIncomplete is returned if a backup was interrupted, or the source is not a backup.
 	ErrBackupIncomplete = backup.ErrIncomplete
-	// ErrBackupDamaged is returned when files of a backup are missing, changed or added.
+	// ErrBackupDamaged is returned if files of a backup are missing, modified or added.
 	ErrBackupDamaged = backup.ErrDamaged
-	// ErrBackupUnusable is returned when the copy of the database that a backup is made of cannot be opened, also the second time.
+	// ErrBackupUnusable is returned if the copied database cannot be opened, after two attempts to
+	// copy it.
 	ErrBackupUnusable = store.ErrCopy
-	// ErrBackupFormat is returned when a backup was made by a newer version.
+	// ErrBackupFormat is returned if a backup was made by a newer version.
 	ErrBackupFormat = backup.ErrFormat
 )
 
-// BackupManifestName is the last file of a backup, which makes a backup of a directory or tar stream.
+// BackupManifestName is the name of the last file in a backup. Only a directory or tar stream that
+// contains it is a backup.
 const BackupManifestName = backup.ManifestName
 
-// BackupManifest says what a backup holds.
+// BackupManifest describes the contents of a backup.
 type BackupManifest = backup.Manifest
 
-// BackupProgress is told how many bytes of how many are done; total is -1 when nobody knows.
+// BackupProgress is called with the number of bytes done and the total, or -1 if the total is
+// unknown.
 type BackupProgress = backup.Progress
 
-// backupFolder is where a backup is gathered, inside the database's own directory: there its files can be hard links.
+// backupFolder is where a backup is prepared. It is inside the database's own directory, so that
+// its files can be hard links.
 const backupFolder = "backup.tmp"
 
-// Backup writes a backup into a directory, which must be empty or absent, while the database is in use. It is the state
-// at one moment after the call: every request that was acknowledged before is in it, none is in it by half. On the
-// database's own file system the larger files are hard links, which cost nothing until the database has replaced them.
-// progress may be nil.
+// Backup writes a backup to a directory, which must be empty or absent, while the database is in
+// use. The backup is the state at one moment after the call: it contains every request acknowledged
+// before the call, and no request partially. On the database's own file system, large files are
+// hard links, which need no space until the database replaces them. progress may be nil. Errors:
+// ErrBackupRunning, ErrNotEmpty, ErrBackupUnusable, ErrClosed, and those of ctx and the disk.
 func (db *DB) Backup(ctx context.Context, dir string, progress BackupProgress) (*BackupManifest, error) {
 	ctx, done, err := db.operate(ctx)
 	if err != nil {
@@ -72,7 +77,7 @@ func (db *DB) Backup(ctx context.Context, dir string, progress BackupProgress) (
 	return m, nil
 }
 
-// copyOut is a backup to another file system than the database's own.
+// copyOut makes a backup on a file system other than the database's own.
 func (db *DB) copyOut(ctx context.Context, fs vfs.FS, dir string, progress BackupProgress) (m *BackupManifest, err error) {
 	err = db.withCheckpoint(ctx, func(from string, of BackupManifest) error {
 		if _, err := backup.Seal(ctx, db.o.FS, from, of, nil); err != nil {
@@ -87,7 +92,8 @@ func (db *DB) copyOut(ctx context.Context, fs vfs.FS, dir string, progress Backu
 	return m, err
 }
 
-// BackupTo writes a backup as a tar stream, while the database is in use; see Backup. progress may be nil.
+// BackupTo writes a backup as a tar stream, while the database is in use. progress may be nil. See
+// Backup.
 func (db *DB) BackupTo(ctx context.Context, w io.Writer, progress BackupProgress) (m *BackupManifest, err error) {
 	ctx, done, err := db.operate(ctx)
 	if err != nil {
@@ -104,14 +110,14 @@ func (db *DB) BackupTo(ctx context.Context, w io.Writer, progress BackupProgress
 	return m, nil
 }
 
-// withCheckpoint calls fn with a checkpoint that is removed afterwards.
+// withCheckpoint calls fn with a checkpoint of the database, and removes it afterwards.
 func (db *DB) withCheckpoint(ctx context.Context, fn func(dir string, m BackupManifest) error) (err error) {
 	if !db.backup.TryLock() {
 		return ErrBackupRunning
 	}
 	defer db.backup.Unlock()
 	dir := db.o.FS.PathJoin(db.dir, backupFolder)
-	if err := db.o.FS.RemoveAll(dir); err != nil { // what a process left that was killed
+	if err := db.o.FS.RemoveAll(dir); err != nil { // left by a killed process
 		return err
 	}
 	defer func() { err = errors.Join(err, db.o.FS.RemoveAll(dir)) }()
@@ -122,9 +128,9 @@ func (db *DB) withCheckpoint(ctx context.Context, fn func(dir string, m BackupMa
 	return fn(dir, *m)
 }
 
-// checkpoint puts the files of the database as it is now into a new directory.
+// checkpoint links or copies the current files of the database to a new directory.
 func (db *DB) checkpoint(ctx context.Context, dir string) (*BackupManifest, error) {
-	if db.memory { // there is no log
+	if db.memory { // a memory database has no log
 		if err := db.store.Flush(); err != nil {
 			return nil, err
 		}
@@ -139,15 +145,16 @@ func (db *DB) checkpoint(ctx context.Context, dir string) (*BackupManifest, erro
 	return m, err
 }
 
-// Restore makes a database, in a directory that must be empty or absent, from a directory that Backup has written. It
-// checks everything before the directory appears under its name. progress may be nil.
+// Restore restores a database from a directory written by Backup to a directory that must be empty
+// or absent. It verifies everything before the directory appears under its name. progress may be
+// nil. Errors: ErrNotEmpty, ErrBackupIncomplete, ErrBackupDamaged, ErrBackupFormat.
 func Restore(ctx context.Context, from, dir string, progress BackupProgress) (*BackupManifest, error) {
 	return restore(dir, func(dir string) (*BackupManifest, error) {
 		return backup.Copy(ctx, vfs.Default, from, vfs.Default, dir, progress)
 	})
 }
 
-// RestoreFrom is Restore from a tar stream that BackupTo has written.
+// RestoreFrom is Restore from a tar stream written by BackupTo.
 func RestoreFrom(ctx context.Context, r io.Reader, dir string, progress BackupProgress) (*BackupManifest, error) {
 	return restore(dir, func(dir string) (*BackupManifest, error) {
 		return backup.Extract(ctx, r, vfs.Default, dir, progress)
@@ -170,7 +177,7 @@ func restore(dir string, unpack func(dir string) (*BackupManifest, error)) (*Bac
 	return m, nil
 }
 
-// tryStore opens a store that nobody has used yet, without changing it, and looks whether this program knows its format.
+// tryStore checks that this program can open the store in a directory, without changing it.
 func tryStore(dir string) error {
 	o, err := Options{}.withDefaults()
 	if err != nil {

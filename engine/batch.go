@@ -11,8 +11,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
-// BatchWriteItem puts and deletes up to 25 items. They are committed together, which DynamoDB does not promise; nothing
-// is ever left unprocessed.
+// BatchWriteItem puts and deletes up to 25 items. Unlike in DynamoDB, they are committed atomically
+// and none is ever left unprocessed.
 func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -40,7 +40,7 @@ func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInp
 	return out, nil
 }
 
-// performAll carries out the actions of a batch, all of them on different items.
+// performAll performs the actions of a batch, which are all on different items.
 func (c *commit) performAll(actions []action) error {
 	if err := c.resolveAll(actions, request.DuplicateKeys, nil); err != nil {
 		return err
@@ -55,9 +55,10 @@ func (c *commit) performAll(actions []action) error {
 	})
 }
 
-// resolveAll enters the tables of the actions, checks the actions against them and takes the stripes of their items.
-// Two actions on one item are refused with the given text. With reasons, which has one place for each action, faults of
-// single actions are noted there, and those actions have no row key.
+// resolveAll enters the tables of the actions, checks the actions against their schemas and takes
+// the stripes of their items. Two actions on the same item are rejected with the text duplicate. If
+// reasons is not nil, it has one element per action and receives the errors of single actions,
+// which then have no row key.
 func (c *commit) resolveAll(actions []action, duplicate string, reasons []error) error {
 	schemas := map[string]*schema{}
 	for i := range actions {
@@ -90,7 +91,7 @@ func (c *commit) resolveAll(actions []action, duplicate string, reasons []error)
 	return nil
 }
 
-// byTable sums the capacity of the changes, in the order in which the tables appear.
+// byTable sums the capacity of the changes by table. Tables are in the order of first use.
 func (c *commit) byTable() (schemas []*schema, uses map[*schema]*capacity.Usage) {
 	uses = map[*schema]*capacity.Usage{}
 	for i := range c.changes {
@@ -131,7 +132,8 @@ func (c *commit) collections(how types.ReturnItemCollectionMetrics) map[string][
 	return out
 }
 
-// BatchGetItem returns up to 100 items. Nothing is ever left unprocessed unless the response would exceed 16 MB.
+// BatchGetItem returns up to 100 items. Keys remain unprocessed only if the response would exceed
+// 16 MB.
 func (db *DB) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -162,14 +164,14 @@ func (db *DB) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, 
 	return out, nil
 }
 
-// tableGet is the part of a batch that concerns one table.
+// tableGet is the part of a batch for one table.
 type tableGet struct {
 	request.Gets
 	s    *schema
 	rows [][]byte
 }
 
-// resolve checks the keys against the table and refuses two of the same item.
+// resolve checks the keys against the table's schema and rejects duplicates.
 func (g *tableGet) resolve(db *DB) (err error) {
 	if g.s, err = db.schemaOf(&g.Table); err != nil {
 		return err
@@ -192,7 +194,7 @@ func (g *tableGet) resolve(db *DB) (err error) {
 	return nil
 }
 
-// batchGet reads the items of one table into the response; bytes counts what the response holds.
+// batchGet reads the items of one table into the response. bytes counts the size of the response.
 func (db *DB) batchGet(g *tableGet, in *dynamodb.BatchGetItemInput, out *dynamodb.BatchGetItemOutput, bytes *int) (err error) {
 	rows, err := db.rows()
 	if err != nil {

@@ -14,16 +14,20 @@ import (
 )
 
 type (
-	// Finding is something that Check has found wrong. Its Kind is a word that a program may rely on.
+	// Finding is a problem found by Check. Programs may rely on the values of Kind.
 	Finding = inspect.Finding
-	// CheckSummary is how much Check has read.
+	// CheckSummary counts what Check has read.
 	CheckSummary = inspect.Summary
 )
 
-// Check reads every row of the database, as it is at the moment of the call, and calls report for whatever does not
-// agree: items, index entries, expiry rows, streams, tokens, descriptors. It may run while the database is in use. It
-// takes about one pass over all rows, a lookup for each index entry, and what Scrub takes. A damaged file is a finding, too. Streams are compared with the items for the
-// 1,048,576 items of each open shard that changed last. The error is for what could not be read at all, or ctx's.
+// Check reads all rows of the database, as of the moment of the call, and calls report for each
+// inconsistency in items, index entries, expiry rows, streams, tokens and descriptors. Damaged
+// files are reported too. Streams are compared with the items for the 1,048,576 most recently
+// changed items of each open shard.
+//
+// Check may run while the database is in use. It needs about one pass over all rows, a lookup for
+// each index entry, and a Scrub. It returns an error only if reading failed altogether, or ctx
+// ended.
 func (db *DB) Check(ctx context.Context, report func(Finding)) (_ CheckSummary, err error) {
 	ctx, done, err := db.operate(ctx)
 	if err != nil {
@@ -42,7 +46,7 @@ func (db *DB) Check(ctx context.Context, report func(Finding)) (_ CheckSummary, 
 	if err != nil {
 		return sum, fmt.Errorf("engine: check: %w", err)
 	}
-	err = db.Scrub(ctx, ScrubOptions{Each: func(s Scrubbed) { // of blocks without rows
+	err = db.Scrub(ctx, ScrubOptions{Each: func(s Scrubbed) { // finds blocks without rows
 		if s.Damage != nil && !slices.ContainsFunc(damaged, func(text string) bool { return strings.Contains(text, s.Name) }) {
 			sum.Findings++
 			report(Finding{Kind: inspect.FileDamaged, Text: s.Damage.Error()})
@@ -54,7 +58,7 @@ func (db *DB) Check(ctx context.Context, report func(Finding)) (_ CheckSummary, 
 	after := db.counted()
 	for name, told := range before {
 		rows, ok := counts[name]
-		if !ok || told == rows || told != after[name] || db.counting.Load() { // written to meanwhile, or being counted
+		if !ok || told == rows || told != after[name] || db.counting.Load() { // written in the meantime, or being counted
 			continue
 		}
 		report(Finding{Kind: inspect.Count, Table: name, Text: fmt.Sprintf("DescribeTable tells %d items of %d bytes, there are %d of %d bytes", told[0], told[1], rows[0], rows[1])})
@@ -62,7 +66,7 @@ func (db *DB) Check(ctx context.Context, report func(Finding)) (_ CheckSummary, 
 	return sum, nil
 }
 
-// counted returns each table's number of items and their bytes, as DescribeTable tells them.
+// counted returns the number of items of each table and their size, as reported by DescribeTable.
 func (db *DB) counted() map[string][2]int64 {
 	counts := map[string][2]int64{}
 	for name, t := range *db.tables.Load() {
@@ -71,7 +75,7 @@ func (db *DB) counted() map[string][2]int64 {
 	return counts
 }
 
-// sourceOf reads a snapshot.
+// sourceOf returns a source that reads a snapshot.
 func sourceOf(snap *pebble.Snapshot) inspect.Source {
 	return func(lower, upper []byte) (inspect.Rows, error) {
 		it, err := snap.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
@@ -82,7 +86,7 @@ func sourceOf(snap *pebble.Snapshot) inspect.Source {
 	}
 }
 
-// inspected is an iterator whose errors are the engine's.
+// inspected is an iterator that returns the errors of the engine.
 type inspected struct{ *pebble.Iterator }
 
 // ValueAndErr implements inspect.Rows.
@@ -91,7 +95,7 @@ func (r inspected) ValueAndErr() ([]byte, error) { return damage.Value(r.Iterato
 // Error implements inspect.Rows.
 func (r inspected) Error() error { return damage.Of(r.Iterator.Error()) }
 
-// Close implements inspect.Rows. What could not be read has been told by then.
+// Close implements inspect.Rows. Corruption has already been reported by then.
 func (r inspected) Close() error {
 	if err := r.Iterator.Close(); !pebble.IsCorruptionError(err) {
 		return err

@@ -15,8 +15,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
-// commit gathers the rows of one request and applies them as one batch. It is reused; buf is its memory, into which
-// its keys and rows point.
+// commit collects the rows of one request and applies them as one batch. Commits are pooled. Keys
+// and rows point into buf, which is reused, so they must not outlive the commit.
 type commit struct {
 	db       *DB
 	batch    *pebble.Batch
@@ -26,39 +26,40 @@ type commit struct {
 	before   []shardBefore
 	changes  []change
 	entries  []entryChange
-	wanted   []uint32 // stripes to be taken
+	wanted   []uint32 // stripes to take
 	locked   []uint32 // stripes held
 	entered  []*schema
-	token    *sync.Mutex // held stripe of an idempotency token
+	token    *sync.Mutex // stripe of an idempotency token, if held
 	now      int64       // milliseconds since 1970
 	kind     store.Write // Shrinkage as long as it leaves no item behind
-	unsynced bool        // is not awaited to be on disk
-	unsaved  bool        // published, and not on disk yet
-	failed   error       // of publishing
+	unsynced bool        // need not wait for the disk
+	unsaved  bool        // published, but not on disk yet
+	failed   error       // error of publishing
 
-	rows *pebble.Iterator // what rows are read with, by a commit that reads many; nil: one by one
+	rows *pebble.Iterator // iterator for commits that read many rows; nil: each row is read separately
 }
 
-// pendingRecord is a stream record that has no sequence number yet.
+// pendingRecord is a stream record without a sequence number.
 type pendingRecord struct {
 	stream *stream
 	slot   int
 	value  []byte
 }
 
-// shardSlot is one open shard of a stream.
+// shardSlot identifies one open shard of a stream.
 type shardSlot struct {
 	stream *stream
 	slot   int
 }
 
-// shardBefore is an open shard as it was before a commit added to it.
+// shardBefore is the state of an open shard before a commit added to it.
 type shardBefore struct {
 	open *openShard
 	was  openShard
 }
 
-// newCommit returns an empty commit for up to so many changes. Whoever takes it gives it back with abandon, or with publish and await.
+// newCommit returns an empty commit with room for the given number of changes. The caller must end
+// it with abandon, or with publish and await.
 func (db *DB) newCommit(changes int) *commit {
 	c := db.commits.Get().(*commit)
 	c.batch = db.store.NewBatch()
@@ -67,14 +68,14 @@ func (db *DB) newCommit(changes int) *commit {
 	return c
 }
 
-// keep copies b into the commit's memory.
+// keep copies b to the commit's memory.
 func (c *commit) keep(b []byte) []byte {
 	at := len(c.buf)
 	c.buf = append(c.buf, b...)
 	return c.buf[at:len(c.buf):len(c.buf)]
 }
 
-// enter takes part in a table until the commit unlocks.
+// enter enters a table until the commit unlocks, so that its schema stays valid.
 func (c *commit) enter(name *string) (*schema, error) {
 	s, err := c.db.enter(name)
 	if err == nil {
@@ -83,12 +84,12 @@ func (c *commit) enter(name *string) (*schema, error) {
 	return s, err
 }
 
-// lock takes the stripes that are wanted.
+// lock takes the wanted stripes, in an order that avoids deadlocks.
 func (c *commit) lock() {
 	c.locked, c.wanted = c.db.stripes.LockAll(append(c.locked, c.wanted...)), c.wanted[:0]
 }
 
-// unlock releases the stripes that the commit holds and leaves its tables.
+// unlock releases the commit's stripes and leaves its tables.
 func (c *commit) unlock() {
 	if c.token != nil {
 		c.token.Unlock()
@@ -104,7 +105,7 @@ func (c *commit) unlock() {
 
 const maxKeptBuffer = 1 << 20
 
-// release gives the commit back.
+// release returns the commit to the pool.
 func (c *commit) release() {
 	c.unlock()
 	c.wanted = c.wanted[:0]
@@ -120,8 +121,8 @@ func (c *commit) release() {
 	c.db.commits.Put(c)
 }
 
-// abandon gives the commit back without writing anything and returns err, which is why. When err tells of what another
-// request has written, it is not told before that is on disk.
+// abandon discards the commit and returns err, the reason. If err reveals another request's write,
+// abandon waits until that write is on disk.
 func (c *commit) abandon(err error) error {
 	if cerr := c.batch.Close(); cerr != nil {
 		err = errors.Join(err, cerr)
@@ -134,7 +135,8 @@ func (c *commit) abandon(err error) error {
 	return err
 }
 
-// publish applies the commit, counts items and entries and lets go of the locks. The caller must await it.
+// publish applies the commit, counts items and entries, and releases the locks. The caller must
+// call await.
 func (c *commit) publish() {
 	if !c.batch.Empty() || c.ordered() {
 		if c.unsaved = c.db.durable() && !c.unsynced; c.unsaved {
@@ -148,7 +150,7 @@ func (c *commit) publish() {
 	c.unlock()
 }
 
-// await returns when the commit is on disk, and gives it back.
+// await waits until the commit is on disk, and releases it.
 func (c *commit) await() error {
 	db, err := c.db, c.failed
 	switch {
@@ -171,13 +173,13 @@ func (c *commit) await() error {
 	return nil
 }
 
-// finish publishes and awaits.
+// finish publishes and awaits the commit.
 func (c *commit) finish() error {
 	c.publish()
 	return c.await()
 }
 
-// writeSync makes a commit wait for the disk, as far as there is one.
+// writeSync returns options that make a commit wait for the disk, if there is one.
 func (db *DB) writeSync() *pebble.WriteOptions {
 	if db.memory {
 		return pebble.NoSync
@@ -185,20 +187,21 @@ func (db *DB) writeSync() *pebble.WriteOptions {
 	return pebble.Sync
 }
 
-// durable reports whether writes are acknowledged only once they are on disk.
+// durable reports whether writes are acknowledged only when they are on disk.
 func (db *DB) durable() bool { return !db.memory && !db.o.NoSync }
 
-// fatalPanic makes a panic of a commit the end of the process: it holds locks, and a server that recovered it would hang from
-// then on. It is deferred.
+// fatalPanic is deferred, and turns a panic in a commit into the end of the process. The commit
+// holds locks, so a server that recovered the panic would hang from then on.
 func (c *commit) fatalPanic() {
 	if v := recover(); v != nil {
 		c.db.store.Fail(fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
-		go panic(v) // nobody recovers that one
+		go panic(v) // in a goroutine of its own, where nothing can recover it
 		select {}
 	}
 }
 
-// apply makes the batch visible to readers. When it returns, the batch is in the log but perhaps not on disk.
+// apply makes the batch visible to readers. When it returns, the batch is in the log, but possibly
+// not on disk.
 func (c *commit) apply() error {
 	if err := c.db.store.Admit(c.kind, c.batch.Len()); err != nil {
 		return err
@@ -214,7 +217,7 @@ func (c *commit) apply() error {
 	if err == nil {
 		err = c.hand()
 	}
-	if err != nil { // nothing was written: the numbers and the shards are as they were
+	if err != nil { // nothing was written: restore the numbers and shards
 		db.seq, db.reserved = seq, reserved
 		for _, b := range slices.Backward(c.before) {
 			*b.open = b.was
@@ -228,7 +231,7 @@ func (c *commit) apply() error {
 	return nil
 }
 
-// ordered reports whether the commit adds to a stream.
+// ordered reports whether the commit adds to a stream, so that it must be applied under DB.order.
 func (c *commit) ordered() bool { return len(c.records) > 0 || len(c.rolls) > 0 }
 
 func (c *commit) hand() error {
@@ -238,8 +241,8 @@ func (c *commit) hand() error {
 	return c.db.store.Apply(c.batch, pebble.NoSync)
 }
 
-// number gives the records their sequence numbers and adds them to the batch, with the shards that end here. The
-// caller holds DB.order.
+// number assigns sequence numbers to the records and adds them to the batch, together with the
+// shards that end. The caller must hold DB.order.
 func (c *commit) number() (rolled map[*stream]*catalog.Stream, err error) {
 	db := c.db
 	for i := range c.records {
@@ -276,7 +279,7 @@ func (c *commit) number() (rolled map[*stream]*catalog.Stream, err error) {
 	return rolled, nil
 }
 
-// roll ends the open shard of a slot after the last record. The caller holds DB.order.
+// roll ends the open shard of a slot after the last record. The caller must hold DB.order.
 func (c *commit) roll(rolled map[*stream]*catalog.Stream, st *stream, slot int) (map[*stream]*catalog.Stream, error) {
 	if rolled == nil {
 		rolled = map[*stream]*catalog.Stream{}
@@ -293,8 +296,9 @@ func (c *commit) roll(rolled map[*stream]*catalog.Stream, st *stream, slot int) 
 	return rolled, putStream(c.batch, d)
 }
 
-// settle returns when everything that a reader can have seen by now is on disk. An answer that tells of another
-// request's write, such as a failed condition, waits for it: else a power loss could take what the answer relied on.
+// settle waits until everything that readers may have seen so far is on disk. A response that
+// reveals another request's write, such as a failed condition, needs this: otherwise a power loss
+// could remove what the response was based on.
 func (db *DB) settle() error {
 	if !db.durable() || db.unsaved.Load() == 0 {
 		return nil
@@ -302,7 +306,7 @@ func (db *DB) settle() error {
 	return db.syncLog()
 }
 
-// syncLog returns when everything that was committed before is on disk.
+// syncLog waits until everything committed before is on disk.
 func (db *DB) syncLog() error {
 	if err := db.store.LogData([]byte{0}, pebble.Sync); err != nil {
 		return fmt.Errorf("engine: commit: %w", err)

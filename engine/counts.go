@@ -16,17 +16,18 @@ import (
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
-// The numbers of tables' items and indexes' entries and their bytes are kept in memory and noted now and then, and when
-// the database is closed. While it is open, a mark on disk says that the notes lag. Whoever finds it when opening counts
-// again. An entry is counted with the commit of its item, however late readers of a global index are to see it.
+// The counts of items and index entries and their sizes are kept in memory. They are saved
+// periodically and when the database is closed. While it is open, a mark on disk shows that the
+// saved counts are outdated: if the mark is found when opening, everything is counted again. An
+// entry of a delayed global index is counted with its item's commit.
 
-// entryChange is what a commit does to the entries of an index.
+// entryChange is the effect of a commit on the entries of an index.
 type entryChange struct {
 	of           *tally
 	items, bytes int64
 }
 
-// noteEntry notes the change of one entry.
+// noteEntry records the change of one entry.
 func (c *commit) noteEntry(of *tally, was, is capacity.Row) {
 	e := entryChange{of: of}
 	if was.Key != nil {
@@ -40,7 +41,7 @@ func (c *commit) noteEntry(of *tally, was, is capacity.Row) {
 	}
 }
 
-// tallyUp counts what the commit has changed.
+// tallyUp adds the changes of the commit to the counts.
 func (c *commit) tallyUp() {
 	for i := range c.changes {
 		ch, n := &c.changes[i], int64(0)
@@ -57,10 +58,10 @@ func (c *commit) tallyUp() {
 	}
 }
 
-// Notes of counts, by table.
+// Keys of saved counts, by table.
 const (
 	countItems   = 'c' // items and bytes, 8 bytes each
-	countEntries = 'e' // the same, and for each index its id, 4 bytes, entries and bytes
+	countEntries = 'e' // the same, followed for each index by its ID (4 bytes), entries and bytes
 	countLen     = 8 + 8
 )
 
@@ -78,7 +79,7 @@ func (n *tally) load(b []byte) {
 	n.bytes.Store(int64(binary.BigEndian.Uint64(b[8:])))
 }
 
-// saveCounts notes the counts of all tables; final says that nothing will change them any more.
+// saveCounts saves the counts of all tables. final means that nothing will change them any more.
 func (db *DB) saveCounts(final bool) (err error) {
 	batch := db.store.NewBatch()
 	defer func() { err = joinClose(err, batch) }()
@@ -106,8 +107,9 @@ func (db *DB) saveCounts(final bool) (err error) {
 	return db.store.Commit(batch, store.Shrinkage, pebble.NoSync)
 }
 
-// loadCounts reads the notes and says whether they are there for all tables. Those of entries are of an older time when
-// they do not say the same of the items: a program that knows only of items has had the database meanwhile.
+// loadCounts loads the saved counts and reports whether they are complete. Saved counts of entries
+// are outdated if their count of items differs from the other one: an older version, which knows
+// only items, has then used the database.
 func (db *DB) loadCounts() (complete bool, err error) {
 	complete = true
 	for _, t := range *db.tables.Load() {
@@ -132,7 +134,7 @@ func (db *DB) loadCounts() (complete bool, err error) {
 	return complete, nil
 }
 
-// loadEntries reads the note of the indexes and says whether all are in it.
+// loadEntries loads the saved counts of the indexes and reports whether they are complete.
 func (s *schema) loadEntries(b []byte) bool {
 	const idLen = 4
 	noted := 0
@@ -147,7 +149,8 @@ func (s *schema) loadEntries(b []byte) bool {
 	return noted == len(s.counts)
 }
 
-// markOpen marks the database as open, and counts again if it was so already, or nobody has counted.
+// markOpen marks the database as open. It starts a recount if it was marked already, or if counts
+// are missing.
 func (db *DB) markOpen() error {
 	complete, err := db.loadCounts()
 	if err != nil {
@@ -179,8 +182,8 @@ func (db *DB) markOpen() error {
 	return nil
 }
 
-// recount counts the items of a table and their entries in its indexes as they are at one moment, between two writes,
-// and adds to the counts what was missing from them then.
+// recount counts the items of a table and its index entries in a snapshot taken between two writes.
+// It adds the difference from the counts of that moment to the current counts.
 func (db *DB) recount(t *table) (err error) {
 	db.recounts.Lock()
 	defer db.recounts.Unlock()
@@ -224,7 +227,7 @@ func (db *DB) recount(t *table) (err error) {
 	return damage.Of(it.Error())
 }
 
-// addTo adds the item of a row, and its entries, to counts of the table and its indexes.
+// addTo adds the item of a row, and its index entries, to the counts of the table and its indexes.
 func (s *schema) addTo(counts []catalog.Held, v []byte) error {
 	size := int64(row.Size(v))
 	counts[0].Items, counts[0].Bytes = counts[0].Items+1, counts[0].Bytes+size

@@ -16,7 +16,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
-// CreateTable makes a table. It is usable when the call returns, although the answer says CREATING as DynamoDB's does.
+// CreateTable creates a table. It is usable when the call returns, although the response says
+// CREATING, as DynamoDB's does.
 func (db *DB) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -33,7 +34,7 @@ func (db *DB) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ 
 	if (*db.tables.Load())[d.Name] != nil {
 		return nil, request.TableExists(d.Name)
 	}
-	if err := db.store.Admit(store.Growth, 0); err != nil { // before anything is staged
+	if err := db.store.Admit(store.Growth, 0); err != nil { // check for room before staging anything
 		return nil, fmt.Errorf("engine: create table: %w", err)
 	}
 	now := db.now().UnixMilli()
@@ -56,14 +57,15 @@ func (db *DB) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, _ 
 	return &dynamodb.CreateTableOutput{TableDescription: desc}, nil
 }
 
-// takeID returns an id that was never used. The caller holds control and commits with putTable.
+// takeID returns an ID that was never used. The caller must hold control, and commit with putTable.
 func (db *DB) takeID() uint32 {
 	id := db.nextID
 	db.nextID++
 	return id
 }
 
-// putTable writes a descriptor and the ids in use, and waits until they are on disk. It closes the batch.
+// putTable writes a descriptor and the next ID, and waits until they are on disk. It closes the
+// batch.
 func (db *DB) putTable(batch *pebble.Batch, d *catalog.Table) error {
 	v, err := d.Encode()
 	if err != nil {
@@ -81,7 +83,8 @@ func (db *DB) putTable(batch *pebble.Batch, d *catalog.Table) error {
 	return db.commitControl(batch)
 }
 
-// commitControl commits a change of descriptors, for which there is room, and closes the batch.
+// commitControl commits a change of descriptors, for which there must be room, and closes the
+// batch.
 func (db *DB) commitControl(batch *pebble.Batch) error {
 	err := batch.Set(row.KeyIDs, binary.BigEndian.AppendUint64(nil, uint64(db.nextID)), nil)
 	if err == nil {
@@ -93,7 +96,8 @@ func (db *DB) commitControl(batch *pebble.Batch) error {
 	return nil
 }
 
-// openStream adds a new stream to a descriptor and to the batch, and publishes it. The caller holds control.
+// openStream adds a new stream to a descriptor and to the batch, and publishes it. The caller must
+// hold control.
 func (db *DB) openStream(batch *pebble.Batch, d *catalog.Table, view types.StreamViewType) error {
 	now := db.now()
 	db.order.Lock()
@@ -115,7 +119,8 @@ func (db *DB) openStream(batch *pebble.Batch, d *catalog.Table, view types.Strea
 	return nil
 }
 
-// streamLabel is the time of creation, made later if the table has a stream of that time already.
+// streamLabel returns the creation time as a label, moved forward if a stream of the table already
+// has that label.
 func streamLabel(now time.Time, streams map[uint32]*stream, table string) string {
 	for {
 		label := now.UTC().Format("2006-01-02T15:04:05.000")

@@ -28,12 +28,14 @@ import (
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
-// DB is an embedded DynamoDB. Its methods may be called concurrently.
+// DB is an embedded DynamoDB. It is safe for concurrent use.
 //
-// A write goes through these steps. With the item's stripe held: read the old row, evaluate the condition, stage all
-// rows that change into one batch, apply it. Then, with nothing held, wait until the log is on disk. Batches that carry
-// stream records are applied one after another under order, which is also where they get their sequence numbers; so
-// the order of numbers is the order of commits and the order in which readers see them, without a gap.
+// A write takes the item's stripe, reads the old row, evaluates the condition, stages all changed
+// rows in one batch, and applies it. It then releases its locks and waits until the log is on disk.
+//
+// Batches with stream records are applied one at a time under order, where they also get their
+// sequence numbers. So the order of the numbers is the order of commits, and readers see the
+// records in this order, without gaps.
 type DB struct {
 	inventoryReader // dynamo.Inventory
 
@@ -42,30 +44,30 @@ type DB struct {
 	dir     string
 	memory  bool
 	parser  *expr.Parser
-	stripes stripe.Set // of items
-	tokens  stripe.Set // of idempotency tokens, taken after those of items
-	commits sync.Pool  // of *commit
+	stripes stripe.Set // locks on items
+	tokens  stripe.Set // locks on idempotency tokens, taken after those of items
+	commits sync.Pool  // *commit
 
-	control sync.Mutex // held by whoever changes tables; guards nextID and format
+	control sync.Mutex // held while tables are changed; guards nextID and format
 	nextID  uint32
-	format  byte // of the store
+	format  byte // format version of the store
 	tables  atomic.Pointer[map[string]*table]
 	streams atomic.Pointer[map[uint32]*stream]
 
-	order    sync.Mutex // guards the fields below and the open shards of every stream
-	seq      uint64     // last sequence number given out
-	reserved uint64     // sequence numbers below it may be used without a note on disk
+	order    sync.Mutex // guards the following fields and the open shards of all streams
+	seq      uint64     // last sequence number assigned
+	reserved uint64     // sequence numbers below it can be used without another write to disk
 
-	applied atomic.Uint64 // last sequence number that readers can see
-	unsaved atomic.Int64  // commits that readers may see and that are not on disk yet
+	applied atomic.Uint64 // last sequence number visible to readers
+	unsaved atomic.Int64  // commits that readers may see but are not on disk yet
 
 	postponed postponing
-	counting  atomic.Bool // items are counted again, after a crash
-	recounts  sync.Mutex  // held by who counts a table again: two at once would correct the same twice
+	counting  atomic.Bool // a recount is running after a crash
+	recounts  sync.Mutex  // held during the recount of a table: two at once would apply the same correction twice
 
 	calls   *calls.Gate
 	closing context.CancelFunc
-	work    sync.WaitGroup // upkeep, backfills and counting
+	work    sync.WaitGroup // maintenance, backfills and recounts
 	backup  sync.Mutex     // held while a backup is made
 	ctx     context.Context
 }
@@ -78,16 +80,16 @@ var (
 
 type inventoryReader = inventory.Reader
 
-// sequenceBlock is how many sequence numbers one note on disk reserves.
+// sequenceBlock is the number of sequence numbers reserved by one write to disk.
 const sequenceBlock = 1 << 20
 
-// firstID keeps ids of tables, indexes and streams away from 0, which means none.
+// firstID is the first ID of tables, indexes and streams. 0 means none.
 const firstID = 1
 
 const parserCache = 4096
 
-// Open opens the database in a directory, which is created when absent. Errors: ErrInUse, ErrBackup, ErrFormat,
-// ErrCorrupt, ErrOptions, ErrNoDirectory, ErrFatal.
+// Open opens the database in a directory, and creates it if absent. Errors: ErrInUse, ErrBackup,
+// ErrFormat, ErrCorrupt, ErrOptions, ErrNoDirectory, ErrFatal.
 func Open(dir string, o Options) (*DB, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -102,7 +104,7 @@ func Open(dir string, o Options) (*DB, error) {
 	return open(dir, o, false)
 }
 
-// OpenMemory opens an empty database that lives in memory and is gone when closed.
+// OpenMemory opens an empty database in memory, which is lost when closed. Errors: ErrOptions.
 func OpenMemory(o Options) (*DB, error) {
 	o.FS = vfs.NewMem()
 	o, err := o.withDefaults()
@@ -132,17 +134,18 @@ func open(dir string, o Options, memory bool) (*DB, error) {
 	return db, nil
 }
 
-// Close closes the database. It waits for the calls under way, and ends those that may take long, such as a backup, and
-// the background work. From its beginning on, calls are answered with ErrClosed, a second Close included, which waits for
-// nothing. It must not be called from a function that another call has been given, such as that of Check.
+// Close closes the database. It cancels long calls such as backups, and waits for running calls and
+// background work. From its start, all calls return ErrClosed, as does a second Close, which does
+// not wait. Do not call Close from a callback of another call, such as that of Check: it would
+// deadlock.
 func (db *DB) Close() error {
 	if !db.calls.Shut() {
 		return ErrClosed
 	}
 	db.closing()
 	db.calls.Wait()
-	db.work.Wait()                                                     // after the calls: they may begin some
-	if err := db.saveCounts(true); err != nil && !dynamo.IsFull(err) { // without notes they are counted when it is opened
+	db.work.Wait()                                                     // after the calls, which may start some
+	if err := db.saveCounts(true); err != nil && !dynamo.IsFull(err) { // without saved counts, the next Open counts again
 		return errors.Join(err, db.store.Close())
 	}
 	if err := db.store.Close(); err != nil {
@@ -151,7 +154,7 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// operate begins what may take long, such as a backup: Close ends it. Whoever calls it calls done.
+// operate starts a long call such as a backup, which Close cancels. The caller must call done.
 func (db *DB) operate(ctx context.Context) (_ context.Context, done func(), err error) {
 	call, err := db.begin(ctx)
 	if err != nil {
@@ -162,7 +165,7 @@ func (db *DB) operate(ctx context.Context) (_ context.Context, done func(), err 
 	return ctx, func() { stop(); cancel(); call.End() }, nil
 }
 
-// load reads the descriptors and counters, or writes them into an empty store.
+// load reads the descriptors and counters, or initializes an empty store.
 func (db *DB) load() error {
 	format, err := db.store.Read(row.KeyFormat)
 	if err != nil {
@@ -237,22 +240,22 @@ func (db *DB) newTable(d *catalog.Table) *table {
 	return t
 }
 
-// joinClose closes c and returns err, or the error of closing.
+// joinClose closes c and returns err or, if that is nil, the error of closing.
 func joinClose(err error, c io.Closer) error {
-	if cerr := damage.Of(c.Close()); err == nil { // an iterator's tells again what reading failed by
+	if cerr := damage.Of(c.Close()); err == nil { // iterators repeat their read error when closed
 		return cerr
 	}
 	return err
 }
 
-// dropStream removes a stream. The caller holds control.
+// dropStream removes a stream. The caller must hold control.
 func (db *DB) dropStream(id uint32) {
 	next := maps.Clone(*db.streams.Load())
 	delete(next, id)
 	db.streams.Store(&next)
 }
 
-// now is the time by the injected clock.
+// now returns the time by the injected clock.
 func (db *DB) now() time.Time { return db.o.Clock() }
 
 const account = "000000000000"
@@ -261,7 +264,8 @@ func (db *DB) tableARN(name string) string {
 	return "arn:aws:dynamodb:" + db.o.Region + ":" + account + ":table/" + name
 }
 
-// begin is the first step of every request, which ends the call when it is done: Close waits for that.
+// begin is the first step of every request. The request must end the returned call, for which Close
+// waits.
 func (db *DB) begin(ctx context.Context) (calls.Call, error) {
 	call, ok := db.calls.Enter()
 	if !ok {
@@ -274,7 +278,8 @@ func (db *DB) begin(ctx context.Context) (calls.Call, error) {
 	return call, nil
 }
 
-// begin is db.begin for a request, whose input may be nil: that is an empty one, as it is to the SDK's client.
+// begin is db.begin for a request. It replaces a nil input with an empty one, like the SDK's
+// client.
 func begin[In any](ctx context.Context, db *DB, in **In) (calls.Call, error) {
 	if *in == nil {
 		*in = new(In)
@@ -295,7 +300,7 @@ func (db *DB) schemaOf(name *string) (*schema, error) {
 	return s, nil
 }
 
-// enter returns the schema of a table for writing; the caller must leave it.
+// enter returns the schema of a table for writing. The caller must leave it.
 func (db *DB) enter(name *string) (*schema, error) {
 	t := (*db.tables.Load())[request.TableName(name)]
 	if t == nil {
@@ -312,7 +317,8 @@ func (db *DB) enter(name *string) (*schema, error) {
 
 func (s *schema) leave() { s.table.gate.RUnlock() }
 
-// setTable publishes a table under its name, or removes the name when t is nil. The caller holds control.
+// setTable publishes a table under its name, or removes the name if t is nil. The caller must hold
+// control.
 func (db *DB) setTable(name string, t *table) {
 	next := maps.Clone(*db.tables.Load())
 	if t == nil {
@@ -323,7 +329,7 @@ func (db *DB) setTable(name string, t *table) {
 	db.tables.Store(&next)
 }
 
-// setStream publishes a stream. The caller holds control.
+// setStream publishes a stream. The caller must hold control.
 func (db *DB) setStream(st *stream) {
 	next := maps.Clone(*db.streams.Load())
 	next[st.id] = st

@@ -13,19 +13,20 @@ import (
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
-// With Options.IndexDelay, a write stores what it does to global indexes as postponed rows, in its own commit, and
-// whoever reads a global index first applies those that are due. So an index is always what it was at some moment.
-// Changes of one item are numbered with its stripe held, hence applied in the order of its commits. Opening applies them
-// all, whatever they are due, so that their numbers can begin again.
+// With Options.IndexDelay, a write stores its changes of global indexes as postponed rows in its
+// own commit. Whoever reads a global index first applies those that are due, so that an index
+// always shows the state of some moment. Changes of an item are numbered while its stripe is held,
+// and so applied in commit order. Opening a database applies all of them, which allows their
+// numbers to start again.
 
-// postponing gives postponed rows their times and numbers.
+// postponing assigns times and numbers to postponed rows.
 type postponing struct {
 	mu     sync.Mutex
-	due    int64 // of the last one, in milliseconds since 1970
+	due    int64 // due time of the last one, in milliseconds since 1970
 	number uint64
 }
 
-// next returns when a change of now is due, never before an earlier one, and its number.
+// next returns the due time of a change, which never decreases, and its number.
 func (p *postponing) next(due int64) (int64, uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,7 +35,7 @@ func (p *postponing) next(due int64) (int64, uint64) {
 	return p.due, p.number
 }
 
-// postpone notes the change of one entry of a global index.
+// postpone stores the change of one entry of a global index.
 func (c *commit) postpone(was, is capacity.Row) error {
 	p := row.Postponed{Key: is.Key, Value: is.Value}
 	if string(was.Key) != string(is.Key) {
@@ -51,7 +52,7 @@ func (c *commit) postpone(was, is capacity.Row) error {
 	return c.batch.Set(key, c.buf[at:len(c.buf):len(c.buf)], nil)
 }
 
-// postponedChunk is how many changes are applied in one commit.
+// postponedChunk is the number of changes applied in one commit.
 const postponedChunk = 1024
 
 // applyPostponed applies the changes that are due at a time, in milliseconds since 1970.
@@ -75,7 +76,8 @@ func (db *DB) applyPostponed(now int64) error {
 	}
 }
 
-// applySome applies a chunk of changes and returns how many. Entries of indexes that are gone are dropped.
+// applySome applies a chunk of changes and returns their number. It drops entries of deleted
+// indexes.
 func (db *DB) applySome(now int64, live map[[2]uint32]bool) (n int, err error) {
 	upper := []byte{row.SpacePostponed + 1}
 	if now < math.MaxInt64 {

@@ -18,8 +18,9 @@ import (
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
-// DescribeTable returns what a table is. Its counts are those of the moment, also of indexes. After a crash they lag until
-// all items have been counted again in the background. Those of a new index are 0 until it is ACTIVE.
+// DescribeTable describes a table. Its counts are current, including those of indexes. After a
+// crash they are outdated until the recount in the background has finished. Counts of a new index
+// are 0 until it is ACTIVE.
 func (db *DB) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -33,7 +34,7 @@ func (db *DB) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput
 	return &dynamodb.DescribeTableOutput{Table: db.describe(t)}, nil
 }
 
-// named finds the table that a control request names.
+// named returns the table named in a control request.
 func (db *DB) named(name *string) (*table, error) {
 	if name == nil {
 		return nil, dynamo.Validation("The parameter 'TableName' is required but was not present in the request")
@@ -60,7 +61,7 @@ func (db *DB) describe(t *table) *types.TableDescription {
 	return s.desc.Describe(s.arn, t.held(), s.tell(), latest, arn)
 }
 
-// ListTables returns the names of the tables in ascending order, at most 100 a page.
+// ListTables returns the names of tables in ascending order, at most 100 per page.
 func (db *DB) ListTables(ctx context.Context, in *dynamodb.ListTablesInput, _ ...func(*dynamodb.Options)) (*dynamodb.ListTablesOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -70,7 +71,8 @@ func (db *DB) ListTables(ctx context.Context, in *dynamodb.ListTablesInput, _ ..
 	return request.PageOfTables(in, slices.Sorted(maps.Keys(*db.tables.Load())))
 }
 
-// DeleteTable removes a table with its items and indexes. Its stream stays readable until it is trimmed.
+// DeleteTable deletes a table with its items and indexes. Its stream remains readable until it is
+// trimmed.
 func (db *DB) DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteTableOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -102,7 +104,7 @@ func (db *DB) DeleteTable(ctx context.Context, in *dynamodb.DeleteTableInput, _ 
 	return &dynamodb.DeleteTableOutput{TableDescription: desc}, nil
 }
 
-// dropTable removes the rows of a table.
+// dropTable deletes the rows of a table.
 func (db *DB) dropTable(d *catalog.Table) error {
 	batch := db.store.NewBatch()
 	if err := batch.Delete(row.TableKey(d.Name), nil); err != nil {
@@ -125,7 +127,8 @@ func (db *DB) dropTable(d *catalog.Table) error {
 	return db.commitControl(batch)
 }
 
-// closeStream ends the table's stream. The caller holds control and the table's gate for writing.
+// closeStream ends the table's stream. The caller must hold control and the table's gate for
+// writing.
 func (db *DB) closeStream(batch *pebble.Batch, d *catalog.Table) error {
 	st := (*db.streams.Load())[d.Stream]
 	if st == nil {

@@ -9,22 +9,24 @@ import (
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
-// DiskSpace is what is known of the room on the database's disk, in bytes.
+// DiskSpace is the known free space on the database's disk, in bytes.
 type DiskSpace = store.Space
 
-// DiskSpace looks how much room there is on the disk. It is not Known of a database in memory.
+// DiskSpace returns the free space on the database's disk. It is not Known for a database in
+// memory.
 func (db *DB) DiskSpace() DiskSpace { return db.store.Space() }
 
-// DiskSpaceAt looks how much room there is on the disk of a directory that exists, and compares it with a reserve; see
-// Options.DiskReserve. It is not Known of a file system that does not tell.
+// DiskSpaceAt returns the free space on the disk of an existing directory, compared with a reserve;
+// see Options.DiskReserve. It is not Known if the file system does not report it.
 func DiskSpaceAt(dir string, reserve int64) DiskSpace {
 	return store.SpaceAt(vfs.Default, dir, reserve)
 }
 
-// Metrics are measurements of a database and of the store below it.
+// Metrics are metrics of a database and its store.
 type Metrics = store.Metrics
 
-// Metrics measures the database, in microseconds. Of one that is closed it returns the zero value.
+// Metrics returns the metrics of the database, within microseconds, or the zero value once it is
+// closed.
 func (db *DB) Metrics() Metrics {
 	call, err := db.begin(context.Background())
 	if err != nil {
@@ -36,9 +38,10 @@ func (db *DB) Metrics() Metrics {
 	return m
 }
 
-// Probe finds out whether a write gets through: it takes the way of one, with a few bytes for the log, and returns when they
-// are on disk. Nothing reads them. When the disk stalls it takes as long as that, whatever ctx says. Errors: a
-// dynamo.Failure of the kind Full when items would be refused, ErrFatal, ErrClosed.
+// Probe checks that writes get through. It follows the path of a write with a few bytes for the
+// log, which nothing reads, and returns when they are on disk. If the disk stalls, Probe waits as
+// long, regardless of ctx. Errors: a dynamo.Failure of kind Full if items would be rejected,
+// ErrFatal, ErrClosed.
 func (db *DB) Probe(ctx context.Context) error {
 	call, err := db.begin(ctx)
 	if err != nil {

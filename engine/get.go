@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// GetItem returns an item by its key; no Item when there is none.
+// GetItem returns the item with a key. Item is nil if there is none.
 func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -54,7 +54,8 @@ func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(
 	return &dynamodb.GetItemOutput{Item: it, ConsumedCapacity: capacity.Consumed(s.desc, in.ReturnConsumedCapacity, u)}, nil
 }
 
-// fetch reads one item, projected, and its whole size in bytes; nil when there is none.
+// fetch reads one item, projected, and the size of the whole item in bytes. The item is nil if
+// there is none.
 func (db *DB) fetch(from pebble.Reader, s *schema, key item.Item, proj *expr.Projection) (item.Item, int, error) {
 	var scratch [128]byte
 	rowKey, err := s.AppendItemKey(scratch[:0], key)
@@ -76,8 +77,9 @@ func fetchRow(from pebble.Reader, rowKey []byte, proj *expr.Projection) (it item
 	return projected(v, proj)
 }
 
-// rows opens an iterator for reading many rows by key, which is cheaper than a Get for each. Many of these rows do not exist: most
-// puts of folds expect no item. The filters of the last level answer that without reading and decompressing a block.
+// rows opens an iterator for reading many rows by key, which is cheaper than a Get for each. Many
+// of these rows do not exist, since most puts of folds expect no item: filters of the last level
+// show this without reading a block.
 func (db *DB) rows() (*pebble.Iterator, error) {
 	rows, err := db.store.NewIter(&pebble.IterOptions{KeyTypes: pebble.IterKeyTypePointsOnly, UseL6Filters: true})
 	if err != nil {
@@ -101,7 +103,7 @@ func seekRow(rows *pebble.Iterator, rowKey []byte, proj *expr.Projection) (it it
 	return projected(v, proj)
 }
 
-// projected decodes as much of a row's item as the projection names, and returns the whole item's size.
+// projected decodes the projected part of a row's item, and returns the size of the whole item.
 func projected(v []byte, proj *expr.Projection) (it item.Item, size int, err error) {
 	size, b, err := row.Split(v)
 	switch {
@@ -117,7 +119,8 @@ func projected(v []byte, proj *expr.Projection) (it item.Item, size int, err err
 	return proj.Apply(it), size, nil
 }
 
-// collection is the ItemCollectionMetrics of a write: only tables with local indexes have item collections.
+// collection returns the ItemCollectionMetrics of a write. Only tables with local indexes have item
+// collections.
 func (ch *change) collection(how types.ReturnItemCollectionMetrics) *types.ItemCollectionMetrics {
 	if how != types.ReturnItemCollectionMetricsSize || !ch.s.HasLocal() {
 		return nil

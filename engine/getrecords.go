@@ -15,11 +15,12 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// maxRecordBytes is DynamoDB's bound of a GetRecords call; the other one is request.CheckGetRecords's.
+// maxRecordBytes is DynamoDB's size limit for GetRecords. The limit on the number is in
+// request.CheckGetRecords.
 const maxRecordBytes = 1 << 20
 
-// GetRecords returns up to 1,000 records or 1 MB of a shard in the order of their sequence numbers, and where to go
-// on: nowhere once a closed shard is exhausted.
+// GetRecords returns up to 1,000 records or 1 MB of a shard in the order of their sequence numbers,
+// and the next iterator, which is nil at the end of a closed shard.
 func (db *DB) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error) {
 	out := &dynamodbstreams.GetRecordsOutput{Records: []streamtypes.Record{}}
 	next, err := db.readRecords(ctx, in, func(st *stream, seq uint64, v []byte) error {
@@ -34,7 +35,8 @@ func (db *DB) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInpu
 	return out, nil
 }
 
-// readRecords hands the records that a GetRecords call asks for to each, and returns the next iterator.
+// readRecords passes the records requested by a GetRecords call to each, and returns the next
+// iterator.
 func (db *DB) readRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, each func(st *stream, seq uint64, v []byte) error) (*string, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -58,7 +60,8 @@ func (db *DB) readRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 	if st == nil {
 		return nil, errNoStream("of this iterator")
 	}
-	// The descriptor is read before the records: a shard closed by now has all its records in the store.
+	// Read the descriptor before the records: a shard closed by now has all of its records in the
+	// store.
 	sh, found := st.desc.Load().Shard(p.Shard)
 	if !found || p.Next < sh.First {
 		return nil, errTrimmed()
@@ -75,7 +78,8 @@ func (db *DB) readRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 	return &next, nil
 }
 
-// readShard hands records from a position on to each, moves the position behind them and reports whether it left some.
+// readShard passes records from a position on to each, advances the position, and reports whether
+// more records remain.
 func (db *DB) readShard(st *stream, p *catalog.Position, limit int, each func(st *stream, seq uint64, v []byte) error) (more bool, err error) {
 	prefix := row.ShardPrefix(st.id, p.Shard)
 	var from [row.RecordKeyLen]byte
@@ -108,7 +112,7 @@ var (
 	eventVersion = "1.1"
 )
 
-// recordTime is when a record was made, as precisely as a stream tells it.
+// recordTime returns the time of a record in the resolution of streams.
 func recordTime(millis int64) time.Time { return time.UnixMilli(millis).UTC().Truncate(time.Second) }
 
 // streamRecord decodes a record.

@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Meter is the capacity used since the database was opened, in DynamoDB's units.
+// Meter is the capacity consumed since the database was opened, in DynamoDB's units.
 type Meter struct {
 	Tables map[string]TableUse // by table name
 }
@@ -21,22 +21,22 @@ type (
 	KeyUse    = capacity.KeyUse
 )
 
-// Names in TableUse.Prefixes of what has no prefix of its own: keys without a '#', Scans, and prefixes beyond the first
-// 255 of a table.
+// Names in TableUse.Prefixes for reads and writes without a prefix of their own: keys without a
+// '#', Scans, and prefixes beyond the first 255 of a table.
 const (
 	NoPrefix    = capacity.NoPrefix
 	ScanPrefix  = capacity.ScanPrefix
 	OtherPrefix = capacity.OtherPrefix
 )
 
-// What DynamoDB gives one partition a second, in units: a key of TableUse.Hottest whose peak is above it would be
-// throttled there, whatever the table may take.
+// DynamoDB's limits for one partition, in units per second. A key of TableUse.Hottest with a higher
+// peak would be throttled no matter what capacity the table has.
 const (
 	PartitionReadUnits  = capacity.PartitionReadUnits
 	PartitionWriteUnits = capacity.PartitionWriteUnits
 )
 
-// Metered returns the capacity used since the database was opened.
+// Metered returns the capacity consumed since the database was opened.
 func (db *DB) Metered() Meter {
 	m := Meter{Tables: map[string]TableUse{}}
 	for name, t := range *db.tables.Load() {
@@ -47,8 +47,9 @@ func (db *DB) Metered() Meter {
 	return m
 }
 
-// meterRead adds one read to the table's meters: of the partition in which the row is, of an index unless that is nil;
-// or of many partitions, when rowKey is too short to name one. second is the time since 1970.
+// meterRead adds a read to the table's meters: for the partition of the row, in the table or in
+// index x, or for many partitions if rowKey is too short to identify one. second is the time in
+// seconds since 1970.
 func (s *schema) meterRead(second int64, x *layout.Index, rowKey []byte, u capacity.Usage) {
 	at := capacity.Place{Primary: rowKey[row.ItemPrefixLen:], Second: second}
 	if x != nil {
@@ -57,14 +58,15 @@ func (s *schema) meterRead(second int64, x *layout.Index, rowKey []byte, u capac
 	s.table.meter.Count(capacity.Reading, s.desc, at, 1, u)
 }
 
-// meterChange adds a change to the meters, also under its entity.
+// meterChange adds a change to the table's meters, including that of its entity.
 func (ch *change) meterChange(second int64) {
 	meter := ch.s.table.meter
 	meter.Count(capacity.Writing, ch.s.desc, capacity.Place{Primary: ch.primary(), Second: second}, 1, ch.use)
 	meter.CountEntity(ch.sortKey(), ch.use)
 }
 
-// meterEntry adds a change of an index entry to the heat of its partition: where it is, or was when it goes.
+// meterEntry adds a change of an index entry to the heat of its partition, or of its former
+// partition if it is removed.
 func (ch *change) meterEntry(x *layout.Index, was, is capacity.Row, halves, second int64) {
 	if halves == 0 {
 		return
@@ -76,7 +78,7 @@ func (ch *change) meterEntry(x *layout.Index, was, is capacity.Row, halves, seco
 	ch.s.table.meter.CountEntry(capacity.Place{Primary: key[len(x.Prefix):], Index: 1 + x.Ordinal, Second: second}, halves)
 }
 
-// sortKey returns the text of a sort key of type S, else nothing.
+// sortKey returns a sort key of type S, or "" for other types.
 func (ch *change) sortKey() string {
 	if s, ok := ch.keyed[ch.s.Range.Name].(*types.AttributeValueMemberS); ok {
 		return s.Value

@@ -15,25 +15,26 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// maxPageBytes is the size of evaluated items after which a page of a Query or Scan ends.
+// maxPageBytes is the total size of evaluated items that ends a page of a Query or Scan.
 const maxPageBytes = 1 << 20
 
-// pageRequest is what Query and Scan have in common: a range of rows of a table or of an index, in either order.
+// pageRequest is the common part of Query and Scan: a range of rows of a table or index, in either
+// order.
 type pageRequest struct {
 	s *schema
 	x *layout.Index // nil: the table
 	layout.Range
 	reverse    bool
-	limit      int // evaluated items, 0 for no bound
+	limit      int // maximum number of evaluated items; 0: none
 	consistent bool
 	countOnly  bool
-	whole      bool // reach back to the table for what a local index does not project
+	whole      bool // fetch from the table what a local index does not project
 	filter     *expr.Condition
 	projection *expr.Projection
-	columns    *item.Columns // that the items go to; nil: they make a page
+	columns    *item.Columns // receive the items; nil: they are collected in the page
 }
 
-// pageRequest checks a Query or Scan. What is left is the range of rows.
+// pageRequest checks a Query or Scan and determines its range of rows.
 func (db *DB) pageRequest(q *request.Read) (r *pageRequest, err error) {
 	if err := q.Check(db.parser); err != nil {
 		return nil, err
@@ -54,17 +55,17 @@ func (db *DB) pageRequest(q *request.Read) (r *pageRequest, err error) {
 	return r, nil
 }
 
-// page is the answer.
+// page is the result of a pageRequest.
 type page struct {
 	items   []item.Item
 	count   int
 	scanned int
-	last    item.Item // where to go on, nil at the end
+	last    item.Item // where to continue; nil at the end
 	decoder item.Decoder
 	use     capacity.Usage
 }
 
-// readPage evaluates rows until the range, the limit or the page's size is exhausted.
+// readPage evaluates rows until the range, the limit or the page size is exhausted.
 func (db *DB) readPage(r *pageRequest) (p *page, err error) {
 	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: r.Lower, UpperBound: r.Upper})
 	if err != nil {
@@ -158,7 +159,7 @@ func (db *DB) evaluate(r *pageRequest, p *page, key, value []byte) (int, error) 
 	return size, nil
 }
 
-// rowItem decodes a row, or the item that it stands for.
+// rowItem decodes a row, or fetches the item that an index row stands for.
 func (db *DB) rowItem(r *pageRequest, p *page, b []byte) (item.Item, error) {
 	it, err := p.decoder.Decode(b)
 	if err != nil || !r.whole {
@@ -175,7 +176,7 @@ func (db *DB) rowItem(r *pageRequest, p *page, b []byte) (item.Item, error) {
 	return full, nil
 }
 
-// position returns the keys with which the next page starts behind a row.
+// position returns the keys after which the next page starts.
 func (r *pageRequest) position(value []byte) (item.Item, error) {
 	_, b, err := row.Split(value)
 	if err != nil {
@@ -189,7 +190,7 @@ func (r *pageRequest) position(value []byte) (item.Item, error) {
 	return item.DecodeOnly(b, names)
 }
 
-// charge counts the page's capacity: the sum of what was evaluated, rounded up once.
+// charge adds the page's capacity: the sum of the evaluated sizes, rounded up once.
 func (db *DB) charge(r *pageRequest, p *page, size int) {
 	h := capacity.ReadUnits(size, r.consistent)
 	if r.x == nil {
@@ -200,7 +201,7 @@ func (db *DB) charge(r *pageRequest, p *page, size int) {
 	r.s.meterRead(db.now().Unix(), r.x, r.Lower, p.use)
 }
 
-// itemsOut is the Items of a response: nil when only the count was asked for.
+// itemsOut returns the Items of a response, or nil if only the count is requested.
 func (p *page) itemsOut(countOnly bool) []map[string]types.AttributeValue {
 	if countOnly {
 		return nil

@@ -12,7 +12,8 @@ import (
 
 var _ dynamo.Statements = (*DB)(nil)
 
-// ExecuteStatement runs one PartiQL statement. A SELECT answers a page; NextToken leads to the next.
+// ExecuteStatement runs one PartiQL statement. A SELECT returns a page and a NextToken for the next
+// one.
 func (db *DB) ExecuteStatement(ctx context.Context, in *dynamodb.ExecuteStatementInput, _ ...func(*dynamodb.Options)) (*dynamodb.ExecuteStatementOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -22,7 +23,7 @@ func (db *DB) ExecuteStatement(ctx context.Context, in *dynamodb.ExecuteStatemen
 	return db.statements().Execute(ctx, in)
 }
 
-// BatchExecuteStatement runs up to 25 PartiQL statements, each for itself.
+// BatchExecuteStatement runs up to 25 PartiQL statements independently of each other.
 func (db *DB) BatchExecuteStatement(ctx context.Context, in *dynamodb.BatchExecuteStatementInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -46,10 +47,10 @@ func (db *DB) statements() *partiql.Runner {
 	return &partiql.Runner{Store: statementStore{db}, Parser: db.parser}
 }
 
-// statementStore is the database as statements use it.
+// statementStore is the interface of the database for statements.
 type statementStore struct{ *DB }
 
-// Query lets a filter name the keys.
+// Query allows a filter to name key attributes.
 func (s statementStore) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	return s.query(ctx, in, true, nil)
 }

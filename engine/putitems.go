@@ -16,19 +16,20 @@ import (
 
 var _ dynamo.Putter = (*DB)(nil)
 
-// putsOfCommit is how many puts of one call share a commit. More would hold more stripes at once and make two calls wait
-// for one another.
+// putsOfCommit is the number of puts of a call that share a commit. A larger commit would hold more
+// stripes at once and make concurrent calls wait for each other.
 const putsOfCommit = 64
 
-// Commits hold their rows, old and new, until they are awaited. So one is cut when its items have so many bytes, and
-// those published are awaited when they have so many together.
+// Commits keep their old and new rows in memory until they are awaited. So a commit is limited to
+// bytesOfCommit, and published commits are awaited when they total bytesPublished.
 const (
 	bytesOfCommit  = 1 << 20
 	bytesPublished = 8 << 20
 )
 
-// PutItems implements dynamo.Putter. Puts of one commit are applied together, and each is billed and recorded in the
-// stream by itself. All commits are published before the first of them is awaited, so one sync of the log serves all.
+// PutItems implements dynamo.Putter. The puts of one commit are applied together, but each is
+// billed and recorded in the stream separately. All commits are published before the first one is
+// awaited, so that one sync of the log serves all.
 func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []error {
 	errs := make([]error, len(ins))
 	call, err := db.begin(ctx)
@@ -66,7 +67,7 @@ func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []erro
 	return errs
 }
 
-// putsOf returns how many of the first puts one commit takes.
+// putsOf returns how many of the first puts fit into one commit.
 func putsOf(puts []put) int {
 	n, bytes := 0, 0
 	for n < min(len(puts), putsOfCommit) && bytes < bytesOfCommit {
@@ -77,19 +78,20 @@ func putsOf(puts []put) int {
 	return n
 }
 
-// put is one PutItem of a PutItems, the at-th.
+// put is one PutItem of a PutItems call, with its index at.
 type put struct {
 	action
 	at int
 }
 
-// puttingCommit is a commit and the inputs that it decides.
+// puttingCommit is a commit and the inputs whose outcome it decides.
 type puttingCommit struct {
 	*commit
-	decided []int // inputs that were put, or failed for what is in the table
+	decided []int // inputs that were put, or rejected because of the stored item
 }
 
-// putSome publishes a commit of the first puts: of one table, and each of another item. It returns those that are left.
+// putSome publishes a commit with the first puts, which must be for one table and different items.
+// It returns the rest.
 func (db *DB) putSome(puts []put, errs []error) (pc *puttingCommit, left []put) {
 	n := putsOf(puts)
 	pc = &puttingCommit{commit: db.newCommit(n)}
@@ -126,8 +128,8 @@ func (db *DB) putSome(puts []put, errs []error) (pc *puttingCommit, left []put) 
 	return pc, append(left, puts[n:]...)
 }
 
-// putEach performs puts of different items, which are in the order of their keys, and publishes what they change. After
-// a failure of the store it publishes nothing.
+// putEach performs puts of different items, in the order of their keys, and publishes the changes.
+// If the store fails, it publishes nothing.
 func (pc *puttingCommit) putEach(puts []*put, errs []error) {
 	for _, p := range puts {
 		pc.wanted = append(pc.wanted, stripe.Of(p.key))
@@ -153,8 +155,8 @@ func (pc *puttingCommit) putEach(puts []*put, errs []error) {
 	pc.count()
 }
 
-// putOne performs one put. It tells apart why this put is refused, and what stops them all because the batch holds a
-// part of it.
+// putOne performs one put. refused is an error of this put alone; failed is an error after which
+// the batch contains part of the put and must not be used.
 func (pc *puttingCommit) putOne(a *action) (refused, failed error) {
 	changes, entries, rows := len(pc.changes), len(pc.entries), pc.batch.Count()
 	if _, err := pc.perform(a); err != nil {
@@ -167,7 +169,8 @@ func (pc *puttingCommit) putOne(a *action) (refused, failed error) {
 	return nil, nil
 }
 
-// settleAll waits until the commit, and what its failed conditions have seen, is on disk.
+// settleAll waits until the commit is on disk, and with it everything that its failed conditions
+// have seen.
 func (pc *puttingCommit) settleAll(errs []error) {
 	if err := pc.await(); err != nil {
 		for _, at := range pc.decided {

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// Query returns a page of one partition of a table or index, in the order of its sort key.
+// Query returns a page of one partition of a table or index, in the order of the sort key.
 func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	return db.query(ctx, in, false, nil)
 }

@@ -14,8 +14,8 @@ import (
 
 var _ dynamo.RecordReader = (*DB)(nil)
 
-// ReadRecords implements dynamo.RecordReader: GetRecords for a reader in the same process, which wants the changes of
-// few entities and is spared the decoding of all others.
+// ReadRecords implements dynamo.RecordReader: GetRecords for readers in the same process that want
+// only some entities. It does not decode other records.
 func (db *DB) ReadRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInput, attribute string, wanted func(string) bool) (*dynamo.RecordPage, error) {
 	page := &dynamo.RecordPage{}
 	var last uint64
@@ -45,7 +45,7 @@ func (db *DB) ReadRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 	return page, nil
 }
 
-// isWanted reports whether an image has an attribute with a wanted value.
+// isWanted reports whether an image of the record has the attribute with a wanted value.
 func isWanted(r *row.Record, attribute string, wanted func(string) bool) (bool, error) {
 	for _, image := range [][]byte{r.New, r.Old} {
 		if image == nil {

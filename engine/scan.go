@@ -9,8 +9,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// Scan returns a page of a whole table or index, or of one of its segments. Items come in the order of the hash of
-// their partition keys, so that a segment is a range.
+// Scan returns a page of a table or index, or of one of its segments. Items are in the order of the
+// hashes of their partition keys, so that a segment is a range.
 func (db *DB) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {

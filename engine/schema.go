@@ -9,18 +9,19 @@ import (
 	"github.com/onefold/onefold/engine/internal/layout"
 )
 
-// schema is everything about a table that an operation needs. It is immutable: a change publishes a new one.
+// schema is everything that an operation needs to know of a table. It is immutable; a change
+// publishes a new one.
 type schema struct {
 	*layout.Table
 	desc   *catalog.Table
 	table  *table
 	stream *stream // nil when disabled
 	arn    string
-	counts []*tally // of each index, the same for one index in all schemas that have it
+	counts []*tally // by index; schemas share the tally of an index
 }
 
-// table is one table. An operation holds gate for reading while it writes, so that whoever changes the schema can wait
-// until all writers use the new one.
+// table is one table. Writing operations hold gate for reading, so that a change of the schema can
+// wait until all writers use the new one.
 type table struct {
 	gate   sync.RWMutex
 	schema atomic.Pointer[schema]
@@ -28,7 +29,8 @@ type table struct {
 	meter *capacity.Table
 }
 
-// tally is how many items a table has, or entries an index, and their size by DynamoDB's rule.
+// tally is the number of items in a table or entries in an index, and their size by DynamoDB's
+// rule.
 type tally struct{ items, bytes atomic.Int64 }
 
 func (n *tally) add(items, bytes int64) {
@@ -40,7 +42,7 @@ func (n *tally) add(items, bytes int64) {
 	}
 }
 
-// held is what to tell of it. A count that lags can be below none for a while.
+// held returns the counts to report. Counts that are being corrected can be negative for a while.
 func (n *tally) held() catalog.Held {
 	return catalog.Held{Items: max(0, n.items.Load()), Bytes: max(0, n.bytes.Load())}
 }
@@ -54,7 +56,8 @@ func newSchema(t *table, d *catalog.Table, st *stream, arn string) *schema {
 	return s
 }
 
-// countsOf returns the tally of the index with an id, a new one when the schema does not have it. s may be nil.
+// countsOf returns the tally of an index by ID, or a new one if the schema does not have it. s may
+// be nil.
 func (s *schema) countsOf(index uint32) *tally {
 	if s != nil {
 		for i := range s.desc.Indexes {
@@ -66,10 +69,10 @@ func (s *schema) countsOf(index uint32) *tally {
 	return new(tally)
 }
 
-// tallies returns those of the table and of each index.
+// tallies returns the tallies of the table and its indexes.
 func (s *schema) tallies() []*tally { return append([]*tally{&s.table.tally}, s.counts...) }
 
-// tell returns what to tell of the indexes.
+// tell returns the counts to report for the indexes.
 func (s *schema) tell() []catalog.Held {
 	held := make([]catalog.Held, len(s.counts))
 	for i, n := range s.counts {

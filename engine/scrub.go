@@ -7,16 +7,17 @@ import (
 )
 
 type (
-	// ScrubOptions say what a scrub reads, and how fast.
+	// ScrubOptions determine what a scrub reads, and how fast.
 	ScrubOptions = store.ScrubOptions
-	// Scrubbed is a file that a scrub has read.
+	// Scrubbed is a file read by a scrub.
 	Scrubbed = store.Scrubbed
 )
 
-// Scrub reads the files of rows, the oldest first, as they are on the disk, and compares every block with its checksum, so that
-// damage of what nobody reads is found while there is a backup of it. It may run while the database is in use. What it finds is
-// logged, counted in Metrics, and told to Each. Check finds what does not agree though its checksums fit. A database in memory
-// has no files on a disk: there is nothing to read. Errors: ErrClosed, ErrFatal, ctx's.
+// Scrub reads the row files on disk, oldest first, and verifies the checksum of every block, so
+// that damage to rarely read data is found while backups of it exist. It may run while the database
+// is in use. Damage is logged, counted in Metrics and passed to Each. Inconsistent data with valid
+// checksums is found by Check. For a database in memory Scrub does nothing. Errors: ErrClosed,
+// ErrFatal, and that of ctx.
 func (db *DB) Scrub(ctx context.Context, o ScrubOptions) error {
 	ctx, done, err := db.operate(ctx)
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 )
 
 type (
-	// Sizes is how large a database is, apart by table, index and stream.
+	// Sizes is the size of a database by table, index and stream.
 	Sizes = inspect.Sizes
-	// TableSize is how large a table is, with its indexes and expiry rows.
+	// TableSize is the size of a table with its indexes and expiry rows.
 	TableSize = inspect.TableSize
-	// Size is how large some rows are.
+	// Size is the size of a set of rows.
 	Size = inspect.Size
 )
 
-// Sizes measures the database as it is at the moment of the call; it may be in use. With count it reads all rows, which
-// takes as long as reading does. Without, rows and bytes of tables are those that DescribeTable tells, those of the rest
-// are -1, and it takes no time.
+// Sizes returns the sizes of the database at the moment of the call; it may be in use. With count,
+// it reads all rows. Without, it returns at once: rows and bytes of tables are those of
+// DescribeTable, and others are -1.
 func (db *DB) Sizes(ctx context.Context, count bool) (_ *Sizes, err error) {
 	ctx, done, err := db.operate(ctx)
 	if err != nil {
@@ -47,13 +47,14 @@ func (db *DB) diskUsage(lower, upper []byte) (uint64, error) {
 	return n, damage.Of(err)
 }
 
-// DiskUse is how many bytes files take.
+// DiskUse is the size of the database's files in bytes.
 type DiskUse struct {
-	Tables int64 `json:"tables"` // of rows that were written out
-	Log    int64 `json:"log"`    // of writes, of which those that were written out are dropped later
+	Tables int64 `json:"tables"` // files of rows
+	Log    int64 `json:"log"`    // log of writes; parts whose rows are in files are dropped later
 }
 
-// DiskUse is DiskBytes apart, without what is neither; zero once the database is closed.
+// DiskUse returns DiskBytes by type of file, without other files. It is zero once the database is
+// closed.
 func (db *DB) DiskUse() DiskUse {
 	call, ok := db.calls.Enter()
 	if !ok {
@@ -64,7 +65,8 @@ func (db *DB) DiskUse() DiskUse {
 	return DiskUse{Tables: int64(m.Total().TablesSize), Log: int64(m.WAL.PhysicalSize)}
 }
 
-// DiskBytes is how many bytes the database's files take, the log included; 0 once the database is closed.
+// DiskBytes returns the total size of the database's files, including the log; 0 once the database
+// is closed.
 func (db *DB) DiskBytes() int64 {
 	call, ok := db.calls.Enter()
 	if !ok {
@@ -74,9 +76,9 @@ func (db *DB) DiskBytes() int64 {
 	return int64(db.store.Metrics().DiskSpaceUsage())
 }
 
-// Compact rewrites the files so that what was deleted or replaced takes no room any more. The database may be in use; it
-// is slower meanwhile, and up to twice its size. It is never necessary: compactions go on by themselves as rows are
-// written.
+// Compact rewrites the files without deleted and replaced rows. The database may be in use; during
+// the call it is slower and up to twice its size. Calling Compact is never necessary, because files
+// are compacted automatically.
 func (db *DB) Compact(ctx context.Context) error {
 	ctx, done, err := db.operate(ctx)
 	if err != nil {

@@ -14,28 +14,28 @@ import (
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
-// change is what a request does to one item.
+// change is the effect of a request on one item.
 type change struct {
 	s       *schema
-	key     []byte         // the item's row key
+	key     []byte         // row key of the item
 	keyed   item.Item      // an item with the same key attributes
-	old     []byte         // the row before, nil for none
-	oldItem item.Item      // the same decoded, when somebody has asked
-	new     item.Item      // the item after, nil for none
-	row     []byte         // the row after, nil for none
+	old     []byte         // the row before; nil for none
+	oldItem item.Item      // decoded on first use
+	new     item.Item      // the item after; nil for none
+	row     []byte         // the row after; nil for none
 	service bool           // made by expiry
-	use     capacity.Usage // the capacity that it takes
+	use     capacity.Usage // consumed capacity
 }
 
-// primary returns the primary key bytes of the change's item: hash, partition key, sort key.
+// primary returns the primary key bytes of the item: hash, partition key, sort key.
 func (ch *change) primary() []byte { return ch.key[row.ItemPrefixLen:] }
 
-// same reports whether the change leaves the item as it was.
+// same reports whether the item is unchanged.
 func (ch *change) same() bool {
 	return (ch.old == nil) == (ch.row == nil) && bytes.Equal(ch.old, ch.row)
 }
 
-// before returns the item before the change, nil for none.
+// before returns the item before the change, or nil if there was none.
 func (ch *change) before() (item.Item, error) {
 	if ch.oldItem != nil || ch.old == nil {
 		return ch.oldItem, nil
@@ -45,7 +45,7 @@ func (ch *change) before() (item.Item, error) {
 	return it, err
 }
 
-// look begins a change: it reads the row before. The caller holds the item's stripe.
+// look starts a change by reading the old row. The caller must hold the item's stripe.
 func (c *commit) look(s *schema, key []byte, keyed item.Item) (*change, error) {
 	old, err := c.get(key)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *commit) look(s *schema, key []byte, keyed item.Item) (*change, error) {
 	return &c.changes[len(c.changes)-1], nil
 }
 
-// get copies a row into the commit's memory; nil for none.
+// get copies a row to the commit's memory, or returns nil if there is none.
 func (c *commit) get(key []byte) ([]byte, error) {
 	if c.rows != nil {
 		return c.seek(key)
@@ -77,7 +77,8 @@ func (c *commit) get(key []byte) ([]byte, error) {
 	return value, nil
 }
 
-// reading lets do read rows with one iterator, as they are now: the caller holds their stripes.
+// reading calls do with an iterator set up for reading rows as they are now. The caller must hold
+// their stripes.
 func (c *commit) reading(do func() error) (err error) {
 	if c.rows, err = c.db.rows(); err != nil {
 		return err
@@ -89,8 +90,8 @@ func (c *commit) reading(do func() error) (err error) {
 	return do()
 }
 
-// seek is get with an iterator that is at hand. It is cheaper than opening one for each row, the more so in the order of
-// the keys.
+// seek is get with the existing iterator, which is cheaper than opening one per row, in particular
+// in key order.
 func (c *commit) seek(key []byte) ([]byte, error) {
 	if !c.rows.SeekPrefixGE(key) {
 		return nil, damage.Of(c.rows.Error())
@@ -106,15 +107,15 @@ func (c *commit) seek(key []byte) ([]byte, error) {
 	return value, nil
 }
 
-// put sets the item after the change, of so many bytes. It has been checked.
+// put sets the item after the change. It must have been checked; size is its size in bytes.
 func (c *commit) put(ch *change, it item.Item, size int) {
 	at := len(c.buf)
 	c.buf = row.AppendMeasured(c.buf, it, size)
 	ch.new, ch.row = it, c.buf[at:len(c.buf):len(c.buf)]
 }
 
-// stage adds the rows of a change to the batch: the item, its index rows, its expiry row and its stream record. A
-// change that changes nothing has none, yet takes capacity.
+// stage adds the rows of a change to the batch: item, index rows, expiry row and stream record. A
+// change without effect has no rows, but consumes capacity.
 func (c *commit) stage(ch *change) error {
 	ch.use.Table = capacity.WriteUnits(max(row.Size(ch.old), row.Size(ch.row)))
 	if len(ch.s.Indexes) > 0 {
@@ -138,8 +139,8 @@ func (c *commit) stage(ch *change) error {
 	return nil
 }
 
-// stageItem adds the item's row. A row without its own key would reach every reader of the table, its indexes and its
-// stream, so none is stored, whatever went wrong before.
+// stageItem adds the item's row. It is the last check that an item is stored under its own key: a
+// wrong one would reach every reader of the table, its indexes and its stream.
 func (c *commit) stageItem(ch *change) error {
 	if ch.row == nil {
 		return c.batch.Delete(ch.key, nil)
@@ -152,7 +153,7 @@ func (c *commit) stageItem(ch *change) error {
 	return c.batch.Set(ch.key, ch.row, nil)
 }
 
-// stageIndexes adds the index rows that a change touches and counts the capacity they take.
+// stageIndexes adds the index rows affected by a change and counts their capacity.
 func (c *commit) stageIndexes(ch *change) error {
 	old, err := ch.before()
 	if err != nil {
@@ -183,7 +184,7 @@ func (c *commit) stageIndexes(ch *change) error {
 	return nil
 }
 
-// indexRow makes the row that an index has for an item, whose own row is own.
+// indexRow returns an index's row for an item. own is the item's own row.
 func (c *commit) indexRow(x *layout.Index, it item.Item, own, primary []byte) (capacity.Row, error) {
 	if !x.Covers(it) {
 		return capacity.Row{}, nil
@@ -203,7 +204,7 @@ func (c *commit) indexRow(x *layout.Index, it item.Item, own, primary []byte) (c
 	return r, nil
 }
 
-// replaceRow puts one index row in the place of another.
+// replaceRow replaces one index row with another.
 func (c *commit) replaceRow(was, is capacity.Row) error {
 	sameKey := bytes.Equal(was.Key, is.Key)
 	if was.Key != nil && !sameKey {
@@ -273,5 +274,5 @@ func (c *commit) stageRecord(ch *change) {
 	c.records = append(c.records, pendingRecord{stream: st, slot: st.slot(ch.primary()), value: c.buf[at:len(c.buf):len(c.buf)]})
 }
 
-// keyRow is the row of the item's key attributes alone.
+// keyRow returns a row with only the item's key attributes.
 func (ch *change) keyRow() []byte { return row.Append(nil, ch.s.PrimaryKey(ch.keyed)) }

@@ -10,14 +10,14 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// openShard is where the next record of a slot goes.
+// openShard is the shard that receives the next record of a slot.
 type openShard struct {
 	id    uint32
 	count int
 }
 
-// stream is a change log of one table. Its descriptor is replaced, never changed, so that readers need no lock. The
-// elements of open belong to whoever holds DB.order; their number never changes.
+// stream is the change log of one table. Its descriptor is replaced and never modified, so that
+// readers need no lock. The elements of open are guarded by DB.order; their number never changes.
 type stream struct {
 	desc atomic.Pointer[catalog.Stream]
 	id   uint32
@@ -42,7 +42,8 @@ func newStream(d *catalog.Stream) *stream {
 	return st
 }
 
-// slot returns which of the open shards takes the records of a partition, from the hash that begins primary key bytes.
+// slot returns the open shard for records of a partition, chosen by the hash at the start of the
+// primary key bytes.
 func (st *stream) slot(primary []byte) int {
 	n := uint32(len(st.open))
 	if n <= 1 {
@@ -52,7 +53,7 @@ func (st *stream) slot(primary []byte) int {
 	return int(h % n)
 }
 
-// putStream writes a descriptor into a batch.
+// putStream adds a descriptor to a batch.
 func putStream(b *pebble.Batch, d *catalog.Stream) error {
 	v, err := d.Encode()
 	if err != nil {

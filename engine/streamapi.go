@@ -17,7 +17,7 @@ func (db *DB) streamARN(d *catalog.Stream) string {
 	return db.tableARN(d.Table) + "/stream/" + d.Label
 }
 
-// errNoStream is the answer to a name that no stream has.
+// errNoStream is the response for an unknown stream.
 func errNoStream(arn string) error {
 	msg := "Requested resource not found: Stream: " + arn + " not found"
 	return &streamtypes.ResourceNotFoundException{Message: &msg}
@@ -52,7 +52,7 @@ func (db *DB) ListStreams(ctx context.Context, in *dynamodbstreams.ListStreamsIn
 	slices.SortFunc(descs, func(a, b *catalog.Stream) int { return int(a.ID) - int(b.ID) })
 	if in.ExclusiveStartStreamArn != nil {
 		i := slices.IndexFunc(descs, func(d *catalog.Stream) bool { return db.streamARN(d) == *in.ExclusiveStartStreamArn })
-		if i < 0 { // a list that began again would have no end
+		if i < 0 { // starting over would make the list endless
 			return nil, errNoStream(*in.ExclusiveStartStreamArn)
 		}
 		descs = descs[i+1:]
@@ -92,10 +92,10 @@ func (db *DB) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeSt
 	return &dynamodbstreams.DescribeStreamOutput{StreamDescription: out}, nil
 }
 
-// iteratorLife is how long an iterator can be used.
+// iteratorLife is how long an iterator is valid.
 const iteratorLife = 15 * time.Minute
 
-// GetShardIterator returns where to start reading a shard. It is valid for 15 minutes.
+// GetShardIterator returns a position for reading a shard, valid for 15 minutes.
 func (db *DB) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShardIteratorInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -121,7 +121,7 @@ func (db *DB) GetShardIterator(ctx context.Context, in *dynamodbstreams.GetShard
 	return &dynamodbstreams.GetShardIteratorOutput{ShardIterator: &it}, nil
 }
 
-// startAt returns the first sequence number that an iterator is to return.
+// startAt returns the first sequence number that an iterator should return.
 func (db *DB) startAt(in *dynamodbstreams.GetShardIteratorInput, sh catalog.Shard) (uint64, error) {
 	switch in.ShardIteratorType {
 	case streamtypes.ShardIteratorTypeTrimHorizon:
@@ -130,7 +130,7 @@ func (db *DB) startAt(in *dynamodbstreams.GetShardIteratorInput, sh catalog.Shar
 		return db.applied.Load() + 1, nil
 	}
 	seq, ok := catalog.ParseSequence(*in.SequenceNumber)
-	if !ok || sh.Closed && seq > max(sh.First, sh.Last) { // a shard that was closed before it had a record has its first number, too
+	if !ok || sh.Closed && seq > max(sh.First, sh.Last) { // also the first number of a shard that was closed without records
 		return 0, dynamo.Validation("Invalid SequenceNumber: %s is not in the shard", *in.SequenceNumber)
 	}
 	if in.ShardIteratorType == streamtypes.ShardIteratorTypeAfterSequenceNumber {
@@ -147,7 +147,8 @@ func errTrimmed() error {
 	return &streamtypes.TrimmedDataAccessException{Message: &msg}
 }
 
-// RollShards closes every open shard of a table's stream; a child follows each. It exists for tests of consumers.
+// RollShards closes every open shard of a table's stream and opens children. It is for tests of
+// consumers.
 func (db *DB) RollShards(ctx context.Context, table string) error {
 	call, err := db.begin(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ var (
 	_ dynamo.Limits = (*DB)(nil)
 )
 
-// TagResource adds tags to a table, in the place of those of the same keys: at most 50, durable with the table.
+// TagResource adds tags to a table and replaces those with the same keys. A table can have 50 tags.
 func (db *DB) TagResource(ctx context.Context, in *dynamodb.TagResourceInput, _ ...func(*dynamodb.Options)) (*dynamodb.TagResourceOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -31,7 +31,7 @@ func (db *DB) TagResource(ctx context.Context, in *dynamodb.TagResourceInput, _ 
 	return &dynamodb.TagResourceOutput{}, db.changeTags(name, *in.ResourceArn, func(d *catalog.Table) error { return d.AddTags(in.Tags) })
 }
 
-// UntagResource removes tags from a table. That it does not have one of them is no error.
+// UntagResource removes tags from a table. Missing tags are ignored.
 func (db *DB) UntagResource(ctx context.Context, in *dynamodb.UntagResourceInput, _ ...func(*dynamodb.Options)) (*dynamodb.UntagResourceOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -62,7 +62,7 @@ func (db *DB) changeTags(name, arn string, change func(*catalog.Table) error) er
 	return db.commitChange(t, c)
 }
 
-// ListTagsOfResource returns the tags of a table in the order of their keys, all at once.
+// ListTagsOfResource returns all tags of a table, sorted by key.
 func (db *DB) ListTagsOfResource(ctx context.Context, in *dynamodb.ListTagsOfResourceInput, _ ...func(*dynamodb.Options)) (*dynamodb.ListTagsOfResourceOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -77,14 +77,14 @@ func (db *DB) ListTagsOfResource(ctx context.Context, in *dynamodb.ListTagsOfRes
 	if t := (*db.tables.Load())[name]; t != nil {
 		s = t.schema.Load()
 	}
-	if s == nil { // what DynamoDB says of a table that the caller cannot know of
+	if s == nil { // what DynamoDB responds for a table unknown to the caller
 		return nil, &smithy.GenericAPIError{Code: "AccessDeniedException", Fault: smithy.FaultClient,
 			Message: "User: arn:aws:iam::" + account + ":root is not authorized to perform: dynamodb:ListTagsOfResource on resource: " + *in.ResourceArn}
 	}
 	return &dynamodb.ListTagsOfResourceOutput{Tags: s.desc.DescribeTags()}, nil
 }
 
-// DescribeLimits returns the quotas of a new account of DynamoDB. The engine has none.
+// DescribeLimits returns the quotas of a new DynamoDB account. The engine itself has none.
 func (db *DB) DescribeLimits(ctx context.Context, _ *dynamodb.DescribeLimitsInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error) {
 	call, err := db.begin(ctx)
 	if err != nil {
@@ -96,7 +96,8 @@ func (db *DB) DescribeLimits(ctx context.Context, _ *dynamodb.DescribeLimitsInpu
 		TableMaxReadCapacityUnits: &ofTable, TableMaxWriteCapacityUnits: &ofTable}, nil
 }
 
-// DescribeEndpoints returns DynamoDB's endpoint of the Region. Who serves the database answers with its own.
+// DescribeEndpoints returns DynamoDB's endpoint for the Region. A server of the database returns
+// its own instead.
 func (db *DB) DescribeEndpoints(ctx context.Context, _ *dynamodb.DescribeEndpointsInput, _ ...func(*dynamodb.Options)) (*dynamodb.DescribeEndpointsOutput, error) {
 	call, err := db.begin(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // tokenLife is how long a ClientRequestToken is remembered.
 const tokenLife = 10 * time.Minute
 
-// A token's row is: milliseconds since 1970 at which it lapses, 8 bytes; digest of the request, 32 bytes.
+// The row of a token: expiry in milliseconds since 1970, 8 bytes; digest of the request, 32 bytes.
 const tokenRow = 8 + sha256.Size
 
 func tokenKey(token string) []byte { return append([]byte{row.SpaceToken}, token...) }
@@ -28,8 +28,9 @@ func tokenTimeKey(lapses int64, token string) []byte {
 	return append(binary.BigEndian.AppendUint64([]byte{row.SpaceTokenTime}, uint64(lapses)), token...)
 }
 
-// claim notes the token of a transaction in the commit. It reports done when the same transaction was committed before
-// and refuses another one under the same token. It holds the token's stripe until the commit unlocks.
+// claim records the token of a transaction. It returns done if the same transaction was committed
+// before, and an error if another one used the token. It holds the token's stripe until the commit
+// unlocks.
 func (c *commit) claim(token string, sum [sha256.Size]byte) (done bool, err error) {
 	key := tokenKey(token)
 	c.lockToken(key)
@@ -51,13 +52,15 @@ func (c *commit) claim(token string, sum [sha256.Size]byte) (done bool, err erro
 	return false, c.batch.Set(tokenTimeKey(lapses, token), nil, nil)
 }
 
-// lockToken takes the stripe of a token. Tokens have stripes of their own, taken after those of items, one a commit.
+// lockToken takes the stripe of a token. Token stripes are separate and taken after those of items,
+// one per commit.
 func (c *commit) lockToken(key []byte) {
 	c.token = &c.db.tokens[stripe.Of(key)].Mutex
 	c.token.Lock()
 }
 
-// repeated answers a transaction that was committed before: nothing is written, and it costs what reading would.
+// repeated answers a transaction that was committed before. It writes nothing and consumes the
+// capacity of reads.
 func (c *commit) repeated(in *dynamodb.TransactWriteItemsInput, actions []action) (*dynamodb.TransactWriteItemsOutput, error) {
 	for i := range actions {
 		ch, err := c.look(actions[i].s, actions[i].key, actions[i].Keyed)
@@ -74,7 +77,7 @@ func (c *commit) repeated(in *dynamodb.TransactWriteItemsInput, actions []action
 	return out, nil
 }
 
-// dropTokens forgets tokens that have lapsed, at most so many, and returns how many.
+// dropTokens deletes expired tokens, at most limit, and returns how many.
 func (db *DB) dropTokens(limit int) (n int, err error) {
 	upper := binary.BigEndian.AppendUint64([]byte{row.SpaceTokenTime}, uint64(db.now().UnixMilli()))
 	it, err := db.store.NewIter(&pebble.IterOptions{LowerBound: []byte{row.SpaceTokenTime}, UpperBound: upper})
@@ -93,7 +96,7 @@ func (db *DB) dropTokens(limit int) (n int, err error) {
 
 const tokenTimePrefix = 1 + 8
 
-// dropToken forgets one token unless it has been claimed again since.
+// dropToken deletes one token unless it has been claimed again.
 func (db *DB) dropToken(timeKey []byte) (err error) {
 	key := tokenKey(string(timeKey[tokenTimePrefix:]))
 	lock := &db.tokens[stripe.Of(key)]

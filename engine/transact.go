@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// TransactWriteItems carries out up to 100 actions on different items, all of them or none.
+// TransactWriteItems performs up to 100 actions on different items, all of them or none.
 func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -53,7 +53,8 @@ func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrite
 	return out, nil
 }
 
-// transact performs every action, so that each failure is told, and stops if there was one.
+// transact performs every action, so that each failure is reported, and fails if any of them
+// failed.
 func (c *commit) transact(actions []action, reasons []error) error {
 	failed := false
 	for i := range actions {
@@ -71,7 +72,7 @@ func (c *commit) transact(actions []action, reasons []error) error {
 	return request.Cancelled(reasons)
 }
 
-// consumedByTransaction reports the capacity of a transaction by table.
+// consumedByTransaction returns the capacity consumed by a transaction, by table.
 func (c *commit) consumedByTransaction(how types.ReturnConsumedCapacity, d capacity.Direction) []types.ConsumedCapacity {
 	schemas, uses := c.byTable()
 	var out []types.ConsumedCapacity
@@ -83,14 +84,14 @@ func (c *commit) consumedByTransaction(how types.ReturnConsumedCapacity, d capac
 	return out
 }
 
-// transactGet is one read of a transaction.
+// transactGet is one read in a transaction.
 type transactGet struct {
 	request.TransactGet
 	s   *schema
-	row []byte // its key
+	row []byte // row key
 }
 
-// TransactGetItems reads up to 100 items as they were at one moment.
+// TransactGetItems reads up to 100 items as of one moment.
 func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput, _ ...func(*dynamodb.Options)) (_ *dynamodb.TransactGetItemsOutput, err error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -136,7 +137,7 @@ func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItem
 	return out, nil
 }
 
-// resolveGets checks the keys; a wrong one is the reason why the transaction is cancelled.
+// resolveGets checks the keys. A wrong key cancels the transaction.
 func (db *DB) resolveGets(gets []transactGet) (err error) {
 	for i := range gets {
 		if gets[i].s, err = db.schemaOf(gets[i].Table); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
-// TrimStreams removes stream records older than the retention, closed shards that have none left, and disabled streams
-// that have no shard left.
+// TrimStreams deletes stream records older than the retention, closed shards without records, and
+// disabled streams without shards.
 func (db *DB) TrimStreams(ctx context.Context) error {
 	call, err := db.begin(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ func (db *DB) TrimStreams(ctx context.Context) error {
 	return nil
 }
 
-// trimStream trims one stream. The caller holds control.
+// trimStream trims one stream. The caller must hold control.
 func (db *DB) trimStream(st *stream, horizon int64) error {
 	firsts := map[uint32]uint64{}
 	gone := map[uint32]bool{}
@@ -61,7 +61,8 @@ func (db *DB) trimStream(st *stream, horizon int64) error {
 	return db.commitTrim(st, batch, firsts, gone)
 }
 
-// commitTrim writes the trimmed descriptor. It holds order, because a writer may roll a shard meanwhile.
+// commitTrim writes the trimmed descriptor. It takes order, because a writer may roll a shard at
+// the same time.
 func (db *DB) commitTrim(st *stream, batch *pebble.Batch, firsts map[uint32]uint64, gone map[uint32]bool) error {
 	db.order.Lock()
 	defer db.order.Unlock()

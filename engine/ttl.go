@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
-// UpdateTimeToLive chooses the attribute that says when an item expires, or switches expiry off.
+// UpdateTimeToLive selects the attribute that holds the expiry time of items, or disables expiry.
 func (db *DB) UpdateTimeToLive(ctx context.Context, in *dynamodb.UpdateTimeToLiveInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTimeToLiveOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -61,11 +61,11 @@ func (db *DB) DescribeTimeToLive(ctx context.Context, in *dynamodb.DescribeTimeT
 	return &dynamodb.DescribeTimeToLiveOutput{TimeToLiveDescription: out}, nil
 }
 
-// oldestExpiry is the age beyond which an expiry time is taken for a mistake and ignored.
+// oldestExpiry is the age beyond which an expiry time is ignored as a mistake.
 const oldestExpiry = 5 * 365 * 24 * time.Hour
 
-// ExpireNow deletes every item that has expired by the injected clock and returns how many. Items whose expiry is more
-// than five years ago are left alone, as DynamoDB does.
+// ExpireNow deletes all items that have expired by the injected clock and returns their number.
+// Like DynamoDB, it ignores expiry times more than five years in the past.
 func (db *DB) ExpireNow(ctx context.Context) (int, error) {
 	call, err := db.begin(ctx)
 	if err != nil {
@@ -106,7 +106,8 @@ func (db *DB) expireTable(ctx context.Context, t *table) (int, error) {
 	}
 }
 
-// expireChunk deletes the items of a chunk of expiry rows, each in a commit of its own, and waits for them together.
+// expireChunk deletes the items for a chunk of expiry rows, each in its own commit, and waits once
+// for all of them.
 func (db *DB) expireChunk(ctx context.Context, t *table, keys [][]byte) (total int, err error) {
 	if db.durable() {
 		db.unsaved.Add(1)
@@ -130,7 +131,8 @@ func (db *DB) expireChunk(ctx context.Context, t *table, keys [][]byte) (total i
 	return total, err
 }
 
-// expireItem deletes the item of an expiry row unless it has got another expiry since. It does not wait for the disk.
+// expireItem deletes the item of an expiry row unless its expiry has changed. It does not wait for
+// the disk.
 func (db *DB) expireItem(t *table, expiry []byte) (bool, error) {
 	at := int64(binary.BigEndian.Uint64(expiry[5:]))
 	c := db.newCommit(1)
@@ -164,7 +166,7 @@ func (db *DB) expireItem(t *table, expiry []byte) (bool, error) {
 	return true, c.finish()
 }
 
-// dropStale removes an expiry row that no item stands behind.
+// dropStale removes an expiry row without an item.
 func (c *commit) dropStale(expiry []byte) error {
 	if err := c.batch.Delete(expiry, nil); err != nil {
 		return c.abandon(err)
@@ -173,7 +175,7 @@ func (c *commit) dropStale(expiry []byte) error {
 	return c.finish()
 }
 
-// startUpkeep runs the background work until Close: expiry, trimming, forgetting tokens.
+// startUpkeep runs background maintenance until Close: expiry, trimming, and dropping tokens.
 func (db *DB) startUpkeep() {
 	if db.o.TTLInterval < 0 {
 		return

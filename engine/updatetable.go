@@ -14,8 +14,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/store"
 )
 
-// UpdateTable changes billing, stream, deletion protection, or one global index of a table. A new index is filled in
-// the background: DescribeTable tells when it is ACTIVE.
+// UpdateTable changes billing, the stream, deletion protection, or one global index of a table. A
+// new index is filled in the background; DescribeTable shows when it is ACTIVE.
 func (db *DB) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateTableOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -40,17 +40,17 @@ func (db *DB) UpdateTable(ctx context.Context, in *dynamodb.UpdateTableInput, _ 
 	return &dynamodb.UpdateTableOutput{TableDescription: desc}, nil
 }
 
-// change begins a change of a table. The caller holds control.
+// change starts a change of a table. The caller must hold control.
 func (db *DB) change(t *table) *catalog.Change {
 	return &catalog.Change{Table: t.schema.Load().desc.Clone(), TakeID: db.takeID, Now: db.now().UnixMilli()}
 }
 
-// commitChange writes the descriptor and publishes the schema while no write is under way, then starts the backfill. The
-// caller holds control.
+// commitChange writes the descriptor and publishes the schema while no write is running, then
+// starts the backfill. The caller must hold control.
 func (db *DB) commitChange(t *table, c *catalog.Change) error {
 	t.gate.Lock()
 	defer t.gate.Unlock()
-	if err := db.store.Admit(store.Growth, 0); err != nil { // before anything is staged
+	if err := db.store.Admit(store.Growth, 0); err != nil { // check for room before staging anything
 		return fmt.Errorf("engine: change table: %w", err)
 	}
 	d, batch := c.Table, db.store.NewBatch()
@@ -67,7 +67,7 @@ func (db *DB) commitChange(t *table, c *catalog.Change) error {
 	return nil
 }
 
-// stageChange adds what a change does besides the descriptor to a batch.
+// stageChange adds to a batch what a change does besides the descriptor.
 func (db *DB) stageChange(batch *pebble.Batch, c *catalog.Change) error {
 	d := c.Table
 	if c.Open != "" {

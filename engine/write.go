@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/stripe"
 )
 
-// PutItem stores an item in the place of the one with the same key.
+// PutItem stores an item, and replaces an existing one with the same key.
 func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -38,7 +38,7 @@ func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(
 	return out, nil
 }
 
-// DeleteItem removes an item. That there is none is no error.
+// DeleteItem deletes an item. Deleting a missing item is not an error.
 func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -64,7 +64,7 @@ func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ..
 	return out, nil
 }
 
-// UpdateItem changes attributes of an item, which it makes when there is none.
+// UpdateItem changes attributes of an item, and creates it if it does not exist.
 func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	call, err := begin(ctx, db, &in)
 	if err != nil {
@@ -88,7 +88,8 @@ func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ..
 	return out, nil
 }
 
-// returned is what an update answers with: the whole item, or only what the update has touched, before or after.
+// returned returns the attributes to return from an update: the whole item or only the touched
+// ones, before or after.
 func (a *action) returned(ch *change, how types.ReturnValue) (item.Item, error) {
 	image := ch.old
 	if how == types.ReturnValueAllNew || how == types.ReturnValueUpdatedNew {
@@ -109,7 +110,7 @@ func (a *action) returned(ch *change, how types.ReturnValue) (item.Item, error) 
 	return it, nil
 }
 
-// write performs one action. answer is called once the change is visible, before it is on disk.
+// write performs one action. It calls answer when the change is visible, before it is on disk.
 func (db *DB) write(a *action, answer func(*change) error) error {
 	c := db.newCommit(1)
 	defer c.fatalPanic()
@@ -135,7 +136,7 @@ func (db *DB) write(a *action, answer func(*change) error) error {
 	return err
 }
 
-// count adds what a published commit has taken to the meters.
+// count adds the capacity consumed by a published commit to the meters.
 func (c *commit) count() {
 	if c.failed != nil {
 		return

@@ -6,15 +6,16 @@ import (
 	"github.com/hashicorp/golang-lru/v2"
 )
 
-// cache holds the states that were written last, so that a busy item is not loaded at every flush. It needs no
-// invalidation: a write on top of an outdated state fails its version condition. A state leaves the cache when it is
-// used and comes back when it is written.
+// cache holds the states that a worker wrote last, so that a busy item need not be loaded at every
+// flush. Entries are never invalidated: a write based on an outdated state fails its version
+// condition. Using a state removes it from the cache; writing it puts it back.
 type cache struct {
 	lru *lru.Cache[string, *stored]
 	odds
 }
 
-// newCache makes a cache for size states; 0 is the default, a negative size keeps none.
+// newCache returns a cache for size states. 0 means defaultCache; a negative size disables the
+// cache.
 func newCache(size int) *cache {
 	if size < 0 {
 		return &cache{}
@@ -29,10 +30,11 @@ func newCache(size int) *cache {
 	return &cache{lru: l}
 }
 
-// keepNothing makes it a cache of no states.
+// keepNothing disables the cache.
 func (c *cache) keepNothing() { c.lru = nil }
 
-// take returns a state and removes it.
+// take removes a state from the cache and returns it, or nil if it is absent. Because the merge
+// that follows modifies the state in place, no second delta may obtain it.
 func (c *cache) take(id string) *stored {
 	if c.lru == nil {
 		return nil
@@ -51,17 +53,19 @@ func (c *cache) put(id string, s *stored) {
 	}
 }
 
-// odds count how many of the items that were not in memory were new, and how many there already, of late.
+// odds counts how many of the recently used items that were not in memory turned out to be new
+// (fresh) or stored already (known). See ExpectNew.
 type odds struct {
 	fresh, known atomic.Int64
 }
 
 const (
-	oddsFirst = 16   // new ones that are taken for seen at first
-	oddsMost  = 1024 // items that are remembered; then half are forgotten
+	oddsFirst = 16   // fresh items assumed before any is counted
+	oddsMost  = 1024 // counts beyond this are halved, so that old ones fade
 )
 
-// expects reports whether at least a share of items were new. It is called by one goroutine.
+// expects reports whether at least the given share of the counted items were new. Only one
+// goroutine may call it; saw may run concurrently.
 func (o *odds) expects(share float64) bool {
 	fresh, known := o.fresh.Load(), o.known.Load()
 	if fresh+known > oddsMost {
@@ -72,7 +76,7 @@ func (o *odds) expects(share float64) bool {
 	return float64(fresh) >= share*float64(fresh+known)
 }
 
-// saw counts an item.
+// saw counts an item as new or as already stored.
 func (o *odds) saw(fresh bool) {
 	if fresh {
 		o.fresh.Add(1)

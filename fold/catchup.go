@@ -12,18 +12,26 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Caught is what CatchUp made of one aggregate.
+// Caught is the result of CatchUp for one aggregate.
 type Caught struct {
-	Applied int64 // the last event that is in the read model
-	Wrote   bool
-	// Poison says why the event after it cannot be applied; a dead letter does, too. nil: the read model is up to date.
+	Applied int64 // the last event in the read model
+	// Wrote reports whether the read model was written.
+	Wrote bool
+	// Poison is the error that prevents the next event from being applied; a dead letter records it
+	// too. It is nil if the read model is up to date.
 	Poison error
 }
 
-// CatchUp brings read models of a projection up to date with the table, as Project would from the stream, and beside it: for
-// a new projection, or after a fault was mended. Each of the aggregates is an event of which only Key and Missing need to be
-// able to tell whose it is. The result is in their order. The projection's dead letters are kept under name. Of the
-// options, those of requests count.
+// CatchUp brings read models of a projection up to date from the events in the table, where Project
+// would use the stream. Use it for a new projection, or after fixing the cause of dead letters.
+//
+// Each aggregate is identified by any one of its events, which needs only the fields that Key and
+// Missing use. Results are in the order of aggregates. Dead letters of the projection are stored
+// under name. Of o, only the options for requests apply.
+//
+// CatchUp may run beside workers: each write is conditional on the version it was computed from,
+// and is tried up to 16 times if others interfere. An event that cannot be applied is reported in
+// Caught.Poison, not as an error.
 func CatchUp[E, R any, RK comparable](ctx context.Context, t *table.Table, name string, into *table.Entity[R, RK], p Projection[E, R, RK], aggregates []E, o Options) ([]Caught, error) {
 	c := &catching[E, R, RK]{
 		w:   &Worker{table: t, o: o.withDefaults(t)},
@@ -55,23 +63,25 @@ func CatchUp[E, R any, RK comparable](ctx context.Context, t *table.Table, name 
 	return c.out, nil
 }
 
-// catching is a CatchUp under way.
+// catching is the state of a running CatchUp.
 type catching[E, R any, RK comparable] struct {
 	w   *Worker
 	l   *ordered[E, R, RK]
 	out []Caught
 }
 
-// behind is an aggregate whose read model is to be caught up.
+// behind is an aggregate whose read model has to catch up.
 type behind[E any] struct {
+	// at is the index of the aggregate in the result.
 	at     int
 	e      *E
 	d      *delta
-	before int64                  // the last event in the read model as it was loaded
-	in     *dynamodb.PutItemInput // nil: there is nothing to write
+	before int64                  // the last event in the read model as loaded
+	in     *dynamodb.PutItemInput // nil if there is nothing to write
 }
 
-// round tries once, and returns what somebody else has written meanwhile.
+// round makes one attempt for each open aggregate and returns those that another writer changed in
+// the meantime.
 func (c *catching[E, R, RK]) round(ctx context.Context, open []behind[E]) (lost []behind[E], err error) {
 	deltas := make([]*delta, len(open))
 	for i, b := range open {
@@ -111,10 +121,10 @@ func (c *catching[E, R, RK]) round(ctx context.Context, open []behind[E]) (lost 
 	return lost, nil
 }
 
-// prepare applies what is missing and makes the request that writes it.
+// prepare applies the missing events and builds the request that writes the result.
 func (c *catching[E, R, RK]) prepare(ctx context.Context, b *behind[E]) error {
 	b.in = nil
-	if b.d.held == nil { // it cannot be read, which load has told
+	if b.d.held == nil { // load could not read the item and has buried it
 		c.out[b.at].Poison = errors.New("the read model cannot be read")
 		return nil
 	}
@@ -142,7 +152,8 @@ func (c *catching[E, R, RK]) prepare(ctx context.Context, b *behind[E]) error {
 	return c.encode(b, held)
 }
 
-// upTo makes the state again that was at the last event that can be applied: the failure may have left half of the one after.
+// upTo rebuilds the state as of event last, from the item as it was loaded. The failed event may
+// have been half applied to the first copy.
 func (c *catching[E, R, RK]) upTo(ctx context.Context, b *behind[E], last int64) (*projected[R], error) {
 	good, err := c.l.decode(b.d, b.d.held.state.(*projected[R]).origin)
 	if err != nil {
@@ -155,7 +166,7 @@ func (c *catching[E, R, RK]) upTo(ctx context.Context, b *behind[E], last int64)
 	return s, err
 }
 
-// encode makes the request that writes a state. One that no item can hold is poison.
+// encode builds the request that writes a state. A state that does not fit into an item is poison.
 func (c *catching[E, R, RK]) encode(b *behind[E], held *stored) error {
 	it, next, err := c.w.encode(b.d, held, false)
 	if p, refused := isPoison(err); refused {
@@ -172,7 +183,7 @@ func (c *catching[E, R, RK]) encode(b *behind[E], held *stored) error {
 	return nil
 }
 
-// bury notes that an aggregate's next event cannot be applied.
+// bury records that the next event of an aggregate cannot be applied.
 func (c *catching[E, R, RK]) bury(b *behind[E], p *poisonError) {
 	next := &c.out[b.at]
 	next.Poison = p.err

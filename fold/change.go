@@ -9,11 +9,12 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Sequence is the sequence number of a stream record: a decimal of varying length, ordered within its shard. The empty
-// sequence is before all others.
+// Sequence is the sequence number of a stream record: a decimal number of varying length, ordered
+// within its shard. The empty sequence precedes all others.
 type Sequence string
 
-// Compare orders sequences by length, then by digits.
+// Compare orders sequences by length, then by digits, which is numeric order because they have no
+// leading zeros.
 func (s Sequence) Compare(o Sequence) int {
 	if c := cmp.Compare(len(s), len(o)); c != 0 {
 		return c
@@ -21,6 +22,7 @@ func (s Sequence) Compare(o Sequence) int {
 	return strings.Compare(string(s), string(o))
 }
 
+// later returns the greater of two sequences.
 func later(a, b Sequence) Sequence {
 	if a.Compare(b) >= 0 {
 		return a
@@ -28,10 +30,10 @@ func later(a, b Sequence) Sequence {
 	return b
 }
 
-// Kind says what happened to an item.
+// Kind is the type of a change.
 type Kind int
 
-// The kinds of change. An overwrite is a Modify.
+// The kinds of change. Overwriting an item is a Modify.
 const (
 	Insert Kind = iota
 	Modify
@@ -40,7 +42,7 @@ const (
 
 var kindNames = [...]string{"INSERT", "MODIFY", "REMOVE"}
 
-// String returns the stream's name of the kind.
+// String returns the stream's name for the kind, such as INSERT.
 func (k Kind) String() string {
 	if k < 0 || int(k) >= len(kindNames) {
 		return "UNKNOWN"
@@ -48,56 +50,58 @@ func (k Kind) String() string {
 	return kindNames[k]
 }
 
-// A Change is one committed change of one item, as the stream tells it.
+// A Change is one committed change of one item, as reported by the stream.
 type Change struct {
 	Shard   string
 	Seq     Sequence
-	At      time.Time // about when the change was committed
+	At      time.Time // approximate commit time
 	Kind    Kind
-	Expired bool       // a removal by ttl (userIdentity dynamodb.amazonaws.com). Not a retraction: folds never see it
-	Old     table.Item // nil if there was no item
-	New     table.Item // nil if there is none now
-	bytes   int        // of the images, which are dropped once they are decoded
+	Expired bool       // deleted by TTL (userIdentity dynamodb.amazonaws.com); not a retraction, so folds never see it
+	Old     table.Item // nil if the item did not exist before
+	New     table.Item // nil if the item no longer exists
+	bytes   int        // size of the images, which are dropped once decoded
 }
 
-// A Shard is a part of a stream. Its changes are in order; a parent's come before its children's.
+// A Shard is a part of a stream. Its changes are ordered, and all changes of its parent precede
+// them.
 type Shard struct {
 	ID     string
-	Parent string // "" for none. It may no longer be listed
-	Closed bool   // no change is added any more
+	Parent string // "" if it has none; the parent may no longer be listed
+	Closed bool   // no more changes will be added
 }
 
-// A ReadRequest asks a Source for the changes of one shard.
+// A ReadRequest asks a Source for changes of one shard.
 type ReadRequest struct {
 	Shard string
-	After Sequence                 // "" reads from the oldest change that is kept
-	Max   int                      // at most this many records
-	Want  func(entity string) bool // which entities' changes are wanted; nil wants all
-	Turn  uint64                   // of the reader, never less than before: see Batch.Since
+	After Sequence                 // "" reads from the oldest change still kept
+	Max   int                      // maximum number of records
+	Want  func(entity string) bool // selects changes by entity; nil selects all
+	Turn  uint64                   // the reader's turn, which never decreases; see Batch.Since
 }
 
-// A Batch is what a Source answers.
-type Batch struct {
-	Changes []Change  // of wanted entities, in order
-	Read    int       // records read, wanted or not
+// A Batch is the result of one read of a shard.
+type Batch struct { // changes of the wanted entities, in order
+	Changes []Change  // number of records read, wanted or not
+	Read    int       // where the next read starts: the last record read, or After if none was
 	Last    Sequence  // where the next read goes on: the last record read, or the After of the request
-	At      time.Time // when the last record was committed, zero if none was read
-	Tip     bool      // nothing came: on the engine, there was nothing more; DynamoDB may answer so a little early
-	Since   uint64    // the turn of the first of the reads that Tip rests on; 0: it rests on this one alone
-	End     bool      // the shard is closed, and this was the last of it
-	Missed  bool      // changes behind After are no longer kept: they have been missed
+	At      time.Time // commit time of the last record; zero if none was read
+	Tip     bool      // the read found nothing more; DynamoDB may report this slightly too early
+	Since   uint64    // turn of the first read that Tip is based on; 0 if it is based on this read alone
+	End     bool      // the shard is closed and has been read completely
+	Missed  bool      // changes after After expired before they were read
 }
 
-// A Source is where changes come from. It is safe for concurrent use, one reader a shard.
+// A Source delivers changes. It is safe for concurrent use, with at most one reader per shard.
 type Source interface {
 	// Shards lists all shards whose changes are still kept.
 	Shards(ctx context.Context) ([]Shard, error)
-	// Read returns the next changes of a shard. It does not wait for changes to come.
+	// Read returns the next changes of a shard. It does not wait for new ones.
 	Read(ctx context.Context, r ReadRequest) (Batch, error)
 }
 
-// A Pacer is a source that says how often it is to be asked.
+// A Pacer is a Source with a preferred polling interval.
 type Pacer interface {
-	// Pace is how long a worker waits before it asks again when nothing came; 0: as long as its options say.
+	// Pace returns how long a worker waits after a read that found nothing. 0 means the worker's
+	// default.
 	Pace() time.Duration
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A shard in which nothing is read that a fold wants still gets a checkpoint now and then, so that little is read twice
-// and the position is not trimmed. Not sooner: every checkpoint is itself a change in the stream.
+// A shard whose records no fold wants gets a checkpoint only after this many records or this long.
+// Without any, much would be read again after a restart and the position could expire. More often
+// would be wasteful, because every checkpoint is itself a change in the stream.
 const (
 	skipRecords = 5000
 	skipAge     = time.Hour
 )
 
-// behind reports whether the shard's durable checkpoint is to be advanced.
+// behind reports whether the durable checkpoint of the shard should be advanced now.
 func (sh *shard) behind(now time.Time) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -34,7 +35,8 @@ func (sh *shard) behind(now time.Time) bool {
 	return sh.counted || sh.waiting > 0 || sh.skipped >= skipRecords || sh.skipped > 0 && now.Sub(sh.advancedAt) >= skipAge
 }
 
-// dueSkips reports whether a shard's checkpoint is behind though no change waits.
+// dueSkips reports whether some shard without waiting changes needs a checkpoint or has gaps to
+// record.
 func (w *Worker) dueSkips() bool {
 	now := w.o.Clock()
 	for _, sh := range w.order {
@@ -45,7 +47,8 @@ func (w *Worker) dueSkips() bool {
 	return false
 }
 
-// advanceAll advances the checkpoints of all shards. All items are written by now but those that wait.
+// advanceAll advances the checkpoints of all shards that are behind. By now every item is written
+// except those on hold.
 func (w *Worker) advanceAll(ctx context.Context) error {
 	now := w.o.Clock()
 	var behind []*shard
@@ -57,8 +60,9 @@ func (w *Worker) advanceAll(ctx context.Context) error {
 	return w.each(w.o.Readers, len(behind), func(i int) error { return w.advance(ctx, behind[i]) })
 }
 
-// advance moves a shard's checkpoint to where everything is written, on condition of the checkpoint's previous value. It never goes
-// back: another worker may have been further.
+// advance moves the checkpoint of a shard up to the point where everything is written, on condition
+// that it still has its previous value. It never moves a checkpoint back: if another worker has
+// advanced it further, that value stays.
 func (w *Worker) advance(ctx context.Context, sh *shard) error {
 	for attempt := 1; ; attempt++ {
 		if !sh.behind(w.o.Clock()) {
@@ -87,9 +91,11 @@ func (w *Worker) advance(ctx context.Context, sh *shard) error {
 	}
 }
 
-// settled says that everything read is durable.
+// settled notes that everything read so far is durable.
 func (sh *shard) settled() { sh.counted, sh.skipped = false, 0 }
 
+// putCheckpoint writes the shard's checkpoint on condition that it still has the value last seen,
+// or does not exist yet.
 func (w *Worker) putCheckpoint(ctx context.Context, sh *shard) error {
 	it, err := Checkpoints.Encode(&Checkpoint{
 		CheckpointKey: CheckpointKey{Group: w.o.Group, Shard: sh.id},
@@ -116,7 +122,8 @@ func (w *Worker) putCheckpoint(ctx context.Context, sh *shard) error {
 	})
 }
 
-// readCheckpoints reads the durable checkpoints of shards.
+// readCheckpoints reads the durable checkpoints of shards. The tick is taken before the read, so
+// that a checkpoint counts only for items that were loaded earlier.
 func (w *Worker) readCheckpoints(ctx context.Context, shards []*shard) error {
 	ids := make([]string, len(shards))
 	for i, sh := range shards {
@@ -142,6 +149,8 @@ func (w *Worker) readCheckpoints(ctx context.Context, shards []*shard) error {
 	return nil
 }
 
+// remember takes over from a stored checkpoint what the shard must keep: gaps, feeding and
+// watermark.
 func (sh *shard) remember(c *Checkpoint) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -151,8 +160,9 @@ func (sh *shard) remember(c *Checkpoint) {
 	sh.mark.Raise(c.readTo())
 }
 
-// readTo returns a time that is not after the first change behind the checkpoint. Checkpoints of older versions say only
-// when they were written, and that may have been as late after the change as streams keep it.
+// readTo returns a time no later than the commit of the first change after the checkpoint.
+// Checkpoints from older versions store only the time of writing; the change may have been
+// committed as much earlier as streams keep changes.
 func (c *Checkpoint) readTo() time.Time {
 	if c.Read.IsZero() {
 		return c.At.Add(-keptByStreams)
@@ -160,9 +170,11 @@ func (c *Checkpoint) readTo() time.Time {
 	return c.Read
 }
 
+// keptByStreams is how long DynamoDB Streams keeps changes.
 const keptByStreams = 24 * time.Hour
 
-// getCheckpoints reads the checkpoints of shards by id. Absent ones are absent.
+// getCheckpoints reads the checkpoints of shards by ID. Shards without a checkpoint are missing
+// from the result.
 func (w *Worker) getCheckpoints(ctx context.Context, ids []string) (map[string]Checkpoint, error) {
 	found := make(map[string]Checkpoint, len(ids))
 	keys := make([]CheckpointKey, len(ids))
@@ -173,7 +185,8 @@ func (w *Worker) getCheckpoints(ctx context.Context, ids []string) (map[string]C
 	return found, err
 }
 
-// getEach reads items of the runtime's own and hands over those that there are.
+// getEach reads items of the runtime by key and passes those that exist to each, in no particular
+// order.
 func getEach[T, K any](ctx context.Context, w *Worker, e *table.Entity[T, K], keys []K, each func(T)) error {
 	for len(keys) > 0 {
 		n := min(len(keys), maxBatchGet)
@@ -200,7 +213,7 @@ func getEach[T, K any](ctx context.Context, w *Worker, e *table.Entity[T, K], ke
 	return nil
 }
 
-// flushDead writes the batch's dead letters. The first letter about a change stays.
+// flushDead writes the dead letters of the batch. An existing letter for the same change is kept.
 func (w *Worker) flushDead(ctx context.Context) error {
 	err := w.each(w.o.Writers, len(w.dead), func(i int) error {
 		it, err := DeadLetters.Encode(&w.dead[i])
@@ -228,7 +241,8 @@ func (w *Worker) flushDead(ctx context.Context) error {
 
 var errTooOld = errors.New("fold: the batch is too old to be written")
 
-// discardOld gives back a batch that has been held for so long that the worker may have missed what others did.
+// discardOld gives up a batch that was held for maxBatchAge: other workers may have done so much
+// since that the batch can no longer be written safely.
 func (w *Worker) discardOld(ctx context.Context) error {
 	if w.waiting == 0 || w.o.Clock().Sub(w.opened) < maxBatchAge {
 		return nil
@@ -237,7 +251,7 @@ func (w *Worker) discardOld(ctx context.Context) error {
 	return w.discard(ctx)
 }
 
-// discard forgets the batch and goes back to the durable checkpoints.
+// discard drops the batch and returns to the durable checkpoints, read again.
 func (w *Worker) discard(ctx context.Context) error {
 	w.giveBack()
 	if err := w.readCheckpoints(ctx, w.order); err != nil {
@@ -250,12 +264,12 @@ func (w *Worker) discard(ctx context.Context) error {
 	return nil
 }
 
-// giveBack forgets the batch and goes back to the checkpoints as they are known.
+// giveBack drops the batch and returns to the checkpoints as last seen.
 func (w *Worker) giveBack() {
 	w.clear()
 	w.dead, w.unsettled = nil, false
 	for _, sh := range w.order {
-		w.forgetWindows(sh) // what they have of the batch is not stored
+		w.forgetWindows(sh) // they may contain facts of the batch that are not stored
 		sh.position, _ = sh.durable()
 		sh.end, sh.gaps, sh.lastAt = false, nil, time.Time{}
 		sh.mark.Forget()

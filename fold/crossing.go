@@ -9,37 +9,40 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// crossing is a WaitFor under way, as to the shards that other workers own.
+// crossing is the part of a running WaitFor that concerns shards owned by other workers.
 //
-// Such a shard is read, from its durable checkpoint to its tip, without folding anything, to find the last change before
-// the fence that the folds want. The shard is across when its durable checkpoint is there. An owner moves its checkpoint
-// when it has written what it read, which may be late: its folds may let items wait, it may be paused or dead. So when
-// a checkpoint has stood still for a while, this worker folds the shard too. That is right whoever else does it: see the
-// package's comment.
+// Such a shard is scouted: read from its durable checkpoint to its tip, without folding, to find
+// the last wanted change before the barrier. The shard has passed the barrier once its durable
+// checkpoint reaches that change.
+//
+// Owners advance a checkpoint only after writing what they read. This may take long: items can be
+// on hold, and the owner can be paused or dead. If a checkpoint does not move for a while, this
+// worker folds the shard too. Folding a shard twice is safe; see the package comment.
 type crossing struct {
 	fence  Fence
-	others map[string]*scout // by shard
+	others map[string]*scout // by shard ID
+	// helped are the shards whose help counter this crossing has increased.
 	helped []*shard
 }
 
-// scout is what is known of a shard of another worker.
+// scout is the progress of reading ahead in a shard of another worker.
 type scout struct {
 	cursor Sequence // read up to here
-	target Sequence // the last wanted change up to there
-	found  bool     // there is none before the fence behind it
-	seen   Sequence // the durable checkpoint when it was looked at last
-	still  int      // for how many looks in a row it has been that
+	target Sequence // the last wanted change up to cursor
+	found  bool     // no wanted change before the barrier follows
+	seen   Sequence // the durable checkpoint at the last look
+	still  int      // consecutive looks at which the checkpoint had not moved
 }
 
 const (
-	scoutPages = 10 // read of a shard between looks at its checkpoint
-	helpAfter  = 20 // looks at a checkpoint that has not moved
+	scoutPages = 10 // pages read between two looks at the checkpoint
+	helpAfter  = 20 // looks at an unmoved checkpoint before helping
 )
 
-// reads reports whether this worker folds a shard: its own, or one that it helps with.
+// reads reports whether this worker folds a shard, as its owner or as a helper.
 func (w *Worker) reads(sh *shard, now time.Time) bool { return w.owns(sh, now) || sh.help > 0 }
 
-// across reports whether the durable checkpoints of others' shards are past the fence.
+// across reports whether the durable checkpoints of shards owned by others have passed the barrier.
 func (w *Worker) across(ctx context.Context, c *crossing, others []*shard) (bool, error) {
 	if len(others) == 0 {
 		return true, nil
@@ -73,6 +76,7 @@ func (w *Worker) across(ctx context.Context, c *crossing, others []*shard) (bool
 	return all, nil
 }
 
+// scout returns the scout of a shard, advanced at least to the durable checkpoint.
 func (c *crossing) scout(sh *shard) *scout {
 	durable, _ := sh.durable()
 	sc := c.others[sh.id]
@@ -84,7 +88,8 @@ func (c *crossing) scout(sh *shard) *scout {
 	return sc
 }
 
-// explore reads on, to what is behind the fence.
+// explore reads ahead in a shard until nothing before the barrier can follow, at most scoutPages
+// pages.
 func (w *Worker) explore(ctx context.Context, f Fence, sh *shard, sc *scout) error {
 	for range scoutPages {
 		if sc.found || sh.finished() {
@@ -99,7 +104,7 @@ func (w *Worker) explore(ctx context.Context, f Fence, sh *shard, sc *scout) err
 			return fmt.Errorf("look ahead in shard %s: %w", sh.id, err)
 		}
 		for i := range b.Changes {
-			if c := &b.Changes[i]; !c.Expired { // which folds do not see
+			if c := &b.Changes[i]; !c.Expired { // folds do not see expired items
 				sc.target = later(sc.target, c.Seq)
 			}
 		}
@@ -112,7 +117,8 @@ func (w *Worker) explore(ctx context.Context, f Fence, sh *shard, sc *scout) err
 	return nil
 }
 
-// lookAgain takes note of a checkpoint that is not across, and begins to help when it stands still.
+// lookAgain records a checkpoint that has not passed the barrier, and starts helping if it does not
+// move.
 func (w *Worker) lookAgain(c *crossing, sh *shard, sc *scout, durable Sequence) {
 	if !sc.found || durable != sc.seen {
 		sc.seen, sc.still = durable, 0
@@ -124,8 +130,8 @@ func (w *Worker) lookAgain(c *crossing, sh *shard, sc *scout, durable Sequence) 
 	w.help(c, sh)
 }
 
-// help begins to fold a shard, and those that it waits for: they may be folded to their last change, so that the fence is across,
-// by a worker that stopped before it could say that they have ended.
+// help starts folding a shard and the unfinished ancestors that it waits for. An ancestor may be
+// folded completely and still be unfinished, if its worker stopped before marking it.
 func (w *Worker) help(c *crossing, sh *shard) {
 	for now := w.o.Clock(); sh != nil && sh.listed && !sh.finished() && !w.reads(sh, now); sh = w.shards[sh.parent] {
 		durable, _ := sh.durable()
@@ -137,6 +143,7 @@ func (w *Worker) help(c *crossing, sh *shard) {
 	}
 }
 
+// endHelp withdraws the crossing's help from all shards.
 func (w *Worker) endHelp(c *crossing) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,18 +7,20 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Facts are what is packed into the items of an entity: many to an item, which is written, delivered and marked as one. Each
-// declares them.
+// Facts declares that each item of an entity holds many facts, which are written, delivered and
+// marked together. Each makes a Facts.
 type Facts[F any] struct {
 	source *source
 }
 
-// Each declares that an item of src holds several facts. split yields what a change does to them, each with its place in the item: of a
-// new item, usually, all of its facts; of a changed one, those that came or went. Like apply of On, it depends on the change
-// alone, and yields the same places whenever it is called for the change. An error, or a panic, sends the change to the dead letters as a whole.
+// Each declares that an item of src contains several facts. split yields the facts affected by a
+// change, each with its position in the item, in ascending order: usually all facts of a new item,
+// and of a changed item those that were added or removed. Like apply in On, split must depend only
+// on the change, and yield the same positions every time. If it fails or panics, the whole change
+// goes to the dead letters.
 //
-// A fact takes about factBytes bytes of memory once it is decoded. By that, and not by the size of the item, a worker knows when it
-// holds enough.
+// factBytes is the approximate memory that a decoded fact takes. Workers use it, instead of the
+// size of the item, to limit the size of a batch.
 func Each[T any, TK comparable, F any](src *table.Entity[T, TK], factBytes int, split func(c Typed[T]) (iter.Seq2[int, F], error)) *Facts[F] {
 	facts := &Facts[F]{}
 	facts.source = &source{is: facts, entity: src.Name(), bytes: factBytes, decode: func(to []fact, c *Change, before, after bool) ([]fact, error) {
@@ -42,11 +44,11 @@ func Each[T any, TK comparable, F any](src *table.Entity[T, TK], factBytes int, 
 	return facts
 }
 
-// OnEach says how a fact touches states. apply is like that of On: an error sends the fact to the dead letters, and none of the
-// others of its item.
+// OnEach declares how a fact touches states. apply is as in On, except that an error sends only
+// this fact to the dead letters, not the others in its item.
 //
-// All facts of a change are counted or skipped together, for they have one sequence number. So a fact that is sent again, in another
-// item, is another fact here.
+// All facts of a change have the same sequence number, so they are counted or skipped together. A
+// fact that is sent again in another item counts as another fact, unless Once is used.
 func OnEach[F, S any, K comparable](facts *Facts[F], apply func(f *F, at func(K) *S) error) From[S, K] {
 	return From[S, K]{
 		source: facts.source,

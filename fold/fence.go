@@ -6,29 +6,36 @@ import (
 	"time"
 )
 
-// A Fence is a place in the stream: the end of every shard when it was made.
+// A Fence is a barrier in the stream: the end of every shard at the time it was made.
 type Fence struct {
+	// turn is the first turn of the worker that began after the barrier was made; at is when it was
+	// made.
 	turn uint64
 	at   time.Time
 }
 
-// fenceSkew is how far the clock of the stream may be ahead of this worker's, which it tells in whole seconds. A change that
-// was committed so much later than a fence was made, by these clocks, is behind the fence.
+// fenceSkew is how far the stream's clock, which has a resolution of one second, may be ahead of
+// this worker's. A change whose commit time is later than the barrier by more than this is after
+// the barrier.
 const fenceSkew = 10 * time.Second
 
-// Fence returns the present end of the stream, for WaitFor of the same worker. It covers all shards, whoever owns them.
+// Fence returns a barrier at the present end of the stream, for WaitFor of the same worker. It
+// covers all shards, no matter who owns them. The only error is that of ctx.
 func (w *Worker) Fence(ctx context.Context) (Fence, error) {
 	if err := ctx.Err(); err != nil {
 		return Fence{}, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.listAt = time.Time{} // the stream may have shards that were not listed yet
+	w.listAt = time.Time{} // the stream may have shards that are not listed yet
 	return Fence{turn: w.turns + 1, at: w.o.Clock()}, nil
 }
 
-// WaitFor returns when everything before the fence is folded and durable. What this worker owns it does itself, also while
-// Run does; for the shards of others it waits, and helps when their checkpoints do not move.
+// WaitFor returns when everything before the barrier is folded and durable. It folds the worker's
+// own shards itself, even while Run is active. For shards of other workers it waits, and helps if
+// their checkpoints do not move.
+//
+// Errors: ErrNoSource, that of ctx, or the last failure after 10 failed turns in a row.
 func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
 	if w.source == nil {
 		return ErrNoSource
@@ -65,7 +72,8 @@ func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
 	}
 }
 
-// idlePause grows to that of a worker that finds nothing. A source with a pace of its own is asked no more often.
+// idlePause returns the pause after an idle turn. It grows up to Options.Poll. A source with its
+// own pace is always asked at that pace.
 func (w *Worker) idlePause(idle int) time.Duration {
 	if p, ok := w.source.(Pacer); ok && p.Pace() > 0 {
 		return w.o.Poll
@@ -73,10 +81,11 @@ func (w *Worker) idlePause(idle int) time.Duration {
 	return min(time.Millisecond<<min(idle/8, 10), w.o.Poll)
 }
 
-// hurryEvery is after how many turns without anything new WaitFor looks for shards and parents, whatever the time: it does not
-// depend on a clock that moves.
+// hurryEvery is the number of idle turns after which WaitFor lists the shards again, whatever the
+// time: WaitFor must make progress even if the clock does not move.
 const hurryEvery = 16
 
+// hurry makes the next turn retry failed reads and look for finished parents at once.
 func (w *Worker) hurry(idle int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,8 +98,9 @@ func (w *Worker) hurry(idle int) {
 	}
 }
 
-// passed reports whether everything before a fence is durable: every shard that was listed after it has, also after it,
-// been read to its tip, or to a change of well after the fence, and nothing of that waits; or its owner has come so far.
+// passed reports whether everything before the barrier is durable. Each shard that was listed after
+// the barrier was made must also have been read after that, up to its tip or to a change well after
+// the barrier, and none of it may be waiting; or the shard's owner must have got that far.
 func (w *Worker) passed(ctx context.Context, c *crossing) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,11 +123,12 @@ func (w *Worker) passed(ctx context.Context, c *crossing) (bool, error) {
 	return passed && across, err
 }
 
-// before reports whether a change that was committed at some time is surely behind the fence.
+// before reports whether a change committed at the given time is certainly after the barrier.
 func (f Fence) before(at time.Time) bool { return at.After(f.at.Add(fenceSkew)) }
 
-// Drain returns when everything that is in the stream now, and everything that the folds wrote because of it, is folded
-// and durable. It works while Run does in another goroutine, and does the work itself.
+// Drain returns when everything now in the stream, and everything that folds write because of it,
+// is folded and durable. It does the work itself, also while Run is active in another goroutine.
+// Errors are those of WaitFor.
 func (w *Worker) Drain(ctx context.Context) error {
 	for range w.depth {
 		f, err := w.Fence(ctx)

@@ -15,14 +15,19 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// errLost says that a derived item changed between its load and its write.
+// errLost reports that a derived item changed between load and write.
 var errLost = errors.New("fold: item changed meanwhile")
 
-const maxConflicts = 16 // how often in a row one item may be lost to other writers
+const maxConflicts = 16 // conflicts in a row before a flush gives up on an item
 
-// flush makes the batch durable: items and windows first, then dead letters, then checkpoints. Unless all is set, the batch is full or
-// a shard was read to its end, for that it is finished is said with its last checkpoint, items of a fold with Hold may wait, and the checkpoints with them. After an error the batch is still there, with
-// what has been written marked as done: flush must be called again before the batch may grow.
+// flush makes the batch durable: items and windows first, then dead letters, then checkpoints.
+//
+// Unless all is set, items of folds with Hold may keep waiting, and the checkpoints with them.
+// Nothing waits if the batch is full or a shard was read to its end, because the last checkpoint of
+// a closed shard marks it finished.
+//
+// After an error the batch remains, with the written parts marked as done. flush must then succeed
+// before the batch may grow.
 func (w *Worker) flush(ctx context.Context, all bool) error {
 	w.unsettled = true
 	all = all || w.full() || slices.ContainsFunc(w.order, func(sh *shard) bool { return sh.end && sh.waiting > 0 })
@@ -58,7 +63,7 @@ func (w *Worker) flush(ctx context.Context, all bool) error {
 	return nil
 }
 
-// due returns the deltas that are to be written now.
+// due returns the deltas that must be written now.
 func (w *Worker) due(all bool) (due []*delta) {
 	now := w.o.Clock()
 	for _, l := range w.lanes {
@@ -78,7 +83,8 @@ func (w *Worker) due(all bool) (due []*delta) {
 	return due
 }
 
-// leave forgets what is written and notes which changes go on waiting, and of each shard the first of them.
+// leave drops what is written, and records which changes keep waiting and the first of them in each
+// shard.
 func (w *Worker) leave() {
 	for _, sh := range w.order {
 		sh.counted = sh.counted || sh.waiting > 0
@@ -109,7 +115,7 @@ func (w *Worker) leave() {
 	w.leaveWindows()
 }
 
-// leaveWaiting counts a change that goes on waiting.
+// leaveWaiting counts a change that keeps waiting.
 func (w *Worker) leaveWaiting(k *kept) {
 	w.waiting++
 	w.bytes += k.change.bytes
@@ -119,7 +125,7 @@ func (w *Worker) leaveWaiting(k *kept) {
 	}
 }
 
-// clear forgets the batch.
+// clear drops the batch.
 func (w *Worker) clear() {
 	if w.waiting == 0 {
 		return
@@ -133,6 +139,8 @@ func (w *Worker) clear() {
 	}
 }
 
+// flushItems loads, merges and writes the given deltas. The checkpoints are read after the states,
+// never before; see the package comment.
 func (w *Worker) flushItems(ctx context.Context, open []*delta) error {
 	rows, groups := w.apart(open)
 	unknown := w.recall(rows)
@@ -157,7 +165,7 @@ func (w *Worker) flushItems(ctx context.Context, open []*delta) error {
 	return w.each(w.o.Readers, len(groups), func(i int) error { return w.settleLog(ctx, groups[i]) })
 }
 
-// apart sorts the deltas of items from those of states in logs, which it groups by log.
+// apart separates deltas of items from deltas of logged states, and groups the latter by log.
 func (w *Worker) apart(open []*delta) (rows []*delta, groups []*logGroup) {
 	var logged []*delta
 	for _, d := range open {
@@ -170,8 +178,9 @@ func (w *Worker) apart(open []*delta) (rows []*delta, groups []*logGroup) {
 	return rows, w.grouped(logged)
 }
 
-// recall gives deltas the states that are in memory, and returns those that must be loaded. Of a fold that expects new items, the others are
-// taken for absent as of now: so, like what is loaded now, they rest on checkpoints that are read afterwards.
+// recall gives deltas the states that are in memory and returns the deltas whose items must be
+// loaded. For a fold that expects new items, the others are assumed absent as of now. Like states
+// loaded now, they depend on checkpoints that are read afterwards.
 func (w *Worker) recall(open []*delta) (unknown []*delta) {
 	tick := w.tick.Add(1)
 	guess := make(map[*cache]bool, len(w.lanes))
@@ -196,8 +205,8 @@ func (w *Worker) recall(open []*delta) (unknown []*delta) {
 	return unknown
 }
 
-// settleAll brings deltas into their items: by one request for many of them where nothing is in the way, and those that
-// others came between, or that were refused, one by one.
+// settleAll writes deltas to their items: many at a time as long as nothing interferes, then one by
+// one those that conflicted or were refused.
 func (w *Worker) settleAll(ctx context.Context, open []*delta) error {
 	at := max(w.o.Writers/writersOfPart, 1)
 	part := min(max(len(open)/at, writersOfPart), maxPart)
@@ -219,21 +228,22 @@ func (w *Worker) settleAll(ctx context.Context, open []*delta) error {
 	})
 }
 
-// Of the writes that may be under way at once, so many are those of one part of a flush, and a part has so many at most.
+// A flush is written in parts, each of at most maxPart deltas. writersOfPart of the concurrent
+// writes belong to one part.
 const (
 	writersOfPart = 16
 	maxPart       = 256
 )
 
-// pendingPut is a delta that is merged, the request that writes it, and what will then be held.
+// pendingPut is a merged delta, the request that writes it, and the state to keep afterwards.
 type pendingPut struct {
 	d    *delta
 	in   *dynamodb.PutItemInput
 	next *stored
 }
 
-// writeAll tries to write every delta once. Whatever does not succeed is left for settle, which loads it again and finds
-// out why.
+// writeAll tries to write every delta once. Deltas that fail are left to settle, which loads their
+// items again and handles the cause.
 func (w *Worker) writeAll(ctx context.Context, some []*delta) (err error) {
 	puts, ins := make([]pendingPut, 0, len(some)), make([]*dynamodb.PutItemInput, 0, len(some))
 	for _, d := range some {
@@ -270,7 +280,7 @@ func (w *Worker) writeAll(ctx context.Context, some []*delta) (err error) {
 	return err
 }
 
-// writeMet loads, together, items that were taken for absent and are there, and writes them.
+// writeMet loads the items that were assumed absent but exist, all together, and writes them.
 func (w *Worker) writeMet(ctx context.Context, some []*delta) error {
 	var met []*delta
 	for _, d := range some {
@@ -290,7 +300,8 @@ func (w *Worker) writeMet(ctx context.Context, some []*delta) error {
 	return w.writeAll(ctx, met)
 }
 
-// answered notes what became of a put. That an item which was taken for absent is there is no conflict with anybody.
+// answered records the outcome of a put. Finding an item that was assumed absent is not a conflict
+// with another writer.
 func (w *Worker) answered(p pendingPut, err error) {
 	guessed, refused := p.d.held != nil && p.d.held.guessed, dynamo.IsConditionFailed(err)
 	switch {
@@ -308,10 +319,11 @@ func (w *Worker) answered(p pendingPut, err error) {
 	}
 }
 
-// drop forgets what the delta was to be merged into, of which a merge may have changed the state.
+// drop discards the state that the delta was merged into, because a merge may have modified it.
 func (d *delta) drop() { d.held, d.stale = nil, true }
 
-// settle brings one delta into its item, whatever other writers do meanwhile.
+// settle writes one delta to its item, and retries after conflicts with other writers up to
+// maxConflicts times.
 func (w *Worker) settle(ctx context.Context, d *delta) error {
 	for conflicts := 0; !d.done; {
 		if d.held == nil {
@@ -346,7 +358,8 @@ func (w *Worker) settle(ctx context.Context, d *delta) error {
 	return nil
 }
 
-// write merges a delta into the item as it is held and writes it on condition that it still is like that.
+// write merges a delta into its item as last seen and writes it on condition that the item is still
+// the same.
 func (w *Worker) write(ctx context.Context, d *delta) error {
 	in, next, err := w.prepare(ctx, d)
 	if err != nil || in == nil {
@@ -359,6 +372,7 @@ func (w *Worker) write(ctx context.Context, d *delta) error {
 	return nil
 }
 
+// put sends one put, with retries.
 func (w *Worker) put(ctx context.Context, in *dynamodb.PutItemInput) error {
 	return w.retry(ctx, func() error {
 		_, err := w.table.API().PutItem(ctx, in)
@@ -366,8 +380,9 @@ func (w *Worker) put(ctx context.Context, in *dynamodb.PutItemInput) error {
 	})
 }
 
-// prepare merges a delta into the item as it is held, and returns the request that writes it on condition that it still
-// is like that, and what will then be held. There is none when the item has counted everything already.
+// prepare merges a delta into its item as last seen. It returns the request that writes the result
+// on condition that the item is still the same, and the state to keep afterwards. Both are nil if
+// the item has counted all of the delta already.
 func (w *Worker) prepare(ctx context.Context, d *delta) (*dynamodb.PutItemInput, *stored, error) {
 	s := d.held
 	if err := w.filter(d, s); err != nil {
@@ -379,7 +394,7 @@ func (w *Worker) prepare(ctx context.Context, d *delta) (*dynamodb.PutItemInput,
 		return nil, nil, nil
 	}
 	removable, err := d.lane.merge(ctx, s.state, d)
-	d.stale = true // the merge may have taken parts of it
+	d.stale = true // the merge may have kept parts of it
 	if p, ok := isPoison(err); ok && p.partial {
 		w.deadItem(d, err)
 	} else if err != nil {
@@ -394,14 +409,15 @@ func (w *Worker) prepare(ctx context.Context, d *delta) (*dynamodb.PutItemInput,
 	return in, next, nil
 }
 
-// written notes that a delta is in its item.
+// written records that a delta is in its item.
 func (w *Worker) written(d *delta, next *stored) {
 	d.done = true
 	w.counts.writes.Add(1)
 	d.lane.cache().put(d.id, next)
 }
 
-// refusedOrLost tells apart why an item was not written.
+// refusedOrLost classifies why a put failed: errLost for a conflict, a poisonError for an item that
+// DynamoDB rejects.
 func refusedOrLost(err error) error {
 	switch {
 	case dynamo.IsConditionFailed(err):
@@ -412,7 +428,7 @@ func refusedOrLost(err error) error {
 	return err
 }
 
-// filter takes those changes off the delta that the item has counted already.
+// filter removes the changes from the delta that the item has counted already.
 func (w *Worker) filter(d *delta, s *stored) error {
 	rebuild := d.stale
 	for _, sp := range d.spans {
@@ -436,7 +452,7 @@ func (w *Worker) filter(d *delta, s *stored) error {
 	})
 }
 
-// encode makes the item that is written and what will be held of it.
+// encode returns the item to write and the state to keep afterwards.
 func (w *Worker) encode(d *delta, s *stored, removable bool) (table.Item, *stored, error) {
 	now := w.o.Clock()
 	next := &stored{state: s.state, exists: true, version: s.version + 1, marks: w.nextMarks(d, s), loaded: s.loaded}
@@ -459,11 +475,13 @@ func (w *Worker) encode(d *delta, s *stored, removable bool) (table.Item, *store
 	return it, next, nil
 }
 
-// firstVersion is the version of a new item. It is the time in milliseconds so that an item that was deleted, by ttl
-// for instance, and comes back never has a version again that somebody still holds in memory.
+// firstVersion returns the version of a new item: the time in milliseconds. So if an item is
+// deleted, for instance by TTL, and created again, it never gets a version that some worker still
+// holds in memory.
 func firstVersion(now time.Time) int64 { return max(now.UnixMilli(), 1) }
 
-// nextMarks returns the marks with what the delta counts, less those that their shards' checkpoints make redundant.
+// nextMarks returns the item's marks including the delta, without those that checkpoints make
+// redundant.
 func (w *Worker) nextMarks(d *delta, s *stored) marks {
 	m := make(marks, len(d.spans)+1)
 	for shard, seq := range s.marks {
@@ -477,6 +495,7 @@ func (w *Worker) nextMarks(d *delta, s *stored) marks {
 	return m
 }
 
+// knownCheckpoint returns the checkpoint of a shard as last seen, if this worker has seen it.
 func (w *Worker) knownCheckpoint(shard string) (Sequence, bool) {
 	if sh := w.shards[shard]; sh != nil {
 		seq, _ := sh.durable()

@@ -10,16 +10,17 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The attributes that the runtime keeps on derived items beside the entity's own.
+// Attributes that the runtime adds to derived items.
 const (
-	AttrVersion = "fv" // N: the fold version, one more at every write
-	AttrMarks   = "fm" // M of S: per stream shard, the last change that the item has counted
+	AttrVersion = "fv" // N: the fold version, increased by every write
+	AttrMarks   = "fm" // M of S: for each stream shard, the last change counted in the item
 )
 
-// ErrDefinition is returned by NewWorker when folds are declared in a way that cannot work.
+// ErrDefinition is returned by NewWorker for invalid declarations of folds or options.
 var ErrDefinition = errors.New("fold: faulty definition")
 
-// A Fold derives the items of one entity from changes of others. It is a value: any number of workers may run it.
+// A Fold derives the items of one entity from changes of others. It is an immutable value: any
+// number of workers may run it.
 type Fold struct {
 	name    string
 	into    string
@@ -28,10 +29,11 @@ type Fold struct {
 	open    func(*Fold, *table.Table) (lane, error)
 }
 
-// Name returns the fold's name. Dead letters are kept under it.
+// Name returns the fold's name, under which its dead letters are stored.
 func (f *Fold) Name() string { return f.name }
 
-// Into returns the name of the entity whose items the fold writes. Nothing else may write them. An observer has none.
+// Into returns the name of the entity that the fold writes, "" for an observer. Nothing else may
+// write items of this entity.
 func (f *Fold) Into() string { return f.into }
 
 // From returns the names of the entities whose changes the fold reads.
@@ -43,12 +45,13 @@ func (f *Fold) From() []string {
 	return names
 }
 
-// New declares a fold. S is the state, which is the derived item itself; K its key.
+// New declares a fold. S is the state, which is the derived item itself, and K is its key.
 //
-// merge adds a delta to a state. It must be associative and commutative, with the zero state (key set, nothing else) as
-// identity, so that neither order nor batching matters; foldtest checks these laws. Changes of one source item do come
-// in their order, so "the last one wins" is sound for a state that only one source item touches. merge may keep parts
-// of delta, which is not used again. It is called concurrently, for different items.
+// merge adds a delta to a state. It must be associative and commutative, and the zero state (key
+// set, nothing else) must be its identity, so that neither order nor batching matters; foldtest
+// checks these laws. Changes of a single source item arrive in order, so "last one wins" is fine
+// for states that only one source item touches. merge may keep parts of delta, which is not used
+// afterwards. It is called concurrently for different items.
 func New[S any, K comparable](name string, into *table.Entity[S, K], merge func(into, delta *S), from ...From[S, K]) *Fold {
 	f := &Fold{name: name, into: into.Name()}
 	for _, fr := range from {
@@ -67,18 +70,19 @@ func (f *Fold) addSource(s *source) {
 	f.sources = append(f.sources, s)
 }
 
-// From says how the changes of one entity touch the states of a fold. On makes it.
+// From declares how changes of one entity touch the states of a fold. On and OnEach make a From.
 type From[S, K any] struct {
 	source *source
 	apply  func(change any, at func(K) *S) error
 }
 
-// On says how a change of the entity src touches states. at returns the in-memory delta of a derived item: the zero
-// state with its key set, or what this batch has put there already. apply adds to it, and touches only states that
-// the change does change.
+// On declares how a change of the entity src touches states. at returns the in-memory delta of a
+// derived item: the zero state with its key set, or what this batch has added so far. apply adds to
+// it, and should call at only for states that really change.
 //
-// apply is pure: what it does depends on the change alone. It may be called again for a change, and concurrently. An
-// error sends the change to the dead letters, without a trace in any state. So does a key that the entity refuses.
+// apply must be pure: its effect depends only on the change. It may be called again for the same
+// change, and concurrently. If it returns an error or panics, or if the entity rejects a key, the
+// change goes to the dead letters and leaves no trace in any state.
 func On[T any, TK comparable, S any, K comparable](src *table.Entity[T, TK], apply func(c Typed[T], at func(K) *S) error) From[S, K] {
 	return From[S, K]{
 		source: sourceOf(src),
@@ -94,27 +98,28 @@ func On[T any, TK comparable, S any, K comparable](src *table.Entity[T, TK], app
 
 // source is an entity whose changes are read.
 type source struct {
-	is     any    // what folds must have in common to share the decoding: the *table.Entity, or the *Facts
-	entity string // its name
-	// decode appends what folds apply: one Typed, or the facts of the change.
+	is     any    // identity for sharing decoded changes between folds: the *table.Entity or the *Facts
+	entity string // name of the entity
+	// decode appends what folds apply: one Typed, or each fact of the change.
 	decode func(to []fact, c *Change, before, after bool) ([]fact, error)
-	bytes  int   // that a decoded fact takes, about; 0: as many as the images
-	once   *once // nil: each counts
+	bytes  int   // approximate size of a decoded fact; 0 means that of the images
+	once   *once // nil if every fact counts
 }
 
-// fact is what folds apply at a time.
+// fact is the unit that folds apply.
 type fact struct {
-	nth   int // in its change
+	nth   int // position in its change, or whole
 	typed any // shared by all folds
 }
 
-// Typed is a change, decoded once for its entity and shared by all folds that read it: they must not write to it.
-// Old and New are nil where the item was absent, removed by a fold, or of another entity.
+// Typed is a change, decoded once for its entity. All folds that read it share it and must not
+// modify it. Old and New are nil where the item did not exist, was removed by a fold, or belonged
+// to another entity.
 type Typed[T any] struct {
 	*Change  // without its images
 	Old, New *T
-	// The fold versions of the two images if the source item is itself derived, and else 0. They grow from change to
-	// change of an item, also across its removal.
+	// The fold versions of the two images if the source item is itself derived, otherwise 0. They
+	// increase from change to change of an item, even if it is removed in between.
 	OldVersion, NewVersion int64
 }
 
@@ -144,10 +149,10 @@ func typedOf[T any, TK comparable](src *table.Entity[T, TK], c *Change, before, 
 	return t, nil
 }
 
-// versionOf returns the fold version of an item, 0 if it has none.
+// versionOf returns the fold version of an item, or 0 if it has none.
 func versionOf(it table.Item) int64 { return intOf(it, AttrVersion) }
 
-// intOf returns an integer attribute of an item, 0 if it has none.
+// intOf returns an integer attribute of an item, or 0 if it is absent or not an integer.
 func intOf(it table.Item, name string) int64 {
 	n, ok := it[name].(*types.AttributeValueMemberN)
 	if !ok {
@@ -160,6 +165,7 @@ func intOf(it table.Item, name string) int64 {
 	return v
 }
 
+// entityOf returns the name of an item's entity, or "" if it has none.
 func entityOf(it table.Item) string {
 	s, ok := it[table.AttrEntity].(*types.AttributeValueMemberS)
 	if !ok {

@@ -7,12 +7,15 @@ import (
 	"slices"
 )
 
-// ErrNoShard is returned by Handle for a change that does not say which shard it is of.
+// ErrNoShard is returned by Handle for a change that does not name its shard.
 var ErrNoShard = errors.New("fold: change without a shard: configure the event source with a tumbling window, whose events name their shard, and a parallelization factor of 1")
 
-// Handle folds a batch of changes that something else has read, such as a Lambda invocation, and returns when they are
-// durable. Batches of one shard must come in order, one at a time; they may be sent again, in any division. failed names,
-// for each shard, the first change from which on the batch must be sent again; it is empty if err is nil.
+// Handle folds a batch of changes that the caller has read, for instance in a Lambda invocation,
+// and returns when they are durable. Batches of one shard must come in order and one at a time.
+// They may be repeated, also when divided differently.
+//
+// If err is not nil, failed contains, for each shard, the first change from which the batch must be
+// sent again. Errors include ErrNoShard.
 func (w *Worker) Handle(ctx context.Context, changes []Change) (failed []Sequence, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -44,12 +47,12 @@ func (w *Worker) handle(ctx context.Context, changes []Change) error {
 		return err
 	}
 	for _, sh := range unread {
-		seq, _ := sh.durable() // of another process, if that was given changes meanwhile
+		seq, _ := sh.durable() // another process may have handled changes in the meantime
 		w.jump(sh, seq)
 	}
 	w.fed.Store(true)
 	w.turns++
-	changes = slices.Clone(changes) // route takes their images
+	changes = slices.Clone(changes) // route clears their images
 	for i := range changes {
 		c := &changes[i]
 		if sh := shards[c.Shard]; c.Seq.Compare(sh.position) > 0 {

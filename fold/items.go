@@ -6,29 +6,31 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// CheckpointKey is where a group's progress on one stream shard is kept.
+// CheckpointKey identifies the progress of a group in one stream shard.
 type CheckpointKey struct {
 	Group string `dynamodbav:"group"`
 	Shard string `dynamodbav:"shard"`
 }
 
-// A Checkpoint says that all changes of a shard up to Position are folded and durable, in every fold of the group.
+// A Checkpoint states that every fold of the group has durably folded all changes of a shard up to
+// Position.
 type Checkpoint struct {
 	CheckpointKey
 	Position string    `dynamodbav:"pos"`
-	Read     time.Time `dynamodbav:"read,omitempty"`   // about when the change at Position was committed
-	Done     bool      `dynamodbav:"done,omitempty"`   // the shard is closed and folded to its end
-	Missed   int       `dynamodbav:"missed,omitempty"` // how often changes were trimmed before they were read, see Missed
-	Fed      bool      `dynamodbav:"fed,omitempty"`    // changes of the shard were given to Handle, which is not told where it ends
-	Owner    string    `dynamodbav:"by,omitempty"`     // who wrote it
+	Read     time.Time `dynamodbav:"read,omitempty"`   // approximate commit time of the change at Position
+	Done     bool      `dynamodbav:"done,omitempty"`   // the shard is closed and completely folded
+	Missed   int       `dynamodbav:"missed,omitempty"` // number of gaps, see Missed
+	Fed      bool      `dynamodbav:"fed,omitempty"`    // changes of the shard were passed to Handle, which does not learn where a shard ends
+	Owner    string    `dynamodbav:"by,omitempty"`     // the worker that wrote it
 	At       time.Time `dynamodbav:"at"`
 }
 
-// How long the runtime's own items are kept. Streams keep changes for a day, so a checkpoint that was not written for
-// longer has served its purpose; it stays because marks of rarely written items may still refer to it.
+// How long the runtime's own items are kept. Streams keep changes for a day, so an older checkpoint
+// is no longer needed to resume. It is kept because marks of rarely written items may still refer
+// to it.
 const (
 	keepCheckpoint = 90 * 24 * time.Hour
-	keepLease      = 48 * time.Hour // for longer than the stream lists a shard that has ended
+	keepLease      = 48 * time.Hour // longer than the stream lists a shard that has ended
 	keepDead       = 90 * 24 * time.Hour
 	keepMissed     = 90 * 24 * time.Hour
 	keepTombstone  = 48 * time.Hour
@@ -42,25 +44,27 @@ var Checkpoints = table.Define[Checkpoint, CheckpointKey]("fold.checkpoint", tab
 	Doc:     "How far a group of folds has counted a stream shard.",
 })
 
-// LeaseKey is where the lease of a stream shard is kept.
+// LeaseKey identifies the lease of a stream shard.
 type LeaseKey struct {
 	Group string `dynamodbav:"group"`
 	Shard string `dynamodbav:"shard"`
 }
 
-// A Lease says which worker reads a shard. It saves work; correctness does not need it. It has run out for whoever has
-// seen it unchanged for as long as it holds, by one clock, its own: the times in it are of another's, and only shown.
+// A Lease names the worker that reads a shard. Leases avoid duplicate work; correctness does not
+// depend on them. To any observer, a lease has expired once the observer has seen it unchanged for
+// its duration, by the observer's own clock. The times in it come from another clock and are only
+// for display.
 type Lease struct {
 	LeaseKey
-	Owner string        `dynamodbav:"by"`   // "": it was given back
-	Turn  int64         `dynamodbav:"turn"` // one more at every renewal
-	For   time.Duration `dynamodbav:"for"`  // how long it holds without renewal, in nanoseconds
-	At    time.Time     `dynamodbav:"at"`   // when it was renewed, by the owner's clock
+	Owner string        `dynamodbav:"by"`   // "" if it was released
+	Turn  int64         `dynamodbav:"turn"` // increased by every renewal
+	For   time.Duration `dynamodbav:"for"`  // duration without renewal, in nanoseconds
+	At    time.Time     `dynamodbav:"at"`   // time of the last renewal, by the owner's clock
 
-	// What the owner told of the shard at the renewal.
-	Mark     time.Time `dynamodbav:"mark,omitempty"`     // every change that was committed before is folded; zero: not known
-	Parent   string    `dynamodbav:"parent,omitempty"`   // the shard that it goes on from
-	Siblings int       `dynamodbav:"siblings,omitempty"` // how many shards go on from that, itself too; of shards without a parent all of them
+	// Progress reported by the owner at the last renewal.
+	Mark     time.Time `dynamodbav:"mark,omitempty"`     // watermark: every change committed before is folded; zero if unknown
+	Parent   string    `dynamodbav:"parent,omitempty"`   // the parent shard
+	Siblings int       `dynamodbav:"siblings,omitempty"` // number of shards with the same parent, itself included; for shards without a parent, all of those
 }
 
 // Leases is the entity of leases.
@@ -71,26 +75,26 @@ var Leases = table.Define[Lease, LeaseKey]("fold.lease", table.Def[Lease]{
 	Doc:     "Which worker reads a stream shard now.",
 })
 
-// MissedKey is where it is kept that changes were missed.
+// MissedKey identifies a gap.
 type MissedKey struct {
 	Group string `dynamodbav:"group"`
 	Shard string `dynamodbav:"shard"`
-	After string `dynamodbav:"after"` // the last change that was read, "0" for none
+	After string `dynamodbav:"after"` // the last change read before the gap, "0" for none
 }
 
-// Missed says that changes of a shard were trimmed before they were read: no worker ran for a day. What they touch must be
-// made again from the facts: see Mend.
+// Missed is a gap: changes of a shard that expired before they were read, because no worker ran for
+// a day. The derived items they affect must be rebuilt from the facts; see Mend.
 type Missed struct {
 	MissedKey
-	From   time.Time `dynamodbav:"from"` // what was missed was committed after this
+	From   time.Time `dynamodbav:"from"` // the missed changes were committed after this
 	To     time.Time `dynamodbav:"to"`   // and before this
 	Found  time.Time `dynamodbav:"found"`
-	Owner  string    `dynamodbav:"by,omitempty"`     // who found it
-	Mended time.Time `dynamodbav:"mended,omitempty"` // zero: not yet
-	Told   string    `dynamodbav:"told,omitempty"`   // what Mend has to say about it
+	Owner  string    `dynamodbav:"by,omitempty"`     // the worker that found the gap
+	Mended time.Time `dynamodbav:"mended,omitempty"` // when the gap was repaired; zero if it is open
+	Told   string    `dynamodbav:"told,omitempty"`   // what the repair reported
 }
 
-// Misses is the entity of what was missed.
+// Misses is the entity of gaps.
 var Misses = table.Define[Missed, MissedKey]("fold.missed", table.Def[Missed]{
 	PK: "FOLD#{group}", SK: "MISSED#{shard}#{after}",
 	Expires: func(m *Missed) time.Time { return m.Found.Add(keepMissed) },
@@ -98,23 +102,24 @@ var Misses = table.Define[Missed, MissedKey]("fold.missed", table.Def[Missed]{
 	Doc:     "Changes that were trimmed before a group had folded them, and whether what they touch was made again.",
 })
 
-// DeadKey is where a dead letter is kept.
+// DeadKey identifies a dead letter.
 type DeadKey struct {
 	Fold  string `dynamodbav:"fold"`
 	Seq   string `dynamodbav:"seq"`
 	Shard string `dynamodbav:"shard"`
-	Part  string `dynamodbav:"part"` // "change", "fact-" and the place of a fact in it, or a hash of the derived item that could not be written
+	Part  string `dynamodbav:"part"` // "change"; "fact-" and the position of a fact in the change; or a hash of the derived item that could not be written
 }
 
-// A Dead letter is a change that a fold could not apply, or one fact of it, or a derived item that could not be written. The shard went on
-// without it: after the fault is mended, the derived items concerned must be rebuilt.
+// A Dead letter is a change, or one fact of it, that a fold could not apply, or a derived item that
+// could not be written. Folding continued without it. After the cause is fixed, the derived items
+// concerned must be rebuilt.
 type Dead struct {
 	DeadKey
 	Reason  string    `dynamodbav:"reason"`
-	Kind    string    `dynamodbav:"kind,omitempty"`   // INSERT, MODIFY or REMOVE, of a change
-	ItemPK  string    `dynamodbav:"itempk,omitempty"` // of the changed item, or of the derived one
+	Kind    string    `dynamodbav:"kind,omitempty"`   // INSERT, MODIFY or REMOVE, for a change
+	ItemPK  string    `dynamodbav:"itempk,omitempty"` // key of the changed item, or of the derived item
 	ItemSK  string    `dynamodbav:"itemsk,omitempty"`
-	Changes int       `dynamodbav:"changes"` // how many changes are not counted for it
+	Changes int       `dynamodbav:"changes"` // number of changes not counted because of this
 	At      time.Time `dynamodbav:"at"`      // when the change was committed
 	Found   time.Time `dynamodbav:"found"`
 }

@@ -12,26 +12,26 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// noted is a change that waits for the flush, as one source sees it.
+// noted is a change that waits for the flush, as seen by one source.
 type noted struct {
 	change *Change
 	shard  *shard
 	reader *reader
-	pk, sk string   // of the changed item
-	before Sequence // the shard's position before it
+	pk, sk string   // key of the changed item
+	before Sequence // the shard's position before the change
 }
 
-// kept is a change that waits for the flush, or one fact of it. A delta is built from kept ones, and again when some of them turn out
-// to be counted already.
+// kept is a change that waits for the flush, or one fact of it. Deltas are built from these, and
+// rebuilt when some turn out to be counted already.
 type kept struct {
 	*noted
 	fact
 }
 
-// whole is the place of what is no fact among others, but a change.
+// whole is the position of a change that is not divided into facts.
 const whole = -1
 
-// part names what was kept in a dead letter.
+// part returns the part of a dead letter's key that identifies the change or fact.
 func (k *kept) part() string {
 	if k.nth == whole {
 		return "change"
@@ -39,7 +39,7 @@ func (k *kept) part() string {
 	return fmt.Sprintf("fact-%d", k.nth)
 }
 
-// span is what a delta holds of one shard.
+// span is the range of changes of one shard in a delta.
 type span struct {
 	shard       *shard
 	first, last Sequence
@@ -48,20 +48,20 @@ type span struct {
 // delta is what a batch adds to one derived item.
 type delta struct {
 	lane    lane
-	id      string     // partition and sort key
+	id      string     // partition and sort key, see itemID
 	key     table.Item // {pk, sk}
-	state   any        // *S, in its zero state when the delta was opened
-	changes []*kept    // that touched it, in the order of application
-	waits   time.Time  // since when a flush has left it waiting; zero: none has
+	state   any        // *S; the zero state when the delta is opened
+	changes []*kept    // changes that touched it, in the order of application
+	waits   time.Time  // when a flush first left it waiting; zero if none has
 	spans   []span
-	held    *stored  // what the delta is merged into, nil if it must be loaded
-	stale   bool     // state must be built again from changes
-	met     bool     // its item was taken for absent, and was there
-	log     *openLog // that has its state; nil: its state is an item, or the log is not known yet
-	done    bool     // written, or not to be written
+	held    *stored  // the state to merge into; nil if it must be loaded
+	stale   bool     // state must be rebuilt from changes
+	met     bool     // the item was assumed absent, but exists
+	log     *openLog // the log of its state; nil if the state is an item, or if the log is not known yet
+	done    bool     // written, or given up
 }
 
-// touch records that a change reaches the delta.
+// touch records that a change affects the delta.
 func (d *delta) touch(k *kept) {
 	if n := len(d.changes); n > 0 && d.changes[n-1] == k {
 		return
@@ -70,6 +70,8 @@ func (d *delta) touch(k *kept) {
 	d.extend(k)
 }
 
+// extend adds a change to the span of its shard. Changes of a shard arrive in order, so only the
+// end moves.
 func (d *delta) extend(k *kept) {
 	for i := len(d.spans) - 1; i >= 0; i-- {
 		if d.spans[i].shard == k.shard {
@@ -80,10 +82,11 @@ func (d *delta) extend(k *kept) {
 	d.spans = append(d.spans, span{shard: k.shard, first: k.change.Seq, last: k.change.Seq})
 }
 
-// waiting reports whether the delta still is to be written.
+// waiting reports whether the delta still has to be written.
 func (d *delta) waiting() bool { return !d.done && len(d.changes) > 0 }
 
-// forget takes the change that was applied last off again.
+// forget removes the change that was applied last. The state must be rebuilt, because apply may
+// have modified it.
 func (d *delta) forget(k *kept) {
 	if n := len(d.changes); n > 0 && d.changes[n-1] == k {
 		d.changes = d.changes[:n-1]
@@ -91,32 +94,37 @@ func (d *delta) forget(k *kept) {
 	d.stale = true
 }
 
-// A lane is one fold as one worker runs it: its deltas of the current batch and its states in memory. route and reset
-// are called by one goroutine; the others, between them, by several, each for its own delta.
+// A lane is the pipeline of one fold in one worker: the deltas of the current batch and the states
+// in memory. A single goroutine calls route and reset. Between these calls, several goroutines may
+// call the other methods, each for a different delta.
 type lane interface {
 	fold() *Fold
-	// route applies a change to deltas. After an error no delta holds any of it.
+	// route applies a change to deltas. After an error, no delta contains any part of it.
 	route(k *kept) error
-	// deltas returns the batch's deltas in the order of their first touch.
+	// deltas returns the deltas of the batch in the order in which they were first touched.
 	deltas() []*delta
-	// decode makes a state of a stored item; nil makes the zero state of the delta's key.
+	// decode decodes a stored item to a state. For nil it returns the zero state with the delta's
+	// key.
 	decode(d *delta, it table.Item) (any, error)
-	// rebuild makes the delta's state again from those of its changes that counted accepts, and keeps no others. After
-	// a poisonError the change that it names is gone, and rebuild must be called again.
+	// rebuild recomputes the delta's state from those of its changes that counted accepts, and
+	// drops the others. If it returns a poisonError, the change named in it has been dropped, and
+	// rebuild must be called again.
 	rebuild(d *delta, counted func(*kept) bool) error
-	// merge adds the delta to a state. removable says that the result is nothing any more. After a partial poisonError
-	// the state holds what could be added.
+	// merge adds the delta to a state. removable reports that the resulting state is empty. After a
+	// partial poisonError the state contains everything that could be added.
 	merge(ctx context.Context, into any, d *delta) (removable bool, err error)
+	// encode returns the item that stores a state.
 	encode(state any) (table.Item, error)
 	cache() *cache
-	logs() *openLogs // that have the states; nil: each is an item
+	logs() *openLogs // the logs of the states; nil if each state is an item
 	reset()
-	forget() // drops the deltas that are not waiting
+	forget() // drops all deltas except those waiting
 }
 
-// A poisonError says that a change, or an item, cannot be folded: trying again would not help.
+// A poisonError reports that a change or an item cannot be folded, and that trying again would not
+// help.
 type poisonError struct {
-	change  *kept // nil: the item as a whole
+	change  *kept // nil if the item as a whole is affected
 	partial bool  // the item may be written with what could be folded
 	err     error
 }
@@ -124,7 +132,7 @@ type poisonError struct {
 func (e *poisonError) Error() string { return e.err.Error() }
 func (e *poisonError) Unwrap() error { return e.err }
 
-// guard runs code of a domain package and turns a panic into an error.
+// guard runs code of another package and turns a panic into an error.
 func guard(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -146,13 +154,13 @@ type sum[S any, K comparable] struct {
 	states    *cache
 	opened    *openLogs
 
-	byKey map[K]*delta // keys that are not equal may still name one item
+	byKey map[K]*delta // different keys may encode to the same item
 	byID  map[string]*delta
 	order []*delta
 
-	current *kept    // what route applies now
-	touched []*delta // by it
-	refused error    // the first key that current asked for and the entity refused
+	current *kept    // the change that route is applying
+	touched []*delta // deltas touched by current
+	refused error    // error of the first key in current that the entity rejected
 	at      func(K) *S
 }
 
@@ -231,7 +239,7 @@ func (l *sum[S, K]) apply(k *kept, at func(K) *S) (err error) {
 	return nil
 }
 
-// touch is the at of route.
+// touch is the function at during route.
 func (l *sum[S, K]) touch(key K) *S {
 	d := l.byKey[l.partial(key, l.current)]
 	if d == nil {
@@ -250,6 +258,8 @@ func (l *sum[S, K]) touch(key K) *S {
 	return d.state.(*S)
 }
 
+// partial returns the key of the partial that a change belongs to. The shard decides, so workers on
+// different shards write different items.
 func (l *sum[S, K]) partial(key K, k *kept) K {
 	if l.part == nil {
 		return key
@@ -289,6 +299,8 @@ func (l *sum[S, K]) decode(d *delta, it table.Item) (any, error) {
 	return s, nil
 }
 
+// rebuild applies the accepted changes to a fresh state. What they do to other items goes to
+// throw-away states.
 func (l *sum[S, K]) rebuild(d *delta, counted func(*kept) bool) error {
 	zero, err := l.decode(d, nil)
 	if err != nil {
@@ -314,8 +326,8 @@ func (l *sum[S, K]) rebuild(d *delta, counted func(*kept) bool) error {
 	return nil
 }
 
-// aside returns a state for what a replayed change does to other items than the one that is rebuilt. These may be written
-// already, and their deltas gone.
+// aside returns a throw-away state for an item other than the one being rebuilt. That item may be
+// written already, and its delta gone.
 func (l *sum[S, K]) aside(key K) *S {
 	if it, err := l.into.Key(key); err == nil {
 		if s, err := l.decode(&delta{key: it}, nil); err == nil {

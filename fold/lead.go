@@ -15,17 +15,22 @@ import (
 
 // LeadOptions configure Lead. The zero value has good defaults.
 type LeadOptions struct {
-	Owner    string                                     // names this process, and no other; default as for workers
-	LeaseFor time.Duration                              // how long others wait for one that is silent, at most an hour; default 30 s
-	Clock    func() time.Time                           // default: the table's
+	Owner    string                                     // unique name of this process; default as for workers
+	LeaseFor time.Duration                              // how long others wait for a silent leader, at most one hour; default 30 s
+	Clock    func() time.Time                           // default: the table's clock
 	Sleep    func(context.Context, time.Duration) error // default: a timer
 	Logger   *slog.Logger                               // default slog.Default()
 }
 
-// Lead does work of which there is to be one at a time among all processes of a table, until ctx ends: it waits until no
-// other leads under the name, and then calls work, whose context ends when another has taken over. work must bear being
-// ended anywhere, and for a moment having another beside it: a lease saves work and is no lock. When work returns, so does
-// Lead, with its error; the lease is given back.
+// Lead runs work in at most one process of the table at a time. It waits until no other process
+// leads under the given name and then calls work, whose context ends when another process takes
+// over; Lead then waits for its next term. When work returns by itself, Lead releases the lease and
+// returns the error of work. Lead ends with ctx.
+//
+// work must tolerate cancellation at any point and a short overlap with another leader: the lease
+// avoids duplicate work, it is not a lock.
+//
+// Errors: ErrDefinition for an invalid name, the error of work, or that of ctx.
 func Lead(ctx context.Context, t *table.Table, name string, o LeadOptions, work func(context.Context) error) error {
 	if err := checkName("job", name); err != nil {
 		return fmt.Errorf("%w: %w", ErrDefinition, err)
@@ -44,10 +49,10 @@ func Lead(ctx context.Context, t *table.Table, name string, o LeadOptions, work 
 	}
 }
 
-// leadGroup is the group of leases of jobs.
+// leadGroup is the group that leases of jobs belong to.
 const leadGroup = "jobs"
 
-// leader is a Lead under way. A job's lease is kept as a shard's.
+// leader is the state of a running Lead. The lease of a job is stored like that of a shard.
 type leader struct {
 	w  *Worker
 	sh *shard
@@ -79,10 +84,11 @@ func (l *leader) seek(ctx context.Context) error {
 	}
 }
 
-// errTaken ends the work's context when another leads.
+// errTaken is the cause with which work's context ends when another process leads.
 var errTaken = errors.New("fold: another process leads")
 
-// hold works, and renews the lease meanwhile. lost says that another has it now.
+// hold runs work and renews the lease in the meantime. lost reports that another process has the
+// lease now.
 func (l *leader) hold(ctx context.Context, work func(context.Context) error) (lost bool, err error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -104,7 +110,8 @@ func (l *leader) hold(ctx context.Context, work func(context.Context) error) (lo
 	return false, cmp.Or(err, l.w.releaseLeases(rest))
 }
 
-// renewOnce waits for an answer no longer than the lease holds: then others lead.
+// renewOnce renews the lease. It waits no longer than the lease lasts, because others may lead
+// after that.
 func (l *leader) renewOnce(ctx context.Context) (bool, error) {
 	w := l.w
 	ctx, stop := context.WithTimeout(ctx, max(l.sh.leased.Sub(w.o.Clock()), w.o.LeaseFor/3))
@@ -112,8 +119,8 @@ func (l *leader) renewOnce(ctx context.Context) (bool, error) {
 	return w.writeLease(ctx, l.sh, Lease{Turn: l.sh.turn})
 }
 
-// renew keeps the lease until ctx ends or another has it. A renewal that fails is tried again until the lease may be
-// another's.
+// renew keeps the lease until ctx ends or another process has it. Failed renewals are repeated
+// until the lease may have expired.
 func (l *leader) renew(ctx context.Context, lose context.CancelCauseFunc) {
 	w := l.w
 	for {

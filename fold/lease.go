@@ -13,23 +13,25 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// sighting is a lease as this worker saw it change last. Times that others wrote are of other clocks, so a lease has run
-// out when its turn has been the same for as long as it holds, by this worker's clock. A worker that pauses for longer and
-// goes on finds the turn changed. (Kinesis' client library does it so.)
+// sighting is an observed lease: its turn, and when this worker first saw that turn. Times written
+// by others come from other clocks. So a lease counts as expired once its turn has stayed the same
+// for the lease's duration, by this worker's clock. An owner that paused for longer finds the turn
+// changed when it continues. (Kinesis' client library uses the same method.)
 type sighting struct {
 	turn int64
 	at   time.Time
 }
 
-// owns reports whether this worker reads the shard. A worker whose lease has run out may not know it yet and go on; it
-// then does work twice, not wrong.
+// owns reports whether this worker reads the shard. A worker may not notice at once that its lease
+// has expired, and go on. It then duplicates work but does no harm.
 func (w *Worker) owns(sh *shard, now time.Time) bool {
 	return !w.o.Leases || now.Before(sh.leased)
 }
 
-// keepLeases renews this worker's leases when a third of their time is over and takes its fair share: of those that nobody
-// has, and then of whoever has more than that, for a newcomer would else never get any. Who has more keeps it until it is
-// taken, so that no shard is without a reader.
+// keepLeases renews this worker's leases after a third of their duration and acquires its fair
+// share: free leases first, then leases of workers with more than their share, since otherwise a
+// newcomer would never get any. A worker with too many leases keeps each until it is taken, so that
+// no shard is left without a reader.
 func (w *Worker) keepLeases(ctx context.Context) error {
 	now := w.o.Clock()
 	if !w.o.Leases || w.o.Aside || now.Before(w.leaseAt) && !slices.ContainsFunc(w.order, (*shard).hasNews) {
@@ -76,7 +78,7 @@ func (w *Worker) keepLeases(ctx context.Context) error {
 	return nil
 }
 
-// sight takes note of which leases have changed since they were looked at.
+// sight records which leases have changed since the last look.
 func (w *Worker) sight(open []*shard, held map[string]Lease, now time.Time) {
 	sights := make(map[string]sighting, len(open))
 	for _, sh := range open {
@@ -89,11 +91,12 @@ func (w *Worker) sight(open []*shard, held map[string]Lease, now time.Time) {
 	w.sights = sights
 }
 
-// live reports whether somebody has a lease.
+// live reports whether a lease is held by some worker.
 func (w *Worker) live(l *Lease, now time.Time) bool {
 	return l.Owner != "" && now.Sub(w.sights[l.Shard].at) < l.holds(w.o.LeaseFor)
 }
 
+// holds returns the duration of a lease, or otherwise if the stored value is out of range.
 func (l *Lease) holds(otherwise time.Duration) time.Duration {
 	if l.For <= 0 || l.For > maxLease {
 		return otherwise
@@ -101,11 +104,12 @@ func (l *Lease) holds(otherwise time.Duration) time.Duration {
 	return l.For
 }
 
-// maxLease bounds how long a shard may be without a reader because somebody wrote nonsense.
+// maxLease caps the duration of leases, so that a misconfigured worker cannot block a shard for
+// longer.
 const maxLease = time.Hour
 
-// nextLook is when leases are looked after again: when a third of their time is over, or one of another worker may have
-// run out.
+// nextLook returns when to look at the leases again: after a third of their duration, or when a
+// lease of another worker may have expired.
 func (w *Worker) nextLook(held map[string]Lease, now time.Time) time.Time {
 	next := now.Add(w.o.LeaseFor / 3)
 	for _, l := range held {
@@ -117,8 +121,8 @@ func (w *Worker) nextLook(held map[string]Lease, now time.Time) time.Time {
 	return next
 }
 
-// worthTaking returns the shards whose leases this worker has, and those that it may take, in order: free ones, and then
-// those that others have beyond a fair share.
+// worthTaking returns the shards whose leases this worker has, and those it may take, in order of
+// preference: free ones, then those that others have beyond their fair share.
 func (w *Worker) worthTaking(open []*shard, held map[string]Lease, quota int, now time.Time) (own, wanted []*shard) {
 	var others []*shard
 	count := map[string]int{}
@@ -128,19 +132,20 @@ func (w *Worker) worthTaking(open []*shard, held map[string]Lease, quota int, no
 		case sh.turn != 0 && l.Turn == sh.turn && l.Owner == w.o.Owner:
 			own = append(own, sh)
 			continue
-		case !w.live(&l, now), l.Owner == w.o.Owner: // its own if the answer of a renewal was lost
+		case !w.live(&l, now), l.Owner == w.o.Owner: // its own if the response to a renewal was lost
 			wanted = append(wanted, sh)
 		default:
 			if count[l.Owner]++; count[l.Owner] > quota {
 				others = append(others, sh)
 			}
 		}
-		sh.turn, sh.leased = 0, time.Time{} // it was taken, if it was this worker's
+		sh.turn, sh.leased = 0, time.Time{} // taken by another worker, if it was this worker's
 	}
 	return own, append(wanted, others...)
 }
 
-// fairShare returns how many of n shards one worker should have, as far as the leases tell who is there.
+// fairShare returns how many of n shards one worker should have, given the workers that hold live
+// leases.
 func (w *Worker) fairShare(held map[string]Lease, n int, now time.Time) int {
 	owners := map[string]bool{w.o.Owner: true}
 	for _, l := range held {
@@ -151,7 +156,7 @@ func (w *Worker) fairShare(held map[string]Lease, n int, now time.Time) int {
 	return (n + len(owners) - 1) / len(owners)
 }
 
-// renewLeases renews what this worker has, also what has run out while nobody took it.
+// renewLeases renews this worker's leases, including expired ones that nobody has taken.
 func (w *Worker) renewLeases(ctx context.Context, own []*shard, held map[string]Lease) error {
 	return w.each(w.o.Readers, len(own), func(i int) error {
 		_, err := w.writeLease(ctx, own[i], held[own[i].id])
@@ -159,8 +164,8 @@ func (w *Worker) renewLeases(ctx context.Context, own []*shard, held map[string]
 	})
 }
 
-// takeLease takes a lease, on condition that nobody else did meanwhile. Then the checkpoint is read again, for the last
-// owner has moved it.
+// takeLease acquires a lease, on condition that it has not changed. It then reads the checkpoint
+// again, because the previous owner has advanced it.
 func (w *Worker) takeLease(ctx context.Context, sh *shard, l Lease) (bool, error) {
 	ok, err := w.writeLease(ctx, sh, l)
 	if !ok || err != nil {
@@ -171,13 +176,14 @@ func (w *Worker) takeLease(ctx context.Context, sh *shard, l Lease) (bool, error
 	}
 	seq, _ := sh.durable()
 	w.jump(sh, later(sh.position, seq))
-	if now := w.o.Clock(); l.Mark.Before(now) { // a clock that is ahead must not speak for this one
+	if now := w.o.Clock(); l.Mark.Before(now) { // ignore marks from a clock that is ahead
 		sh.mark.Raise(l.Mark)
 	}
 	return true, nil
 }
 
-// writeLease has this worker own a shard from now on, unless the lease has changed.
+// writeLease makes this worker the owner of a shard, unless the lease has changed. It reports
+// whether it succeeded.
 func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, error) {
 	now := w.o.Clock()
 	next := Lease{
@@ -197,11 +203,13 @@ func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, erro
 	return true, nil
 }
 
-// hasNews reports whether the shard's watermark is known now, while its lease says that it is not.
+// hasNews reports whether the shard's watermark is known by now but missing in its lease.
 func (sh *shard) hasNews() bool {
 	return sh.turn != 0 && sh.untold && sh.listed && !sh.finished() && !sh.mark.Mark().IsZero()
 }
 
+// putLease writes a lease on condition that the stored one has the given turn or, unless exists,
+// that there is none.
 func (w *Worker) putLease(ctx context.Context, l Lease, turn int64, exists bool) error {
 	it, err := Leases.Encode(&l)
 	if err != nil {
@@ -228,7 +236,7 @@ func (w *Worker) readLeases(ctx context.Context, keys []LeaseKey) (map[string]Le
 	return held, err
 }
 
-// releaseLeases gives this worker's leases back, so that others need not wait for their end.
+// releaseLeases releases this worker's leases, so that others need not wait until they expire.
 func (w *Worker) releaseLeases(ctx context.Context) error {
 	if !w.o.Leases {
 		return nil

@@ -11,9 +11,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-const maxBatchGet = 100 // keys of one BatchGetItem
+const maxBatchGet = 100 // maximum number of keys in a BatchGetItem
 
-// load reads the items of all deltas that hold none, consistently.
+// load reads, consistently, the items of all deltas that hold none. The tick is taken after the
+// read: checkpoints that the deltas depend on must be read later.
 func (w *Worker) load(ctx context.Context, deltas []*delta) error {
 	var missing []*delta
 	for _, d := range deltas {
@@ -40,7 +41,7 @@ func (w *Worker) load(ctx context.Context, deltas []*delta) error {
 	})
 }
 
-// hold gives a delta the item that it is merged into. An item that cannot be read is poison.
+// hold gives a delta the item to merge into. An item that cannot be decoded is poison.
 func (w *Worker) hold(d *delta, it table.Item, tick uint64) {
 	s, err := d.read(it, tick)
 	if err != nil {
@@ -51,7 +52,7 @@ func (w *Worker) hold(d *delta, it table.Item, tick uint64) {
 	d.held = s
 }
 
-// reload reads the item of one delta again, and then the checkpoints that it depends on.
+// reload reads the item of one delta again, and then the checkpoints it depends on.
 func (w *Worker) reload(ctx context.Context, d *delta) error {
 	if err := w.load(ctx, []*delta{d}); err != nil {
 		return err
@@ -59,7 +60,8 @@ func (w *Worker) reload(ctx context.Context, d *delta) error {
 	return w.consult(ctx, []*delta{d})
 }
 
-// getItems reads items by key, consistently and all of them, into a map by itemID.
+// getItems reads all of the given items, consistently, into a map by itemID. Missing items are
+// missing in the map.
 func (w *Worker) getItems(ctx context.Context, keys []table.Item) (map[string]table.Item, error) {
 	found := make(map[string]table.Item, len(keys))
 	name := w.table.Name()
@@ -92,8 +94,8 @@ func (w *Worker) getItems(ctx context.Context, keys []table.Item) (map[string]ta
 	return found, nil
 }
 
-// consult reads the checkpoints that the deltas' items depend on and that were not read after them: of shards for which
-// an item has no mark.
+// consult reads the checkpoints that the deltas depend on and that were not yet read after their
+// items: those of shards for which an item has no mark.
 func (w *Worker) consult(ctx context.Context, deltas []*delta) error {
 	wanted := make(map[*shard]bool)
 	for _, d := range deltas {
@@ -115,10 +117,11 @@ func (w *Worker) consult(ctx context.Context, deltas []*delta) error {
 	return w.readCheckpoints(ctx, shards)
 }
 
+// maxElders limits how many checkpoints of unlisted shards a worker remembers.
 const maxElders = 10000
 
-// consultElders looks up the checkpoints of shards that are only known from the marks of items, so that these marks can
-// be dropped.
+// consultElders looks up the checkpoints of shards known only from marks in items, so that these
+// marks can be dropped.
 func (w *Worker) consultElders(ctx context.Context, deltas []*delta) error {
 	if len(w.elders) > maxElders {
 		clear(w.elders)

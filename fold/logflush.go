@@ -13,14 +13,16 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// pendingEntry is a delta that is merged, the entry that stores the result, and what will then be held.
+// pendingEntry is a merged delta, the state to keep afterwards, and the encoding of the state
+// before.
 type pendingEntry struct {
 	d    *delta
 	next *stored
 	was  []byte
 }
 
-// settleLog brings the deltas of a log into its next pages, whatever other writers do meanwhile.
+// settleLog writes the deltas of a log to its next pages, and retries after conflicts with other
+// writers up to maxConflicts times.
 func (w *Worker) settleLog(ctx context.Context, g *logGroup) error {
 	for conflicts := 0; ; conflicts++ {
 		pending, entries, err := w.mergeLogged(ctx, g)
@@ -52,7 +54,7 @@ func (w *Worker) settleLog(ctx context.Context, g *logGroup) error {
 	}
 }
 
-// mergeLogged merges the deltas of a log into the states as they are held.
+// mergeLogged merges the deltas of a log into their states as last seen.
 func (w *Worker) mergeLogged(ctx context.Context, g *logGroup) (pending []pendingEntry, entries []entry, err error) {
 	for _, d := range g.open {
 		for !d.done {
@@ -78,7 +80,8 @@ func (w *Worker) mergeLogged(ctx context.Context, g *logGroup) (pending []pendin
 	return pending, entries, nil
 }
 
-// mergeState merges a delta into the state as it is held. There is no entry when the state has counted everything already.
+// mergeState merges a delta into its state as last seen. The entry is nil if the state has counted
+// all of the delta already.
 func (w *Worker) mergeState(ctx context.Context, d *delta) (p pendingEntry, e *entry, err error) {
 	s := d.held
 	if err := w.filter(d, s); err != nil {
@@ -90,7 +93,7 @@ func (w *Worker) mergeState(ctx context.Context, d *delta) (p pendingEntry, e *e
 		return p0, nil, nil
 	}
 	removable, err := d.lane.merge(ctx, s.state, d)
-	d.stale = true // the merge may have taken parts of it
+	d.stale = true // the merge may have kept parts of it
 	if p, ok := isPoison(err); ok && p.partial {
 		w.deadItem(d, err)
 	} else if err != nil {
@@ -116,7 +119,7 @@ func (w *Worker) mergeState(ctx context.Context, d *delta) (p pendingEntry, e *e
 
 var p0 pendingEntry // none
 
-// putPages appends the entries to their log, in as many pages as they need.
+// putPages appends the entries to their log, in as many pages as necessary.
 func (w *Worker) putPages(ctx context.Context, g *logGroup, pending []pendingEntry, entries []entry) error {
 	for part, err := range pagesOf(entries) {
 		n := len(part.Facts)
@@ -134,7 +137,8 @@ func (w *Worker) putPages(ctx context.Context, g *logGroup, pending []pendingEnt
 	return nil
 }
 
-// putPage appends one page. When it is not known whether it is there, the log is read again before the next.
+// putPage appends one page. If the put fails it may still have been stored, so the log is marked to
+// be read again.
 func (w *Worker) putPage(ctx context.Context, lg *openLog, some []pendingEntry, part block.Part[entry]) error {
 	page, it, err := lg.encodePage(some, part.Body, w.o.Clock())
 	if err != nil {
@@ -162,7 +166,7 @@ func (w *Worker) putPage(ctx context.Context, lg *openLog, some []pendingEntry, 
 	return nil
 }
 
-// encodePage makes the next page, of which it returns also what is kept in memory.
+// encodePage encodes the next page. It also returns the page as kept in memory, without its states.
 func (l *openLog) encodePage(some []pendingEntry, body []byte, now time.Time) (page any, it table.Item, err error) {
 	if l.next > MaxPage {
 		return nil, nil, fmt.Errorf("fold: log %s is full: it has %d pages", l.id, l.next)
@@ -190,7 +194,7 @@ func (l *openLog) encodePage(some []pendingEntry, body []byte, now time.Time) (p
 	return page, it, err
 }
 
-// putIfAbsent appends a page, unless there is one of its number.
+// putIfAbsent returns a request that puts a page unless one with its number exists.
 func putIfAbsent(name string, page table.Item) *dynamodb.PutItemInput {
 	return &dynamodb.PutItemInput{
 		TableName: ptr(name), Item: page,
@@ -198,7 +202,8 @@ func putIfAbsent(name string, page table.Item) *dynamodb.PutItemInput {
 	}
 }
 
-// keepPage keeps a page with tombstones for as long as tombstones are kept.
+// keepPage extends the life of a page with tombstones, so that it is kept at least as long as
+// tombstones are.
 func keepPage(it table.Item, now time.Time) {
 	if until := now.Add(keepTombstone).Unix(); it[table.AttrTTL] != nil && intOf(it, table.AttrTTL) < until {
 		it[table.AttrTTL] = number(until)

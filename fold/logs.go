@@ -14,40 +14,40 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// openLog is a log as a worker knows it: with all pages before the next one.
+// openLog is what a worker knows of a log, based on all pages before next.
 type openLog struct {
 	*erasedLog
 	id    string         // of its first page
 	first table.Item     // key of its first page
-	end   table.Item     // and of the last that there may be
-	known bool           // all pages before next are
+	end   table.Item     // key of the last page possible
+	known bool           // all pages before next have been read
 	next  int            // number of the next page
-	last  any            // the page before, without its states; nil: there is none
-	at    map[string]int // the page that has a state last, by the state's sort key
-	tick  uint64         // of Worker.tick, after the pages were read
-	used  time.Time      // when it was last
+	last  any            // the page before next, without its states; nil if there is none
+	at    map[string]int // number of the last page that contains a state, by the state's sort key
+	tick  uint64         // Worker.tick after the pages were read
+	used  time.Time      // last use
 }
 
-// openLogs are the logs of one lane.
+// openLogs are the known logs of one lane.
 type openLogs struct {
 	def  *erasedLog
 	byID map[string]*openLog
 }
 
-// logGroup are the deltas of one log that are flushed.
+// logGroup are the deltas of one log in a flush.
 type logGroup struct {
 	log  *openLog
 	lane lane
 	open []*delta
 }
 
-// What a worker keeps of logs between flushes.
+// Limits on what a worker remembers of logs between flushes.
 const (
-	maxLogged = 1_000_000 // states, by name
-	keepLog   = time.Hour // a log that is not used
+	maxLogged = 1_000_000 // states, by sort key
+	keepLog   = time.Hour // since the last use of a log
 )
 
-// grouped sorts deltas of states that are kept in logs by their log.
+// grouped groups deltas of logged states by log.
 func (w *Worker) grouped(open []*delta) (groups []*logGroup) {
 	byLog := make(map[*openLog]*logGroup)
 	for _, d := range open {
@@ -95,8 +95,9 @@ func (l *openLogs) of(d *delta) (*openLog, error) {
 	return d.log, nil
 }
 
-// trim forgets the logs that have not been used for an hour, or for longest, until the rest have few enough states. Were a log known for
-// longer than its pages are kept, its numbers could begin again without the worker's knowing.
+// trim forgets logs that were not used for an hour and, if the rest have too many states, the least
+// recently used ones. A log must not be remembered for longer than its pages are kept: after they
+// expire, its numbers may start again from 0 unnoticed.
 func (l *openLogs) trim(now time.Time) {
 	states := 0
 	for _, lg := range l.byID {
@@ -112,8 +113,9 @@ func (l *openLogs) trim(now time.Time) {
 	}
 }
 
-// catchUp reads the pages of a log that the worker does not know. A page that cannot be read is named in the dead letters of the fold; what it
-// alone has is taken for absent.
+// catchUp reads the pages of a log that the worker does not know yet. A page that cannot be decoded
+// is recorded in a dead letter of the fold, and states that only this page contains are treated as
+// absent.
 func (w *Worker) catchUp(ctx context.Context, g *logGroup) error {
 	lg := g.log
 	key, err := lg.keyAt(g.open[0].state, lg.next)
@@ -143,7 +145,7 @@ func (w *Worker) catchUp(ctx context.Context, g *logGroup) error {
 	return nil
 }
 
-// keyAt is the key of the page with a number, of the log of a state.
+// keyAt returns the key of the numbered page in the log of a state.
 func (l *openLog) keyAt(state any, number int) (key table.Item, err error) {
 	err = guard(func() (err error) {
 		key, err = l.key(l.open(state, number, nil))
@@ -152,7 +154,8 @@ func (l *openLog) keyAt(state any, number int) (key table.Item, err error) {
 	return key, err
 }
 
-// numberOf is the number of a page of which only the key is sure: the digits at the end of its sort key; 0: it has none.
+// numberOf returns the number of a page that cannot be decoded, taken from the digits at the end of
+// its sort key, or 0 if there are none.
 func (l *openLog) numberOf(it table.Item) (n int) {
 	sk := stringOf(it[table.AttrSK])
 	for i, unit := len(sk)-1, 1; i >= 0 && sk[i] >= '0' && sk[i] <= '9' && unit <= MaxPage; i, unit = i-1, 10*unit {
@@ -183,6 +186,7 @@ func (w *Worker) readPages(ctx context.Context, from, to table.Item, each func(t
 	}
 }
 
+// pagesBetween returns a consistent query for the pages from one key to another.
 func pagesBetween(name string, from, to table.Item) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: ptr(name), ConsistentRead: ptr(true),
@@ -194,7 +198,8 @@ func pagesBetween(name string, from, to table.Item) *dynamodb.QueryInput {
 	}
 }
 
-// holdLogged gives the group's deltas the states that they are merged into: from memory, from the pages that have them, or none.
+// holdLogged gives the deltas of a group their states: from memory, from the pages that contain
+// them, or zero states.
 func (w *Worker) holdLogged(ctx context.Context, g *logGroup) error {
 	if !g.log.known {
 		if err := w.catchUp(ctx, g); err != nil {
@@ -221,7 +226,8 @@ func (w *Worker) holdLogged(ctx context.Context, g *logGroup) error {
 	return w.fetchStates(ctx, g, missing)
 }
 
-// holdState gives a delta a state that it is merged into, of which s has all but the state. A state that cannot be read is poison.
+// holdState completes s with the decoded state and gives it to a delta to merge into. A state that
+// cannot be decoded is poison.
 func (w *Worker) holdState(d *delta, encoded []byte, s *stored) {
 	err := guard(func() (err error) {
 		if s.state, err = d.lane.decode(d, nil); err == nil && encoded != nil {
@@ -237,7 +243,7 @@ func (w *Worker) holdState(d *delta, encoded []byte, s *stored) {
 	s.encoded, d.held = encoded, s
 }
 
-// fetchStates reads the pages that have the states of deltas, by number.
+// fetchStates reads the pages that contain the states of deltas. missing is by page number.
 func (w *Worker) fetchStates(ctx context.Context, g *logGroup, missing map[int][]*delta) error {
 	numbers := slices.Sorted(maps.Keys(missing))
 	for ; len(numbers) > 0; numbers = numbers[min(len(numbers), maxBatchGet):] {
@@ -262,11 +268,11 @@ func (w *Worker) fetchStates(ctx context.Context, g *logGroup, missing map[int][
 	return nil
 }
 
-// holdFrom gives deltas the states that a page has. of is what is known of all of them.
+// holdFrom gives deltas their states from a page. of holds what these states have in common.
 func (w *Worker) holdFrom(lg *openLog, page table.Item, some []*delta, of *stored) {
 	found := make(map[string]*entry, len(some))
 	var entries []entry
-	if page != nil { // otherwise it has expired, and its states with it
+	if page != nil { // otherwise it has expired together with its states
 		_, body, err := lg.decode(page)
 		if err == nil {
 			entries, err = decodePage(body.States, entrySK, entryIs, entryHas, entryMarks)

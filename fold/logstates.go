@@ -14,13 +14,13 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// storedState is a state as the last page says that has it.
+// storedState is the last entry of a state in the log, and the number of its page.
 type storedState struct {
 	entry
 	number int
 }
 
-// savedLog is a log as it is stored.
+// savedLog is a log as stored.
 type savedLog struct {
 	partition types.AttributeValue
 	states    map[string]storedState
@@ -28,8 +28,8 @@ type savedLog struct {
 	last      any
 }
 
-// readLog reads the log that a state belongs to. What is in a page that cannot be read is left out, or is as it was before.
-// damaged is called for such pages.
+// readLog reads the log that a state belongs to. It calls damaged for each page that cannot be
+// read; states in such a page are missing in the result, or have their previous values.
 func (l *StateLog[S, K, P, PK]) readLog(ctx context.Context, t *table.Table, s *S, damaged func(error)) (*savedLog, error) {
 	e := l.erased()
 	in, err := l.pagesOf(t, s)
@@ -53,6 +53,7 @@ func (l *StateLog[S, K, P, PK]) readLog(ctx context.Context, t *table.Table, s *
 	}
 }
 
+// addPage applies one page to the log. An expired page only advances the number.
 func (l *StateLog[S, K, P, PK]) addPage(lg *savedLog, e *erasedLog, it table.Item, expired bool) error {
 	page, body, err := e.decode(it)
 	if err != nil {
@@ -71,9 +72,10 @@ func (l *StateLog[S, K, P, PK]) addPage(lg *savedLog, e *erasedLog, it table.Ite
 	return nil
 }
 
-// Load reads states by key, consistently, as fold.Load reads items: the result is in the order of the keys, and an absent state is the
-// zero state with its key. It reads all of the logs that the states belong to. A page that cannot be read is given to damaged; its states
-// are absent then, or as they were before.
+// Load reads states by key, consistently, as fold.Load reads items. Results are in the order of
+// keys; an absent state is the zero state with its key. Load reads every log that the states belong
+// to. It calls damaged for each page that cannot be read; states in that page are then absent or
+// have their previous values.
 func (l *StateLog[S, K, P, PK]) Load(ctx context.Context, t *table.Table, keys []K, damaged func(error)) ([]Stored[S], error) {
 	out := make([]Stored[S], len(keys))
 	logs := make(map[string]*savedLog)
@@ -89,7 +91,7 @@ func (l *StateLog[S, K, P, PK]) Load(ctx context.Context, t *table.Table, keys [
 	return out, nil
 }
 
-// logOf reads the log of a state, unless it is among those that are read.
+// logOf returns the log of a state, and reads it unless logs contains it.
 func (l *StateLog[S, K, P, PK]) logOf(ctx context.Context, t *table.Table, k K, logs map[string]*savedLog, damaged func(error)) (key table.Item, lg *savedLog, err error) {
 	s, key, err := l.zero(k)
 	if err != nil {
@@ -107,7 +109,7 @@ func (l *StateLog[S, K, P, PK]) logOf(ctx context.Context, t *table.Table, k K, 
 	return key, logs[id], nil
 }
 
-// stored is a state of a log that was read.
+// stored returns a state from a log that was read.
 func (l *StateLog[S, K, P, PK]) stored(key table.Item, lg *savedLog) (s Stored[S], err error) {
 	if err = l.states.DecodeInto(zeroItem(key, l.states.Name()), &s.State); err != nil {
 		return s, err
@@ -123,7 +125,8 @@ func (l *StateLog[S, K, P, PK]) stored(key table.Item, lg *savedLog) (s Stored[S
 	return s, err
 }
 
-// All yields the states of a log: of that which the state like belongs to, of which only the key counts. Removed ones are left out.
+// All yields the states of the log that the state like belongs to; only the key of like matters.
+// Removed states are omitted. For damaged, see Load.
 func (l *StateLog[S, K, P, PK]) All(ctx context.Context, t *table.Table, like S, damaged func(error)) iter.Seq2[Stored[S], error] {
 	return func(yield func(Stored[S], error) bool) {
 		lg, err := l.readLog(ctx, t, &like, damaged)
@@ -146,19 +149,23 @@ func (l *StateLog[S, K, P, PK]) All(ctx context.Context, t *table.Table, like S,
 	}
 }
 
-// A Replacement is what a state becomes if it still has a version, 0 for one that must not exist: nil for none. See ReplaceState.
+// A Replacement describes a conditional change of a state: State replaces the state with the given
+// key if its version still is Version, 0 for a state that must not exist. A nil State removes it.
+// See ReplaceState.
 type Replacement[S any, K comparable] struct {
 	Key     K
 	State   *S
 	Version int64
-	Silent  bool // of a removal: folds that follow do not see it
+	Silent  bool // for a removal: hide it from folds that read the changes
 }
 
-// replaceTries bounds how often a log is read again because a page was appended meanwhile.
+// replaceTries limits how often a log is read again because another writer appended a page.
 const replaceTries = 16
 
-// Replace overwrites states that still have their versions, and returns the keys of those that have not. The states keep their marks, and
-// folds that follow see their changes. All states of one log are replaced in as few pages as they need.
+// Replace overwrites states that still have the expected versions, and returns the keys of those
+// that do not. States keep their marks, and folds that read the log see the changes. The states of
+// one log are replaced in as few pages as possible. Errors: table.ErrConflict if others kept
+// appending pages through 16 attempts. For damaged, see Load.
 func (l *StateLog[S, K, P, PK]) Replace(ctx context.Context, t *table.Table, all []Replacement[S, K], damaged func(error)) (changed []K, err error) {
 	byLog := make(map[string][]Replacement[S, K])
 	var order []string
@@ -182,7 +189,7 @@ func (l *StateLog[S, K, P, PK]) Replace(ctx context.Context, t *table.Table, all
 	return changed, nil
 }
 
-// zero returns the zero state with a key, and the key as it would be stored.
+// zero returns the zero state with the given key, and the encoded key.
 func (l *StateLog[S, K, P, PK]) zero(k K) (*S, table.Item, error) {
 	key, err := l.states.Key(k)
 	if err != nil {
@@ -192,7 +199,7 @@ func (l *StateLog[S, K, P, PK]) zero(k K) (*S, table.Item, error) {
 	return s, key, l.states.DecodeInto(zeroItem(key, l.states.Name()), s)
 }
 
-// logID names the log of a state: by its first page.
+// logID identifies the log of a state by its first page.
 func (l *StateLog[S, K, P, PK]) logID(k K) (string, error) {
 	s, _, err := l.zero(k)
 	if err != nil {
@@ -202,7 +209,7 @@ func (l *StateLog[S, K, P, PK]) logID(k K) (string, error) {
 	return itemID(first), err
 }
 
-// replace is Replace in one log.
+// replace is Replace for a single log.
 func (l *StateLog[S, K, P, PK]) replace(ctx context.Context, t *table.Table, some []Replacement[S, K], damaged func(error)) (changed []K, err error) {
 	for range replaceTries {
 		like, _, err := l.zero(some[0].Key)
@@ -224,7 +231,8 @@ func (l *StateLog[S, K, P, PK]) replace(ctx context.Context, t *table.Table, som
 	return nil, table.ErrConflict
 }
 
-// unchanged sorts the replacements by whether their states still have their versions.
+// unchanged separates replacements whose states still have the expected versions from the keys of
+// the others, which it appends to before.
 func (l *StateLog[S, K, P, PK]) unchanged(lg *savedLog, some []Replacement[S, K], before []K) (left []Replacement[S, K], changed []K) {
 	for _, r := range some {
 		version := int64(0)
@@ -242,7 +250,8 @@ func (l *StateLog[S, K, P, PK]) unchanged(lg *savedLog, some []Replacement[S, K]
 	return left, before
 }
 
-// appendPages appends replacements to their log, and takes off those that are there.
+// appendPages appends replacements to their log, and removes those that are stored from some, so
+// that a retry does not repeat them.
 func (l *StateLog[S, K, P, PK]) appendPages(ctx context.Context, t *table.Table, lg *savedLog, like *S, some *[]Replacement[S, K]) error {
 	entries := make([]entry, len(*some))
 	for i, r := range *some {
@@ -273,7 +282,7 @@ func (l *StateLog[S, K, P, PK]) appendPages(ctx context.Context, t *table.Table,
 	return nil
 }
 
-// appendPage puts the next page of a log, which holds the entries of some replacements.
+// appendPage puts the next page of a log, which contains the given entries.
 func (l *StateLog[S, K, P, PK]) appendPage(ctx context.Context, t *table.Table, lg *savedLog, like *S, entries []entry, some []Replacement[S, K], body []byte) error {
 	last, _ := lg.last.(*P) // nil for the first
 	p := l.open(like, lg.next, last)
@@ -300,8 +309,9 @@ func (l *StateLog[S, K, P, PK]) appendPage(ctx context.Context, t *table.Table, 
 	return err
 }
 
-// Forget takes removed states out of their pages, where they still are as they were: for good, once the folds that follow have seen
-// the removal. States that are there, and pages that cannot be read, stay.
+// Forget erases removed states for good: it deletes their former values from all pages. Call it
+// after the folds that read the log have seen the removal. States that exist, and pages that cannot
+// be read, remain unchanged. Errors: table.ErrConflict if a page changes at the same time.
 func (l *StateLog[S, K, P, PK]) Forget(ctx context.Context, t *table.Table, keys []K, damaged func(error)) error {
 	byLog := make(map[string]map[string]bool)
 	likes := make(map[string]*S)
@@ -339,12 +349,12 @@ func (l *StateLog[S, K, P, PK]) forget(ctx context.Context, t *table.Table, like
 		if err != nil {
 			return err
 		}
-		if out.Item == nil { // it has expired
+		if out.Item == nil { // expired
 			continue
 		}
 		_, body, err := e.decode(out.Item)
 		if err != nil {
-			continue // damaged has it
+			continue // readLog has passed it to damaged
 		}
 		without, changed, err := lg.without(body, sks)
 		if err != nil || !changed {
@@ -357,7 +367,8 @@ func (l *StateLog[S, K, P, PK]) forget(ctx context.Context, t *table.Table, like
 	return nil
 }
 
-// without is the body of a page without states that are removed. Of the removal itself the marks stay.
+// without returns the body of a page without the values of removed states. The entry of the removal
+// itself keeps its marks.
 func (lg *savedLog) without(p Page, sks map[string]bool) (body []byte, changed bool, err error) {
 	entries, err := decodePage(p.States)
 	if err != nil {
@@ -381,7 +392,7 @@ func (lg *savedLog) without(p Page, sks map[string]bool) (body []byte, changed b
 	return body, changed, err
 }
 
-// putStates writes a page again, unless it has changed.
+// putStates overwrites the states of a page unless they have changed.
 func putStates(ctx context.Context, t *table.Table, key table.Item, was, is []byte) error {
 	_, err := t.API().UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: ptr(t.Name()), Key: key,
@@ -397,7 +408,8 @@ func putStates(ctx context.Context, t *table.Table, key table.Item, was, is []by
 	return err
 }
 
-// latest returns the states that pages hold, as items. They are in the order of the pages.
+// latest returns the current states in the given pages as items, in the order in which they first
+// appear.
 func (l *StateLog[S, K, P, PK]) latest(pages []table.Item) ([]table.Item, error) {
 	e := l.erased()
 	at := make(map[string]int)
@@ -435,8 +447,9 @@ func (l *StateLog[S, K, P, PK]) latest(pages []table.Item) ([]table.Item, error)
 	return slices.DeleteFunc(out, table.IsRemoved), nil
 }
 
-// Latest returns the states that pages of the fold's log hold, as items: of pages in the order of their keys. Of a fold without a log it
-// returns the items as they are. It is for tests, and for people who look into tables.
+// Latest returns the current states in pages of the fold's log, as items. Pages must be in the
+// order of their keys. For a fold without a log it returns the items unchanged. It is meant for
+// tests and for tools that inspect tables.
 func (f *Fold) Latest(pages []table.Item) ([]table.Item, error) {
 	if f.options.log == nil {
 		return pages, nil
@@ -444,7 +457,8 @@ func (f *Fold) Latest(pages []table.Item) ([]table.Item, error) {
 	return f.options.log.latest(pages)
 }
 
-// ExampleStates is the body of a page with one new state, for documents: the state's sort key, and its encoding.
+// ExampleStates returns the body of a page with one new state, for documentation, from the state's
+// sort key and encoding.
 func ExampleStates(sk string, state []byte) []byte {
 	body, err := pageEntries.Append(nil, []entry{{SK: sk, Is: string(state), Has: true}})
 	if err != nil {
@@ -453,8 +467,8 @@ func ExampleStates(sk string, state []byte) []byte {
 	return body
 }
 
-// Get returns a state, of the last page that has it: it reads the pages of the log from the last. Errors: table.ErrNotFound; ErrPage, for a
-// page that may have it and cannot be read.
+// Get returns a state. It reads the pages of the log backwards until one contains the state.
+// Errors: table.ErrNotFound; ErrPage if a page that may contain it cannot be read.
 func (l *StateLog[S, K, P, PK]) Get(ctx context.Context, t *table.Table, k K) (S, error) {
 	s, err := l.get(ctx, t, k)
 	if err != nil {
@@ -463,7 +477,7 @@ func (l *StateLog[S, K, P, PK]) Get(ctx context.Context, t *table.Table, k K) (S
 	return s, nil
 }
 
-// pagesAtOnce is how many pages are asked for at a time when those before may not be needed.
+// pagesAtOnce is the number of pages requested at a time when earlier pages may not be needed.
 const pagesAtOnce = 16
 
 func (l *StateLog[S, K, P, PK]) get(ctx context.Context, t *table.Table, k K) (none S, err error) {
@@ -503,7 +517,8 @@ func (l *StateLog[S, K, P, PK]) get(ctx context.Context, t *table.Table, k K) (n
 	}
 }
 
-// find returns a page's entry of a state; nil: it has none.
+// find returns a page's entry for a state, or nil. It decodes the other columns only if the page
+// contains the state.
 func (l *StateLog[S, K, P, PK]) find(it table.Item, sk string) (*entry, error) {
 	p := new(P)
 	if err := l.pages.DecodeInto(it, p); err != nil {
@@ -524,7 +539,7 @@ func (l *StateLog[S, K, P, PK]) find(it table.Item, sk string) (*entry, error) {
 	return &entries[i], nil
 }
 
-// pagesOf asks for the pages of the log that a state belongs to.
+// pagesOf returns a query for all pages of the log that a state belongs to.
 func (l *StateLog[S, K, P, PK]) pagesOf(t *table.Table, s *S) (*dynamodb.QueryInput, error) {
 	e := l.erased()
 	first, err := e.key(e.open(s, 0, nil))

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// marks say, per stream shard, up to where an item has counted changes.
+// marks records, for each stream shard, up to which change an item has counted.
 type marks map[string]Sequence
 
 var errMarks = errors.New("fold: marks are not a map of strings")
@@ -43,22 +43,22 @@ func (m marks) attribute() types.AttributeValue {
 	return &types.AttributeValueMemberM{Value: out}
 }
 
-// stored is a derived item as it was loaded or written. Its state may be used once: a merge changes it.
+// stored is a derived item as loaded or written. Merging consumes its state.
 type stored struct {
 	state   any
 	exists  bool
 	version int64
 	marks   marks
-	loaded  uint64 // Worker.tick after the load, see shard.checkpoint
-	guessed bool   // not loaded, but taken for absent: see ExpectNew
-	encoded []byte // the state as its log has it; nil for an item, and where there is no state
+	loaded  uint64 // Worker.tick after the load, see shard.asOf
+	guessed bool   // not loaded but assumed absent, see ExpectNew
+	encoded []byte // the state as encoded in its log; nil for items and absent states
 }
 
 func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// itemID returns a string that no other key has. The separator is not a byte of UTF-8.
+// itemID returns a string that is unique to a key. The separator byte does not occur in UTF-8.
 func itemID(key table.Item) string {
 	return stringOf(key[table.AttrPK]) + "\xff" + stringOf(key[table.AttrSK])
 }
@@ -71,7 +71,7 @@ func stringOf(av types.AttributeValue) string {
 	return s.Value
 }
 
-// zeroItem returns the least item of an entity: its key and its name.
+// zeroItem returns the smallest item of an entity: its key and the entity's name.
 func zeroItem(key table.Item, entity string) table.Item {
 	return table.Item{
 		table.AttrPK:     key[table.AttrPK],
@@ -80,7 +80,8 @@ func zeroItem(key table.Item, entity string) table.Item {
 	}
 }
 
-// read makes a stored of an item, nil for none. A tombstone is the zero state with marks and version.
+// read decodes an item, which may be nil. A tombstone decodes to the zero state with marks and
+// version.
 func (d *delta) read(it table.Item, tick uint64) (*stored, error) {
 	s := &stored{exists: it != nil, loaded: tick, version: versionOf(it)}
 	var err error

@@ -11,25 +11,26 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// feedsWithin is for how long after the last checkpoint that Handle wrote, as to others of the group, a group is taken to be fed.
+// feedsWithin is how long after the last checkpoint written by Handle a group still counts as fed.
 //
-// A group that is fed leaves no evidence of what was missed. Its feeder keeps a place of its own, tells nobody that a shard
-// has ended, and may leave out changes that no fold wants: so a checkpoint that is behind, or open when its shard is gone,
-// or not there, is what a group looks like that has missed nothing. Workers that read the stream beside it tell no gaps
-// then. The feeder knows what it gave up: Lambda tells its queue.
+// Gaps cannot be detected in a fed group. The feeder tracks its own position, does not report the
+// end of a shard, and may omit changes that no fold wants. So a checkpoint that is behind, or
+// missing, or still open although its shard is gone, is normal even if nothing was missed. Workers
+// that read the stream as well record no gaps during this time. The feeder knows what it gave up:
+// Lambda sends it to its failure queue.
 const feedsWithin = 7 * 24 * time.Hour
 
-// gap is where changes were trimmed before they were read.
+// gap is a position where changes expired before they were read.
 type gap struct {
-	after Sequence
+	after Sequence  // approximate commit time of the change at after
 	from  time.Time // about when the change at after was committed
 }
 
-// missedMargin is how much longer than they say times of changes are taken to be apart from those of facts: the clocks of
-// whoever writes facts, of the service and of workers.
+// missedMargin widens the time range of a gap. It allows for differences between the clocks of
+// clients that write facts, of the service and of workers.
 const missedMargin = 10 * time.Minute
 
-// tellMissed writes down what was missed, before any checkpoint is behind it: so it is not forgotten in a crash.
+// tellMissed records gaps before any checkpoint passes them, so that a crash cannot lose them.
 func (w *Worker) tellMissed(ctx context.Context) error {
 	for _, sh := range w.order {
 		for len(sh.gaps) > 0 {
@@ -42,8 +43,8 @@ func (w *Worker) tellMissed(ctx context.Context) error {
 	return nil
 }
 
-// putMissed tells one gap. Of several workers that find it, the first does. What was trimmed at the same place later is told
-// with it.
+// putMissed records one gap. If several workers find it, the first one records it. A later gap at
+// the same position extends the record.
 func (w *Worker) putMissed(ctx context.Context, shard string, g gap) error {
 	now := w.o.Clock()
 	m := Missed{
@@ -53,7 +54,7 @@ func (w *Worker) putMissed(ctx context.Context, shard string, g gap) error {
 	exists := false
 	err := w.retry(ctx, func() error {
 		err := Misses.Create(ctx, w.table, &m)
-		if exists = errors.Is(err, table.ErrExists); exists { // which has no code, as a broken connection has none
+		if exists = errors.Is(err, table.ErrExists); exists { // ErrExists has no code, like a network error, and must not be retried
 			return nil
 		}
 		return err
@@ -80,13 +81,13 @@ func (w *Worker) putMissed(ctx context.Context, shard string, g gap) error {
 	return nil
 }
 
-// covers reports whether all that was missed by what is found now is told already: what is trimmed is a day old, so that it
-// was committed before what was found within a day.
+// covers reports whether this record already includes a gap found now. Changes expire a day after
+// their commit, so everything missing now was committed at least a day before it was found.
 func (m *Missed) covers(next *Missed) bool {
 	return !next.From.Before(m.From) && !next.Found.Add(-keptByStreams).After(m.To)
 }
 
-// extend has it made again, with what was found now.
+// extend widens the record by a gap found now, and opens it for repair again.
 func (m *Missed) extend(next *Missed) {
 	if next.From.Before(m.From) {
 		m.From = next.From
@@ -94,9 +95,10 @@ func (m *Missed) extend(next *Missed) {
 	m.To, m.Found, m.Owner, m.Mended, m.Told = watermark.Latest(m.To, next.To), next.Found, next.Owner, time.Time{}, ""
 }
 
-// Mend has what a group has missed made again: rebuild is called with a range of time that contains whatever was committed
-// and not folded, and says in words what it did. If it fails, or the process ends, it is called again by the next Mend.
-// One process at a time may do this: see Lead. mended is false when nothing was missed.
+// Mend repairs the gaps of a group. It calls rebuild once with a time range that contains
+// everything that was committed but not folded; rebuild returns a description of what it did. If
+// rebuild fails or the process ends, the next Mend calls it again. At most one process at a time
+// should call Mend: see Lead. mended is false if there was no open gap.
 func Mend(ctx context.Context, t *table.Table, group string, rebuild func(ctx context.Context, from, to time.Time) (string, error)) (mended bool, err error) {
 	var open []Missed
 	for m, err := range MissesOf.All(ctx, t, GroupIn{Group: group}) {
@@ -123,7 +125,7 @@ func Mend(ctx context.Context, t *table.Table, group string, rebuild func(ctx co
 	}
 	for i := range open {
 		_, err := Misses.Modify(ctx, t, open[i].MissedKey, func(m *Missed) error {
-			if !m.To.After(open[i].To) && !m.From.Before(open[i].From) { // else more was found meanwhile, for the next time
+			if !m.To.After(open[i].To) && !m.From.Before(open[i].From) { // otherwise the gap has grown in the meantime and stays open for the next call
 				m.Mended, m.Told = t.Now(), told
 			}
 			return nil

@@ -8,14 +8,18 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Observe declares a fold that writes no derived item by itself: act is told what a batch has touched, and brings what it
-// looks after up to date with the table. The stream is a hint, the table the truth: so act must have the same effect
-// however often and in whatever parts it is told, and then no marks are needed.
+// Observe declares a fold that does not write derived items: act is told what a batch has touched,
+// and updates from the table whatever it maintains. The stream is only a hint and the table is the
+// truth. So act must have the same effect no matter how often it is called and how changes are
+// divided between calls; then no marks are needed.
 //
-// It runs after the items of the batch are written, but for those that wait (see Hold), and before its checkpoints
-// advance, so nothing is missed: if it fails, the batch is written, and act told, again, of all of it: what act has done already it should find done. It is told, too, of what had
-// waited when a worker ended. from gathers the batch's changes in a S, as for New; the key is nothing.
-// What an On refuses goes to the dead letters, and so does a panic of act.
+// from gathers the changes of a batch in an S, as for New; the key is empty. act runs after the
+// items of the batch are written, except those on hold (see Hold), and before checkpoints advance,
+// so nothing is missed. If act fails, it is called again with the whole batch, and must recognize
+// what it has done already. It is also called for changes that a worker had not finished when it
+// ended.
+//
+// Changes that an On rejects go to the dead letters; so does a panic of act.
 func Observe[S any](name string, act func(ctx context.Context, t *table.Table, seen *S) error, from ...From[S, struct{}]) *Fold {
 	f := &Fold{name: name}
 	for _, fr := range from {
@@ -37,7 +41,7 @@ func Observe[S any](name string, act func(ctx context.Context, t *table.Table, s
 	return f
 }
 
-// observing is a lane that has no deltas, but is told before checkpoints advance.
+// observing is a lane without deltas that is called before checkpoints advance.
 type observing interface {
 	observe(ctx context.Context, w *Worker) error
 }
@@ -50,7 +54,7 @@ type observer[S any] struct {
 	from  map[any][]From[S, struct{}]
 	none  *cache
 	seen  *S    // nil: nothing yet
-	last  *kept // that was gathered
+	last  *kept // the last change gathered
 }
 
 func (l *observer[S]) fold() *Fold      { return l.def }
@@ -79,7 +83,8 @@ func (l *observer[S]) route(k *kept) error {
 	return nil
 }
 
-// observe tells act what there is. A panic would come again, so the batch goes on without it.
+// observe calls act. If act panics, the batch continues without it, since it would only panic
+// again.
 func (l *observer[S]) observe(ctx context.Context, w *Worker) (err error) {
 	if l.seen == nil {
 		return nil
@@ -102,7 +107,7 @@ func (l *observer[S]) merge(context.Context, any, *delta) (removable bool, err e
 }
 func (l *observer[S]) encode(any) (table.Item, error) { return nil, errNoItems }
 
-// errNoItems cannot happen: an observer has no deltas.
+// errNoItems cannot occur, because an observer has no deltas.
 var errNoItems = fmt.Errorf("%w: an observer has no items", ErrDefinition)
 
 func (w *Worker) tellObservers(ctx context.Context) error {

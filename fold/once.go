@@ -8,28 +8,30 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// FactID names a fact, so that it is counted once however often it is sent.
+// FactID names a fact so that it is counted once, no matter how often it is sent.
 type FactID struct {
 	ID    [16]byte
-	At    int64 // when it happened, in epoch milliseconds: of one ID always the same
-	Until int64 // epoch seconds; at least until then the fact may be sent again; 0: for ever
+	At    int64 // when it happened, in epoch milliseconds; always the same for an ID
+	Until int64 // epoch seconds: the fact may be repeated at least until then; 0 means forever
 }
 
-// A Window is embedded in the items that say which facts the items of a partition have had: of one span of time, in one or more
-// parts. They are in the partition of these items, under the sort key WindowSK.
+// A Window is embedded in items that record which facts a partition has had in one span of time. A
+// window consists of one or more parts, stored in the partition of the facts' items under the sort
+// key WindowSK.
 type Window struct {
-	Known []byte `dynamodbav:"known"` // docs/format/windows.md
-	Until int64  `dynamodbav:"until"` // epoch seconds: it is kept until then; 0: for ever
+	Known []byte `dynamodbav:"known"` // see docs/format/windows.md
+	Until int64  `dynamodbav:"until"` // epoch seconds when it may be deleted; 0 means never
 }
 
-// The sort key of windows: span is when it begins, in UTC, and part is of one worker.
+// The sort key of windows. span is the start of the time span in UTC, and part identifies a part,
+// which one worker writes.
 const (
 	WindowSK     = WindowPrefix + "{span}#{part}"
 	WindowPrefix = "WINDOW#"
 	WindowLayout = "2006-01-02T15:04Z"
 )
 
-// Expiry is when a window may be deleted; zero: never.
+// Expiry returns when a window may be deleted; zero means never.
 func (w *Window) Expiry() time.Time {
 	if w.Until <= 0 {
 		return time.Time{}
@@ -39,7 +41,8 @@ func (w *Window) Expiry() time.Time {
 
 func (w *Window) window() *Window { return w }
 
-// Each hands over the names of the facts that the window knows. Errors: that of a body that is damaged or of a newer version.
+// Each calls name for every fact that the window contains. It returns an error if the body is
+// damaged or has a newer version.
 func (w *Window) Each(name func([16]byte)) error {
 	entries, err := window.Decode(w.Known)
 	for _, e := range entries {
@@ -54,12 +57,15 @@ type Windowed[W any] interface {
 	window() *Window
 }
 
-// Once says that a fact may be sent again, in other items of the same partition, and counts only in the item that had it first: in the
-// order of the stream. into is the entity of windows, whose items are written by whatever worker reads the facts, and by nothing else.
-// name names a fact; one whose name it cannot tell counts wherever it is. of makes the window of a fact, of which only the key counts. A window
-// spans so many whole minutes.
+// Once declares that a fact may be sent again, in other items of the same partition, and counts
+// only in the item that had it first in stream order.
 //
-// The facts of one item must have different names.
+// into is the entity of windows. Only workers that read the facts write its items. name returns the
+// ID of a fact; if it reports false, the fact counts wherever it occurs. of makes the window of a
+// fact, of which only the key matters. span is the length of a window, truncated to minutes, at
+// least one.
+//
+// The facts of one item must have different IDs.
 func Once[F, W, WK any, P Windowed[W]](facts *Facts[F], into *table.Entity[W, WK], span time.Duration, name func(*F) (FactID, bool), of func(f *F, span, part string) W) *Facts[F] {
 	facts.source.once = &once{
 		entity: into.Name(),
@@ -79,7 +85,7 @@ func Once[F, W, WK any, P Windowed[W]](facts *Facts[F], into *table.Entity[W, WK
 	return facts
 }
 
-// once is what Once declares.
+// once is the declaration made by Once.
 type once struct {
 	entity string
 	span   int64 // ms
@@ -88,7 +94,7 @@ type once struct {
 	decode func(it table.Item) (*Window, error)
 }
 
-// start is when the window begins that a time is in.
+// start returns the start of the window that contains a time.
 func (o *once) start(at int64) int64 {
 	n := at % o.span
 	if n < 0 {
@@ -99,28 +105,28 @@ func (o *once) start(at int64) int64 {
 
 func spanName(start int64) string { return time.UnixMilli(start).UTC().Format(WindowLayout) }
 
-// spanKey names a window within a shard.
+// spanKey identifies a window within a shard.
 type spanKey struct {
 	once  *once
 	pk    string
 	start int64
 }
 
-// known is a window as a worker holds it: all that is stored, and what it has yet to store.
+// known is a window in a worker's memory: everything stored, and what is still to be stored.
 type known struct {
 	spanKey
 	set   window.Set
-	fact  any // one of fresh, which tells the key; nil: nothing is fresh
+	fact  any // one of the fresh facts, used to make the key; nil if nothing is fresh
 	until int64
-	used  uint64 // Worker.turns when it was last
+	used  uint64 // Worker.turns at its last use
 
 	open  openPart
-	fresh []window.Entry // not stored yet
-	since *noted         // the first change of fresh
-	waits time.Time      // since when a flush has left fresh waiting; zero: none has
+	fresh []window.Entry // entries not stored yet
+	since *noted         // the change with the first entry of fresh
+	waits time.Time      // when a flush first left fresh waiting; zero if none has
 }
 
-// names are the facts of a change by name, as far as they have one.
+// names returns the IDs of the facts of a change, and which of them have one.
 func (o *once) names(facts []fact) (ids []FactID, named []bool, err error) {
 	ids, named = make([]FactID, len(facts)), make([]bool, len(facts))
 	err = guard(func() error {

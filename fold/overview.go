@@ -12,32 +12,33 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Overview is where a group of folds is, as far as the items in the table tell: whoever folds, wherever it runs.
+// Overview is the progress of a group of folds as recorded in the table, no matter which workers
+// fold.
 type Overview struct {
 	Group    string
 	At       time.Time
-	Shards   []ShardOverview // unfinished ones, by id
-	Finished int             // shards that were folded to their end, of the last 90 days
+	Shards   []ShardOverview // unfinished ones, by ID
+	Finished int             // shards completely folded, of the last 90 days
 	Owners   []string        // of the shards
-	Misses   []Missed        // the open ones first, then the latest first
-	Known    bool            // of every shard of the stream it is known how far it is folded
+	Misses   []Missed        // open gaps first, then the latest
+	Known    bool            // the progress in every shard of the stream is known
 }
 
-// ShardOverview is where a group is in one shard.
+// ShardOverview is the progress of a group in one shard.
 type ShardOverview struct {
 	ID       string
-	Owner    string   // who reads it; "" for nobody, or for workers that do not share
-	Shared   bool     // it is or was read by workers that share the stream
-	Ended    bool     // it is folded to its end, and not all shards that go on from it have a lease yet
-	Silent   bool     // its owner has not been heard of for longer than its lease holds
+	Owner    string   // the worker that reads it; "" for none, or for workers without leases
+	Shared   bool     // it is or was read by workers with leases
+	Ended    bool     // it is completely folded, but not every child shard has a lease yet
+	Silent   bool     // its owner has not renewed the lease for longer than it lasts
 	Position Sequence // durable up to here
-	Missed   int      // how often changes were trimmed before they were read
+	Missed   int      // number of gaps
 
-	// Mark is the watermark: every change of the shard, and of those that go on from it, that was committed before is folded.
-	// It is zero where that is not known: nothing tells of a shard that is not shared whether there is anything to fold.
+	// Mark is the watermark: all earlier changes of the shard and of its children are folded. It is
+	// zero if unknown. For a shard without a lease, nothing shows whether it has changes to fold.
 	Mark time.Time
-	Lag  time.Duration // the time since Mark: no change that is not folded is older. 0 where that is not known
-	Age  time.Duration // since something was heard of the shard: a lease renewed, a checkpoint written
+	Lag  time.Duration // time since Mark, the maximum age of a change that is not folded; 0 if unknown
+	Age  time.Duration // time since the last sign of progress: a renewed lease or a checkpoint
 }
 
 // Read returns the overview of a group.
@@ -86,7 +87,7 @@ func Read(ctx context.Context, t *table.Table, group string) (Overview, error) {
 	return o, err
 }
 
-// collect reads the items of a group, by shard.
+// collect reads the items of a group into a map by shard ID.
 func collect[T, K any](ctx context.Context, t *table.Table, of *table.Query[GroupIn, T, K], group string, shard func(*T) string) (map[string]T, error) {
 	items := make(map[string]T)
 	for it, err := range of.All(ctx, t, GroupIn{Group: group}) {
@@ -98,10 +99,11 @@ func collect[T, K any](ctx context.Context, t *table.Table, of *table.Query[Grou
 	return items, nil
 }
 
-// family is the shards that go on from one, or from none.
+// family counts the child shards of one parent, or the shards without a parent.
 type family struct{ seen, siblings int }
 
-// complete reports whether all of them have a lease. What is not read yet has none, and may have changes.
+// complete reports whether all of them have a lease. A shard that is not read yet has no lease, but
+// may have changes.
 func (f family) complete() bool { return f.seen > 0 && f.seen >= f.siblings }
 
 func familiesOf(leases map[string]Lease) map[string]family {
@@ -113,7 +115,7 @@ func familiesOf(leases map[string]Lease) map[string]family {
 	return of
 }
 
-// lease takes over what a lease says, and up to when the checkpoint says that all was read.
+// lease adds what a lease records. read is the time up to which the checkpoint covers all changes.
 func (s *ShardOverview) lease(l *Lease, read, now time.Time) {
 	s.Shared, s.Owner = true, l.Owner
 	since := max(now.Sub(l.At), 0)
@@ -144,7 +146,7 @@ func missesOf(ctx context.Context, t *table.Table, group string) ([]Missed, erro
 	return misses, nil
 }
 
-// Lag returns how old the oldest change is, at most, that is not folded, over all shards of which it is known.
+// Lag returns the maximum lag of all shards for which it is known.
 func (o *Overview) Lag() (most time.Duration) {
 	for i := range o.Shards {
 		most = max(most, o.Shards[i].Lag)
@@ -152,7 +154,7 @@ func (o *Overview) Lag() (most time.Duration) {
 	return most
 }
 
-// OpenMisses returns how many misses were not mended yet.
+// OpenMisses returns the number of gaps that are not repaired yet.
 func (o *Overview) OpenMisses() (n int) {
 	for i := range o.Misses {
 		if o.Misses[i].Mended.IsZero() {

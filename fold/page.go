@@ -13,15 +13,16 @@ import (
 
 // entry is a change of one state in a page.
 type entry struct {
-	SK     string // of the state
-	Was    string // the state before, encoded
-	Is     string // the state now, encoded
-	Had    bool   // there was a state before
-	Has    bool   // there is one now: otherwise the entry is a tombstone
-	Counts marks  // what the state has counted
+	SK     string // sort key of the state
+	Was    string // encoded state before the change
+	Is     string // encoded state after the change
+	Had    bool   // a state existed before
+	Has    bool   // a state exists now; otherwise the entry is a tombstone
+	Counts marks  // marks of the state
 }
 
-// pageEntries are the columns of a page. Numbers are never used twice.
+// pageEntries are the columns of a page. Column numbers are part of the stored format and must
+// never be reused.
 var pageEntries = block.New('s',
 	block.Text(entrySK, func(e *entry) *string { return &e.SK }),
 	block.Text(entryWas, func(e *entry) *string { return &e.Was }),
@@ -48,7 +49,7 @@ func writeMarks(w *block.Writer, e *entry) {
 	for shard := range e.Counts {
 		shards = append(shards, shard)
 	}
-	slices.Sort(shards) // the same entries make the same bytes
+	slices.Sort(shards) // equal entries must encode to equal bytes
 	w.Count(len(shards))
 	for _, shard := range shards {
 		w.Text(shard)
@@ -65,11 +66,13 @@ func readMarks(r *block.Reader, e *entry) {
 	}
 }
 
-// pageBytes is what the states of a page take at most before they are compressed, unless a single one takes more: about four times what is
-// stored. It bounds what has to be read for a state that is not in memory.
+// pageBytes limits the uncompressed size of the states in a page, unless a single state is larger:
+// about four times what is stored. It limits how much must be read for a state that is not in
+// memory.
 const pageBytes = 256 << 10
 
-// pagesOf yields entries in pages, in order. An entry that no page can hold comes alone, with an error.
+// pagesOf divides entries into pages, in order. An entry that fits into no page is yielded alone,
+// with an error.
 func pagesOf(entries []entry) iter.Seq2[block.Part[entry], error] {
 	return func(yield func(block.Part[entry], error) bool) {
 		for len(entries) > 0 {
@@ -90,7 +93,8 @@ func pagesOf(entries []entry) iter.Seq2[block.Part[entry], error] {
 
 func (e *entry) bytes() int { return len(e.SK) + len(e.Was) + len(e.Is) }
 
-// decodePage reads the entries of a page; with numbers of columns, only those. Errors: block.ErrCorrupt, block.ErrVersion.
+// decodePage decodes the entries of a page, or only the given columns. Errors: block.ErrCorrupt,
+// block.ErrVersion.
 func decodePage(body []byte, only ...byte) ([]entry, error) {
 	entries, err := pageEntries.Decode(nil, body, only...)
 	if err != nil {
@@ -99,10 +103,10 @@ func decodePage(body []byte, only ...byte) ([]entry, error) {
 	return entries, nil
 }
 
-// before returns the encoded state before the change; nil: there was none.
+// before returns the encoded state before the change, or nil if there was none.
 func (e *entry) before() []byte { return bytesIf(e.Had, e.Was) }
 
-// after returns the encoded state after the change; nil: there is none.
+// after returns the encoded state after the change, or nil if there is none.
 func (e *entry) after() []byte { return bytesIf(e.Has, e.Is) }
 
 func bytesIf(there bool, s string) []byte {

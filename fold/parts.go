@@ -2,8 +2,8 @@ package fold
 
 import "github.com/onefold/onefold/table"
 
-// Schema is the part of a table's schema that the runtime itself writes. Include it in the schema of every table that
-// workers run on.
+// Schema is the part of a table's schema that the runtime itself uses. Include it in the schema of
+// every table that workers run on.
 var Schema = table.MustSchema("fold", Checkpoints, Leases, Misses, DeadLetters, CheckpointsOf, LeasesOf, MissesOf, DeadLettersOf,
 	table.Remarks{Callers: []table.Caller{{Name: "folds", Patterns: []string{"F1", "F2", "F3", "F4"}}}})
 
@@ -12,19 +12,19 @@ type GroupIn struct {
 	Group string `dynamodbav:"group"`
 }
 
-// CheckpointsOf lists how far a group is in each shard.
+// CheckpointsOf lists the checkpoints of a group.
 var CheckpointsOf = table.NewQuery(Checkpoints, table.QueryDef[GroupIn]{
 	ID: "F2", Question: "how far a group of folds is", PK: "FOLD#{group}", Prefix: "CHECKPOINT#",
 	Load: table.Load{PerSecond: 0.001, Items: 4, ItemBytes: 150},
 })
 
-// LeasesOf lists who reads which shard.
+// LeasesOf lists the leases of a group.
 var LeasesOf = table.NewQuery(Leases, table.QueryDef[GroupIn]{
 	ID: "F3", Question: "which worker of a group reads which shard", PK: "FOLD#{group}", Prefix: "LEASE#",
 	Load: table.Load{PerSecond: 0.001, Items: 4, ItemBytes: 150},
 })
 
-// MissesOf lists what a group has missed.
+// MissesOf lists the gaps of a group.
 var MissesOf = table.NewQuery(Misses, table.QueryDef[GroupIn]{
 	ID: "F4", Question: "what a group of folds has missed", PK: "FOLD#{group}", Prefix: "MISSED#",
 	Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 250},

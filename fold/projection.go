@@ -10,39 +10,43 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// AttrApplied is the attribute of a projection's items that says which event was applied last: N.
+// AttrApplied is the attribute (N) of a projection's items with the number of the last event
+// applied.
 const AttrApplied = "fa"
 
-// Projection declares an ordered fold: a read model of an aggregate's events, applied one after the other. E is an
-// event, R the read model of one aggregate and RK its key.
+// Projection declares an ordered fold: a read model of the events of an aggregate, applied one
+// after the other. E is an event, R the read model of one aggregate and RK its key.
 //
-// The read-model item keeps the sequence of the last event that was applied. The next one is applied, one at or before
-// it is a duplicate, and one further on shows a gap: the missing events are read from the table. The stream is a hint,
-// the table the truth. An event that cannot be applied leaves the aggregate where it is and sends a dead letter; every
-// later event tries again from there, so after the fault is mended the next event catches up. To catch up, or to
-// rebuild under another name, hand a worker the last event of each aggregate.
+// The read-model item stores the number of the last event applied. The next event is applied; an
+// earlier one is a duplicate; a later one shows a gap, and the missing events are read from the
+// table. The stream is only a hint and the table is the truth.
+//
+// If an event cannot be applied, the aggregate stays where it is and a dead letter is written.
+// Every later event tries again from there, so after the cause is fixed the next event catches up.
+// To catch up at once, or to rebuild under another name, see CatchUp.
 type Projection[E, R any, RK comparable] struct {
-	// Key says which read-model item an event belongs to: one per aggregate.
+	// Key returns the key of the read-model item that an event belongs to: one per aggregate.
 	Key func(*E) RK
-	// Seq is the event's number in its aggregate, from 1 without holes.
+	// Seq returns the event's number in its aggregate, from 1 without gaps.
 	Seq func(*E) int64
-	// Apply puts an event into the read model.
+	// Apply applies an event to the read model.
 	Apply func(*R, *E) error
-	// Missing reads the events of e's aggregate from the table, consistently and in order, that come behind the
-	// number after. An error is tried again, unless it is Poison.
+	// Missing reads the events of e's aggregate that follow the number after from the table,
+	// consistently and in order. Errors are retried, unless they are Poison.
 	Missing func(ctx context.Context, t *table.Table, e *E, after int64) iter.Seq2[E, error]
 
-	// Wants says whether an event is of an aggregate that has a read model; nil: all are.
+	// Wants reports whether the event's aggregate has a read model. nil means that all have one.
 	Wants func(*E) bool
-	// Open changes an event, a copy of its own, before it is applied, such as decrypts it; nil: nothing to do. An error is
-	// tried again, unless it is Poison.
+	// Open prepares an event before it is applied, for instance by decrypting it. It gets its own
+	// copy of the event. Errors are retried, unless they are Poison. nil means that nothing is to
+	// be done.
 	Open func(context.Context, *E) error
 }
 
-// Poison marks an error as one that stays however often it is tried again.
+// Poison marks an error as permanent, so that it is not retried.
 func Poison(err error) error { return &poisonError{err: err} }
 
-// Project makes a fold of a projection.
+// Project makes a fold from a projection. It accepts no options.
 func Project[E any, EK comparable, R any, RK comparable](name string, events *table.Entity[E, EK], into *table.Entity[R, RK], p Projection[E, R, RK]) *Fold {
 	f := &Fold{name: name, into: into.Name()}
 	f.addSource(sourceOf(events))
@@ -58,13 +62,13 @@ func Project[E any, EK comparable, R any, RK comparable](name string, events *ta
 	return f
 }
 
-// ordered is the lane of a projection. Its deltas are the kept changes themselves.
+// ordered is the lane of a projection. Its deltas consist only of the kept changes.
 type ordered[E, R any, RK comparable] struct {
 	def   *Fold
 	table *table.Table
 	into  *table.Entity[R, RK]
 	p     Projection[E, R, RK]
-	none  *cache // a state that failed half-way must be read again
+	none  *cache // an empty cache, because a state that failed half-way must be read again
 	byID  map[string]*delta
 	list  []*delta
 }
@@ -73,7 +77,7 @@ type ordered[E, R any, RK comparable] struct {
 type projected[R any] struct {
 	model   R
 	applied int64
-	origin  table.Item // what it was decoded from
+	origin  table.Item // the item it was decoded from
 }
 
 func (l *ordered[E, R, RK]) fold() *Fold      { return l.def }
@@ -81,7 +85,7 @@ func (l *ordered[E, R, RK]) deltas() []*delta { return l.list }
 func (l *ordered[E, R, RK]) cache() *cache    { return l.none }
 func (l *ordered[E, R, RK]) logs() *openLogs  { return nil }
 
-// forget forgets all: projections have no Hold.
+// forget drops everything, because projections have no Hold.
 func (l *ordered[E, R, RK]) forget() { l.reset() }
 
 func (l *ordered[E, R, RK]) reset() {
@@ -92,7 +96,7 @@ func (l *ordered[E, R, RK]) reset() {
 func (l *ordered[E, R, RK]) route(k *kept) error {
 	e := k.typed.(*Typed[E]).New
 	if e == nil {
-		return nil // events are not taken back: this one was archived
+		return nil // events are never retracted: this one was archived
 	}
 	if l.p.Wants != nil && !l.p.Wants(e) {
 		return nil
@@ -144,8 +148,8 @@ func (l *ordered[E, R, RK]) rebuild(d *delta, counted func(*kept) bool) error {
 	return nil
 }
 
-// merge applies the delta's events, and those that are missing between them. If one cannot be applied, the state is of
-// the events before it.
+// merge applies the events of the delta, and missing events between them. If an event cannot be
+// applied, the state ends with the event before it.
 func (l *ordered[E, R, RK]) merge(ctx context.Context, into any, d *delta) (removable bool, err error) {
 	s := into.(*projected[R])
 	events := make([]*E, len(d.changes))
@@ -159,7 +163,7 @@ func (l *ordered[E, R, RK]) merge(ctx context.Context, into any, d *delta) (remo
 	if !poison || s.applied == before {
 		return false, err
 	}
-	good, err := l.decode(d, s.origin) // the failure may have left half of an event
+	good, err := l.decode(d, s.origin) // the failed event may be half applied
 	if err != nil {
 		return false, &poisonError{err: err}
 	}
@@ -171,7 +175,7 @@ func (l *ordered[E, R, RK]) merge(ctx context.Context, into any, d *delta) (remo
 	return false, &poisonError{err: p.err, partial: true}
 }
 
-// applyAll applies events in order up to the number last, 0 for all.
+// applyAll applies events in order, up to the number last; 0 means all.
 func (l *ordered[E, R, RK]) applyAll(ctx context.Context, s *projected[R], events []*E, last int64) error {
 	for _, e := range events {
 		if last > 0 && s.applied >= last {
@@ -192,7 +196,8 @@ func (l *ordered[E, R, RK]) applyAll(ctx context.Context, s *projected[R], event
 	return nil
 }
 
-// fillGap applies what the table has behind the last applied event, at least up to the one before e.
+// fillGap applies the events in the table that follow the last applied one. They must reach at
+// least the event before e.
 func (l *ordered[E, R, RK]) fillGap(ctx context.Context, s *projected[R], e *E, last int64) error {
 	if err := l.fill(ctx, s, e, last); err != nil {
 		return err
@@ -203,7 +208,8 @@ func (l *ordered[E, R, RK]) fillGap(ctx context.Context, s *projected[R], e *E, 
 	return nil
 }
 
-// fill applies what the table has behind the last applied event, up to the number last, 0 for all.
+// fill applies the events in the table that follow the last applied one, up to the number last; 0
+// means all.
 func (l *ordered[E, R, RK]) fill(ctx context.Context, s *projected[R], e *E, last int64) error {
 	for missing, err := range l.p.Missing(ctx, l.table, e, s.applied) {
 		if err != nil {
@@ -225,7 +231,7 @@ func (l *ordered[E, R, RK]) apply(ctx context.Context, s *projected[R], e *E) er
 		return &poisonError{err: fmt.Errorf("event %d is not in the table, but %d is", s.applied+1, n)}
 	}
 	if l.p.Open != nil {
-		opened := *e // others read the same event
+		opened := *e // other folds read the same event
 		if err := l.p.Open(ctx, &opened); err != nil {
 			return err
 		}

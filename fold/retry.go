@@ -15,27 +15,28 @@ const (
 	backoffMost  = 5 * time.Second
 )
 
-// backoff returns how long to wait before attempt n, counted from 1: doubling, with full jitter.
-// https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+// backoff returns how long to wait before attempt n, counted from 1: exponential backoff with full
+// jitter. https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 func (w *Worker) backoff(n int) time.Duration {
 	most := min(backoffFirst<<min(n, 20), backoffMost)
 	return time.Duration(w.o.Random()*float64(most)) + time.Millisecond
 }
 
-// transient reports whether a request may succeed when it is sent again as it is, soon. What whoever sends it gave up is not:
-// the turn ends, and the next one begins after a pause.
+// transient reports whether a request may succeed if it is repeated soon. Requests that the client
+// below has given up are not transient: the turn ends, and the next one begins after a pause.
 func transient(err error) bool {
 	if _, gaveUp := dynamo.GaveUp(err); gaveUp || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	switch dynamo.Code(err) {
 	case "", "InternalServerError", "InternalServerErrorException", "ServiceUnavailable", "TransactionInProgressException":
-		return true // without a code it did not come from the API: the network failed
+		return true // errors without a code come from the network, not from the API
 	}
 	return dynamo.IsThrottle(err)
 }
 
-// retry sends a request until it succeeds, fails for good or has been sent Options.Retries times more.
+// retry sends a request until it succeeds, fails permanently, or has been repeated Options.Retries
+// times.
 func (w *Worker) retry(ctx context.Context, send func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := send()
@@ -52,8 +53,8 @@ func (w *Worker) retry(ctx context.Context, send func() error) error {
 	}
 }
 
-// each calls f for 0 to n-1, at most limit at once. After the first error no further calls are begun. With a limit of
-// one, everything happens in the calling goroutine.
+// each calls f for 0 to n-1, at most limit at a time. After the first error it starts no further
+// calls. With a limit of 1 everything runs in the calling goroutine.
 func (w *Worker) each(limit, n int, f func(i int) error) error {
 	if limit <= 1 || n <= 1 {
 		for i := range n {

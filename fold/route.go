@@ -10,8 +10,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// route puts one change into the batch: into the deltas of all folds that read the changed item's entity. The images are
-// dropped once they are decoded, for a batch may be large. After an error nothing of it is in the batch.
+// route adds a change to the batch, in the deltas of all folds that read the entity of the changed
+// item. It drops the images once they are decoded, because a batch may be large. After an error the
+// batch contains no part of the change.
 func (w *Worker) route(ctx context.Context, sh *shard, c *Change) error {
 	if c.Expired {
 		return nil
@@ -57,14 +58,14 @@ func (w *Worker) route(ctx context.Context, sh *shard, c *Change) error {
 	return nil
 }
 
-// routed is a change as a reader has decoded it.
+// routed is a change as decoded for a reader.
 type routed struct {
 	noted
-	from, to int   // its facts in Worker.facts
-	err      error // why there are none
+	from, to int   // range of its facts in Worker.facts
+	err      error // why decoding failed
 }
 
-// decode decodes a change for a reader. A failure is of all its lanes.
+// decode decodes a change for a reader. A failure affects all lanes of the reader.
 func (w *Worker) decode(r *reader, sh *shard, c *Change, before, after bool) routed {
 	item := c.New
 	if item == nil {
@@ -77,14 +78,14 @@ func (w *Worker) decode(r *reader, sh *shard, c *Change, before, after bool) rou
 		w.facts, err = r.source.decode(w.facts, c, before, after)
 		return err
 	})
-	if d.err != nil { // of which some may be there
+	if d.err != nil { // some facts may have been decoded
 		w.facts = w.facts[:d.from]
 	}
 	d.to = len(w.facts)
 	return d
 }
 
-// apply lets the lanes that read a change have it, fact by fact.
+// apply passes a change to the lanes that read it, fact by fact.
 func (w *Worker) apply(d *routed) {
 	lanes := d.reader.lanes
 	if d.err != nil {
@@ -104,7 +105,8 @@ func (w *Worker) apply(d *routed) {
 	}
 }
 
-// keep makes what deltas hold of a change. Most have one fact, and take one piece of memory.
+// keep returns the kept changes of a change. The usual case, a single fact, needs only one
+// allocation.
 func keep(n noted, facts []fact) []kept {
 	if len(facts) == 1 {
 		both := &struct {
@@ -131,7 +133,7 @@ func reason(err error) string {
 	return strings.ToValidUTF8(s, "?")
 }
 
-// deadChange notes that a lane could not apply a change.
+// deadChange records that a lane could not apply a change.
 func (w *Worker) deadChange(l lane, k *kept, err error) {
 	w.bury(Dead{
 		DeadKey: DeadKey{Fold: l.fold().name, Seq: string(k.change.Seq), Shard: k.shard.id, Part: k.part()},
@@ -139,7 +141,7 @@ func (w *Worker) deadChange(l lane, k *kept, err error) {
 	})
 }
 
-// deadItem notes that a derived item could not be written with what a delta would add.
+// deadItem records that a derived item could not be written with the additions of a delta.
 func (w *Worker) deadItem(d *delta, err error) {
 	if len(d.changes) == 0 {
 		return
@@ -154,6 +156,8 @@ func (w *Worker) deadItem(d *delta, err error) {
 	})
 }
 
+// bury logs a dead letter and adds it to the batch. Lanes may call it concurrently, hence its own
+// lock.
 func (w *Worker) bury(d Dead) {
 	d.Found = w.o.Clock()
 	w.counts.dead.Add(1)

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/fold/internal/watermark"
 )
 
-// ErrNoSource is returned by Run, Drain and WaitFor of a worker that was made without a source.
+// ErrNoSource is returned by Run, Drain and WaitFor if the worker has no source.
 var ErrNoSource = errors.New("fold: the worker has no source: use Handle")
 
 const (
@@ -20,12 +20,15 @@ const (
 	drainAttempts = 10               // failed turns in a row after which Drain gives up
 )
 
-// Run reads all shards that the worker owns and folds their changes until ctx ends; then it writes what it has and
-// returns nil. Failures are logged, counted and tried again.
+// Run reads all shards that the worker owns and folds their changes until ctx ends. It then writes
+// what it has and returns nil. Failed turns are logged, counted and retried. Errors: ErrNoSource,
+// or that of the last flush.
 func (w *Worker) Run(ctx context.Context) error { return w.run(ctx, true) }
 
-// RunShift is Run of a worker that another follows at once: what waits by Hold is left to that one, which reads it again. So a visit
-// that goes on is not written because a shift is over. Nothing that waits is ever written if shifts are shorter than folds hold.
+// RunShift is Run for a worker that is followed by another at once, such as consecutive Lambda
+// invocations. Changes on hold are left to the successor, which reads them again. So a visit that
+// continues is not written just because a shift ends. If shifts are shorter than the folds hold
+// items, items on hold are never written.
 func (w *Worker) RunShift(ctx context.Context) error { return w.run(ctx, false) }
 
 func (w *Worker) run(ctx context.Context, all bool) error {
@@ -53,12 +56,13 @@ func (w *Worker) run(ctx context.Context, all bool) error {
 	return w.stop(ctx, all)
 }
 
-// Leave writes what was read and gives the leases back, so that others need not wait for their end. Run does so as it ends; it is
-// for who called Drain or WaitFor alone.
+// Leave writes what was read and releases the leases, so that others need not wait until they
+// expire. Run does this when it ends; call Leave after using only Drain or WaitFor.
 func (w *Worker) Leave(ctx context.Context) error { return w.stop(ctx, true) }
 
-// stop writes what is left, unless it may wait and not all is to be written, and gives the leases back. A store that is away for a moment
-// is asked again, so that who is told to stop just then does so as well as at any other time.
+// stop writes what is left, except changes on hold unless all is set, and releases the leases. It
+// retries while the store is unavailable or throttles, so that a shutdown works even then, for up
+// to stopWithin.
 func (w *Worker) stop(ctx context.Context, all bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
@@ -72,7 +76,7 @@ func (w *Worker) stop(ctx context.Context, all bool) error {
 	return nil
 }
 
-// tryStop is one attempt of stop.
+// tryStop makes one attempt to stop.
 func (w *Worker) tryStop(ctx context.Context, all bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +87,8 @@ func (w *Worker) tryStop(ctx context.Context, all bool) error {
 	return w.releaseLeases(ctx)
 }
 
-// pause returns how long to wait after a turn that found nothing.
+// pause returns how long to wait after a turn that found nothing: no longer than the batch may
+// still wait.
 func (w *Worker) pause() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -93,8 +98,8 @@ func (w *Worker) pause() time.Duration {
 	return max(min(w.o.Poll, w.o.FlushAge-w.o.Clock().Sub(w.opened)), time.Millisecond)
 }
 
-// turn reads what there is, up to a full batch, and writes the batch if it is full or old enough, or force is set. It
-// returns the number of records read.
+// turn reads what is available, up to a full batch, and writes the batch if it is full or old
+// enough, or if force is set. It returns the number of records read.
 func (w *Worker) turn(ctx context.Context, force bool) (read int, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,14 +124,16 @@ func (w *Worker) turn(ctx context.Context, force bool) (read int, err error) {
 	return read, err
 }
 
+// full reports whether the batch has reached its maximum size.
 func (w *Worker) full() bool { return w.waiting >= w.o.FlushChanges || w.bytes >= w.o.FlushBytes }
 
+// aged reports whether the batch has waited long enough, or a checkpoint is due without it.
 func (w *Worker) aged() bool {
 	return w.waiting > 0 && w.o.Clock().Sub(w.opened) >= w.o.FlushAge || w.dueSkips()
 }
 
-// gather reads all ready shards in turn until nothing comes any more or the batch is to be written. It reads once even of
-// a batch that is old: what waits beyond a flush must not keep more from coming.
+// gather reads all ready shards in turn until nothing more comes or the batch should be written. It
+// always reads once, even if the batch is old: changes on hold must not block new ones.
 func (w *Worker) gather(ctx context.Context, force bool) (read int, err error) {
 	for first := true; !w.full() && (first || force || !w.aged()); first = false {
 		n, err := w.readOnce(ctx)
@@ -138,7 +145,7 @@ func (w *Worker) gather(ctx context.Context, force bool) (read int, err error) {
 	return read, nil
 }
 
-// readOnce reads every ready shard once, concurrently, and routes what came.
+// readOnce reads every ready shard once, concurrently, and routes the changes.
 func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 	now := w.o.Clock()
 	ready := w.ready(now)
@@ -153,11 +160,11 @@ func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 		if errs[i] != nil {
 			sh.failures++
 			sh.retryAt = now.Add(w.backoff(sh.failures))
-			if dynamo.IsThrottle(errs[i]) { // others read it, too
+			if dynamo.IsThrottle(errs[i]) { // other readers share the shard's limit
 				w.counts.throttles.Add(1)
 				continue
 			}
-			if dynamo.IsNotFound(errs[i]) { // it is trimmed
+			if dynamo.IsNotFound(errs[i]) { // expired
 				w.listAt = time.Time{}
 			}
 			err = errors.Join(err, fmt.Errorf("read shard %s: %w", sh.id, errs[i]))
@@ -172,7 +179,7 @@ func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 	return read, err
 }
 
-// take puts what was read of a shard into the batch. After an error the rest of it is read again.
+// take adds what was read from a shard to the batch. After an error the rest is read again.
 func (w *Worker) take(ctx context.Context, sh *shard, b *Batch) (err error) {
 	if b.Missed && !w.fed.Load() && !sh.isFed() {
 		sh.missed++
@@ -185,7 +192,7 @@ func (w *Worker) take(ctx context.Context, sh *shard, b *Batch) (err error) {
 		if c.Seq.Compare(sh.position) <= 0 {
 			continue
 		}
-		full := i > 0 && w.full() // a change may hold many facts: the rest is read again when these are written
+		full := i > 0 && w.full() // one change may hold many facts; the rest is read again after these are written
 		if !full {
 			err = w.route(ctx, sh, c)
 		}
@@ -204,7 +211,7 @@ func (w *Worker) take(ctx context.Context, sh *shard, b *Batch) (err error) {
 	sh.readAt = w.o.Clock()
 	if b.Tip || b.End {
 		sh.quiet = cmp.Or(b.Since, w.turns)
-		if !b.End { // others go on from it then, and their changes may be older than this turn
+		if !b.End { // at the end of a shard its children continue, and their changes may be older than this turn
 			sh.mark.Read(w.began.At(sh.quiet, w.turns))
 		}
 	}
@@ -215,7 +222,7 @@ func (w *Worker) take(ctx context.Context, sh *shard, b *Batch) (err error) {
 	return err
 }
 
-// upTo is what was read before the i-th change.
+// upTo returns the part of the batch before the i-th change.
 func (b *Batch) upTo(i int, last Sequence) Batch {
 	to := Batch{Changes: b.Changes[:i], Read: i, Last: last}
 	if i > 0 {

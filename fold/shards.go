@@ -8,44 +8,45 @@ import (
 	"github.com/onefold/onefold/fold/internal/watermark"
 )
 
-// shard is what a worker knows of one stream shard.
+// shard is what a worker knows of one stream shard. mu protects the fields below it, which flushes
+// use concurrently. The other fields belong to the goroutine that holds Worker.mu.
 type shard struct {
 	id     string
-	number int // of its id, for partials
+	number int // hash of id, for partials
 	parent string
-	listed bool // in the last listing
+	listed bool // part of the last listing
 	closed bool
 
 	position Sequence // read up to here
 	skipped  int      // records read since the checkpoint that no fold wanted
 	waiting  int      // changes in the current batch
-	held     *kept    // the first of them if a flush has left them waiting
+	held     *kept    // the first of them if a flush has left changes waiting
 	counted  bool     // changes have been counted since the checkpoint
 	end      bool     // read to its end
 	missed   int      // how often changes were trimmed before they were read
 	siblings int      // shards of the last listing that have the same parent, itself too
-	quiet    uint64   // the first of the turns from which the last tip was concluded
+	quiet    uint64   // the first of the turns that the last tip was based on
 	mark     watermark.Shard
 	readAt   time.Time
-	lastAt   time.Time // when the last record read was committed
-	retryAt  time.Time // not read before this time
-	failures int       // reads that failed in a row
-	leased   time.Time // this worker has the lease until then
-	turn     int64     // of its lease; 0: it has none
-	untold   bool      // the lease tells no watermark
-	unsure   bool      // the last write of the lease has no known outcome: it failed, or was interrupted
-	help     int       // how many wait for this shard and do not wait for its owner any longer
-	gaps     []gap     // changes that were trimmed before they were read, not told yet
+	lastAt   time.Time // commit time of the last record read
+	retryAt  time.Time // earliest time of the next read
+	failures int       // failed reads in a row
+	leased   time.Time // when this worker's lease expires
+	turn     int64     // turn of its lease; 0 if it has none
+	untold   bool      // the lease contains no watermark yet
+	unsure   bool      // the outcome of the last write of the lease is unknown
+	help     int       // number of WaitFor calls that fold this shard because its owner makes no progress
+	gaps     []gap     // gaps that are not recorded yet
 	windows  map[spanKey]*known
 
 	mu         sync.Mutex
 	checkpoint Sequence  // durable, at least this
-	exists     bool      // the checkpoint item does
+	exists     bool      // the checkpoint item exists
 	done       bool      // durably finished
-	fed        bool      // Handle was given changes of it, in this process or another
-	readTo     time.Time // about when the change at the checkpoint was committed
-	asOf       uint64    // Worker.tick before the checkpoint was read: it says nothing about items loaded later
-	advancedAt time.Time // when it was last written by this worker
+	fed        bool      // Handle was given changes of it, in any process
+	readTo     time.Time // approximate commit time of the change at the checkpoint
+	asOf       uint64    // Worker.tick before the checkpoint was read; valid only for items loaded earlier
+	advancedAt time.Time // when this worker last wrote it
 }
 
 func newShard(id string) *shard {
@@ -54,7 +55,8 @@ func newShard(id string) *shard {
 	return &shard{id: id, number: int(h.Sum32() & 0x7fffffff)}
 }
 
-// observe takes note of the durable checkpoint as it was at some time after tick.
+// observe records the durable checkpoint as it was at some time after tick. Checkpoints never move
+// back.
 func (s *shard) observe(position Sequence, exists, done bool, tick uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,21 +66,23 @@ func (s *shard) observe(position Sequence, exists, done bool, tick uint64) {
 	s.asOf = max(s.asOf, tick)
 }
 
-// lost says that there is no checkpoint: it has expired, for the shard had no changes for longer than one is kept.
+// lost records that the checkpoint has expired, because the shard had no changes for longer than
+// checkpoints are kept.
 func (s *shard) lost() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.exists = false
 }
 
-// durable returns the checkpoint and up to when it is known.
+// durable returns the checkpoint, and the tick for which it is known.
 func (s *shard) durable() (Sequence, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.checkpoint, s.asOf
 }
 
-// readUntil returns about when the last change was committed that is written when the checkpoint is at through.
+// readUntil returns the approximate commit time of the last change that a checkpoint at through
+// covers.
 func (s *shard) readUntil() time.Time {
 	at := s.lastAt
 	if s.held != nil {
@@ -89,7 +93,8 @@ func (s *shard) readUntil() time.Time {
 	return watermark.Latest(at, s.readTo)
 }
 
-// through returns up to where everything is written: the position, unless changes wait longer than the flush.
+// through returns the position up to which everything is written: the read position, unless changes
+// are on hold.
 func (s *shard) through() Sequence {
 	if s.held != nil {
 		return s.held.before
@@ -115,8 +120,8 @@ func (s *shard) finished() bool {
 	return s.done
 }
 
-// effective returns up to where an item has counted the changes of a shard. ok is false if the checkpoint that would
-// tell was read before the item was.
+// effective returns the last change of a shard that an item has counted. ok is false if the item
+// has no mark and the checkpoint was read before the item.
 func (s *stored) effective(sh *shard) (seq Sequence, ok bool) {
 	if seq, marked := s.marks[sh.id]; marked {
 		return seq, true

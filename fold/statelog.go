@@ -8,16 +8,19 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A StateLog stores the states of a fold many to an item. Each flush appends a page: an item with the states that the flush changed, each
-// as it was before and as it is now. A state is what the last page that has it says.
+// A StateLog stores the states of a fold many to an item. Each flush appends a page: an item with
+// the states changed by the flush, each with its values before and after. The current value of a
+// state is the one in the last page that contains it.
 //
-// States that change together belong to one log, for instance those of a day. The pages of a log are numbered from 0, and stand in one
-// partition under sort keys in the order of their numbers. A page is put on condition that there is none of its number. So a worker
-// that appends one has seen all pages before, and with them every state of the log, present or absent: the condition on the page is
-// what the condition on its version is for an item of its own. Marks are kept with each state, as they are with an item.
+// States that change together belong to one log, for instance those of one day. The pages of a log
+// are numbered from 0 and stored in one partition, with sort keys in the order of their numbers. A
+// page is put on condition that its number is free. So a worker that appends a page has seen all
+// previous pages, and with them every state of the log, present or absent: the condition replaces
+// the version condition of a separate item. Marks are stored with each state, as they are with an
+// item.
 //
-// S is the state, and K its key. The entity of states names them, in dead letters for instance, but has no items. P is the page, which
-// embeds a Page, and PK its key.
+// S is the state and K its key. The entity of states names them, for instance in dead letters, but
+// has no items. P is the page, which embeds a Page, and PK its key.
 type StateLog[S any, K comparable, P any, PK comparable] struct {
 	states  *table.Entity[S, K]
 	pages   *table.Entity[P, PK]
@@ -26,29 +29,33 @@ type StateLog[S any, K comparable, P any, PK comparable] struct {
 	changes *Facts[Typed[S]]
 }
 
-// LogDef says how states are stored in pages.
+// LogDef declares how states are stored in pages.
 type LogDef[S, P any] struct {
-	// Open makes the page with a number in the log that a state belongs to. last is the log's last page, without its states; nil for a log
-	// without pages. Which log it is depends on the key of the state alone, and two numbers differ in the sort key alone, which
-	// has numbers up to MaxPage in their order.
+	// Open returns the numbered page of the log that a state belongs to. last is the last page of
+	// the log without its states, or nil if the log is empty. The log must depend only on the
+	// state's key. Pages of a log may differ only in the sort key, which orders numbers up to
+	// MaxPage.
 	Open func(s *S, number int, last *P) P
-	// Note adds to a page what readers look for, and until when it is kept: 48 hours at least. It is called for each change of a state in
-	// the page; before and after are nil where there is no state.
+	// Note adds to a page what readers search for, and how long to keep it: at least 48 hours. It
+	// is called for each change of a state in the page; before and after are nil where the state
+	// does not exist.
 	Note func(p *P, before, after *S)
-	// Append appends the encoding of a state, without its key, to buf. Read decodes it into a state that has its key and nothing else.
+	// Append appends the encoding of a state, without its key, to buf. Read decodes it into a state
+	// in which only the key is set.
 	Append func(buf []byte, s *S) []byte
 	Read   func(b []byte, s *S) error
 
-	StateBytes int // that a decoded state takes in memory, about
+	StateBytes int // approximate size of a decoded state in memory
 }
 
-// A Page is embedded in the items that hold the states of a StateLog.
+// A Page is embedded in the items that store the states of a StateLog.
 type Page struct {
-	States []byte `dynamodbav:"states"` // docs/format/statelog.md
-	Number int    `dynamodbav:"number"` // in its log, from 0
+	States []byte `dynamodbav:"states"` // see docs/format/statelog.md
+	Number int    `dynamodbav:"number"` // number in its log, from 0
 }
 
-// MaxPage is the greatest number of a page: more than a log that is written four times a second needs in three weeks.
+// MaxPage is the greatest page number. A log that is written four times a second needs fewer pages
+// in three weeks.
 const MaxPage = 9_999_999
 
 func (p *Page) embedded() *Page { return p }
@@ -66,21 +73,23 @@ func NewStateLog[S any, K comparable, P any, PK comparable, PP Paged[P]](states 
 	return l
 }
 
-// Changes are the changes of the states, as folds read them that follow from this one. A state's changes come in order.
+// Changes returns the changes of the states, for folds that derive from them. Changes of a state
+// come in order.
 func (l *StateLog[S, K, P, PK]) Changes() *Facts[Typed[S]] { return l.changes }
 
-// Logged stores the states of a fold in a log rather than as items of their own. Worker.Hold, CacheSize, Finish and Removable
-// mean what they mean for items; ExpectNew and Partials mean nothing.
+// Logged stores the states of a fold in a log instead of separate items. Hold, CacheSize, Finish
+// and Removable work as for items; ExpectNew and Partials have no effect.
 func Logged[S any, K comparable, P any, PK comparable](l *StateLog[S, K, P, PK]) Option {
 	return Option{func(o *options) { o.log = l.erased() }}
 }
 
-// erased is what a worker needs of a log, whatever its types are.
+// erasedLog is what a worker needs of a log, independent of its types.
 type erasedLog struct {
-	entity string // of pages
-	// open makes the page with a number in the log of a state. last is a page without states, or nil.
+	entity string // the entity of pages
+	// open returns the numbered page of the log of a state. last is a page without states, or nil.
 	open func(state any, number int, last any) any
-	// note adds a change of a state to a page. The states are encoded; nil: there is none.
+	// note adds a change of a state to a page. before is encoded; both are nil where the state does
+	// not exist.
 	note   func(page any, key table.Item, before []byte, after any) error
 	key    func(page any) (table.Item, error)
 	encode func(page any, body []byte) (table.Item, error)
@@ -95,7 +104,7 @@ func (l *StateLog[S, K, P, PK]) erased() *erasedLog {
 	return &erasedLog{
 		entity: l.pages.Name(),
 		open: func(state any, number int, last any) any {
-			before, _ := last.(*P) // nil for the first
+			before, _ := last.(*P) // nil for the first page
 			p := l.open(state.(*S), number, before)
 			return &p
 		},
@@ -118,7 +127,7 @@ func (l *StateLog[S, K, P, PK]) erased() *erasedLog {
 				return nil, Page{}, err
 			}
 			body := *l.page(p)
-			l.page(p).States = nil // kept for long, and not needed then
+			l.page(p).States = nil // pages are kept in memory for long, and their states are not needed there
 			return p, body, nil
 		},
 		append: func(state any) []byte { return l.def.Append(nil, state.(*S)) },
@@ -127,14 +136,14 @@ func (l *StateLog[S, K, P, PK]) erased() *erasedLog {
 	}
 }
 
-// open makes a page.
+// open makes the numbered page.
 func (l *StateLog[S, K, P, PK]) open(s *S, number int, last *P) P {
 	p := l.def.Open(s, number, last)
 	l.page(&p).Number = number
 	return p
 }
 
-// stateOf decodes a state; nil for none.
+// stateOf decodes a state; nil yields nil.
 func (l *StateLog[S, K, P, PK]) stateOf(key table.Item, b []byte) (*S, error) {
 	if b == nil {
 		return nil, nil
@@ -146,10 +155,10 @@ func (l *StateLog[S, K, P, PK]) stateOf(key table.Item, b []byte) (*S, error) {
 	return s, l.def.Read(b, s)
 }
 
-// StateChange is a change of a state, as a page tells it: nil where there was or is none.
+// StateChange is a change of a state in a page. A state that does not exist is nil.
 type StateChange[S any] struct{ Before, After *S }
 
-// ChangesIn returns the changes of states that a page holds. Errors: ErrPage.
+// ChangesIn returns the changes of states in a page. Errors: ErrPage.
 func (l *StateLog[S, K, P, PK]) ChangesIn(p *P) ([]StateChange[S], error) {
 	key, err := l.pages.Key(l.pages.KeyOf(p))
 	if err != nil {
@@ -174,7 +183,7 @@ func (l *StateLog[S, K, P, PK]) ChangesIn(p *P) ([]StateChange[S], error) {
 	return changes, nil
 }
 
-// ErrPage is returned for a page of a log that cannot be read. It names the page.
+// ErrPage is returned for a page of a log that cannot be read. The error names the page.
 var ErrPage = errors.New("fold: damaged page of states")
 
 func (l *StateLog[S, K, P, PK]) damaged(p *P, err error) error {
@@ -182,8 +191,9 @@ func (l *StateLog[S, K, P, PK]) damaged(p *P, err error) error {
 	return fmt.Errorf("%w %s %s: %w", ErrPage, stringOf(key[table.AttrPK]), stringOf(key[table.AttrSK]), err)
 }
 
-// changesOf are the changes of states that a change of a page tells: those of a new page. Pages are changed only to forget somebody, and
-// deleted only when they have expired or their owner is deleted.
+// changesOf yields the changes of states in a new page. Other changes of pages are ignored: a page
+// is only modified to erase a person's states, and only deleted when it expires or its owner is
+// deleted.
 func (l *StateLog[S, K, P, PK]) changesOf(c Typed[P]) (each iter.Seq2[int, Typed[S]], err error) {
 	var all []StateChange[S]
 	if c.Old == nil && c.New != nil {

@@ -7,36 +7,36 @@ import (
 	"github.com/onefold/onefold/fold/internal/watermark"
 )
 
-// counters count since the worker was made.
+// counters count from the creation of the worker.
 type counters struct {
 	changes, repeated, skipped, rebuilt, reads, writes, conflicts, retries, throttles atomic.Int64
 	dead, flushes, checkpoints, failures, missed                                      atomic.Int64
 }
 
-// Status is what a worker has done and where it is. Counts are since the worker was made.
+// Status is the progress of a worker. Counts are from its creation.
 type Status struct {
-	Shards []ShardStatus // unfinished ones, by id, as of At
+	Shards []ShardStatus // unfinished ones, by ID, as of At
 	At     time.Time     // the end of the last turn; zero before the first
-	Aside  bool          // it leaves the folding to others, see Options: it turns only when somebody waits
+	Aside  bool          // lease-free mode, see Options: it works only during WaitFor or Drain
 
-	Changes     int64 // read that a fold wanted
-	Repeated    int64 // facts not counted because another item had them first; what is read again counts again
+	Changes     int64 // changes read that a fold wanted
+	Repeated    int64 // facts not counted because another item had them first; reading a change again counts again
 	Skipped     int64 // (change, item) pairs not counted because the item had counted them already
 	Reads       int64 // items read: states, checkpoints, leases
 	Writes      int64 // derived items written
 	Flushes     int64
 	Checkpoints int64 // checkpoints written
-	Conflicts   int64 // writes lost to another writer and done again
+	Conflicts   int64 // writes repeated because another writer came first
 	Retries     int64 // requests sent again
-	Throttles   int64 // of them, those refused for their rate
-	DeadLetters int64 // letters made; redelivered changes count again
-	Failures    int64 // turns of Run that failed
-	Missed      int64 // times that changes were trimmed before they were read
-	Waiting     int   // changes read and not yet durable
+	Throttles   int64 // requests refused by rate limits
+	DeadLetters int64 // dead letters made; redelivered changes count again
+	Failures    int64 // failed turns of Run
+	Missed      int64 // gaps found
+	Waiting     int   // changes read but not durable yet
 }
 
-// Lag returns how old the oldest change is, at most, of the worker's shards that is not folded at a time. since is when the
-// worker was made: nothing is known of a shard that it has not read since, and that nobody has folded before.
+// Lag returns the maximum age of a change in the worker's shards that is not folded. since is when
+// the worker was made, which is the limit for shards of which nothing else is known.
 func (s *Status) Lag(since, now time.Time) (most time.Duration) {
 	if s.At.IsZero() {
 		return watermark.Lag(since, now)
@@ -51,20 +51,20 @@ func (s *Status) Lag(since, now time.Time) (most time.Duration) {
 	return most
 }
 
-// ShardStatus is where a worker is in one shard.
+// ShardStatus is the progress of a worker in one shard.
 type ShardStatus struct {
 	ID         string
 	Owned      bool
 	Position   Sequence      // read up to here
 	Checkpoint Sequence      // durable up to here
-	Mark       time.Time     // every change that was committed before is folded; zero: not known
-	Held       time.Duration // age of the oldest change that was read and waits, of folds with Hold; else 0
-	Age        time.Duration // since the shard was last read
-	Failures   int           // reads that failed in a row
-	Missed     int           // times that changes were trimmed before they were read, by any worker
+	Mark       time.Time     // watermark: every change committed before is folded; zero if unknown
+	Held       time.Duration // age of the oldest change on hold, 0 if none is
+	Age        time.Duration // time since the shard was last read
+	Failures   int           // failed reads in a row
+	Missed     int           // number of gaps, found by any worker
 }
 
-// Status returns the worker's state as of its last turn. It does not wait.
+// Status returns the worker's state as of its last turn. It does not block.
 func (w *Worker) Status() Status {
 	s := *w.status.Load()
 	c := &w.counts

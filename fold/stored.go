@@ -14,16 +14,17 @@ import (
 // Stored is a derived item with the version at which it was read.
 type Stored[S any] struct {
 	State   S
-	Version int64 // 0: there is no such item
-	Removed bool  // there is a tombstone: State is zero but for its key
+	Version int64 // 0 if there is no such item
+	Removed bool  // there is a tombstone: State is zero except for its key
 }
 
-// Load reads derived items by key, consistently, for verify and rebuild. The result is in the order of the keys; an
-// absent item is the zero state with its key.
+// Load reads derived items by key, consistently, for verify and rebuild. Results are in the order
+// of keys; an absent item is the zero state with its key.
 //
-// What an item contains at a version can be recomputed from the source items if nothing is folded into it meanwhile:
-// Load it, recompute, take a Fence and WaitFor it. If its version still is the same, the recomputed state is of exactly
-// the changes that the item has counted, and ReplaceState with that version may swap it in.
+// The contents of an item at a given version can be recomputed from the source items if nothing is
+// folded into it at the same time: Load it, recompute, make a Fence and WaitFor it. If the version
+// is still the same, the recomputed state contains exactly the changes that the item has counted,
+// and ReplaceState with that version may replace it.
 func Load[S any, K comparable](ctx context.Context, t *table.Table, into *table.Entity[S, K], keys []K) ([]Stored[S], error) {
 	w := &Worker{table: t, o: Options{}.withDefaults(t)}
 	encoded := make([]table.Item, len(keys))
@@ -69,8 +70,9 @@ func readStored[S any, K comparable](into *table.Entity[S, K], key, it table.Ite
 	return s, err
 }
 
-// ReplaceState overwrites a derived item's state if it still has the version, 0 for an item that must not exist. The
-// item keeps its marks. Errors: table.ErrConflict when the item has changed. See Load.
+// ReplaceState overwrites the state of a derived item if it still has the given version, 0 for an
+// item that must not exist. The item keeps its marks. Errors: table.ErrConflict if the item has
+// changed. See Load.
 func ReplaceState[S any, K comparable](ctx context.Context, t *table.Table, into *table.Entity[S, K], key K, state S, version int64) error {
 	k, err := into.Key(key)
 	if err != nil {
@@ -90,7 +92,7 @@ func ReplaceState[S any, K comparable](ctx context.Context, t *table.Table, into
 	return nil
 }
 
-// RemoveState is ReplaceState with a tombstone, for an item that should not be there.
+// RemoveState is like ReplaceState, but leaves a tombstone. It is for items that should not exist.
 func RemoveState[S any, K comparable](ctx context.Context, t *table.Table, into *table.Entity[S, K], key K, version int64) error {
 	k, err := into.Key(key)
 	if err == nil {
@@ -104,7 +106,7 @@ func RemoveState[S any, K comparable](ctx context.Context, t *table.Table, into 
 	return nil
 }
 
-// replace puts an item with the marks that the present one has.
+// replace puts an item with the marks of the present one.
 func replace(ctx context.Context, t *table.Table, it table.Item, version int64) error {
 	key := table.Item{table.AttrPK: it[table.AttrPK], table.AttrSK: it[table.AttrSK]}
 	out, err := t.API().GetItem(ctx, &dynamodb.GetItemInput{TableName: ptr(t.Name()), Key: key, ConsistentRead: ptr(true)})

@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/fold/internal/watermark"
 )
 
-// refresh lists the shards when it is time to, and reads the checkpoints of those that are new.
+// refresh lists the shards if it is time to, and reads the checkpoints of new ones.
 func (w *Worker) refresh(ctx context.Context) error {
 	now := w.o.Clock()
 	if now.Before(w.listAt) {
@@ -46,11 +46,11 @@ func (w *Worker) refresh(ctx context.Context) error {
 			return err
 		}
 	}
-	w.listed, w.listAt = w.turns, now.Add(w.o.Refresh/2+time.Duration(w.o.Random()*float64(w.o.Refresh))) // not all workers at once
+	w.listed, w.listAt = w.turns, now.Add(w.o.Refresh/2+time.Duration(w.o.Random()*float64(w.o.Refresh))) // random, so that not all workers list at once
 	return w.keepLeases(ctx)
 }
 
-// note takes over what a listing says.
+// note updates the shards from a listing.
 func (w *Worker) note(list []Shard) {
 	for _, sh := range w.order {
 		sh.listed = false
@@ -62,13 +62,14 @@ func (w *Worker) note(list []Shard) {
 	for _, s := range list {
 		sh := w.shard(s.ID)
 		if parent := w.shards[s.Parent]; parent != nil {
-			sh.mark.Raise(parent.mark.Mark()) // its changes came after all of those
+			sh.mark.Raise(parent.mark.Mark()) // its changes came after all of its parent's
 		}
 		sh.parent, sh.closed, sh.listed, sh.siblings = s.Parent, s.Closed, true, siblings[s.Parent]
 	}
 }
 
-// listShards asks the source, with patience: DynamoDB lets its streams be described ten times a second by all who do.
+// listShards lists the shards of the source, with retries: DynamoDB allows only ten DescribeStream
+// calls a second, shared by all clients.
 func (w *Worker) listShards(ctx context.Context) (list []Shard, err error) {
 	err = w.retry(ctx, func() error {
 		list, err = w.source.Shards(ctx)
@@ -80,10 +81,12 @@ func (w *Worker) listShards(ctx context.Context) (list []Shard, err error) {
 	return list, nil
 }
 
-// parentsEvery is how often a worker looks whether others have finished what it waits for.
+// parentsEvery is how often a worker checks whether others have finished the parent shards it waits
+// for.
 const parentsEvery = 250 * time.Millisecond
 
-// askForParents reads the checkpoints of shards that others may have finished and whose children this one waits to read.
+// askForParents reads the checkpoints of parent shards that others may have finished and that block
+// shards of this worker.
 func (w *Worker) askForParents(ctx context.Context, now time.Time) error {
 	if now.Before(w.parentsAt) {
 		return nil
@@ -98,7 +101,7 @@ func (w *Worker) askForParents(ctx context.Context, now time.Time) error {
 	return w.readCheckpoints(ctx, parents)
 }
 
-// shard returns what is known of a shard, new if nothing is.
+// shard returns the state of a shard, which it creates if necessary.
 func (w *Worker) shard(id string) *shard {
 	if sh := w.shards[id]; sh != nil {
 		return sh
@@ -111,7 +114,7 @@ func (w *Worker) shard(id string) *shard {
 	return sh
 }
 
-// forgetTrimmed drops the shards that are not listed any more and of which nothing waits.
+// forgetTrimmed drops the shards that are no longer listed and of which no changes wait.
 func (w *Worker) forgetTrimmed(ctx context.Context) error {
 	var unfinished []*shard
 	for _, sh := range w.order {
@@ -140,8 +143,9 @@ func (w *Worker) forgetTrimmed(ctx context.Context) error {
 	return nil
 }
 
-// findMissed looks, when a worker starts, for shards that the group had begun and that are gone: what came in them
-// after the checkpoint was missed while no worker ran. It is told once; the checkpoint is then closed.
+// findMissed runs when a worker starts. It looks for shards that the group had begun and that no
+// longer exist: their changes after the checkpoint were missed while no worker ran. It records each
+// gap once and closes the checkpoint.
 func (w *Worker) findMissed(ctx context.Context) error {
 	begun, known := make(map[string]bool), make(map[string]bool)
 	var last, fed time.Time
@@ -164,13 +168,13 @@ func (w *Worker) findMissed(ctx context.Context) error {
 		return nil
 	}
 	if !moved && w.o.Clock().Sub(last) < missedMargin {
-		last = time.Time{} // others that begin now, as this one does
+		last = time.Time{} // other workers are starting now, like this one
 	}
 	if err := w.begin(ctx, known, last); err != nil || len(begun) == 0 {
 		return err
 	}
-	// A shard that is younger than the first listing may have got its checkpoint from another worker: only one that is
-	// not listed now, after its checkpoint was read, is gone.
+	// A shard created after the first listing may already have a checkpoint from another worker. So
+	// a shard is gone only if a listing made after reading its checkpoint does not contain it.
 	list, err := w.listShards(ctx)
 	if err != nil {
 		return err
@@ -186,9 +190,10 @@ func (w *Worker) findMissed(ctx context.Context) error {
 	return nil
 }
 
-// begin looks for listed shards whose parents are trimmed without a trace: the group knew neither. Unless the group is new,
-// what was in the parents was missed. last is when the group was last at work, zero if it is new; the changes that it had not read then were
-// not older than streams keep them. A checkpoint at their beginning says that they were looked at.
+// begin looks for listed shards whose parents have expired and left no checkpoint: the group has
+// seen neither. Unless the group is new, the changes in these parents were missed. last is when the
+// group last worked, or zero if it is new; the changes unread at that time were no older than
+// streams keep them. A checkpoint at the start of each shard records that it was examined.
 func (w *Worker) begin(ctx context.Context, known map[string]bool, last time.Time) error {
 	for _, sh := range w.order {
 		if parent := w.shards[sh.parent]; sh.parent == "" || parent != nil && parent.listed || known[sh.id] || known[sh.parent] {
@@ -209,8 +214,9 @@ func (w *Worker) begin(ctx context.Context, known map[string]bool, last time.Tim
 	return nil
 }
 
-// closeMissed tells that the rest of a shard was trimmed, and closes its checkpoint. If the group had none of it, all was
-// missed that is not older than streams kept it when the shard was seen first; seen is zero if it never was.
+// closeMissed records that the rest of a shard has expired, and closes its checkpoint. seen is when
+// the shard was first seen, or zero if never. If the group had no checkpoint of it, all changes
+// were missed that still existed at that time.
 func (w *Worker) closeMissed(ctx context.Context, id string, seen time.Time) error {
 	if w.fed.Load() {
 		return nil
@@ -239,7 +245,9 @@ func (w *Worker) closeMissed(ctx context.Context, id string, seen time.Time) err
 	return nil
 }
 
-// ready returns the shards that may be read now: not finished, owned or helped with, and their parents finished or trimmed.
+// ready returns the shards that may be read now: unfinished, owned or helped with, whose parents
+// are finished or expired. Reading a child before its parent is finished would break the order of
+// an item's changes.
 func (w *Worker) ready(now time.Time) []*shard {
 	var ready []*shard
 	for _, sh := range w.order {

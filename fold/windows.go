@@ -16,16 +16,17 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// How a worker that counts facts once knows which came before: see the package comment. A shard's windows are complete as long as the
-// worker reads all its changes one after the other. Whenever it goes on somewhere else, it forgets them (jump).
+// This file decides which facts came first; see the package comment. The windows of a shard are
+// complete as long as the worker reads all its changes in sequence. When it continues at another
+// position, it forgets them (jump).
 
 const (
-	smallPart = 800      // bytes: up to a write unit, a part is written again with what is new, which costs no more than another part
-	fullPart  = 48 << 10 // bytes of a part at most
-	fewSpans  = 4        // so many windows are asked for one by one; of more, all between the first and the last at once
+	smallPart = 800      // bytes: a part this small costs one write unit, so it is rewritten with new entries instead of adding a part
+	fullPart  = 48 << 10 // maximum size of a part in bytes
+	fewSpans  = 4        // up to this many windows are queried separately; more are read as one range
 )
 
-// admit takes those facts off a change that other items had first. After an error nothing has happened.
+// admit removes facts from a change that other items had first. After an error nothing has changed.
 func (w *Worker) admit(ctx context.Context, d *routed) error {
 	o := d.reader.source.once
 	if o == nil || d.err != nil || d.from == d.to {
@@ -53,11 +54,11 @@ func (w *Worker) admit(ctx context.Context, d *routed) error {
 	return nil
 }
 
-// first reports whether a fact counts in the item that it was read from.
+// first reports whether a fact counts in the item from which it was read.
 func (w *Worker) first(d *routed, f any, id FactID) bool {
 	k := w.windowOf(d, id)
 	if had := k.set.Add(id.ID, d.sk); had != "" {
-		return had == d.sk // the change is read again, or it is one that the item had later
+		return had == d.sk // true if the change is read again, or the item repeats the fact in a later change
 	}
 	if k.since == nil {
 		k.since = &d.noted
@@ -68,7 +69,7 @@ func (w *Worker) first(d *routed, f any, id FactID) bool {
 	return true
 }
 
-// windowOf returns the window of a fact, as it was loaded.
+// windowOf returns the window of a fact, which must be loaded.
 func (w *Worker) windowOf(d *routed, id FactID) *known {
 	o := d.reader.source.once
 	k := d.shard.windows[spanKey{o, d.pk, o.start(id.At)}]
@@ -76,7 +77,7 @@ func (w *Worker) windowOf(d *routed, id FactID) *known {
 	return k
 }
 
-// loadWindows reads those windows of a change's facts that are not held.
+// loadWindows reads the windows needed for the facts of a change that are not in memory.
 func (w *Worker) loadWindows(ctx context.Context, d *routed, ids []FactID, named []bool) error {
 	o := d.reader.source.once
 	var missing []int64
@@ -115,7 +116,7 @@ func (w *Worker) loadWindows(ctx context.Context, d *routed, ids []FactID, named
 	return nil
 }
 
-// questions are the intervals in which windows are asked for.
+// questions returns the intervals in which to query windows.
 func questions(missing []int64) (ask [][2]int64) {
 	if len(missing) > fewSpans {
 		return [][2]int64{{missing[0], missing[len(missing)-1]}}
@@ -126,8 +127,9 @@ func questions(missing []int64) (ask [][2]int64) {
 	return ask
 }
 
-// mergeWindow adds a stored part to a window, nil for one that is not asked for. What is damaged is said, and its facts would count
-// again if they were sent again: nothing else could be done about it.
+// mergeWindow adds a stored part to a window; nil is a window that was not asked for. Damage is
+// only logged, since nothing else can be done: facts in the part would count again if they were
+// sent again.
 func (w *Worker) mergeWindow(k *known, part *Window) {
 	if k == nil {
 		return
@@ -138,7 +140,8 @@ func (w *Worker) mergeWindow(k *known, part *Window) {
 	k.until = max(k.until, part.Until)
 }
 
-// readWindows reads the stored parts of all windows of a partition that begin in an interval, both ends included.
+// readWindows reads the stored parts of all windows of a partition that begin in an interval, both
+// ends included.
 func (w *Worker) readWindows(ctx context.Context, o *once, pk string, from, to int64, each func(start int64, part *Window)) error {
 	in := &dynamodb.QueryInput{
 		TableName: ptr(w.table.Name()), ConsistentRead: ptr(true),
@@ -147,7 +150,7 @@ func (w *Worker) readWindows(ctx context.Context, o *once, pk string, from, to i
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":pk":   &types.AttributeValueMemberS{Value: pk},
 			":from": &types.AttributeValueMemberS{Value: WindowPrefix + spanName(from) + "#"},
-			":to":   &types.AttributeValueMemberS{Value: WindowPrefix + spanName(to) + "$"}, // follows '#'
+			":to":   &types.AttributeValueMemberS{Value: WindowPrefix + spanName(to) + "$"}, // '$' follows '#'
 		},
 	}
 	for {
@@ -181,7 +184,8 @@ func (w *Worker) readWindows(ctx context.Context, o *once, pk string, from, to i
 	}
 }
 
-// flushWindows stores what the worker has come to know: all of it, or what has waited as long as the items may that facts are counted in.
+// flushWindows stores new entries of windows: all, or those that have waited as long as Hold allows
+// for the folds that count the facts.
 func (w *Worker) flushWindows(ctx context.Context, all bool) error {
 	now := w.o.Clock()
 	var due []*known
@@ -213,18 +217,19 @@ func (w *Worker) flushWindows(ctx context.Context, all bool) error {
 	}
 	for i, k := range due {
 		k.open, k.fresh, k.since, k.waits = open[i], nil, nil, time.Time{}
-		k.fact = nil // it would keep all facts of its item in memory for as long as the window is known
+		k.fact = nil // it would keep all facts of its item in memory as long as the window
 	}
 	return nil
 }
 
-// openPart is the stored part of a window to which more may be added.
+// openPart is a stored part of a window that can still grow.
 type openPart struct {
 	name    string
 	entries []window.Entry
 }
 
-// parts are the requests that store what is fresh of a window, together with what is in its open part.
+// parts returns the requests that store the new entries of a window, together with those of its
+// open part if they fit.
 func (w *Worker) parts(k *known) (puts []*dynamodb.PutItemInput, last openPart, err error) {
 	rest := k.fresh
 	if all := slices.Concat(k.open.entries, rest); partLen(all, smallPart) == len(all) {
@@ -247,7 +252,8 @@ func (w *Worker) parts(k *known) (puts []*dynamodb.PutItemInput, last openPart, 
 	return puts, last, nil
 }
 
-// partLen is how many of the entries a part of so many bytes takes, one at least. It names an item once.
+// partLen returns how many of the entries fit into a part of the given size, at least one. A part
+// names each item only once.
 func partLen(entries []window.Entry, most int) int {
 	size, items := 0, make(map[string]struct{})
 	for i := range entries {
@@ -263,10 +269,10 @@ func partLen(entries []window.Entry, most int) int {
 	return len(entries)
 }
 
-// partName returns a name that no other worker, and no part before, has: what is put replaces what has the same key.
+// partName returns a random name that no other part has: a put replaces an item with the same key.
 func (w *Worker) partName() string { return fmt.Sprintf("%014x", uint64(w.o.Random()*(1<<53))) }
 
-// putAll puts items that nothing is in the way of.
+// putAll puts items without conditions.
 func (w *Worker) putAll(ctx context.Context, puts []*dynamodb.PutItemInput) error {
 	var failed error
 	for i, err := range dynamo.PutAll(ctx, w.table.API(), puts, min(w.o.Writers, writersOfPart)) {
@@ -283,7 +289,8 @@ func (w *Worker) putAll(ctx context.Context, puts []*dynamodb.PutItemInput) erro
 	return failed
 }
 
-// leaveWindows counts what goes on waiting, and forgets the windows that were not used for longest, as far as others need the room.
+// leaveWindows counts the entries that keep waiting, and evicts the least recently used windows
+// beyond Options.Known.
 func (w *Worker) leaveWindows() {
 	var idle []*known
 	of := make(map[*known]*shard)
@@ -313,7 +320,8 @@ func (w *Worker) leaveWindows() {
 	}
 }
 
-// jump moves a shard's position to where something else than this worker's reading has brought it.
+// jump moves a shard's position to a place that this worker has not reached by reading. The windows
+// are then incomplete, so it forgets them.
 func (w *Worker) jump(sh *shard, to Sequence) {
 	if to == sh.position {
 		return

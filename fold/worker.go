@@ -19,34 +19,35 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Options configure a Worker. The zero value is good for one worker in one process.
+// Options configure a Worker. The zero value is good for a single worker.
 type Options struct {
-	// Group names the folds that advance together and share checkpoints. A fold stays in its group: in another one
-	// its progress is not known. Default "main".
+	// Group names the folds that advance together and share checkpoints. A fold must stay in its
+	// group, because another group does not know its progress. Default "main".
 	Group        string
-	FlushChanges int           // a batch is written when it has so many changes; default 20000
-	FlushBytes   int           // or so many bytes of images and facts; default 256 MB
-	FlushAge     time.Duration // or when its first change has waited so long; default 250 ms, at most half an hour
+	FlushChanges int           // changes in a full batch; default 20000
+	FlushBytes   int           // bytes of images and facts in a full batch; default 256 MB
+	FlushAge     time.Duration // how long the first change of a batch may wait; default 250 ms, at most half an hour
 	Poll         time.Duration // pause after a read that found nothing; default 50 ms, 250 ms for a stream of a service
-	Refresh      time.Duration // how often shards are listed anew; default 10 s. A finished shard is a reason, too
-	PageSize     int           // records asked for in one read, at most 1000; default 1000
-	Readers      int           // shards read at once; default 8
-	Writers      int           // items written at once, in multiples of 16, unless the API is a dynamo.Putter; default 64
-	Retries      int           // how often a refused request is sent again; default 8
-	Known        int           // facts, of those that count once, whose names are kept in memory between flushes; default 1,000,000, about 50 MB
+	Refresh      time.Duration // how often shards are listed; default 10 s. They are also listed when a shard ends
+	PageSize     int           // records per read, at most 1000; default 1000
+	Readers      int           // shards read concurrently; default 8
+	Writers      int           // concurrent writes, a multiple of 16 unless the API is a dynamo.Putter; default 64
+	Retries      int           // how often a failed request is repeated; default 8
+	Known        int           // facts counted once whose IDs are kept in memory between flushes; default 1,000,000, about 50 MB
 
-	// Fresh keeps no states in memory between flushes, whatever folds say: for a worker beside others that write the same
-	// items, so that what it holds is mostly old. A write that is refused for that costs what a write costs.
+	// Fresh keeps no states in memory between flushes, whatever the folds declare. Use it for a
+	// worker beside others that write the same items, where cached states would mostly be outdated.
+	// A refused write costs as much as a successful one.
 	Fresh bool
 
-	Owner    string        // names this worker in checkpoints and leases, and no other; default host, process and a random part
+	Owner    string        // unique name of this worker in checkpoints and leases; default host, process ID and a random part
 	Leases   bool          // share the shards with other workers of the group
-	LeaseFor time.Duration // how long a lease holds without renewal, at most an hour; default 30 s
-	Aside    bool          // with Leases: take none. WaitFor waits for those who do, and helps if they do not come forward
+	LeaseFor time.Duration // duration of a lease without renewal, at most an hour; default 30 s
+	Aside    bool          // with Leases: lease-free mode. The worker acquires no leases; WaitFor waits for lease holders, and folds a shard itself if its checkpoint stalls
 
 	Clock  func() time.Time                           // default: the table's
 	Sleep  func(context.Context, time.Duration) error // waits, or returns the context's error; default: a timer
-	Random func() float64                             // jitter, in [0, 1); default math/rand
+	Random func() float64                             // jitter in [0, 1); default math/rand
 	Logger *slog.Logger                               // default slog.Default()
 }
 
@@ -78,7 +79,7 @@ func (o Options) withDefaults(t *table.Table) Options {
 	return o
 }
 
-// withPoll sets the pause that suits a source.
+// withPoll sets the polling interval that suits a source.
 func (o Options) withPoll(src Source) Options {
 	if p, ok := src.(Pacer); ok {
 		setDefault(&o.Poll, p.Pace())
@@ -87,7 +88,8 @@ func (o Options) withPoll(src Source) Options {
 	return o
 }
 
-// ownName makes a name that no other worker has: in containers, hosts and processes may be called the same.
+// ownName returns a unique name. Host and process ID are not enough, because containers may share
+// both.
 func ownName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -103,40 +105,40 @@ func setDefault[T comparable](v *T, d T) {
 	}
 }
 
-// A Worker runs folds over a source. Any number of workers may run the same folds over the same source; Options.Leases
-// lets them share the work.
+// A Worker runs folds over a source. Any number of workers may run the same folds over the same
+// source; with Options.Leases they share the work. A Worker is safe for concurrent use.
 type Worker struct {
 	table  *table.Table
 	source Source
 	o      Options
 	lanes  []lane
 	read   map[string][]*reader // by entity
-	depth  int                  // folds in the longest chain
+	depth  int                  // length of the longest chain of folds
 
-	tick   atomic.Uint64 // counts loads and checkpoint reads, to tell which was first
+	tick   atomic.Uint64 // counts loads and checkpoint reads, to order them
 	counts counters
 	status atomic.Pointer[Status]
-	fed    atomic.Bool // somebody gives the group's changes to Handle: see missed.go
+	fed    atomic.Bool // Handle is given the group's changes, here or elsewhere: see missed.go
 
-	mu        sync.Mutex // held for a whole turn
+	mu        sync.Mutex // held for a whole turn; protects the fields below except dead
 	shards    map[string]*shard
 	order     []*shard            // by id
-	elders    map[string]Sequence // checkpoints of shards that are not listed any more
+	elders    map[string]Sequence // checkpoints of shards that are no longer listed
 	waiting   int                 // changes in the batch
-	bytes     int                 // of their images
+	bytes     int                 // size of their images and facts
 	opened    time.Time           // when the batch got its first change
-	facts     []fact              // of the change that is routed
+	facts     []fact              // facts of the change that is being routed
 	once      bool                // some facts count once
-	onceHold  time.Duration       // of the folds of such facts, at most
+	onceHold  time.Duration       // longest Hold of folds that read such facts
 	known     int                 // facts in all windows
-	unsettled bool                // a flush of the batch has begun and not succeeded
+	unsettled bool                // a flush of the batch was started and has not succeeded yet
 	turns     uint64
 	began     watermark.Turns
-	listed    uint64    // the last turn that began with a listing of the shards
-	listAt    time.Time // when the shards are to be listed next
-	leaseAt   time.Time // when leases are looked after next
+	listed    uint64    // the last turn that listed the shards
+	listAt    time.Time // when to list the shards next
+	leaseAt   time.Time // when to look at the leases next
 	sights    map[string]sighting
-	parentsAt time.Time // when the parents of waiting shards are
+	parentsAt time.Time // when to look at the parents of waiting shards next
 	deadMu    sync.Mutex
 	dead      []Dead // of the batch
 }
@@ -147,8 +149,8 @@ type reader struct {
 	lanes  []lane
 }
 
-// NewWorker makes a worker that runs folds of the table t over src. src may be nil if only Handle is called. Errors:
-// ErrDefinition.
+// NewWorker returns a worker that runs folds of the table t over src. src may be nil if only Handle
+// is called. Errors: ErrDefinition.
 func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, error) {
 	w := &Worker{
 		table: t, source: src, o: o.withPoll(src).withDefaults(t), read: make(map[string][]*reader),
@@ -182,7 +184,8 @@ func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, e
 	return w, nil
 }
 
-// listen lets a lane read a source. Folds that read the same entity share one decoding of each change.
+// listen adds a lane to the readers of a source. Folds that read the same entity share one decoded
+// copy of each change.
 func (w *Worker) listen(s *source, l lane) {
 	for _, r := range w.read[s.entity] {
 		if r.source.is == s.is {
@@ -193,10 +196,11 @@ func (w *Worker) listen(s *source, l lane) {
 	w.read[s.entity] = append(w.read[s.entity], &reader{source: s, lanes: []lane{l}})
 }
 
-// Owner returns the name of the worker in checkpoints and leases.
+// Owner returns the worker's name in checkpoints and leases.
 func (w *Worker) Owner() string { return w.o.Owner }
 
-// Delay returns how long a change may wait to be written because the worker and its folds are told so: see Options.FlushAge and Hold.
+// Delay returns the longest time that Options.FlushAge and Hold may let a change wait before it is
+// written.
 func (w *Worker) Delay() (most time.Duration) {
 	for _, l := range w.lanes {
 		most = max(most, l.fold().options.hold)
@@ -207,6 +211,8 @@ func (w *Worker) Delay() (most time.Duration) {
 // wants reports whether any fold reads an entity's changes.
 func (w *Worker) wants(entity string) bool { return len(w.read[entity]) > 0 }
 
+// checkFolds checks the declarations that need no types: names, waits, and that each entity has a
+// single writer.
 func checkFolds(folds []*Fold, o *Options) error {
 	errs := []error{checkName("group", o.Group), checkWait("FlushAge", o.FlushAge)}
 	if o.LeaseFor < 0 || o.LeaseFor > maxLease {
@@ -232,7 +238,7 @@ func checkFolds(folds []*Fold, o *Options) error {
 	return nil
 }
 
-// checkName refuses what could not stand in the keys of checkpoints and dead letters.
+// checkName rejects names that cannot be part of the keys of checkpoints and dead letters.
 func checkName(what, name string) error {
 	if name == "" || strings.Contains(name, "#") {
 		return fmt.Errorf("%s %q: a name is not empty and has no '#'", what, name)
@@ -240,10 +246,10 @@ func checkName(what, name string) error {
 	return nil
 }
 
-// maxWait is how long anything may wait to be written: well less than a batch may be old.
+// maxWait is the longest time that changes may wait to be written. It is well below maxBatchAge.
 const maxWait = maxBatchAge / 2
 
-// checkWait refuses what would have a batch given back before it is written.
+// checkWait rejects waits so long that a batch would be given back before it is written.
 func checkWait(what string, d time.Duration) error {
 	if d < 0 || d > maxWait {
 		return fmt.Errorf("%s: %s is not from 0 to %s", what, d, maxWait)
@@ -251,7 +257,8 @@ func checkWait(what string, d time.Duration) error {
 	return nil
 }
 
-// chainDepth returns how many folds follow one another at most: how often what a fold wrote is read by another.
+// chainDepth returns the length of the longest chain of folds in which each reads what the previous
+// one writes.
 func chainDepth(folds []*Fold) (int, error) {
 	by := make(map[string]*Fold)
 	for _, f := range folds {

@@ -12,21 +12,23 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// The largest batches of the API, and how often what it left undone is sent again without any progress.
+// Limits of the batch operations, and how many retries without any progress are made for
+// unprocessed keys or items.
 const (
 	batchGetKeys   = 100
 	batchWriteOps  = 25
 	maxIdleRetries = 8
 )
 
-// retryDelay is the wait before retry n (0, 1, …): full jitter below 25 ms · 2ⁿ, at most 3 s.
+// retryDelay returns the wait before retry n (0, 1, …): full jitter below 25 ms · 2ⁿ, at most 3 s.
 func retryDelay(n int) time.Duration {
 	ceiling := min(25*time.Millisecond<<min(n, 10), 3*time.Second)
 	return rand.N(ceiling) + 1
 }
 
-// GetMany reads many items, consistently, in the order of their keys. Missing, removed and expired ones are left out,
-// and a key that is given twice is returned once.
+// GetMany reads many items, consistently, and returns them in the order of their keys. Missing,
+// removed and expired items are omitted. A key given twice is returned once. Errors: those of Key
+// and Decode, and ErrThrottled.
 func (e *Entity[T, K]) GetMany(ctx context.Context, t *Table, ks []K) ([]T, error) {
 	keys := make([]Item, 0, len(ks))
 	seen := make(map[primaryKey]bool, len(ks))
@@ -68,7 +70,7 @@ func keyOf(it Item) primaryKey {
 	return primaryKey{text(it, AttrPK), text(it, AttrSK)}
 }
 
-// getBatch reads up to batchGetKeys distinct keys until none is left unprocessed.
+// getBatch reads up to batchGetKeys distinct keys, and repeats until none is left unprocessed.
 func (t *Table) getBatch(ctx context.Context, keys []Item, into map[primaryKey]Item) error {
 	left := keys
 	for idle := 0; len(left) > 0; {
@@ -97,8 +99,8 @@ func (t *Table) getBatch(ctx context.Context, keys []Item, into map[primaryKey]I
 	return nil
 }
 
-// waitRetry waits before a batch's rest is sent again. It gives up after maxIdleRetries without progress, and at once when
-// whoever sends has.
+// waitRetry waits before the unprocessed rest of a batch is sent again. It gives up with
+// ErrThrottled after maxIdleRetries without progress, or at once if the client below has given up.
 func (t *Table) waitRetry(ctx context.Context, idle *int, cause error) error {
 	if _, gaveUp := dynamo.GaveUp(cause); gaveUp || *idle >= maxIdleRetries {
 		if cause != nil {
@@ -110,8 +112,9 @@ func (t *Table) waitRetry(ctx context.Context, idle *int, cause error) error {
 	return t.sleep(ctx, retryDelay(*idle-1))
 }
 
-// PutMany writes many items, over any that are there, in batches without any order or atomicity. Of items with one key
-// the last is written. On an error some are written and some are not.
+// PutMany writes many items, replacing existing ones, in batches that are neither ordered nor
+// atomic. If several items have the same key, the last one is written. After an error, some items
+// may be written and others not.
 func (e *Entity[T, K]) PutMany(ctx context.Context, t *Table, vs []T) error {
 	if err := e.core.refuseMutation("put many"); err != nil {
 		return err
@@ -132,7 +135,8 @@ func (e *Entity[T, K]) PutMany(ctx context.Context, t *Table, vs []T) error {
 	return nil
 }
 
-// DeleteMany removes many items, in batches without any order or atomicity.
+// DeleteMany deletes many items, in batches that are neither ordered nor atomic. After an error,
+// some items may be deleted.
 func (e *Entity[T, K]) DeleteMany(ctx context.Context, t *Table, ks []K) error {
 	writes := make([]types.WriteRequest, 0, len(ks))
 	keys := make([]primaryKey, 0, len(ks))
@@ -150,7 +154,8 @@ func (e *Entity[T, K]) DeleteMany(ctx context.Context, t *Table, ks []K) error {
 	return nil
 }
 
-// lastOfEachKey drops all writes of a key but the last: the API refuses two in one batch.
+// lastOfEachKey keeps only the last write for each key, because the API rejects two writes of a key
+// in one batch.
 func lastOfEachKey(writes []types.WriteRequest, keys []primaryKey) []types.WriteRequest {
 	last := make(map[primaryKey]int, len(keys))
 	for i, k := range keys {

@@ -7,28 +7,28 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/expression"
 )
 
-// A Cond is a condition on an item's attributes: made by the methods of a Field, joined by And, Or and Not. The zero
-// Cond always holds.
+// A Cond is a condition on the attributes of an item. The methods of Field make conditions; And, Or
+// and Not combine them. The zero Cond always holds.
 type Cond struct {
 	builder expression.ConditionBuilder
-	of      *entity // whose fields it names; nil: any
+	of      *entity // the entity of its fields; nil: any
 	err     error
 }
 
-// Absent holds when there is no item under the key.
+// Absent holds if there is no item with the key.
 func Absent() Cond {
 	return Cond{builder: expression.Name(AttrPK).AttributeNotExists()}
 }
 
-// Present holds when there is an item under the key, expired ones included.
+// Present holds if there is an item with the key, even an expired one.
 func Present() Cond {
 	return Cond{builder: expression.Name(AttrPK).AttributeExists()}
 }
 
-// And holds when all conditions hold.
+// And holds if all conditions hold.
 func And(conds ...Cond) Cond { return joined(expression.And, conds) }
 
-// Or holds when one of the conditions holds.
+// Or holds if at least one of the conditions holds.
 func Or(conds ...Cond) Cond { return joined(expression.Or, conds) }
 
 type joiner = func(a, b expression.ConditionBuilder, more ...expression.ConditionBuilder) expression.ConditionBuilder
@@ -55,7 +55,7 @@ func joined(join joiner, conds []Cond) Cond {
 	return all
 }
 
-// Not holds when the condition does not.
+// Not holds if the condition does not.
 func Not(c Cond) Cond {
 	if c.builder.IsSet() {
 		c.builder = expression.Not(c.builder)
@@ -63,14 +63,14 @@ func Not(c Cond) Cond {
 	return c
 }
 
-// condition is a condition as a request carries it; text is nil when there is none.
+// condition is a condition in the form of a request. text is nil if there is none.
 type condition struct {
 	text   *string
 	names  map[string]string
 	values Item
 }
 
-// join is all conditions as one, on fields of this entity.
+// join combines conditions into one, which must name only fields of this entity.
 func (e *entity) join(conds []Cond) (Cond, error) {
 	c := And(conds...)
 	if c.err == nil && c.of != nil && c.of != e {

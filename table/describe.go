@@ -13,55 +13,55 @@ import (
 	"github.com/onefold/onefold/table/internal/codec"
 )
 
-// EntityInfo describes an entity for documents.
+// EntityInfo describes an entity for documentation.
 type EntityInfo struct {
 	Name, Doc  string
 	PK, SK     string
-	PKWords    []string // what the variable may be that PK begins with; nil: anything
+	PKWords    []string // allowed values of the variable that PK begins with; nil: any
 	Indexes    []IndexInfo
-	Attributes []AttributeInfo // stored ones, in the order of the fields
+	Attributes []AttributeInfo // stored attributes, in the order of the fields
 	Key        []AttributeInfo // variables of PK and SK
 	Expires    bool
 	Immutable  bool
 	MaxBytes   int // 0: not declared
 	Growth     Growth
-	Allow      map[string]string // findings about it that are right here, each with the reason
-	Source     string            // where it is defined: file:line, the file below its package's import path
+	Allow      map[string]string // accepted findings of design checks, by name, each with the reason
+	Source     string            // where it is defined, as file:line with the file relative to its package's import path
 }
 
 // IndexInfo describes an entity's keys on a secondary index.
 type IndexInfo struct {
 	Name        string
 	PK, SK      string
-	Conditional bool // not all items are on it
+	Conditional bool // some items are not in the index
 }
 
-// AttributeInfo describes an attribute: its name and Go type, and whether it may be left out.
+// AttributeInfo describes an attribute: its name, its Go type, and whether it may be absent.
 type AttributeInfo struct {
 	Name, Type string
 	Optional   bool
 }
 
-// PatternInfo describes an access pattern for documents.
+// PatternInfo describes an access pattern for documentation.
 type PatternInfo struct {
 	ID, Question string
-	Operation    string // Query, GetItem or PutItem; of an Operation also another
+	Operation    string // Query, GetItem or PutItem; for an Operation also others
 	Entity       string
-	Index        string // empty: the table
+	Index        string // empty for the table itself
 	PK           string
-	PKWords      []string // what the variable may be that PK begins with; nil: anything
+	PKWords      []string // allowed values of the variable that PK begins with; nil: any
 	Condition    string   // on the sort key, such as `begins_with "SESSION#"`; for PutItem the condition of the write
-	FanOut       string   // variable of PK that every shard is asked for
+	FanOut       string   // variable of PK that enumerates the shards
 	Descending   bool
 	Consistent   bool
 	Filtered     bool
 	Input        []AttributeInfo
-	Request      Request // of other patterns than Operations, as Explain makes it, without a filter, with templates in the place of values
+	Request      Request // as returned by Explain, but unfiltered and with templates in place of values; empty for Operations
 	Load         Load
-	Source       string // where it is defined: file:line, the file below its package's import path
+	Source       string // where it is defined, as file:line with the file relative to its package's import path
 }
 
-// Entities describes the entities, in the order in which they were given.
+// Entities describes the entities in the order in which they were passed to NewSchema.
 func (s *Schema) Entities() []EntityInfo {
 	infos := make([]EntityInfo, len(s.entities))
 	for i, e := range s.entities {
@@ -70,7 +70,7 @@ func (s *Schema) Entities() []EntityInfo {
 	return infos
 }
 
-// Patterns describes the access patterns, in the order in which they were given.
+// Patterns describes the access patterns in the order in which they were passed to NewSchema.
 func (s *Schema) Patterns() []PatternInfo {
 	infos := make([]PatternInfo, len(s.patterns))
 	for i, p := range s.patterns {
@@ -79,7 +79,7 @@ func (s *Schema) Patterns() []PatternInfo {
 	return infos
 }
 
-// Indexes are the names of the secondary indexes, sorted.
+// Indexes returns the names of the secondary indexes, sorted.
 func (s *Schema) Indexes() []string { return s.indexNames() }
 
 func (e *entity) info() EntityInfo {
@@ -119,7 +119,7 @@ func (p *pattern) info() PatternInfo {
 	return info
 }
 
-// condition is the condition on the sort key in words of the templates.
+// condition returns the condition on the sort key, written with templates.
 func (p *pattern) condition() string {
 	source := func(k *keyTemplate) string {
 		if k == nil {
@@ -142,7 +142,7 @@ func (p *pattern) condition() string {
 	return p.skAttr + " in [" + source(p.from) + ", " + source(p.to) + ")"
 }
 
-// sample is the pattern's request with templates in the place of values.
+// sample returns the pattern's request with templates in place of values.
 func (p *pattern) sample() Request {
 	str := func(k *keyTemplate) types.AttributeValue { return &types.AttributeValueMemberS{Value: k.src} }
 	switch {
@@ -176,8 +176,9 @@ func (p *pattern) sampleSpan() span {
 	return s
 }
 
-// caller is where an exported function of the kit was called: file:line, the file below its package's import path, so that
-// it is the same wherever the program was built.
+// caller returns where an exported function of this package was called, as file:line. The file is
+// relative to the import path of its package, so that the result does not depend on where the
+// program was built.
 func caller() string {
 	pc, _, _, ok := runtime.Caller(2)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// indexNames are the secondary indexes that the entities are on, sorted.
+// indexNames returns the names of all secondary indexes, sorted.
 func (s *Schema) indexNames() []string {
 	var names []string
 	for _, e := range s.entities {
@@ -34,8 +34,9 @@ func keySchema(pk, sk string) []types.KeySchemaElement {
 	}
 }
 
-// CreateTableInput is the request that creates the schema's table: on-demand, with its indexes projecting everything,
-// and a stream of old and new images. TTL has a request of its own: see Ensure.
+// CreateTableInput returns the request that creates the schema's table: on-demand capacity, indexes
+// that project all attributes, and a stream of old and new images. TTL needs a separate request:
+// see Ensure.
 func (s *Schema) CreateTableInput(tableName string) *dynamodb.CreateTableInput {
 	attributes := []string{AttrPK, AttrSK}
 	enabled := true
@@ -62,8 +63,8 @@ func (s *Schema) CreateTableInput(tableName string) *dynamodb.CreateTableInput {
 	return in
 }
 
-// Ensure makes the table ready: it creates it if there is none, waits until it is active, and enables TTL. A table that
-// is there must fit the schema; otherwise the error says in what it differs.
+// Ensure prepares the table: it creates it if it does not exist, waits until it is active, and
+// enables TTL. An existing table must fit the schema; otherwise the error lists the differences.
 func (s *Schema) Ensure(ctx context.Context, api dynamo.API, name string) error {
 	if err := s.ensure(ctx, api, name); err != nil {
 		return fmt.Errorf("table: ensure %s for schema %s: %w", name, s.name, err)
@@ -76,7 +77,7 @@ func (s *Schema) ensure(ctx context.Context, api dynamo.API, name string) error 
 	if dynamo.IsNotFound(err) {
 		_, err = api.CreateTable(ctx, s.CreateTableInput(name))
 		if dynamo.Code(err) == "ResourceInUseException" {
-			err = nil // created by somebody else meanwhile; checked below
+			err = nil // another process created it in the meantime; it is checked below
 		}
 	}
 	if err != nil {
@@ -92,8 +93,8 @@ func (s *Schema) ensure(ctx context.Context, api dynamo.API, name string) error 
 	return ensureTTL(ctx, api, name)
 }
 
-// Check says in what a table differs from the schema, and changes nothing. A table that is not there is the API's
-// ResourceNotFoundException.
+// Check returns an error that lists the differences between a table and the schema. It changes
+// nothing. If the table does not exist, the error is the API's ResourceNotFoundException.
 func (s *Schema) Check(ctx context.Context, api dynamo.API, name string) error {
 	if err := s.check(ctx, api, name); err != nil {
 		return fmt.Errorf("table: check %s for schema %s: %w", name, s.name, err)
@@ -135,7 +136,7 @@ func waitActive(ctx context.Context, api dynamo.API, name string) (*types.TableD
 	}
 }
 
-// differences are what a table lacks for the schema. More indexes than the schema needs do no harm.
+// differences returns what a table lacks for the schema. Additional indexes do no harm.
 func (s *Schema) differences(d *types.TableDescription) []error {
 	want := s.CreateTableInput("")
 	var problems []error
@@ -185,7 +186,8 @@ func describeKeys(schema []types.KeySchemaElement) string {
 	return "(" + strings.Join(keys, ", ") + ")"
 }
 
-// ensureTTL enables TTL on the ttl attribute. A crash after the table was created is made good by the next call.
+// ensureTTL enables TTL on the attribute ttl. If an earlier call created the table and crashed,
+// this call completes it.
 func ensureTTL(ctx context.Context, api dynamo.API, name string) error {
 	expires, err := expiry(ctx, api, name)
 	if err != nil || expires {
@@ -197,7 +199,7 @@ func ensureTTL(ctx context.Context, api dynamo.API, name string) error {
 	return err
 }
 
-// expiry reports whether a table's items expire by the ttl attribute. That they do by another one is an error.
+// expiry reports whether items expire by the attribute ttl. TTL on another attribute is an error.
 func expiry(ctx context.Context, api dynamo.API, name string) (bool, error) {
 	out, err := api.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/table/internal/codec"
 )
 
-// DynamoDB's limits in bytes.
+// DynamoDB's limits, in bytes.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const (
 	maxPKBytes   = 2048
@@ -23,49 +23,51 @@ const (
 	maxItemBytes = 400 << 10
 )
 
-// Def says how an entity is stored.
+// Def declares how an entity is stored.
 type Def[T any] struct {
 	PK, SK  string     // key templates over the fields of the entity's key struct
-	PKWords []string   // what the variable may be that PK begins with, if it does: what tells this entity's partitions from others
-	Indexes []Index[T] // secondary index keys, derived from the item and never set by hand
+	PKWords []string   // allowed values of the variable that PK begins with, if any; they distinguish this entity's partitions from others
+	Indexes []Index[T] // keys of secondary indexes, which are computed from the item
 
-	// When the item expires; zero time: never. It is written as ttl and not read back: an entity that has to know it
-	// has a field `dynamodbav:"ttl,unixtime,omitempty"` of type time.Time instead.
+	// Expires returns when the item expires; zero means never. It is written to the attribute ttl
+	// and not read back. An entity that needs the time after reading has a field
+	// `dynamodbav:"ttl,unixtime,omitempty"` of type time.Time instead.
 	Expires      func(*T) time.Time
-	ExpiresReads []string // attributes that Expires reads, so that a patch can tell whether to recompute it
+	ExpiresReads []string // attributes that Expires reads, so that a patch knows when to recompute it
 
-	Immutable bool   // only created and deleted
-	MaxBytes  int    // largest encoded size that is accepted, at most 400 KB; 0: whatever the store takes
-	Doc       string // one sentence for documents
-	Growth    Growth // what the facts that come in make of it, for documents and prices; optional
+	Immutable bool   // items are only created and deleted
+	MaxBytes  int    // maximum encoded size, up to 400 KB; 0: no limit beyond the store's
+	Doc       string // one sentence for documentation
+	Growth    Growth // how the number of facts affects the entity, for documentation and cost estimates; optional
 
-	// Example completes an item that is made up for documents: names and times are there already. Optional.
+	// Example completes an item made up for documentation, in which names and times are already
+	// set. Optional.
 	Example func(*T)
 
-	// Allow says of what a check of the design finds, by the finding's name, why it is right here.
+	// Allow accepts findings of design checks, by the name of the finding, each with the reason.
 	Allow map[string]string
 }
 
-// Index derives an item's keys on one secondary index. The item is absent from the index (a sparse index) while a
-// variable of a template is empty, or When says false.
+// Index computes the keys of an item on one secondary index. The item is absent from the index (a
+// sparse index) if a variable of a template is empty or When returns false.
 type Index[T any] struct {
-	Name      string // such as gsi1; its key attributes are gsi1pk and gsi1sk
+	Name      string // such as gsi1; the key attributes are then gsi1pk and gsi1sk
 	PK, SK    string // templates over any fields of the entity
 	When      func(*T) bool
-	WhenReads []string // attributes that When reads, so that a patch can tell whether to recompute it
+	WhenReads []string // attributes that When reads, so that a patch knows when to recompute it
 }
 
-// An Entity is one kind of item: T is the item, K its key, which T embeds. The fields of K are the variables of PK and
-// SK; they are stored in the keys alone and read back from them. T's other fields are attributes under their
-// `dynamodbav` names. An Entity is safe for concurrent use.
+// An Entity is one type of item: T is the item and K its key, which T embeds. The fields of K are
+// the variables of PK and SK; they are stored only in the keys and read back from them. The other
+// fields of T are attributes under their `dynamodbav` names. An Entity is safe for concurrent use.
 type Entity[T, K any] struct {
 	core     *entity
 	expires  func(*T) time.Time
-	when     []func(*T) bool // parallel to core.indexes; nil: always
+	when     []func(*T) bool // parallel to core.indexes; nil means always
 	keyField []int
 }
 
-// entity is what does not depend on the Go types.
+// entity is the part of an Entity that does not depend on Go types.
 type entity struct {
 	name      string
 	doc       string
@@ -74,26 +76,26 @@ type entity struct {
 	keyPlan   *codec.Plan   // of K
 	pk, sk    *keyTemplate  // over K
 	indexes   []entityIndex
-	reads     []string // of Expires
-	expires   bool     // it has a rule, or a field, of when
+	reads     []string // attributes read by Expires
+	expires   bool     // items may expire: Expires is set or there is a ttl field
 	immutable bool
 	maxBytes  int
 	problems  []error
 	err       error // problems, joined
 
-	spare sync.Pool // of empty maps, which CreateMany encodes into
+	spare sync.Pool // empty maps for CreateMany to encode into
 
-	// For documents, which know no Go types.
+	// For documentation, which does not know the Go types.
 	encodeAny func(any) (Item, error)
 	example   func(any)
 	allow     map[string]string
 	growth    Growth
-	words     []string // that pk begins with
+	words     []string // allowed first words of pk
 	source    string   // where it is defined
 }
 
-// room is how many attributes others add to an encoded item: a fold adds its version and marks to what it derives, and
-// what is immutable is not derived.
+// room returns how many attributes others may add to an encoded item: a fold adds its version and
+// marks to derived items. Immutable items are never derived.
 func (e *entity) room() int {
 	if e.immutable {
 		return 0
@@ -109,8 +111,8 @@ type entityIndex struct {
 	reads          []string
 }
 
-// Define makes an entity. It never fails: what is wrong with the definition is found by NewSchema, and returned by
-// every use of the entity.
+// Define declares an entity. It never fails: problems in the definition are reported by NewSchema
+// and by every use of the entity.
 func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
 	t, k := reflect.TypeFor[T](), reflect.TypeFor[K]()
 	core := &entity{
@@ -153,7 +155,7 @@ func (e *entity) seal() {
 	}
 }
 
-// compile makes the plans of T and K and finds K in T.
+// compile makes the plans of T and K and locates K in T.
 func (e *entity) compile(t, k reflect.Type) (keyField []int) {
 	c := codec.NewCompiler()
 	e.plan, e.keyPlan = c.Plan(t), c.Plan(k)
@@ -174,7 +176,7 @@ func (e *entity) compile(t, k reflect.Type) (keyField []int) {
 	return keyField
 }
 
-// embedded is the index of the embedded struct k in t; nil if it is not there.
+// embedded returns the field index of the embedded struct k in t, or nil if it is not embedded.
 func embedded(t, k reflect.Type) []int {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -191,7 +193,8 @@ func embedded(t, k reflect.Type) []int {
 	return nil
 }
 
-// bindKeys binds the key templates. Every field of the key must be in them: it is stored nowhere else.
+// bindKeys binds the key templates. Every field of the key must occur in them, because it is stored
+// nowhere else.
 func (e *entity) bindKeys(pk, sk string) {
 	var problems []error
 	e.pk, problems = bindTemplate("PK", pk, e.keyPlan, false)
@@ -227,7 +230,7 @@ func (e *entity) addIndex(name, pk, sk string, conditional bool, reads []string)
 	e.indexes = append(e.indexes, x)
 }
 
-// checkDefinition looks for names that the kit needs for itself, and for limits.
+// checkDefinition checks for names that this package reserves, and for limits.
 func (e *entity) checkDefinition() {
 	if e.name == "" || strings.Contains(e.name, "#") || e.name == Removed {
 		e.fail(fmt.Errorf("%q is not an entity's name", e.name))
@@ -270,20 +273,20 @@ func (e *entity) index(name string) *entityIndex {
 	return nil
 }
 
-// Name returns the entity's name, which every item of it carries in et.
+// Name returns the entity's name, which each of its items stores in the attribute et.
 func (e *Entity[T, K]) Name() string { return e.core.name }
 
-// KeyOf returns the key of an item.
+// KeyOf returns the key of an item. It returns the zero key if the definition is invalid.
 func (e *Entity[T, K]) KeyOf(v *T) K {
 	if e.core.err != nil {
 		var zero K
 		return zero
 	}
-	// Not by Interface, which refuses a key struct whose type is not exported.
+	// Interface would panic if the type of the key struct is unexported.
 	return *(*K)(codec.At(reflect.ValueOf(v).Elem(), e.keyField).Addr().UnsafePointer())
 }
 
-// Key returns the primary key as the API carries it: pk and sk. Errors: ErrKeyValue, ErrKeyEmpty, ErrKeyFormat,
+// Key returns the encoded primary key: pk and sk. Errors: ErrKeyValue, ErrKeyEmpty, ErrKeyFormat,
 // ErrTooLarge.
 func (e *Entity[T, K]) Key(k K) (Item, error) {
 	if e.core.err != nil {
@@ -294,7 +297,7 @@ func (e *Entity[T, K]) Key(k K) (Item, error) {
 	return it, e.core.encodeKey(enc, reflect.ValueOf(&k).Elem(), it)
 }
 
-// encodeKey writes both keys. They share one text, since they live and die together.
+// encodeKey encodes both keys. They share one allocation, because they have the same lifetime.
 func (e *entity) encodeKey(enc *codec.Encoder, k reflect.Value, into Item) error {
 	var buf [192]byte
 	key, missing, err := e.pk.appendTo(buf[:0], k)
@@ -317,7 +320,7 @@ func (e *entity) encodeKey(enc *codec.Encoder, k reflect.Value, into Item) error
 	return nil
 }
 
-// mayBegin reports whether a partition key begins as PKWords says.
+// mayBegin reports whether a partition key begins with one of PKWords.
 func (e *entity) mayBegin(pk []byte) bool {
 	if len(e.words) == 0 {
 		return true
@@ -336,12 +339,13 @@ func (e *entity) keyError(missing string, err error) error {
 	return nil
 }
 
-// Encode returns the whole item: keys, index keys, et, ttl and attributes.
+// Encode returns the complete item: keys, index keys, et, ttl and attributes. Errors are those of
+// Key, and ErrTooLarge for an item larger than MaxBytes.
 func (e *Entity[T, K]) Encode(v *T) (Item, error) {
 	return e.encode(v, nil)
 }
 
-// encode is Encode into an empty map that is at hand, if it is not nil.
+// encode is Encode into the empty map it, unless it is nil.
 func (e *Entity[T, K]) encode(v *T, it Item) (Item, error) {
 	if e.core.err != nil {
 		return nil, e.core.err
@@ -370,7 +374,7 @@ func (e *Entity[T, K]) encode(v *T, it Item) (Item, error) {
 	return it, nil
 }
 
-// encodeDerived adds what follows from the attributes: index keys and ttl.
+// encodeDerived adds what is computed from the attributes: index keys and ttl.
 func (e *Entity[T, K]) encodeDerived(enc *codec.Encoder, v *T, rv reflect.Value, it Item) error {
 	for i := range e.core.indexes {
 		if e.when[i] != nil && !e.when[i](v) {
@@ -392,7 +396,7 @@ func (e *Entity[T, K]) encodeDerived(enc *codec.Encoder, v *T, rv reflect.Value,
 	return err
 }
 
-// keys derives the index keys of the item rv. Not ok: the item is not on the index.
+// keys computes the index keys of the item rv. ok is false if the item is not in the index.
 func (x *entityIndex) keys(enc *codec.Encoder, rv reflect.Value) (pk, sk string, ok bool, err error) {
 	var buf [192]byte
 	text, missing, err := x.pk.appendTo(buf[:0], rv)
@@ -412,7 +416,7 @@ func (x *entityIndex) keys(enc *codec.Encoder, rv reflect.Value) (pk, sk string,
 	return pk, sk, true, nil
 }
 
-// ttl is the text of the ttl attribute; empty when the item does not expire.
+// ttl returns the value of the ttl attribute, or "" if the item does not expire.
 func (e *Entity[T, K]) ttl(v *T) (string, error) {
 	if e.expires == nil {
 		return "", nil
@@ -427,14 +431,15 @@ func (e *Entity[T, K]) ttl(v *T) (string, error) {
 	return strconv.FormatInt(at.Unix(), 10), nil
 }
 
-// Decode reads an item. Errors: ErrWrongEntity when et names another entity; what does not fit its type names the field.
+// Decode decodes an item. Errors: ErrWrongEntity if et names another entity; errors of conversion
+// name the field.
 func (e *Entity[T, K]) Decode(it Item) (T, error) {
 	var v T
 	err := e.DecodeInto(it, &v)
 	return v, err
 }
 
-// DecodeInto is Decode into a value that the caller has; all of it is overwritten.
+// DecodeInto is Decode into an existing value, which it overwrites completely.
 func (e *Entity[T, K]) DecodeInto(it Item, v *T) error {
 	c := e.core
 	if c.err != nil {
@@ -459,7 +464,7 @@ func (e *Entity[T, K]) DecodeInto(it Item, v *T) error {
 	return nil
 }
 
-// isOne refuses items whose et names another entity.
+// isOne rejects items whose et names another entity.
 func (e *entity) isOne(et string) error {
 	if et != e.name {
 		return fmt.Errorf("%w: %q, not %q", ErrWrongEntity, et, e.name)
@@ -467,7 +472,7 @@ func (e *entity) isOne(et string) error {
 	return nil
 }
 
-// decodeKey reads the fields that are stored in the keys alone.
+// decodeKey decodes the fields that are stored only in the keys.
 func (e *Entity[T, K]) decodeKey(pk, sk string, rv reflect.Value) error {
 	key := codec.At(rv, e.keyField)
 	if err := e.core.pk.parse(pk, key); err != nil {
@@ -479,13 +484,14 @@ func (e *Entity[T, K]) decodeKey(pk, sk string, rv reflect.Value) error {
 	return nil
 }
 
-// keyAttributes are what every item has: pk, sk and et. An item that folds begin with has nothing else.
+// keyAttributes are the attributes of every item: pk, sk and et. The zero state of a fold has no
+// others.
 const keyAttributes = 3
 
-// text is a string attribute's value; empty when there is none.
+// text returns the value of a string attribute, or "" if there is none.
 func text(it Item, name string) string { return textOf(it[name]) }
 
-// textOf is a string's value; empty when it is none.
+// textOf returns the value of a string, or "" for other types.
 func textOf(av types.AttributeValue) string {
 	s, ok := av.(*types.AttributeValueMemberS)
 	if !ok {

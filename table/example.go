@@ -13,14 +13,14 @@ import (
 	"github.com/onefold/onefold/table/internal/codec"
 )
 
-// An ExampleRow is an item made up for documents: the Go value of an entity, whose fields are set by the names of their
-// attributes.
+// An ExampleRow is an item made up for documentation: a Go value whose fields are set by the names
+// of their attributes.
 type ExampleRow struct {
 	entity *entity
 	v      reflect.Value // *T
 }
 
-// ExampleRow returns a zero row of an entity. Errors: ErrNotFound when the schema has none of that name.
+// ExampleRow returns a zero row of an entity. Errors: ErrNotFound if the schema has no such entity.
 func (s *Schema) ExampleRow(entity string) (*ExampleRow, error) {
 	for _, e := range s.entities {
 		if e.name == entity && e.err == nil {
@@ -30,35 +30,37 @@ func (s *Schema) ExampleRow(entity string) (*ExampleRow, error) {
 	return nil, fmt.Errorf("table: schema %s: entity %q: %w", s.name, entity, ErrNotFound)
 }
 
-// Entity is the name of the row's entity.
+// Entity returns the name of the row's entity.
 func (r *ExampleRow) Entity() string { return r.entity.name }
 
-// Each tells fill of every attribute, those of the key included: its name, whether it may be left out, and where its value
-// is to be set.
+// Each calls fill for every attribute, including those of the key, with its name, whether it may be
+// absent, and the value to set.
 func (r *ExampleRow) Each(fill func(name string, optional bool, v reflect.Value)) {
 	for _, f := range r.entity.plan.Fields {
 		fill(f.Name, f.OmitEmpty, codec.At(r.v.Elem(), f.Index))
 	}
 }
 
-// Complete lets the entity's own Example have the last word.
+// Complete applies the entity's own Example.
 func (r *ExampleRow) Complete() {
 	if r.entity.example != nil {
 		r.entity.example(r.v.Interface())
 	}
 }
 
-// Item is the row as it is stored: keys, index keys and ttl made of it as ever.
+// Item returns the row as it would be stored, including index keys and ttl.
 func (r *ExampleRow) Item() (Item, error) { return r.entity.encodeAny(r.v.Interface()) }
 
-// An ExampleUse is an access pattern with an input: what is asked, and what the answer is, for documents.
+// An ExampleUse is an access pattern with an input, to show a request and its response in
+// documentation.
 type ExampleUse struct {
 	pattern *pattern
 	in      any // *In
 }
 
-// ExampleUse returns a pattern with an input that finds a row, which is of the pattern's entity: every variable of a key
-// template is the row's, and a range ends right behind it. What the pattern writes is the row. Errors: ErrNotFound.
+// ExampleUse returns a pattern with an input that finds row, which must be of the pattern's entity.
+// Variables in key templates get the row's values, and a range ends right after them. A pattern
+// that writes gets the row itself. Errors: ErrNotFound.
 func (s *Schema) ExampleUse(patternID string, row *ExampleRow) (*ExampleUse, error) {
 	for _, p := range s.patterns {
 		if p.id != patternID || p.entity != row.entity || p.err != nil {
@@ -78,18 +80,20 @@ func (s *Schema) ExampleUse(patternID string, row *ExampleRow) (*ExampleUse, err
 	return nil, fmt.Errorf("table: schema %s: pattern %q of %s: %w", s.name, patternID, row.entity.name, ErrNotFound)
 }
 
-// Input is a pointer to the pattern's input.
+// Input returns a pointer to the pattern's input.
 func (u *ExampleUse) Input() any { return u.in }
 
-// Explain returns the requests with which the pattern begins.
+// Explain returns the first requests of the pattern.
 func (u *ExampleUse) Explain(t *Table) ([]Request, error) { return u.pattern.explainAny(t, u.in) }
 
-// Run asks the table. It returns at most so many items, as they are stored; a write returns none.
+// Run runs the pattern. It returns at most the given number of items, as stored; a write returns
+// none.
 func (u *ExampleUse) Run(ctx context.Context, t *Table, most int) ([]Item, error) {
 	return u.pattern.runAny(ctx, t, u.in, most)
 }
 
-// fillExample sets the fields of an input to what finds the row: by their names, and by where their variables stand.
+// fillExample sets the fields of an input so that it finds row: first by name, then by the position
+// of their variables.
 func (p *pattern) fillExample(in, row reflect.Value) {
 	for _, f := range p.in.Fields {
 		if own := p.entity.plan.Field(f.Name); own != nil {
@@ -128,7 +132,7 @@ func (p *pattern) fillTemplate(in, row reflect.Value, mine, own *keyTemplate, be
 	}
 }
 
-// setExample sets an input's field to a row's, if it can hold it.
+// setExample sets a field of an input to a row's value, if the types allow it.
 func setExample(to, from reflect.Value, layout string) {
 	at, isTime := from.Interface().(time.Time)
 	switch {
@@ -139,7 +143,7 @@ func setExample(to, from reflect.Value, layout string) {
 	}
 }
 
-// moveBehind moves the end of a range behind a value: text is left open.
+// moveBehind moves the end of a range past a value. For text it leaves the end open.
 func moveBehind(v reflect.Value, of *variable) {
 	switch of.kind {
 	case timeVariable:
@@ -153,7 +157,7 @@ func moveBehind(v reflect.Value, of *variable) {
 	}
 }
 
-// nextTime is the next time that a layout tells apart.
+// nextTime returns the next time that differs in the given layout.
 func nextTime(at time.Time, layout string) time.Time {
 	switch {
 	case strings.Contains(layout, "000"):
@@ -170,7 +174,7 @@ func nextTime(at time.Time, layout string) time.Time {
 	return at.AddDate(0, 1, 0)
 }
 
-// bindExample ties the pattern to its Go types.
+// bindExample sets the functions of the pattern that need its Go types.
 func (q *Query[In, T, K]) bindExample(example func(*In)) {
 	p := q.core
 	if example != nil {
@@ -213,7 +217,7 @@ func (c *CreatePattern[T, K]) bindExample() {
 	c.core.runAny = func(ctx context.Context, t *Table, v any, _ int) ([]Item, error) {
 		err := c.Run(ctx, t, v.(*T))
 		if errors.Is(err, ErrExists) {
-			err = nil // it is there, which is what the pattern says
+			err = nil // it exists, which is what the pattern ensures
 		}
 		return nil, err
 	}

@@ -6,21 +6,23 @@ import (
 	"time"
 )
 
-// A Tier is one level of data that is rolled up into the next: raw facts into hours, hours into days, days into months.
+// A Tier is one level of data that is rolled up into the next: raw facts into hours, hours into
+// days, days into months.
 type Tier struct {
 	Name   string
-	Bucket time.Duration // how much time one item of it covers; 0 for raw facts
-	Keep   time.Duration // how long an item is kept after its time; 0: for ever
+	Bucket time.Duration // time span of one item; 0 for raw facts
+	Keep   time.Duration // retention of an item after its time; 0 means forever
 }
 
-// Tiers is an order of tiers from fine to coarse, with the time that late data and roll-ups are given.
+// Tiers lists tiers from fine to coarse.
 type Tiers struct {
 	Tiers []Tier
-	Grace time.Duration // after a bucket closes, before its roll-up is counted on; default 24 h
+	Grace time.Duration // time for late data and roll-ups after a bucket closes; default 24 h
 }
 
-// Check refuses an order that would lose data: a tier must be kept until the bucket above it has closed and was rolled
-// up, and no tier may expire before a finer one. The error joins all findings.
+// Check returns an error if data would be lost. A tier must be kept until the next tier's bucket
+// has closed and Grace has passed, and no tier may expire before a finer one. The error joins all
+// findings.
 func (t Tiers) Check() error {
 	grace := t.Grace
 	if grace == 0 {
@@ -56,7 +58,8 @@ type expiryOrder struct {
 	tiers Tiers
 }
 
-// ExpiryOrder makes the check of tiers a part of a schema. Where durations are configured, call Check with them too.
+// ExpiryOrder adds the check of tiers to a schema. If retention is configurable, also call Check
+// with the configured values.
 func ExpiryOrder(name string, tiers Tiers) Part { return expiryOrder{name, tiers} }
 
 func (o expiryOrder) addTo(s *Schema) { s.orders = append(s.orders, o) }

@@ -9,15 +9,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// A Request is one call that a pattern makes. Exactly one of its fields is set, and it is what would be sent, but for
-// the table's name.
+// A Request is one API call made by a pattern. Exactly one field is set. It is what would be sent,
+// except for the name of the table.
 type Request struct {
 	Query *dynamodb.QueryInput
 	Get   *dynamodb.GetItemInput
 	Put   *dynamodb.PutItemInput
 }
 
-// Operation is the API's name of the call.
+// Operation returns the name of the API operation.
 func (r Request) Operation() string {
 	switch {
 	case r.Query != nil:
@@ -28,8 +28,8 @@ func (r Request) Operation() string {
 	return "PutItem"
 }
 
-// Explain returns the requests with which All begins: one for each shard. Further pages repeat them with an
-// ExclusiveStartKey.
+// Explain returns the first requests of All: one for each shard. Requests for further pages differ
+// only in ExclusiveStartKey.
 func (q *Query[In, T, K]) Explain(in In) ([]Request, error) {
 	asks, err := q.asks(in)
 	if err != nil {
@@ -42,7 +42,7 @@ func (q *Query[In, T, K]) Explain(in In) ([]Request, error) {
 	return requests, nil
 }
 
-// String is the request in the API's JSON, indented, members sorted.
+// String returns the request in the JSON of the API, indented and with sorted members.
 func (r Request) String() string {
 	text, err := json.MarshalIndent(r.members(), "", "  ")
 	if err != nil {
@@ -51,7 +51,7 @@ func (r Request) String() string {
 	return r.Operation() + " " + string(text)
 }
 
-// members are the request's fields that are set.
+// members returns the fields of the request that are set.
 func (r Request) members() map[string]any {
 	m := members{}
 	switch {
@@ -109,7 +109,8 @@ func jsonItem(it Item) map[string]any {
 	return m
 }
 
-// jsonValue is an attribute value in the API's JSON, which the SDK's types do not write themselves.
+// jsonValue returns an attribute value in the JSON of the API, which the SDK's types do not
+// produce.
 func jsonValue(av types.AttributeValue) map[string]any {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:

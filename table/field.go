@@ -11,16 +11,16 @@ import (
 	"github.com/onefold/onefold/table/internal/codec"
 )
 
-// A Field is one attribute of T with values of type V. It makes conditions and the changes of a Patch, so that neither
-// can name what is not there or give it a value of the wrong type.
+// A Field is one attribute of T, with values of type V. It makes conditions and changes for Patch,
+// so that these can neither name an unknown attribute nor use a value of the wrong type.
 type Field[T, V any] struct {
 	of    *entity
 	field codec.Field
 	err   error
 }
 
-// FieldOf returns the attribute that at points to: FieldOf(Sites, func(s *Site) *string { return &s.Name }). Fields of
-// the key have no attribute; what is wrong is returned where the field is used.
+// FieldOf returns the attribute that at points to, for example FieldOf(Sites, func(s *Site) *string
+// { return &s.Name }). Key fields are not attributes. Errors are reported where the field is used.
 func FieldOf[V, T, K any](e *Entity[T, K], at func(*T) *V) Field[T, V] {
 	f := Field[T, V]{of: e.core, err: e.core.err}
 	if f.err != nil {
@@ -49,7 +49,7 @@ func (f Field[T, V]) name() expression.NameBuilder {
 	return expression.NameNoDotSplit(f.field.Name)
 }
 
-// compare makes a condition of the field and values.
+// compare makes a condition on the field and values.
 func (f Field[T, V]) compare(build func(...expression.ValueBuilder) expression.ConditionBuilder, vs ...V) Cond {
 	values := make([]expression.ValueBuilder, len(vs))
 	for i, v := range vs {
@@ -62,42 +62,42 @@ func (f Field[T, V]) compare(build func(...expression.ValueBuilder) expression.C
 	return Cond{builder: build(values...), of: f.of}
 }
 
-// Eq holds when the attribute has the value.
+// Eq holds if the attribute has the value.
 func (f Field[T, V]) Eq(v V) Cond {
 	return f.compare(func(x ...expression.ValueBuilder) expression.ConditionBuilder { return f.name().Equal(x[0]) }, v)
 }
 
-// Ne holds when the attribute has another value, or is missing.
+// Ne holds if the attribute has another value or is missing.
 func (f Field[T, V]) Ne(v V) Cond {
 	return f.compare(func(x ...expression.ValueBuilder) expression.ConditionBuilder { return f.name().NotEqual(x[0]) }, v)
 }
 
-// Lt holds when the attribute is less than the value. A missing one is not.
+// Lt holds if the attribute is less than the value. For a missing attribute it does not hold.
 func (f Field[T, V]) Lt(v V) Cond {
 	return f.compare(func(x ...expression.ValueBuilder) expression.ConditionBuilder { return f.name().LessThan(x[0]) }, v)
 }
 
-// Le holds when the attribute is at most the value.
+// Le holds if the attribute is at most the value.
 func (f Field[T, V]) Le(v V) Cond {
 	return f.compare(func(x ...expression.ValueBuilder) expression.ConditionBuilder { return f.name().LessThanEqual(x[0]) }, v)
 }
 
-// Gt holds when the attribute is greater than the value.
+// Gt holds if the attribute is greater than the value.
 func (f Field[T, V]) Gt(v V) Cond {
 	return f.compare(func(x ...expression.ValueBuilder) expression.ConditionBuilder { return f.name().GreaterThan(x[0]) }, v)
 }
 
-// Ge holds when the attribute is at least the value.
+// Ge holds if the attribute is at least the value.
 func (f Field[T, V]) Ge(v V) Cond {
 	return f.compare(func(x ...expression.ValueBuilder) expression.ConditionBuilder { return f.name().GreaterThanEqual(x[0]) }, v)
 }
 
-// Between holds when the attribute is one of both values or between them.
+// Between holds if the attribute is between the two values, both included.
 func (f Field[T, V]) Between(lo, hi V) Cond {
 	return f.compare(func(x ...expression.ValueBuilder) expression.ConditionBuilder { return f.name().Between(x[0], x[1]) }, lo, hi)
 }
 
-// In holds when the attribute is one of the values, 1 to 100 of them.
+// In holds if the attribute is one of the values, of which there must be 1 to 100.
 func (f Field[T, V]) In(vs ...V) Cond {
 	if len(vs) == 0 || len(vs) > 100 {
 		return Cond{of: f.of, err: fmt.Errorf("In takes 1 to 100 values, not %d", len(vs))}
@@ -111,17 +111,17 @@ func (f Field[T, V]) In(vs ...V) Cond {
 	}, vs...)
 }
 
-// Exists holds when the item has the attribute.
+// Exists holds if the item has the attribute.
 func (f Field[T, V]) Exists() Cond {
 	return Cond{builder: f.name().AttributeExists(), of: f.of, err: f.err}
 }
 
-// Missing holds when the item does not have the attribute.
+// Missing holds if the item does not have the attribute.
 func (f Field[T, V]) Missing() Cond {
 	return Cond{builder: f.name().AttributeNotExists(), of: f.of, err: f.err}
 }
 
-// BeginsWith holds when a text attribute begins with a text.
+// BeginsWith holds if a text attribute begins with prefix.
 func BeginsWith[T any, V ~string](f Field[T, V], prefix string) Cond {
 	return Cond{builder: f.name().BeginsWith(prefix), of: f.of, err: f.err}
 }
@@ -130,12 +130,12 @@ func BeginsWith[T any, V ~string](f Field[T, V], prefix string) Cond {
 type Change[T any] struct {
 	name   string
 	update func(expression.UpdateBuilder) expression.UpdateBuilder
-	apply  func(*T) // puts the new value into an item; nil when the value is not known beforehand
+	apply  func(*T) // sets the new value in an item; nil if the value is not known beforehand
 	cond   Cond
 	err    error
 }
 
-// Set gives the attribute a value. One that omitempty leaves out is removed.
+// Set sets the attribute. An empty value of a field with omitempty removes it.
 func (f Field[T, V]) Set(v V) Change[T] {
 	value := reflect.ValueOf(&v).Elem()
 	if f.err == nil && f.field.OmitEmpty && codec.Empty(value) {
@@ -151,7 +151,7 @@ func (f Field[T, V]) Set(v V) Change[T] {
 	}
 }
 
-// Remove takes the attribute off the item; it is then read as the zero value.
+// Remove removes the attribute, which is then read as the zero value.
 func (f Field[T, V]) Remove() Change[T] {
 	return Change[T]{
 		name: f.field.Name, err: f.err,
@@ -160,13 +160,13 @@ func (f Field[T, V]) Remove() Change[T] {
 	}
 }
 
-// Number is what Add adds.
+// Number is a type whose values can be added.
 type Number interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// Add adds to a number; a missing one counts as 0. It is not idempotent: a retried Patch adds twice. What must be
-// counted exactly is a fold.
+// Add adds delta to a number; a missing number counts as 0. It is not idempotent: a retried Patch
+// adds twice. Exact counts need a fold.
 func Add[T any, V Number](f Field[T, V], delta V) Change[T] {
 	av, err := f.encode(delta)
 	return Change[T]{
@@ -177,7 +177,7 @@ func Add[T any, V Number](f Field[T, V], delta V) Change[T] {
 	}
 }
 
-// Append adds elements to the end of a list; a missing one counts as empty.
+// Append appends elements to a list; a missing list counts as empty. It is not idempotent.
 func Append[T, E any](f Field[T, []E], elements ...E) Change[T] {
 	av, err := f.encode(elements)
 	if _, list := av.(*types.AttributeValueMemberL); err == nil && !list {
@@ -192,5 +192,5 @@ func Append[T, E any](f Field[T, []E], elements ...E) Change[T] {
 	}
 }
 
-// If makes a patch conditional: the error is ErrCondition when the condition does not hold.
+// If makes a patch conditional. Patch returns ErrCondition if the condition does not hold.
 func If[T any](c Cond) Change[T] { return Change[T]{cond: c, err: c.err} }

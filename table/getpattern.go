@@ -8,20 +8,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// GetDef describes an access pattern that reads one item by its key.
+// GetDef declares an access pattern that reads one item by its key.
 type GetDef struct {
 	ID, Question string
 	Load         Load
 }
 
-// A GetPattern is a GetItem as a value: the fields of In are the variables of the entity's key.
+// A GetPattern is a GetItem as a value. The fields of In are the variables of the entity's key.
 type GetPattern[In, T, K any] struct {
 	core   *pattern
 	entity *Entity[T, K]
 }
 
-// NewGet describes a read of one item. In may be the key struct itself, or any struct with the same `dynamodbav` names. Name
-// In alone, and Go infers the rest: NewGet[UserKey](Users, GetDef{…}).
+// NewGet declares a read of one item. In may be the key struct itself or any struct with the same
+// `dynamodbav` names. Give only In; Go infers the other types: NewGet[UserKey](Users, GetDef{…}).
 func NewGet[In, T, K any](e *Entity[T, K], d GetDef) *GetPattern[In, T, K] {
 	p := &pattern{id: d.ID, question: d.Question, operation: "GetItem", entity: e.core, consistent: true, load: d.Load, source: caller()}
 	sk := ""
@@ -38,7 +38,7 @@ func NewGet[In, T, K any](e *Entity[T, K], d GetDef) *GetPattern[In, T, K] {
 
 func (g *GetPattern[In, T, K]) addTo(s *Schema) { s.addPattern(g.core) }
 
-// Get reads the item, consistently. Errors: ErrNotFound, also when it has expired.
+// Get reads the item, consistently. Errors: ErrNotFound, also if the item has expired.
 func (g *GetPattern[In, T, K]) Get(ctx context.Context, t *Table, in In) (T, error) {
 	var v T
 	key, err := g.key(in)
@@ -78,7 +78,7 @@ func (g *GetPattern[In, T, K]) key(in In) (Item, error) {
 	}, nil
 }
 
-// Explain returns the request, without a table's name.
+// Explain returns the request, without the name of the table.
 func (g *GetPattern[In, T, K]) Explain(in In) ([]Request, error) {
 	key, err := g.key(in)
 	if err != nil {
@@ -87,7 +87,7 @@ func (g *GetPattern[In, T, K]) Explain(in In) ([]Request, error) {
 	return []Request{{Get: &dynamodb.GetItemInput{Key: key, ConsistentRead: &consistent}}}, nil
 }
 
-// CreateDef describes an access pattern that writes one item if its key is free.
+// CreateDef declares an access pattern that writes an item unless its key exists.
 type CreateDef struct {
 	ID, Question string
 	Load         Load
@@ -99,7 +99,7 @@ type CreatePattern[T, K any] struct {
 	entity *Entity[T, K]
 }
 
-// NewCreate describes a write of one item, idempotent by its key.
+// NewCreate declares a write of one item, which is idempotent by its key.
 func NewCreate[T, K any](e *Entity[T, K], d CreateDef) *CreatePattern[T, K] {
 	p := &pattern{id: d.ID, question: d.Question, operation: "PutItem", entity: e.core, load: d.Load, fan: -1, source: caller()}
 	p.pkAttr, p.skAttr, p.ownPK, p.ownSK = AttrPK, AttrSK, e.core.pk, e.core.sk
@@ -111,7 +111,7 @@ func NewCreate[T, K any](e *Entity[T, K], d CreateDef) *CreatePattern[T, K] {
 
 func (c *CreatePattern[T, K]) addTo(s *Schema) { s.addPattern(c.core) }
 
-// Run writes the item. Errors: ErrExists when the key is taken.
+// Run writes the item. Errors: ErrExists if the key exists.
 func (c *CreatePattern[T, K]) Run(ctx context.Context, t *Table, v *T) error {
 	if c.core.err != nil {
 		return c.core.failed(c.core.err)
@@ -119,7 +119,8 @@ func (c *CreatePattern[T, K]) Run(ctx context.Context, t *Table, v *T) error {
 	return c.entity.Create(ctx, t, v)
 }
 
-// RunMany is a Run of each item, by at most atOnce requests at once. The errors are in the order of the items.
+// RunMany is Run for each item, with at most atOnce concurrent requests. Errors are in the order of
+// the items.
 func (c *CreatePattern[T, K]) RunMany(ctx context.Context, t *Table, vs []T, atOnce int) []error {
 	if c.core.err == nil {
 		return c.entity.CreateMany(ctx, t, vs, atOnce)
@@ -131,7 +132,7 @@ func (c *CreatePattern[T, K]) RunMany(ctx context.Context, t *Table, vs []T, atO
 	return errs
 }
 
-// Explain returns the request, without a table's name, as it would be sent now.
+// Explain returns the request as it would be sent now, without the name of the table.
 func (c *CreatePattern[T, K]) Explain(t *Table, v *T) ([]Request, error) {
 	it, err := c.entity.Encode(v)
 	if err != nil {

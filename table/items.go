@@ -11,12 +11,13 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// failed names the operation and the entity in an error.
+// failed adds the operation and the entity to an error.
 func (e *entity) failed(op string, err error) error {
 	return fmt.Errorf("table: %s %s: %w", op, e.name, err)
 }
 
-// refuseMutation is the error of everything but Create and Delete on an immutable entity.
+// refuseMutation returns an error if the entity is immutable. Only Create and Delete are allowed
+// then.
 func (e *entity) refuseMutation(op string) error {
 	if e.immutable {
 		return e.failed(op, ErrImmutable)
@@ -24,8 +25,8 @@ func (e *entity) refuseMutation(op string) error {
 	return nil
 }
 
-// Put writes an item, over any that is there, if all conditions hold of what is there. Errors: ErrCondition,
-// ErrImmutable, and those of Encode.
+// Put writes an item and replaces an existing one, provided that all conditions hold for the
+// existing item. Errors: ErrCondition, ErrImmutable, and those of Encode.
 func (e *Entity[T, K]) Put(ctx context.Context, t *Table, v *T, conds ...Cond) error {
 	if err := e.core.refuseMutation("put"); err != nil {
 		return err
@@ -46,7 +47,7 @@ func (e *Entity[T, K]) Put(ctx context.Context, t *Table, v *T, conds ...Cond) e
 	return nil
 }
 
-// conditionError is ErrCondition for a condition that did not hold, else the error itself.
+// conditionError returns ErrCondition if a condition did not hold, otherwise err.
 func conditionError(err error) error {
 	if dynamo.IsConditionFailed(err) {
 		return ErrCondition
@@ -59,9 +60,11 @@ var (
 	absentExpired = "attribute_not_exists(pk) OR #ttl <= :now"
 )
 
-// Create writes an item if its key is free; otherwise the error is ErrExists. An expired item that has not been deleted
-// yet does not hold its key, unless the entity is immutable: there the same key is the same fact, for as long as it is
-// stored, so that a late retry is not a second creation.
+// Create writes an item unless its key exists, in which case it returns ErrExists.
+//
+// An expired item that is not deleted yet does not count, except for immutable entities: there, the
+// same key means the same fact as long as it is stored, so that a late retry does not create it
+// again.
 func (e *Entity[T, K]) Create(ctx context.Context, t *Table, v *T) error {
 	it, err := e.Encode(v)
 	if err != nil {
@@ -71,7 +74,7 @@ func (e *Entity[T, K]) Create(ctx context.Context, t *Table, v *T) error {
 	return e.created(err)
 }
 
-// created is what Create says to the answer of its request.
+// created converts the result of Create's request.
 func (e *Entity[T, K]) created(err error) error {
 	if dynamo.IsConditionFailed(err) {
 		err = ErrExists
@@ -82,8 +85,8 @@ func (e *Entity[T, K]) created(err error) error {
 	return nil
 }
 
-// CreateMany is a Create of each item, by at most atOnce requests at once. The errors are those of Create, in the order
-// of the items.
+// CreateMany is Create for each item, with at most atOnce concurrent requests. Errors are those of
+// Create, in the order of the items.
 func (e *Entity[T, K]) CreateMany(ctx context.Context, t *Table, vs []T, atOnce int) []error {
 	errs := make([]error, len(vs))
 	ins, at := make([]*dynamodb.PutItemInput, 0, len(vs)), make([]int, 0, len(vs))
@@ -104,8 +107,8 @@ func (e *Entity[T, K]) CreateMany(ctx context.Context, t *Table, vs []T, atOnce 
 	return errs
 }
 
-// CreateItems is CreateMany of items that Encode made, maybe in another process and long ago. Errors: those of CreateMany,
-// ErrWrongEntity.
+// CreateItems is CreateMany for items made by Encode, possibly long ago in another process. Errors:
+// those of CreateMany, and ErrWrongEntity.
 func (e *Entity[T, K]) CreateItems(ctx context.Context, t *Table, items []Item, atOnce int) []error {
 	errs := make([]error, len(items))
 	ins, at := make([]*dynamodb.PutItemInput, 0, len(items)), make([]int, 0, len(items))
@@ -122,7 +125,7 @@ func (e *Entity[T, K]) CreateItems(ctx context.Context, t *Table, items []Item, 
 	return errs
 }
 
-// absence is the condition of Create.
+// absence returns the condition used by Create.
 func (e *entity) absence() *string {
 	if e.expires && !e.immutable {
 		return &absentExpired
@@ -130,7 +133,7 @@ func (e *entity) absence() *string {
 	return &absent
 }
 
-// createInput is the request of Create. Without now an expired item is taken for one that is there.
+// createInput returns the request of Create. If now is nil, an expired item counts as existing.
 func (e *Entity[T, K]) createInput(t *Table, it Item, now func() types.AttributeValue) *dynamodb.PutItemInput {
 	in := &dynamodb.PutItemInput{TableName: &t.name, Item: it, ConditionExpression: &absent}
 	if now != nil && e.core.absence() == &absentExpired {
@@ -147,7 +150,8 @@ func (t *Table) nowValue() types.AttributeValue {
 
 var consistent = true
 
-// Get reads one item, consistently. The error is ErrNotFound when there is none, it was removed, or it has expired.
+// Get reads one item, consistently. Errors: ErrNotFound if the item does not exist, was removed, or
+// has expired.
 func (e *Entity[T, K]) Get(ctx context.Context, t *Table, k K) (T, error) {
 	v, _, err := e.get(ctx, t, k)
 	if err != nil {
@@ -156,7 +160,7 @@ func (e *Entity[T, K]) Get(ctx context.Context, t *Table, k K) (T, error) {
 	return v, nil
 }
 
-// get also returns the item as it is stored.
+// get also returns the item as stored.
 func (e *Entity[T, K]) get(ctx context.Context, t *Table, k K) (v T, it Item, err error) {
 	key, err := e.Key(k)
 	if err != nil {
@@ -173,8 +177,8 @@ func (e *Entity[T, K]) get(ctx context.Context, t *Table, k K) (v T, it Item, er
 	return v, out.Item, err
 }
 
-// Delete removes an item if all conditions hold of what is there. Without conditions it is no error if there is none.
-// Errors: ErrCondition.
+// Delete deletes an item, provided that all conditions hold for it. Without conditions, deleting a
+// missing item is not an error. Errors: ErrCondition.
 func (e *Entity[T, K]) Delete(ctx context.Context, t *Table, k K, conds ...Cond) error {
 	key, err := e.Key(k)
 	if err != nil {

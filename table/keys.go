@@ -12,7 +12,8 @@ import (
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// A keyTemplate is a template bound to the fields of one struct type: it writes keys from values and reads them back.
+// A keyTemplate is a template bound to the fields of a struct type. It converts between keys and
+// values.
 type keyTemplate struct {
 	template
 	vars []*variable // parallel to parts; nil for a literal
@@ -27,17 +28,17 @@ const (
 	timeVariable
 )
 
-// variable is a field of a struct as it stands in a template.
+// variable is a field of a struct used in a template.
 type variable struct {
 	name   string
 	index  []int
 	kind   variableKind
-	width  int    // of a zero-padded integer; 0: as it is
-	layout string // of a time
+	width  int    // of a zero-padded integer; 0: no padding
+	layout string // for a time
 }
 
-// bindTemplate finds the template's variables in the fields of a struct. sorted says that the text is a sort key, where
-// an integer must be padded. All problems are returned.
+// bindTemplate binds the variables of a template to the fields of a struct. sorted means that the
+// text is a sort key, in which integers must be padded. It returns all problems found.
 func bindTemplate(what, src string, fields *codec.Plan, sorted bool) (*keyTemplate, []error) {
 	t, err := parseTemplate(src)
 	if err != nil {
@@ -104,12 +105,13 @@ func (v *variable) setWidth(p templatePart, sorted bool) error {
 	return nil
 }
 
-// appendTo writes the key of the struct rv. missing names the first variable that is empty; the key is then incomplete.
+// appendTo appends the key of the struct rv. missing is the first empty variable, in which case the
+// key is incomplete.
 func (k *keyTemplate) appendTo(dst []byte, rv reflect.Value) (key []byte, missing string, err error) {
 	return k.appendParts(dst, rv, len(k.parts))
 }
 
-// appendParts writes the first n parts.
+// appendParts appends the first n parts.
 func (k *keyTemplate) appendParts(dst []byte, rv reflect.Value, n int) ([]byte, string, error) {
 	if n > k.optional && k.vars[k.optional+1].zero(rv) {
 		n = k.optional
@@ -136,7 +138,7 @@ func (v *variable) zero(rv reflect.Value) bool {
 	return codec.At(rv, v.index).IsZero()
 }
 
-// appendTo writes one value; an empty string or zero time writes nothing.
+// appendTo appends one value. It appends nothing for an empty string or a zero time.
 func (v *variable) appendTo(dst []byte, f reflect.Value) ([]byte, error) {
 	switch v.kind {
 	case stringVariable:
@@ -215,7 +217,8 @@ func (k *keyTemplate) parse(key string, rv reflect.Value) error {
 	return nil
 }
 
-// valueEnd says where in rest the value of the variable at part i ends: before the literal that follows.
+// valueEnd returns the end in rest of the value of the variable at part i: where the following
+// literal begins.
 func (k *keyTemplate) valueEnd(rest string, i int) int {
 	if i+1 == len(k.parts) {
 		return len(rest)

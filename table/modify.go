@@ -14,13 +14,15 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// maxModifyAttempts bounds how often Modify begins again because another writer was faster.
+// maxModifyAttempts limits how often Modify starts over after a conflict with another writer.
 const maxModifyAttempts = 16
 
-// Modify reads an item, lets change change it, and writes what changed if the item is still what was read; otherwise it
-// begins again. It returns the item as written. change may run several times, and must not change the key. Attributes
-// that the entity does not know stay as they are. Errors: ErrNotFound, ErrImmutable, ErrConflict after 16 attempts, and
-// whatever change returns, with nothing written.
+// Modify reads an item, applies change, and writes the modified attributes if the item is unchanged
+// since it was read. Otherwise it starts over. It returns the item as written.
+//
+// change may run several times and must not modify the key. Attributes unknown to the entity are
+// preserved. Errors: ErrNotFound, ErrImmutable, ErrConflict after 16 attempts, and those returned
+// by change, after which nothing is written.
 func (e *Entity[T, K]) Modify(ctx context.Context, t *Table, k K, change func(*T) error) (T, error) {
 	var v T
 	err := e.core.refuseMutation("modify")
@@ -47,7 +49,7 @@ func (e *Entity[T, K]) modifyOnce(ctx context.Context, t *Table, k K, change fun
 	if err != nil {
 		return v, err
 	}
-	before, err := e.Encode(&v) // not what is stored: an expiry that is not read back must not count as a change
+	before, err := e.Encode(&v) // not the stored item: an expiry that is not read back must not count as a change
 	if err != nil {
 		return v, err
 	}
@@ -80,7 +82,7 @@ func (e *Entity[T, K]) modifyOnce(ctx context.Context, t *Table, k K, change fun
 	return v, err
 }
 
-// difference is the update from one encoding of an item to another.
+// difference returns the update from one encoding of an item to another.
 func difference(before, after Item) (u expression.UpdateBuilder, changed bool) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if !equalValues(before[name], after[name]) {
@@ -97,8 +99,9 @@ func difference(before, after Item) (u expression.UpdateBuilder, changed bool) {
 
 func equalValues(a, b types.AttributeValue) bool { return reflect.DeepEqual(a, b) }
 
-// unchanged holds while an item is as it was read: all its attributes are the same, and none that the entity knows has
-// come. It needs no version attribute, so that it sees every writer.
+// unchanged returns a condition that holds while an item is as it was read: all attributes have the
+// same values, and no other attribute known to the entity has been added. Because it needs no
+// version attribute, it detects every writer.
 func (e *entity) unchanged(it Item) expression.ConditionBuilder {
 	cond := expression.Name(AttrPK).AttributeExists()
 	for _, name := range slices.Sorted(maps.Keys(it)) {

@@ -5,24 +5,26 @@ import (
 	"errors"
 )
 
-// OperationDef describes what one call of the kit's other patterns cannot: a transaction, a patch, a batch. It is for
-// documents; the function that does it stays an ordinary one.
+// OperationDef documents an operation that is not a Query, GetItem or conditional PutItem, such as
+// a transaction, a patch or a batch. The operation itself is implemented by an ordinary function.
 type OperationDef struct {
 	ID, Question string
-	Operation    string // of the API, such as TransactWriteItems
+	Operation    string // API operation, such as TransactWriteItems
 	Condition    string // in words, such as `head: currentSeqNum = n`
-	Load         Load   // Items is how many it writes
+	Load         Load   // Items is the number of items written
 
-	// Example does it once, on items that it makes up, so that documents show what it asks and what it takes.
+	// Example runs the operation once on made-up items, so that documentation can show its requests
+	// and cost.
 	Example func(ctx context.Context, t *Table) error
 }
 
-// An Operation is a documented operation of a schema.
+// An Operation is a documented operation in a schema.
 type Operation struct {
 	core *pattern
 }
 
-// NewOperation describes an operation on an entity, and maybe others. It never fails: what is wrong is found by NewSchema.
+// NewOperation documents an operation on an entity, and possibly others. It never fails: NewSchema
+// reports problems.
 func NewOperation[T, K any](e *Entity[T, K], d OperationDef) *Operation {
 	p := &pattern{
 		id: d.ID, question: d.Question, operation: d.Operation, entity: e.core, load: d.Load, fan: -1, told: d.Condition, source: caller(),

@@ -12,21 +12,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The bounds of a page: how many items it has when the caller does not say, and at most.
+// Default and maximum number of items in a page.
 const (
 	defaultPageItems = 50
 	maxPageItems     = 1000
 )
 
-// A Page is a part of a pattern's answer.
+// A Page is a part of a pattern's result.
 type Page[T any] struct {
 	Items []T
-	Next  string // cursor of the next page; empty: this is the last
+	Next  string // cursor of the next page; empty for the last page
 }
 
-// Page reads at most limit items (0: 50; at most 1,000) after a cursor; an empty cursor is the beginning. A page that
-// has a next one is full, and the next one is not empty: expired, removed and filtered items are made up for. A cursor
-// is signed and opaque, and holds for the pattern, table and partition it was made for; the error is ErrCursor otherwise.
+// Page reads at most limit items after a cursor; an empty cursor means the beginning. limit is at
+// most 1,000; 0 means 50.
+//
+// If there is a next page, this one is full and the next is not empty: expired, removed and
+// filtered items are made up for. Cursors are opaque and signed, and valid only for the same
+// pattern, table and partition. Errors: ErrCursor for any other cursor.
 func (q *Query[In, T, K]) Page(ctx context.Context, t *Table, in In, cursor string, limit int) (Page[T], error) {
 	page, err := q.page(ctx, t, in, cursor, pageItems(limit))
 	if err != nil {
@@ -58,7 +61,7 @@ func (q *Query[In, T, K]) page(ctx context.Context, t *Table, in In, cursor stri
 			return page, err
 		}
 	}
-	ask := int32(limit + 1) // one more tells whether there is a next page
+	ask := int32(limit + 1) // one more, to know whether there is a next page
 	if q.filter != nil {
 		ask = max(ask, defaultPageItems)
 	}
@@ -74,7 +77,7 @@ func (q *Query[In, T, K]) page(ctx context.Context, t *Table, in In, cursor stri
 		}
 		at := p.position(it)
 		if after != nil && p.compare(at, after) < 0 {
-			continue // has the cursor's sort key, on a shard that comes before
+			continue // same sort key as the cursor, in a shard that precedes it
 		}
 		if len(page.Items) == limit {
 			page.Next = t.sealCursor(scope, last)
@@ -88,8 +91,9 @@ func (q *Query[In, T, K]) page(ctx context.Context, t *Table, in In, cursor stri
 	}
 }
 
-// resume makes asks begin after a position. The shard that it is on goes on after that very key. The others begin at
-// its sort key, which they may have too; what they have of it comes before or after, as their partition keys do.
+// resume makes asks start after a position. The shard of that position continues after exactly that
+// key. Other shards start at its sort key, which may occur there too: such items precede or follow
+// the position by their partition keys.
 func (p *pattern) resume(asks []ask, after position) ([]ask, error) {
 	for i := range asks {
 		a := &asks[i]
@@ -124,8 +128,8 @@ func (p *pattern) startKey(after position) Item {
 	return Item{p.skAttr: str(after[0]), p.pkAttr: str(after[1]), AttrPK: str(after[2]), AttrSK: str(after[3])}
 }
 
-// cursorScope is what a cursor holds for: table, pattern and partitions. Ends of the range may move between pages, such
-// as one that is now.
+// cursorScope returns what a cursor is bound to: table, pattern and partitions. It excludes the
+// ends of the range, which may move between pages, for instance if one is the current time.
 func (p *pattern) cursorScope(t *Table, asks []ask) string {
 	scope := []string{t.name, p.id, p.entity.name}
 	for _, a := range asks {
@@ -136,7 +140,7 @@ func (p *pattern) cursorScope(t *Table, asks []ask) string {
 
 const macBytes = 16
 
-// sealCursor writes a position: a MAC over scope and position, then each text with its length.
+// sealCursor encodes a position: a MAC over scope and position, then each text with its length.
 func (t *Table) sealCursor(scope string, at position) string {
 	var body []byte
 	for _, s := range at {
@@ -171,12 +175,14 @@ func (t *Table) openCursor(scope, cursor string) (position, error) {
 	return at, nil
 }
 
-// SealCursor writes a place that a Page of another kind than a pattern's ends at. OpenCursor reads it. The scope says what it holds for.
+// SealCursor encodes the position at which a page ends that no pattern produced. OpenCursor decodes
+// it, given the same scope.
 func (t *Table) SealCursor(scope string, at ...string) string {
 	return t.sealCursor(t.name+"\x00\x00"+scope, at)
 }
 
-// OpenCursor reads what SealCursor wrote. Error: ErrCursor for what it did not write for the scope.
+// OpenCursor decodes a cursor made by SealCursor. Errors: ErrCursor if it was not made for the
+// scope.
 func (t *Table) OpenCursor(scope, cursor string) ([]string, error) {
 	return t.openCursor(t.name+"\x00\x00"+scope, cursor)
 }

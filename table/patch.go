@@ -15,10 +15,13 @@ import (
 	"github.com/onefold/onefold/table/internal/codec"
 )
 
-// Patch changes attributes of an item that is there, in one write without reading it first, and returns the item after
-// it. Index keys and ttl that depend on what is changed are recomputed in the same expression; if they depend on
-// something else too, it has to be set as well: the error is ErrUnknownValue otherwise, and Modify is the way.
-// Errors: ErrNotFound, ErrCondition, ErrUnknownValue, ErrImmutable.
+// Patch modifies attributes of an existing item in a single write, without reading it first, and
+// returns the updated item.
+//
+// Index keys and ttl that depend on the changes are recomputed in the same write. If they also
+// depend on other fields, these must be set in the patch too; otherwise Patch returns
+// ErrUnknownValue, and Modify must be used. Errors: ErrNotFound, ErrCondition, ErrUnknownValue,
+// ErrImmutable.
 func (e *Entity[T, K]) Patch(ctx context.Context, t *Table, k K, changes ...Change[T]) (T, error) {
 	v, err := e.doPatch(ctx, t, k, changes)
 	if err != nil {
@@ -49,7 +52,8 @@ func (e *Entity[T, K]) doPatch(ctx context.Context, t *Table, k K, changes []Cha
 	return v, e.DecodeInto(out.Attributes, &v)
 }
 
-// absentOr is ErrNotFound when the item on which a condition failed does not count as there.
+// absentOr returns ErrNotFound if the item for which a condition failed is missing or not live,
+// otherwise err.
 func (t *Table) absentOr(it Item, err error) error {
 	if len(it) == 0 || !t.live(it) {
 		return ErrNotFound
@@ -57,8 +61,8 @@ func (t *Table) absentOr(it Item, err error) error {
 	return err
 }
 
-// patchExpression is the update with its condition that the item is there and not expired; without now the latter
-// is left out.
+// patchExpression returns the update, with the condition that the item exists and has not expired.
+// If now is nil, expiry is not checked.
 func (e *Entity[T, K]) patchExpression(k K, changes []Change[T], now func() types.AttributeValue) (Item, expression.Expression, error) {
 	var none expression.Expression
 	if e.core.immutable {
@@ -89,9 +93,9 @@ func (e *Entity[T, K]) patchExpression(k K, changes []Change[T], now func() type
 	return key, x, err
 }
 
-// A patchPlan is what a patch changes and what it knows.
+// A patchPlan contains the changes of a patch and the values known in it.
 type patchPlan[T any] struct {
-	item    *T // the key, and every value that is set
+	item    *T // the key, and all values that are set
 	known   []string
 	changed []string
 	conds   []Cond
@@ -125,7 +129,7 @@ func (e *Entity[T, K]) plan(k K, changes []Change[T]) (*patchPlan[T], error) {
 	return p, nil
 }
 
-// derive adds the index keys and the ttl that follow from the changes.
+// derive adds the index keys and the ttl that depend on the changes.
 func (e *Entity[T, K]) derive(p *patchPlan[T]) (expression.UpdateBuilder, error) {
 	u := p.update
 	for i, x := range e.core.indexes {
@@ -160,8 +164,8 @@ func (e *Entity[T, K]) derive(p *patchPlan[T]) (expression.UpdateBuilder, error)
 	return u.Set(expression.Name(AttrTTL), expression.Value(&types.AttributeValueMemberN{Value: ttl})), err
 }
 
-// touches reports whether something derived from the fields in reads has to be recomputed; then all of them must be
-// known. opaque says that nobody knows what it is derived from.
+// touches reports whether something derived from the fields in reads must be recomputed, which
+// requires that all of them are known. opaque means that the fields it depends on are not declared.
 func (p *patchPlan[T]) touches(what string, reads []string, opaque bool) (bool, error) {
 	if opaque {
 		return false, fmt.Errorf("%w: %s is computed from fields that are not declared: declare them (WhenReads, ExpiresReads), or use Modify",

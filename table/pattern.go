@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/table/internal/codec"
 )
 
-// pattern is what of an access pattern does not depend on Go types.
+// pattern is the part of an access pattern that does not depend on Go types.
 type pattern struct {
 	id, question string
 	operation    string // Query, GetItem or PutItem
@@ -26,11 +26,11 @@ type pattern struct {
 
 	in       *codec.Plan
 	pk       *keyTemplate // over In
-	fan      int          // the part of pk that is the shard; -1: no fan-out
+	fan      int          // index in pk's parts of the shard; -1: no fan-out
 	fanVar   *variable
-	prefix   *keyTemplate // over In; one of prefix, or from and to
+	prefix   *keyTemplate // over In; either prefix, or from and to
 	from, to *keyTemplate
-	exact    bool // prefix is one whole key
+	exact    bool // prefix is a complete key
 	pkAttr   string
 	skAttr   string
 	ownPK    *keyTemplate // the entity's
@@ -38,7 +38,7 @@ type pattern struct {
 	problems []error
 	err      error
 
-	// For documents, which know no Go types: inputs are pointers.
+	// For documentation, which does not know the Go types. Inputs are pointers.
 	explainAny func(*Table, any) ([]Request, error)
 	runAny     func(ctx context.Context, t *Table, in any, most int) ([]Item, error)
 	example    func(any)
@@ -46,7 +46,7 @@ type pattern struct {
 	told       string // condition of an Operation, in words
 }
 
-// rangeTemplates are the templates that choose sort keys.
+// rangeTemplates are the templates that select sort keys.
 type rangeTemplates struct{ prefix, from, to string }
 
 func (p *pattern) fail(problems ...error) {
@@ -67,7 +67,7 @@ func (p *pattern) seal() {
 	}
 }
 
-// failed names the pattern in an error.
+// failed adds the pattern to an error.
 func (p *pattern) failed(err error) error {
 	return fmt.Errorf("table: pattern %s (%s): %w", p.id, p.entity.name, err)
 }
@@ -84,7 +84,7 @@ func (p *pattern) describe(in reflect.Type, pk string, r rangeTemplates) {
 		p.pkAttr, p.skAttr, p.ownPK, p.ownSK = x.pkAttr, x.skAttr, x.pk, x.sk
 	}
 	if p.ownPK == nil || p.ownSK == nil {
-		return // a problem of the entity
+		return // reported by the entity
 	}
 	if in.Kind() != reflect.Struct {
 		p.fail(fmt.Errorf("its input %s must be a struct", in))
@@ -102,7 +102,7 @@ func (p *pattern) bindPK(src string) {
 		src = p.ownPK.src
 	}
 	plan, fan := p.in, p.fanPart(src)
-	if fan != nil { // the shard comes from Over, not from the input: bind it as the integer that it is
+	if fan != nil { // the shard comes from Over, not from the input: bind it as an integer
 		plan = &codec.Plan{Fields: append([]codec.Field{*fan}, p.in.Fields...)}
 	}
 	k, problems := bindTemplate("PK", src, plan, false)
@@ -121,7 +121,7 @@ func (p *pattern) bindPK(src string) {
 	p.pk = k
 }
 
-// fanPart is the pretended input field of the fan-out variable.
+// fanPart returns a stand-in input field for the fan-out variable.
 func (p *pattern) fanPart(src string) *codec.Field {
 	if p.fanOut == "" {
 		return nil
@@ -167,8 +167,9 @@ func (p *pattern) bindSK(what, src string) *keyTemplate {
 	return k
 }
 
-// checkPrefix finds out whether the prefix is one whole key, and refuses one whose last value could be the beginning of
-// a longer value: begins_with on VISITOR#{visitorId} finds visitor ab and visitor abc.
+// checkPrefix determines whether the prefix is a complete key. It rejects prefixes whose last value
+// could be the beginning of a longer one: begins_with on VISITOR#{visitorId} finds both visitor ab
+// and visitor abc.
 func (p *pattern) checkPrefix() {
 	if p.exact = p.prefix.agrees(p.ownSK, true) == nil; p.exact {
 		return
@@ -179,7 +180,8 @@ func (p *pattern) checkPrefix() {
 	}
 }
 
-// unused are the fields of the input that no template names: a caller would believe in them in vain.
+// unused reports the fields of the input that no template uses. Callers would set them without
+// effect.
 func (p *pattern) unused() []error {
 	if p.in == nil || p.err != nil || len(p.problems) > 0 {
 		return nil
@@ -200,8 +202,9 @@ func (p *pattern) unused() []error {
 	return problems
 }
 
-// agrees checks that a pattern's template k can only find keys of the entity's template own: the same text and the same
-// kinds of values in the same places. A template of a partition key is whole; one of sort keys may stop early.
+// agrees checks that a pattern's template k can only find keys of the entity's template own: the
+// same text and the same types of values in the same places. A partition key template must be
+// complete; a sort key template may end early.
 func (k *keyTemplate) agrees(own *keyTemplate, whole bool) error {
 	mine, theirs := k.segments(), own.segments()
 	if len(mine) > len(theirs) || whole && len(mine) < len(theirs) {
@@ -225,7 +228,7 @@ func (k *keyTemplate) agrees(own *keyTemplate, whole bool) error {
 	return nil
 }
 
-// bySegment are the variables of the segments; nil where there is none.
+// bySegment returns the variables of the segments, nil for a segment without one.
 func (k *keyTemplate) bySegment() []*variable {
 	vs := make([]*variable, 1)
 	for i, p := range k.parts {
@@ -239,7 +242,8 @@ func (k *keyTemplate) bySegment() []*variable {
 	return vs
 }
 
-// fits reports whether the segment s of a pattern stays within the entity's segment o. The last may be a beginning.
+// fits reports whether segment s of a pattern only matches text of the entity's segment o. The last
+// one may be a prefix.
 func (s segment) fits(o segment, last bool) bool {
 	switch {
 	case s.variable && o.variable:
@@ -259,8 +263,8 @@ func (s segment) String() string {
 	return s.before
 }
 
-// agrees checks that the values of v are written as those of the entity's variable o are. A time at the end of a range
-// may be coarser: its text is a beginning of the finer one.
+// agrees checks that values of v are formatted like those of the entity's variable o. A time at the
+// end of a range may be coarser, because its text is then a prefix of the finer one.
 func (v *variable) agrees(o *variable, last bool) error {
 	integer := func(k variableKind) bool { return k == intVariable || k == uintVariable }
 	switch {
@@ -278,7 +282,7 @@ func (v *variable) agrees(o *variable, last bool) error {
 	return nil
 }
 
-// partition is the partition key of the input rv, in shard n.
+// partition returns the partition key for the input rv, in shard n.
 func (p *pattern) partition(rv reflect.Value, n int) (string, error) {
 	var buf [192]byte
 	if p.fan < 0 {
@@ -310,15 +314,15 @@ func (p *pattern) partition(rv reflect.Value, n int) (string, error) {
 	return string(key), nil
 }
 
-// A span is a range of sort keys: one key, those with a prefix, or those in [lo, hi).
+// A span is a range of sort keys: a single key, those with a prefix, or those in [lo, hi).
 type span struct {
 	exact     string
 	prefix    string
-	lo, hi    string // always set but for an exact one
-	inclusive bool   // hi is part of it
+	lo, hi    string // always set, except for exact
+	inclusive bool   // hi is included
 }
 
-// span is the range of the input rv.
+// span returns the range for the input rv.
 func (p *pattern) span(rv reflect.Value) (span, error) {
 	var buf [192]byte
 	if p.prefix != nil {
@@ -339,8 +343,8 @@ func (p *pattern) span(rv reflect.Value) (span, error) {
 	return span{lo: lo, hi: hi}, err
 }
 
-// end is one end of a range. Without a template, or with an empty last variable, it is open: the end of all keys that
-// share what stands before.
+// end returns one end of a range. If there is no template, or its last variable is empty, the range
+// is open: it ends with all keys that share the preceding text.
 func (p *pattern) end(k *keyTemplate, rv reflect.Value, upper bool) (string, error) {
 	if k == nil {
 		if k = p.from; upper {
@@ -362,7 +366,7 @@ func (p *pattern) end(k *keyTemplate, rv reflect.Value, upper bool) (string, err
 	return p.openEnd(k, rv, upper)
 }
 
-// openEnd is the first or last key that begins as the keys of k do before its last variable.
+// openEnd returns the first or last key that begins like the keys of k do before its last variable.
 func (p *pattern) openEnd(k *keyTemplate, rv reflect.Value, upper bool) (string, error) {
 	n := len(k.vars)
 	for n > 0 && k.vars[n-1] == nil {
@@ -379,13 +383,14 @@ func (p *pattern) openEnd(k *keyTemplate, rv reflect.Value, upper bool) (string,
 	return string(text), nil
 }
 
-// successor is the smallest text after all those that begin with s: its last character, one larger.
+// successor returns the smallest text that sorts after everything beginning with s: s with its last
+// character incremented.
 func successor(s string) string {
 	for s != "" {
 		r, n := utf8.DecodeLastRuneInString(s)
 		s = s[:len(s)-n]
 		switch {
-		case r == 0xD7FF: // what follows are surrogates, which are no characters
+		case r == 0xD7FF: // surrogates follow, which are not characters
 			return s + "\uE000"
 		case r < utf8.MaxRune:
 			return s + string(r+1)

@@ -10,37 +10,37 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// Load is what a pattern is expected to cost, for documents and prices.
-type Load struct {
-	PerSecond float64 // calls a second, on average
-	Items     int     // items that a call reads or writes
+// Load is the expected load of a pattern, for documentation and cost estimates.
+type Load struct { // average number of calls a second
+	PerSecond float64 // items read or written by a call
+	Items     int     // size of one item
 	ItemBytes int     // size of one of them
 }
 
-// QueryDef describes an access pattern that reads a range of one partition, or of several that are shards of one. The
-// templates' variables are the fields of In, under their `dynamodbav` names.
+// QueryDef declares an access pattern that reads a range of one partition, or of several partitions
+// that are shards of one. Template variables are the fields of In, by their `dynamodbav` names.
 type QueryDef[In any] struct {
 	ID, Question string // such as W7, "statistics of a site for a date range"
 
 	Index string // secondary index; empty: the table itself
 	PK    string // default: the entity's own template
 
-	// The sort keys that are read: those that begin with Prefix, or those in [From, To). Default: all of the entity's.
-	// The last variable of From or To may be empty in the input: that end is then open.
+	// The sort keys to read: those that begin with Prefix, or those in [From, To). Default: all of
+	// the entity's. If the last variable of From or To is empty in the input, that end is open.
 	Prefix   string
 	From, To string
-	Desc     bool // latest, or largest, first
+	Desc     bool // descending: latest or largest first
 
-	// FanOut names an integer variable of PK, such as shard: every number that Over returns is asked, and the answers
-	// are merged in order of their sort keys.
+	// FanOut names an integer variable of PK, such as shard. Each number returned by Over is
+	// queried, and the results are merged in the order of their sort keys.
 	FanOut string
 	Over   func(In) []int
 
-	Filter   func(In) Cond // keeps only items that fulfil it; what it drops is read, and paid for, nevertheless
-	Eventual bool          // eventually consistent, at half the price; always so on an index
+	Filter   func(In) Cond // keeps only items that satisfy it; items it drops are still read and billed
+	Eventual bool          // eventually consistent reads, at half the price; always so for an index
 	Load     Load
 
-	Example func(*In) // completes an input that is made up for documents, so that it finds an example row; optional
+	Example func(*In) // completes an input made up for documentation, so that it finds an example row; optional
 }
 
 // A Query is an access pattern as a value. It is safe for concurrent use.
@@ -50,11 +50,11 @@ type Query[In, T, K any] struct {
 	over   func(In) []int
 	filter func(In) Cond
 
-	columns *columns // nil for a pattern that is wrong
+	columns *columns // nil for an invalid pattern
 }
 
-// NewQuery describes a pattern over an entity. It never fails: what is wrong is found by NewSchema, and returned by
-// every use.
+// NewQuery declares a pattern over an entity. It never fails: problems are reported by NewSchema
+// and by every use of the pattern.
 func NewQuery[In, T, K any](e *Entity[T, K], d QueryDef[In]) *Query[In, T, K] {
 	p := &pattern{
 		id: d.ID, question: d.Question, operation: "Query", entity: e.core, index: d.Index, desc: d.Desc,
@@ -73,8 +73,8 @@ func NewQuery[In, T, K any](e *Entity[T, K], d QueryDef[In]) *Query[In, T, K] {
 	return q
 }
 
-// All yields every live item in the order of the sort keys. It reads page after page as the items are taken, and ends
-// after the first error.
+// All yields all live items in the order of their sort keys. It reads further pages as items are
+// consumed, and ends after the first error.
 func (q *Query[In, T, K]) All(ctx context.Context, t *Table, in In) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		s, err := q.open(ctx, t, in, 0)
@@ -102,7 +102,7 @@ func (q *Query[In, T, K]) All(ctx context.Context, t *Table, in In) iter.Seq2[T,
 	}
 }
 
-// Collect returns all items of All.
+// Collect returns all items yielded by All.
 func (q *Query[In, T, K]) Collect(ctx context.Context, t *Table, in In) ([]T, error) {
 	var vs []T
 	for v, err := range q.All(ctx, t, in) {
@@ -114,7 +114,7 @@ func (q *Query[In, T, K]) Collect(ctx context.Context, t *Table, in In) ([]T, er
 	return vs, nil
 }
 
-// First returns the first item, or ErrNotFound. Expired and removed items are passed over.
+// First returns the first live item. Errors: ErrNotFound.
 func (q *Query[In, T, K]) First(ctx context.Context, t *Table, in In) (T, error) {
 	var v T
 	s, err := q.open(ctx, t, in, 1)
@@ -135,7 +135,8 @@ func (q *Query[In, T, K]) First(ctx context.Context, t *Table, in In) (T, error)
 	return v, nil
 }
 
-// open makes the stream of the pattern's live items. limit is the size of the pages to ask for; 0: as large as they come.
+// open opens a stream of the pattern's live items. limit is the page size to request; 0 leaves it
+// to the store.
 func (q *Query[In, T, K]) open(ctx context.Context, t *Table, in In, limit int32) (stream, error) {
 	asks, err := q.asks(in)
 	if err != nil {
@@ -144,7 +145,7 @@ func (q *Query[In, T, K]) open(ctx context.Context, t *Table, in In, limit int32
 	return q.core.stream(ctx, t, asks, limit)
 }
 
-// asks are the ranges to read for an input: one for each shard.
+// asks returns the ranges to read for an input, one for each shard.
 func (q *Query[In, T, K]) asks(in In) ([]ask, error) {
 	p := q.core
 	if p.err != nil {

@@ -6,25 +6,27 @@ import (
 	"slices"
 )
 
-// Remarks are what documents say of a schema that does not follow from it. They are a part of a schema; several are one.
+// Remarks are annotations of a schema that cannot be derived from it. They are a part of a schema;
+// several are combined.
 type Remarks struct {
 	Callers   []Caller
 	Gaps      []Gap
 	Decisions []Decision
 }
 
-// Caller is who asks: a command, a route, a fold, a job.
+// Caller names a user of patterns: a command, a route, a fold or a job.
 type Caller struct {
 	Name     string
-	Patterns []string // their IDs
+	Patterns []string // pattern IDs
 }
 
-// Gap is a question that the schema cannot answer, and what it would need for that.
+// Gap is a question that the schema cannot answer, and what that would require.
 type Gap struct {
 	Question, Needs string
 }
 
-// Decision is a choice that somebody may question, and where its reasons are: Link is relative to the folder of documents.
+// Decision is a choice that may be questioned, and the document with its reasons. Link is relative
+// to the folder of generated documents.
 type Decision struct {
 	Title, Link string
 }
@@ -43,7 +45,8 @@ func (r Remarks) addTo(s *Schema) {
 	}
 }
 
-// Remarks returns all remarks on the schema. Each caller is there once, in the order in which they were given.
+// Remarks returns all annotations of the schema. Each caller appears once, in the order of first
+// mention.
 func (s *Schema) Remarks() Remarks {
 	all := Remarks{Gaps: slices.Clone(s.remarks.Gaps), Decisions: slices.Clone(s.remarks.Decisions)}
 	for _, c := range s.remarks.Callers {
@@ -61,7 +64,8 @@ func (s *Schema) Remarks() Remarks {
 	return all
 }
 
-// checkRemarks refuses remarks that say nothing, or on patterns that are not there: documents rot there first.
+// checkRemarks rejects annotations that are empty or name unknown patterns, since they become
+// outdated first.
 func (s *Schema) checkRemarks() []error {
 	var problems []error
 	for _, c := range s.remarks.Callers {
@@ -87,13 +91,13 @@ func (s *Schema) checkRemarks() []error {
 	return problems
 }
 
-// NamedTiers are the tiers of an ExpiryOrder.
+// NamedTiers are the tiers of an ExpiryOrder with its name.
 type NamedTiers struct {
 	Name string
 	Tiers
 }
 
-// Orders are the schema's expiry orders, each once.
+// Orders returns the schema's expiry orders, each once.
 func (s *Schema) Orders() []NamedTiers {
 	var all []NamedTiers
 	for _, o := range s.orders {

@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// A Part is what a schema is made of: an entity, a pattern, an expiry order, remarks, or another schema.
+// A Part is a part of a schema: an entity, a pattern, an expiry order, annotations, or another
+// schema.
 type Part interface {
 	addTo(*Schema)
 }
 
-// A Schema is everything that one table stores and is asked. It is the contract of the table: checked when the program
-// starts, and the source of documents, infrastructure and cost.
+// A Schema lists all entities and access patterns of a table. It is the table's contract: it is
+// checked when the program starts, and documentation, infrastructure and cost estimates are
+// generated from it.
 type Schema struct {
 	name     string
 	entities []*entity
@@ -22,8 +24,8 @@ type Schema struct {
 	remarks  Remarks
 }
 
-// NewSchema gathers parts and checks them, each and against each other. The error joins all findings, each of which
-// says what to change. Parts may be given twice.
+// NewSchema combines parts and checks them, individually and against each other. The error joins
+// all findings, each of which says what to change. Parts may be given more than once.
 func NewSchema(name string, parts ...Part) (*Schema, error) {
 	s := &Schema{name: name}
 	for _, p := range parts {
@@ -50,7 +52,8 @@ func NewSchema(name string, parts ...Part) (*Schema, error) {
 	return s, nil
 }
 
-// MustSchema is NewSchema for package variables: a schema is code, and a wrong one must not start.
+// MustSchema is NewSchema for package variables. It panics on errors, because a program with an
+// invalid schema must not start.
 func MustSchema(name string, parts ...Part) *Schema {
 	s, err := NewSchema(name, parts...)
 	if err != nil {
@@ -82,7 +85,7 @@ func (s *Schema) addEntity(e *entity) {
 	}
 }
 
-// addPattern adds a pattern and the entity that it reads.
+// addPattern adds a pattern and its entity.
 func (s *Schema) addPattern(p *pattern) {
 	s.addEntity(p.entity)
 	if !slices.Contains(s.patterns, p) {
@@ -108,10 +111,10 @@ func (s *Schema) checkNames() []error {
 	return problems
 }
 
-// A placement is where the items of an entity stand: in the table, or on an index.
+// A placement is a place where items of an entity are stored: the table or an index.
 type placement struct {
 	entity *entity
-	where  string // "" the table, else the index's name
+	where  string // "" for the table, otherwise the name of the index
 	pk, sk *keyTemplate
 }
 
@@ -126,8 +129,8 @@ func (s *Schema) placements() []placement {
 	return slices.DeleteFunc(all, func(p placement) bool { return p.pk == nil || p.sk == nil })
 }
 
-// checkCollisions refuses two entities that may stand in one partition and whose sort keys begin alike: a query for
-// one would return the other, and on the table one could overwrite the other.
+// checkCollisions rejects two entities that may share a partition and whose sort keys begin alike:
+// a query for one would return the other, and in the table one could overwrite the other.
 func (s *Schema) checkCollisions() []error {
 	var problems []error
 	all := s.placements()
@@ -161,8 +164,9 @@ func (p placement) collides(o placement) bool {
 	return false
 }
 
-// claim is the text that all sort keys of the template begin with, closed by '#' when it is a whole key, so that
-// STATS and STATSX are two claims, but STATS and STATS#{day} are one.
+// claim returns the text with which all sort keys of the template begin. A complete key is
+// terminated with '#', so that STATS and STATSX are different claims, but STATS and STATS#{day}
+// collide.
 func (t *template) claim() string {
 	if head := t.head(); !t.literal() || strings.HasSuffix(head, "#") {
 		return head

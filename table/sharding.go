@@ -9,27 +9,30 @@ import (
 	"github.com/onefold/onefold/table/internal/codec"
 )
 
-// MaxShards bounds how many partitions one owner's items are spread over: every read asks all of them.
+// MaxShards limits the number of partitions for the items of one owner, because every read queries
+// all of them.
 const MaxShards = 256
 
-// Sharding is the history of how many partitions an owner's items are spread over. It is kept as an attribute of the
-// owner. An item's shard is a function of its id and of the number that held at the item's own time, so that a retry
-// finds the same key whenever and wherever it runs; therefore steps are only ever added, at a later time. The zero
-// value is one shard, for ever.
+// Sharding is the history of the number of shards over which an owner's items are spread. It is
+// stored as an attribute of the owner. The shard of an item depends only on its ID and on the
+// number of shards at the item's own time, so that a retry finds the same key whenever and wherever
+// it runs. Therefore steps may only be added, with later times. The zero value means one shard
+// forever.
 type Sharding []ShardStep
 
-// ShardStep says that from a time on there are N shards.
+// ShardStep sets the number of shards from a time on.
 type ShardStep struct {
 	From time.Time `dynamodbav:"from,unixms"`
 	N    int       `dynamodbav:"n"`
 }
 
-// Shards is a Sharding of n shards from 1970 on.
+// Shards returns a Sharding with n shards since 1970.
 func Shards(n int) Sharding {
 	return Sharding{{From: time.UnixMilli(0).UTC(), N: n}}
 }
 
-// At is the number of shards at a time: that of the last step at or before it; 1 before the first.
+// At returns the number of shards at a time: that of the last step at or before it, or 1 before the
+// first step.
 func (s Sharding) At(t time.Time) int {
 	n := 1
 	for _, step := range s {
@@ -41,7 +44,8 @@ func (s Sharding) At(t time.Time) int {
 	return max(n, 1)
 }
 
-// Over is every shard number that an item with a time in [from, to) may have, from 0. A zero to is open.
+// Over returns all shard numbers, from 0, that an item with a time in [from, to) may have. A zero
+// to means no end.
 func (s Sharding) Over(from, to time.Time) []int {
 	most := s.At(from)
 	for _, step := range s {
@@ -56,15 +60,16 @@ func (s Sharding) Over(from, to time.Time) []int {
 	return shards
 }
 
-// Then is the history with one more step: n shards from a time on. The time must be later than all steps, and should
-// be later than any item that was written, which only the caller can know.
+// Then returns the history with one more step: n shards from a time on. The time must be later than
+// all steps. It should also be later than the time of any item written so far, which only the
+// caller can know.
 func (s Sharding) Then(from time.Time, n int) (Sharding, error) {
 	from = from.UTC().Truncate(time.Millisecond)
 	next := append(append(Sharding(nil), s...), ShardStep{From: from, N: n})
 	return next, next.Validate()
 }
 
-// Validate checks the order of the steps and the bounds of their numbers: 1 to MaxShards.
+// Validate checks that steps are in order and their numbers are from 1 to MaxShards.
 func (s Sharding) Validate() error {
 	for i, step := range s {
 		if step.N < 1 || step.N > MaxShards {
@@ -78,7 +83,8 @@ func (s Sharding) Validate() error {
 	return nil
 }
 
-// Shard is the shard, from 0, of an id among n. It is part of stored keys and never changes.
+// Shard returns the shard, from 0, of an ID among n shards. The function is part of stored keys and
+// must never change.
 func Shard(id string, n int) int {
 	if n <= 1 {
 		return 0

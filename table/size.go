@@ -2,7 +2,8 @@ package table
 
 import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-// ItemSize is an item's size in bytes by DynamoDB's rules: names and values count, numbers about a byte for two digits.
+// ItemSize returns the size of an item in bytes by DynamoDB's rules: names and values count;
+// numbers take about a byte for two digits.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 func ItemSize(it Item) int {
 	n := 0

@@ -11,24 +11,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// fanOutAtOnce bounds how many shards of one pattern are asked at the same time.
+// fanOutAtOnce limits the number of shards queried concurrently for one pattern.
 const fanOutAtOnce = 8
 
-// An ask is one range of one partition.
+// An ask is a range of one partition to read.
 type ask struct {
 	pk     string
 	span   span
 	filter condition
-	start  Item // begin after this key
+	start  Item // start after this key
 }
 
-// A stream yields live items; nil at its end.
+// A stream yields live items, then nil at its end.
 type stream interface {
 	next(context.Context) (Item, error)
 }
 
-// request is the Query that an ask becomes. The upper end of a range is excluded, which no key condition can say: it is
-// asked for, and dropped when it comes.
+// request returns the Query for an ask. The upper end of a range is excluded, which a key condition
+// cannot express: the Query includes it, and wanted drops it.
 func (p *pattern) request(a ask, limit int32) *dynamodb.QueryInput {
 	in := &dynamodb.QueryInput{ExclusiveStartKey: a.start}
 	condition, values := a.span.condition(p.skAttr)
@@ -55,7 +55,8 @@ func (p *pattern) request(a ask, limit int32) *dynamodb.QueryInput {
 	return in
 }
 
-// condition is the span as the rest of a key condition. Key values are never empty, so an empty lower end is left out.
+// condition returns the span as the rest of a key condition. Key values are never empty, so an
+// empty lower end is omitted.
 func (s span) condition(sk string) (string, Item) {
 	str := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 	switch {
@@ -71,7 +72,7 @@ func (s span) condition(sk string) (string, Item) {
 	return " AND " + sk + " BETWEEN :from AND :to", Item{":from": str(s.lo), ":to": str(s.hi)}
 }
 
-// stream opens the ranges. Several are asked at once and merged.
+// stream opens the given ranges. Several ranges are read concurrently and merged.
 func (p *pattern) stream(ctx context.Context, t *Table, asks []ask, limit int32) (stream, error) {
 	m := &merger{p: p}
 	for _, a := range asks {
@@ -128,10 +129,10 @@ func (r *reader) wanted(it Item) bool {
 type merger struct {
 	p       *pattern
 	readers []*reader
-	heads   []Item // parallel to readers; nil: at its end
+	heads   []Item // parallel to readers; nil at the end
 }
 
-// fill reads the first item of every reader, several at once.
+// fill reads the first item of every reader, several at a time.
 func (m *merger) fill(ctx context.Context) error {
 	m.heads = make([]Item, len(m.readers))
 	g, ctx := errgroup.WithContext(ctx)
@@ -145,7 +146,8 @@ func (m *merger) fill(ctx context.Context) error {
 	return g.Wait()
 }
 
-// next takes the first of the heads. There are as many as shards, a handful: a linear search is as good as a heap.
+// next returns the first of the heads. There are only as many as shards, so a linear search is as
+// good as a heap.
 func (m *merger) next(ctx context.Context) (Item, error) {
 	first := -1
 	for i, head := range m.heads {
@@ -164,8 +166,9 @@ func (m *merger) next(ctx context.Context) (Item, error) {
 	return it, nil
 }
 
-// A position is an item's place in a pattern: its sort key and partition key there, then, on an index, its own key. The
-// order of patterns is that of the first two. Items of an index that agree in both come in an order of the store's.
+// A position is the place of an item in a pattern: the sort key and partition key there and, on an
+// index, the item's own key. Patterns are ordered by the first two. The store decides the order of
+// items in an index that agree in both.
 type position []string
 
 func (p *pattern) position(it Item) position {

@@ -14,7 +14,8 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// The attributes that the kit itself writes. Every item has pk, sk and et; ttl is there when the item expires.
+// Attributes written by this package. Every item has pk, sk and et; an item that expires also has
+// ttl.
 const (
 	AttrPK     = "pk"  // partition key, S
 	AttrSK     = "sk"  // sort key, S
@@ -22,48 +23,52 @@ const (
 	AttrTTL    = "ttl" // when the item expires, N, epoch seconds
 )
 
-// Removed is the entity name of a tombstone: an item that a fold has removed but whose progress marks must stay for
-// a while. Every read of the kit treats it as absent.
+// Removed is the entity name of a tombstone: an item that a fold has removed but whose progress
+// marks must stay for a while. All reads of this package treat it as missing.
 const Removed = "fold.removed"
 
 var (
-	// ErrNotFound is returned when no live item has the key: it was never written, was removed, or has expired.
+	// ErrNotFound is returned if no live item has the key: it was never written, was removed, or
+	// has expired.
 	ErrNotFound = errors.New("table: item not found")
-	// ErrExists is returned when Create finds an item under its key.
+	// ErrExists is returned if Create finds an existing item.
 	ErrExists = errors.New("table: item exists already")
-	// ErrImmutable is returned when an immutable entity is put, patched or modified.
+	// ErrImmutable is returned by Put, Patch and Modify of an immutable entity.
 	ErrImmutable = errors.New("table: entity is immutable: create and delete only")
-	// ErrKeyValue is returned when a value that goes into a key contains '#', the separator of key templates.
+	// ErrKeyValue is returned if a value for a key contains '#', the separator in key templates.
 	ErrKeyValue = errors.New("table: key value contains '#'")
-	// ErrKeyEmpty is returned when a variable of a primary key is empty.
+	// ErrKeyEmpty is returned if a variable of a primary key is empty.
 	ErrKeyEmpty = errors.New("table: key value is empty")
-	// ErrKeyFormat is returned when a value does not fit the fixed-width format of its template, or a stored key
-	// does not fit its template.
+	// ErrKeyFormat is returned if a value does not fit the fixed-width format in its template, or a
+	// stored key does not match its template.
 	ErrKeyFormat = errors.New("table: key value does not fit its format")
-	// ErrWrongEntity is returned when an item belongs to another entity than the one that decodes it.
+	// ErrWrongEntity is returned if a decoded item belongs to another entity.
 	ErrWrongEntity = errors.New("table: item is of another entity")
-	// ErrCondition is returned when a condition that the caller gave does not hold.
+	// ErrCondition is returned if a condition given by the caller does not hold.
 	ErrCondition = errors.New("table: condition does not hold")
-	// ErrConflict is returned when other writers kept changing an item, or another transaction held it, in all attempts.
+	// ErrConflict is returned if other writers kept changing an item, or another transaction held
+	// it, through all attempts.
 	ErrConflict = errors.New("table: item changed meanwhile")
-	// ErrUnknownValue is returned when a patch changes a value that an index key or the expiry is derived from, and
-	// does not know another that they need.
+	// ErrUnknownValue is returned if a patch changes a value from which an index key or the expiry
+	// is derived, and does not set another value that is also needed.
 	ErrUnknownValue = errors.New("table: patch does not know a value that it needs")
-	// ErrTooLarge is returned when an item, or a part of its key, is larger than allowed.
+	// ErrTooLarge is returned if an item or a part of its key is larger than allowed.
 	ErrTooLarge = errors.New("table: too large")
-	// ErrCursor is returned when a page cursor was altered, or belongs to another pattern, input or table.
+	// ErrCursor is returned if a page cursor was altered, or belongs to another pattern, input or
+	// table.
 	ErrCursor = errors.New("table: invalid cursor")
-	// ErrThrottled is returned when the store still refused a batch or transaction for its rate after all retries.
+	// ErrThrottled is returned if the store still throttles a batch or transaction after all
+	// retries.
 	ErrThrottled = errors.New("table: throttled")
 )
 
-// Item is an item as the API carries it.
+// Item is an item in the form of the API.
 type Item = map[string]types.AttributeValue
 
 // Options configure a Table. The zero value is good for one process.
 type Options struct {
-	Clock     func() time.Time // decides what has expired; default time.Now
-	CursorKey []byte           // signs page cursors (HMAC-SHA256); default random, so cursors end with the process
+	Clock     func() time.Time // decides whether items have expired; default time.Now
+	CursorKey []byte           // signs page cursors (HMAC-SHA256); the default is random, so that cursors become invalid when the process ends
 }
 
 // A Table binds entities and patterns to one physical table. It is safe for concurrent use.
@@ -72,13 +77,14 @@ type Table struct {
 	name      string
 	clock     func() time.Time
 	cursorKey []byte
-	sleep     func(context.Context, time.Duration) error // waits between retries; tests replace it
+	sleep     func(context.Context, time.Duration) error // waits between retries; replaced in tests
 
+	// mu protects shared.
 	mu     sync.Mutex
 	shared map[any]any
 }
 
-// New binds the table called name in api.
+// New returns a Table for the physical table called name in api.
 func New(api dynamo.API, name string, o Options) *Table {
 	t := &Table{api: api, name: name, clock: o.Clock, cursorKey: o.CursorKey, sleep: backoff.For}
 	if t.clock == nil {
@@ -91,8 +97,8 @@ func New(api dynamo.API, name string, o Options) *Table {
 	return t
 }
 
-// Shared returns what all who use the table share under a key, which make makes for the first of them. Keys are of types that nobody
-// else has.
+// Shared returns the value that all users of the table share under a key. The first call makes it
+// with make, while holding a lock. Keys should have an unexported type of the caller's package.
 func (t *Table) Shared(key any, make func() any) any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,16 +112,17 @@ func (t *Table) Shared(key any, make func() any) any {
 	return v
 }
 
-// API returns what the table's requests are sent to.
+// API returns the API to which the table sends its requests.
 func (t *Table) API() dynamo.API { return t.api }
 
 // Name returns the physical table's name.
 func (t *Table) Name() string { return t.name }
 
-// Now returns the table's time, by which items expire.
+// Now returns the table's time, which determines whether items have expired.
 func (t *Table) Now() time.Time { return t.clock() }
 
-// Expired reports whether an item's ttl has been reached. Items without a numeric ttl never expire.
+// Expired reports whether the ttl of an item has been reached. Items without a numeric ttl never
+// expire.
 func Expired(it Item, now time.Time) bool { return expired(it[AttrTTL], now) }
 
 func expired(ttl types.AttributeValue, now time.Time) bool {

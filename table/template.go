@@ -5,15 +5,17 @@ import (
 	"strings"
 )
 
-// A template is a key's text with variables: `SITE#{siteId}#SHARD#{shard}`. A variable may have a format,
-// `{at:ms}` or `{seq:012}`. A tail in brackets, `EVENT_TYPE#{type}[#{shard}]`, is left out while its variable is zero.
+// A template is the text of a key with variables: `SITE#{siteId}#SHARD#{shard}`. A variable may
+// have a format, as in `{at:ms}` or `{seq:012}`. A tail in brackets, as in
+// `EVENT_TYPE#{type}[#{shard}]`, is omitted if its variable is zero.
 //
-// Invariant: a value never contains '#', and between two variables there is always a literal that does. So a key is
+// Invariant: values never contain '#', and the literal between two variables always does. So keys
+// can be parsed unambiguously, and a key of one shape is never a key of another.
 // read back unambiguously, and a key of one shape is never a key of another.
 type template struct {
 	src      string
 	parts    []templatePart
-	optional int // parts from here on are the bracketed tail; len(parts) when there is none
+	optional int // index of the first part of the bracketed tail, or len(parts) if there is none
 }
 
 // templatePart is a literal (name empty) or a variable.
@@ -49,7 +51,7 @@ func parseTemplate(src string) (template, error) {
 	return t, t.checkShape()
 }
 
-// next reads one part from the start of rest and says how many bytes it took.
+// next parses one part at the start of rest and returns its length.
 func (t *template) next(rest string) (int, error) {
 	switch rest[0] {
 	case '[':
@@ -80,8 +82,8 @@ func (t *template) next(rest string) (int, error) {
 	return end, nil
 }
 
-// checkShape refuses what could not be read back: variables that touch, or that are parted by text which a value may
-// contain.
+// checkShape rejects templates whose keys could not be parsed: variables that are adjacent, or
+// separated by text that may occur in a value.
 func (t *template) checkShape() error {
 	if n := len(t.parts) - t.optional; n != 0 && (n != 2 || t.parts[t.optional].lit == "" || t.parts[t.optional+1].name == "") {
 		return fmt.Errorf("template %q: a bracketed part is text and one variable, like [#{shard}]", t.src)
@@ -104,7 +106,7 @@ func (t *template) checkShape() error {
 	return nil
 }
 
-// head is the literal text before the first variable.
+// head returns the literal text before the first variable.
 func (t *template) head() string {
 	if len(t.parts) > 0 && t.parts[0].name == "" {
 		return t.parts[0].lit
@@ -112,12 +114,12 @@ func (t *template) head() string {
 	return ""
 }
 
-// literal reports whether the template has no variables, so that it names one key.
+// literal reports whether the template has no variables and so stands for a single key.
 func (t *template) literal() bool {
 	return len(t.parts) == 1 && t.parts[0].name == ""
 }
 
-// variables are the names of the variables, in order, repeats included.
+// variables returns the names of the variables, in order and including repetitions.
 func (t *template) variables() []string {
 	var names []string
 	for _, p := range t.parts {
@@ -128,7 +130,7 @@ func (t *template) variables() []string {
 	return names
 }
 
-// variants are the templates that t stands for: itself, and itself without the bracketed tail.
+// variants returns the forms of t: with and without the bracketed tail.
 func (t *template) variants() []template {
 	whole := template{src: t.src, parts: t.parts, optional: len(t.parts)}
 	if t.optional == len(t.parts) {
@@ -137,7 +139,7 @@ func (t *template) variants() []template {
 	return []template{whole, {src: t.src, parts: t.parts[:t.optional], optional: t.optional}}
 }
 
-// A segment is what stands between two '#' of a template: text around at most one variable.
+// A segment is the text between two '#' of a template, with at most one variable.
 type segment struct {
 	before, after string
 	variable      bool
@@ -166,7 +168,8 @@ func (t *template) segments() []segment {
 	return segs
 }
 
-// unifies reports whether one string could be a key of both templates (without bracketed tails: see variants).
+// unifies reports whether a string could be a key of both templates. For templates with a bracketed
+// tail, see variants.
 func (t *template) unifies(o *template) bool {
 	a, b := t.segments(), o.segments()
 	if len(a) != len(b) {
@@ -192,7 +195,8 @@ func (s segment) unifies(o segment) bool {
 	return s.before == o.before
 }
 
-// matches reports whether the segment's variable can take a value, never empty, that makes it text.
+// matches reports whether some value of the segment's variable, which is never empty, results in
+// text.
 func (s segment) matches(text string) bool {
 	return len(text) > len(s.before)+len(s.after) && strings.HasPrefix(text, s.before) && strings.HasSuffix(text, s.after)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// Bounds of a transaction.
+// Limits of a transaction.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
 const (
 	maxTxOps      = 100
@@ -20,8 +20,9 @@ const (
 	maxTxAttempts = 6
 )
 
-// A Tx is a transaction under construction: all of its operations happen, or none. Entities add operations with
-// TxPut, TxCreate, TxPatch, TxDelete and TxCheck; what is wrong with one of them is returned by Commit.
+// A Tx is a transaction under construction: either all of its operations take effect, or none.
+// Entities add operations with TxPut, TxCreate, TxPatch, TxDelete and TxCheck. Commit reports their
+// errors.
 type Tx struct {
 	t     *Table
 	token string
@@ -33,12 +34,13 @@ type txOp struct {
 	name    string // such as "create ledger.transfer"
 	key     Item
 	item    types.TransactWriteItem
-	refused error // what a condition that does not hold means here
+	refused error // the error if the operation's condition does not hold
 }
 
-// NewTx begins a transaction. A token (1 to 36 characters; empty: none) makes it idempotent for ten minutes: the same
-// operations with the same token happen once. The store compares them to the letter, so with a token no condition
-// names the time: an expired item that has not been deleted yet can be patched, and holds its key.
+// NewTx starts a transaction. A token of 1 to 36 characters makes it idempotent for ten minutes:
+// the same operations with the same token take effect once; "" means no token. The store compares
+// requests literally, so with a token no condition contains the time: an expired item that is not
+// deleted yet can then be patched and prevents a TxCreate.
 func NewTx(t *Table, token string) *Tx {
 	tx := &Tx{t: t, token: token}
 	if len(token) > maxTxToken {
@@ -47,10 +49,10 @@ func NewTx(t *Table, token string) *Tx {
 	return tx
 }
 
-// Len is the number of operations so far; a transaction may have 100.
+// Len returns the number of operations so far. A transaction may have at most 100.
 func (tx *Tx) Len() int { return len(tx.ops) }
 
-// now is the time for conditions; nil when there is a token.
+// now returns the time for conditions; it is nil if there is a token.
 func (tx *Tx) now() func() types.AttributeValue {
 	if tx.token != "" {
 		return nil
@@ -58,7 +60,7 @@ func (tx *Tx) now() func() types.AttributeValue {
 	return tx.t.nowValue
 }
 
-// add appends an operation, or keeps its error.
+// add appends an operation, or records its error.
 func (tx *Tx) add(op txOp, err error) {
 	if err != nil {
 		tx.err = errors.Join(tx.err, fmt.Errorf("table: transaction, operation %d (%s): %w", len(tx.ops), op.name, err))
@@ -88,7 +90,7 @@ func (e *Entity[T, K]) TxPut(tx *Tx, v *T, conds ...Cond) {
 	tx.add(op, errors.Join(err, condErr))
 }
 
-// TxCreate adds a Create: ErrExists when the key is taken.
+// TxCreate adds a Create. Commit returns ErrExists if the key exists.
 func (e *Entity[T, K]) TxCreate(tx *Tx, v *T) {
 	op := txOp{name: "create " + e.core.name, refused: ErrExists}
 	it, err := e.Encode(v)
@@ -102,7 +104,8 @@ func (e *Entity[T, K]) TxCreate(tx *Tx, v *T) {
 	tx.add(op, err)
 }
 
-// TxPatch adds a Patch: ErrNotFound when there is no such item, ErrCondition when If does not hold.
+// TxPatch adds a Patch. Commit returns ErrNotFound if the item does not exist, ErrCondition if an
+// If does not hold.
 func (e *Entity[T, K]) TxPatch(tx *Tx, k K, changes ...Change[T]) {
 	op := txOp{name: "patch " + e.core.name, refused: ErrCondition}
 	var x expression.Expression
@@ -147,15 +150,15 @@ func (e *Entity[T, K]) TxCheck(tx *Tx, k K, conds ...Cond) {
 	tx.add(op, errors.Join(err, condErr))
 }
 
-// A TxError says which operation kept a transaction from happening, and why. errors.Is tells ErrExists, ErrNotFound
-// and ErrCondition (a condition did not hold), ErrConflict (another transaction was at the item, in all attempts) and
-// ErrThrottled apart.
+// A TxError names the operation that prevented a transaction, and the reason. With errors.Is it
+// matches ErrExists, ErrNotFound or ErrCondition (a condition did not hold), ErrConflict (another
+// transaction held the item in all attempts), or ErrThrottled.
 type TxError struct {
-	Index int    // of the operation, from 0
+	Index int    // index of the operation, from 0
 	Op    string // such as "create ledger.transfer"
-	Key   string // "pk sk" of its item
+	Key   string // "pk sk" of the operation's item
 	Code  string // the API's reason, such as ConditionalCheckFailed
-	Item  Item   // the item on which a condition did not hold, if there is one
+	Item  Item   // the item for which a condition did not hold, if it exists
 	cause error
 }
 
@@ -165,8 +168,9 @@ func (e *TxError) Error() string {
 
 func (e *TxError) Unwrap() error { return e.cause }
 
-// Commit runs the transaction. One that met another transaction or was throttled is tried again, a few times. An empty
-// one does nothing. The error is a *TxError when an operation is to blame.
+// Commit runs the transaction. After a conflict or throttling it retries, up to six attempts in
+// all. An empty transaction does nothing. The error is a *TxError if a particular operation is the
+// cause.
 func (tx *Tx) Commit(ctx context.Context) error {
 	switch {
 	case tx.err != nil:
@@ -199,8 +203,8 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	}
 }
 
-// explain finds the operation to blame. A condition that does not hold is final and comes before conflicts, which may
-// pass.
+// explain finds the operation that failed. A condition that does not hold is final and takes
+// precedence over conflicts and throttling, which may pass.
 func (tx *Tx) explain(err error) error {
 	reasons, ok := dynamo.CancellationReasons(err)
 	if !ok {

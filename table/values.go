@@ -13,12 +13,12 @@ import (
 	"github.com/onefold/onefold/table/internal/codec"
 )
 
-// columns are the attributes that are read of an item, in the order of their names, and where among them is what: how a
-// pattern is read from a dynamo.ValuesReader.
+// columns are the attributes to read of an item, sorted by name, and their positions. Patterns use
+// them to read from a dynamo.ValuesReader.
 type columns struct {
 	names                  []string
 	pk, sk, et, ttl, order int
-	stored                 []int // of each stored field
+	stored                 []int // position of each stored field
 }
 
 func columnsOf(p *pattern) *columns {
@@ -39,7 +39,7 @@ func columnsOf(p *pattern) *columns {
 	return c
 }
 
-// wanted is a reader's, of values.
+// wanted is like reader.wanted, for values.
 func (c *columns) wanted(r *reader, values []types.AttributeValue) bool {
 	if s := r.span; s.exact == "" && !s.inclusive && textOf(values[c.order]) == s.hi {
 		return false
@@ -47,8 +47,8 @@ func (c *columns) wanted(r *reader, values []types.AttributeValue) bool {
 	return textOf(values[c.et]) != Removed && (values[c.ttl] == nil || !expired(values[c.ttl], r.t.Now()))
 }
 
-// values yields what All does, read without maps. A page is read before its first item is yielded: whoever takes items may
-// use the table.
+// values yields the same items as All, but reads them without maps. It reads a whole page before it
+// yields the first item, because the consumer may use the table.
 func (q *Query[In, T, K]) values(ctx context.Context, r *reader, from dynamo.ValuesReader, yield func(T, error) bool) error {
 	for !r.done {
 		var page rows[T]
@@ -81,12 +81,13 @@ func (q *Query[In, T, K]) values(ctx context.Context, r *reader, from dynamo.Val
 	return nil
 }
 
-// rows are the items of a page, which are decoded where they stay: in pieces, so that none is copied when there are more.
+// rows are the items of a page, decoded in place. They are allocated in pieces, so that growing
+// never copies items.
 type rows[T any] [][]T
 
-const fewRows, manyRows = 8, 256 // of the first piece, and at most
+const fewRows, manyRows = 8, 256 // items in the first piece, and the maximum in a piece
 
-// grow returns the place of one more.
+// grow returns a pointer to a new item at the end.
 func (r *rows[T]) grow() *T {
 	last := len(*r) - 1
 	if last < 0 || len((*r)[last]) == cap((*r)[last]) {
@@ -98,13 +99,13 @@ func (r *rows[T]) grow() *T {
 	return &(*some)[len(*some)-1]
 }
 
-// shrink takes the last one back.
+// shrink removes the last item.
 func (r *rows[T]) shrink() {
 	some := &(*r)[len(*r)-1]
 	*some = (*some)[:len(*some)-1]
 }
 
-// decodeValues is DecodeInto of values, into a zero T.
+// decodeValues is DecodeInto for values; v must be zero.
 func (e *Entity[T, K]) decodeValues(c *columns, values []types.AttributeValue, v *T) error {
 	if err := e.core.isOne(textOf(values[c.et])); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// DB is an engine.DB whose requests may be made to fail. Its methods may be called concurrently.
+// DB is an engine.DB whose requests can be made to fail. It is safe for concurrent use.
 type DB struct {
 	*engine.DB
 	t     T
@@ -37,7 +37,7 @@ var (
 	_ dynamo.Statements   = (*DB)(nil)
 )
 
-// T is what a DB needs of a *testing.T, a *testing.B or a *testing.F.
+// T is the part of *testing.T, *testing.B or *testing.F that a DB needs.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -45,7 +45,7 @@ type T interface {
 	Cleanup(func())
 }
 
-// Option changes what New opens.
+// Option configures New.
 type Option func(*config)
 
 type config struct {
@@ -54,25 +54,27 @@ type config struct {
 	faults []Fault
 }
 
-// With sets the engine's options, of which Clock and TTLInterval are the DB's own.
+// With sets the options of the engine. Clock and TTLInterval are set by the DB.
 func With(o engine.Options) Option { return func(c *config) { c.engine = o } }
 
-// At sets the time at which the clock begins; default 2026-01-01 00:00 UTC.
+// At sets the initial time of the clock; default 2026-01-01 00:00 UTC.
 func At(start time.Time) Option { return func(c *config) { c.start = start } }
 
-// RollShards ends a shard of a stream after so many records, so that a reader meets children of shards.
+// RollShards ends a shard of a stream after the given number of records, so that readers see child
+// shards.
 func RollShards(records int) Option { return func(c *config) { c.engine.RollEvery = records } }
 
-// DelayIndexes lets global indexes show a write only when the clock has advanced by so much.
+// DelayIndexes makes writes visible in global indexes only after the clock has advanced by the
+// given time.
 func DelayIndexes(by time.Duration) Option { return func(c *config) { c.engine.IndexDelay = by } }
 
-// Inject orders faults from the beginning.
+// Inject injects faults from the start.
 func Inject(faults ...Fault) Option {
 	return func(c *config) { c.faults = append(c.faults, faults...) }
 }
 
-// New opens an empty database in memory, which is closed when the test ends. Nothing happens in it by itself: time passes
-// in Advance. It logs nothing below errors.
+// New opens an empty database in memory and closes it when the test ends. Nothing happens in it by
+// itself: time passes only in Advance. It logs nothing.
 func New(t T, options ...Option) *DB {
 	t.Helper()
 	c := config{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -96,7 +98,7 @@ func New(t T, options ...Option) *DB {
 	return db
 }
 
-// Close closes the database before the test ends. Faults do not happen any more.
+// Close closes the database before the test ends. No faults occur any more.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	db.closed = true
@@ -104,25 +106,25 @@ func (db *DB) Close() error {
 	return db.DB.Close()
 }
 
-// Client returns a client of the SDK whose requests the database answers, in the process and without a socket. It does
-// not retry, so that faults are seen; options may change that.
+// Client returns an SDK client whose requests are answered in the process, without a socket. It
+// does not retry, so that tests see the faults; options can change this.
 func (db *DB) Client(options ...func(*dynamodb.Options)) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{Region: "us-east-1", Credentials: anybody, HTTPClient: dynamohttp.NewDoer(db),
 		Retryer: aws.NopRetryer{}}, options...)
 }
 
-// StreamsClient is Client for streams.
+// StreamsClient is like Client, for DynamoDB Streams.
 func (db *DB) StreamsClient(options ...func(*dynamodbstreams.Options)) *dynamodbstreams.Client {
 	return dynamodbstreams.New(dynamodbstreams.Options{Region: "us-east-1", Credentials: anybody, HTTPClient: dynamohttp.NewDoer(db),
 		Retryer: aws.NopRetryer{}}, options...)
 }
 
-// anybody are credentials that sign requests which nobody verifies.
+// anybody are credentials for signing requests. The signatures are not verified.
 var anybody = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 	return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
 })
 
-// clock is a time that tests move.
+// clock is a clock that tests advance.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -137,8 +139,8 @@ func (c *clock) now() time.Time {
 // Now returns the database's time.
 func (db *DB) Now() time.Time { return db.clock.now() }
 
-// Advance moves the clock on, deletes the items that have expired by then and trims streams of records that are older
-// than a day. A negative duration fails the test.
+// Advance advances the clock, deletes the items that expire, and trims stream records older than a
+// day. A negative duration fails the test.
 func (db *DB) Advance(by time.Duration) {
 	db.t.Helper()
 	if by < 0 {

@@ -8,56 +8,56 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// DiskFault is what goes wrong with a Disk.
+// DiskFault is a kind of failure of a Disk.
 type DiskFault int
 
-// What may go wrong.
+// The disk faults.
 const (
-	Full       DiskFault = iota // ENOSPC until it heals
+	Full       DiskFault = iota // ENOSPC until Heal
 	Broken                      // EIO, once
 	Dead                        // EIO from then on
 	ReadOnly                    // EROFS from then on
 	OverQuota                   // EDQUOT from then on
-	Short                       // half of a write is written, and no error told, once
-	Torn                        // half of a write is written, then EIO, once
-	Stalled                     // one write does not return until Release
-	Unread                      // a read fails with EIO, once
-	Flipped                     // one bit of a write is another, once
-	DiskFaults                  // how many there are
+	Short                       // once: half of a write is written, and no error is returned
+	Torn                        // once: half of a write is written, then EIO
+	Stalled                     // one write blocks until Release
+	Unread                      // once: a read fails with EIO
+	Flipped                     // once: one bit of a write is flipped
+	DiskFaults                  // number of faults
 )
 
-// String names the fault.
+// String returns the name of the fault.
 func (f DiskFault) String() string {
 	return [...]string{"full", "broken", "dead", "read-only", "over quota", "short", "torn", "stalled", "unread", "flipped"}[f]
 }
 
-// Disk is a file system of which one write, or read, goes wrong. Removing and linking goes well.
+// Disk is a file system in which one write or read fails. Removing and linking files never fails.
 type Disk struct {
 	vfs.FS
 	mu     sync.Mutex
 	kind   DiskFault
-	in     int // operations until it goes wrong; negative: it does not
+	in     int // operations until the fault; negative: no fault
 	hit    bool
 	healed bool
-	name   string // of the file that it hit
+	name   string // the file that was hit
 
-	stall   chan struct{} // closed to let the stalled write go
-	waiting chan struct{} // closed when a write is stalled
+	stall   chan struct{} // closed to release the stalled write
+	waiting chan struct{} // closed when a write stalls
 }
 
-// NewDisk returns a Disk over a file system. It works until Break.
+// NewDisk returns a Disk over a file system. It works normally until Break.
 func NewDisk(fs vfs.FS) *Disk {
 	return &Disk{FS: fs, in: -1, stall: make(chan struct{}), waiting: make(chan struct{})}
 }
 
-// Break lets the n-th operation from now go wrong.
+// Break makes the n-th operation from now fail.
 func (f *Disk) Break(kind DiskFault, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kind, f.in = kind, n
 }
 
-// Heal ends the fault, also when it has not come yet.
+// Heal ends the fault, even if it has not occurred yet. Fault returns the kind of fault.
 func (f *Disk) Heal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,26 +71,26 @@ func (f *Disk) Fault() DiskFault {
 	return f.kind
 }
 
-// Hit reports whether it has, and the file; "" before.
+// Hit reports whether the fault has occurred, and in which file.
 func (f *Disk) Hit() (bool, string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.hit, f.name
 }
 
-// Waiting is closed when a write is stalled.
+// Waiting returns a channel that is closed when a write stalls.
 func (f *Disk) Waiting() <-chan struct{} { return f.waiting }
 
-// Release lets the stalled write go. It may be called once.
+// Release releases the stalled write. Call it at most once.
 func (f *Disk) Release() { close(f.stall) }
 
-// How much an operation writes, if it is no number of bytes.
+// Special numbers of bytes for an operation to write.
 const (
-	whole = -1 // all
-	flip  = -2 // all, but for a bit
+	whole = -1 // all bytes
+	flip  = -2 // all bytes, with one bit flipped
 )
 
-// wrong says what an operation fails with, and how many of its n bytes it writes before.
+// wrong returns the error of an operation, and how many of its n bytes it writes first.
 func (f *Disk) wrong(name string, write bool, n int) (written int, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,7 +102,7 @@ func (f *Disk) wrong(name string, write bool, n int) (written int, err error) {
 			return whole, nil
 		}
 		f.in = 0
-		if n == 0 && (f.kind == Short || f.kind == Torn || f.kind == Flipped) { // the next that writes bytes
+		if n == 0 && (f.kind == Short || f.kind == Torn || f.kind == Flipped) { // wait for an operation that writes bytes
 			return whole, nil
 		}
 		f.hit, f.name = true, name
@@ -135,7 +135,7 @@ func (f *Disk) wrong(name string, write bool, n int) (written int, err error) {
 	return 0, syscall.EIO
 }
 
-// Unwrap returns the file system below.
+// Unwrap returns the underlying file system.
 func (f *Disk) Unwrap() vfs.FS { return f.FS }
 
 // Create implements vfs.FS.

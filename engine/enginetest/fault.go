@@ -10,47 +10,50 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Effect is what a fault does to a request.
+// Effect is the effect of a fault on a request.
 type Effect int
 
 const (
-	// Throttle refuses with ProvisionedThroughputExceededException. Items of a batch that are throttled are unprocessed,
-	// unless all of them are; a transaction is cancelled with the reason ProvisionedThroughputExceeded.
+	// Throttle fails with ProvisionedThroughputExceededException. Throttled items of a batch remain
+	// unprocessed, unless all of them are throttled. A transaction is cancelled with reason
+	// ProvisionedThroughputExceeded.
 	Throttle Effect = iota
-	// Fail refuses with InternalServerError; nothing has happened.
+	// Fail fails with InternalServerError, without any effect.
 	Fail
-	// LoseAnswer carries the request out and answers InternalServerError all the same.
+	// LoseAnswer executes the request, but responds with InternalServerError.
 	LoseAnswer
-	// Conflict refuses a write with TransactionConflictException, and cancels a transaction with the reason
-	// TransactionConflict, as if another transaction were at the item. Items of a batch are unprocessed.
+	// Conflict fails a write with TransactionConflictException, and cancels a transaction with
+	// reason TransactionConflict, as if another transaction held the item. Items of a batch remain
+	// unprocessed.
 	Conflict
-	// Unprocessed leaves an item of a batch unprocessed. It does nothing to other requests.
+	// Unprocessed leaves an item of a batch unprocessed. It does not affect other requests.
 	Unprocessed
 )
 
-// Fault is something that goes wrong, as a value. Its fields narrow down which requests it is about; the zero value is
-// about all of them. With a Key, or for an Effect on single items of batches, the items that a request names are counted,
-// otherwise requests.
+// Fault describes a failure. Its fields select the affected requests; the zero value selects all.
+// With Key or When, or for an Effect on single items of batches, it counts the items named in
+// requests, otherwise the requests.
 type Fault struct {
 	Effect Effect
-	Op     string                          // operation, such as "PutItem"; "": any
-	Table  string                          // table that the request names; "": any
-	Key    map[string]types.AttributeValue // key of an item that the request names; nil: any
-	Writes bool                            // only what writes
-	Nth    int                             // only the nth of them, from 1; 0: all
-	Every  int                             // only every so many of them; 0 and 1: all
-	When   func(Access) bool               // only when this is true; nil: always. It is called with locks held
+	Op     string                          // operation, such as "PutItem"; "" selects all
+	Table  string                          // table named in the request; "" selects all
+	Key    map[string]types.AttributeValue // key of an item named in the request; nil selects all
+	Writes bool                            // only writes
+	Nth    int                             // only the n-th match, from 1; 0 selects all
+	Every  int                             // only every n-th match; 0 and 1 select all
+	When   func(Access) bool               // only if it returns true; called with locks held. nil selects all
 }
 
-// Access is an item, or for Query, Scan and requests about tables no item, that a request names.
+// Access is an item named in a request. For Query, Scan and requests about tables, there is no
+// item.
 type Access struct {
 	Op    string
 	Table string
-	Item  map[string]types.AttributeValue // the key; of a put, the item; nil: none
+	Item  map[string]types.AttributeValue // the key, or the item of a put; nil for none
 	Write bool
 }
 
-// operations are those that a fault may name.
+// operations are the operations that a fault may name.
 var operations = []string{
 	"BatchExecuteStatement", "BatchGetItem", "BatchWriteItem", "CreateTable", "DeleteItem",
 	"DeleteTable", "DescribeStream", "DescribeTable", "ExecuteStatement", "ExecuteTransaction",
@@ -59,13 +62,13 @@ var operations = []string{
 	"UpdateTable",
 }
 
-// fault is a fault under way.
+// fault is an injected fault.
 type fault struct {
 	Fault
 	seen int
 }
 
-// check says what of a fault can never happen.
+// check rejects faults that can never occur.
 func (f *Fault) check() error {
 	switch {
 	case f.Effect < Throttle || f.Effect > Unprocessed:
@@ -78,8 +81,8 @@ func (f *Fault) check() error {
 	return nil
 }
 
-// Inject orders faults, beside those that there are. Of several that fit, the first one ordered happens. One that can never
-// happen fails the test.
+// Inject adds faults. If several match, the one added first occurs. A fault that can never occur
+// fails the test.
 func (db *DB) Inject(faults ...Fault) {
 	db.t.Helper()
 	for _, f := range faults {
@@ -95,24 +98,24 @@ func (db *DB) Inject(faults ...Fault) {
 	}
 }
 
-// Heal takes all faults back.
+// Heal removes all faults.
 func (db *DB) Heal() {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.faults = nil
 }
 
-// Hits returns how often a fault has happened: to a request, or to an item of a batch.
+// Hits returns how often faults have occurred, for requests or for items of a batch.
 func (db *DB) Hits() int {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return db.hits
 }
 
-// ofItems reports whether the fault counts items, not requests.
+// ofItems reports whether the fault counts items instead of requests.
 func (f *fault) ofItems() bool { return f.Key != nil || f.Effect == Unprocessed || f.When != nil }
 
-// fits reports whether the fault is about an access.
+// fits reports whether the fault matches an access.
 func (f *fault) fits(a Access) bool {
 	if f.Op != "" && f.Op != a.Op || f.Table != "" && f.Table != a.Table || f.Writes && !a.Write {
 		return false
@@ -128,24 +131,24 @@ func (f *fault) fits(a Access) bool {
 	return f.When == nil || f.When(a)
 }
 
-// strikes counts a request or an item, and reports whether it is one that goes wrong.
+// strikes counts a match, and reports whether the fault occurs for it.
 func (f *fault) strikes() bool {
 	f.seen++
 	return (f.Nth == 0 || f.seen == f.Nth) && (f.Every <= 1 || f.seen%f.Every == 0)
 }
 
-// verdict is what goes wrong with a request: with the whole of it, or with some of the items that it names.
+// verdict contains the faults of a request: of the request as a whole, or of items named in it.
 type verdict struct {
 	whole *Effect
-	items map[int]Effect // by number of the access
+	items map[int]Effect // by index of the access
 }
 
-// judge finds what goes wrong with a request.
+// judge determines the faults of a request.
 func (db *DB) judge(accesses ...Access) verdict {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	v := verdict{items: map[int]Effect{}}
-	if db.closed { // which the engine answers
+	if db.closed { // the engine returns its own error
 		return v
 	}
 	for _, f := range db.faults {
@@ -178,7 +181,7 @@ func numbers(n int) []int {
 	return list
 }
 
-// one returns what goes wrong with a request as a whole, also because it does with one of its items.
+// one returns the fault of a request as a whole, including faults of its items.
 func (v verdict) one() (Effect, bool) {
 	if v.whole != nil {
 		return *v.whole, true
@@ -197,7 +200,7 @@ const (
 	internalMessage  = "Internal server error"
 )
 
-// err is the answer to a request that meets an effect.
+// err returns the error of a request for an effect.
 func (e Effect) err(a Access) error {
 	switch e {
 	case Throttle:
@@ -214,7 +217,7 @@ func (e Effect) err(a Access) error {
 	return &types.InternalServerError{Message: &msg}
 }
 
-// cancelled is the answer to a transaction of so many actions, some of which are throttled or in conflict.
+// cancelled returns the error of a transaction in which some actions are throttled or in conflict.
 func (v verdict) cancelled(actions int) error {
 	reasons, codes := make([]types.CancellationReason, actions), make([]string, actions)
 	for i := range reasons {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// tableOf returns the name of the table that a request names by name or ARN.
+// tableOf returns the table name from a name or ARN.
 func tableOf(name *string) string {
 	if name == nil {
 		return ""
@@ -21,7 +21,7 @@ func tableOf(name *string) string {
 	return *name
 }
 
-// given is a request's input, and an empty one for nil, as to the SDK's client.
+// given replaces a nil input with an empty one, like the SDK's client.
 func given[In any](in *In) *In {
 	if in == nil {
 		return new(In)
@@ -29,7 +29,7 @@ func given[In any](in *In) *In {
 	return in
 }
 
-// answer runs a request unless something goes wrong with it.
+// answer runs a request unless a fault occurs.
 func answer[Out any](db *DB, run func() (*Out, error), accesses ...Access) (*Out, error) {
 	effect, struck := db.judge(accesses...).one()
 	if struck && effect != LoseAnswer {
@@ -39,13 +39,13 @@ func answer[Out any](db *DB, run func() (*Out, error), accesses ...Access) (*Out
 	return unless(struck, out, err)
 }
 
-// PutItem is the engine's, unless a fault strikes.
+// PutItem calls the engine unless a fault occurs.
 func (db *DB) PutItem(ctx context.Context, in *dynamodb.PutItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	in = given(in)
 	return answer(db, func() (*dynamodb.PutItemOutput, error) { return db.DB.PutItem(ctx, in) }, Access{"PutItem", tableOf(in.TableName), in.Item, true})
 }
 
-// PutItems is the engine's, except for the puts that a fault strikes.
+// PutItems calls the engine, except for puts with a fault.
 func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []error {
 	errs, rest, at := make([]error, len(ins)), make([]*dynamodb.PutItemInput, 0, len(ins)), make([]int, 0, len(ins))
 	lost := make([]error, len(ins))
@@ -70,44 +70,44 @@ func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []erro
 	return errs
 }
 
-// GetItem is the engine's, unless a fault strikes.
+// GetItem calls the engine unless a fault occurs.
 func (db *DB) GetItem(ctx context.Context, in *dynamodb.GetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	in = given(in)
 	return answer(db, func() (*dynamodb.GetItemOutput, error) { return db.DB.GetItem(ctx, in) }, Access{"GetItem", tableOf(in.TableName), in.Key, false})
 }
 
-// UpdateItem is the engine's, unless a fault strikes.
+// UpdateItem calls the engine unless a fault occurs.
 func (db *DB) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	in = given(in)
 	return answer(db, func() (*dynamodb.UpdateItemOutput, error) { return db.DB.UpdateItem(ctx, in) }, Access{"UpdateItem", tableOf(in.TableName), in.Key, true})
 }
 
-// DeleteItem is the engine's, unless a fault strikes.
+// DeleteItem calls the engine unless a fault occurs.
 func (db *DB) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	in = given(in)
 	return answer(db, func() (*dynamodb.DeleteItemOutput, error) { return db.DB.DeleteItem(ctx, in) }, Access{"DeleteItem", tableOf(in.TableName), in.Key, true})
 }
 
-// Query is the engine's, unless a fault strikes.
+// Query calls the engine unless a fault occurs.
 func (db *DB) Query(ctx context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	in = given(in)
 	return answer(db, func() (*dynamodb.QueryOutput, error) { return db.DB.Query(ctx, in) }, Access{"Query", tableOf(in.TableName), nil, false})
 }
 
-// QueryValues is the engine's, unless a fault strikes. For faults it is a Query.
+// QueryValues calls the engine unless a fault of Query occurs.
 func (db *DB) QueryValues(ctx context.Context, in *dynamodb.QueryInput, names []string, visit func([]types.AttributeValue) error) (*dynamodb.QueryOutput, error) {
 	in = given(in)
 	return answer(db, func() (*dynamodb.QueryOutput, error) { return db.DB.QueryValues(ctx, in, names, visit) }, Access{"Query", tableOf(in.TableName), nil, false})
 }
 
-// Scan is the engine's, unless a fault strikes.
+// Scan calls the engine unless a fault occurs.
 func (db *DB) Scan(ctx context.Context, in *dynamodb.ScanInput, _ ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
 	in = given(in)
 	return answer(db, func() (*dynamodb.ScanOutput, error) { return db.DB.Scan(ctx, in) }, Access{"Scan", tableOf(in.TableName), nil, false})
 }
 
-// batch judges a batch. It returns which of its items are left unprocessed and whether its answer is
-// lost, or the error that the whole batch is answered with.
+// batch determines the faults of a batch: which items remain unprocessed and whether the response
+// is lost, or the error of the whole batch.
 func (db *DB) batch(accesses []Access) (left map[int]bool, lost bool, err error) {
 	v := db.judge(accesses...)
 	left = map[int]bool{}
@@ -134,7 +134,7 @@ func (db *DB) batch(accesses []Access) (left map[int]bool, lost bool, err error)
 	return left, false, nil
 }
 
-// BatchWriteItem is the engine's, except for the items that a fault strikes.
+// BatchWriteItem calls the engine, except for items with a fault.
 func (db *DB) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
 	in = given(in)
 	left, lost, err := db.batch(writesOf(in.RequestItems))
@@ -182,7 +182,7 @@ func writesOf(requests map[string][]types.WriteRequest) (accesses []Access) {
 	return accesses
 }
 
-// unless returns an answer, unless it is lost.
+// unless returns the response, or an error if it is lost.
 func unless[Out any](lost bool, out *Out, err error) (*Out, error) {
 	if err == nil && lost {
 		return nil, LoseAnswer.err(Access{})
@@ -190,7 +190,7 @@ func unless[Out any](lost bool, out *Out, err error) (*Out, error) {
 	return out, err
 }
 
-// BatchGetItem is the engine's, except for the keys that a fault strikes.
+// BatchGetItem calls the engine, except for keys with a fault.
 func (db *DB) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
 	in = given(in)
 	left, lost, err := db.batch(readsOf(in.RequestItems))
@@ -239,7 +239,7 @@ func readsOf(requests map[string]types.KeysAndAttributes) (accesses []Access) {
 	return accesses
 }
 
-// TransactWriteItems is the engine's, unless a fault strikes one of its actions.
+// TransactWriteItems calls the engine unless a fault occurs for one of its actions.
 func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	in = given(in)
 	accesses := make([]Access, len(in.TransactItems))
@@ -260,7 +260,7 @@ func (db *DB) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWrite
 	return transact(db, func() (*dynamodb.TransactWriteItemsOutput, error) { return db.DB.TransactWriteItems(ctx, in) }, accesses)
 }
 
-// TransactGetItems is the engine's, unless a fault strikes one of its reads.
+// TransactGetItems calls the engine unless a fault occurs for one of its reads.
 func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error) {
 	in = given(in)
 	accesses := make([]Access, len(in.TransactItems))
@@ -273,7 +273,7 @@ func (db *DB) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItem
 	return transact(db, func() (*dynamodb.TransactGetItemsOutput, error) { return db.DB.TransactGetItems(ctx, in) }, accesses)
 }
 
-// transact runs a transaction unless something goes wrong with it.
+// transact runs a transaction unless a fault occurs.
 func transact[Out any](db *DB, run func() (*Out, error), accesses []Access) (*Out, error) {
 	v := db.judge(accesses...)
 	effect, struck := v.one()

@@ -17,12 +17,12 @@ import (
 	"github.com/onefold/onefold/engine/internal/logfile"
 )
 
-// collector gathers the newest version of every row in a scratch store.
+// collector collects the newest version of every row in a scratch store.
 type collector struct {
 	ctx      context.Context
 	fs       vfs.FS
 	dir      string
-	tables   sstable.ReaderOptions // files of rows are read with
+	tables   sstable.ReaderOptions // options for reading row files
 	scratch  *pebble.DB
 	erased   []erasure
 	gaps     []gap
@@ -38,7 +38,7 @@ type file struct {
 	name   string
 	number uint64
 	size   int64
-	extra  bool // the manifest does not name it
+	extra  bool // not named in the manifest
 }
 
 // collect reads all files.
@@ -72,7 +72,7 @@ func (c *collector) collect() error {
 	return nil
 }
 
-// list finds the files of a kind, the oldest first.
+// list returns the files of a type, oldest first.
 func (c *collector) list(suffix string) (files []file, err error) {
 	names, err := c.fs.List(c.dir)
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *collector) list(suffix string) (files []file, err error) {
 	return files, nil
 }
 
-// manifest reads which files count. Where that cannot be read, all do.
+// manifest determines which files are part of the store. If it cannot be read, all are.
 func (c *collector) manifest() (m logfile.Manifest, whole bool) {
 	m, _, err := logfile.ReadManifest(c.fs, c.dir)
 	if err != nil {
@@ -102,8 +102,9 @@ func (c *collector) manifest() (m logfile.Manifest, whole bool) {
 	return m, err == nil
 }
 
-// counted are the files that count, and those that are there although the end of the manifest may not name them: a file that
-// was written last holds no more than the log does, or what was in files that it names.
+// counted returns the files that are part of the store, and files that a truncated manifest may
+// lack: a recently written file only contains rows that are also in the log, or in files that the
+// manifest names.
 func (c *collector) counted(there []file, m logfile.Manifest) (files []file) {
 	newest, missing := uint64(0), maps.Clone(m.Tables)
 	for number := range m.Tables {
@@ -122,7 +123,7 @@ func (c *collector) counted(there []file, m logfile.Manifest) (files []file) {
 	return files
 }
 
-// lose notes that rows of a file could not be read.
+// lose records that rows of a file could not be read.
 func (c *collector) lose(name string, after, until []byte, why string) {
 	if n := len(c.gaps); n > 0 && c.gaps[n-1].file == name && bytes.Equal(c.gaps[n-1].until, after) && after != nil {
 		c.gaps[n-1].until = bytes.Clone(until)
@@ -131,11 +132,11 @@ func (c *collector) lose(name string, after, until []byte, why string) {
 	c.gaps = append(c.gaps, gap{name, bytes.Clone(after), bytes.Clone(until), why})
 }
 
-// table reads a file of rows.
+// table reads a row file.
 func (c *collector) table(f file, b logfile.Bounds) error {
 	t, err := openTable(c.ctx, c.fs, c.fs.PathJoin(c.dir, f.name), c.tables)
 	if err != nil {
-		if !f.extra { // else it was being written when the process ended
+		if !f.extra { // otherwise it was being written when the process ended
 			c.lose(f.name, before(b.Least), b.Greatest, "the file cannot be opened")
 		}
 		return c.step(f.size)
@@ -158,7 +159,7 @@ func (c *collector) table(f file, b logfile.Bounds) error {
 	return errors.Join(err, c.step(f.size))
 }
 
-// before is a key below the given one, and above few others.
+// before returns a key below the given one, with few keys in between.
 func before(key []byte) []byte {
 	if len(key) == 0 {
 		return nil
@@ -188,7 +189,7 @@ func (c *collector) log(f file) (err error) {
 	return c.step(f.size)
 }
 
-// batch takes in a record of a log.
+// batch processes one record of a log.
 func (c *collector) batch(f file, rec []byte) error {
 	h, ok := batchrepr.ReadHeader(rec)
 	if !ok {
@@ -206,7 +207,7 @@ func (c *collector) batch(f file, rec []byte) error {
 		}
 		switch kind {
 		case pebble.InternalKeyKindLogData:
-			continue // it has no number
+			continue // it has no sequence number
 		case pebble.InternalKeyKindRangeDelete:
 			c.erased = append(c.erased, erasure{bytes.Clone(key), bytes.Clone(value), seq})
 		case pebble.InternalKeyKindSet:
@@ -221,9 +222,9 @@ func (c *collector) batch(f file, rec []byte) error {
 	}
 }
 
-const noteLen = 8 + 1 // before a value in the scratch store: its number, and whether the row was deleted
+const noteLen = 8 + 1 // prefix of values in the scratch store: sequence number, and whether the row was deleted
 
-// keep notes a version unless a newer one was noted.
+// keep stores a version unless a newer one is stored.
 func (c *collector) keep(v version) error {
 	if c.passed++; c.passed%1024 == 0 {
 		if err := c.ctx.Err(); err != nil {

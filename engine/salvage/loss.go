@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// Loss is something that could not be read.
+// Loss is data that could not be read.
 type Loss struct {
 	File  string `json:"file"`
-	Table string `json:"table,omitempty"` // of which items may be missing, or older than they were
-	After string `json:"after,omitempty"` // they are behind the item of this key; "" for the first
-	Until string `json:"until,omitempty"` // up to that of this one; "" for the last
+	Table string `json:"table,omitempty"` // items of this table may be missing or outdated
+	After string `json:"after,omitempty"` // affected items are after the item with this key; "" means from the first
+	Until string `json:"until,omitempty"` // up to the item with this key; "" means to the last
 	Text  string `json:"text"`            // what could not be read, and what that means
 }
 
-// String is the loss on one line.
+// String formats the loss on one line.
 func (l *Loss) String() string {
 	text := l.File + ": "
 	if l.Table != "" {
@@ -30,14 +30,15 @@ func orOpen(key string) string {
 	return key
 }
 
-// gap is a range of keys of which a file's rows could not be read: above after, up to until. nil is no bound.
+// gap is a range of keys in a file that could not be read: after exclusive, until inclusive. nil
+// means no bound.
 type gap struct {
 	file         string
 	after, until []byte
 	why          string
 }
 
-// overlaps reports whether a key from low to below high may be in the gap.
+// overlaps reports whether the gap may contain a key from low to below high.
 func (g *gap) overlaps(low, high []byte) bool {
 	return (g.until == nil || bytes.Compare(low, g.until) <= 0) && (high == nil || g.after == nil || bytes.Compare(g.after, high) < 0)
 }

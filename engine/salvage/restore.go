@@ -9,15 +9,16 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// restorer takes items that are lost from elsewhere: from an index that has all attributes, whose entries are written with the
-// item, and from the records of the stream, of which the last one of an item says what it is.
+// restorer restores lost items from an index that projects all attributes, whose entries are
+// written together with items, and from stream records, the last of which contains the item's
+// state.
 type restorer struct {
 	*rows
-	gaps     []gap // of items
+	gaps     []gap // in items
 	restored int64
 }
 
-// lostItems are the gaps in which items of a table may be.
+// lostItems returns the gaps that may contain items of a table.
 func lostItems(gaps []gap, t *layout.Table) (lost []gap) {
 	prefix := row.AppendItemPrefix(nil, t.Desc.ID)
 	for _, g := range gaps {
@@ -37,7 +38,7 @@ func (r *restorer) isLost(key []byte) bool {
 	return false
 }
 
-// table looks for the lost items of a table. stream may be nil.
+// table restores the lost items of a table. stream may be nil.
 func (r *restorer) table(t *layout.Table, stream *catalog.Stream) error {
 	if len(r.gaps) == 0 {
 		return nil
@@ -64,7 +65,8 @@ func (r *restorer) table(t *layout.Table, stream *catalog.Stream) error {
 	return r.each(prefix, func(rec version) error { return r.record(t, rec) })
 }
 
-// offer takes what is told of an item in place of what is there, if it is lost and this is newer.
+// offer stores a version of an item if the item is in a gap and the version is newer than the
+// stored one.
 func (r *restorer) offer(v version) error {
 	if !r.isLost(v.key) {
 		return nil
@@ -77,11 +79,12 @@ func (r *restorer) offer(v version) error {
 	return r.note(v)
 }
 
-// record takes what a record of the stream tells. Records of an item follow one another, so the last one stays.
+// record processes one stream record. Records of an item are in order, so the last one takes
+// effect.
 func (r *restorer) record(t *layout.Table, rec version) error {
 	p, err := row.ParseRecord(rec.value)
 	if err != nil {
-		return nil // it is told when the records are written
+		return nil // reported when the records are written
 	}
 	gone := p.Flags&row.Remove != 0
 	image := p.New

@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// rows are the rows that the scratch store makes up: the newest versions without what was deleted.
+// rows are the current rows of the scratch store: the newest versions, without deleted ones.
 type rows struct {
 	scratch *pebble.DB
 	erased  []erasure // by start
@@ -25,7 +25,7 @@ func newRows(scratch *pebble.DB, erased []erasure) *rows {
 	return &rows{scratch, erased}
 }
 
-// each calls fn with the rows whose keys begin with prefix, in order. fn may note rows.
+// each calls fn for the rows whose keys begin with prefix, in order. fn may store rows.
 func (r *rows) each(prefix []byte, fn func(version) error) (err error) {
 	it, err := r.scratch.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: row.UpperBound(prefix)})
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *rows) each(prefix []byte, fn func(version) error) (err error) {
 	return it.Error()
 }
 
-// get returns the newest version of a row, also when that was deleted; found says whether there is one.
+// get returns the newest version of a row, even a deletion, and whether there is one.
 func (r *rows) get(key []byte) (v version, found bool, err error) {
 	value, closer, err := r.scratch.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -75,10 +75,10 @@ func versionOf(key, noted []byte) version {
 	return version{key: key, value: noted[noteLen:], seq: binary.BigEndian.Uint64(noted), deleted: noted[noteLen-1] == 1}
 }
 
-// note notes a newer version of a row.
+// note stores a newer version of a row.
 func (r *rows) note(v version) error { return note(r.scratch, v) }
 
-// newerThan reports whether a version says something else than what is there, and later.
+// newerThan reports whether a version is newer than the stored one and differs from it.
 func (v *version) newerThan(there version, found bool) bool {
 	return !found || cmp.Compare(v.seq, there.seq) > 0 && (there.deleted != v.deleted || !bytes.Equal(there.value, v.value))
 }

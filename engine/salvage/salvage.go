@@ -19,30 +19,31 @@ import (
 )
 
 var (
-	// ErrNoDatabase is returned when a directory has no files of a database.
+	// ErrNoDatabase is returned if a directory contains no files of a database.
 	ErrNoDatabase = errors.New("salvage: no database in the directory")
-	// ErrNotEmpty is returned when what is brought out would go into a directory that holds something.
+	// ErrNotEmpty is returned if the target directory is not empty.
 	ErrNotEmpty = backup.ErrNotEmpty
-	// ErrInUse is returned when the database is open elsewhere, in this process or another.
+	// ErrInUse is returned if the database is open, in this process or another.
 	ErrInUse = store.ErrInUse
 )
 
 // Options configures Run. The zero value is a good default.
 type Options struct {
 	Report   func(Loss)              // called for each Loss
-	Progress func(done, total int64) // told how many bytes of files were read
+	Progress func(done, total int64) // called with the number of bytes read
 	FS       vfs.FS                  // file system; default the operating system's
 }
 
-// Memory that the new store and the scratch store take.
+// Memory used by the new store and the scratch store.
 const (
 	cacheBytes    = 64 << 20
 	memTableBytes = 32 << 20
 )
 
-// Run makes a database, in a directory that must be empty or absent, of everything that can still be read of a damaged one,
-// which it does not change and nobody may have open. Until it ends, it takes twice the database's room on the disk. A
-// damaged backup in a directory is read as well. Errors: ErrInUse, ErrNoDatabase, ErrNotEmpty, ctx's.
+// Run creates a database, in a directory that must be empty or absent, from everything readable in
+// a damaged one. It does not modify the damaged database, which must not be open. While running, it
+// needs twice the database's space on disk. Run also reads a damaged backup in a directory. Errors:
+// ErrInUse, ErrNoDatabase, ErrNotEmpty, that of ctx.
 func Run(ctx context.Context, from, to string, o Options) (sum Summary, err error) {
 	if o.Report == nil {
 		o.Report = func(Loss) {}
@@ -68,7 +69,8 @@ func Run(ctx context.Context, from, to string, o Options) (sum Summary, err erro
 	return sum, nil
 }
 
-// lock keeps others from opening a database. On a file system that cannot be written to nobody can.
+// lock prevents others from opening the database. On a read-only file system nobody can, so no lock
+// is needed.
 func lock(fs vfs.FS, dir string) (release func() error, err error) {
 	names, err := fs.List(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -89,11 +91,11 @@ func lock(fs vfs.FS, dir string) (release func() error, err error) {
 	return nil, ErrNoDatabase
 }
 
-// fill makes the database in a new directory.
+// fill creates the database in a new directory.
 func (o *Options) fill(ctx context.Context, from, dir string) (sum Summary, err error) {
 	with := store.Options{
 		FS: o.FS, CacheBytes: cacheBytes, MemTableBytes: memTableBytes, Reserve: -1,
-		Logger: slog.New(slog.DiscardHandler), OnFatal: func(error) {}, // it is an error of what was called
+		Logger: slog.New(slog.DiscardHandler), OnFatal: func(error) {}, // returned by the failed call
 	}
 	to, err := store.Open(dir, with)
 	if err != nil {

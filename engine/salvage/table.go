@@ -14,20 +14,20 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// version is one version of a row, or that it was deleted.
+// version is one version of a row, or its deletion.
 type version struct {
 	key, value []byte
-	seq        uint64 // the higher, the newer
+	seq        uint64 // higher is newer
 	deleted    bool
 }
 
-// erasure is a range of rows that were deleted together, from start to below end.
+// erasure is a range of rows deleted together, from start to below end.
 type erasure struct {
 	start, end []byte
 	seq        uint64
 }
 
-// tableFile is an open file of rows.
+// tableFile is an open row file.
 type tableFile struct{ *sstable.Reader }
 
 func openTable(ctx context.Context, fs vfs.FS, path string, o sstable.ReaderOptions) (*tableFile, error) {
@@ -46,15 +46,15 @@ func openTable(ctx context.Context, fs vfs.FS, path string, o sstable.ReaderOpti
 	return &tableFile{r}, nil
 }
 
-// each calls fn with every version of a row that can be read, and lost with the ranges of keys of the blocks that cannot.
-// Errors: fn's.
+// each calls fn for every readable version of a row, and lost for the key ranges of unreadable
+// blocks. Errors are those of fn.
 func (t *tableFile) each(fn func(version) error, lost func(after, until []byte)) (err error) {
 	it, err := t.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
 	if err != nil {
 		lost(nil, nil)
 		return nil
 	}
-	defer func() { _ = it.Close() }() // it tells of the damage again
+	defer func() { _ = it.Close() }() // repeats errors already handled
 	ends := t.blockEnds()
 	var last []byte
 	for kv := it.First(); ; {
@@ -93,8 +93,8 @@ func (t *tableFile) each(fn func(version) error, lost func(after, until []byte))
 	}
 }
 
-// blockEnds are keys that no row of a block is above, and every row of the next one is; none for blocks whose index cannot
-// be read.
+// blockEnds returns keys that separate the blocks: no row of a block is above its key, and all rows
+// of the next block are. Blocks with an unreadable index are missing.
 func (t *tableFile) blockEnds() (ends [][]byte) {
 	layout, err := t.Layout()
 	if err != nil {
@@ -112,12 +112,12 @@ func (t *tableFile) blockEnds() (ends [][]byte) {
 		for ok := index.First(); ok; ok = index.Next() {
 			ends = append(ends, bytes.Clone(index.Separator()))
 		}
-		_ = index.Close() // of memory
+		_ = index.Close() // only memory
 	}
 	return ends
 }
 
-// erasures are the ranges that were deleted together.
+// erasures returns the ranges deleted together.
 func (t *tableFile) erasures(ctx context.Context) (all []erasure, err error) {
 	it, err := t.NewRawRangeDelIter(ctx, sstable.NoFragmentTransforms, sstable.NoReadEnv)
 	if it == nil || err != nil {

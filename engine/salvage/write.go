@@ -14,26 +14,26 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Summary is how much was brought out.
+// Summary counts what was recovered.
 type Summary struct {
 	Tables   int   `json:"tables"`
 	Items    int64 `json:"items"`
-	Restored int64 `json:"restored"` // of these, those that were lost and taken from an index or from the stream
+	Restored int64 `json:"restored"` // lost items that were restored from an index or a stream
 	Records  int64 `json:"records"`  // of streams
 	Losses   int64 `json:"losses"`
 }
 
-// writer makes the rows of the new store.
+// writer writes the rows of the new store.
 type writer struct {
 	*rows
-	put      func(key, value []byte) error // takes the rows of the new store
+	put      func(key, value []byte) error // receives the rows of the new store
 	report   func(Loss)
 	sum      Summary
 	gaps     []gap
 	tables   map[uint32]*layout.Table
 	streams  map[uint32]*catalog.Stream
 	nextID   uint64
-	sequence uint64 // below it, numbers may have been used
+	sequence uint64 // sequence numbers below it may be in use
 }
 
 func (w *writer) tell(l Loss) {
@@ -75,7 +75,7 @@ func (w *writer) catalog() error {
 	})
 }
 
-// restore takes lost items from elsewhere.
+// restore restores lost items.
 func (w *writer) restore() error {
 	for _, t := range w.tables {
 		r := restorer{rows: w.rows, gaps: lostItems(w.gaps, t)}
@@ -87,7 +87,7 @@ func (w *writer) restore() error {
 	return nil
 }
 
-// items writes the items, and the entries and expiry rows that belong to them.
+// items writes the items with their index entries and expiry rows.
 func (w *writer) items() error {
 	unknown := int64(0)
 	err := w.each([]byte{row.SpaceItem}, func(v version) error {
@@ -148,7 +148,7 @@ func (w *writer) item(t *layout.Table, v version) error {
 	return nil
 }
 
-// records writes the records of the streams.
+// records writes the stream records.
 func (w *writer) records() error {
 	unreadable := 0
 	err := w.each([]byte{row.SpaceRecord}, func(v version) error {
@@ -158,7 +158,7 @@ func (w *writer) records() error {
 		}
 		d := w.streams[binary.BigEndian.Uint32(v.key[1:])]
 		if d == nil || !slices.ContainsFunc(d.Shards, func(sh catalog.Shard) bool { return sh.ID == binary.BigEndian.Uint32(v.key[5:]) }) {
-			return nil // of a stream that ended
+			return nil // of a deleted stream
 		}
 		if _, err := row.ParseRecord(v.value); err != nil {
 			unreadable++
@@ -184,8 +184,8 @@ func (w *writer) tokens() error {
 	return nil
 }
 
-// meta writes the counters, beyond everything that may have been given out. The store counts as not closed, so items are
-// counted when it is opened.
+// meta writes the counters, set beyond all values that may be in use. The store counts as not
+// closed, so that opening it counts the items.
 func (w *writer) meta() error {
 	format := []byte{catalog.FormatSupported}
 	for key, at := range map[string]*uint64{string(row.KeySequence): &w.sequence, string(row.KeyIDs): &w.nextID} {
@@ -215,7 +215,8 @@ func (w *writer) meta() error {
 	return nil
 }
 
-// otherSpaces are the rows besides items that cannot be made again, and what it means that they are lost.
+// otherSpaces are the rows besides items that cannot be rebuilt, and the consequence of losing
+// them.
 var otherSpaces = []struct {
 	space byte
 	means string
@@ -227,7 +228,8 @@ var otherSpaces = []struct {
 	{row.SpaceToken, "tokens may be missing: a transaction that is repeated now may happen twice"},
 }
 
-// tellGaps tells of every range that could not be read, for each table that it may touch. What was made anew is not told.
+// tellGaps reports every unreadable range, for each table that it may affect. Rows that were
+// rebuilt are not reported.
 func (w *writer) tellGaps() {
 	tables := slices.SortedFunc(maps.Values(w.tables), func(a, b *layout.Table) int { return strings.Compare(a.Desc.Name, b.Desc.Name) })
 	for _, g := range w.gaps {
@@ -252,7 +254,8 @@ func (w *writer) tellGaps() {
 	}
 }
 
-// itemText is the key of an item in a range, "" where the range goes beyond the table's items.
+// itemText formats the key of an item in a range, or returns "" if the key is outside the table's
+// items.
 func itemText(key, prefix []byte) string {
 	primary, is := bytes.CutPrefix(key, prefix)
 	if !is || len(primary) == 0 {

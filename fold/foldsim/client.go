@@ -17,9 +17,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// client is the API as one process sees it: the operations that folds use.
+// client is the API as seen by one process: the operations that folds use.
 type client struct {
-	dynamo.API // nil: other operations are a mistake of the simulation
+	dynamo.API // nil: calling any other operation is a bug in the simulation
 	p          *process
 }
 
@@ -28,7 +28,8 @@ var (
 	errGone    = &types.ResourceNotFoundException{Message: new("foldsim: shard is trimmed")}
 )
 
-// call does one request. Others may run, and the process may crash, before it and between its effect and its answer.
+// call performs one request. Other processes may run, and this one may crash, before the request
+// and between its effect and its response.
 func (p *process) call(do func() error) error {
 	if p.outside {
 		return do()
@@ -50,7 +51,7 @@ func (p *process) call(do func() error) error {
 		return lost
 	}
 	if p.world.faults && r.IntN(40) == 0 {
-		return errNetwork // it was done, but nobody knows
+		return errNetwork // the request took effect, but its response was lost
 	}
 	return err
 }
@@ -73,7 +74,7 @@ func (c *client) PutItem(_ context.Context, in *dynamodb.PutItemInput, _ ...func
 	return &dynamodb.PutItemOutput{}, err
 }
 
-// TransactWriteItems puts several items, or none.
+// TransactWriteItems puts all of several items, or none.
 func (c *client) TransactWriteItems(_ context.Context, in *dynamodb.TransactWriteItemsInput, _ ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	err := c.p.call(func() error {
 		reasons := make([]types.CancellationReason, len(in.TransactItems))
@@ -101,7 +102,7 @@ func (c *client) TransactWriteItems(_ context.Context, in *dynamodb.TransactWrit
 	return &dynamodb.TransactWriteItemsOutput{}, err
 }
 
-// holds evaluates the two forms of condition that folds use.
+// holds evaluates a condition in one of the two forms that folds use.
 func holds(condition *string, names map[string]string, values, it table.Item) (bool, error) {
 	if condition == nil {
 		return true, nil
@@ -155,7 +156,8 @@ func (c *client) BatchGetItem(_ context.Context, in *dynamodb.BatchGetItemInput,
 	return out, err
 }
 
-// Query answers the two forms of key condition that folds use: a partition, and the beginning of the sort key or an interval of it.
+// Query supports the two forms of key condition that folds use: a partition with a prefix of the
+// sort key, or with a range of it.
 func (c *client) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	out := &dynamodb.QueryOutput{}
 	err := c.p.call(func() error {
@@ -179,7 +181,7 @@ func (c *client) Query(_ context.Context, in *dynamodb.QueryInput, _ ...func(*dy
 	return out, err
 }
 
-// source is the stream as one process reads it.
+// source is the stream as read by one process.
 type source struct{ p *process }
 
 func (s source) Shards(context.Context) (list []fold.Shard, err error) {
@@ -194,7 +196,8 @@ func (s source) Shards(context.Context) (list []fold.Shard, err error) {
 	return list, err
 }
 
-// Read returns pages of any length, sometimes empty ones, and sometimes changes that were read before.
+// Read returns pages of random length, sometimes empty, and sometimes with a change that was read
+// before.
 func (s source) Read(_ context.Context, r fold.ReadRequest) (b fold.Batch, err error) {
 	err = s.p.call(func() error {
 		sh := s.p.world.shard(r.Shard)
@@ -224,7 +227,7 @@ func (w *World) page(sh *shard, r fold.ReadRequest) fold.Batch {
 	n := min(r.Max, len(sh.changes)-from)
 	if w.faults {
 		n = min(n, w.Rand.IntN(8))
-		from -= min(from, w.Rand.IntN(20)/18) // one that was read before
+		from -= min(from, w.Rand.IntN(20)/18) // repeat one change
 	}
 	b := fold.Batch{Last: r.After, Read: n}
 	for _, c := range sh.changes[from : from+n] {

@@ -4,8 +4,9 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// spawnHandle makes a process that delivers batches as a Lambda event source does: in order per shard, parents first,
-// again after a failure, sometimes cut differently, and sometimes although they were handled.
+// spawnHandle starts a process that delivers batches like a Lambda event source: in order per
+// shard, parents first, again after a failure, sometimes divided differently, and sometimes again
+// although they were handled.
 func (s *simulation) spawnHandle(o fold.Options) *process {
 	return s.spawn(s.name(), func(p *process) error {
 		worker, err := newWorker(p, s.Folds, o)
@@ -26,7 +27,7 @@ func (s *simulation) spawnHandle(o fold.Options) *process {
 	})
 }
 
-// delivered reports whether a shard was delivered to its end, or is not kept any more.
+// delivered reports whether a shard was delivered completely, or no longer exists.
 func (s *simulation) delivered(id string) bool {
 	sh := s.shard(id)
 	return sh == nil || sh.trimmed || s.cursor(id).done
@@ -47,7 +48,7 @@ func (s *simulation) deliver(p *process, worker *fold.Worker, sh *shard) {
 		return
 	}
 	if s.Rand.IntN(8) == 0 {
-		return // the event source did not learn of it
+		return // the event source did not get the response, and will deliver again
 	}
 	if b.Last.Compare(c.after) > 0 {
 		c.after = b.Last

@@ -9,10 +9,10 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// errCrashed is what every request of a crashed process returns: nobody is there to read it.
+// errCrashed is returned by every request of a crashed process, so that its coroutine ends.
 var errCrashed = errors.New("foldsim: crashed")
 
-// process is a worker as a coroutine. It runs until its next request and gives way there.
+// process is a worker as a coroutine. It runs until its next request and yields there.
 type process struct {
 	world   *World
 	name    string
@@ -22,11 +22,11 @@ type process struct {
 	stop    func()
 	yield   func(struct{}) bool
 	crashed bool
-	skew    time.Duration // its clock is so much ahead of the world's
-	asleep  int           // steps for which it is paused
+	skew    time.Duration // how far its clock is ahead of the world's
+	asleep  int           // number of steps for which it is paused
 	err     error
-	worker  *fold.Worker // that it runs, if any
-	outside bool         // it looks on: nothing goes wrong, and nothing else happens meanwhile
+	worker  *fold.Worker // the worker it runs, if any
+	outside bool         // an observer: its requests never fail or yield
 }
 
 func (w *World) spawn(name string, body func(*process) error) *process {
@@ -41,23 +41,24 @@ func (w *World) spawn(name string, body func(*process) error) *process {
 	return p
 }
 
-// step lets the process run to its next request. It reports false when the process has ended.
+// step lets the process run to its next request. It returns false when the process has ended.
 func (p *process) step() bool {
 	_, alive := p.resume()
 	return alive
 }
 
-// crash ends the process where it is.
+// crash ends the process at its current request.
 func (p *process) crash() {
 	p.crashed = true
 	p.stop()
 	p.cancel()
 }
 
-// now is the time as the process's machine has it.
+// now returns the time on the process's machine.
 func (p *process) now() time.Time { return p.world.now.Add(p.skew) }
 
-// giveWay lets others run. An error says that the process has crashed meanwhile.
+// giveWay lets other processes run. It returns an error if this process was crashed in the
+// meantime.
 func (p *process) giveWay() error {
 	if p.crashed || !p.yield(struct{}{}) {
 		p.crashed = true
@@ -67,7 +68,7 @@ func (p *process) giveWay() error {
 	return nil
 }
 
-// sleep is the workers' Options.Sleep.
+// sleep implements Options.Sleep for workers.
 func (p *process) sleep(ctx context.Context, d time.Duration) error {
 	if err := p.giveWay(); err != nil {
 		return err

@@ -20,27 +20,30 @@ import (
 
 const group = "sim"
 
-// A Scenario is what is simulated.
+// A Scenario describes a simulation.
 type Scenario struct {
 	Folds []*fold.Fold
-	// Write makes one random change to source items, with World.Rand, Put and Delete.
+	// Write makes one random change to source items, using World.Rand, Put and Delete.
 	Write func(*World)
-	// Check, if set, compares the derived items with what it knows from the writes, beyond the comparison with a quiet
-	// run that is always made.
+	// Check, if set, verifies the derived items against the writes. This is in addition to the
+	// comparison with a quiet run, which is always made.
 	Check func(*World) error
-	// Consume, if set, is run in place of a fold.Worker: to show that the simulation finds what is wrong with it.
+	// Consume, if set, runs instead of a fold.Worker, to show that the simulation detects a faulty
+	// one.
 	Consume func(ctx context.Context, t *table.Table, src fold.Source) error
-	// Known bounds the names of facts that a worker keeps: see fold.Options. Default: none but those of a flush.
+	// Known limits the fact IDs that a worker keeps, see fold.Options. By default it keeps only
+	// those of a flush.
 	Known int
-	// Spoil, if set, changes what is put, so that it shows that the simulation finds what is wrong then.
+	// Spoil, if set, modifies the items that are put, to show that the simulation detects it.
 	Spoil func(table.Item)
-	// Watch, if set, has all workers share the stream by clocks that agree, compares the lags that are shown with the truth
-	// after every step, and counts what it saw.
+	// Watch, if set, gives all workers leases and equal clocks, compares the lags they report with
+	// the truth after every step, and collects counts.
 	Watch *Watched
 }
 
-// Test runs a scenario with seeds 1 to n, or as many as ONEFOLD_SIM_SEEDS says, or with ONEFOLD_SIM_SEED alone. ONEFOLD_SIM_FIRST is
-// the first in place of 1, so that a long run can be done in parts. With -short, n is a twentieth.
+// Test runs a scenario with the seeds 1 to n, or a twentieth of them with -short. ONEFOLD_SIM_SEEDS
+// replaces n. ONEFOLD_SIM_FIRST sets the first seed, so that a long run can be divided.
+// ONEFOLD_SIM_SEED runs a single seed.
 func Test(t testing.TB, s Scenario, n int) {
 	t.Helper()
 	first := uint64(1)
@@ -62,7 +65,8 @@ func Test(t testing.TB, s Scenario, n int) {
 	}
 }
 
-// Run runs a scenario once. The error says what differs between the derived items and the fold of all changes.
+// Run runs a scenario once. The error lists the differences between the derived items and the fold
+// of all changes.
 func Run(s Scenario, seed uint64) error {
 	sim := &simulation{Scenario: s, World: newWorld(rand.New(rand.NewPCG(seed, 0x6f6e65666f6c64)))}
 	sim.known, sim.spoil = s.Known, s.Spoil
@@ -87,7 +91,7 @@ func Run(s Scenario, seed uint64) error {
 	return nil
 }
 
-// quiet returns what one undisturbed worker derives from the same writes.
+// quiet returns the items that one undisturbed worker derives from the same writes.
 func (s Scenario) quiet(history []Write) (map[string]string, error) {
 	w := newWorld(rand.New(rand.NewPCG(1, 1)))
 	for _, h := range history {
@@ -125,17 +129,17 @@ type simulation struct {
 	processes []*process
 	spawned   int
 	quieting  bool
-	broken    error // a promise that was not kept
+	broken    error // the first broken promise
 }
 
-// disturb lets everything happen at once for a while.
+// disturb runs random workers, writes and faults for a while.
 func (s *simulation) disturb() {
 	r := s.Rand
 	s.faults = true
 	calm := r.IntN(4) == 0 // fewer crashes, so that batches grow
 	workers := 1 + r.IntN(3)
 	steps := 150 + r.IntN(450)
-	if s.Watch != nil {
+	if s.Watch != nil { // leaves time to read all shards once
 		steps *= 3 // the first ones go by before all shards have been read
 	}
 	for range steps {
@@ -163,14 +167,15 @@ func (s *simulation) disturb() {
 			s.stepOne()
 		}
 		if s.Watch != nil {
-			s.now = s.now.Add(time.Duration(r.IntN(100)) * time.Millisecond) // leases run out
+			s.now = s.now.Add(time.Duration(r.IntN(100)) * time.Millisecond) // so that leases expire
 			s.look()
 		}
 	}
 }
 
-// skipTime moves the clock: a little, past leases, past the age of a batch, or past the life of tombstones. The last
-// only when all changes are durably counted, for a stream does not keep changes for so long.
+// skipTime advances the clock: a little, past leases, past the maximum age of a batch, or past the
+// life of tombstones. The last only when all changes are durably counted, because streams do not
+// keep changes that long.
 func (s *simulation) skipTime() {
 	n := s.Rand.IntN(6)
 	if n > 3 && !s.counted(s.Folds) {
@@ -202,7 +207,7 @@ func (s *simulation) stepOne() {
 
 const settleSteps = 200000
 
-// settle ends the faults, lets every process finish what it was at, zombies too, and drains at last.
+// settle ends the faults, lets every process finish, including zombies, and drains the stream.
 func (s *simulation) settle() error {
 	s.faults, s.storm, s.quieting = false, false, true
 	last := s.spawnWorker(fold.Options{})
@@ -225,7 +230,7 @@ func (s *simulation) settle() error {
 	return errors.New("the last drain did not come to an end")
 }
 
-// start makes a process of a random kind.
+// start starts a process of a random kind.
 func (s *simulation) start() *process {
 	r := s.Rand
 	o := fold.Options{
@@ -255,9 +260,9 @@ func (s *simulation) name() string {
 	return fmt.Sprintf("worker-%d", s.spawned)
 }
 
-// spawnWorker makes a process that drains, again and again until the faults end.
+// spawnWorker starts a process that drains repeatedly until the faults end.
 func (s *simulation) spawnWorker(o fold.Options) *process {
-	skew := s.skew(4 * time.Second) // of fences: see fold.Fence
+	skew := s.skew(4 * time.Second) // small enough for barriers: see fold.Fence
 	return s.spawn(s.name(), func(p *process) error {
 		p.skew = skew
 		if s.Consume != nil {
@@ -281,7 +286,8 @@ func (s *simulation) spawnWorker(o fold.Options) *process {
 	})
 }
 
-// fenced drains, and looks whether everything that was there before is durable then, whoever had to do it.
+// fenced drains, and checks that everything in the stream before is durable afterwards, no matter
+// which worker folded it.
 func (s *simulation) fenced(p *process, worker *fold.Worker) error {
 	before := s.tips(s.Folds)
 	if err := worker.Drain(p.ctx); err != nil {
@@ -295,7 +301,7 @@ func (s *simulation) fenced(p *process, worker *fold.Worker) error {
 	return nil
 }
 
-// skew is how far a clock is off: not at all, a little, or much.
+// skew returns a random clock error, often zero.
 func (s *simulation) skew(most time.Duration) time.Duration {
 	if s.Rand.IntN(2) == 0 || s.Watch != nil {
 		return 0
@@ -303,7 +309,8 @@ func (s *simulation) skew(most time.Duration) time.Duration {
 	return time.Duration(s.Rand.Int64N(int64(2*most))) - most
 }
 
-// spawnRun makes a process that runs and is told to stop at some time, and leaves to others what waits or does not.
+// spawnRun starts a process that runs until it is stopped at a random time, and then writes changes
+// on hold or leaves them to others.
 func (s *simulation) spawnRun(o fold.Options) *process {
 	steps := s.Rand.IntN(200)
 	skew := s.skew(2 * time.Hour)
@@ -334,7 +341,7 @@ func (s *simulation) spawnRun(o fold.Options) *process {
 	})
 }
 
-// differences compares items.
+// differences compares derived items with expected ones.
 func differences(got, want map[string]string) error {
 	var b strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(got)) {

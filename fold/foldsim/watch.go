@@ -10,15 +10,15 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Watched says what was seen of the lags that runs showed.
+// Watched counts the observations of lags.
 type Watched struct {
-	Looks  int // after each step of each run
-	Known  int // of them, those at which all lags were known
-	Behind int // of these, those at which changes waited to be folded
+	Looks  int // observations: one after each step of each run
+	Known  int // of Looks: all lags were known
+	Behind int // of Known: changes were waiting to be folded
 }
 
-// look compares the lags that are shown, from outside and by each worker, with the age of the oldest change that is not
-// folded: a lag may be too long, and never too short.
+// look compares the lags reported by the overview and by each worker with the age of the oldest
+// change that is not folded. A reported lag may be too long, but never too short.
 func (s *simulation) look() {
 	if s.broken != nil {
 		return
@@ -55,14 +55,15 @@ func (s *simulation) look() {
 	}
 }
 
-// expect notes if a shard's watermark is after its oldest change that is not folded.
+// expect fails the run if the watermark of a shard is after its oldest change that is not folded.
 func (s *simulation) expect(who, shard string, mark time.Time, oldest map[string]time.Time) {
 	if at, waits := oldest[shard]; waits && mark.After(at) && s.broken == nil {
 		s.broken = fmt.Errorf("%s says that %s is folded up to %s, while a change of %s waits", who, shard, mark.Format(time.RFC3339Nano), at.Format(time.RFC3339Nano))
 	}
 }
 
-// oldest returns when the oldest change was committed that is not durably folded, of each shard and of all.
+// oldest returns the commit time of the oldest change that is not durably folded, for each shard
+// and overall.
 func (s *simulation) oldest() (of map[string]time.Time, all time.Time) {
 	var read []string
 	for _, f := range s.Folds {

@@ -18,9 +18,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A World is one table with its change stream, and the clock. Only one goroutine runs at a time, so it needs no locks.
+// A World is one table with its change stream, and the clock. Only one goroutine runs at a time, so
+// it needs no locks.
 type World struct {
-	// Rand is the run's only source of chance.
+	// Rand is the only source of randomness in the run.
 	Rand *rand.Rand
 
 	now     time.Time
@@ -28,13 +29,13 @@ type World struct {
 	items   map[string]table.Item
 	shards  []*shard
 	seq     uint64
-	storm   bool // nearly all of them do
+	storm   bool // nearly all requests fail
 	known   int
 	spoil   func(table.Item)
 	history []Write
-	sources map[string]bool // ids of all source items
+	sources map[string]bool // IDs of all source items
 
-	cursors map[string]*cursor // of Lambda-like deliveries
+	cursors map[string]*cursor // progress of Lambda-like deliveries
 }
 
 // A Write is one write of a source item.
@@ -42,20 +43,20 @@ type Write struct {
 	Key  table.Item // at least pk and sk
 	Item table.Item // nil for a removal
 
-	Expired bool // a removal by ttl
+	Expired bool // a deletion by TTL
 }
 
-// shard is a part of the stream: the changes of the keys whose hash is in [from, to).
+// shard is a part of the stream: the changes of keys whose hash is in [from, to).
 type shard struct {
 	id, parent string
 	from, to   uint64
 	closed     bool
 	trimmed    bool
 	changes    []fold.Change
-	times      []time.Time // when they were committed, which the stream tells in whole seconds
+	times      []time.Time // exact commit times; the stream reports whole seconds
 }
 
-// cursor is how far an event source has delivered a shard.
+// cursor is the position up to which an event source has delivered a shard.
 type cursor struct {
 	after fold.Sequence
 	done  bool
@@ -65,7 +66,7 @@ func newWorld(r *rand.Rand) *World {
 	w := &World{
 		Rand: r, now: time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC),
 		items: make(map[string]table.Item), sources: make(map[string]bool), cursors: make(map[string]*cursor),
-		seq: []uint64{1, 5, 93, 960}[r.IntN(4)], // so that sequences grow in length on the way
+		seq: []uint64{1, 5, 93, 960}[r.IntN(4)], // so that sequence numbers get longer during the run
 	}
 	n := uint64(1 + r.IntN(3))
 	for i := range n {
@@ -78,7 +79,7 @@ func (w *World) addShard(parent string, from, to uint64) {
 	w.shards = append(w.shards, &shard{id: fmt.Sprintf("shard-%03d", len(w.shards)), parent: parent, from: from, to: to})
 }
 
-// Now returns the world's time.
+// Now returns the time in the world.
 func (w *World) Now() time.Time { return w.now }
 
 // Put writes a source item.
@@ -108,7 +109,7 @@ func (w *World) Derived(entity string) []table.Item {
 	return out
 }
 
-// sorted returns the ids of those items that are wanted, in order.
+// sorted returns the IDs of the wanted items, in order.
 func (w *World) sorted(wanted func(table.Item) bool) (ids []string) {
 	for id, it := range w.items {
 		if wanted(it) {
@@ -131,7 +132,8 @@ func stringOf(av types.AttributeValue) string {
 	return s.Value
 }
 
-// commit writes an item and its stream record. As in DynamoDB, a write that changes nothing has no record.
+// commit writes an item and its stream record. As in DynamoDB, a write that changes nothing makes
+// no record.
 func (w *World) commit(key, it table.Item, expired bool) {
 	id := idOf(key)
 	old := w.items[id]
@@ -182,7 +184,7 @@ func (w *World) openShard(pk string) *shard {
 	panic("foldsim: no shard is open for " + pk)
 }
 
-// roll closes a random open shard and opens one child, or two that share its keys.
+// roll closes a random open shard and opens one child, or two that divide its keys.
 func (w *World) roll() {
 	open := slices.DeleteFunc(slices.Clone(w.shards), func(sh *shard) bool { return sh.closed })
 	sh := open[w.Rand.IntN(len(open))]
@@ -195,7 +197,7 @@ func (w *World) roll() {
 	w.addShard(sh.id, sh.from, sh.to)
 }
 
-// trim forgets shards that have been folded to their end, as a stream does a day later.
+// trim drops some shards that are completely folded, as a stream does after a day.
 func (w *World) trim() {
 	for _, sh := range w.shards {
 		if !sh.closed || sh.trimmed || w.Rand.IntN(2) == 0 {
@@ -221,7 +223,7 @@ func (w *World) checkpoint(sh *shard) fold.Checkpoint {
 	return c
 }
 
-// counted reports whether the checkpoints cover all changes that folds read.
+// counted reports whether the checkpoints cover all changes that the folds read.
 func (w *World) counted(folds []*fold.Fold) bool {
 	for sh, tip := range w.tips(folds) {
 		if tip.Compare(fold.Sequence(w.checkpoint(sh).Position)) > 0 {
@@ -231,7 +233,7 @@ func (w *World) counted(folds []*fold.Fold) bool {
 	return true
 }
 
-// tips returns the last change of each shard that folds read, of the shards that are kept.
+// tips returns, for each shard still kept, the last change that the folds read.
 func (w *World) tips(folds []*fold.Fold) map[*shard]fold.Sequence {
 	var read []string
 	for _, f := range folds {
@@ -244,7 +246,7 @@ func (w *World) tips(folds []*fold.Fold) map[*shard]fold.Sequence {
 		}
 		for _, c := range sh.changes {
 			if c.Expired {
-				continue // folds do not see it
+				continue // folds do not see expired items
 			}
 			if slices.Contains(read, stringOf(c.New[table.AttrEntity])) || slices.Contains(read, stringOf(c.Old[table.AttrEntity])) {
 				tips[sh] = c.Seq
@@ -254,7 +256,7 @@ func (w *World) tips(folds []*fold.Fold) map[*shard]fold.Sequence {
 	return tips
 }
 
-// expire deletes what has expired, as the service does.
+// expire deletes expired items, as DynamoDB does.
 func (w *World) expire() {
 	for _, id := range w.sorted(func(it table.Item) bool { return table.Expired(it, w.now) }) {
 		it := w.items[id]
@@ -265,10 +267,11 @@ func (w *World) expire() {
 	}
 }
 
-// States returns what a fold has derived, in the order of the keys: its live items, or the states in its log.
+// States returns the derived states of a fold in the order of their keys: its live items, or the
+// states in its log.
 func (w *World) States(f *fold.Fold) ([]table.Item, error) { return f.Latest(w.Derived(f.Into())) }
 
-// derived returns what folds have derived, without what the runtime keeps on it, as text by key.
+// derived returns the items derived by folds as text, by key, without attributes of the runtime.
 func (w *World) derived(folds []*fold.Fold) (map[string]string, error) {
 	out := make(map[string]string)
 	for _, f := range folds {
@@ -283,7 +286,7 @@ func (w *World) derived(folds []*fold.Fold) (map[string]string, error) {
 	return out, nil
 }
 
-// Describe returns an item as text, without what the runtime keeps on it.
+// Describe returns an item as text, without attributes of the runtime.
 func Describe(it table.Item) string {
 	var b bytes.Buffer
 	for _, name := range slices.SortedFunc(maps.Keys(it), cmp.Compare[string]) {

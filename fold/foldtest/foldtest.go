@@ -1,5 +1,5 @@
-// Package foldtest checks the laws that make a fold safe to batch, retry and reorder, and holds a world to run folds in.
-// Tests of packages that declare folds use it; nothing else may.
+// Package foldtest checks the laws that make a fold safe to batch, retry and reorder. It also
+// provides an in-memory world to run folds in. Only tests may use it.
 package foldtest
 
 import (
@@ -16,11 +16,13 @@ import (
 
 const mergeRuns = 300
 
-// Merge checks that a merge function is associative and commutative and has the zero state as identity, comparing
-// states by the items that they are stored as. random makes a state, always with the same key, and of nothing but the
-// generator that it is given: a merge may keep parts of its arguments, so each state is made anew for every use.
+// Merge checks that a merge function is associative and commutative, with the zero state as
+// identity. It compares states by the items that store them.
 //
-// What is normalised before the comparison, as Fold does before it writes, may be given as finish.
+// random returns a state, always with the same key, that depends only on the given generator.
+// Because a merge may keep parts of its arguments, Merge makes each state anew for every use.
+// finish functions normalize states before they are compared, like the option Finish does before a
+// write.
 func Merge[S any, K comparable](t testing.TB, into *table.Entity[S, K], merge func(into, delta *S), random func(*rand.Rand) S, finish ...func(*S)) {
 	t.Helper()
 	m := merger[S, K]{t: t, into: into, merge: merge, random: random, finish: finish}
@@ -57,13 +59,13 @@ type merger[S any, K comparable] struct {
 	finish []func(*S)
 }
 
-// of makes the state of a number, the same at every call.
+// of returns the state with a number, the same in every call.
 func (m merger[S, K]) of(n uint64) *S {
 	s := m.random(rand.New(rand.NewPCG(n, 0)))
 	return &s
 }
 
-// zero makes the zero state with the key of the state of a number.
+// zero returns the zero state with the key of the numbered state.
 func (m merger[S, K]) zero(n uint64) *S {
 	m.t.Helper()
 	it, err := m.into.Encode(m.of(n))
@@ -101,14 +103,15 @@ func (m merger[S, K]) same(seed uint64, law string, a, b *S) {
 	}
 }
 
-// Folds checks that folds derive the same items whatever happens to the deliveries: any order across items, any batches,
-// duplicates of batches, crashes. write makes one random change to source items. It runs n seeds of foldsim.
+// Folds checks that folds derive the same items no matter how changes are delivered: in any order
+// across items, in any batches, with repeated batches and crashes. write makes one random change to
+// source items. It runs n seeds of foldsim.
 func Folds(t testing.TB, folds []*fold.Fold, write func(*foldsim.World), n int) {
 	t.Helper()
 	foldsim.Test(t, foldsim.Scenario{Folds: folds, Write: write}, n)
 }
 
-// seeds returns how many seeds to run: n, or ONEFOLD_SIM_SEEDS.
+// seeds returns the number of seeds to run: n, or ONEFOLD_SIM_SEEDS.
 func seeds(n int) uint64 {
 	if v, err := strconv.Atoi(os.Getenv("ONEFOLD_SIM_SEEDS")); err == nil && v > 0 {
 		n = v

@@ -17,8 +17,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// World is a table in memory with the folds of its facts, at a time of its own. Nothing happens in it by itself: time
-// passes in Advance and Set, items expire in DB.ExpireNow, and what was written is folded in Drain.
+// World is a table in memory, with folds and its own clock. Nothing happens by itself: time passes
+// in Advance and Set, items expire in DB.ExpireNow, and writes are folded in Drain.
 type World struct {
 	*testing.T
 	Ctx    context.Context // ends with the test
@@ -31,23 +31,23 @@ type World struct {
 	at    time.Time
 }
 
-// Setup says what a World holds.
+// Setup configures a World.
 type Setup struct {
 	Schema *table.Schema
 	Folds  func(*table.Table) []*fold.Fold
 	Group  string
-	Name   string         // of the table; default TableName
-	At     time.Time      // when the clock begins
-	Engine engine.Options // of which Clock, TTLInterval and Logger are the World's own
+	Name   string         // table name; default TableName
+	At     time.Time      // initial time
+	Engine engine.Options // Clock, TTLInterval and Logger are set by the World
 
-	// Wrap is the API that the table has instead of the database's; nil: none.
+	// Wrap, if set, returns the API that the table uses in place of the database's.
 	Wrap func(*engine.DB) dynamo.API
 }
 
-// TableName is the name of a World's table, unless Setup says another.
+// TableName is the default name of a World's table.
 const TableName = "world"
 
-// NewWorld makes the table. It is closed when the test ends.
+// NewWorld returns a World that is closed when the test ends.
 func NewWorld(t *testing.T, s Setup) *World {
 	t.Helper()
 	s.Name = cmp.Or(s.Name, TableName)
@@ -67,7 +67,7 @@ func NewWorld(t *testing.T, s Setup) *World {
 	return w
 }
 
-// Restart starts the folds anew from what is durable, as a new process does.
+// Restart replaces the worker with a new one that starts from durable state, like a new process.
 func (w *World) Restart() {
 	w.Helper()
 	described, err := w.DB.DescribeTable(w.Ctx, &dynamodb.DescribeTableInput{TableName: &w.setup.Name})
@@ -77,7 +77,7 @@ func (w *World) Restart() {
 	w.Must(err)
 }
 
-// Must ends the test if there is an error.
+// Must fails the test if err is not nil.
 func (w *World) Must(err error) {
 	if err != nil {
 		w.Helper()
@@ -85,23 +85,23 @@ func (w *World) Must(err error) {
 	}
 }
 
-// Drain folds what was written.
+// Drain folds everything written so far.
 func (w *World) Drain() {
 	w.Helper()
 	w.Must(w.Worker.Drain(w.Ctx))
 }
 
-// Now is the World's time.
+// Now returns the World's time.
 func (w *World) Now() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.at
 }
 
-// Advance moves the time on.
+// Advance moves the clock forward.
 func (w *World) Advance(by time.Duration) { w.Set(w.Now().Add(by)) }
 
-// Set moves the time, in either direction.
+// Set sets the clock, forward or backward.
 func (w *World) Set(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

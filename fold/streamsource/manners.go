@@ -8,24 +8,25 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// manners are how one reads a stream of a service.
+// manners are the rate limits and polling rules for a stream.
 //
-// DynamoDB lets a stream's shards be read five times a second and DescribeStream be called ten times a second, by all
-// readers together, and answers LimitExceeded or ProvisionedThroughputExceeded beyond. Its answer may be empty although
-// there is more: "it might take multiple calls to get to a portion of the shard that contains stream records". So one
-// empty page is not the end, and it has no figure that says how far behind a reader is. Several empty pages, one after
-// the other, with a read's pause between, are taken for the end; see docs/decisions.
+// DynamoDB allows five reads a second of each shard and ten DescribeStream calls a second, shared
+// by all readers. Beyond that it returns LimitExceeded or ProvisionedThroughputExceeded. A read may
+// return nothing although there is more: "it might take multiple calls to get to a portion of the
+// shard that contains stream records". So a single empty page is not the end of the shard, and no
+// figure in the response shows how far behind a reader is. Several consecutive empty pages, with
+// the pause between reads, are taken as the end; see docs/decisions.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetRecords.html
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 type manners struct {
-	emptyPages    int           // in a row that are the tip
-	readEvery     time.Duration // of one shard
-	describeEvery time.Duration // between pages of DescribeStream
-	poll          time.Duration // a worker's pause when nothing came; 0: the worker's own
+	emptyPages    int           // consecutive empty pages that count as the tip
+	readEvery     time.Duration // minimum interval between reads of a shard
+	describeEvery time.Duration // pause between pages of DescribeStream
+	poll          time.Duration // a worker's pause after an empty read; 0 means the worker's default
 }
 
-// emulators have ARNs of this account: the embedded engine behind HTTP, DynamoDB Local. Nobody bills or limits their
-// readers, and they answer from one place: what is empty is at its end.
+// emulators identifies ARNs of the embedded engine behind HTTP and of DynamoDB Local. They have no
+// rate limits or charges. Because they respond from a single place, an empty page is the end.
 const emulators = ":000000000000:"
 
 func mannersFor(streamARN string, exact bool) manners {
@@ -38,17 +39,18 @@ func mannersFor(streamARN string, exact bool) manners {
 	return manners{emptyPages: 4, readEvery: 200 * time.Millisecond, describeEvery: 200 * time.Millisecond, poll: 250 * time.Millisecond}
 }
 
-// Pace is how long a worker waits before it asks again when nothing came; 0 leaves that to the worker.
+// Pace implements fold.Pacer.
 func (s *Source) Pace() time.Duration { return s.manners.poll }
 
-// reading is how a shard was read of late.
+// reading is the recent history of reads of a shard.
 type reading struct {
-	next  time.Time     // not before
-	at    fold.Sequence // where pages were empty
-	empty []uint64      // the turns of the last of them, in a row: as many as are the tip
+	next  time.Time     // earliest time of the next read
+	at    fold.Sequence // position of the empty pages
+	empty []uint64      // turns of the latest consecutive empty pages, at most emptyPages
 }
 
-// await waits until a shard may be read again.
+// await waits until a shard may be read again. It reserves the slot before sleeping, so that
+// concurrent readers queue up.
 func (s *Source) await(ctx context.Context, shard string) error {
 	if s.manners.readEvery <= 0 {
 		return nil
@@ -62,8 +64,9 @@ func (s *Source) await(ctx context.Context, shard string) error {
 	return s.sleep(ctx, wait)
 }
 
-// atTip reports whether what was read says that there was nothing more, and since which turn that was asked: a shard that
-// rests has had empty pages for long, which say nothing of what was committed after them. The caller holds mu.
+// atTip reports whether reads show that there was nothing more, and since which turn that is based
+// on. A turn is needed because a quiet shard may have had empty pages for long, which do not
+// exclude changes committed after them. The caller must hold mu.
 func (s *Source) atTip(r fold.ReadRequest, b *fold.Batch) (tip bool, since uint64) {
 	was := s.reads[r.Shard]
 	if b.Read > 0 || was.at != r.After {

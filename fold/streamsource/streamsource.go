@@ -1,5 +1,5 @@
-// Package streamsource reads the changes that folds are fed with from a stream, over the DynamoDB Streams API: of DynamoDB or of the
-// embedded engine.
+// Package streamsource reads the changes for folds through the DynamoDB Streams API, from DynamoDB
+// or the embedded engine.
 package streamsource
 
 import (
@@ -20,21 +20,22 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Source reads one stream. It keeps the iterators and gets new ones when they expire. What it knows of the service, and keeps to, is
-// said at manners. It is a fold.Source and a fold.Pacer.
+// Source reads one stream. It keeps shard iterators, replaces expired ones, and respects the rate
+// limits of the service (see manners). It implements fold.Source and fold.Pacer.
 type Source struct {
 	api     dynamo.Streams
 	arn     string
 	manners manners
-	clock   func() time.Time // of rates
+	clock   func() time.Time // for rate limits
 	sleep   func(context.Context, time.Duration) error
 
+	// mu protects iterators and reads; it is not held during requests.
 	mu        sync.Mutex
 	iterators map[string]iterator // by shard
 	reads     map[string]reading  // by shard
 }
 
-// New makes the source of a stream.
+// New returns the source of a stream.
 func New(api dynamo.Streams, streamARN string) *Source {
 	_, exact := api.(dynamo.RecordReader)
 	return &Source{
@@ -43,17 +44,17 @@ func New(api dynamo.Streams, streamARN string) *Source {
 	}
 }
 
-// iterator is a place in a shard: behind the record after.
+// iterator is a position in a shard, after the record with sequence number after.
 type iterator struct {
 	token string
 	after fold.Sequence
 }
 
-// maxRecords is the most that GetRecords returns.
+// maxRecords is the maximum number of records that GetRecords returns.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetRecords.html
 const maxRecords = 1000
 
-// Shards lists the stream's shards, page by page.
+// Shards lists the stream's shards.
 func (s *Source) Shards(ctx context.Context) ([]fold.Shard, error) {
 	var shards []fold.Shard
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn}
@@ -79,7 +80,8 @@ func (s *Source) Shards(ctx context.Context) ([]fold.Shard, error) {
 	}
 }
 
-// Read returns the next records of a shard.
+// Read returns the next records of a shard. It gets a new iterator up to twice if the current one
+// has expired.
 func (s *Source) Read(ctx context.Context, r fold.ReadRequest) (fold.Batch, error) {
 	if err := s.await(ctx, r.Shard); err != nil {
 		return fold.Batch{}, err
@@ -106,7 +108,7 @@ func (s *Source) Read(ctx context.Context, r fold.ReadRequest) (fold.Batch, erro
 	}
 }
 
-// stale reports whether an error of GetRecords goes away with a new iterator.
+// stale reports whether an error of GetRecords can be resolved with a new iterator.
 func stale(err error) bool {
 	var expired *streamtypes.ExpiredIteratorException
 	return errors.As(err, &expired) || isTrimmed(err)
@@ -117,8 +119,9 @@ func isTrimmed(err error) bool {
 	return errors.As(err, &trimmed)
 }
 
-// iteratorFor returns an iterator for a request: the one at hand if it is where the request goes on, and else a new one.
-// missed says that what is behind r.After is not kept any more, so that the iterator is at the oldest record that is.
+// iteratorFor returns an iterator for a request: the current one if it has the right position,
+// otherwise a new one. missed reports that changes after r.After are no longer kept, so the
+// iterator starts at the oldest record that is.
 func (s *Source) iteratorFor(ctx context.Context, r fold.ReadRequest, oldest bool) (token string, missed bool, err error) {
 	if it, ok := s.at(r.Shard); ok && it.after == r.After && !oldest {
 		return it.token, false, nil
@@ -154,7 +157,7 @@ func (s *Source) drop(shard string) {
 	delete(s.iterators, shard)
 }
 
-// get reads records in the way that the API offers, and keeps the next iterator.
+// get reads records, with ReadRecords if the API has it, and keeps the next iterator.
 func (s *Source) get(ctx context.Context, r fold.ReadRequest, in *dynamodbstreams.GetRecordsInput) (fold.Batch, error) {
 	var b fold.Batch
 	var next *string
@@ -184,7 +187,7 @@ func (s *Source) get(ctx context.Context, r fold.ReadRequest, in *dynamodbstream
 	return b, nil
 }
 
-// recordsBatch converts what GetRecords returned.
+// recordsBatch converts the result of GetRecords.
 func recordsBatch(r fold.ReadRequest, records []streamtypes.Record) fold.Batch {
 	b := fold.Batch{Read: len(records), Last: r.After}
 	for i := range records {
@@ -203,7 +206,7 @@ func recordsBatch(r fold.ReadRequest, records []streamtypes.Record) fold.Batch {
 	return b
 }
 
-// pageBatch takes over what ReadRecords returned.
+// pageBatch converts the result of ReadRecords.
 func pageBatch(r fold.ReadRequest, page *dynamo.RecordPage) fold.Batch {
 	b := fold.Batch{Read: page.Read, Last: r.After, At: page.At}
 	if page.Read > 0 {
@@ -230,7 +233,8 @@ func kindOf(e streamtypes.OperationType) fold.Kind {
 	return fold.Modify
 }
 
-// change converts a record. See fold.Change for what a service's removal is.
+// change converts a record. A removal by the service itself (TTL) is not a retraction: see
+// fold.Change.
 func change(shard string, rec *streamtypes.Record) fold.Change {
 	d := rec.Dynamodb
 	c := fold.Change{Shard: shard, Seq: fold.Sequence(aws.ToString(d.SequenceNumber)), Old: record.Image(d.OldImage), New: record.Image(d.NewImage)}

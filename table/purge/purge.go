@@ -1,5 +1,6 @@
-// Package purge deletes what belongs to something that is deleted: all of a partition, or of a part of it, whatever entity and
-// expired or not, until nothing is written there any more. Products use it for partitions that have one owner.
+// Package purge deletes all items that belonged to a deleted owner: everything in a partition, or
+// in a part of it, regardless of entity and expiry, and repeats until nothing more is written
+// there.
 package purge
 
 import (
@@ -15,23 +16,24 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrWritten is returned when items still come after as many rounds as are made.
+// ErrWritten is returned if items are still being written after the last round.
 var ErrWritten = errors.New("still_written: its items are still being written; try again later")
 
 const (
-	maxRounds = 12  // deleting facts makes the folds write, and deleting that too
-	page      = 500 // keys that are read at a time
-	atOnce    = 8   // items that are deleted at a time
+	maxRounds = 12  // deleting facts makes folds write, and those items must be deleted too
+	page      = 500 // keys read at a time
+	atOnce    = 8   // concurrent deletes
 )
 
-// Range is items of one partition.
+// Range selects items of one partition.
 type Range struct {
 	Partition string
-	Prefix    string // that their sort keys have; "": all
-	Keep      string // sort key of the one that stays; "": none
+	Prefix    string // of their sort keys; "" selects all
+	Keep      string // sort key of one item to keep; "" keeps none
 }
 
-// Beside is everything in the partition of an item but for the item itself, which is deleted last.
+// Beside selects everything in the partition of an item except the item itself, which should be
+// deleted last.
 func Beside(key table.Item) Range {
 	return Range{Partition: textOf(key[table.AttrPK]), Keep: textOf(key[table.AttrSK])}
 }
@@ -43,9 +45,10 @@ func textOf(v types.AttributeValue) string {
 	return ""
 }
 
-// Ranges deletes what is in ranges of a table, and says how many items that were, also with an error. drain waits until what
-// was written is folded: before each round, for what was deleted before makes folds write, too. It may be stopped at any
-// time and run again. Errors: ErrWritten; those of the table and of drain.
+// Ranges deletes all items in the given ranges and returns how many it deleted, also after an
+// error. Before each round it calls drain, which must wait until all writes are folded, because
+// deletions make folds write again. It may be interrupted at any time and run again. Errors:
+// ErrWritten after 12 rounds; those of the table and of drain.
 func Ranges(ctx context.Context, t *table.Table, drain func(context.Context) error, ranges ...Range) (deleted int64, err error) {
 	p := purge{t: t}
 	for range maxRounds {
@@ -70,7 +73,7 @@ type purge struct {
 	deleted atomic.Int64
 }
 
-// empty deletes what is in a range now.
+// empty deletes the items now in a range.
 func (p *purge) empty(ctx context.Context, r Range) error {
 	in := &dynamodb.QueryInput{
 		TableName: new(p.t.Name()), Limit: new(int32(page)), ConsistentRead: new(true),

@@ -1,6 +1,9 @@
-// Package writebehind queues items on disk while their table is unreachable, and creates them when it is back: each
-// once, those of one owner in the order in which they arrived. It is for facts whose keys are made of their senders' IDs,
-// so that creating one twice is harmless, and not for writes whose result depends on stored items.
+// Package writebehind is a write-ahead queue for a table that cannot be reached. It keeps items in a
+// spool on disk and creates them when the table is back: each item once, and items of one owner in
+// the order in which they came.
+//
+// It is for facts whose keys are derived from IDs of their senders, so that creating one twice is
+// harmless. It is not for anything whose response depends on the contents of the table.
 package writebehind
 
 import (
@@ -19,24 +22,26 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// atOnce is how many items are created at a time.
+// atOnce is the number of concurrent creates.
 const atOnce = 64
 
-// Queue is the items of one entity that wait in a spool, which may hold other things, too.
+// Queue holds waiting items of one entity in a spool, which may also hold other records.
 type Queue struct {
 	Spool *spool.Spool
-	Kind  byte   // of its records
-	Owner string // attribute, a text: items with the same are created one after the other
+	Kind  byte   // of its records in the spool
+	Owner string // name of a text attribute: items with the same value are created one after the other
 	Table *table.Table
-	// Create is a Create of each item by the entity, see table.Entity.CreateItems.
+	// Create creates items of the entity; see table.Entity.CreateItems.
 	Create func(ctx context.Context, t *table.Table, items []table.Item, atOnce int) []error
 }
 
-// Waiting reports whether something waits in the spool: what comes now goes behind it.
+// Waiting reports whether something waits in the spool. New items must then be queued too, to keep
+// the order.
 func (q *Queue) Waiting() bool { return q.Spool.Waiting() }
 
-// Add keeps items until they are created. When it returns nil, they are durable. Errors: a dynamo.Failure, since the table
-// is away and the spool does not take them, of the kind Full when that is for its disk.
+// Add queues items. When it returns nil, they are durable. Otherwise the error is a dynamo.Failure,
+// because the table is unavailable and the spool cannot accept the items. Its kind is Full if the
+// disk is full.
 func (q *Queue) Add(ctx context.Context, items []table.Item) error {
 	now := q.Table.Now()
 	records := make([]spool.Record, len(items))
@@ -53,8 +58,9 @@ func (q *Queue) Add(ctx context.Context, items []table.Item) error {
 	return nil
 }
 
-// Keep adds the items of n things, and says of each when it is durable. item makes the item of one, or none of a thing that needs
-// no keeping any more. Errors: those of item, and then nothing is kept; those of Add.
+// Keep queues the items of n things, and then calls kept for each queued one. item returns the item
+// of a thing, or nil if the thing need not be queued. If item fails, nothing is queued and Keep
+// returns that error; other errors are those of Add.
 func (q *Queue) Keep(ctx context.Context, n int, item func(i int) (table.Item, error), kept func(i int)) error {
 	items, of := make([]table.Item, 0, n), make([]int, 0, n)
 	for i := range n {
@@ -75,9 +81,10 @@ func (q *Queue) Keep(ctx context.Context, n int, item func(i int) (table.Item, e
 	return nil
 }
 
-// Sink creates items that waited. It is a spool.Sink.
+// Sink creates queued items. It is a spool.Sink. It returns the records that can never be created;
+// after an error, all records remain queued.
 func (q *Queue) Sink(ctx context.Context, bodies [][]byte) (refused [][]byte, err error) {
-	var waves [][]waiting // no owner has two items in one
+	var waves [][]waiting // no wave contains two items of one owner
 	turn := map[string]int{}
 	for _, body := range bodies {
 		var in dynamodb.PutItemInput
@@ -105,13 +112,14 @@ func (q *Queue) Sink(ctx context.Context, bodies [][]byte) (refused [][]byte, er
 	return refused, nil
 }
 
-// waiting is an item, and the record that it was.
+// waiting is an item and its record in the spool.
 type waiting struct {
 	item table.Item
 	body []byte
 }
 
-// create returns the records of items that the table will never take.
+// create creates the items of a wave. It returns the records of items that the table will never
+// accept.
 func (q *Queue) create(ctx context.Context, wave []waiting) (refused [][]byte, err error) {
 	items := make([]table.Item, len(wave))
 	for i := range wave {

@@ -12,10 +12,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Progress is told how many bytes of how many are done; total is -1 when nobody knows. It may be nil.
+// Progress is called with the number of bytes done and the total, or -1 if the total is unknown. It
+// may be nil.
 type Progress func(done, total int64)
 
-// copier copies files, sums them, and tells the progress.
+// copier copies files, computes their checksums, and reports progress.
 type copier struct {
 	ctx      context.Context
 	progress Progress
@@ -33,7 +34,7 @@ func newCopier(ctx context.Context, progress Progress, total int64) *copier {
 	return &copier{ctx: ctx, progress: progress, total: total, buf: make([]byte, chunk)}
 }
 
-// copy copies all of r and describes it under a name.
+// copy copies all of r and returns its description.
 func (c *copier) copy(w io.Writer, r io.Reader, name string) (File, error) {
 	f := File{Name: name}
 	sum := uint32(0)
@@ -59,7 +60,7 @@ func (c *copier) copy(w io.Writer, r io.Reader, name string) (File, error) {
 	}
 }
 
-// files lists the files of a directory, sorted, and their size together. A directory in it is refused.
+// files lists the files of a directory, sorted, and their total size. It rejects subdirectories.
 func files(fs vfs.FS, dir string) (names []string, size int64, err error) {
 	if names, err = fs.List(dir); err != nil {
 		return nil, 0, fmt.Errorf("backup: list %s: %w", dir, err)
@@ -78,7 +79,7 @@ func files(fs vfs.FS, dir string) (names []string, size int64, err error) {
 	return names, size, nil
 }
 
-// Seal describes the files of a directory in a manifest, which it writes into it and returns.
+// Seal writes a manifest of a directory's files to the directory, and returns it.
 func Seal(ctx context.Context, fs vfs.FS, dir string, m Manifest, progress Progress) (*Manifest, error) {
 	names, size, err := files(fs, dir)
 	if err != nil {
@@ -112,7 +113,7 @@ func (c *copier) copyFrom(w io.Writer, fs vfs.FS, dir, name string) (f File, err
 	return c.copy(w, r, name)
 }
 
-// Copy copies a directory that Seal has sealed into another, which it makes, and checks it. The manifest is not copied.
+// Copy copies a sealed directory to a new one and verifies it. It does not copy the manifest.
 func Copy(ctx context.Context, from vfs.FS, dir string, to vfs.FS, dest string, progress Progress) (*Manifest, error) {
 	m, err := Read(from, dir)
 	if err != nil {
@@ -149,8 +150,9 @@ func Copy(ctx context.Context, from vfs.FS, dir string, to vfs.FS, dest string, 
 	return m, finished(to, dest)
 }
 
-// unfinished marks a directory that is being filled as a backup, which is never opened: what is there when the process is killed
-// may look like a database, and lack files.
+// unfinished marks a directory that is being filled with an invalid manifest, because a backup is
+// never opened. Otherwise, if the process is killed, the directory might look like a database but
+// lack files.
 func unfinished(fs vfs.FS, dir string) error {
 	err := create(fs, fs.PathJoin(dir, ManifestName), func(w io.Writer) error {
 		_, err := io.WriteString(w, "This directory was not filled to the end. Remove it.\n")
@@ -159,12 +161,12 @@ func unfinished(fs vfs.FS, dir string) error {
 	return errors.Join(err, syncDir(fs, dir))
 }
 
-// finished takes the mark away, when everything is there and was checked.
+// finished removes the mark, once everything is copied and verified.
 func finished(fs vfs.FS, dir string) error {
 	if err := syncDir(fs, dir); err != nil {
 		return err
 	}
-	if err := fs.Remove(fs.PathJoin(dir, ManifestName)); err != nil && !errors.Is(err, os.ErrNotExist) { // an empty one has none
+	if err := fs.Remove(fs.PathJoin(dir, ManifestName)); err != nil && !errors.Is(err, os.ErrNotExist) { // an empty directory has no mark
 		return fmt.Errorf("backup: %w", err)
 	}
 	return syncDir(fs, dir)
@@ -176,7 +178,7 @@ func Is(fs vfs.FS, dir string) bool {
 	return err == nil
 }
 
-// Read returns the manifest of a backup in a directory.
+// Read returns the manifest of the backup in a directory.
 func Read(fs vfs.FS, dir string) (m *Manifest, err error) {
 	if _, err := fs.Stat(dir); err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
@@ -195,7 +197,7 @@ func Read(fs vfs.FS, dir string) (m *Manifest, err error) {
 
 const dirMode = 0o700
 
-// create writes a file and makes it durable.
+// create writes a file and syncs it.
 func create(fs vfs.FS, path string, write func(io.Writer) error) (err error) {
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
 	if err != nil {

@@ -9,10 +9,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Fill makes a directory, which must be empty or absent, with what fn writes into a new one beside it: so it appears whole
-// or not at all, whenever the process ends.
+// Fill fills a directory, which must be empty or absent, with what fn writes to a temporary
+// directory beside it. The directory therefore appears completely or not at all, even if the
+// process is killed.
 func Fill(fs vfs.FS, dir string, fn func(dir string) (*Manifest, error)) (*Manifest, error) {
-	dir = fs.PathJoin(dir) // without a slash at the end
+	dir = fs.PathJoin(dir) // without a trailing slash
 	info, err := fs.Stat(dir)
 	exists, partial := err == nil, dir+".partial"
 	if exists && !info.IsDir() {
@@ -35,7 +36,7 @@ func Fill(fs vfs.FS, dir string, fn func(dir string) (*Manifest, error)) (*Manif
 	}
 	if err != nil {
 		var file *os.PathError
-		if errors.As(err, &file) && strings.HasPrefix(file.Path, partial) { // tell the name that was asked for
+		if errors.As(err, &file) && strings.HasPrefix(file.Path, partial) { // report the requested name
 			file.Path = dir + strings.TrimPrefix(file.Path, partial)
 		}
 		return nil, errors.Join(err, fs.RemoveAll(partial))

@@ -11,56 +11,59 @@ import (
 )
 
 var (
-	// ErrIncomplete is returned when a backup has no manifest: it was cut off, or is no backup.
+	// ErrIncomplete is returned if there is no manifest: the backup was interrupted, or it is not a
+	// backup.
 	ErrIncomplete = errors.New("backup: no manifest; the backup was cut off, or this is none")
-	// ErrDamaged is returned when the files of a backup are not those of its manifest.
+	// ErrDamaged is returned if the files of a backup do not match its manifest.
 	ErrDamaged = errors.New("backup: damaged")
-	// ErrFormat is returned when a backup was made by a newer program.
+	// ErrFormat is returned if a backup was made by a newer version.
 	ErrFormat = errors.New("backup: made by a newer version")
-	// ErrNotEmpty is returned when a directory that is to be filled holds something.
+	// ErrNotEmpty is returned if the directory to fill is not empty.
 	ErrNotEmpty = errors.New("backup: directory is not empty")
 )
 
-// ManifestName is the file that makes a backup of a directory or tar stream. It is written last.
+// ManifestName is the name of the manifest. It is written last and makes a directory or tar stream
+// a backup.
 const ManifestName = "onefold-backup.json"
 
 const (
 	format   = 1
 	maxFiles = 1 << 20
 
-	// How long a manifest may be: what it says of tables, of which 40,000 fit with the longest names, and of each file. It takes some
-	// times that of memory, which is why an archive cannot have a longer one than its files need.
+	// Maximum size of a manifest: for tables, of which 40,000 with the longest names fit, and per
+	// file. Reading a manifest takes several times its size in memory, so the limit for an archive
+	// depends on its number of files.
 	maxTablesBytes = 16 << 20
 	maxFileBytes   = 400
 )
 
-// longest is how long the manifest of so many files may be.
+// longest returns the maximum size of a manifest for the given number of files.
 func longest(files int) int { return maxTablesBytes + maxFileBytes*files }
 
-// Manifest says what a backup holds.
+// Manifest describes the contents of a backup.
 type Manifest struct {
-	Format int       `json:"format"` // of the backup
-	Store  int       `json:"store"`  // of the rows in it: docs/format/engine.md
-	Taken  time.Time `json:"taken"`  // it has every write that was acknowledged before
+	Format int       `json:"format"` // version of the backup format
+	Store  int       `json:"store"`  // version of the row format, see docs/format/engine.md
+	Taken  time.Time `json:"taken"`  // the backup contains every write acknowledged before
 	Tables []Table   `json:"tables"`
 	Files  []File    `json:"files"`
 }
 
-// Table is a table in a backup. The counts are for information.
+// Table is a table in a backup. The counts are informational.
 type Table struct {
 	Name  string `json:"name"`
 	Items int64  `json:"items"`
 	Bytes int64  `json:"bytes"` // by DynamoDB's rule
 }
 
-// File is a file of a backup.
+// File is a file in a backup.
 type File struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
 	Sum  string `json:"crc32c"` // eight hexadecimal digits
 }
 
-// Bytes is the size of all files.
+// Bytes returns the total size of the files.
 func (m *Manifest) Bytes() (n int64) {
 	for _, f := range m.Files {
 		n += f.Size
@@ -80,7 +83,7 @@ func (m *Manifest) encode() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// readManifest reads the manifest of so many files and checks that it can be one.
+// readManifest reads and validates the manifest for the given number of files.
 func readManifest(r io.Reader, files int) (*Manifest, error) {
 	most := longest(files)
 	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
@@ -109,10 +112,11 @@ func readManifest(r io.Reader, files int) (*Manifest, error) {
 	return m, nil
 }
 
-// plainName is what a store calls its files. Nothing else is read or written, so no name leads out of a directory.
+// plainName matches the names of a store's files. Other names are rejected, so that no name can
+// lead out of a directory.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$`)
 
-// check compares files with those of the manifest, in any order.
+// check compares files, in any order, with those in the manifest.
 func (m *Manifest) check(got []File) error {
 	byName := make(map[string]File, len(got))
 	for _, f := range got {
@@ -138,5 +142,5 @@ func (m *Manifest) check(got []File) error {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sumText is a checksum as the manifest has it.
+// sumText formats a checksum as in the manifest.
 func sumText(sum uint32) string { return fmt.Sprintf("%08x", sum) }

@@ -11,7 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// WriteTar writes the files of a directory and, last, their manifest, which it returns.
+// WriteTar writes the files of a directory and finally their manifest, which it returns.
 func WriteTar(ctx context.Context, w io.Writer, fs vfs.FS, dir string, m Manifest, progress Progress) (*Manifest, error) {
 	names, size, err := files(fs, dir)
 	if err != nil {
@@ -54,8 +54,9 @@ func (m *Manifest) header(name string, size int64) *tar.Header {
 	return &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: fileMode, ModTime: m.Taken}
 }
 
-// Extract reads what WriteTar wrote into a directory, which it makes, and checks it. The manifest is not written.
-// After an error the directory holds what was read so far, and is no database: see unfinished.
+// Extract extracts a stream written by WriteTar to a new directory and verifies it. It does not
+// write the manifest. After an error the directory contains part of the files and cannot be opened
+// as a database: see unfinished.
 func Extract(ctx context.Context, r io.Reader, fs vfs.FS, dest string, progress Progress) (*Manifest, error) {
 	if err := fs.MkdirAll(dest, dirMode); err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
@@ -99,8 +100,8 @@ func Extract(ctx context.Context, r io.Reader, fs vfs.FS, dest string, progress 
 	}
 }
 
-// whole reports whether an archive has all bytes of a file: of a sparse one it has a few, and says that the rest, any number of
-// them, are zeros.
+// whole reports whether an archive contains all bytes of a file. A sparse file contains only some,
+// and can declare any number of zeros.
 func whole(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {

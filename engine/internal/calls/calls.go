@@ -1,5 +1,5 @@
-// Package calls counts the calls that are under way, so that who ends something can wait until nobody uses it any more.
-// The engine closes its store by it.
+// Package calls counts running calls, so that a resource can be closed once nothing uses it any
+// more. The engine uses it to close its store.
 package calls
 
 import (
@@ -10,21 +10,21 @@ import (
 
 const stripes = 16
 
-// Gate lets calls in until it is shut. Make one with New.
+// Gate admits calls until it is shut. Use New to make one.
 //
-// A call is counted in one of several stripes, so that cores do not take one cache line from each other with every call.
-// It is counted first and looks whether the gate is shut then; who shuts the gate does that first and looks at the
-// stripes then. So at least one of the two sees the other: a call that is let in is waited for.
+// Calls are counted in several stripes, so that cores do not compete for a single cache line. Enter
+// first counts the call and then checks whether the gate is shut; Wait runs after Shut, and checks
+// the stripes then. So at least one of them sees the other, and every admitted call is waited for.
 type Gate struct {
 	stripes [stripes]stripe
 	shut    atomic.Bool
-	mu      sync.Mutex // held by who looks whether stripes are empty, and by who tells of it
+	mu      sync.Mutex // held while checking that stripes are empty, and while signalling it
 	emptied *sync.Cond
 }
 
 type stripe struct {
 	calls atomic.Int64
-	_     [56]byte // one cache line each
+	_     [56]byte // so that each stripe has its own cache line
 }
 
 // New returns an open gate.
@@ -34,13 +34,13 @@ func New() *Gate {
 	return g
 }
 
-// Call is one that was let in.
+// Call is an admitted call.
 type Call struct {
 	gate   *Gate
 	stripe *atomic.Int64
 }
 
-// Enter lets a call in, which must End, unless the gate is shut.
+// Enter admits a call unless the gate is shut. The caller must End it.
 func (g *Gate) Enter() (Call, bool) {
 	c := Call{g, &g.stripes[rand.Uint64()%stripes].calls}
 	c.stripe.Add(1)
@@ -51,7 +51,8 @@ func (g *Gate) Enter() (Call, bool) {
 	return c, true
 }
 
-// End ends a call that was let in.
+// End ends an admitted call. Shut stops admitting calls. It returns false if the gate was already
+// shut.
 func (c Call) End() {
 	if c.stripe.Add(-1) == 0 && c.gate.shut.Load() {
 		c.gate.tell()
@@ -67,7 +68,7 @@ func (g *Gate) tell() {
 // Shut lets no more calls in. It returns false when the gate was shut before.
 func (g *Gate) Shut() bool { return !g.shut.Swap(true) }
 
-// Wait returns when all calls have ended that were let in before the gate was shut.
+// Wait waits until all calls admitted before Shut have ended.
 func (g *Gate) Wait() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

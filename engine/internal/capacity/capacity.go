@@ -7,19 +7,19 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Capacity is counted in halves of a unit: the half is what an eventually consistent read of 4 KB costs.
+// Capacity is counted in half units, the cost of an eventually consistent read of 4 KB.
 const (
 	readUnitBytes  = 4 << 10
 	writeUnitBytes = 1 << 10
 )
 
-// Usage is the capacity that a request takes, in half units, apart for the table and for its indexes.
+// Usage is the capacity consumed by a request, in half units, for the table and each index.
 type Usage struct {
 	Table   int64
-	Indexes []int64 // by ordinal; nil when there is none
+	Indexes []int64 // by ordinal; nil if there are none
 }
 
-// AddIndex adds to what an index takes.
+// AddIndex adds half units to an index.
 func (u *Usage) AddIndex(ordinal int, halves int64) {
 	if halves == 0 {
 		return
@@ -30,7 +30,7 @@ func (u *Usage) AddIndex(ordinal int, halves int64) {
 	u.Indexes[ordinal] += halves
 }
 
-// Add adds what another request or item has taken.
+// Add adds another usage.
 func (u *Usage) Add(o Usage) {
 	u.Table += o.Table
 	for i, h := range o.Indexes {
@@ -38,7 +38,7 @@ func (u *Usage) Add(o Usage) {
 	}
 }
 
-// of is what the table takes, for 0, or the index with the ordinal index-1.
+// of returns the usage of the table, for 0, or of the index with ordinal index-1.
 func (u *Usage) of(index int) int64 {
 	if index == 0 {
 		return u.Table
@@ -49,7 +49,7 @@ func (u *Usage) of(index int) int64 {
 	return u.Indexes[index-1]
 }
 
-// Total is the whole, in half units.
+// Total returns the sum in half units.
 func (u *Usage) Total() int64 {
 	sum := u.Table
 	for _, h := range u.Indexes {
@@ -58,13 +58,14 @@ func (u *Usage) Total() int64 {
 	return sum
 }
 
-// WriteUnits returns what writing an item of so many bytes costs: one unit for each begun KB, at least one.
+// WriteUnits returns the cost of writing an item of the given size, in half units: one unit for
+// each started KB, at least one.
 func WriteUnits(size int) int64 {
 	return 2 * max(1, int64(size+writeUnitBytes-1)/writeUnitBytes)
 }
 
-// ReadUnits returns what reading so many bytes costs: for each begun 4 KB one unit, or half a unit when eventually
-// consistent, at least for one.
+// ReadUnits returns the cost of reading the given number of bytes, in half units: for each started
+// 4 KB one unit, or half a unit if eventually consistent; at least that of 4 KB.
 func ReadUnits(size int, consistent bool) int64 {
 	n := max(1, int64(size+readUnitBytes-1)/readUnitBytes)
 	if consistent {
@@ -73,11 +74,11 @@ func ReadUnits(size int, consistent bool) int64 {
 	return n
 }
 
-// Row is a row of an index; nil Key for none.
+// Row is a row of an index. A nil Key means that there is none.
 type Row struct{ Key, Value []byte }
 
-// IndexUnits returns what a change costs an index: nothing when its entry stays as it is, one write when it appears,
-// goes or changes, and two when its key moves.
+// IndexUnits returns the cost of a change for an index, in half units: nothing if its entry is
+// unchanged, one write if it is added, removed or modified, and two if its key changes.
 func IndexUnits(was, is Row) int64 {
 	switch {
 	case was.Key == nil && is.Key == nil:
@@ -94,7 +95,7 @@ func IndexUnits(was, is Row) int64 {
 	return WriteUnits(max(row.Size(was.Value), row.Size(is.Value)))
 }
 
-// Direction says which of the two capacities a request takes.
+// Direction distinguishes read and write capacity.
 type Direction int
 
 const (
@@ -102,7 +103,7 @@ const (
 	Writing
 )
 
-// Consumed reports a Usage as a response does; nil unless asked for.
+// Consumed returns a Usage in the form of a response, or nil if it was not requested.
 func Consumed(t *catalog.Table, how types.ReturnConsumedCapacity, u Usage) *types.ConsumedCapacity {
 	if how == "" || how == types.ReturnConsumedCapacityNone {
 		return nil
@@ -130,7 +131,7 @@ func Consumed(t *catalog.Table, how types.ReturnConsumedCapacity, u Usage) *type
 	return cc
 }
 
-// ConsumedTransaction is Consumed for a transaction, which also says which of the two capacities it was.
+// ConsumedTransaction is Consumed for a transaction, with read or write capacity according to d.
 func ConsumedTransaction(t *catalog.Table, how types.ReturnConsumedCapacity, d Direction, u Usage) *types.ConsumedCapacity {
 	cc := Consumed(t, how, u)
 	if cc == nil {

@@ -1,4 +1,4 @@
-// Package capacity counts what requests would cost on DynamoDB: the units of a read or a write, of a table and of each
-// index, how a response tells them, and meters that add them up. It exists so that the rules of billing are in one place
-// and can be tested alone; only the engine uses it.
+// Package capacity computes what requests would cost on DynamoDB: the units of reads and writes for
+// tables and indexes, their form in responses, and meters that add them up. The billing rules are
+// in this package only, and can be tested without a store.
 package capacity

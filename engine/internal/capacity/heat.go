@@ -11,35 +11,37 @@ import (
 	"github.com/onefold/onefold/engine/internal/catalog"
 )
 
-// What DynamoDB gives one partition a second, in units. A key that takes more is throttled there whatever the table may
-// take: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html.
+// DynamoDB's limits for one partition, in units per second. A key that exceeds them is throttled
+// regardless of the table's capacity:
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html.
 const (
 	PartitionReadUnits  = 3000
 	PartitionWriteUnits = 1000
 )
 
-// KeyUse is what one partition key has taken in this minute and the last.
+// KeyUse is the capacity consumed by one partition key in this minute and the last.
 type KeyUse struct {
-	Key        string  // the text of a string, the digits of a number, a binary's bytes; of several attributes the first
-	Index      string  // the index whose partition it is, "" for the table's
-	ReadUnits  float64 // at most Over more than it was
-	WriteUnits float64 // at most Over more than it was
-	PeakReads  float64 // read units of its busiest second; PartitionReadUnits is what a partition gives
-	PeakWrites float64 // write units of its busiest second; PartitionWriteUnits is what a partition gives
-	Over       float64 // how much of the units may be another key's whose place this one took
+	Key        string  // text of a string, digits of a number or bytes of a binary; for several attributes, the first
+	Index      string  // index that the partition belongs to; "" for the table
+	ReadUnits  float64 // too high by at most Over
+	WriteUnits float64 // too high by at most Over
+	PeakReads  float64 // read units in the busiest second; the limit is PartitionReadUnits
+	PeakWrites float64 // write units in the busiest second; the limit is PartitionWriteUnits
+	Over       float64 // units that may belong to another key, whose counter this key took over
 }
 
 const (
 	heatStripes = 16
-	heatSlots   = 16 // keys that a stripe knows of one minute
+	heatSlots   = 16 // keys per stripe and minute
 	hottestKeys = 16
 )
 
-// heat finds the partition keys that take most, in little memory however many keys there are. Keys are spread over
-// stripes by their hash. A stripe keeps counters for a few keys of this minute and of the last; a key without one takes
-// the place of the least, and its count, which is then an upper bound ("space saving": Metwally, Agrawal and El Abbadi,
-// Efficient Computation of Frequent and Top-k Elements in Data Streams, 2005). So a key that takes more than a
-// sixteenth of its stripe's units is always there. The memory is taken when something is counted first.
+// heat finds the busiest partition keys in bounded memory. Keys are spread over stripes by their
+// hash. Each stripe keeps counters for a few keys of this minute and the last. A key without a
+// counter takes over the smallest one with its count, which is then an upper bound ("space saving":
+// Metwally, Agrawal and El Abbadi, Efficient Computation of Frequent and Top-k Elements in Data
+// Streams, 2005). So a key that consumes more than a sixteenth of its stripe's units always has a
+// counter. Memory is allocated on first use.
 type heat struct {
 	stripes atomic.Pointer[[heatStripes]heatStripe]
 }
@@ -51,7 +53,8 @@ type heatStripe struct {
 	last   heatMinute
 }
 
-// heatMinute is the counters of one minute. Hashes and totals stand apart, because they are searched.
+// heatMinute contains the counters of one minute. Hashes and totals are separate arrays because
+// they are searched.
 type heatMinute struct {
 	used   int
 	hashes [heatSlots]uint32
@@ -59,18 +62,18 @@ type heatMinute struct {
 	keys   [heatSlots]heatKey
 }
 
-// heatKey is the counters of one key, in half units.
+// heatKey contains the counters of one key, in half units.
 type heatKey struct {
 	index  int
 	key    []byte
-	halves [2]int64 // since it has the place
+	halves [2]int64 // since it has this counter
 	second int64
 	of     [2]int64 // in that second
 	peak   [2]int64 // in the busiest second
 	over   int64
 }
 
-// count adds to what a key has taken.
+// count adds the consumption of a key.
 func (h *heat) count(d Direction, at Place, halves int64) {
 	key := at.partition()
 	if key == nil || halves == 0 {
@@ -91,20 +94,20 @@ func (h *heat) count(d Direction, at Place, halves int64) {
 	s.mu.Unlock()
 }
 
-// turn begins a new minute. Time that goes back is counted in the minute that there is.
+// turn starts a new minute. If the clock goes back, the current minute continues.
 func (s *heatStripe) turn(minute int64) {
 	if minute <= s.minute {
 		return
 	}
 	if minute == s.minute+1 {
-		s.last, s.now = s.now, s.last // with the memory of its keys
+		s.last, s.now = s.now, s.last // reuse the memory of its keys
 	} else {
 		s.last.used = 0
 	}
 	s.now.used, s.minute = 0, minute
 }
 
-// find returns the counters of a key, which takes the place of the least when there is none left.
+// find returns the counter of a key. If all are taken, the key takes over the smallest.
 func (m *heatMinute) find(hash uint32, index int, key []byte) (*heatKey, *int64) {
 	for i := range m.used {
 		if k := &m.keys[i]; m.hashes[i] == hash && k.index == index && bytes.Equal(k.key, key) {
@@ -140,7 +143,7 @@ func (k *heatKey) add(d Direction, second, halves int64) {
 	k.peak[d] = max(k.peak[d], k.of[d])
 }
 
-// hottest returns the keys that took most in this minute and the last, the hottest first.
+// hottest returns the keys that consumed most in this minute and the last, busiest first.
 func (h *heat) hottest(t *catalog.Table, second int64) []KeyUse {
 	stripes := h.stripes.Load()
 	if stripes == nil {
@@ -161,13 +164,13 @@ func (h *heat) hottest(t *catalog.Table, second int64) []KeyUse {
 	return slices.Clone(keys[:min(len(keys), hottestKeys)])
 }
 
-// report adds the counters to keys, to the same key's at from or behind where there is one.
+// report adds the counters to keys, merging with entries of the same key from index from on.
 func (m *heatMinute) report(t *catalog.Table, keys []KeyUse, from int) []KeyUse {
 	for i := range m.used {
 		k := &m.keys[i]
 		u := KeyUse{Key: keyText(k.key)}
 		if k.index > len(t.Indexes) {
-			continue // the index is gone
+			continue // the index was deleted
 		} else if k.index > 0 {
 			u.Index = t.Indexes[k.index-1].Name
 		}

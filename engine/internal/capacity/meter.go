@@ -9,18 +9,18 @@ import (
 	"github.com/onefold/onefold/engine/internal/catalog"
 )
 
-// TableUse is the capacity used by one table: in all, and apart by index, by entity and by partition key prefix. The
-// prefixes add up to the table and its indexes together.
+// TableUse is the capacity consumed by one table: in total, and by index, entity and partition key
+// prefix. The prefixes add up to the table plus its indexes.
 type TableUse struct {
 	Use                           // of the table without its indexes
 	Indexes  map[string]Use       // by name
-	Entities map[string]EntityUse // by the sort key up to its first '#'; "" beyond 256 of them and for other keys
-	Prefixes map[string]Use       // by partition key prefix, writes with what they cost the indexes
-	Hottest  []KeyUse             // partition keys, those that took most in the last two minutes first; at most 16
+	Entities map[string]EntityUse // by the sort key up to its first '#'; "" for other keys, and beyond 256 entities
+	Prefixes map[string]Use       // by partition key prefix; writes include the cost of indexes
+	Hottest  []KeyUse             // partition keys with the highest consumption in the last two minutes, busiest first; at most 16
 }
 
-// Use is capacity used, and by how many operations: an item read by key, written or checked is one each, and so is a
-// page of a Query or Scan. An index is written as often as a change touches it.
+// Use is consumed capacity and the number of operations. An item read by key, written or checked is
+// one operation, as is a page of a Query or Scan. For an index, each change of an entry is a write.
 type Use struct {
 	ReadUnits  float64
 	WriteUnits float64
@@ -28,7 +28,7 @@ type Use struct {
 	Writes     int64
 }
 
-// EntityUse is what the writes of one entity have cost, indexes included.
+// EntityUse is the cost of writes to one entity, including indexes.
 type EntityUse struct {
 	Writes     int64
 	WriteUnits float64
@@ -36,7 +36,7 @@ type EntityUse struct {
 
 const maxEntities = 256
 
-// useMeter counts in half units, the least that DynamoDB bills.
+// useMeter counts in half units, the smallest amount that DynamoDB bills.
 type useMeter struct{ halves, times [2]atomic.Int64 }
 
 func (m *useMeter) count(d Direction, halves, times int64) {
@@ -54,20 +54,21 @@ func (m *useMeter) use() Use {
 // entityMeter counts the writes of one entity.
 type entityMeter struct{ writes, halves atomic.Int64 }
 
-// Table counts for one table. The maps are replaced, never changed.
+// Table meters one table. Its maps are replaced and never modified, so that they can be read
+// without a lock.
 type Table struct {
 	base   useMeter
 	prefix func(partitionKey string) string
 	heat   heat
 
-	mu       sync.Mutex // held to replace a map
+	mu       sync.Mutex // held while a map is replaced
 	indexes  atomic.Pointer[map[string]*useMeter]
 	entities atomic.Pointer[map[string]*entityMeter]
 	prefixes atomic.Pointer[map[string]*useMeter]
 }
 
-// NewTable returns meters that have counted nothing. prefix is what a partition key is accounted under; nil: what stands
-// up to and including its first '#'.
+// NewTable returns a meter. prefix returns the prefix under which to count a partition key; nil
+// means up to and including its first '#'.
 func NewTable(prefix func(partitionKey string) string) *Table {
 	m := &Table{prefix: prefix}
 	m.indexes.Store(&map[string]*useMeter{})
@@ -76,7 +77,7 @@ func NewTable(prefix func(partitionKey string) string) *Table {
 	return m
 }
 
-// index returns the counter of an index.
+// index returns the meter of an index.
 func (m *Table) index(name string) *useMeter {
 	if c := (*m.indexes.Load())[name]; c != nil {
 		return c
@@ -86,7 +87,7 @@ func (m *Table) index(name string) *useMeter {
 	return grow(&m.indexes, name)
 }
 
-// entity returns the counter of the entity that a sort key names.
+// entity returns the meter of the entity named by a sort key.
 func (m *Table) entity(sortKey string) *entityMeter {
 	word, _, _ := strings.Cut(sortKey, "#")
 	if c := (*m.entities.Load())[word]; c != nil {
@@ -100,7 +101,7 @@ func (m *Table) entity(sortKey string) *entityMeter {
 	return grow(&m.entities, word)
 }
 
-// grow returns the counter under name, new if need be. The caller holds Table.mu.
+// grow returns the meter under name, which it creates if necessary. The caller must hold Table.mu.
 func grow[C any](p *atomic.Pointer[map[string]*C], name string) *C {
 	if c := (*p.Load())[name]; c != nil {
 		return c
@@ -112,7 +113,7 @@ func grow[C any](p *atomic.Pointer[map[string]*C], name string) *C {
 	return c
 }
 
-// Report returns what was counted of a table; second is the time, in seconds since 1970.
+// Report returns the counts for a table. second is the current time in seconds since 1970.
 func (m *Table) Report(t *catalog.Table, second int64) TableUse {
 	u := TableUse{Use: m.base.use(), Indexes: map[string]Use{}, Entities: map[string]EntityUse{}, Prefixes: map[string]Use{}}
 	for name, c := range *m.indexes.Load() {
@@ -128,7 +129,7 @@ func (m *Table) Report(t *catalog.Table, second int64) TableUse {
 	return u
 }
 
-// Count adds what a number of operations have taken of a table and its indexes.
+// Count adds operations with their consumption of a table and its indexes.
 func (m *Table) Count(d Direction, t *catalog.Table, at Place, times int64, u Usage) {
 	if u.Table != 0 {
 		m.base.count(d, u.Table, times)
@@ -144,10 +145,11 @@ func (m *Table) Count(d Direction, t *catalog.Table, at Place, times int64, u Us
 	m.heat.count(d, at, u.of(at.Index))
 }
 
-// CountEntry adds a write of an index entry to what its partition has taken. Count has it in the sums.
+// CountEntry adds a write of an index entry to the heat of its partition. The sums already include
+// it through Count.
 func (m *Table) CountEntry(at Place, halves int64) { m.heat.count(Writing, at, halves) }
 
-// CountEntity adds a write to the entity that a sort key names.
+// CountEntity adds a write to the entity named by a sort key.
 func (m *Table) CountEntity(sortKey string, u Usage) {
 	e := m.entity(sortKey)
 	e.writes.Add(1)

@@ -9,25 +9,25 @@ import (
 	"github.com/onefold/onefold/engine/internal/keyenc"
 )
 
-// Names in TableUse.Prefixes of what has no prefix of its own.
+// Names in TableUse.Prefixes for keys without a prefix of their own.
 const (
 	NoPrefix    = ""        // keys that are not strings, and those without a '#'
-	ScanPrefix  = "(scan)"  // Scans, which read whatever comes
+	ScanPrefix  = "(scan)"  // Scans, which read all partitions
 	OtherPrefix = "(other)" // prefixes beyond the first 255
 )
 
 const maxPrefixes = 256
 
-// Place says what was read or written: the partition, of which index and when.
+// Place is what was read or written: the partition, its index, and the time.
 type Place struct {
-	Primary []byte // begins with the partition's hash⁴ and key(partition key); shorter than that: all partitions, by a Scan
-	Index   int    // 1 + ordinal of the index whose partition it is; 0: the table's
+	Primary []byte // starts with the partition's hash⁴ and key(partition key); if shorter, a Scan of all partitions
+	Index   int    // 1 + ordinal of the index of the partition; 0 for the table
 	Second  int64  // since 1970
 }
 
 const hashBytes = 4
 
-// partition returns the bytes of the partition key, nil for none.
+// partition returns the bytes of the partition key, or nil if there is none.
 func (p *Place) partition() []byte {
 	if len(p.Primary) <= hashBytes {
 		return nil
@@ -44,7 +44,7 @@ func (m *Table) countPrefix(d Direction, at Place, times, halves int64) {
 	m.prefixMeter(at).count(d, halves, times)
 }
 
-// prefixMeter returns the counter of a place's prefix.
+// prefixMeter returns the meter for a place's prefix.
 func (m *Table) prefixMeter(at Place) *useMeter {
 	switch {
 	case len(at.Primary) <= hashBytes:
@@ -54,7 +54,7 @@ func (m *Table) prefixMeter(at Place) *useMeter {
 	}
 	const textTag = 0x20
 	if text := at.Primary[hashBytes:]; text[0] == textTag {
-		// What stands before a '#' in the encoded text is the same as in the text, unless it holds a NUL.
+		// Up to '#', the encoded text equals the text, unless it contains a NUL.
 		if end := bytes.IndexByte(text[1:], '#'); end >= 0 && bytes.IndexByte(text[1:1+end], 0) < 0 {
 			if c := (*m.prefixes.Load())[string(text[1:end+2])]; c != nil {
 				return c
@@ -80,7 +80,8 @@ func (m *Table) prefixNamed(name string) *useMeter {
 	return grow(&m.prefixes, name)
 }
 
-// keyText is a partition key as a person reads it: the text of a string, the digits of a number, a binary's bytes.
+// keyText formats a partition key: the text of a string, the digits of a number, or the bytes of a
+// binary.
 func keyText(partition []byte) string {
 	v, _, err := keyenc.Decode(partition)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// DynamoDB's bounds of a table.
+// DynamoDB's limits for tables.
 const (
 	maxGlobalIndexes = 20
 	maxLocalIndexes  = 5
@@ -23,7 +23,7 @@ const (
 
 const invalid = "One or more parameter values were invalid: "
 
-// NewTable checks a CreateTable and makes the table, without ids: a change of nothing.
+// NewTable validates a CreateTable and returns the new table, without IDs, as a Change.
 func NewTable(in *dynamodb.CreateTableInput) (*Change, error) {
 	if in.TableName == nil {
 		return nil, request.Invalid("The parameter 'TableName' is required but was not present in the request")
@@ -63,7 +63,7 @@ func NewTable(in *dynamodb.CreateTableInput) (*Change, error) {
 	return c, c.openStream(in.StreamSpecification, "Table is being created with a stream enabled, UpdateViewType is required")
 }
 
-// set sets what is not about keys.
+// set sets everything except keys.
 func (d *Table) set(in *dynamodb.CreateTableInput) error {
 	d.Guarded = request.IsTrue(in.DeletionProtectionEnabled)
 	if err := d.setBilling(in.BillingMode, in.ProvisionedThroughput); err != nil {
@@ -84,7 +84,7 @@ func (d *Table) set(in *dynamodb.CreateTableInput) error {
 	return d.AddTags(in.Tags)
 }
 
-// setClass sets the table's class unless it is "".
+// setClass sets the table class unless it is "".
 func (d *Table) setClass(c types.TableClass) error {
 	switch c {
 	case "":
@@ -137,7 +137,7 @@ func checkElements(c *request.Members, member string, ks []types.KeySchemaElemen
 	}
 }
 
-// checkIndex notes the faults of an index definition, whose place in the request is member.
+// checkIndex records errors in an index definition. member is its place in the request.
 func checkIndex(c *request.Members, member string, name *string, ks []types.KeySchemaElement, p *types.Projection) {
 	switch {
 	case name == nil:
@@ -160,7 +160,7 @@ func checkIndex(c *request.Members, member string, name *string, ks []types.KeyS
 	}
 }
 
-// setBilling checks billing mode and throughput together.
+// setBilling validates billing mode and throughput together.
 func (d *Table) setBilling(mode types.BillingMode, p *types.ProvisionedThroughput) error {
 	if mode == types.BillingModePayPerRequest {
 		if p != nil && (p.ReadCapacityUnits != nil && *p.ReadCapacityUnits != 0 || p.WriteCapacityUnits != nil && *p.WriteCapacityUnits != 0) {
@@ -186,13 +186,13 @@ func (d *Table) setBilling(mode types.BillingMode, p *types.ProvisionedThroughpu
 	return c.Err()
 }
 
-// definitions are the types of the attributes that keys may name, in the order given.
+// definitions are the types of attributes that keys may use, in the order given.
 type definitions struct {
 	names []string
 	types map[string]types.ScalarAttributeType
 }
 
-// definitionsOf refuses attributes that are defined twice.
+// definitionsOf rejects duplicate definitions.
 func definitionsOf(defs []types.AttributeDefinition) (definitions, error) {
 	d := definitions{types: map[string]types.ScalarAttributeType{}}
 	for _, a := range defs {
@@ -204,7 +204,7 @@ func definitionsOf(defs []types.AttributeDefinition) (definitions, error) {
 	return d, nil
 }
 
-// checkKeySchema returns the hash and the range key that the key schema of a table or of a local index names.
+// checkKeySchema returns the hash and range key in the key schema of a table or local index.
 func checkKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, rng Keys, err error) {
 	if err := checkKeyNames(ks, defs); err != nil {
 		return nil, nil, err
@@ -223,8 +223,9 @@ func checkKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, rng Ke
 	return hash, rng, nil
 }
 
-// checkGlobalKeySchema returns the hash and the range keys that the key schema of a global index names: the first of
-// the former, up to four, then the latter, up to four ("Multi-attribute keys pattern" in the Developer Guide).
+// checkGlobalKeySchema returns the hash and range keys in the key schema of a global index: up to
+// four of the former, followed by up to four of the latter ("Multi-attribute keys pattern" in the
+// Developer Guide).
 func checkGlobalKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, rng Keys, err error) {
 	if err := checkKeyNames(ks, defs); err != nil {
 		return nil, nil, err
@@ -247,7 +248,7 @@ func checkGlobalKeySchema(ks []types.KeySchemaElement, defs definitions) (hash, 
 	return hash, rng, nil
 }
 
-// checkKeyNames refuses a key schema that is empty, or names attributes twice or without a definition.
+// checkKeyNames rejects a key schema that is empty, repeats attributes, or uses undefined ones.
 func checkKeyNames(ks []types.KeySchemaElement, defs definitions) error {
 	if len(ks) == 0 {
 		return request.Invalid("1 validation error detected: Value '[]' at 'keySchema' failed to satisfy constraint: Member must have length greater than or equal to 1")
@@ -285,7 +286,7 @@ func splitKeys(ks []types.KeySchemaElement, defs definitions) (hash, rng Keys) {
 	return hash, rng
 }
 
-// describeKeySchema writes a key schema as DynamoDB's messages do.
+// describeKeySchema formats a key schema as in DynamoDB's messages.
 func describeKeySchema(ks []types.KeySchemaElement) string {
 	elements := make([]string, len(ks))
 	for i, k := range ks {
@@ -345,7 +346,7 @@ func (d *Table) addGlobal(in *dynamodb.CreateTableInput, defs definitions) error
 	return nil
 }
 
-// addGlobalIndex checks a global index and adds it to the descriptor, without an id.
+// addGlobalIndex validates a global index and adds it to the descriptor, without an ID.
 func (d *Table) addGlobalIndex(in types.GlobalSecondaryIndex, defs definitions) (err error) {
 	x := Index{Name: *in.IndexName}
 	if err := x.setProvisioned(d.Billing, x.Name, in.ProvisionedThroughput); err != nil {
@@ -363,7 +364,7 @@ func (d *Table) addGlobalIndex(in types.GlobalSecondaryIndex, defs definitions) 
 	return d.addIndex(x, in.Projection)
 }
 
-// addIndex checks an index and adds it to the descriptor.
+// addIndex validates an index and adds it to the descriptor.
 func (d *Table) addIndex(x Index, p *types.Projection) error {
 	switch {
 	case p.ProjectionType == "":
@@ -382,7 +383,7 @@ func (d *Table) addIndex(x Index, p *types.Projection) error {
 	return nil
 }
 
-// checkUsed refuses definitions of attributes that no key names.
+// checkUsed rejects definitions of attributes that no key uses.
 func (d *Table) checkUsed(defs definitions, in *dynamodb.CreateTableInput) error {
 	used := d.Keys()
 	if len(used) == len(defs.names) {

@@ -8,11 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Held is how many items a table has, or entries an index, and their size by DynamoDB's rule.
+// Held is the number of items in a table, or entries in an index, and their size by DynamoDB's
+// rule.
 type Held struct{ Items, Bytes int64 }
 
-// Describe returns the table as the API does, with what it and each of its indexes hold. latest is its newest stream, nil
-// for none, of the given ARN.
+// Describe returns the table in the form of the API, with the counts of the table and its indexes.
+// latest is its newest stream, with the given ARN, or nil.
 func (d *Table) Describe(arn string, held Held, indexes []Held, latest *Stream, streamARN string) *types.TableDescription {
 	t := *d
 	created := time.UnixMilli(d.Created).UTC()
@@ -43,7 +44,7 @@ func (d *Table) Describe(arn string, held Held, indexes []Held, latest *Stream, 
 	return td
 }
 
-// onDemandSince returns when the table was last switched to on demand, 0 for never.
+// onDemandSince returns when the table last switched to on-demand, or 0 if never.
 func (d *Table) onDemandSince() int64 {
 	if d.OnDemandAt == 0 && d.Billing == types.BillingModePayPerRequest {
 		return d.Created
@@ -51,7 +52,7 @@ func (d *Table) onDemandSince() int64 {
 	return d.OnDemandAt
 }
 
-// timeOf is a time in milliseconds since 1970; nil for 0.
+// timeOf converts milliseconds since 1970 to a time, and 0 to nil.
 func timeOf(millis int64) *time.Time {
 	if millis == 0 {
 		return nil
@@ -60,7 +61,8 @@ func timeOf(millis int64) *time.Time {
 	return &t
 }
 
-// describe adds an index to the description of a table of a billing mode. What it holds is not known while it is built.
+// describe adds an index to the description of a table. Counts are not reported while the index is
+// being built.
 func (d *Index) describe(td *types.TableDescription, mode types.BillingMode, held Held) {
 	name, arn := d.Name, *td.TableArn+"/index/"+d.Name
 	proj := &types.Projection{ProjectionType: d.Projection, NonKeyAttributes: slices.Clone(d.Include)}
@@ -86,7 +88,7 @@ func (d *Index) describe(td *types.TableDescription, mode types.BillingMode, hel
 	td.GlobalSecondaryIndexes = append(td.GlobalSecondaryIndexes, g)
 }
 
-// keySchema writes a key as the API does.
+// keySchema returns a key in the form of the API.
 func keySchema(hash, rng Keys) []types.KeySchemaElement {
 	var ks []types.KeySchemaElement
 	for i := range hash {

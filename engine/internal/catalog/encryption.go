@@ -8,12 +8,13 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// Encryption is the key that a table asks to be encrypted with. It is told, and nothing is encrypted with it.
+// Encryption is the encryption key requested for a table. It is only reported; nothing is encrypted
+// with it.
 type Encryption struct {
-	Key string `json:"key,omitempty"` // id or ARN, "" for the account's own
+	Key string `json:"key,omitempty"` // ID or ARN; "" for the account's default key
 }
 
-// setEncryption checks a specification and notes it.
+// setEncryption validates a specification and stores it.
 func (d *Table) setEncryption(s *types.SSESpecification) error {
 	if s == nil {
 		return nil
@@ -37,7 +38,8 @@ func (d *Table) setEncryption(s *types.SSESpecification) error {
 	return nil
 }
 
-// describe writes the key as the API does, for a table of the given ARN; nil for the default key, which is not told.
+// describe returns the key in the form of the API, or nil for the default key, which is not
+// reported.
 func (e *Encryption) describe(tableARN string) *types.SSEDescription {
 	if e == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// DynamoDB's bounds, in bytes.
+// DynamoDB's limits, in bytes.
 const (
 	maxHashBytes  = 2048
 	maxRangeBytes = 1024
@@ -15,7 +15,7 @@ const (
 
 const WrongKey = "The provided key element does not match the schema"
 
-// CheckItem checks the keys, the index keys and the size of an item that is about to be stored.
+// CheckItem validates the keys, index keys and size of an item to be stored.
 func (d *Table) CheckItem(it item.Item) error {
 	if err := checkItemKey(it, d.Hash, true); err != nil {
 		return err
@@ -28,7 +28,7 @@ func (d *Table) CheckItem(it item.Item) error {
 	return d.CheckIndexKeys(it)
 }
 
-// CheckIndexKeys checks the attributes of an item that are keys of an index. They may be absent.
+// CheckIndexKeys validates the index key attributes of an item. They may be absent.
 func (d *Table) CheckIndexKeys(it item.Item) error {
 	for i := range d.Indexes {
 		if err := d.Indexes[i].CheckKeys(it); err != nil {
@@ -38,7 +38,7 @@ func (d *Table) CheckIndexKeys(it item.Item) error {
 	return nil
 }
 
-// CheckKeys checks the attributes of an item that are keys of the index. They may be absent.
+// CheckKeys validates the attributes of an item that are keys of the index. They may be absent.
 func (x *Index) CheckKeys(it item.Item) error {
 	if err := x.checkKey(it, x.Hash, true); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (x *Index) CheckKeys(it item.Item) error {
 	return x.checkKey(it, x.Range, false)
 }
 
-// checkKey checks the attributes of one of the index's keys, whose sizes are bounded together.
+// checkKey validates the attributes of one of the index's keys, whose total size is limited.
 func (x *Index) checkKey(it item.Item, key Keys, hash bool) error {
 	total := 0
 	for i := range key {
@@ -69,7 +69,7 @@ func (x *Index) checkKey(it item.Item, key Keys, hash bool) error {
 	return CheckKeySize(total, hash)
 }
 
-// checkItemKey checks a key attribute of a whole item.
+// checkItemKey validates a key attribute of an item.
 func checkItemKey(it item.Item, a Key, hash bool) error {
 	v := it[a.Name]
 	if v == nil {
@@ -82,7 +82,8 @@ func checkItemKey(it item.Item, a Key, hash bool) error {
 	return checkKeyValue(a, size, hash)
 }
 
-// CheckKey checks the Key parameter of a request: the table's key, the whole key and nothing but the key.
+// CheckKey validates the Key parameter of a request, which must consist of exactly the key
+// attributes.
 func (d *Table) CheckKey(key item.Item) error {
 	n := 1
 	if d.Range.Name != "" {
@@ -113,7 +114,7 @@ func checkKeyValue(a Key, size int, hash bool) error {
 	return CheckKeySize(size, hash)
 }
 
-// CheckKeySize refuses a key value that is too long.
+// CheckKeySize rejects key values that are too long.
 func CheckKeySize(size int, hash bool) error {
 	if hash && size > maxHashBytes {
 		return request.Invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes")
@@ -124,7 +125,7 @@ func CheckKeySize(size int, hash bool) error {
 	return nil
 }
 
-// KeySize returns the bytes of a key value; false when it is not of the key's type.
+// KeySize returns the size of a key value in bytes, and false if it does not have the key's type.
 func KeySize(v types.AttributeValue, t types.ScalarAttributeType) (int, bool) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -137,7 +138,7 @@ func KeySize(v types.AttributeValue, t types.ScalarAttributeType) (int, bool) {
 	return 0, false
 }
 
-// KindWord is what messages call values of a key type that has a length.
+// KindWord returns the word that messages use for a key type that has a length.
 func KindWord(t types.ScalarAttributeType) string {
 	if t == types.ScalarAttributeTypeB {
 		return "binary"
@@ -145,7 +146,8 @@ func KindWord(t types.ScalarAttributeType) string {
 	return "string"
 }
 
-// CheckScalars refuses expressions that reach into key attributes, which are those named.
+// CheckScalars rejects expressions that access parts of key attributes. nested are the attributes
+// accessed in this way.
 func (d *Table) CheckScalars(nested []string) error {
 	const refusal = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: %s: %s"
 	for _, name := range nested {

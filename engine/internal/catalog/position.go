@@ -7,7 +7,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// Position is what a shard iterator holds: version 1 | stream 4 | shard 4 | next sequence number 8 | made at 8.
+// Position is the content of a shard iterator: version 1 | stream 4 | shard 4 | next sequence
+// number 8 | creation time 8.
 type Position struct {
 	Stream, Shard uint32
 	Next          uint64
@@ -19,7 +20,7 @@ const (
 	positionLen     = 1 + 4 + 4 + 8 + 8
 )
 
-// Encode writes the iterator.
+// Encode encodes the position as an iterator.
 func (p Position) Encode() string {
 	b := make([]byte, 0, positionLen)
 	b = binary.BigEndian.AppendUint32(append(b, positionVersion), p.Stream)
@@ -29,7 +30,7 @@ func (p Position) Encode() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// ParsePosition reads what Encode wrote.
+// ParsePosition parses an iterator made by Encode.
 func ParsePosition(s string) (Position, error) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil || len(b) != positionLen || b[0] != positionVersion {

@@ -14,26 +14,27 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Stream is a stream as stored, in JSON, under its id.
+// Stream is a stream descriptor. It is stored as JSON under its ID.
 type Stream struct {
 	ID       uint32               `json:"id"`
 	Table    string               `json:"table"`
 	Label    string               `json:"label"`
 	View     types.StreamViewType `json:"view"`
 	Created  int64                `json:"created"`            // milliseconds since 1970
-	Disabled int64                `json:"disabled,omitempty"` // likewise, 0 while enabled
+	Disabled int64                `json:"disabled,omitempty"` // likewise; 0 while enabled
 	Hash     Key                  `json:"hash"`
 	Range    Key                  `json:"range"`
-	Shards   []Shard              `json:"shards"` // by id
+	Shards   []Shard              `json:"shards"` // by ID
 	NextID   uint32               `json:"nextShard"`
 }
 
-// Shard is a shard as stored: the records First <= sequence number <= Last of its slot.
+// Shard is the descriptor of a shard: the records of its slot with First <= sequence number <=
+// Last.
 type Shard struct {
 	ID           uint32 `json:"id"`
-	Parent       uint32 `json:"parent,omitempty"` // 0 for none
+	Parent       uint32 `json:"parent,omitempty"` // 0 if none
 	ParentOpened int64  `json:"parentOpened,omitempty"`
-	Slot         int    `json:"slot"` // which part of the partition keys it covers
+	Slot         int    `json:"slot"` // part of the partition keys that it covers
 	First        uint64 `json:"first"`
 	Last         uint64 `json:"last,omitempty"` // 0 while open
 	Closed       bool   `json:"closed,omitempty"`
@@ -41,8 +42,8 @@ type Shard struct {
 	Ended        int64  `json:"ended,omitempty"`
 }
 
-// Rolled returns the descriptor in which the open shard of a slot ends with the sequence number last and a child
-// follows it.
+// Rolled returns the descriptor after the open shard of a slot has ended with sequence number last
+// and a child was opened.
 func (d *Stream) Rolled(slot int, last uint64, now int64) *Stream {
 	c := *d
 	c.Shards = slices.Clone(d.Shards)
@@ -59,7 +60,7 @@ func (d *Stream) Rolled(slot int, last uint64, now int64) *Stream {
 	return &c
 }
 
-// Ended returns the descriptor of the stream once disabled: every shard is closed.
+// Ended returns the descriptor of the disabled stream, with all shards closed.
 func (d *Stream) Ended(last uint64, now int64) *Stream {
 	c := *d
 	c.Shards = slices.Clone(d.Shards)
@@ -72,7 +73,7 @@ func (d *Stream) Ended(last uint64, now int64) *Stream {
 	return &c
 }
 
-// Shard returns a shard by id.
+// Shard returns a shard by ID.
 func (d *Stream) Shard(id uint32) (Shard, bool) {
 	for _, sh := range d.Shards {
 		if sh.ID == id {
@@ -82,7 +83,7 @@ func (d *Stream) Shard(id uint32) (Shard, bool) {
 	return Shard{}, false
 }
 
-// Encode returns the bytes that DecodeStream reads.
+// Encode encodes the descriptor for DecodeStream.
 func (d *Stream) Encode() ([]byte, error) {
 	b, err := json.Marshal(d)
 	if err != nil {
@@ -91,7 +92,7 @@ func (d *Stream) Encode() ([]byte, error) {
 	return b, nil
 }
 
-// DecodeStream reads what Encode wrote.
+// DecodeStream decodes a descriptor. Errors: ErrCorrupt of package row.
 func DecodeStream(b []byte) (*Stream, error) {
 	d := new(Stream)
 	if err := json.Unmarshal(b, d); err != nil {
@@ -100,14 +101,14 @@ func DecodeStream(b []byte) (*Stream, error) {
 	return d, nil
 }
 
-// SequenceText writes a sequence number as DynamoDB does: decimal, at least 21 digits. Equal lengths make the order of
-// the texts that of the numbers.
+// SequenceText formats a sequence number like DynamoDB: decimal with 21 digits. Because lengths are
+// equal, the texts sort like the numbers.
 func SequenceText(seq uint64) string {
 	s := strconv.FormatUint(seq, 10)
 	return "100000000000000000000"[:21-len(s)] + s
 }
 
-// ParseSequence reads what SequenceText wrote.
+// ParseSequence parses text made by SequenceText.
 func ParseSequence(s string) (uint64, bool) {
 	if len(s) != 21 || s[0] != '1' {
 		return 0, false
@@ -116,12 +117,13 @@ func ParseSequence(s string) (uint64, bool) {
 	return seq, err == nil
 }
 
-// ShardID names a shard; it contains when the shard was opened, as DynamoDB's do.
+// ShardID returns the name of a shard. Like DynamoDB's, it contains the time when the shard was
+// opened.
 func ShardID(sh Shard) string {
 	return fmt.Sprintf("shardId-%020d-%08x", sh.Opened, sh.ID)
 }
 
-// FindShard finds a shard by its name. Errors: ResourceNotFoundException.
+// FindShard returns a shard by name. Errors: ResourceNotFoundException.
 func (d *Stream) FindShard(id string) (Shard, error) {
 	for _, sh := range d.Shards {
 		if ShardID(sh) == id {
@@ -132,8 +134,8 @@ func (d *Stream) FindShard(id string) (Shard, error) {
 	return Shard{}, &streamtypes.ResourceNotFoundException{Message: &msg}
 }
 
-// Page returns the page of shards that a DescribeStream asks for, parents before children, and after which one the next
-// page begins, nil when there is none. A list without shards is told, too.
+// Page returns the page of shards requested by a DescribeStream, parents before children, and the
+// last shard if there are more pages. A page without shards is an empty list, not nil.
 func (d *Stream) Page(in *dynamodbstreams.DescribeStreamInput, limit int) (page []streamtypes.Shard, last *string, err error) {
 	after, parent := uint32(0), uint32(0)
 	if in.ExclusiveStartShardId != nil {
@@ -163,7 +165,7 @@ func (d *Stream) Page(in *dynamodbstreams.DescribeStreamInput, limit int) (page 
 	return page, nil, nil
 }
 
-// Describe returns the stream as the API does, without its shards.
+// Describe returns the stream in the form of the API, without its shards.
 func (d *Stream) Describe(arn string) *streamtypes.StreamDescription {
 	created := time.UnixMilli(d.Created).UTC()
 	sd := &streamtypes.StreamDescription{
@@ -180,12 +182,12 @@ func (d *Stream) Describe(arn string) *streamtypes.StreamDescription {
 	return sd
 }
 
-// DescribeShard returns a shard as the API does.
+// DescribeShard returns a shard in the form of the API.
 func (d *Stream) DescribeShard(sh Shard) streamtypes.Shard {
 	id, first := ShardID(sh), SequenceText(sh.First)
 	out := streamtypes.Shard{ShardId: &id, SequenceNumberRange: &streamtypes.SequenceNumberRange{StartingSequenceNumber: &first}}
 	if sh.Parent != 0 {
-		// The parent may have been trimmed; its id is told all the same, as DynamoDB does.
+		// Report the parent even if it was trimmed, as DynamoDB does.
 		parent := ShardID(Shard{ID: sh.Parent, Opened: sh.ParentOpened})
 		out.ParentShardId = &parent
 	}

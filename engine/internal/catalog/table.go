@@ -9,17 +9,17 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Key is an attribute that is part of a key, with its type: S, N or B. The zero value is no attribute.
+// Key is an attribute of a key with its type: S, N or B. The zero value means none.
 type Key struct {
 	Name string                    `json:"name,omitempty"`
 	Type types.ScalarAttributeType `json:"type,omitempty"`
 }
 
-// Keys are the attributes of one key of an index, in order. In JSON one of them is written as a Key, and none as an
-// empty one, as they were when there could not be more.
+// Keys are the attributes of one key of an index, in order. For compatibility, JSON represents one
+// attribute as a Key and none as an empty Key, as when there could be only one.
 type Keys []Key
 
-// MaxKeyParts is how many Keys a key of a global index may have.
+// MaxKeyParts is the maximum number of Keys in a key of a global index.
 const MaxKeyParts = 4
 
 // MarshalJSON implements json.Marshaler.
@@ -58,7 +58,7 @@ func (k Keys) Has(name string) bool {
 	return false
 }
 
-// Table is a table as stored, in JSON, under its name.
+// Table is a table descriptor. It is stored as JSON under the table's name.
 type Table struct {
 	ID      uint32            `json:"id"`
 	Name    string            `json:"name"`
@@ -69,19 +69,19 @@ type Table struct {
 	Indexes []Index           `json:"indexes,omitempty"`
 	Billing types.BillingMode `json:"billing"`
 	Units
-	Stream     uint32            `json:"stream,omitempty"`  // id of the enabled stream, 0 for none
-	Latest     uint32            `json:"latest,omitempty"`  // id of the newest stream, enabled or not
-	TTL        string            `json:"ttl,omitempty"`     // the expiry attribute, "" when disabled
-	Filling    bool              `json:"filling,omitempty"` // expiry rows of existing items are still being made
+	Stream     uint32            `json:"stream,omitempty"`  // ID of the enabled stream; 0 if none
+	Latest     uint32            `json:"latest,omitempty"`  // ID of the newest stream, enabled or not
+	TTL        string            `json:"ttl,omitempty"`     // expiry attribute; "" if expiry is disabled
+	Filling    bool              `json:"filling,omitempty"` // expiry rows of existing items are being written
 	Guarded    bool              `json:"guarded,omitempty"`
 	Class      types.TableClass  `json:"class,omitempty"`
-	ClassAt    int64             `json:"classAt,omitempty"`    // when the class was changed, in milliseconds since 1970; 0 for never
-	OnDemandAt int64             `json:"onDemandAt,omitempty"` // when it was last switched to on demand, likewise; 0 for at its creation
-	Encryption *Encryption       `json:"encryption,omitempty"` // nil for the default
-	Tags       map[string]string `json:"tags,omitempty"`       // replaced, never changed
+	ClassAt    int64             `json:"classAt,omitempty"`    // when the class was changed, in milliseconds since 1970; 0 if never
+	OnDemandAt int64             `json:"onDemandAt,omitempty"` // when the table last switched to on-demand, likewise; 0 means at creation
+	Encryption *Encryption       `json:"encryption,omitempty"` // nil for the default key
+	Tags       map[string]string `json:"tags,omitempty"`       // replaced, never modified
 }
 
-// Index is a secondary index as stored.
+// Index is the descriptor of a secondary index.
 type Index struct {
 	ID         uint32               `json:"id"`
 	Name       string               `json:"name"`
@@ -91,17 +91,17 @@ type Index struct {
 	Projection types.ProjectionType `json:"projection"`
 	Include    []string             `json:"include,omitempty"`
 	Units
-	Building bool `json:"building,omitempty"` // existing items are still being added
+	Building bool `json:"building,omitempty"` // existing items are being added
 }
 
-// Clone copies a descriptor so that it can be changed.
+// Clone returns a copy of the descriptor that can be modified.
 func (d *Table) Clone() *Table {
 	c := *d
 	c.Indexes = append([]Index(nil), d.Indexes...)
 	return &c
 }
 
-// Encode returns the bytes that DecodeTable reads.
+// Encode encodes the descriptor for DecodeTable.
 func (d *Table) Encode() ([]byte, error) {
 	b, err := json.Marshal(d)
 	if err != nil {
@@ -110,7 +110,7 @@ func (d *Table) Encode() ([]byte, error) {
 	return b, nil
 }
 
-// DecodeTable reads what Encode wrote.
+// DecodeTable decodes a descriptor. Errors: ErrCorrupt of package row.
 func DecodeTable(b []byte) (*Table, error) {
 	d := new(Table)
 	if err := json.Unmarshal(b, d); err != nil {
@@ -119,7 +119,7 @@ func DecodeTable(b []byte) (*Table, error) {
 	return d, nil
 }
 
-// Keys returns the types of the attributes of the table's and the indexes' keys.
+// Keys returns the types of all key attributes of the table and its indexes.
 func (d *Table) Keys() map[string]types.ScalarAttributeType {
 	keys := map[string]types.ScalarAttributeType{}
 	add := func(list ...Key) {
@@ -146,7 +146,8 @@ func (d *Table) rangeKeys() Keys {
 	return Keys{d.Range}
 }
 
-// Versions of the store's format: what a program must know to open it. A store has the first until it needs more.
+// Versions of the store format. A program must support a store's version to open it. A store has
+// the first version until it needs a later one.
 const (
 	FormatFirst     = 1
 	FormatManyKeys  = 2 // an index has a key of several attributes
@@ -154,7 +155,7 @@ const (
 	FormatSupported = FormatPostponed
 )
 
-// Format returns the version that the table needs.
+// Format returns the version that the table requires.
 func (d *Table) Format() byte {
 	for i := range d.Indexes {
 		if len(d.Indexes[i].Hash) > 1 || len(d.Indexes[i].Range) > 1 {
@@ -164,7 +165,7 @@ func (d *Table) Format() byte {
 	return FormatFirst
 }
 
-// Pending reports whether a backfill is to be done.
+// Pending reports whether a backfill is unfinished.
 func (d *Table) Pending() bool {
 	for _, x := range d.Indexes {
 		if x.Building {

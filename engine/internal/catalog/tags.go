@@ -12,14 +12,14 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// DynamoDB's bounds of tags ("Tagging restrictions in DynamoDB"); lengths in characters.
+// DynamoDB's limits for tags ("Tagging restrictions in DynamoDB"); lengths are in characters.
 const (
 	maxTags     = 50
 	maxTagKey   = 128
 	maxTagValue = 256
 )
 
-// AddTags adds tags to those of the table, in the place of those of the same keys.
+// AddTags adds tags to the table and replaces those with the same keys.
 func (d *Table) AddTags(tags []types.Tag) error {
 	all := maps.Clone(d.Tags)
 	if all == nil {
@@ -60,14 +60,14 @@ func checkTag(t types.Tag) error {
 	return nil
 }
 
-// validTag reports whether s is short enough and has only letters, numbers, spaces and the signs that tags may have.
+// validTag reports whether s is short enough and contains only characters allowed in tags.
 func validTag(s string, limit int) bool {
 	return utf8.ValidString(s) && utf8.RuneCountInString(s) <= limit && strings.IndexFunc(s, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r)
 	}) < 0
 }
 
-// RemoveTags removes the tags of the given keys. That there is none of a key is no error.
+// RemoveTags removes tags by key. Missing tags are ignored.
 func (d *Table) RemoveTags(keys []string) {
 	d.Tags = maps.Clone(d.Tags)
 	for _, k := range keys {
@@ -75,7 +75,7 @@ func (d *Table) RemoveTags(keys []string) {
 	}
 }
 
-// DescribeTags returns the tags in the order of their keys.
+// DescribeTags returns the tags sorted by key.
 func (d *Table) DescribeTags() []types.Tag {
 	tags := []types.Tag{}
 	for _, k := range slices.Sorted(maps.Keys(d.Tags)) {

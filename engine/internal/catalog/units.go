@@ -6,23 +6,26 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// Units are the capacities of a table or of a global index, in units a second. They are told, and bind nobody.
+// Units are the capacities of a table or global index, in units per second. They are reported but
+// not enforced.
 type Units struct {
 	Read      int64 `json:"read,omitempty"`     // provisioned
 	Write     int64 `json:"write,omitempty"`    // provisioned
-	MaxRead   int64 `json:"maxRead,omitempty"`  // the most on demand, 0 for no bound
+	MaxRead   int64 `json:"maxRead,omitempty"`  // maximum on-demand capacity; 0: unlimited
 	MaxWrite  int64 `json:"maxWrite,omitempty"` // likewise
-	WarmRead  int64 `json:"warmRead,omitempty"` // what can be taken at once, 0 for what is so without asking
+	WarmRead  int64 `json:"warmRead,omitempty"` // capacity available at once; 0: the default
 	WarmWrite int64 `json:"warmWrite,omitempty"`
 }
 
-// What a table or index on demand can take at once without asking ("Understanding DynamoDB warm throughput").
+// Default capacity that an on-demand table or index can use at once ("Understanding DynamoDB warm
+// throughput").
 const (
 	warmReadOnDemand  = 12_000
 	warmWriteOnDemand = 4_000
 )
 
-// setProvisioned sets the provisioned units of an index, which name names. A table on demand has none, others must.
+// setProvisioned sets the provisioned units of the index called name. They are required unless the
+// table is on-demand, in which case they are not allowed.
 func (u *Units) setProvisioned(mode types.BillingMode, name string, p *types.ProvisionedThroughput) error {
 	given := p != nil && (p.ReadCapacityUnits != nil || p.WriteCapacityUnits != nil)
 	switch {
@@ -39,8 +42,8 @@ func (u *Units) setProvisioned(mode types.BillingMode, name string, p *types.Pro
 	return nil
 }
 
-// setOnDemand sets the most units on demand of what is called so in messages: "table", or "index : " and its name. -1
-// takes a bound away.
+// setOnDemand sets the on-demand limits of an object that messages call "table" or "index : " and
+// its name. -1 removes a limit.
 func (u *Units) setOnDemand(mode types.BillingMode, of string, o *types.OnDemandThroughput) error {
 	if o == nil {
 		return nil
@@ -65,7 +68,7 @@ func (u *Units) setOnDemand(mode types.BillingMode, of string, o *types.OnDemand
 	return nil
 }
 
-// setWarm sets what a table or an index can take at once, which is never less than before.
+// setWarm sets the warm throughput of a table or index, which cannot decrease.
 func (u *Units) setWarm(mode types.BillingMode, of string, w *types.WarmThroughput) error {
 	if w == nil {
 		return nil
@@ -88,7 +91,7 @@ func (u *Units) setWarm(mode types.BillingMode, of string, w *types.WarmThroughp
 	return nil
 }
 
-// warm returns what can be taken at once.
+// warm returns the capacity available at once.
 func (u *Units) warm(mode types.BillingMode) (read, write int64) {
 	if mode == types.BillingModePayPerRequest {
 		return max(u.WarmRead, warmReadOnDemand), max(u.WarmWrite, warmWriteOnDemand)
@@ -96,13 +99,13 @@ func (u *Units) warm(mode types.BillingMode) (read, write int64) {
 	return max(u.WarmRead, u.Read), max(u.WarmWrite, u.Write)
 }
 
-// provisioned writes the provisioned units as the API does.
+// provisioned returns the provisioned units in the form of the API.
 func (u Units) provisioned() *types.ProvisionedThroughputDescription {
 	var none int64
 	return &types.ProvisionedThroughputDescription{ReadCapacityUnits: &u.Read, WriteCapacityUnits: &u.Write, NumberOfDecreasesToday: &none}
 }
 
-// onDemand writes the bounds on demand as the API does; nil for none.
+// onDemand returns the on-demand limits in the form of the API, or nil if there are none.
 func (u Units) onDemand() *types.OnDemandThroughput {
 	if u.MaxRead == 0 && u.MaxWrite == 0 {
 		return nil

@@ -9,18 +9,18 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// Change is a change of a table under way.
+// Change is a change of a table in progress.
 type Change struct {
-	Table   *Table               // as it will be
+	Table   *Table               // the resulting table
 	Now     int64                // milliseconds since 1970
-	TakeID  func() uint32        // returns an id that was never used
-	Dropped []uint32             // indexes that go
-	Fill    bool                 // rows are to be made for existing items
-	Open    types.StreamViewType // a stream of this view begins; "" for none
+	TakeID  func() uint32        // returns an ID that was never used
+	Dropped []uint32             // deleted indexes
+	Fill    bool                 // rows must be written for existing items
+	Open    types.StreamViewType // view type of a stream to open; "" for none
 	Stop    bool                 // the stream ends
 }
 
-// Update makes the changes that an UpdateTable asks for.
+// Update makes the changes requested by an UpdateTable.
 func (c *Change) Update(in *dynamodb.UpdateTableInput) error {
 	var cs request.Members
 	checkDefinitions(&cs, in.AttributeDefinitions)
@@ -62,7 +62,7 @@ func (c *Change) Update(in *dynamodb.UpdateTableInput) error {
 	return c.stream(in.StreamSpecification)
 }
 
-// checkRegions refuses what a table of one Region has not.
+// checkRegions rejects features of tables with several Regions.
 func checkRegions(in *dynamodb.UpdateTableInput) error {
 	for _, p := range []struct {
 		name  string
@@ -78,7 +78,8 @@ func checkRegions(in *dynamodb.UpdateTableInput) error {
 	return nil
 }
 
-// checkTogether refuses an UpdateTable that changes nothing, or together what DynamoDB changes one at a time.
+// checkTogether rejects an UpdateTable without changes, or with changes that DynamoDB allows only
+// one at a time.
 func checkTogether(in *dynamodb.UpdateTableInput) error {
 	units, indexes, stream := in.ProvisionedThroughput != nil || in.BillingMode != "", len(in.GlobalSecondaryIndexUpdates) > 0, in.StreamSpecification != nil
 	alone := []struct {
@@ -152,7 +153,7 @@ func (c *Change) billing(in *dynamodb.UpdateTableInput) error {
 	return nil
 }
 
-// checkIndexUpdates refuses updates of indexes that say nothing or too much, and two of one index.
+// checkIndexUpdates rejects index updates that are empty or ambiguous, and two for the same index.
 func checkIndexUpdates(updates []types.GlobalSecondaryIndexUpdate) error {
 	seen := map[string]bool{}
 	for _, g := range updates {
@@ -311,8 +312,8 @@ func (c *Change) stream(spec *types.StreamSpecification) error {
 	return nil
 }
 
-// openStream notes that a stream begins, if the specification asks for one. It is refused with a message when it does not
-// say what it shows.
+// openStream records that a stream starts, if the specification requests one. A specification
+// without a view type fails with the message viewless.
 func (c *Change) openStream(spec *types.StreamSpecification, viewless string) error {
 	if spec == nil || !request.IsTrue(spec.StreamEnabled) {
 		return nil
@@ -326,7 +327,7 @@ func (c *Change) openStream(spec *types.StreamSpecification, viewless string) er
 	return cs.Err()
 }
 
-// SetTTL chooses the attribute that says when an item expires, or switches expiry off.
+// SetTTL selects the attribute that holds the expiry time of items, or disables expiry.
 func (c *Change) SetTTL(spec *types.TimeToLiveSpecification) error {
 	d, attr := c.Table, *spec.AttributeName
 	switch on := request.IsTrue(spec.Enabled); {

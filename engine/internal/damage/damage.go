@@ -1,5 +1,5 @@
-// Package damage says what of a store's files is not as it was written: it makes errors of it that a caller can tell from
-// others, on one line. It exists so that no caller of the store has to know how that tells of damage; only the engine uses it.
+// Package damage detects damaged files of a store. It converts the store's various errors to
+// row.ErrCorrupt, with text on a single line.
 package damage
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Of makes row.ErrCorrupt, on one line and with the file's name, of what the store says of bytes that are not as they
-// were written. Other errors stay as they are.
+// Of converts errors about damaged files to row.ErrCorrupt, with the file's name and on one line.
+// It returns other errors unchanged.
 func Of(err error) error {
 	if err == nil || !pebble.IsCorruptionError(err) && !isOther(err) {
 		return err
@@ -30,54 +30,56 @@ func Of(err error) error {
 	return fmt.Errorf("%w: %s", row.ErrCorrupt, what)
 }
 
-// isOther reports whether a file of rows is not there, or not the one, that the manifest names. The store has no error of its own for it.
+// isOther reports whether a row file named in the manifest is missing or is a different file. The
+// store has no typed error for it.
 func isOther(err error) bool {
 	text := err.Error()
 	return errors.Is(err, os.ErrNotExist) && strings.Contains(text, "(type sstable)") || strings.Contains(text, "object size mismatch")
 }
 
-// fileOf is a file's name without its directory, which is the database's.
+// fileOf returns the name of a file without the database's directory.
 func fileOf(name string) string { return path.Base(filepath.ToSlash(name)) }
 
-// Value is the value of an iterator's row, and Of.
+// Value returns the value of an iterator's row. Its error is converted by Of.
 func Value(it *pebble.Iterator) ([]byte, error) {
 	v, err := it.ValueAndErr()
 	return v, Of(err)
 }
 
-// Log tells of damage that the store comes upon. Each reader gets an error besides, so a file is told once.
+// Log logs damage found by the store. Readers get errors as well, so each file is logged only once.
 type Log struct {
 	log  *slog.Logger
 	mu   sync.Mutex
-	told map[string]bool // by file; there are no more than files
+	told map[string]bool // by file, so it is bounded by their number
 }
 
-// NewLog returns one that writes to a logger.
+// NewLog returns a Log that writes to a logger.
 func NewLog(log *slog.Logger) *Log { return &Log{log: log, told: map[string]bool{}} }
 
-// Reading is told of a block that does not fit its checksum. That is no reason to end the process, which is what the
-// store does without: the reader gets an error, and the rest of the database is as good as ever.
+// Reading is called for a block with a wrong checksum. By default the store would end the process.
+// That is not necessary: the reader gets an error, and the rest of the database remains usable.
 func (d *Log) Reading(info pebble.DataCorruptionInfo) {
 	what, _, _ := strings.Cut(info.Details.Error(), "\n")
 	d.tell(fileOf(info.Path), what)
 }
 
-// Background is told what a flush or compaction failed by. It is tried again and again, so damage is told once.
+// Background is called when a flush or compaction fails. The store keeps retrying it, so damage is
+// logged only once.
 func (d *Log) Background(err error) {
 	if info := pebble.ExtractDataCorruptionInfo(err); info != nil {
 		d.Reading(*info)
 		return
 	}
-	d.log.Error("engine: store: background work failed", "error", Of(err).Error()) // its own form has a stack
+	d.log.Error("engine: store: background work failed", "error", Of(err).Error()) // the original text contains a stack trace
 }
 
-// Scrubbed is told what a file that nobody has read otherwise is damaged by.
+// Scrubbed is called for damage found by a scrub, in files that may not have been read otherwise.
 func (d *Log) Scrubbed(file string, err error) {
 	what, _, _ := strings.Cut(err.Error(), "\n")
 	d.tell(fileOf(file), what)
 }
 
-// Files is how many damaged files were told of.
+// Files returns the number of damaged files.
 func (d *Log) Files() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

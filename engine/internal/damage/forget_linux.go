@@ -5,7 +5,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// forget asks the operating system to give up what it has of a file in memory. It is advice: that it is not taken is no error.
+// forget advises the operating system to drop a file from its cache. It ignores errors, because
+// this is only advice.
 func forget(fd uintptr) {
 	if fd != vfs.InvalidFd {
 		_ = unix.Fadvise(int(fd), 0, 0, unix.FADV_DONTNEED)

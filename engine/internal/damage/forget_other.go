@@ -2,5 +2,5 @@
 
 package damage
 
-// forget does nothing: what is read may come from memory.
+// forget does nothing, so reads may come from the cache.
 func forget(uintptr) {}

@@ -12,8 +12,9 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Verify reads the tables of rows in a directory and compares every block with its checksum. A backup's own sums
-// only tell whether its files are still those that were written: a damaged file would be kept faithfully.
+// Verify reads the row files in a directory and compares the checksum of every block. The checksums
+// of a backup do not replace it: they only show that files are unchanged since the backup, so
+// damage would be preserved faithfully.
 func Verify(ctx context.Context, fs vfs.FS, dir string, o sstable.ReaderOptions) error {
 	names, err := fs.List(dir)
 	if err != nil {
@@ -34,15 +35,16 @@ func Verify(ctx context.Context, fs vfs.FS, dir string, o sstable.ReaderOptions)
 	return nil
 }
 
-// Table compares every block of a table of rows with its checksum. What the operating system has of the file in memory is given up
-// first: it is the disk that is asked. pace is told before how many bytes are read, and may wait; nil does not.
+// Table verifies the checksum of every block of a row file. It first drops the file from the
+// operating system's cache, so that the disk itself is read. pace is called with the number of
+// bytes before each read and may wait; it may be nil.
 func Table(ctx context.Context, fs vfs.FS, name string, o sstable.ReaderOptions, pace func(bytes int) error) (err error) {
 	f, err := fs.Open(name, vfs.SequentialReadsOption)
 	if err != nil {
 		return err
 	}
 	forget(f.Fd())
-	defer forget(f.Fd()) // nobody else has asked for it
+	defer forget(f.Fd()) // nothing else uses it
 	readable, err := sstable.NewSimpleReadable(paced{f, pace})
 	if err != nil {
 		return errors.Join(err, f.Close())
@@ -54,7 +56,7 @@ func Table(ctx context.Context, fs vfs.FS, name string, o sstable.ReaderOptions,
 	return errors.Join(r.ValidateBlockChecksums(), r.Close())
 }
 
-// paced is a file that is read at a pace.
+// paced is a file with rate-limited reads.
 type paced struct {
 	vfs.File
 	pace func(bytes int) error

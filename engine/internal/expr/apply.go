@@ -10,13 +10,14 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// What an item does not allow an update to do.
+// Errors of updates that do not fit the item.
 var (
 	errNoAttribute = &Error{Reason: "The provided expression refers to an attribute that does not exist in the item"}
 	errNoParent    = &Error{Reason: "The document path provided in the update expression is invalid for update"}
 )
 
-// ErrWrongType is returned for an operand of an update that is of a type with which its operator does not work.
+// ErrWrongType is returned if an operand of an update has a type that its operator does not
+// support.
 var ErrWrongType = &Error{Reason: "An operand in the update expression has an incorrect data type"}
 
 // evaluate returns the right-hand side of a SET.
@@ -58,7 +59,8 @@ func concat(a, b types.AttributeValue) (types.AttributeValue, error) {
 	return &types.AttributeValueMemberL{Value: slices.Concat(x.Value, y.Value)}, nil
 }
 
-// sum adds or subtracts two numbers. A result out of range or of more than 38 digits is refused, never rounded.
+// sum adds or subtracts two numbers. Results out of range or with more than 38 digits are errors;
+// they are never rounded.
 func sum(a, b types.AttributeValue, minus bool) (types.AttributeValue, error) {
 	x, okX := a.(*types.AttributeValueMemberN)
 	y, okY := b.(*types.AttributeValueMemberN)
@@ -80,7 +82,8 @@ func sum(a, b types.AttributeValue, minus bool) (types.AttributeValue, error) {
 	return &types.AttributeValueMemberN{Value: r.String()}, nil
 }
 
-// addTo is ADD: a number to a number, members to a set, and either to nothing.
+// addTo implements ADD: it adds a number to a number or members to a set. If old is nil, the result
+// is av.
 func addTo(old, av types.AttributeValue) (types.AttributeValue, error) {
 	if old == nil {
 		return av, nil
@@ -104,7 +107,7 @@ func addTo(old, av types.AttributeValue) (types.AttributeValue, error) {
 	return nil, ErrWrongType
 }
 
-// deleteFrom is DELETE: members off a set. Nothing, the Go nil, is left when no member is.
+// deleteFrom implements DELETE: it removes members from a set. If none are left, the result is nil.
 func deleteFrom(old, av types.AttributeValue) (types.AttributeValue, error) {
 	if old == nil {
 		return nil, nil
@@ -135,13 +138,13 @@ func deleteFrom(old, av types.AttributeValue) (types.AttributeValue, error) {
 	return nil, ErrWrongType
 }
 
-// union returns the members of a and then those of b that a has not. key makes a member comparable; normalized numbers
-// are equal exactly when their texts are.
+// union returns the members of a followed by those of b that are not in a. key makes members
+// comparable; it works for numbers because equal normalized numbers have equal texts.
 func union[T any](a, b []T, key func(T) string) []T {
 	return slices.Concat(a, without(b, a, key))
 }
 
-// without returns the members of a that b has not.
+// without returns the members of a that are not in b.
 func without[T any](a, b []T, key func(T) string) []T {
 	off := make(map[string]bool, len(b))
 	for _, m := range b {
@@ -156,14 +159,14 @@ func without[T any](a, b []T, key func(T) string) []T {
 	return rest
 }
 
-// change is a new value for a path, nil to remove it.
+// change is a new value for a path, or nil to remove it.
 type change struct {
 	path  path
 	value types.AttributeValue
 }
 
-// applyChanges returns a map with changes made to it. The changes are sorted and agree on their first depth steps; no
-// path contains another. The map given is not changed.
+// applyChanges returns a modified copy of a map. The changes must be sorted, agree in their first
+// depth steps, and not contain each other's paths.
 func applyChanges(m item.Item, changes []change, depth int) (item.Item, error) {
 	out := maps.Clone(m)
 	if out == nil {
@@ -186,7 +189,7 @@ func applyChanges(m item.Item, changes []change, depth int) (item.Item, error) {
 	return out, nil
 }
 
-// sameStep returns the changes at the beginning that agree on the step at depth.
+// sameStep returns the leading changes that agree in the step at depth.
 func sameStep(changes []change, depth int) []change {
 	n := 1
 	for n < len(changes) && changes[n].path[depth] == changes[0].path[depth] {
@@ -195,7 +198,7 @@ func sameStep(changes []change, depth int) []change {
 	return changes[:n]
 }
 
-// applyTo returns the value at a path after the changes at or below it, nil for none.
+// applyTo returns the value at a path after the changes at or below it, or nil if it is removed.
 func applyTo(av types.AttributeValue, group []change, depth int) (types.AttributeValue, error) {
 	first := group[0]
 	if len(first.path) == depth {
@@ -221,8 +224,8 @@ func applyTo(av types.AttributeValue, group []change, depth int) (types.Attribut
 	return nil, errNoParent
 }
 
-// applyToList makes changes to a list by the numbers that its elements have before any of them: an index past the end
-// appends, and removed elements leave no gap.
+// applyToList applies changes to a list. Indexes refer to the list before any change. An index past
+// the end appends, and removed elements leave no gap.
 func applyToList(l []types.AttributeValue, changes []change, depth int) ([]types.AttributeValue, error) {
 	out := slices.Clone(l)
 	for len(changes) > 0 {
@@ -246,7 +249,7 @@ func applyToList(l []types.AttributeValue, changes []change, depth int) ([]types
 	return slices.DeleteFunc(out, func(av types.AttributeValue) bool { return av == nil }), nil
 }
 
-// levels counts how deep a value is nested: 1 for a scalar.
+// levels returns the nesting depth of a value: 1 for a scalar.
 func levels(av types.AttributeValue) int {
 	deepest := 0
 	switch v := av.(type) {

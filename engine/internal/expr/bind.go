@@ -12,7 +12,7 @@ import (
 type binding struct {
 	kind   Kind
 	tree   *tree
-	paths  []path // by number, placeholders resolved
+	paths  []path // by number, with placeholders resolved
 	values []types.AttributeValue
 }
 
@@ -27,7 +27,7 @@ func newBinding(kind Kind, t *tree) binding {
 	return b
 }
 
-// resolvePath replaces the placeholders of a path.
+// resolvePath replaces the placeholders in a path.
 func (b *binding) resolvePath(number int, with *Bindings) error {
 	if !b.tree.refs {
 		return nil
@@ -61,7 +61,7 @@ func (b *binding) resolveValue(number int, with *Bindings) error {
 	return nil
 }
 
-// resolve resolves every path and value under a node, in the order of the text.
+// resolve resolves all paths and values under a node, in the order of the text.
 func (b *binding) resolve(n *node, with *Bindings) error {
 	switch n.op {
 	case opPath:
@@ -77,7 +77,7 @@ func (b *binding) resolve(n *node, with *Bindings) error {
 	return nil
 }
 
-// typeOf returns the type of an operand as far as it is known without an item, "" otherwise.
+// typeOf returns the type of an operand if it is known without an item, otherwise "".
 func (b *binding) typeOf(n *node) string {
 	switch {
 	case n.op == opValue:
@@ -88,7 +88,7 @@ func (b *binding) typeOf(n *node) string {
 	return ""
 }
 
-// checkOperands refuses a wrong number of operands under a node, innermost first.
+// checkOperands rejects a wrong number of operands under a node, innermost first.
 func (b *binding) checkOperands(n *node) error {
 	for _, a := range n.args {
 		if err := b.checkOperands(a); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// Bindings are the ExpressionAttributeNames and ExpressionAttributeValues of one request. All expressions of the request
-// are bound with the same Bindings, after which CheckUnused finds what none of them used. A nil *Bindings has none.
-// Bindings are for one goroutine.
+// Bindings are the ExpressionAttributeNames and ExpressionAttributeValues of a request. All
+// expressions of the request are bound with the same Bindings; then CheckUnused finds unused
+// entries. A nil *Bindings is empty. Bindings are not safe for concurrent use.
 type Bindings struct {
 	names      map[string]string
 	values     map[string]types.AttributeValue
@@ -22,8 +22,9 @@ type Bindings struct {
 	usedValues []string
 }
 
-// NewBindings checks the placeholders and values of a request. A nil map is a parameter that was not given, which an
-// empty one is not. Values are normalized; those given are not changed.
+// NewBindings validates the placeholders and values of a request. A nil map means that the
+// parameter was not given; an empty map is an error. Values are normalized; the maps given are not
+// modified.
 func NewBindings(names map[string]string, values map[string]types.AttributeValue) (*Bindings, error) {
 	if names == nil && values == nil {
 		return nil, nil
@@ -71,7 +72,8 @@ func checkNames(names map[string]string) error {
 	return nil
 }
 
-// checkSize refuses names and values that are too large together. The limit is DynamoDB's; its words are not known.
+// checkSize rejects names and values whose total size is too large. The limit is DynamoDB's; its
+// message is not known.
 func checkSize(names map[string]string, values map[string]types.AttributeValue) error {
 	size := 0
 	for _, name := range names {
@@ -107,8 +109,8 @@ func normalizeValues(values map[string]types.AttributeValue) (map[string]types.A
 	return out, nil
 }
 
-// checkPlaceholders says what is wrong with the least key that is no placeholder, so that the message does not depend on
-// the map's order, and "" when all are.
+// checkPlaceholders returns the error of the smallest invalid key, so that the message does not
+// depend on the order of the map, or "" if all keys are valid.
 func checkPlaceholders[V any](m map[string]V, sign byte) string {
 	key, bad := "", false
 	for k := range m {
@@ -125,7 +127,8 @@ func checkPlaceholders[V any](m map[string]V, sign byte) string {
 	return "Syntax error; key: " + strconv.Quote(key)
 }
 
-// isPlaceholder reports whether a key is the sign and then letters, digits and underscores, and not too long.
+// isPlaceholder reports whether a key is the sign followed by letters, digits and underscores, and
+// not too long.
 func isPlaceholder(key string, sign byte) bool {
 	if len(key) < 2 || len(key) > maxPlaceholder || key[0] != sign {
 		return false
@@ -138,7 +141,7 @@ func isPlaceholder(key string, sign byte) bool {
 	return true
 }
 
-// CheckUnused refuses placeholders that no expression of the request used.
+// CheckUnused rejects placeholders that no expression of the request used.
 func (b *Bindings) CheckUnused() error {
 	if b == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 // Condition is a bound condition or filter. It is immutable and safe for concurrent use.
 type Condition struct{ binding }
 
-// Condition parses and binds a ConditionExpression or FilterExpression. Errors are *Error.
+// Condition parses and binds a ConditionExpression or FilterExpression. Errors are of type *Error.
 func (p *Parser) Condition(kind Kind, src string, with *Bindings) (*Condition, error) {
 	t, err := p.parse(conditions, kind, src)
 	if err != nil {
@@ -33,10 +33,12 @@ func (p *Parser) Condition(kind Kind, src string, with *Bindings) (*Condition, e
 // Names returns the distinct top-level attributes that the condition reads, in order of appearance.
 func (c *Condition) Names() []string { return roots(c.paths) }
 
-// NestedNames returns those of Names into which the condition reaches with '.' or '[]', which no key attribute allows.
+// NestedNames returns those of Names that the condition accesses with '.' or '[]', which is not
+// allowed for key attributes.
 func (c *Condition) NestedNames() []string { return nestedRoots(c.paths) }
 
-// bindCondition resolves and checks one condition after another, in the order of the text; DynamoDB reports the first that fails.
+// bindCondition resolves and checks conditions in the order of the text, because DynamoDB reports
+// the first that fails.
 func (c *binding) bindCondition(n *node, with *Bindings) error {
 	switch n.op {
 	case opAnd, opOr, opNot:
@@ -59,7 +61,7 @@ func (c *binding) bindCondition(n *node, with *Bindings) error {
 	return c.checkTypes(n)
 }
 
-// checkDistinct refuses two operands that are the same path.
+// checkDistinct rejects two operands with the same path.
 func (c *binding) checkDistinct(n *node) error {
 	for _, a := range n.args {
 		if err := c.checkDistinct(a); err != nil {
@@ -113,7 +115,7 @@ func (c *binding) checkTypes(n *node) error {
 	return nil
 }
 
-// typeNames are the descriptors that attribute_type knows, in the order in which DynamoDB lists them.
+// typeNames are the types known to attribute_type, in the order in which DynamoDB lists them.
 var typeNames = []string{"B", "NULL", "SS", "BOOL", "L", "BS", "N", "NS", "S", "M"}
 
 func (c *binding) checkTypeName(n *node) error {
@@ -135,7 +137,7 @@ func (c *binding) checkTypeName(n *node) error {
 	return nil
 }
 
-// checkBounds refuses BETWEEN with bounds of two types or in the wrong order.
+// checkBounds rejects a BETWEEN whose bounds have different types or the wrong order.
 func (c *binding) checkBounds(n *node) error {
 	if n.op != opBetween || n.args[1].op != opValue || n.args[2].op != opValue {
 		return nil
@@ -154,7 +156,7 @@ func (c *binding) checkBounds(n *node) error {
 	return nil
 }
 
-// printed is how DynamoDB writes a value in the message about bounds: {S:text}.
+// printed formats a value as in DynamoDB's message about bounds: {S:text}.
 func printed(av types.AttributeValue) string {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:

@@ -1,10 +1,10 @@
-// Package expr reads and evaluates DynamoDB's five kinds of expression: condition, filter, key condition, projection and
-// update. It exists so that what an expression means, and the words in which DynamoDB refuses one, are in one place and
-// without I/O. The engine uses it, and nobody else.
+// Package expr parses and evaluates DynamoDB's five kinds of expressions: condition, filter, key
+// condition, projection and update. It contains their semantics and the messages of DynamoDB for
+// invalid ones, and does no I/O.
 //
-// An expression goes through three stages. Parsing depends on the text alone; its result is immutable and cached.
-// Binding puts the request's names and values in and makes every check that needs no item. Evaluation then cannot be
-// refused, except an update for what it finds in the item.
+// An expression passes through three stages. Parsing depends only on the text; its result is
+// immutable and cached. Binding inserts the names and values of the request, and makes every check
+// that needs no item. Evaluation then cannot fail, except for an update that does not fit the item.
 package expr
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Kind is the parameter that an expression came in, as it appears in messages.
+// Kind is the parameter that contains an expression, as it appears in messages.
 type Kind string
 
 // The kinds of expression.
@@ -30,16 +30,16 @@ const (
 	maxLength      = 4096 // bytes, before substitution
 	maxOperators   = 300
 	maxPlaceholder = 255     // bytes of a #name or :value, with the sign
-	maxBound       = 2 << 20 // bytes of all names and values that a request puts in, by the rule of item sizes
+	maxBound       = 2 << 20 // total size of all names and values inserted by a request, by the rule for item sizes
 	maxPath        = 32      // elements of a document path
 	maxOperands    = 100     // of IN
 	maxIndex       = 1<<31 - 1
-	maxDepth       = 1024 // parentheses, NOTs and functions within each other: a guard of the parser, not a DynamoDB rule
+	maxDepth       = 1024 // nesting of parentheses, NOTs and functions: protects the parser, not a DynamoDB rule
 )
 
-// Error is the refusal of an expression. Its text is DynamoDB's message.
+// Error is an error in an expression. Its text is DynamoDB's message.
 type Error struct {
-	Kind   Kind // "" for a message that names no parameter
+	Kind   Kind // "" for messages that do not name a parameter
 	Reason string
 }
 
@@ -50,7 +50,7 @@ func (e *Error) Error() string {
 	return "Invalid " + string(e.Kind) + ": " + e.Reason
 }
 
-// An Error is the API's ValidationException as it stands, which smithy.APIError makes it.
+// An Error implements smithy.APIError as a ValidationException.
 var _ smithy.APIError = (*Error)(nil)
 
 // ErrorCode implements smithy.APIError.

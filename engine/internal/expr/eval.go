@@ -12,8 +12,9 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// Eval reports whether an item satisfies the condition; nil is an item that does not exist. A path that is not there is
-// equal to nothing and unequal to everything, and values of two types have no order; neither is an error.
+// Eval reports whether an item satisfies the condition. A nil item does not exist. A missing path
+// is equal to nothing and unequal to everything, and values of different types are not ordered;
+// neither is an error.
 func (c *Condition) Eval(it item.Item) (bool, error) {
 	return c.holds(c.tree.root, it), nil
 }
@@ -70,7 +71,7 @@ func (c *binding) compares(n *node, it item.Item) bool {
 	return ordered(n.op, left, right)
 }
 
-// operand returns the value of an operand, nil when it has none.
+// operand returns the value of an operand, or nil if it has none.
 func (c *binding) operand(n *node, it item.Item) types.AttributeValue {
 	switch n.op {
 	case opPath:
@@ -113,7 +114,7 @@ func beginsWith(av, prefix types.AttributeValue) bool {
 	return false
 }
 
-// contains is true of a string or binary within another, and of a member of a set or list.
+// contains reports whether a string or binary contains another, or a set or list has a member.
 func contains(av, part types.AttributeValue) bool {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:
@@ -137,8 +138,9 @@ func contains(av, part types.AttributeValue) bool {
 	return false
 }
 
-// sizeOf is the function size: the characters of a string as DynamoDB counts them (UTF-16 units), the bytes of a binary,
-// the elements of anything else, and nothing for a number, a boolean or NULL.
+// sizeOf implements the function size: the number of UTF-16 units of a string, which is how
+// DynamoDB counts characters, the bytes of a binary, or the elements of a container. It returns nil
+// for numbers, booleans and NULL.
 func sizeOf(av types.AttributeValue) types.AttributeValue {
 	n := 0
 	switch v := av.(type) {
@@ -165,7 +167,7 @@ func sizeOf(av types.AttributeValue) types.AttributeValue {
 func utf16Len(s string) int {
 	n := utf8.RuneCountInString(s)
 	for i := 0; i < len(s); i++ {
-		if s[i] >= 0xf0 { // leads a character beyond the basic plane, which takes two units
+		if s[i] >= 0xf0 { // a character beyond the basic plane, which takes two units
 			n++
 		}
 	}

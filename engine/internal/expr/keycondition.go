@@ -4,10 +4,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// SortOp is a comparison of a key attribute.
+// SortOp is a comparison with a key attribute.
 type SortOp byte
 
-// The comparisons that a key condition may make.
+// The comparisons allowed in key conditions.
 const (
 	EQ SortOp = iota + 1
 	LT
@@ -18,11 +18,11 @@ const (
 	BEGINSWITH
 )
 
-// SortCondition is what a key condition asks of one key attribute.
+// SortCondition is a condition on one key attribute.
 type SortCondition struct {
 	Op SortOp
-	Lo types.AttributeValue // the operand; of BETWEEN the lower bound, which is in the range
-	Hi types.AttributeValue // of BETWEEN the upper bound, which is in the range; otherwise nil
+	Lo types.AttributeValue // the operand; for BETWEEN the lower bound, inclusive
+	Hi types.AttributeValue // for BETWEEN the upper bound, inclusive; otherwise nil
 }
 
 // Holds reports whether a key value satisfies the condition.
@@ -40,7 +40,7 @@ func (c *SortCondition) Holds(av types.AttributeValue) bool {
 
 var sortOps = map[SortOp]op{LT: opLT, LE: opLE, GT: opGT, GE: opGE}
 
-// KeyTest is one condition of a key condition, on one attribute.
+// KeyTest is a condition on one attribute in a key condition.
 type KeyTest struct {
 	Name string
 	SortCondition
@@ -52,8 +52,9 @@ type KeyCondition struct {
 	err   error
 }
 
-// KeyCondition parses and binds a KeyConditionExpression. Errors are *Error. That the expression fits a key at all is
-// for Check, because DynamoDB refuses unused names and values before it.
+// KeyCondition parses and binds a KeyConditionExpression. Errors are of type *Error. Whether the
+// expression is a valid key condition is left to Check, because DynamoDB reports unused names and
+// values first.
 func (p *Parser) KeyCondition(src string, with *Bindings) (*KeyCondition, error) {
 	c, err := p.Condition(KeyConditionExpression, src, with)
 	if err != nil {
@@ -64,16 +65,18 @@ func (p *Parser) KeyCondition(src string, with *Bindings) (*KeyCondition, error)
 	return k, nil
 }
 
-// Check refuses a condition that no key could answer: other operators than those of SortOp, two conditions on one
-// attribute, operands that are not one attribute and values. Resolve makes the same check.
+// Check rejects expressions that are not key conditions: operators not in SortOp, two conditions on
+// one attribute, or operands other than an attribute and values. Resolve makes the same check.
 func (k *KeyCondition) Check() error { return k.err }
 
-// Tests returns the conditions in the order of the text, for a key of several attributes. They are valid when Check is.
+// Tests returns the conditions in the order of the text, for a key of several attributes. They are
+// valid if Check succeeds.
 func (k *KeyCondition) Tests() []KeyTest { return k.tests }
 
-// Resolve matches the condition with a key: every partition attribute is to be equal to something, and the sort
-// attributes, if any, are to have conditions from the first on, all of which but the last are equalities. It returns the
-// values of the partition attributes and the conditions on the first sort attributes. A nil k has no condition at all.
+// Resolve matches the condition with a key. Every partition attribute must be compared for
+// equality. Sort attributes may have conditions, from the first one on, all of which except the
+// last must be equalities. Resolve returns the values of the partition attributes and the
+// conditions on the sort attributes. A nil k contains no condition.
 func (k *KeyCondition) Resolve(hash, rng []string) (values []types.AttributeValue, sorts []*SortCondition, err error) {
 	if k == nil {
 		return nil, nil, refuse("", "Conditions can be of length 1 or 2 only")
@@ -116,7 +119,7 @@ func (k *KeyCondition) test(name string) *KeyTest {
 	return nil
 }
 
-// collect finds the conditions under a node.
+// collect collects the conditions under a node.
 func (k *KeyCondition) collect(c *binding, n *node) error {
 	switch n.op {
 	case opOr, opNot, opIn, opNE:
@@ -142,7 +145,7 @@ func (k *KeyCondition) collect(c *binding, n *node) error {
 	return nil
 }
 
-// keyTest turns a comparison, a BETWEEN or a begins_with into a test of the one attribute that it names.
+// keyTest converts a comparison, BETWEEN or begins_with to a test of the attribute it names.
 func keyTest(c *binding, n *node) (KeyTest, error) {
 	if (n.op == opBetween || n.op == opBeginsWith) && n.args[0].op != opPath && n.args[0].op != opSize {
 		return KeyTest{}, refuse("", "Invalid condition in KeyConditionExpression: %s operator must have the key attribute as its "+
@@ -177,7 +180,7 @@ func keyTest(c *binding, n *node) (KeyTest, error) {
 	return t, nil
 }
 
-// sortOp returns the comparison of an operator, turned around when the value stood first.
+// sortOp returns the comparison for an operator, reversed if the value came first.
 func sortOp(o op, turned bool) SortOp {
 	if turned {
 		o = map[op]op{opEQ: opEQ, opLT: opGT, opLE: opGE, opGT: opLT, opGE: opLE}[o]

@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// parser is a recursive-descent parser with one token of look-ahead (two, to tell a function from a path). After the
-// first syntax error it stands at the end and returns empty nodes.
+// parser is a recursive-descent parser with one token of lookahead (two, to distinguish a function
+// from a path). After the first syntax error it is at the end of the text and returns empty nodes.
 type parser struct {
 	src   string
 	toks  []token
 	pos   int
 	depth int
 	err   string
-	lang  map[string]function // the functions of the language
+	lang  map[string]function // functions of the language
 	tree  *tree
 }
 
-// parse reads an expression with one of the grammars. The error is a reason without the name of a parameter.
+// parse parses an expression with one of the grammars. The error is a reason without the name of a
+// parameter.
 func parse(src string, lang map[string]function, grammar func(*parser)) (*tree, string) {
 	switch {
 	case strings.TrimLeft(src, " \t\r\n") == "":
@@ -31,7 +32,7 @@ func parse(src string, lang map[string]function, grammar func(*parser)) (*tree, 
 		p.unexpected()
 	}
 	if p.err == "" && p.tree.ops > maxOperators {
-		// DynamoDB stops counting here and says so whatever their number.
+		// DynamoDB stops counting here and reports this number regardless of the actual one.
 		p.err = "The expression contains too many operators; operator count: " + strconv.Itoa(maxOperators+1)
 	}
 	if p.err != "" {
@@ -45,7 +46,7 @@ func (p *parser) text() string    { return p.textOf(p.pos) }
 
 func (p *parser) textOf(i int) string { return p.src[p.toks[i].start:p.toks[i].end] }
 
-// peek is the kind of the token after the next.
+// peek returns the kind of the token after the next.
 func (p *parser) peek() tokenKind {
 	if p.pos+1 < len(p.toks) {
 		return p.toks[p.pos+1].kind
@@ -59,7 +60,7 @@ func (p *parser) next() {
 	}
 }
 
-// accept passes over the next token if it is of a kind.
+// accept consumes the next token if it is of a kind.
 func (p *parser) accept(kind tokenKind) bool {
 	if p.kind() != kind {
 		return false
@@ -74,7 +75,7 @@ func (p *parser) expect(kind tokenKind) {
 	}
 }
 
-// keyword reports whether the next token is a word of the grammar, in any case.
+// keyword reports whether the next token is a keyword, ignoring case.
 func (p *parser) keyword(word string) bool {
 	return p.kind() == tokIdent && strings.EqualFold(p.text(), word)
 }
@@ -87,10 +88,11 @@ func (p *parser) acceptKeyword(word string) bool {
 	return true
 }
 
-// unexpected refuses the next token.
+// unexpected rejects the next token.
 func (p *parser) unexpected() { p.unexpectedAt(p.pos) }
 
-// unexpectedAt refuses a token as DynamoDB does: the token, and near it the text from the token before to the one after.
+// unexpectedAt rejects a token with DynamoDB's message, which quotes the token and the text around
+// it.
 func (p *parser) unexpectedAt(i int) {
 	if p.err == "" {
 		tok, from, to := p.textOf(i), p.toks[i].start, p.toks[i].end
@@ -108,7 +110,7 @@ func (p *parser) unexpectedAt(i int) {
 	p.pos = len(p.toks) - 1
 }
 
-// enter guards against recursion; it is followed by leave.
+// enter limits the recursion depth. Every enter that returns true must be followed by leave.
 func (p *parser) enter() bool {
 	p.depth++
 	if p.depth > maxDepth {
@@ -120,13 +122,13 @@ func (p *parser) enter() bool {
 
 func (p *parser) leave() { p.depth-- }
 
-// number gives the node the token that follows it.
+// done stores in the node the position of the token that follows it.
 func (p *parser) done(n *node) *node {
 	n.end = p.pos
 	return n
 }
 
-// path reads a document path and gives it a number.
+// path parses a document path and numbers it.
 func (p *parser) path(isKeyword func(string) bool) *node {
 	steps := path{p.name(isKeyword)}
 	n := &node{op: opPath, number: len(p.tree.paths)}
@@ -134,7 +136,7 @@ func (p *parser) path(isKeyword func(string) bool) *node {
 	return p.done(n)
 }
 
-// extend reads the rest of a path whose beginning stood in parentheses.
+// extend parses the rest of a path whose beginning was in parentheses.
 func (p *parser) extend(n *node, isKeyword func(string) bool) {
 	p.tree.paths[n.number] = p.steps(p.tree.paths[n.number], isKeyword)
 	p.done(n)
@@ -187,7 +189,7 @@ func (p *parser) index() int {
 	return i
 }
 
-// value reads a :placeholder and gives it a number.
+// value parses a :placeholder and numbers it.
 func (p *parser) value() *node {
 	n := &node{op: opValue, number: len(p.tree.values), name: p.text()}
 	if p.kind() != tokValue {
@@ -199,7 +201,7 @@ func (p *parser) value() *node {
 	return p.done(n)
 }
 
-// call reads name(operand, …).
+// call parses name(operand, …).
 func (p *parser) call(operand func() *node) *node {
 	n := &node{name: p.text()}
 	f, ok := p.lang[n.name]
@@ -238,7 +240,7 @@ func (p *parser) list(operand func() *node) []*node {
 	return args
 }
 
-// misuse notes functions that stand where only operands may.
+// misuse records functions in places where only operands are allowed.
 func (p *parser) misuse(args ...*node) {
 	for _, a := range args {
 		if a.isFunction() && a.op != opFunction && a.op != opSize {

@@ -14,8 +14,8 @@ import (
 //	primary    = "(" or ")" | operand
 //	operand    = "(" operand ")" | function | :value | path
 //
-// Whether "(" opens a condition or an operand shows only after it, so both are read as a primary and told apart by what
-// follows.
+// Whether "(" starts a condition or an operand is only known later. So both are parsed as a primary
+// and distinguished by what follows.
 func conditionGrammar(p *parser) {
 	p.tree.root = p.or()
 	p.condition(p.tree.root)
@@ -30,7 +30,7 @@ func isConditionKeyword(word string) bool {
 	return false
 }
 
-// condition refuses a node that stands as a condition and is none.
+// condition rejects a node that is not a condition but is used as one.
 func (p *parser) condition(n *node) {
 	switch {
 	case p.err != "":
@@ -119,7 +119,7 @@ func (p *parser) comparison() *node {
 func (p *parser) primary() *node { return p.grouped(p.or) }
 func (p *parser) operand() *node { return p.grouped(p.operand) }
 
-// grouped reads what may stand in parentheses, whose content is read by inner.
+// grouped parses an operand or a parenthesized expression, whose content is parsed by inner.
 func (p *parser) grouped(inner func() *node) *node {
 	switch {
 	case p.kind() == '(':

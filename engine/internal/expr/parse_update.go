@@ -2,7 +2,7 @@ package expr
 
 import "strings"
 
-// verb is what an update does at a path.
+// verb is the action of an update at a path.
 type verb byte
 
 const (
@@ -14,7 +14,7 @@ const (
 
 var verbs = [...]string{verbSet: "SET", verbRemove: "REMOVE", verbAdd: "ADD", verbDelete: "DELETE"}
 
-// action is one element of a clause of an update expression.
+// action is one element in a clause of an update expression.
 type action struct {
 	verb  verb
 	path  int   // number of the target
@@ -104,7 +104,7 @@ func (p *parser) setOperand() *node {
 		return p.value()
 	case p.kind() == tokIdent && p.peek() == '(' && !isUpdateKeyword(p.text()):
 		n := p.call(p.setOperand)
-		// DynamoDB lets if_not_exists stand in a function, but not list_append.
+		// DynamoDB allows if_not_exists inside a function, but not list_append.
 		for _, a := range n.args {
 			if n.op == opListAppend && a.op == opListAppend {
 				note(&p.tree.flaws.misused, "The function is not allowed to be used this way in an expression; function: list_append")

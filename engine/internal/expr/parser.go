@@ -6,10 +6,10 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// Parser parses expressions and remembers the latest: programs send the same few texts over and over. It is safe for
-// concurrent use.
+// Parser parses expressions and caches the latest, because programs keep sending the same few
+// texts. It is safe for concurrent use.
 type Parser struct {
-	cache *lru.Cache[cacheKey, *tree] // nil for none
+	cache *lru.Cache[cacheKey, *tree] // nil if disabled
 }
 
 type cacheKey struct {
@@ -25,8 +25,8 @@ const (
 	projections
 )
 
-// NewParser returns a parser that remembers that many parsed expressions, none for 0 or less. A remembered expression
-// takes at most some hundred kilobytes, and typically one.
+// NewParser returns a parser that caches the given number of parsed expressions; 0 or less disables
+// the cache. A cached expression takes about 1 KB, at most several hundred KB.
 func NewParser(cacheEntries int) *Parser {
 	p := &Parser{}
 	if cacheEntries > 0 {
@@ -45,7 +45,7 @@ func (p *Parser) parse(g grammar, kind Kind, src string) (*tree, error) {
 		}
 	}
 	if p.cache != nil {
-		src = strings.Clone(src) // what is remembered must not keep the request's body
+		src = strings.Clone(src) // the cache must not keep the request's body in memory
 		key.src = src
 	}
 	var t *tree

@@ -12,7 +12,7 @@ import (
 
 // step is one element of a document path: an attribute name, or an index into a list.
 type step struct {
-	name  string // a placeholder while it begins with '#', which no literal name does; "" for an index
+	name  string // a placeholder if it begins with '#', which literal names cannot; "" for an index
 	index int    // -1 for a name
 }
 
@@ -25,7 +25,7 @@ type path []step
 
 func (p path) root() string { return p[0].name }
 
-// String is how DynamoDB prints a path in its messages: [a, [0], b].
+// String formats a path as in DynamoDB's messages: [a, [0], b].
 func (p path) String() string {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -43,7 +43,8 @@ func (p path) String() string {
 	return b.String()
 }
 
-// compareSteps orders names before indexes, so that what shares a prefix stands together and lists come in order.
+// compareSteps orders indexes after names. Paths with a common prefix are then adjacent, and list
+// elements are in order.
 func compareSteps(a, b step) int {
 	if a.index != b.index {
 		return a.index - b.index
@@ -53,7 +54,7 @@ func compareSteps(a, b step) int {
 
 func comparePaths(a, b path) int { return slices.CompareFunc(a, b, compareSteps) }
 
-// lookup returns the value at a path, nil when there is none.
+// lookup returns the value at a path, or nil.
 func lookup(it item.Item, p path) types.AttributeValue {
 	av := it[p[0].name]
 	for _, s := range p[1:] {
@@ -62,7 +63,7 @@ func lookup(it item.Item, p path) types.AttributeValue {
 	return av
 }
 
-// child returns one element of a list or map, nil when there is none.
+// child returns one element of a list or map, or nil.
 func child(av types.AttributeValue, s step) types.AttributeValue {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberM:
@@ -88,7 +89,7 @@ func roots(paths []path) []string {
 	return names
 }
 
-// nestedRoots returns the distinct top-level names that paths reach into.
+// nestedRoots returns the distinct top-level names of paths with more than one step.
 func nestedRoots(paths []path) []string {
 	var deep []path
 	for _, p := range paths {
@@ -99,8 +100,8 @@ func nestedRoots(paths []path) []string {
 	return roots(deep)
 }
 
-// checkOverlap refuses two paths of which one contains the other, and two that disagree on whether something is a list
-// or a map. DynamoDB reports the first before the second.
+// checkOverlap rejects two paths of which one contains the other, or which disagree whether an
+// element is a list or a map. DynamoDB reports overlaps first.
 func checkOverlap(kind Kind, paths []path) error {
 	var conflict error
 	for j, b := range paths {

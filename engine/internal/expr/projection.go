@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// projectionGrammar reads path { "," path }.
+// projectionGrammar parses path { "," path }.
 func projectionGrammar(p *parser) {
 	never := func(string) bool { return false }
 	p.path(never)
@@ -23,7 +23,7 @@ type Projection struct {
 	sorted []path
 }
 
-// Projection parses and binds a ProjectionExpression. Errors are *Error.
+// Projection parses and binds a ProjectionExpression. Errors are of type *Error.
 func (p *Parser) Projection(src string, with *Bindings) (*Projection, error) {
 	t, err := p.parse(projections, ProjectionExpression, src)
 	if err != nil {
@@ -44,7 +44,8 @@ func (p *Parser) Projection(src string, with *Bindings) (*Projection, error) {
 	return &Projection{paths: b.paths, sorted: sortPaths(b.paths)}, nil
 }
 
-// sortPaths returns the paths with those under one element next to each other and indexes ascending.
+// sortPaths returns the paths sorted, so that those under one element are adjacent and indexes
+// ascend.
 func sortPaths(paths []path) []path {
 	if slices.IsSortedFunc(paths, comparePaths) {
 		return paths
@@ -54,14 +55,16 @@ func sortPaths(paths []path) []path {
 	return sorted
 }
 
-// Roots returns the distinct top-level attributes that the projection reads, in order of appearance.
+// Roots returns the distinct top-level attributes that the projection reads, in order of
+// appearance.
 func (p *Projection) Roots() []string { return roots(p.paths) }
 
-// NestedRoots returns those of Roots into which the projection reaches.
+// NestedRoots returns those of Roots of which the projection reads parts.
 func (p *Projection) NestedRoots() []string { return nestedRoots(p.paths) }
 
-// Apply returns what the projection selects of an item: an empty item when it selects nothing, nil when there is no item.
-// Selected elements of a list close up, in their order in the list. The result shares values with the item.
+// Apply returns the projection of an item: an empty item if it selects nothing, nil if there is no
+// item. Selected list elements keep their order, without gaps. The result shares values with the
+// item.
 func (p *Projection) Apply(it item.Item) item.Item {
 	if it == nil {
 		return nil
@@ -76,7 +79,8 @@ func project(it item.Item, sorted []path) item.Item {
 	return out
 }
 
-// selectFrom puts what the paths select of a map into out. All of the paths agree on their first depth steps.
+// selectFrom adds to out what the paths select from a map. The paths agree in their first depth
+// steps.
 func selectFrom(m item.Item, sorted []path, depth int, out item.Item) {
 	for group := range groups(sorted, depth) {
 		name := group[0][depth].name
@@ -86,7 +90,8 @@ func selectFrom(m item.Item, sorted []path, depth int, out item.Item) {
 	}
 }
 
-// selectValue returns what paths that agree on their first depth steps select of the value there, nil for nothing.
+// selectValue returns what paths select from a value, or nil for nothing. The paths agree in their
+// first depth steps.
 func selectValue(av types.AttributeValue, group []path, depth int) types.AttributeValue {
 	if av == nil || len(group[0]) == depth {
 		return av
@@ -114,7 +119,7 @@ func selectValue(av types.AttributeValue, group []path, depth int) types.Attribu
 	return nil
 }
 
-// groups yields the runs of sorted paths that agree on the step at depth.
+// groups yields the runs of sorted paths that agree in the step at depth.
 func groups(sorted []path, depth int) func(yield func([]path) bool) {
 	return func(yield func([]path) bool) {
 		for len(sorted) > 0 {

@@ -2,8 +2,8 @@ package expr
 
 import "strings"
 
-// isReserved reports whether a name is one of the 573 words that an expression must not use as an attribute name, in any
-// case ("Reserved words in DynamoDB").
+// isReserved reports whether a name, ignoring case, is one of the 573 words that an expression must
+// not use as an attribute name ("Reserved words in DynamoDB").
 func isReserved(name string) bool {
 	if len(name) > longestReserved {
 		return false

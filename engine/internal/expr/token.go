@@ -2,7 +2,7 @@ package expr
 
 import "unicode/utf8"
 
-// tokenKind is the first byte of a one-character token, or one of the classes below.
+// tokenKind is the character of a one-character token, or one of the classes below.
 type tokenKind byte
 
 const (
@@ -14,7 +14,7 @@ const (
 	tokLE    tokenKind = 'l'
 	tokGE    tokenKind = 'g'
 	tokNE    tokenKind = 'n'
-	tokOther tokenKind = 'x' // anything that no expression has, one character
+	tokOther tokenKind = 'x' // any character that does not occur in expressions
 )
 
 type token struct {
@@ -26,8 +26,8 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isWord(c byte) bool   { return isLetter(c) || isDigit(c) || c == '_' }
 
-// tokenize splits an expression into tokens; the last is tokEOF. It accepts every text: what is no token of the language
-// becomes tokOther, and the parser refuses it in its place.
+// tokenize splits an expression into tokens, the last of which is tokEOF. It accepts any text:
+// unknown characters become tokOther, which the parser rejects.
 func tokenize(src string) []token {
 	toks := make([]token, 0, len(src)/4+2)
 	for i := 0; i < len(src); {

@@ -1,9 +1,10 @@
 package expr
 
-// tree is a parsed expression: immutable, without values, and the same for every request with this text.
+// tree is a parsed expression. It is immutable, contains no values, and is shared by all requests
+// with the same text.
 //
-// Every path and every value in it has a number. A binding is two slices indexed by these numbers, so that binding does
-// not copy the tree and evaluation needs no look-up by name.
+// Paths and values are numbered. A binding consists of two slices indexed by these numbers, so that
+// binding does not copy the tree, and evaluation needs no lookup by name.
 type tree struct {
 	root    *node    // of a condition
 	actions []action // of an update
@@ -14,18 +15,18 @@ type tree struct {
 	flaws   flaws
 }
 
-// flaws are what is wrong with an expression whose syntax is right. DynamoDB reports the first of each sort, and the
-// sorts in a fixed order that depends on the kind of expression.
+// flaws are errors in an expression with correct syntax. DynamoDB reports the first error of each
+// type, and types in a fixed order that depends on the kind of expression.
 type flaws struct {
 	depth    string // a path too deep, an index too large, too many operands
 	parens   string
-	function string // unknown
-	misused  string // known, in a place where it must not stand
+	function string // unknown function
+	misused  string // known function in a place where it is not allowed
 	reserved string
 	section  string
 }
 
-// note keeps the first flaw of a sort.
+// note records the first flaw of a type.
 func note(flaw *string, text string) {
 	if *flaw == "" {
 		*flaw = text
@@ -57,7 +58,7 @@ const (
 	opGE
 	opBetween
 	opIn
-	opFunction // one that is not known, which binding refuses
+	opFunction // an unknown function, which binding rejects
 	opExists
 	opNotExists
 	opType
@@ -70,26 +71,27 @@ const (
 	opMinus
 )
 
-// node is an operand or a condition. Conditions that AND or OR joins are one node with all of them.
+// node is an operand or a condition. Conditions joined by AND or OR are children of a single node.
 type node struct {
 	op     op
 	args   []*node
 	number int    // of the path or value
 	name   string // of the function, as written
 	end    int    // the token after the node
-	parens bool   // stands in parentheses
+	parens bool   // in parentheses
 }
 
-// isFunction reports whether the node was written name(…).
+// isFunction reports whether the node was written as name(…).
 func (n *node) isFunction() bool { return n.op >= opFunction && n.op <= opListAppend }
 
 // isOperand reports whether the node can only be an operand: a path or a value.
 func (n *node) isOperand() bool { return n.op <= opValue }
 
-// isCondition reports whether the node can only be a condition: not an operand and not a function.
+// isCondition reports whether the node can only be a condition: neither an operand nor a function.
 func (n *node) isCondition() bool { return n.op >= opAnd && n.op <= opIn }
 
-// conditionFunctions and updateFunctions are the functions of the two languages and their numbers of operands.
+// conditionFunctions and updateFunctions list the functions of the two languages with their numbers
+// of operands.
 var (
 	conditionFunctions = map[string]function{
 		"attribute_exists":     {opExists, 1},
@@ -110,7 +112,7 @@ type function struct {
 	operands int
 }
 
-// operands returns how many operands a function takes.
+// operands returns the number of operands of a function.
 func (n *node) operands() int {
 	if f, ok := conditionFunctions[n.name]; ok {
 		return f.operands
@@ -118,6 +120,6 @@ func (n *node) operands() int {
 	return updateFunctions[n.name].operands
 }
 
-// operators names comparators in messages.
+// operators are the names of operators in messages.
 var operators = map[op]string{opEQ: "=", opNE: "<>", opLT: "<", opLE: "<=", opGT: ">", opGE: ">=", opBetween: "BETWEEN",
 	opIn: "IN", opPlus: "+", opMinus: "-", opAnd: "AND", opOr: "OR", opNot: "NOT"}

@@ -9,11 +9,11 @@ import (
 // Update is a bound update. It is immutable and safe for concurrent use.
 type Update struct {
 	binding
-	targets []path // of the actions, in their order
-	sorted  []path // the same for Project
+	targets []path // paths of the actions, in their order
+	sorted  []path // targets, sorted for Project
 }
 
-// Update parses and binds an UpdateExpression. Errors are *Error.
+// Update parses and binds an UpdateExpression. Errors are of type *Error.
 func (p *Parser) Update(src string, with *Bindings) (*Update, error) {
 	t, err := p.parse(updates, UpdateExpression, src)
 	if err != nil {
@@ -38,7 +38,7 @@ func (p *Parser) Update(src string, with *Bindings) (*Update, error) {
 	return u, u.check()
 }
 
-// bind resolves all names of the expression before all values, as DynamoDB does.
+// bind resolves all names of the expression before all values, like DynamoDB.
 func (u *Update) bind(with *Bindings) error {
 	for i := range u.paths {
 		if err := u.resolvePath(i, with); err != nil {
@@ -53,7 +53,8 @@ func (u *Update) bind(with *Bindings) error {
 	return nil
 }
 
-// check refuses operands of types that are wrong whatever the item holds: those of ADD and DELETE before those of SET.
+// check rejects operands whose types are wrong for any item, first those of ADD and DELETE, then
+// those of SET.
 func (u *Update) check() error {
 	for _, a := range u.tree.actions {
 		if a.verb != verbAdd && a.verb != verbDelete {
@@ -110,11 +111,11 @@ func (u *Update) checkSet(n *node) error {
 // Roots returns the distinct top-level attributes that the update changes, in order of appearance.
 func (u *Update) Roots() []string { return roots(u.targets) }
 
-// NestedRoots returns those top-level attributes, changed or read, into which the update reaches.
+// NestedRoots returns the top-level attributes of which the update reads or changes parts.
 func (u *Update) NestedRoots() []string { return nestedRoots(u.paths) }
 
-// Project returns what an item holds at the paths that the update touches, for UPDATED_OLD and UPDATED_NEW. It is nil
-// when there is nothing. The result shares values with the item.
+// Project returns the values of an item at the paths touched by the update, for UPDATED_OLD and
+// UPDATED_NEW, or nil if there are none. The result shares values with the item.
 func (u *Update) Project(it item.Item) item.Item {
 	if out := project(it, u.sorted); len(out) > 0 {
 		return out
@@ -122,13 +123,14 @@ func (u *Update) Project(it item.Item) item.Item {
 	return nil
 }
 
-// Apply returns the item that the update makes of old, which it does not change and which is nil when there is no item.
-// All right-hand sides read old. The new item shares unchanged values with old and with the request. Errors are *Error
-// for what the item does not allow.
+// Apply returns the result of the update on old, which is not modified and is nil if there is no
+// item. All right-hand sides are evaluated on old. The new item shares unchanged values with old
+// and with the request. Errors are of type *Error and mean that the update does not fit the item.
 func (u *Update) Apply(old item.Item) (item.Item, error) { return u.apply(old, old != nil) }
 
-// Create returns the item that the update makes where there is none yet, of the attributes of its key. It is nil when the
-// update only removes: DynamoDB then creates no item, nor does it mind that what is removed is in nothing.
+// Create returns the item that the update creates from the attributes of a key. It returns nil if
+// the update only removes: DynamoDB then creates no item, and does not object to removing missing
+// attributes.
 func (u *Update) Create(key item.Item) (item.Item, error) {
 	out, err := u.apply(key, false)
 	if err == nil && u.removesOnly() {

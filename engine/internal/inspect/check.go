@@ -14,32 +14,35 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// checker looks whether the rows of a store agree:
+// checker checks that the rows of a store are consistent:
 //
-//   - catalog: descriptors are readable, ids are used once, streams and tables name each other, no row is of anything else
-//   - items: readable, under their own key, their size noted right; an entry in each index that covers them, an expiry row
-//   - index entries and expiry rows: an item behind each, and the same bytes as the item gives
-//   - streams: records in the range of their shard and slot, readable; the last one of an item says what the item is
-//   - tokens: both rows of each
-//   - postponed changes of indexes: readable; what they change is not compared
+//   - catalog: descriptors are readable, IDs are unique, streams and tables refer to each other, and
+//     no row belongs to anything else
+//   - items: readable, stored under their own key, with the correct size; with an entry in each index
+//     that covers them, and an expiry row if they expire
+//   - index entries and expiry rows: each belongs to an item, and has the bytes that follow from it
+//   - streams: records are readable and within their shard and slot; the last one of an item matches it
+//   - tokens: each has both of its rows
+//   - postponed index changes: readable; their effect is not compared
 //
-// Items are looked up from their own side. What is left over then is looked for only if there are more rows than were
-// found so, which keeps the memory small and the work at one pass and one lookup for each entry.
+// Derived rows are looked up from their items. Only if there are more rows than were found in this
+// way, the checker searches for the excess ones. This keeps memory small, and the work to one pass
+// and one lookup per entry.
 type checker struct {
 	*reader
 	report  func(Finding)
 	sum     Summary
 	tables  map[uint32]*table
-	at      *table // whose rows are being checked; nil for others
+	at      *table // whose rows are being checked, or nil
 	streams map[uint32]*catalog.Stream
-	late    map[string]bool // keys of index entries that a postponed change makes or removes
-	damaged map[string]bool // what was told of damaged files
-	losses  int             // how often something could not be read
+	late    map[string]bool // keys of index entries that a postponed change adds or removes
+	damaged map[string]bool // damaged files already reported
+	losses  int             // number of unreadable places
 	nextID  uint64
 	nextSeq uint64
 }
 
-// table is a table and what was counted of it.
+// table is a table and its counts.
 type table struct {
 	*layout.Table
 	items   int64
@@ -49,7 +52,8 @@ type table struct {
 	broken  bool    // rows of it could not be read
 }
 
-// Check reads all rows and calls report for what does not agree. The error is for what could not be read, or ctx's.
+// Check reads all rows and calls report for inconsistencies. The error is that of a failed read, or
+// of ctx.
 func Check(ctx context.Context, source Source, report func(Finding)) (sum Summary, counts map[string][2]int64, err error) {
 	r, err := newReader(ctx, source)
 	if err != nil {
@@ -59,7 +63,7 @@ func Check(ctx context.Context, source Source, report func(Finding)) (sum Summar
 	c := &checker{reader: r, report: report, tables: map[uint32]*table{}, streams: map[uint32]*catalog.Stream{}, late: map[string]bool{}, damaged: map[string]bool{}}
 	r.lost = func(err error) { c.tellDamage(err) }
 	if err := c.run(c.checkMeta, c.checkCatalog, c.readPostponed); err != nil || c.losses > 0 {
-		return c.sum, nil, err // without these, nobody knows what the rest should be
+		return c.sum, nil, err // the rest cannot be checked without descriptors
 	}
 	if err := c.run(c.checkTables, c.checkStreams, c.checkTokens, c.checkUnknown); err != nil {
 		return c.sum, nil, err
@@ -82,7 +86,7 @@ func (c *checker) run(steps ...func() error) error {
 	return nil
 }
 
-// tellDamage reports a damaged file, once for each table whose rows are in it.
+// tellDamage reports a damaged file, once for each table with rows in it.
 func (c *checker) tellDamage(err error) {
 	c.losses++
 	text := strings.TrimPrefix(err.Error(), row.ErrCorrupt.Error()+": ")
@@ -108,7 +112,7 @@ func (c *checker) find(kind Kind, t *table, index, key, format string, args ...a
 	c.report(f)
 }
 
-// checkMeta reads the counters.
+// checkMeta checks the counters.
 func (c *checker) checkMeta() error {
 	formatted := false
 	err := c.each([]byte{row.SpaceMeta}, []byte{row.SpaceMeta + 1}, func(key, value []byte) error {
@@ -133,13 +137,13 @@ func (c *checker) checkMeta() error {
 	return err
 }
 
-// Of the notes of counts.
+// Sizes of the saved counts.
 const (
 	countKeyLen = 2 + 4
 	countLen    = 8 + 8
 )
 
-// checkCatalog reads the descriptors.
+// checkCatalog checks the descriptors.
 func (c *checker) checkCatalog() error {
 	used := map[uint32]string{}
 	use := func(id uint32, what string) {
@@ -186,7 +190,7 @@ func (c *checker) checkCatalog() error {
 	return err
 }
 
-// checkUnknown looks for rows that belong to nothing.
+// checkUnknown looks for rows that do not belong to anything.
 func (c *checker) checkUnknown() error {
 	for from := []byte{0}; from != nil; {
 		if !c.lookup.SeekGE(from) {
@@ -207,7 +211,7 @@ func (c *checker) checkUnknown() error {
 	return nil
 }
 
-// groupLength is how many bytes at the beginning of a key say what the row belongs to.
+// groupLength returns the length of the part of a key that identifies what the row belongs to.
 func groupLength(space byte) int {
 	switch space {
 	case row.SpaceItem, row.SpaceExpiry:
@@ -218,7 +222,7 @@ func groupLength(space byte) int {
 	return 1
 }
 
-// belongs reports whether a row is of something that there is.
+// belongs reports whether a row belongs to an existing object.
 func (c *checker) belongs(key []byte) bool {
 	t := c.tables[id(key, 1)]
 	switch key[0] {
@@ -237,7 +241,7 @@ func (c *checker) belongs(key []byte) bool {
 	return false
 }
 
-// id reads an id in a key, 0 when the key is too short.
+// id returns the ID in a key, or 0 if the key is too short.
 func id(key []byte, at int) uint32 {
 	if len(key) < at+4 {
 		return 0

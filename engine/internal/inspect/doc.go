@@ -1,4 +1,4 @@
-// Package inspect looks at all rows of a store from outside: whether they fit together, how many they are, and what each
-// byte of them means. It exists so that what the engine writes can be checked without the code that writes it, and
-// tested without a disk; only the engine uses it.
+// Package inspect reads all rows of a store: it checks their consistency, measures them, and
+// explains their bytes. It is independent of the code that writes the rows, so that it can verify
+// that code, and can be tested without a disk.
 package inspect

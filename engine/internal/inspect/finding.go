@@ -11,43 +11,43 @@ import (
 	"github.com/onefold/onefold/engine/internal/keyenc"
 )
 
-// Kind says what is wrong with a row.
+// Kind is the type of a finding.
 type Kind string
 
 // The kinds of findings.
 const (
-	FileDamaged  Kind = "file-damaged"  // a block of a file does not fit its checksum: the rows in it cannot be read
+	FileDamaged  Kind = "file-damaged"  // a block of a file has a wrong checksum; its rows cannot be read
 	Unreadable   Kind = "unreadable"    // bytes do not have the documented form
-	Keyless      Kind = "keyless"       // an item does not have the attributes of the table's key
-	Misplaced    Kind = "misplaced"     // a row is under another key than its attributes say
-	WrongSize    Kind = "wrong-size"    // an item's noted size is not its size
-	NotCanonical Kind = "not-canonical" // an item is not encoded in the one form that equal items share
+	Keyless      Kind = "keyless"       // an item lacks attributes of the table's key
+	Misplaced    Kind = "misplaced"     // a row is stored under a key other than that of its attributes
+	WrongSize    Kind = "wrong-size"    // an item's stored size is wrong
+	NotCanonical Kind = "not-canonical" // an item is not in the canonical encoding, which equal items share
 	IndexMissing Kind = "index-missing" // an item has no entry in an index that covers it
-	IndexStale   Kind = "index-stale"   // an entry does not say what the item says
-	IndexOrphan  Kind = "index-orphan"  // no item stands behind an entry
+	IndexStale   Kind = "index-stale"   // an entry does not match its item
+	IndexOrphan  Kind = "index-orphan"  // an entry has no item
 	TTLMissing   Kind = "ttl-missing"   // an item that expires has no expiry row
-	TTLOrphan    Kind = "ttl-orphan"    // no item stands behind an expiry row
-	StreamStale  Kind = "stream-stale"  // the last record of an item does not say what the item says
-	StreamRange  Kind = "stream-range"  // a record is in no shard, or outside its shard's numbers
-	TokenOrphan  Kind = "token-orphan"  // one of a token's two rows is missing
-	Unknown      Kind = "unknown"       // rows that belong to nothing
-	Catalog      Kind = "catalog"       // descriptors or counters contradict one another
-	Count        Kind = "count"         // the counts that DescribeTable tells are not those of the rows; they may lag after a crash
+	TTLOrphan    Kind = "ttl-orphan"    // an expiry row has no item
+	StreamStale  Kind = "stream-stale"  // the last record of an item does not match the item
+	StreamRange  Kind = "stream-range"  // a record is in no shard, or outside the numbers of its shard
+	TokenOrphan  Kind = "token-orphan"  // one of the two rows of a token is missing
+	Unknown      Kind = "unknown"       // rows do not belong to anything
+	Catalog      Kind = "catalog"       // descriptors or counters contradict each other
+	Count        Kind = "count"         // counts reported by DescribeTable differ from the rows; they may be outdated after a crash
 )
 
-// Finding is something that is wrong, or, when it is a Count, worth knowing.
+// Finding is an inconsistency or, if it is a Count, informational.
 type Finding struct {
 	Kind  Kind   `json:"kind"`
 	Table string `json:"table,omitempty"`
 	Index string `json:"index,omitempty"`
-	Key   string `json:"key,omitempty"` // as a person reads it, or the row's key in hexadecimal
+	Key   string `json:"key,omitempty"` // in readable form, or the row's key in hexadecimal
 	Text  string `json:"text"`          // what differs, and what that means
 }
 
-// Harmless reports whether every answer of the database is right all the same.
+// Harmless reports whether all responses of the database are correct despite the finding.
 func (f *Finding) Harmless() bool { return f.Kind == Count }
 
-// String is the finding on one line.
+// String formats the finding on one line.
 func (f *Finding) String() string {
 	var b strings.Builder
 	b.WriteString(string(f.Kind))
@@ -63,7 +63,7 @@ func (f *Finding) String() string {
 	return b.String() + ": " + f.Text
 }
 
-// Summary is how much was checked.
+// Summary counts what was checked.
 type Summary struct {
 	Tables     int       `json:"tables"`
 	Items      int64     `json:"items"`
@@ -71,11 +71,12 @@ type Summary struct {
 	ExpiryRows int64     `json:"expiryRows"`
 	Records    int64     `json:"records"` // of streams
 	Tokens     int64     `json:"tokens"`
-	Findings   int64     `json:"findings"`        // without those that are harmless
-	Newest     time.Time `json:"newest,omitzero"` // the newest change that streams tell; zero: none in the last 24 hours
+	Findings   int64     `json:"findings"`        // without harmless ones
+	Newest     time.Time `json:"newest,omitzero"` // newest change in streams; zero if there was none in the last 24 hours
 }
 
-// keyText reads key values until they end, or are none.
+// keyText formats key values up to the end of b. If b is not a sequence of key values, it returns
+// hexadecimal.
 func keyText(b []byte) string {
 	var parts []string
 	for len(b) > 0 {
@@ -96,7 +97,7 @@ func keyText(b []byte) string {
 	return strings.Join(parts, "/")
 }
 
-// PrimaryText writes the primary key bytes of an item as a person reads them.
+// PrimaryText formats the primary key bytes of an item.
 func PrimaryText(b []byte) string {
 	if len(b) < hashBytes {
 		return hex(b)

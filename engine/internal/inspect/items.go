@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// checkTables goes through the items, then through the rows that were made of them.
+// checkTables checks the items, then the rows derived from them.
 func (c *checker) checkTables() error {
 	defer func() { c.at = nil }()
 	for _, t := range c.tables {
@@ -62,7 +62,7 @@ func (c *checker) checkItem(t *table, key, value []byte) error {
 	return c.checkExpires(t, it, primary)
 }
 
-// checkEntry looks up an item's entry in an index.
+// checkEntry checks an item's entry in an index.
 func (c *checker) checkEntry(t *table, x *layout.Index, ordinal int, it item.Item, own, primary []byte) error {
 	if !x.Covers(it) {
 		return nil
@@ -93,7 +93,8 @@ func (c *checker) checkEntry(t *table, x *layout.Index, ordinal int, it item.Ite
 	return nil
 }
 
-// checkEntries counts the entries of an index and looks for those without an item when there are too many.
+// checkEntries counts the entries of an index. If there are too many, it looks for those without an
+// item.
 func (c *checker) checkEntries(t *table, x *layout.Index) error {
 	count := int64(0)
 	end := row.UpperBound(x.Prefix)
@@ -114,7 +115,7 @@ func (c *checker) checkEntries(t *table, x *layout.Index) error {
 			return nil
 		}
 		it, readable, err := c.itemAt(t, primary)
-		if err != nil || !readable { // which has been told
+		if err != nil || !readable { // already reported
 			return err
 		}
 		if x.Covers(it) {
@@ -128,7 +129,7 @@ func (c *checker) checkEntries(t *table, x *layout.Index) error {
 	})
 }
 
-// itemAt returns the item with a primary key; nil for none.
+// itemAt returns the item with a primary key, or nil.
 func (c *checker) itemAt(t *table, primary []byte) (it item.Item, readable bool, err error) {
 	v, found, err := c.get(append(row.AppendItemPrefix(nil, t.Desc.ID), primary...))
 	if err != nil || !found {
@@ -138,7 +139,7 @@ func (c *checker) itemAt(t *table, primary []byte) (it item.Item, readable bool,
 	return it, unreadable == nil, nil
 }
 
-// checkExpires looks up an item's expiry row.
+// checkExpires checks an item's expiry row.
 func (c *checker) checkExpires(t *table, it item.Item, primary []byte) error {
 	at, ok := layout.Expiry(it[t.Desc.TTL])
 	if t.Desc.TTL == "" || !ok {
@@ -156,10 +157,11 @@ func (c *checker) checkExpires(t *table, it item.Item, primary []byte) error {
 	return nil
 }
 
-// checkExpiry counts a table's expiry rows and looks for those without an item when there are too many.
+// checkExpiry counts a table's expiry rows. If there are too many, it looks for those without an
+// item.
 func (c *checker) checkExpiry(t *table) error {
 	if t.Desc.TTL == "" {
-		return nil // such rows belong to nothing
+		return nil // checkUnknown finds such rows
 	}
 	prefix := binary.BigEndian.AppendUint32([]byte{row.SpaceExpiry}, t.Desc.ID)
 	count, end := int64(0), row.UpperBound(prefix)
@@ -177,7 +179,7 @@ func (c *checker) checkExpiry(t *table) error {
 		}
 		primary := key[row.ExpiryPrefixLen:]
 		it, readable, err := c.itemAt(t, primary)
-		if err != nil || !readable { // which has been told
+		if err != nil || !readable { // already reported
 			return err
 		}
 		noted := int64(binary.BigEndian.Uint64(key[row.ExpiryPrefixLen-8:]))

@@ -2,7 +2,7 @@ package inspect
 
 import "github.com/onefold/onefold/engine/internal/row"
 
-// readPostponed reads the changes of indexes that readers are not to see yet.
+// readPostponed reads the postponed changes of indexes.
 func (c *checker) readPostponed() error {
 	return c.each([]byte{row.SpacePostponed}, []byte{row.SpacePostponed + 1}, func(key, value []byte) error {
 		p, err := row.ParsePostponed(value)

@@ -15,17 +15,18 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// maxSeen is how many items of a slot are compared with their last record: those that changed last.
+// maxSeen is the number of items per slot that are compared with their last record, most recently
+// changed first.
 const maxSeen = 1 << 20
 
-// maxSlots is more slots than any stream has.
+// maxSlots is greater than the number of slots of any stream.
 const maxSlots = 1 << 16
 
-// slotCheck goes through the records of one slot, the newest first.
+// slotCheck checks the records of one slot, newest first.
 type slotCheck struct {
 	*checker
 	d     *catalog.Stream
-	t     *table // whose items the last records must agree with; nil when the stream is not the table's any more
+	t     *table // table to compare with; nil if the stream is no longer the table's
 	slot  int
 	slots int
 	keys  *layout.Table
@@ -111,7 +112,8 @@ func (s *slotCheck) checkRecord(key, value []byte) error {
 	return s.checkLast(&r, primary)
 }
 
-// imagesOf decodes the images of a record and returns the primary key that they share, or what is wrong with them.
+// imagesOf decodes the images of a record and returns their common primary key, or an error
+// message.
 func (s *slotCheck) imagesOf(r *row.Record) (primary []byte, wrong string) {
 	for _, image := range [][]byte{r.Keys, r.Old, r.New} {
 		if image == nil {
@@ -152,7 +154,7 @@ func (s *slotCheck) checkLast(r *row.Record, primary []byte) error {
 	return nil
 }
 
-// keysOf is a table as a stream's descriptor knows it.
+// keysOf returns the table of a stream, with the keys from the stream's descriptor.
 func keysOf(d *catalog.Stream) *layout.Table {
 	return layout.New(&catalog.Table{Name: d.Table, Hash: d.Hash, Range: d.Range})
 }

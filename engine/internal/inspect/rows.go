@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Rows goes through rows in the order of their keys. What it returns is valid until it moves.
+// Rows iterates over rows in key order. Keys and values are valid until the next move.
 type Rows interface {
 	First() bool
 	Last() bool
@@ -22,16 +22,16 @@ type Rows interface {
 	Close() error
 }
 
-// Source opens the rows whose keys are from lower to below upper, of a store as it was at one moment. nil is no bound.
+// Source opens the rows with lower <= key < upper in a snapshot of a store. nil means no bound.
 type Source func(lower, upper []byte) (Rows, error)
 
 // reader reads a source.
 type reader struct {
 	ctx    context.Context
 	source Source
-	lookup Rows // of all rows, for finding one
+	lookup Rows // over all rows, for lookups
 	passed int
-	lost   func(error) // told of rows that cannot be read, after which it goes on; nil: it does not
+	lost   func(error) // called for unreadable rows, after which reading continues; nil: reading fails
 }
 
 func newReader(ctx context.Context, source Source) (*reader, error) {
@@ -44,7 +44,8 @@ func newReader(ctx context.Context, source Source) (*reader, error) {
 
 func (r *reader) close() error { return r.lookup.Close() }
 
-// get returns the value of a key; found says whether there is one. It is valid until the next get.
+// get returns the value of a key, and whether the key exists. The value is valid until the next
+// get.
 func (r *reader) get(key []byte) (value []byte, found bool, err error) {
 	if !r.lookup.SeekGE(key) || !bytes.Equal(r.lookup.Key(), key) {
 		return nil, false, r.lookup.Error()
@@ -53,22 +54,22 @@ func (r *reader) get(key []byte) (value []byte, found bool, err error) {
 	return value, err == nil, err
 }
 
-// pass is called for each row that is read, and says when to stop.
+// pass is called for each row that is read. It returns an error when ctx has ended.
 func (r *reader) pass() error {
-	const between = 1 << 10 // rows between two looks whether anybody still wants to know
+	const between = 1 << 10 // rows between two checks of ctx
 	if r.passed++; r.passed%between == 0 {
 		return r.ctx.Err()
 	}
 	return nil
 }
 
-// each calls fn for the rows from lower to below upper. With lost, it ends early, without an error, at rows that cannot be
-// read, and goes on after a row that fn cannot look up others for.
+// each calls fn for all rows from lower to below upper. If lost is set, each ends without an error
+// at an unreadable row, and continues if fn finds unreadable rows in lookups.
 func (r *reader) each(lower, upper []byte, fn func(key, value []byte) error) error {
 	return r.walk(lower, upper, Rows.First, Rows.Next, fn)
 }
 
-// eachBack is each in the other order.
+// eachBack is like each, in reverse order.
 func (r *reader) eachBack(lower, upper []byte, fn func(key, value []byte) error) error {
 	return r.walk(lower, upper, Rows.Last, Rows.Prev, fn)
 }
@@ -97,7 +98,7 @@ func (r *reader) walk(lower, upper []byte, first, next func(Rows) bool, fn func(
 	return r.survive(rows.Error())
 }
 
-// survive tells of what cannot be read, and returns any other error.
+// survive passes damage to lost, and returns other errors.
 func (r *reader) survive(err error) error {
 	if r.lost != nil && errors.Is(err, row.ErrCorrupt) {
 		r.lost(err)

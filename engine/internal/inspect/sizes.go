@@ -12,30 +12,30 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Size is how large some rows are.
+// Size is the size of a set of rows.
 type Size struct {
 	Name  string `json:"name,omitempty"`
-	Rows  int64  `json:"rows"`  // items, entries, records; -1 when they were not counted
-	Bytes int64  `json:"bytes"` // items and entries by DynamoDB's rule, else keys and values; -1 when they were not counted
-	Disk  int64  `json:"disk"`  // an estimate of the bytes in files, compressed; what is still in memory is not in it
+	Rows  int64  `json:"rows"`  // items, entries or records; -1 if not counted
+	Bytes int64  `json:"bytes"` // items and entries by DynamoDB's rule, others as keys and values; -1 if not counted
+	Disk  int64  `json:"disk"`  // estimated size in files, compressed; excludes rows still in memory
 }
 
-// TableSize is how large a table is.
+// TableSize is the size of a table.
 type TableSize struct {
 	Size
 	Indexes []Size `json:"indexes,omitempty"`
 	Expiry  Size   `json:"expiry"`
 }
 
-// Sizes is how large a store is.
+// Sizes is the size of a store.
 type Sizes struct {
 	Tables  []TableSize `json:"tables"`  // by name
-	Streams []Size      `json:"streams"` // by name, which is the table's and the stream's label
+	Streams []Size      `json:"streams"` // by name, which consists of the table's name and the stream's label
 	Tokens  Size        `json:"tokens"`
 	Catalog Size        `json:"catalog"`
 }
 
-// Disk estimates how many bytes of files the rows from lower to below upper take.
+// Disk estimates the size in files of the rows from lower to below upper.
 type Disk func(lower, upper []byte) (uint64, error)
 
 // measurer measures rows.
@@ -45,7 +45,8 @@ type measurer struct {
 	count bool
 }
 
-// Measure returns how large everything is. It reads all rows if they are to be counted, and hardly any if not.
+// Measure returns the sizes of everything. It reads all rows if count is set, otherwise almost
+// none.
 func Measure(ctx context.Context, source Source, disk Disk, count bool) (s *Sizes, err error) {
 	r, err := newReader(ctx, source)
 	if err != nil {
@@ -67,10 +68,10 @@ func Measure(ctx context.Context, source Source, disk Disk, count bool) (s *Size
 	return s, err
 }
 
-// stored is the size of a row in bytes.
+// stored returns the size of a row in bytes.
 func stored(key, value []byte) int { return len(key) + len(value) }
 
-// sized is the size of the item in a row by DynamoDB's rule.
+// sized returns the size of the item in a row by DynamoDB's rule.
 func sized(_, value []byte) int { return row.Size(value) }
 
 func (m *measurer) size(name string, lower, upper []byte, bytes func(key, value []byte) int) (Size, error) {

@@ -7,10 +7,10 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// A token's row is when it lapses, 8 bytes, and the digest of its request.
+// The row of a token: its expiry, 8 bytes, and the digest of its request.
 const tokenRow = 8 + sha256.Size
 
-// checkTokens looks whether every idempotency token has its two rows.
+// checkTokens checks that every idempotency token has its two rows.
 func (c *checker) checkTokens() error {
 	err := c.each([]byte{row.SpaceToken}, []byte{row.SpaceToken + 1}, func(key, value []byte) error {
 		c.sum.Tokens++

@@ -1,5 +1,6 @@
-// Package inventory answers what a table of AWS can have and one of the engine has not: backups, exports, replicas,
-// policies and the like. Tools such as Terraform and the CDK ask before they change a table; they find that it has none.
+// Package inventory responds to requests about features of AWS tables that the engine does not
+// have, such as backups, exports, replicas and policies. Tools such as Terraform and the CDK ask
+// for them before they change a table; the responses say that there are none.
 package inventory
 
 import (
@@ -15,13 +16,13 @@ import (
 
 type options = func(*dynamodb.Options)
 
-// Reader answers for a database: it implements dynamo.Inventory.
+// Reader implements dynamo.Inventory for a database.
 type Reader struct {
-	Begin func(context.Context) (calls.Call, error) // of every request
+	Begin func(context.Context) (calls.Call, error) // starts a request
 	Has   func(table string) bool
 }
 
-// answer returns what make makes, during a call.
+// answer returns the result of make, called during a request.
 func answer[Out any](ctx context.Context, r *Reader, make func() (*Out, error)) (*Out, error) {
 	call, err := r.Begin(ctx)
 	if err != nil {
@@ -31,7 +32,7 @@ func answer[Out any](ctx context.Context, r *Reader, make func() (*Out, error)) 
 	return make()
 }
 
-// ofTable is answer for a request about a table, which is named by name or ARN and must be there.
+// ofTable is answer for a request about a table, given by name or ARN, which must exist.
 func ofTable[Out any](ctx context.Context, r *Reader, name *string, out func(table *string) *Out) (*Out, error) {
 	return answer(ctx, r, func() (*Out, error) {
 		var c request.Members
@@ -46,7 +47,7 @@ func ofTable[Out any](ctx context.Context, r *Reader, name *string, out func(tab
 	})
 }
 
-// DescribeContinuousBackups tells that a table cannot be restored to a point in time.
+// DescribeContinuousBackups reports that point-in-time recovery is disabled.
 func (r *Reader) DescribeContinuousBackups(ctx context.Context, in *dynamodb.DescribeContinuousBackupsInput, _ ...options) (*dynamodb.DescribeContinuousBackupsOutput, error) {
 	if in == nil {
 		in = new(dynamodb.DescribeContinuousBackupsInput)
@@ -58,14 +59,14 @@ func (r *Reader) DescribeContinuousBackups(ctx context.Context, in *dynamodb.Des
 		}}
 	})
 	var absent *types.ResourceNotFoundException
-	if errors.As(err, &absent) { // which the API's model names otherwise for this operation
+	if errors.As(err, &absent) { // the API's model has a different error for this operation
 		msg := "Table not found: " + request.TableName(in.TableName)
 		return nil, &types.TableNotFoundException{Message: &msg}
 	}
 	return out, err
 }
 
-// DescribeKinesisStreamingDestination tells that a table's changes go to no Kinesis stream.
+// DescribeKinesisStreamingDestination reports that there are no Kinesis destinations.
 func (r *Reader) DescribeKinesisStreamingDestination(ctx context.Context, in *dynamodb.DescribeKinesisStreamingDestinationInput, _ ...options) (*dynamodb.DescribeKinesisStreamingDestinationOutput, error) {
 	if in == nil {
 		in = new(dynamodb.DescribeKinesisStreamingDestinationInput)
@@ -75,7 +76,7 @@ func (r *Reader) DescribeKinesisStreamingDestination(ctx context.Context, in *dy
 	})
 }
 
-// DescribeContributorInsights tells that they are off.
+// DescribeContributorInsights reports that Contributor Insights are disabled.
 func (r *Reader) DescribeContributorInsights(ctx context.Context, in *dynamodb.DescribeContributorInsightsInput, _ ...options) (*dynamodb.DescribeContributorInsightsOutput, error) {
 	if in == nil {
 		in = new(dynamodb.DescribeContributorInsightsInput)
@@ -85,7 +86,7 @@ func (r *Reader) DescribeContributorInsights(ctx context.Context, in *dynamodb.D
 	})
 }
 
-// DescribeTableReplicaAutoScaling tells that a table has no replicas.
+// DescribeTableReplicaAutoScaling reports that there are no replicas.
 func (r *Reader) DescribeTableReplicaAutoScaling(ctx context.Context, in *dynamodb.DescribeTableReplicaAutoScalingInput, _ ...options) (*dynamodb.DescribeTableReplicaAutoScalingOutput, error) {
 	if in == nil {
 		in = new(dynamodb.DescribeTableReplicaAutoScalingInput)
@@ -96,7 +97,7 @@ func (r *Reader) DescribeTableReplicaAutoScaling(ctx context.Context, in *dynamo
 	})
 }
 
-// GetResourcePolicy answers PolicyNotFoundException for a table that is there.
+// GetResourcePolicy returns PolicyNotFoundException for an existing table.
 func (r *Reader) GetResourcePolicy(ctx context.Context, in *dynamodb.GetResourcePolicyInput, _ ...options) (*dynamodb.GetResourcePolicyOutput, error) {
 	return answer(ctx, r, func() (*dynamodb.GetResourcePolicyOutput, error) {
 		if in == nil || in.ResourceArn == nil {
@@ -116,35 +117,36 @@ func (r *Reader) GetResourcePolicy(ctx context.Context, in *dynamodb.GetResource
 	})
 }
 
-// ListContributorInsights returns none.
+// ListContributorInsights returns an empty list.
 func (r *Reader) ListContributorInsights(ctx context.Context, _ *dynamodb.ListContributorInsightsInput, _ ...options) (*dynamodb.ListContributorInsightsOutput, error) {
 	return answer(ctx, r, func() (*dynamodb.ListContributorInsightsOutput, error) {
 		return &dynamodb.ListContributorInsightsOutput{ContributorInsightsSummaries: []types.ContributorInsightsSummary{}}, nil
 	})
 }
 
-// ListBackups returns none: those of `onefold dynamodb backup` are files, which the database does not know.
+// ListBackups returns an empty list. Backups by `onefold dynamodb backup` are files that the
+// database does not track.
 func (r *Reader) ListBackups(ctx context.Context, _ *dynamodb.ListBackupsInput, _ ...options) (*dynamodb.ListBackupsOutput, error) {
 	return answer(ctx, r, func() (*dynamodb.ListBackupsOutput, error) {
 		return &dynamodb.ListBackupsOutput{BackupSummaries: []types.BackupSummary{}}, nil
 	})
 }
 
-// ListExports returns none.
+// ListExports returns an empty list.
 func (r *Reader) ListExports(ctx context.Context, _ *dynamodb.ListExportsInput, _ ...options) (*dynamodb.ListExportsOutput, error) {
 	return answer(ctx, r, func() (*dynamodb.ListExportsOutput, error) {
 		return &dynamodb.ListExportsOutput{ExportSummaries: []types.ExportSummary{}}, nil
 	})
 }
 
-// ListImports returns none.
+// ListImports returns an empty list.
 func (r *Reader) ListImports(ctx context.Context, _ *dynamodb.ListImportsInput, _ ...options) (*dynamodb.ListImportsOutput, error) {
 	return answer(ctx, r, func() (*dynamodb.ListImportsOutput, error) {
 		return &dynamodb.ListImportsOutput{ImportSummaryList: []types.ImportSummary{}}, nil
 	})
 }
 
-// ListGlobalTables returns none.
+// ListGlobalTables returns an empty list.
 func (r *Reader) ListGlobalTables(ctx context.Context, _ *dynamodb.ListGlobalTablesInput, _ ...options) (*dynamodb.ListGlobalTablesOutput, error) {
 	return answer(ctx, r, func() (*dynamodb.ListGlobalTablesOutput, error) {
 		return &dynamodb.ListGlobalTablesOutput{GlobalTables: []types.GlobalTable{}}, nil

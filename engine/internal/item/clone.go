@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// CloneItem returns a deep copy of an item, nil for nil.
+// CloneItem returns a deep copy of an item, or nil for nil.
 func CloneItem(it Item) Item {
 	if it == nil {
 		return nil

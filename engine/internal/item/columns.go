@@ -2,19 +2,22 @@ package item
 
 import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-// Columns hands on some attributes of many items, one item after the other, and makes no maps of them.
+// Columns passes selected attributes of many items to a function, one item at a time, without
+// making maps.
 type Columns struct {
 	names  []string
 	visit  func([]types.AttributeValue) error
 	values []types.AttributeValue
 }
 
-// NewColumns hands the attributes of these names, which are in order and different, to visit.
+// NewColumns returns Columns that pass the named attributes to visit. The names must be sorted and
+// distinct.
 func NewColumns(names []string, visit func([]types.AttributeValue) error) *Columns {
 	return &Columns{names, visit, make([]types.AttributeValue, len(names))}
 }
 
-// Row hands on the item that Append wrote. Faults of its bytes are ErrCorrupt, as Decode's are.
+// Row passes on the attributes of an encoded item. Errors: ErrCorrupt, as in Decode, and those of
+// visit.
 func (c *Columns) Row(d *Decoder, b []byte) error {
 	if d.size.values == 0 {
 		d.size = many
@@ -25,7 +28,7 @@ func (c *Columns) Row(d *Decoder, b []byte) error {
 	}
 	r.d = d
 	clear(c.values)
-	at := 0 // in names
+	at := 0 // index in names
 	for range r.count(2) {
 		name := r.text()
 		for at < len(c.names) && c.names[at] < name {
@@ -44,7 +47,7 @@ func (c *Columns) Row(d *Decoder, b []byte) error {
 	return c.visit(c.values)
 }
 
-// Item hands on an item that was decoded.
+// Item passes on the attributes of a decoded item.
 func (c *Columns) Item(it Item) error {
 	for i, name := range c.names {
 		c.values[i] = it[name]

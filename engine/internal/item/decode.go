@@ -7,29 +7,31 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Decode returns the item that Append wrote. It keeps no reference to b. Whatever the bytes are, it neither panics nor
-// uses more memory than a small multiple of their length; bytes that Append cannot have written are ErrCorrupt.
+// Decode decodes an item encoded by Append. It keeps no reference to b. For any input it neither
+// panics nor uses more memory than a small multiple of the input's length; bytes that Append cannot
+// have written are ErrCorrupt.
 //
-// All names and strings of the item share one copy of the bytes: who keeps a single string of a large item for long
-// should clone it.
+// All names and strings of the item share one copy of the bytes. To keep a single string of a large
+// item for long, clone it.
 func Decode(b []byte) (Item, error) {
 	d := Decoder{size: single}
 	return d.Decode(b)
 }
 
-// Decoder decodes many items for less than Decode takes: their strings share memory, up to 8 KB for whoever keeps one
-// of them. The zero value is ready. It is for one goroutine.
+// Decoder decodes many items more cheaply than Decode: their strings share blocks of up to 8 KB, so
+// keeping one string keeps its block. The zero value is ready to use. It is not safe for concurrent
+// use.
 type Decoder struct {
 	size    slabs
-	text    strings.Builder // memory of strings; never grown, so what was handed out stays where it is
+	text    strings.Builder // memory of strings; never grown, because strings handed out point into it
 	strings []types.AttributeValueMemberS
 	numbers []types.AttributeValueMemberN
 }
 
-// slabs says how much memory is made at once.
+// slabs are the sizes of allocations.
 type slabs struct {
 	text   int // bytes
-	values int // of a kind
+	values int // of each type
 }
 
 var (
@@ -37,7 +39,7 @@ var (
 	many   = slabs{text: 8 << 10, values: 64}
 )
 
-// Decode is like the function of that name.
+// Decode decodes an item, like the function Decode.
 func (d *Decoder) Decode(b []byte) (Item, error) {
 	if d.size.values == 0 {
 		d.size = many
@@ -66,7 +68,7 @@ func (d *Decoder) keep(b []byte) string {
 }
 
 func (d *Decoder) formatInt(i int64) string {
-	if d.size.text == 0 || 0 <= i && i < 100 { // small ones cost nothing
+	if d.size.text == 0 || 0 <= i && i < 100 { // strconv does not allocate for these
 		return strconv.FormatInt(i, 10)
 	}
 	var buf [20]byte
@@ -91,8 +93,8 @@ func (d *Decoder) newNumber() *types.AttributeValueMemberN {
 	return v
 }
 
-// Lookup returns one top-level attribute of the item that Append wrote, without decoding the others, and whether the
-// item has it. It reads no further than the name's place in the order.
+// Lookup decodes one top-level attribute of an encoded item, and reports whether the item has it.
+// It does not decode other attributes and stops at the name's place in the order.
 func Lookup(b []byte, name string) (types.AttributeValue, bool, error) {
 	start, end, ok, err := find(b, name)
 	if err != nil || !ok {
@@ -106,7 +108,8 @@ func Lookup(b []byte, name string) (types.AttributeValue, bool, error) {
 	return av, true, nil
 }
 
-// LookupString returns the bytes of one top-level attribute if it is a string, as part of b. It allocates nothing.
+// LookupString returns the bytes of a top-level string attribute, as part of b. It does not
+// allocate.
 func LookupString(b []byte, name string) (value []byte, ok bool, err error) {
 	start, end, ok, err := find(b, name)
 	if err != nil || !ok {
@@ -123,14 +126,14 @@ func LookupString(b []byte, name string) (value []byte, ok bool, err error) {
 	return value, true, nil
 }
 
-// Has reports whether the item that Append wrote has a top-level attribute. It allocates nothing.
+// Has reports whether an encoded item has a top-level attribute. It does not allocate.
 func Has(b []byte, name string) (bool, error) {
 	_, _, ok, err := find(b, name)
 	return ok, err
 }
 
-// DecodeOnly returns the named top-level attributes of the item that Append wrote, as far as it has them. It passes over
-// the item once.
+// DecodeOnly decodes the named top-level attributes of an encoded item, as far as they exist, in a
+// single pass.
 func DecodeOnly(b []byte, names []string) (Item, error) {
 	r, err := open(b)
 	if err != nil {
@@ -162,7 +165,7 @@ func DecodeOnly(b []byte, names []string) (Item, error) {
 	return it, nil
 }
 
-// find returns where the value of a top-level attribute stands.
+// find returns the position of the value of a top-level attribute.
 func find(b []byte, name string) (start, end int, ok bool, err error) {
 	r, err := open(b)
 	if err != nil {
@@ -188,13 +191,13 @@ func find(b []byte, name string) (start, end int, ok bool, err error) {
 	return 0, 0, false, nil
 }
 
-// reader walks over encoded bytes. After the first fault it is bad and returns zero values.
+// reader reads encoded bytes. After the first error it is bad and returns zero values.
 type reader[T string | []byte] struct {
 	s   T
 	pos int
 	bad bool
 
-	d *Decoder // where values come from
+	d *Decoder // allocates the values
 }
 
 func open[T string | []byte](s T) (reader[T], error) {
@@ -227,7 +230,8 @@ func (r *reader[T]) uvarint() uint64 {
 	return 0
 }
 
-// count reads a number of elements, each of which takes at least size bytes.
+// count reads a number of elements, each of which takes at least size bytes. The check prevents
+// large allocations for corrupt counts.
 func (r *reader[T]) count(size int) int {
 	n := r.uvarint()
 	if n > uint64((len(r.s)-r.pos)/size) {
@@ -257,7 +261,7 @@ func (r *reader[T]) tag() byte {
 	return r.s[r.pos-1]
 }
 
-// skip passes over one value. Everything longer than a number carries its length.
+// skip skips one value. Values longer than a number start with their length.
 func (r *reader[T]) skip() {
 	switch r.tag() {
 	case tagS, tagB, tagM, tagL, tagSS, tagNS, tagBS:
@@ -318,7 +322,7 @@ func (r *reader[T]) attrs(depth int) Item {
 	return m
 }
 
-// value decodes one value. depth is the number of lists and maps around it.
+// value decodes one value. depth is the number of enclosing lists and maps.
 func (r *reader[T]) value(depth int) types.AttributeValue {
 	switch tag := r.tag(); tag {
 	case tagS:
@@ -371,7 +375,7 @@ func (r *reader[T]) container(tag byte, depth int) types.AttributeValue {
 	return av
 }
 
-// members reads a count and as many elements of at least size bytes.
+// members reads a count and that many elements of at least size bytes.
 func members[E any, T string | []byte](r *reader[T], size int, next func() E) []E {
 	n := r.count(size)
 	out := make([]E, 0, n)

@@ -1,17 +1,17 @@
-// Package item is the value model of the embedded engine: what a DynamoDB attribute may hold, how large it counts, when
-// two values are equal, and the bytes in which an item is stored. It exists so that those rules are written once and
-// without I/O. It is used by the engine and by its sibling packages keyenc and expr, and by nobody else.
+// Package item is the value model of the embedded engine: the valid values of attributes, their
+// sizes, their equality, and the encoding in which items are stored. It does no I/O.
 package item
 
 import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-// Item is an item as the SDK spells it: attribute names and values. Values are treated as immutable by this package and
-// by expr: a changed item shares what did not change with the item that it came from.
+// Item is an item in the form of the SDK: attribute names and values. This package and expr treat
+// values as immutable: a modified item shares unchanged values with the original.
 type Item = map[string]types.AttributeValue
 
-// MaxSize is the largest item, in bytes by DynamoDB's size rule (400 KB, "Service, account, and table quotas").
+// MaxSize is the maximum size of an item, in bytes by DynamoDB's size rule (400 KB, "Service,
+// account, and table quotas").
 const MaxSize = 400 * 1024
 
-// MaxNesting is how many levels deep a value may be: a scalar at the top level is level 1 (docs: "nested up to 32
-// levels deep").
+// MaxNesting is the maximum depth of a value; a scalar at the top level has depth 1 ("nested up to
+// 32 levels deep").
 const MaxNesting = 32

@@ -43,13 +43,14 @@ const (
 	tagBS
 )
 
-// Append appends the bytes of a normalized item to dst. What Normalize would have refused is written as NULL.
+// Append appends the encoding of a normalized item to dst. Values that Normalize would reject are
+// written as NULL.
 func Append(dst []byte, it Item) []byte {
 	dst = append(dst, version)
 	return appendAttrs(dst, it)
 }
 
-// AppendValue appends the bytes of one normalized value, without a version, as they stand inside of an item.
+// AppendValue appends the encoding of one normalized value as inside an item, without a version.
 func AppendValue(dst []byte, av types.AttributeValue) []byte {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:
@@ -110,7 +111,7 @@ func appendText[T string | []byte](dst []byte, s T) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// appendTexts follows a tag and a byte reserved for the length.
+// appendTexts appends members after a tag and a byte reserved for the length.
 func appendTexts[T string | []byte](dst []byte, members []T) []byte {
 	start := len(dst)
 	dst = binary.AppendUvarint(dst, uint64(len(members)))
@@ -120,7 +121,8 @@ func appendTexts[T string | []byte](dst []byte, members []T) []byte {
 	return patchLength(dst, start)
 }
 
-// patchLength writes the length of what follows start into the byte before it, and makes room when one is not enough.
+// patchLength stores the length of everything after start in the byte before it, and makes room if
+// one byte is not enough.
 func patchLength(dst []byte, start int) []byte {
 	n := uint64(len(dst) - start)
 	if n < 0x80 {
@@ -135,7 +137,7 @@ func patchLength(dst []byte, start int) []byte {
 	return dst
 }
 
-// inOrder returns the members of a set in ascending order, without touching the set.
+// inOrder returns the members of a set in ascending order, without modifying the set.
 func inOrder[T any](set []T, compare func(a, b T) int) []T {
 	if slices.IsSortedFunc(set, compare) {
 		return set

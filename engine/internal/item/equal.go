@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Equal reports whether two values are equal as DynamoDB's = compares them: of one type, numbers by value, sets without
-// regard to order, lists and maps by their elements.
+// Equal reports whether two values are equal by DynamoDB's operator =: of the same type, with
+// numbers compared by value, sets without regard to order, and lists and maps by element.
 func Equal(a, b types.AttributeValue) bool {
 	switch x := a.(type) {
 	case *types.AttributeValueMemberS:
@@ -67,7 +67,7 @@ func equalSets(a, b types.AttributeValue) bool {
 	return false
 }
 
-// sameMembers compares two sets; stored ones are in order, so that the first pass nearly always decides.
+// sameMembers compares two sets. Stored sets are sorted, so the first pass is usually enough.
 func sameMembers[T any](a, b []T, compare func(x, y T) int) bool {
 	if len(a) != len(b) {
 		return false
@@ -84,8 +84,8 @@ func sameMembers[T any](a, b []T, compare func(x, y T) int) bool {
 
 func equalNumbers(a, b string) bool { return a == b || CompareNumbers(a, b) == 0 }
 
-// CompareNumbers compares the texts of two numbers by value. Text that is no number, which a normalized value never
-// holds, compares as text.
+// CompareNumbers compares the texts of two numbers by value. Text that is not a number, which
+// normalized values never contain, is compared as text.
 func CompareNumbers(a, b string) int {
 	if isPlainInt(a) && isPlainInt(b) {
 		return comparePlain(a, b)
@@ -98,7 +98,7 @@ func CompareNumbers(a, b string) int {
 	return x.Cmp(y)
 }
 
-// comparePlain compares two integers in canonical spelling: the longer of two positive ones is the larger.
+// comparePlain compares two canonical integers: of two positive ones, the longer is greater.
 func comparePlain(a, b string) int {
 	negA, negB := a[0] == '-', b[0] == '-'
 	switch {
@@ -115,8 +115,9 @@ func comparePlain(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// Compare orders two values as DynamoDB orders keys and compares with < and >: strings by their UTF-8 bytes, numbers by
-// value, binaries by unsigned bytes. ok is false when the types differ or have no order.
+// Compare orders two values like DynamoDB's keys and operators < and >: strings by their UTF-8
+// bytes, numbers by value, binaries by unsigned bytes. ok is false if the types differ or are not
+// ordered.
 func Compare(a, b types.AttributeValue) (order int, ok bool) {
 	switch x := a.(type) {
 	case *types.AttributeValueMemberS:
@@ -135,7 +136,7 @@ func Compare(a, b types.AttributeValue) (order int, ok bool) {
 	return 0, false
 }
 
-// TypeName returns the descriptor of a value's type ("S", "NS", "BOOL", …), and "" for nil.
+// TypeName returns the descriptor of a value's type ("S", "NS", "BOOL", …), or "" for nil.
 func TypeName(av types.AttributeValue) string {
 	switch av.(type) {
 	case *types.AttributeValueMemberS:

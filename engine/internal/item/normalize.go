@@ -9,10 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// MaxName is how long the name of an attribute may be, in bytes.
+// MaxName is the maximum length of an attribute name in bytes.
 const MaxName = 1<<16 - 1
 
-// CheckName refuses a name that no attribute can have.
+// CheckName rejects invalid attribute names.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -23,16 +23,16 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Normalize checks every name and value of an item against DynamoDB's rules (types present, nesting, sets neither empty nor with
-// duplicates, NULL true, numbers in range and precision) and writes numbers canonically. It does not change its
-// argument; it returns the same map when there was nothing to do, and a map that shares what did not change otherwise.
-// The error's text is DynamoDB's message.
+// Normalize validates all names and values of an item by DynamoDB's rules (types present, nesting,
+// sets neither empty nor with duplicates, NULL true, range and precision of numbers) and makes
+// numbers canonical. It does not modify its argument: it returns the same map if nothing changed,
+// otherwise a map that shares unchanged values. The text of an error is DynamoDB's message.
 func Normalize(it Item) (Item, error) {
 	out, _, err := normalizeMap(it, 1)
 	return out, err
 }
 
-// NormalizeValue is Normalize for one value.
+// NormalizeValue is Normalize for a single value.
 func NormalizeValue(av types.AttributeValue) (types.AttributeValue, error) {
 	out, _, err := normalize(av, 1)
 	return out, err
@@ -91,7 +91,7 @@ func normalizeList(l []types.AttributeValue, depth int) ([]types.AttributeValue,
 	return out, true, nil
 }
 
-// normalize returns the canonical form of a value and whether it differs from the value given.
+// normalize returns the canonical form of a value, and whether it differs from av.
 func normalize(av types.AttributeValue, depth int) (types.AttributeValue, bool, error) {
 	if depth > MaxNesting {
 		return nil, false, ErrNesting
@@ -176,7 +176,7 @@ func normalizeNumbers(v *types.AttributeValueMemberNS) (types.AttributeValue, bo
 		}
 		out[i] = text
 	}
-	// Canonical spellings are equal exactly when the numbers are.
+	// Numbers are equal exactly if their canonical forms are.
 	if hasDuplicates(out, strings.Compare) {
 		return nil, false, ErrDuplicate
 	}
@@ -186,7 +186,8 @@ func normalizeNumbers(v *types.AttributeValueMemberNS) (types.AttributeValue, bo
 	return &types.AttributeValueMemberNS{Value: out}, true, nil
 }
 
-// hasDuplicates reports whether two members are equal. Small sets, which nearly all are, are compared in pairs.
+// hasDuplicates reports whether two members are equal. Small sets, the usual case, are compared in
+// pairs.
 func hasDuplicates[T any](set []T, compare func(a, b T) int) bool {
 	if len(set) <= 8 {
 		for i, a := range set {
@@ -208,8 +209,8 @@ func hasDuplicates[T any](set []T, compare func(a, b T) int) bool {
 	return false
 }
 
-// canonicalNumber returns the spelling of a number that DynamoDB returns. It is s itself, without work, for integers of
-// up to 18 digits that are already spelled so.
+// canonicalNumber returns a number as DynamoDB returns it. For canonical integers of up to 18
+// digits this is s itself, which takes no work.
 func canonicalNumber(s string) (string, error) {
 	if isPlainInt(s) {
 		return s, nil
@@ -226,7 +227,7 @@ func canonicalNumber(s string) (string, error) {
 	return string(text), nil
 }
 
-// isPlainInt reports whether s is an integer of at most 18 digits in canonical spelling.
+// isPlainInt reports whether s is a canonical integer of at most 18 digits.
 func isPlainInt(s string) bool {
 	digits := s
 	if len(s) > 1 && s[0] == '-' {
@@ -246,7 +247,7 @@ func isPlainInt(s string) bool {
 	return true
 }
 
-// plainInt is the value of a text that isPlainInt accepts.
+// plainInt returns the value of text accepted by isPlainInt.
 func plainInt(s string) int64 {
 	neg := s[0] == '-'
 	if neg {

@@ -6,11 +6,11 @@ import (
 	"strconv"
 )
 
-// Limits of a DynamoDB number ("Supported data types: Number").
+// Limits of DynamoDB numbers ("Supported data types: Number").
 const (
 	maxDigits    = 38   // significant digits
 	maxMagnitude = 125  // exponent of the leading digit of the largest number, 9.99…E+125
-	minMagnitude = -130 // exponent of the leading digit of the smallest, 1E-130
+	minMagnitude = -130 // exponent of the leading digit of the smallest number, 1E-130
 )
 
 // Number is a DynamoDB number: up to 38 significant decimal digits with an exponent. It is a comparable value, and equal
@@ -44,7 +44,7 @@ func IntNumber(n int64) Number {
 	return canonical(n < 0, 0, u, 0)
 }
 
-// canonical strips trailing zeros off a coefficient. The exponent is the caller's to check.
+// canonical removes trailing zeros from a coefficient. The caller must check the exponent.
 func canonical(neg bool, hi, lo uint64, exp int) Number {
 	if hi == 0 && lo == 0 {
 		return Number{}
@@ -76,13 +76,13 @@ func (n Number) Sign() int {
 	return 1
 }
 
-// Neg returns the number with the other sign.
+// Neg returns the negated number.
 func (n Number) Neg() Number {
 	n.neg = !n.neg && !n.IsZero()
 	return n
 }
 
-// Int64 returns the number as an integer, and whether it is one that fits.
+// Int64 returns the number as an int64, and whether it is one.
 func (n Number) Int64() (int64, bool) {
 	if n.exp < 0 || n.exp > 18 || n.hi != 0 {
 		return 0, false
@@ -97,10 +97,10 @@ func (n Number) Int64() (int64, bool) {
 	return int64(lo), true
 }
 
-// digits counts the digits of the coefficient, 0 for zero.
+// digits returns the number of digits in the coefficient, 0 for zero.
 func (n Number) digits() int { return digits128(n.hi, n.lo) }
 
-// magnitude is the exponent of the leading digit: 0 for 1…9, -1 for 0.1.
+// magnitude returns the exponent of the leading digit: 0 for 1…9, -1 for 0.1.
 func (n Number) magnitude() int { return n.digits() + int(n.exp) - 1 }
 
 // Cmp compares two numbers by value and returns -1, 0 or 1.
@@ -120,8 +120,8 @@ func (n Number) cmpAbs(o Number) int {
 		return c
 	}
 	nh, nl, oh, ol := n.hi, n.lo, o.hi, o.lo
-	// Equal magnitudes and at most 38 digits each: the difference of exponents is below 38, and the scaled coefficient
-	// has as many digits as the other one.
+	// With equal magnitudes and at most 38 digits each, the exponents differ by less than 38, and
+	// scaling gives the coefficients equally many digits.
 	if d := int(n.exp) - int(o.exp); d > 0 {
 		nh, nl, _ = mul128(nh, nl, pow10[d][0], pow10[d][1])
 	} else if d < 0 {
@@ -133,10 +133,10 @@ func (n Number) cmpAbs(o Number) int {
 	return cmp.Compare(nl, ol)
 }
 
-// Sub returns n - o. Errors as Add.
+// Sub returns n - o. Errors are those of Add.
 func (n Number) Sub(o Number) (Number, error) { return n.Add(o.Neg()) }
 
-// Add returns n + o: exactly, or ErrPrecision, ErrOverflow or ErrUnderflow. It never rounds.
+// Add returns the exact sum n + o, or ErrPrecision, ErrOverflow or ErrUnderflow. It never rounds.
 func (n Number) Add(o Number) (Number, error) {
 	if n.IsZero() {
 		return o, nil
@@ -147,9 +147,9 @@ func (n Number) Add(o Number) (Number, error) {
 	if n.exp < o.exp {
 		n, o = o, n
 	}
-	// o has the lower exponent. Its last digit is not zero, so when the exponents differ it is also the last digit of
-	// the sum: a scaled coefficient that does not fit 128 bits means more than 38 digits, since subtracting 38 digits
-	// from it leaves at least that many.
+	// o has the lower exponent. If the exponents differ, its last digit, which is not zero, is also
+	// the last digit of the sum. So if the scaled coefficient exceeds 128 bits, the sum has more
+	// than 38 digits, even after subtracting 38 digits from it.
 	d := int(n.exp) - int(o.exp)
 	if d > maxDigits {
 		return Number{}, ErrPrecision
@@ -173,7 +173,7 @@ func (n Number) Add(o Number) (Number, error) {
 	return canonical(neg, hi, lo, int(o.exp)).checked()
 }
 
-// subAbs returns |a - b| of two coefficients and the sign of the difference when a has the sign neg.
+// subAbs returns |a - b| of two coefficients, and the sign of the difference if a has the sign neg.
 func subAbs(ah, al, bh, bl uint64, neg bool) (hi, lo uint64, sign bool) {
 	if ah < bh || (ah == bh && al < bl) {
 		ah, al, bh, bl, neg = bh, bl, ah, al, !neg
@@ -199,9 +199,10 @@ func (n Number) checked() (Number, error) {
 	return n, nil
 }
 
-// Size is what the number costs in an item, in bytes: one, and one for each two significant digits on either side of the
-// decimal point, and one for a minus sign. Zeros at either end do not count. (Measured against DynamoDB by bisecting the
-// 400 KB limit; its documentation says "approximately".)
+// Size returns the size of the number in an item, in bytes: one, plus one for every two significant
+// digits on either side of the decimal point, plus one for a minus sign. Leading and trailing zeros
+// do not count. (This was measured on DynamoDB by bisecting the 400 KB limit; the documentation
+// says "approximately".)
 func (n Number) Size() int {
 	all := n.digits()
 	whole := min(max(all+int(n.exp), 0), all)
@@ -212,7 +213,7 @@ func (n Number) Size() int {
 	return size
 }
 
-// String returns the number in plain decimal notation without superfluous zeros, as DynamoDB writes it.
+// String returns the number in plain decimal notation without superfluous zeros, like DynamoDB.
 func (n Number) String() string {
 	if i, ok := n.Int64(); ok {
 		return strconv.FormatInt(i, 10)
@@ -220,7 +221,7 @@ func (n Number) String() string {
 	return string(n.AppendText(make([]byte, 0, 48)))
 }
 
-// AppendText appends what String returns.
+// AppendText appends the result of String.
 func (n Number) AppendText(dst []byte) []byte {
 	if i, ok := n.Int64(); ok {
 		return strconv.AppendInt(dst, i, 10)
@@ -230,7 +231,7 @@ func (n Number) AppendText(dst []byte) []byte {
 	}
 	var buf [40]byte
 	digits := n.coefficient(buf[:0])
-	point := len(digits) + int(n.exp) // digits before the decimal point; may lie outside of them on either side
+	point := len(digits) + int(n.exp) // digits before the decimal point; may be negative or exceed their number
 	switch {
 	case point <= 0:
 		dst = appendZeros(append(dst, '0', '.'), -point)
@@ -254,12 +255,12 @@ func (n Number) coefficient(dst []byte) []byte {
 	if n.hi == 0 {
 		return strconv.AppendUint(dst, n.lo, 10)
 	}
-	// Two halves of 19 digits; the upper one is not zero, because 10^19 < 2^64 ≤ coefficient.
+	// Two halves of 19 digits. The upper one is not zero, because 10^19 < 2^64 ≤ coefficient.
 	const half = 19
 	p := pow10[half][1]
 	qh, r := bits.Div64(0, n.hi, p)
 	ql, r := bits.Div64(r, n.lo, p)
-	if qh != 0 { // cannot happen below 10^38 < 10^19·2^64, kept exact for any coefficient
+	if qh != 0 { // cannot happen below 10^38 < 10^19·2^64; exact for any coefficient
 		dst = Number{hi: qh, lo: ql}.coefficient(dst)
 	} else {
 		dst = strconv.AppendUint(dst, ql, 10)
@@ -269,7 +270,7 @@ func (n Number) coefficient(dst []byte) []byte {
 	return append(appendZeros(dst, half-len(low)), low...)
 }
 
-// mul128 multiplies two 128-bit numbers; over reports that the product does not fit.
+// mul128 multiplies two 128-bit numbers. over reports that the product does not fit.
 func mul128(ah, al, bh, bl uint64) (hi, lo uint64, over bool) {
 	if ah != 0 && bh != 0 {
 		return 0, 0, true
@@ -289,7 +290,7 @@ func div10(hi, lo uint64) (qh, ql, rem uint64) {
 	return qh, ql, rem
 }
 
-// digits128 counts decimal digits, 0 for zero.
+// digits128 returns the number of decimal digits, 0 for zero.
 func digits128(hi, lo uint64) int {
 	if hi == 0 && lo == 0 {
 		return 0
@@ -308,7 +309,7 @@ func digits128(hi, lo uint64) int {
 	return d
 }
 
-// AppendDigits appends the significant decimal digits, as text: 12500 is "125". Zero has none.
+// AppendDigits appends the significant decimal digits as text: "125" for 12500, nothing for zero.
 func (n Number) AppendDigits(dst []byte) []byte {
 	if n.IsZero() {
 		return dst
@@ -316,11 +317,12 @@ func (n Number) AppendDigits(dst []byte) []byte {
 	return n.coefficient(dst)
 }
 
-// Exponent is the power of ten that the digits of AppendDigits are multiplied with: 2 for 12500.
+// Exponent returns the power of ten by which the digits of AppendDigits are multiplied: 2 for
+// 12500.
 func (n Number) Exponent() int { return int(n.exp) }
 
-// NumberOf returns ±digits × 10^exp. Digits other than '0' to '9' or none are ErrNotNumeric; other errors as
-// ParseNumber.
+// NumberOf returns ±digits × 10^exp. It returns ErrNotNumeric if digits is empty or has other
+// characters than '0' to '9'; other errors are those of ParseNumber.
 func NumberOf(neg bool, digits []byte, exp int) (Number, error) {
 	var sc scan
 	for _, c := range digits {

@@ -1,8 +1,8 @@
 package item
 
-// ParseNumber reads a decimal number: an optional sign, digits with at most one point, and an optional exponent. It
-// returns ErrNotNumeric, ErrOverflow, ErrUnderflow or ErrPrecision, whose texts are DynamoDB's. The time it takes is
-// bounded by the length of the text, never by the exponent.
+// ParseNumber parses a decimal number: an optional sign, digits with at most one point, and an
+// optional exponent. Errors: ErrNotNumeric, ErrOverflow, ErrUnderflow and ErrPrecision, with the
+// texts of DynamoDB. Its time depends only on the length of the text, not on the exponent.
 func ParseNumber(s string) (Number, error) {
 	if s == "" {
 		return Number{}, ErrNotNumeric
@@ -14,19 +14,20 @@ func ParseNumber(s string) (Number, error) {
 	return sc.number()
 }
 
-// maxExponent is where an exponent stops being counted: far outside of the range, far inside of an int.
+// maxExponent is where counting an exponent stops: far beyond the valid range, and far from
+// overflowing an int.
 const maxExponent = 1 << 24
 
-// scan reads the text of a number once, from left to right.
+// scan scans the text of a number in a single pass.
 type scan struct {
 	text   string
 	pos    int
 	neg    bool
-	hi, lo uint64 // the first 38 significant digits, trailing zeros left out
-	used   int    // digits in hi and lo
-	zeros  int    // zeros seen since the last digit that is not one
+	hi, lo uint64 // the first 38 significant digits, without trailing zeros
+	used   int    // number of digits in hi and lo
+	zeros  int    // zeros since the last nonzero digit
 	excess bool   // more than 38 significant digits
-	any    bool   // any digit at all
+	any    bool   // at least one digit was seen
 	scale  int    // digits after the point
 	exp    int
 }
@@ -71,7 +72,8 @@ func (s *scan) digits(fraction bool) {
 	}
 }
 
-// digit takes one digit. Zeros wait until a later digit shows that they are significant.
+// digit processes one digit. Zeros are only counted until a later digit shows that they are
+// significant.
 func (s *scan) digit(c byte) {
 	if c == 0 {
 		if s.used > 0 {
@@ -84,7 +86,8 @@ func (s *scan) digit(c byte) {
 		shift = 1
 	}
 	if s.excess || s.used+shift > maxDigits {
-		// The digits no longer matter, but their number does: it is the magnitude, whose errors come first.
+		// The digits no longer matter, but their number does: it determines the magnitude, whose
+		// errors take precedence.
 		s.excess, s.used, s.zeros = true, s.used+shift, 0
 		return
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Size returns how large an item counts, in bytes ("DynamoDB item sizes and formats"): the UTF-8 bytes of its names and
-// the sizes of its values. The item must have been normalized.
+// Size returns the size of an item in bytes ("DynamoDB item sizes and formats"): the UTF-8 bytes of
+// its names plus the sizes of its values. The item must be normalized.
 func Size(it Item) int {
 	size := 0
 	for name, av := range it {
@@ -16,8 +16,9 @@ func Size(it Item) int {
 	return size
 }
 
-// SizeOf returns how large one value counts, in bytes: strings and binaries their length; NULL and BOOL 1; numbers as
-// Number.Size; sets the sum of their members; lists and maps 3, and for each element 1, its name and its value.
+// SizeOf returns the size of a value in bytes: the length of strings and binaries; 1 for NULL and
+// BOOL; Number.Size for numbers; the sum of its members for a set; 3 for a list or map, plus for
+// each element 1, its name and its value.
 func SizeOf(av types.AttributeValue) int {
 	size := 0
 	switch v := av.(type) {
@@ -52,7 +53,8 @@ func SizeOf(av types.AttributeValue) int {
 	return size
 }
 
-// numberSize measures the text of a number; text that is none counts its length.
+// numberSize returns the size of a number given as text, or the length of text that is not a
+// number.
 func numberSize(s string) int {
 	if isPlainInt(s) {
 		sign := len(s) - len(strings.TrimPrefix(s, "-"))

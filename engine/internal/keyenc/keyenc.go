@@ -1,5 +1,5 @@
-// Package keyenc turns key attributes into bytes whose order is DynamoDB's order of the values, and back. It exists so
-// that a sorted byte store can answer key conditions with ranges; only the engine uses it.
+// Package keyenc encodes key attributes as bytes that sort like the values in DynamoDB, and decodes
+// them. With it, a sorted byte store can answer key conditions with range reads.
 package keyenc
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// The encoding of a key attribute. Each is self-delimiting: none is a prefix of another, so attributes can follow one
-// another in one key and compare attribute by attribute.
+// The encoding of a key attribute. Encodings are self-delimiting: none is a prefix of another, so
+// several attributes can follow each other in one key, and keys compare attribute by attribute.
 //
 //	S  0x20 escaped(utf-8) 0x00 0x01
 //	B  0x30 escaped(bytes) 0x00 0x01        escaped: 0x00 becomes 0x00 0xff
@@ -21,10 +21,11 @@ import (
 //	   0x11                                 zero
 //	   0x12 exponent pair…                  a positive number
 //
-// A number is 0.PPPPPP… × 100^E with pairs P of decimal digits, the first of which is not 00 and neither is the last.
-// exponent is E+64, which is 0…127 for DynamoDB's range. Each pair is one byte, 2·P+1, and 2·P for the last, which both
-// ends the number and makes a shorter one sort before a longer one that starts alike. 38 digits are at most 20 pairs, so
-// a number takes at most 22 bytes.
+// A number is 0.PPPPPP… × 100^E, where each P is a pair of decimal digits; the first and the last
+// pair are not 00. exponent is E+64, which is 0…127 in DynamoDB's range. Each pair is one byte,
+// 2·P+1, or 2·P for the last one. That marks the end of the number, and makes a number sort before
+// longer ones with the same beginning. 38 digits are at most 20 pairs, so a number takes at most 22
+// bytes.
 const (
 	tagNegative = 0x10
 	tagZero     = 0x11
@@ -41,14 +42,14 @@ const (
 )
 
 var (
-	// ErrType is returned for a value that cannot be a key: only strings, numbers and binaries can.
+	// ErrType is returned for a value that cannot be a key. Only strings, numbers and binaries can.
 	ErrType = errors.New("keyenc: a key is a string, a number or a binary")
 	// ErrCorrupt is returned for bytes that Append cannot have written.
 	ErrCorrupt = errors.New("keyenc: not the bytes of a key")
 )
 
-// Append appends the bytes of a key value. Two spellings of one number have the same bytes. Errors: ErrType, and those
-// of item.ParseNumber.
+// Append appends the encoding of a key value. Equal numbers have equal encodings, no matter how
+// they are written. Errors: ErrType, and those of item.ParseNumber.
 func Append(dst []byte, av types.AttributeValue) ([]byte, error) {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:
@@ -65,8 +66,8 @@ func Append(dst []byte, av types.AttributeValue) ([]byte, error) {
 	return dst, ErrType
 }
 
-// AppendPrefix appends the bytes with which the keys of all values begin that begin with this one. Only strings and
-// binaries have prefixes; a number is ErrType.
+// AppendPrefix appends the common beginning of the encodings of all values that begin with this
+// one. Only strings and binaries have prefixes; a number is ErrType.
 func AppendPrefix(dst []byte, av types.AttributeValue) ([]byte, error) {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:
@@ -77,8 +78,8 @@ func AppendPrefix(dst []byte, av types.AttributeValue) ([]byte, error) {
 	return dst, ErrType
 }
 
-// PrefixEnd returns the least bytes that sort after everything that begins with prefix, in a new slice, and nil when
-// there are none.
+// PrefixEnd returns the smallest key greater than all keys that begin with prefix, in a new slice,
+// or nil if there is none.
 func PrefixEnd(prefix []byte) []byte {
 	for i := len(prefix) - 1; i >= 0; i-- {
 		if prefix[i] != 0xff {
@@ -90,8 +91,8 @@ func PrefixEnd(prefix []byte) []byte {
 	return nil
 }
 
-// Decode reads the first key value of b and returns it with what follows. It never panics; bytes that Append cannot have
-// written are ErrCorrupt.
+// Decode decodes the first key value of b and returns the rest. It never panics; bytes that Append
+// cannot have written are ErrCorrupt.
 func Decode(b []byte) (av types.AttributeValue, rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, nil, ErrCorrupt
@@ -116,7 +117,7 @@ func Decode(b []byte) (av types.AttributeValue, rest []byte, err error) {
 	return nil, nil, ErrCorrupt
 }
 
-// Skip returns what follows the first key value of b.
+// Skip returns the rest of b after its first key value.
 func Skip(b []byte) ([]byte, error) {
 	if len(b) == 0 {
 		return nil, ErrCorrupt
@@ -186,7 +187,7 @@ func appendNumber(dst []byte, n item.Number) []byte {
 	var buf [2*maxPairs + 2]byte
 	digits := buf[1 : 1+len(n.AppendDigits(buf[1:1]))]
 	point := len(digits) + n.Exponent() // the number is 0.digits × 10^point
-	if point&1 != 0 {                   // pairs are counted from the point: the first has a leading zero
+	if point&1 != 0 {                   // pairs are counted from the point, so the first may have a leading zero
 		buf[0] = '0'
 		digits = buf[:len(digits)+1]
 		point++

@@ -6,7 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Expiry reads an expiry attribute: a number of seconds since 1970. Other types never expire.
+// Expiry returns the value of an expiry attribute, a number of seconds since 1970. Other types
+// never expire.
 func Expiry(v types.AttributeValue) (int64, bool) {
 	n, ok := v.(*types.AttributeValueMemberN)
 	if !ok {

@@ -15,8 +15,9 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Target finds the index that a Query or Scan reads, nil for the table, and checks what depends on it. whole says that
-// the table's items are needed for what a local index does not project.
+// Target returns the index that a Query or Scan reads, nil for the table, and makes the checks that
+// depend on it. whole reports that items must be fetched from the table for attributes that a local
+// index does not project.
 func (t *Table) Target(q *request.Read) (x *Index, whole bool, err error) {
 	if q.Index != nil {
 		if x = t.Find(*q.Index); x == nil {
@@ -40,7 +41,8 @@ func (t *Table) Target(q *request.Read) (x *Index, whole bool, err error) {
 	return x, whole, t.checkFilter(q, x)
 }
 
-// checkProjected says whether an index can answer: a global one holds only what it projects, a local one reaches back.
+// checkProjected reports whether an index can answer a read: a global index contains only projected
+// attributes, whereas for a local one the table's items can be fetched.
 func (x *Index) checkProjected(q *request.Read) (whole bool, err error) {
 	if x.Project == nil {
 		return false, nil
@@ -67,7 +69,7 @@ func (x *Index) checkProjected(q *request.Read) (whole bool, err error) {
 	return false, nil
 }
 
-// checkFilter refuses a filter of a query on the keys that the key condition is for.
+// checkFilter rejects a query's filter on key attributes, which belong in the key condition.
 func (t *Table) checkFilter(q *request.Read, x *Index) error {
 	if q.Filtered == nil {
 		return nil
@@ -89,7 +91,7 @@ func (t *Table) checkFilter(q *request.Read, x *Index) error {
 	return nil
 }
 
-// keys returns the keys of the index, or of the table when x is nil.
+// keys returns the keys of the index, or of the table if x is nil.
 func (t *Table) keys(x *Index) (hash, rng catalog.Keys) {
 	if x != nil {
 		return x.Hash, x.Range
@@ -100,7 +102,7 @@ func (t *Table) keys(x *Index) (hash, rng catalog.Keys) {
 	return catalog.Keys{t.Hash}, rng
 }
 
-// prefix begins all rows of the index, or of the table when x is nil. It is the caller's.
+// prefix returns a copy of the prefix of all rows of the index, or of the table if x is nil.
 func (t *Table) prefix(x *Index) []byte {
 	if x != nil {
 		return slices.Clone(x.Prefix)
@@ -108,14 +110,14 @@ func (t *Table) prefix(x *Index) []byte {
 	return row.AppendItemPrefix(nil, t.Desc.ID)
 }
 
-// Range is the rows that a read goes through.
+// Range is the range of rows that a read covers.
 type Range struct {
 	Lower []byte // first row
 	Upper []byte // end of the rows
-	After []byte // row to start behind, nil: from the beginning
+	After []byte // row after which to start; nil: from the beginning
 }
 
-// Query returns the rows of one partition that a Query's key condition describes.
+// Query returns the rows of one partition described by a Query's key condition.
 func (t *Table) Query(q *request.Read, x *Index) (r Range, err error) {
 	hash, rng := t.keys(x)
 	values, tests, err := q.Keys.Resolve(names(hash), names(rng))
@@ -150,7 +152,7 @@ func names(keys catalog.Keys) []string {
 	return list
 }
 
-// checkOperand checks a value that a key is compared with.
+// checkOperand validates a value that a key is compared with.
 func checkOperand(v types.AttributeValue, a catalog.Key, hash bool) error {
 	size, ok := catalog.KeySize(v, a.Type)
 	if !ok {
@@ -162,7 +164,8 @@ func checkOperand(v types.AttributeValue, a catalog.Key, hash bool) error {
 	return catalog.CheckKeySize(size, hash)
 }
 
-// narrow sets the range that a condition on the next sort attribute describes, of the rows that begin with prefix.
+// narrow narrows the range, whose rows begin with prefix, by a condition on the next sort
+// attribute.
 func (r *Range) narrow(prefix []byte, test *expr.SortCondition, a catalog.Key) error {
 	for _, v := range []types.AttributeValue{test.Lo, test.Hi} {
 		if v == nil {
@@ -201,7 +204,8 @@ func (r *Range) narrow(prefix []byte, test *expr.SortCondition, a catalog.Key) e
 	return nil
 }
 
-// startQuery sets where the page begins from the request's ExclusiveStartKey, whose item need not exist any more.
+// startQuery sets the start of the page from the request's ExclusiveStartKey, whose item need not
+// exist.
 func (t *Table) startQuery(r *Range, q *request.Read, x *Index, partition []byte, narrowed bool) error {
 	if q.Start == nil {
 		return nil
@@ -223,7 +227,7 @@ func (t *Table) startQuery(r *Range, q *request.Read, x *Index, partition []byte
 	return nil
 }
 
-// startRow returns the row key that an ExclusiveStartKey names.
+// startRow returns the row key for an ExclusiveStartKey.
 func (t *Table) startRow(x *Index, start item.Item, invalid string) ([]byte, error) {
 	start, err := request.Normalize(start)
 	if err != nil {

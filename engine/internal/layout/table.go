@@ -12,21 +12,21 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Table is a table ready for use. It is immutable.
+// Table is a table descriptor prepared for use. It is immutable.
 type Table struct {
 	Desc    *catalog.Table
 	Hash    catalog.Key
-	Range   catalog.Key // the zero value for none
+	Range   catalog.Key // zero value if there is none
 	Indexes []*Index
 }
 
-// Index is a secondary index ready for use.
+// Index is an index descriptor prepared for use.
 type Index struct {
 	Desc    catalog.Index
 	Hash    catalog.Keys    // at least one
 	Range   catalog.Keys    // none or more
-	Prefix  []byte          // of its rows' keys
-	Project map[string]bool // attributes in an entry; nil: all
+	Prefix  []byte          // prefix of its rows' keys
+	Project map[string]bool // attributes of an entry; nil: all
 	Ordinal int             // position among the table's indexes
 }
 
@@ -54,7 +54,7 @@ func newIndex(d *catalog.Table, x catalog.Index, ordinal int) *Index {
 	return idx
 }
 
-// Find returns an index by name; nil for none.
+// Find returns an index by name, or nil.
 func (t *Table) Find(name string) *Index {
 	for _, x := range t.Indexes {
 		if x.Desc.Name == name {
@@ -64,7 +64,7 @@ func (t *Table) Find(name string) *Index {
 	return nil
 }
 
-// HasLocal reports whether the table has a local index, and so item collections.
+// HasLocal reports whether the table has a local index, and therefore item collections.
 func (t *Table) HasLocal() bool {
 	for _, x := range t.Indexes {
 		if x.Desc.Local {
@@ -74,7 +74,7 @@ func (t *Table) HasLocal() bool {
 	return false
 }
 
-// PrimaryKey returns the attributes of an item that are the table's key.
+// PrimaryKey returns the table key attributes of an item.
 func (t *Table) PrimaryKey(it item.Item) item.Item {
 	k := item.Item{t.Hash.Name: it[t.Hash.Name]}
 	if t.Range.Name != "" {
@@ -83,10 +83,10 @@ func (t *Table) PrimaryKey(it item.Item) item.Item {
 	return k
 }
 
-// hashBytes is how many bytes of a partition key's hash are before the key.
+// hashBytes is the number of bytes of a partition key's hash, which precede the key.
 const hashBytes = 4
 
-// appendPartition appends the hash of a partition key, and the values that it is of.
+// appendPartition appends the hash of a partition key and its values.
 func appendPartition(dst []byte, values ...types.AttributeValue) (_ []byte, err error) {
 	at := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
@@ -99,7 +99,7 @@ func appendPartition(dst []byte, values ...types.AttributeValue) (_ []byte, err 
 	return dst, nil
 }
 
-// AppendPrimary appends hash, partition key and sort key of an item.
+// AppendPrimary appends the hash, partition key and sort key of an item.
 func (t *Table) AppendPrimary(dst []byte, it item.Item) ([]byte, error) {
 	dst, err := appendPartition(dst, it[t.Hash.Name])
 	if err != nil || t.Range.Name == "" {
@@ -108,13 +108,13 @@ func (t *Table) AppendPrimary(dst []byte, it item.Item) ([]byte, error) {
 	return keyenc.Append(dst, it[t.Range.Name])
 }
 
-// AppendItemKey appends the whole key of an item.
+// AppendItemKey appends the complete row key of an item.
 func (t *Table) AppendItemKey(dst []byte, it item.Item) ([]byte, error) {
 	return t.AppendPrimary(row.AppendItemPrefix(dst, t.Desc.ID), it)
 }
 
-// Covers reports whether an item has all keys of the index, so that the index has an entry for it. An attribute that was
-// there before the index, and cannot be a key of it, does not count.
+// Covers reports whether an item has all keys of the index, so that the index has an entry for it.
+// Attributes that existed before the index and are not valid keys do not count.
 func (x *Index) Covers(it item.Item) bool {
 	return it != nil && hasKeys(it, x.Hash, true) && hasKeys(it, x.Range, false)
 }
@@ -132,7 +132,7 @@ func hasKeys(it item.Item, keys catalog.Keys, hash bool) bool {
 	return true
 }
 
-// Entry returns what the index keeps of an item.
+// Entry returns the part of an item that the index stores.
 func (x *Index) Entry(it item.Item) item.Item {
 	if x.Project == nil {
 		return it
@@ -146,7 +146,8 @@ func (x *Index) Entry(it item.Item) item.Item {
 	return e
 }
 
-// AppendRow appends the key of the entry of an item whose primary key bytes (hash, partition, sort) are primary.
+// AppendRow appends the key of an item's entry. primary is the item's primary key bytes: hash,
+// partition, sort.
 func (x *Index) AppendRow(dst []byte, it item.Item, primary []byte) (_ []byte, err error) {
 	var scratch [catalog.MaxKeyParts]types.AttributeValue
 	values := scratch[:0]
@@ -164,7 +165,8 @@ func (x *Index) AppendRow(dst []byte, it item.Item, primary []byte) (_ []byte, e
 	return append(dst, primary...), nil
 }
 
-// Primary returns the primary key bytes at the end of the key of an entry; ok says whether the key can be read.
+// Primary returns the primary key bytes at the end of an entry's key. ok is false if the key is
+// invalid.
 func (x *Index) Primary(key []byte) (primary []byte, ok bool) {
 	rest := key[len(x.Prefix):]
 	if len(rest) < hashBytes {
@@ -180,8 +182,8 @@ func (x *Index) Primary(key []byte) (primary []byte, ok bool) {
 	return rest, len(rest) > hashBytes
 }
 
-// KeyAttrs are the attributes that name a row of the index, or of the table when x is nil: the index's keys and the
-// table's, each once.
+// KeyAttrs returns the attributes that identify a row of the index, or of the table if x is nil:
+// the keys of the index and the table, each once.
 func (t *Table) KeyAttrs(x *Index) catalog.Keys {
 	own := catalog.Keys{t.Hash, t.Range}
 	if x == nil {

@@ -11,21 +11,22 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// Number reads the number of a file of some kind, such as ".log", from its name.
+// Number returns the number in the name of a file with the given suffix, such as ".log".
 func Number(name, suffix string) (number uint64, ok bool) {
 	digits, is := strings.CutSuffix(name, suffix)
 	number, err := strconv.ParseUint(digits, 10, 64)
 	return number, is && err == nil
 }
 
-// Doubt is the end of a log that may be a write that was cut off, and may be damaged.
+// Doubt is the end of a log that may be an interrupted write or may be damaged.
 type Doubt struct {
-	Log string // the file
+	Log string // name of the file
 	Span
 }
 
-// Check looks whether the logs and the manifest of a store that was not closed are damaged, as far as that can be told from a
-// write that was cut off; what cannot be told is a doubt. wrong is what is damaged, "" for nothing. There may be no store yet.
+// Check checks the logs and the manifest of a store that was not closed for damage. Damage that
+// cannot be distinguished from an interrupted write is a doubt. wrong describes the damage, "" if
+// there is none. The store need not exist.
 func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 	names, err := fs.List(dir)
 	if errors.Is(err, os.ErrNotExist) || err == nil && !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "marker.manifest.") }) {
@@ -43,7 +44,7 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 	}
 	opened := openedLog(name, m.Log)
 	newest := newestLog(names)
-	first, later := false, false // whether there is the first log that counts, and others
+	first, later := false, false // whether the first required log exists, and later ones
 	for _, log := range names {
 		number, ok := Number(log, ".log")
 		if !ok || number < m.Log {
@@ -61,13 +62,13 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 			doubts = append(doubts, Doubt{log, s})
 		}
 	}
-	if m.Cut && later && !first { // a log is removed when the manifest says on disk that it does not count, and this one says that it does
+	if m.Cut && later && !first { // a log is removed only after the manifest on disk no longer requires it, and this one still does
 		return name + ": its last record cannot be read", nil, nil
 	}
 	return "", doubts, nil
 }
 
-// newestLog is the greatest number of a log.
+// newestLog returns the greatest number of a log.
 func newestLog(names []string) (newest uint64) {
 	for _, log := range names {
 		if number, ok := Number(log, ".log"); ok {
@@ -77,8 +78,9 @@ func newestLog(names []string) (newest uint64) {
 	return newest
 }
 
-// openedLog is the log that was made when the store was opened, after its manifest, which may say a number that no log has; 0 if the
-// manifest says since which log they count.
+// openedLog returns the number of the log created when the store was opened, after its manifest,
+// which may name a log that does not exist. It returns 0 if the manifest names the first required
+// log.
 func openedLog(manifest string, says uint64) uint64 {
 	number, ok := Number(strings.TrimPrefix(manifest, "MANIFEST-"), "")
 	if !ok || says >= number {

@@ -1,3 +1,4 @@
-// Package logfile reads a store's write-ahead logs and manifests, also past damage, where Pebble's own reader takes the rest for
-// a write that was cut off. See Pebble's package record for the format of both.
+// Package logfile reads a store's write-ahead logs and manifests, and continues past damage, where
+// Pebble's own reader treats the rest as an interrupted write. Both formats are described in
+// Pebble's package record.
 package logfile

@@ -8,21 +8,22 @@ import (
 	"io"
 )
 
-// Span is bytes of a file that cannot be read.
+// Span is a range of a file that cannot be read.
 type Span struct {
 	From, To int64
-	Damaged  bool // they were on disk; else they may be of a write that was cut off when the process or the power was
-	Closed   bool // the log was closed behind them: they were on disk if the sync of closing it succeeded, which a later log shows
+	Damaged  bool // the bytes had been on disk; otherwise they may belong to a write interrupted by a crash or power loss
+	Closed   bool // the log was closed after them: if the final sync succeeded, as a later log shows, they had been on disk
 }
 
-// String names the bytes.
+// String returns the range of bytes as text.
 func (s Span) String() string { return fmt.Sprintf("bytes %d to %d", s.From, s.To) }
 
-// blockSize is what no chunk goes beyond.
+// blockSize is the size of a block. Chunks do not cross block boundaries.
 const blockSize = 32 << 10
 
-// A chunk is a record, or a part of one. Its header has a checksum, a size and a type, and in logs their number, of which a file
-// that is used again has chunks of an older one. In the third form it says how much of the log was on disk.
+// A chunk is a record or a part of one. Its header contains a checksum, a size and a type; in logs
+// also the log's number, because a reused file still contains chunks of an older log. The third
+// form also records how much of the log was on disk.
 const (
 	chunkFull   = 1
 	chunkFirst  = 2
@@ -37,26 +38,26 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// state says what some bytes are.
+// state classifies bytes at a position.
 type state int
 
 const (
-	broken state = iota // no chunk
-	whole               // one of this file
-	older               // one of a log that the file was before
-	end                 // what Pebble ends a log with when it is closed
+	broken state = iota // not a chunk
+	whole               // a chunk of this file
+	older               // a chunk of an older log in the same file
+	end                 // the end that Pebble writes when it closes a log
 )
 
-// chunk is what is at the beginning of some bytes.
+// chunk is a parsed chunk.
 type chunk struct {
 	state
 	part    int
 	payload []byte
-	size    int   // with its header
-	synced  int64 // how much of the log was on disk, as far as it says
+	size    int   // including its header
+	synced  int64 // how much of the log was on disk, if recorded
 }
 
-// reader reads the records of a file behind one another.
+// reader reads the records of a file in sequence.
 type reader struct {
 	file   io.ReaderAt
 	size   int64
@@ -64,13 +65,13 @@ type reader struct {
 	fn     func(record []byte) error
 
 	record []byte
-	inside bool // of a record, whose first chunks are in record
-	ended  bool // an older log's chunks follow
+	inside bool // inside a record whose first chunks are in record
+	ended  bool // chunks of an older log follow
 	lost   []Span
 }
 
-// Read calls fn with every record that can be read of a log of some number, or of a manifest, whose number is 0. It returns what
-// cannot be read. Errors: fn's.
+// Read calls fn with every readable record of the log with the given number, or of a manifest if
+// number is 0. It returns the ranges that cannot be read. Errors are those of fn.
 func Read(file io.ReaderAt, size int64, number uint64, fn func(record []byte) error) ([]Span, error) {
 	r := &reader{file: file, size: size, number: number, fn: fn}
 	for base := int64(0); base < size && !r.ended; base += blockSize {
@@ -87,7 +88,7 @@ func Read(file io.ReaderAt, size int64, number uint64, fn func(record []byte) er
 	return r.lost, nil
 }
 
-// block reads a block of the file.
+// block reads one block of the file.
 func (r *reader) block(b []byte, base int64) error {
 	for at := 0; at < len(b) && !r.ended; {
 		c := r.parse(b[at:])
@@ -101,14 +102,14 @@ func (r *reader) block(b []byte, base int64) error {
 		case c.state == older:
 			r.ended = true
 			if n := len(r.lost); n > 0 && !r.lost[n-1].Damaged {
-				r.lost = r.lost[:n-1] // what the older log has between its chunks
+				r.lost = r.lost[:n-1] // garbage between chunks of the older log
 			}
 		case c.state == end:
 			r.ended = true
 			for i := range r.lost {
 				r.lost[i].Closed = true
 			}
-		case isZero(b[at:]): // the end of the block, or of the log
+		case isZero(b[at:]): // the end of the block or log
 			return nil
 		default:
 			next := r.resume(b, at+1)
@@ -119,7 +120,7 @@ func (r *reader) block(b []byte, base int64) error {
 	return nil
 }
 
-// parse reads a chunk.
+// parse parses a chunk.
 func (r *reader) parse(b []byte) (c chunk) {
 	if len(b) < plainHeader || b[6] == 0 || int(b[6]) > chunkForms*chunkLast {
 		return c
@@ -148,14 +149,15 @@ func (r *reader) parse(b []byte) (c chunk) {
 	return c
 }
 
-// promise notes that the file was on disk up to some byte. A manifest is, up to the last record, whenever one is written.
+// promise records that the file was on disk up to a position. A manifest is synced with every
+// record, so all of it was.
 func (r *reader) promise(synced int64) {
 	for i := range r.lost {
 		r.lost[i].Damaged = r.lost[i].Damaged || r.number == 0 || r.lost[i].From < synced
 	}
 }
 
-// take takes in a chunk that begins at some byte.
+// take processes a chunk at a position.
 func (r *reader) take(c chunk, at int64) error {
 	switch {
 	case c.part == chunkFull || c.part == chunkFirst:
@@ -173,7 +175,7 @@ func (r *reader) take(c chunk, at int64) error {
 	return r.fn(r.record)
 }
 
-// resume finds the next chunk in a block; its end if there is none.
+// resume returns the position of the next chunk in a block, or the end of the block.
 func (r *reader) resume(b []byte, at int) int {
 	for ; at < len(b); at++ {
 		if r.parse(b[at:]).state != broken {

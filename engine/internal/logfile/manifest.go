@@ -11,17 +11,18 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/atomicfs"
 )
 
-// Manifest is what a store's manifest says of its files.
+// Manifest is the content of a store's manifest.
 type Manifest struct {
-	Tables map[uint64]Bounds // the files whose rows count, by number
-	Log    uint64            // the first log whose records count
-	Cut    bool              // its end is a record that cannot be read: it was cut off, or is damaged
+	Tables map[uint64]Bounds // the row files of the store, by number
+	Log    uint64            // the first log whose records are needed
+	Cut    bool              // it ends with an unreadable record, which may be interrupted or damaged
 }
 
-// Bounds are the least and the greatest key of a file.
+// Bounds are the smallest and greatest key in a file.
 type Bounds struct{ Least, Greatest []byte }
 
-// The tags of the parts of a record of a manifest; see VersionEdit in Pebble's internal/manifest, which cannot be imported.
+// Tags in the records of a manifest; see VersionEdit in Pebble's internal/manifest, which cannot be
+// imported.
 const (
 	tagComparer       = 1
 	tagLog            = 2
@@ -33,15 +34,15 @@ const (
 	tagNewTableRanges = 104
 
 	detailsEnd     = 1
-	detailsUnknown = 1 << 6 // from here on, a detail must be understood
-	trailerBytes   = 8      // of a key in bounds
+	detailsUnknown = 1 << 6 // from here on, unknown details cannot be ignored
+	trailerBytes   = 8      // trailer of a key in bounds
 )
 
-// ErrManifest is returned when a manifest is damaged, or says something that is not understood.
+// ErrManifest is returned if a manifest is damaged or contains unknown data.
 var ErrManifest = errors.New("logfile: the manifest is damaged, or says something that is not understood")
 
-// ReadManifest reads the current manifest of a store. What may be a record that was cut off at its end is left out. Errors:
-// ErrManifest, those of the file system.
+// ReadManifest reads the current manifest of a store. It omits an unreadable record at the end,
+// which may be an interrupted write. Errors: ErrManifest, and those of the file system.
 func ReadManifest(fs vfs.FS, dir string) (m Manifest, name string, err error) {
 	if name, err = atomicfs.ReadMarker(fs, dir, "manifest"); err != nil {
 		return m, name, err
@@ -64,7 +65,7 @@ func ReadManifest(fs vfs.FS, dir string) (m Manifest, name string, err error) {
 	return m, name, err
 }
 
-// apply takes in one record.
+// apply applies one record.
 func (m *Manifest) apply(rec []byte) error {
 	p := parts{in: bytes.NewReader(rec)}
 	for p.in.Len() > 0 && p.err == nil {
@@ -88,7 +89,7 @@ func (m *Manifest) apply(rec []byte) error {
 			b := Bounds{p.key(), p.key()}
 			p.details()
 			m.Tables[number] = b
-		default: // files with range keys and virtual files are not made by the engine
+		default: // the engine does not make files with range keys or virtual files
 			p.err = ErrManifest
 		}
 	}
@@ -128,7 +129,8 @@ func (p *parts) key() []byte {
 	return b[:len(b)-trailerBytes]
 }
 
-// details skips what else is said of a new file: its sequence numbers, then pairs of a tag and bytes.
+// details skips the other details of a new file: its sequence numbers, then pairs of a tag and
+// bytes.
 func (p *parts) details() {
 	p.number()
 	p.number()

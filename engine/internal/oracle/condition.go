@@ -10,13 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Path is a document path: a string for an attribute, an int for an element of a list.
+// Path is a document path: strings for attributes, ints for list elements.
 type Path []any
 
-// root is the attribute that a path begins with.
+// root returns the attribute that a path begins with.
 func (p Path) root() string { return p[0].(string) }
 
-// in returns what an item has at the path; nil for nothing.
+// in returns the value of an item at the path, or nil.
 func (p Path) in(it Item) types.AttributeValue {
 	var v types.AttributeValue = &types.AttributeValueMemberM{Value: it}
 	for _, step := range p {
@@ -38,23 +38,24 @@ func (p Path) in(it Item) types.AttributeValue {
 	return v
 }
 
-// Writer gives names and values their placeholders.
+// Writer assigns placeholders to names and values.
 type Writer struct {
 	Names  map[string]string
 	Values Item
 
-	bare     uint64 // a bit for each name: whether it stands for itself, if it can
-	written  int    // names
-	reserved bool   // a name stands for itself that may not
+	bare     uint64 // one bit per name: write it literally if possible
+	written  int    // number of names
+	reserved bool   // a reserved name was written literally
 }
 
-// plainName is what a name has to look like to stand for itself. DynamoDB reserves 573 words; these are the ones that are generated.
+// plainName matches names that can be written literally. DynamoDB reserves 573 words; these are the
+// ones generated here.
 var (
 	plainName = regexp.MustCompile(`^[a-z][a-z0-9]{0,30}$`)
 	reserved  = []string{"name", "status", "count", "size", "ttl"}
 )
 
-// name writes a name, mostly as a placeholder.
+// name writes a name, usually as a placeholder.
 func (w *Writer) name(name string) string {
 	w.written++
 	if w.bare>>(w.written%64)&1 == 1 && plainName.MatchString(name) {
@@ -95,7 +96,7 @@ func (w *Writer) value(v types.AttributeValue) string {
 	return placeholder
 }
 
-// Operand is a path, its size, or a value.
+// Operand is a path, the size of a path, or a value.
 type Operand struct {
 	Path  Path
 	Size  bool
@@ -139,7 +140,7 @@ func (o Operand) of(it Item) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
 }
 
-// Condition is a condition: an operator over conditions, or over operands.
+// Condition is a condition: an operator on conditions or operands.
 type Condition struct {
 	Op    string
 	Parts []*Condition
@@ -174,7 +175,8 @@ func (c *Condition) Write(w *Writer) string {
 	return c.Op + "(" + strings.Join(parts, ", ") + ")"
 }
 
-// valid reports whether the condition is one, whatever the item: "Comparison operator and function reference".
+// valid reports whether the condition is valid regardless of the item: "Comparison operator and
+// function reference".
 func (c *Condition) valid() bool {
 	for _, p := range c.Parts {
 		if !p.valid() {
@@ -205,7 +207,7 @@ func (c *Condition) valid() bool {
 	return true
 }
 
-// maybe reports whether an operand can have one of the types: a path can.
+// maybe reports whether an operand can have one of the types. Paths always can.
 func (o Operand) maybe(kinds ...string) bool {
 	return o.Path != nil || slices.Contains(kinds, kind(o.Value))
 }
@@ -219,7 +221,7 @@ func validNames(p Path) bool {
 	return true
 }
 
-// paths are those that the condition reads.
+// paths returns the paths that the condition reads.
 func (c *Condition) paths() (all []Path) {
 	if c == nil {
 		return nil
@@ -235,7 +237,7 @@ func (c *Condition) paths() (all []Path) {
 	return all
 }
 
-// Holds reports whether an item, nil for none, satisfies the condition.
+// Holds reports whether an item satisfies the condition. nil means no item.
 func (c *Condition) Holds(it Item) bool {
 	holds := func(p *Condition) bool { return p.Holds(it) }
 	fails := func(p *Condition) bool { return !p.Holds(it) }
@@ -260,7 +262,7 @@ func (c *Condition) Holds(it Item) bool {
 	return v != nil && c.compare(v, it)
 }
 
-// compare is Holds of what is false without a value.
+// compare implements Holds for operators that are false without a value.
 func (c *Condition) compare(v types.AttributeValue, it Item) bool {
 	o := c.Of[1].of(it)
 	switch c.Op {
@@ -286,7 +288,7 @@ func (c *Condition) compare(v types.AttributeValue, it Item) bool {
 	return ok && map[string]bool{"<": n < 0, "<=": n <= 0, ">": n > 0, ">=": n >= 0}[c.Op]
 }
 
-// raw are the bytes of a string or a binary.
+// raw returns the bytes of a string or binary.
 func raw(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {
 		return s.Value

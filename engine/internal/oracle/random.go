@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Random makes random requests on a table. Most are right; faults come one at a time, so that each is met alone.
+// Random generates random requests for a table. Most are valid; each invalid one has a single
+// fault.
 type Random struct {
 	*rand.Rand
 	Table *Table
@@ -19,12 +20,12 @@ func (r *Random) one(in int) bool { return r.IntN(in) == 0 }
 
 func pick[T any](r *Random, of ...T) T { return of[r.IntN(len(of))] }
 
-// The attributes of items, each with the type that it mostly has.
+// The attributes of items, each with its usual type.
 var attributes = []struct{ name, kind string }{
 	{"s", "S"}, {"nu", "N"}, {"b", "B"}, {"bo", "BOOL"}, {"nn", "NULL"}, {"m", "M"}, {"l", "L"}, {"ss", "SS"}, {"ns", "NS"}, {"bs", "BS"}, {"g", "S"}, {"h", "N"},
 }
 
-// attribute names one.
+// attribute returns a random attribute with a type.
 func (r *Random) attribute() (name, kind string) {
 	a := attributes[r.IntN(len(attributes))]
 	if r.one(12) {
@@ -42,7 +43,7 @@ func (r *Random) number() string {
 	return pick(r, "0", "1", "2", "-1", "3.5", "-0.25", "100", "1e2", "007", "-0", ".5", "12345678901234567890")
 }
 
-// value makes a value of a type, a right one.
+// value returns a valid value of a type.
 func (r *Random) value(kind string, depth int) types.AttributeValue {
 	s, n, b := r.text(), r.number(), []byte(r.text())
 	switch kind {
@@ -79,7 +80,7 @@ func (r *Random) value(kind string, depth int) types.AttributeValue {
 	return setOf(kind, set)
 }
 
-// kind is a type for a value at a depth.
+// kind returns a random type for a value at a depth.
 func (r *Random) kind(depth int) string {
 	if depth > 2 {
 		return pick(r, "S", "N")
@@ -87,10 +88,10 @@ func (r *Random) kind(depth int) string {
 	return attributes[r.IntN(len(attributes))].kind
 }
 
-// Key is the key of one of few items.
+// Key returns the key of one of a few items.
 func (r *Random) Key() Item { return r.keyOf(r.IntN(4), r.IntN(6)) }
 
-// keyOf is the key of an item by two numbers.
+// keyOf returns the key determined by two numbers.
 func (r *Random) keyOf(numbers ...int) Item {
 	key := Item{}
 	for i, k := range r.Table.keys() {
@@ -107,7 +108,7 @@ func (r *Random) keyOf(numbers ...int) Item {
 	return key
 }
 
-// item is a whole item.
+// item returns a complete item.
 func (r *Random) item() Item {
 	it := r.Key()
 	for range r.IntN(6) {
@@ -117,7 +118,7 @@ func (r *Random) item() Item {
 	if r.one(10) {
 		it["s"] = &types.AttributeValueMemberS{Value: strings.Repeat("x", r.IntN(3000))}
 	}
-	if r.one(400) { // at the limit of an item, and one byte above it
+	if r.one(400) { // at the size limit of an item, and one byte above
 		delete(it, "s")
 		it["s"] = &types.AttributeValueMemberS{Value: strings.Repeat("x", maxItem-Size(it)-1+r.IntN(2))}
 	}
@@ -127,7 +128,7 @@ func (r *Random) item() Item {
 	return it
 }
 
-// path is a path into an item; mostly to something that is there.
+// path returns a path into an item, usually to an existing value.
 func (r *Random) path() Path {
 	name, _ := r.attribute()
 	p := Path{name}
@@ -149,7 +150,7 @@ func (r *Random) path() Path {
 	return p
 }
 
-// operand is a path, or a value that could be there.
+// operand returns a path or a plausible value.
 func (r *Random) operand(kinds ...string) Operand {
 	if r.one(3) {
 		return Operand{Path: r.path()}
@@ -159,7 +160,7 @@ func (r *Random) operand(kinds ...string) Operand {
 
 var allKinds = []string{"S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"}
 
-// condition makes a condition.
+// condition returns a random condition.
 func (r *Random) condition(depth int) *Condition {
 	if depth < 2 && r.one(3) {
 		switch op := pick(r, "AND", "OR", "NOT"); op {
@@ -200,7 +201,7 @@ func (r *Random) condition(depth int) *Condition {
 	}
 }
 
-// turned has a value on the left of some conditions, where a path mostly is.
+// turned swaps the operands of some conditions, so that the value is on the left.
 func (r *Random) turned(c *Condition) *Condition {
 	if r.one(6) {
 		c.Of[0], c.Of[1] = c.Of[1], c.Of[0]
@@ -208,7 +209,8 @@ func (r *Random) turned(c *Condition) *Condition {
 	return c
 }
 
-// distinct is an operand other than a path: DynamoDB refuses an operand that is compared with itself.
+// distinct returns an operand with a different path, because DynamoDB rejects comparisons of a path
+// with itself.
 func (r *Random) distinct(from Operand, kinds ...string) Operand {
 	for {
 		if o := r.operand(kinds...); o.Path == nil || fmt.Sprint(o.Path) != fmt.Sprint(from.Path) {
@@ -217,7 +219,7 @@ func (r *Random) distinct(from Operand, kinds ...string) Operand {
 	}
 }
 
-// term is a right-hand side.
+// term returns a right-hand side.
 func (r *Random) term(kind string) *Term {
 	switch {
 	case kind == "N" && r.one(2):
@@ -228,7 +230,7 @@ func (r *Random) term(kind string) *Term {
 	return r.argument(kind)
 }
 
-// argument is a path, a value, or an if_not_exists, which may have another in itself.
+// argument returns a path, a value, or a possibly nested if_not_exists.
 func (r *Random) argument(kind string) *Term {
 	switch {
 	case r.one(4):

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// update makes the actions of an update.
+// update returns the actions of an update.
 func (r *Random) update() Update {
 	clauses := [][]string{{"SET"}, {"REMOVE"}, {"ADD"}, {"DELETE"}, {"REMOVE", "DELETE"}, {"SET", "REMOVE", "ADD", "DELETE"}}
 	clauses = append(clauses, clauses[0], clauses[1])
@@ -42,7 +42,7 @@ func (r *Random) update() Update {
 	return u
 }
 
-// legacyUpdate makes AttributeUpdates: whole attributes, each once.
+// legacyUpdate returns AttributeUpdates: whole attributes, each at most once.
 func (r *Random) legacyUpdate() Update {
 	u := Update{}
 	for range r.IntN(4) {
@@ -107,7 +107,7 @@ func (r *Random) expect(w *Write) {
 	}
 }
 
-// Write makes a write with one of the verbs.
+// Write returns a write with one of the verbs.
 func (r *Random) Write(verbs ...string) *Write {
 	w := &Write{On: r.Table, Verb: pick(r, verbs...), Item: r.Key(), Tell: r.one(2)}
 	if w.Verb == "Put" {
@@ -128,7 +128,7 @@ func (r *Random) Write(verbs ...string) *Write {
 	return w
 }
 
-// grow makes an update that leaves an item of the most bytes that it may have, or of one more.
+// grow makes an update whose result has the maximum size of an item, or one byte more.
 func (r *Random) grow(w *Write) {
 	rest := cloneItem(r.Table.At(w.Item))
 	if len(rest) == 0 {
@@ -138,7 +138,7 @@ func (r *Random) grow(w *Write) {
 	w.Update = Update{{Clause: "SET", Path: Path{"s"}, Term: &Term{Value: &types.AttributeValueMemberS{Value: strings.Repeat("x", max(0, maxItem-Size(rest)-1+r.IntN(2)))}}}}
 }
 
-// Single makes a write that is a request of its own, which has more ways to say it.
+// Single returns a write for a request of its own, which has more parameters.
 func (r *Random) Single() *Write {
 	w := r.Write("Put", "Update", "Update", "Update", "Delete")
 	w.Returns = pick(r, "", "NONE", "ALL_OLD")
@@ -171,7 +171,7 @@ func (r *Random) Single() *Write {
 	return w
 }
 
-// Units and metric are what a request asks to be told of its cost.
+// Units and metric return which cost figures a request asks for.
 func (r *Random) Units() types.ReturnConsumedCapacity {
 	return pick(r, "", types.ReturnConsumedCapacityNone, types.ReturnConsumedCapacityTotal, types.ReturnConsumedCapacityIndexes, types.ReturnConsumedCapacityIndexes, types.ReturnConsumedCapacityIndexes)
 }
@@ -183,7 +183,7 @@ func (r *Random) metric() types.ReturnItemCollectionMetrics {
 // strays are the faults of placeholders.
 var strays = []string{"unused name", "unused value", "undefined name", "undefined value", "no names", "no values"}
 
-// spoiled makes a value that is wrong, or one that is just within the bounds.
+// spoiled returns a value that is invalid or just within the limits.
 func (r *Random) spoiled() types.AttributeValue {
 	deep := types.AttributeValue(&types.AttributeValueMemberS{Value: "x"})
 	for range maxNesting - 1 + r.IntN(2) {
@@ -199,7 +199,7 @@ func (r *Random) spoiled() types.AttributeValue {
 	)
 }
 
-// spoilKey makes a key wrong, or as long as it may be.
+// spoilKey makes a key invalid, or as long as allowed.
 func (r *Random) spoilKey(it Item) {
 	k := pick(r, r.Table.keys()...)
 	bound := maxRange
@@ -219,7 +219,7 @@ func (r *Random) spoilKey(it Item) {
 	}
 }
 
-// Spoil puts one fault into a write, or something that is just none.
+// Spoil adds one fault, or an edge case that is valid, to a write.
 func (r *Random) Spoil(w *Write) {
 	name := pick(r, "", strings.Repeat("n", maxName), strings.Repeat("n", maxName+1))
 	switch fault := r.IntN(8); {
@@ -244,7 +244,7 @@ func (r *Random) Spoil(w *Write) {
 	}
 }
 
-// spoilLegacy is Spoil of the legacy parameters.
+// spoilLegacy is Spoil for the legacy parameters.
 func (r *Random) spoilLegacy(w *Write) {
 	name := pick(r, "", strings.Repeat("n", maxName), strings.Repeat("n", maxName+1))
 	switch r.IntN(6) {
@@ -265,7 +265,7 @@ func (r *Random) spoilLegacy(w *Write) {
 	}
 }
 
-// Several makes the writes of a batch or a transaction, mostly on different items.
+// Several returns the writes of a batch or transaction, usually on different items.
 func (r *Random) Several(verbs ...string) []*Write {
 	var writes []*Write
 	seen := map[string]bool{}
@@ -278,7 +278,7 @@ func (r *Random) Several(verbs ...string) []*Write {
 	return writes
 }
 
-// Many makes plain writes on n different items, of which each has the given bytes; 0 stands for few.
+// Many returns plain writes on n different items of the given size; 0 means small.
 func (r *Random) Many(verb string, n, size int) (writes []*Write) {
 	for i := range n {
 		w := &Write{On: r.Table, Verb: verb, Item: r.keyOf(100+i, i)}
@@ -290,7 +290,7 @@ func (r *Random) Many(verb string, n, size int) (writes []*Write) {
 	return writes
 }
 
-// String is the write as a failure shows it.
+// String formats the write for failure messages.
 func (w *Write) String() string {
 	s := w.say()
 	show := func(p *string) string {

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// said is a write in the words of a request.
+// said is a write as request parameters.
 type said struct {
 	Writer
 	table, condition, update *string
@@ -15,7 +15,7 @@ type said struct {
 	updates                  map[string]types.AttributeValueUpdate
 	expected                 map[string]types.ExpectedAttributeValue
 	joined                   types.ConditionalOperator
-	astray                   bool // a placeholder is not used, or not defined
+	astray                   bool // a placeholder is unused or undefined
 }
 
 func (w *Write) say() *said {
@@ -37,7 +37,7 @@ func (w *Write) say() *said {
 	return s
 }
 
-// stray spoils the placeholders, where there are any to spoil.
+// stray breaks the placeholders, if there are any.
 func (s *said) stray(how string) {
 	names, values := s.Names, s.Values
 	switch how {
@@ -114,7 +114,7 @@ func (s *said) legacy(w *Write) {
 	}
 }
 
-// PutItem is the request for the write.
+// PutItem returns the request for the write.
 func (w *Write) PutItem() *dynamodb.PutItemInput {
 	s := w.say()
 	return &dynamodb.PutItemInput{TableName: s.table, Item: w.Item, ConditionExpression: s.condition, ExpressionAttributeNames: s.Names,
@@ -122,7 +122,7 @@ func (w *Write) PutItem() *dynamodb.PutItemInput {
 		ReturnValuesOnConditionCheckFailure: s.tell, ReturnConsumedCapacity: w.Units, ReturnItemCollectionMetrics: w.Metric}
 }
 
-// DeleteItem is the request for the write.
+// DeleteItem returns the request for the write.
 func (w *Write) DeleteItem() *dynamodb.DeleteItemInput {
 	s := w.say()
 	return &dynamodb.DeleteItemInput{TableName: s.table, Key: w.Item, ConditionExpression: s.condition, ExpressionAttributeNames: s.Names,
@@ -130,7 +130,7 @@ func (w *Write) DeleteItem() *dynamodb.DeleteItemInput {
 		ReturnValuesOnConditionCheckFailure: s.tell, ReturnConsumedCapacity: w.Units, ReturnItemCollectionMetrics: w.Metric}
 }
 
-// UpdateItem is the request for the write.
+// UpdateItem returns the request for the write.
 func (w *Write) UpdateItem() *dynamodb.UpdateItemInput {
 	s := w.say()
 	return &dynamodb.UpdateItemInput{TableName: s.table, Key: w.Item, UpdateExpression: s.update, ConditionExpression: s.condition,
@@ -139,7 +139,7 @@ func (w *Write) UpdateItem() *dynamodb.UpdateItemInput {
 		ReturnConsumedCapacity: w.Units, ReturnItemCollectionMetrics: w.Metric}
 }
 
-// BatchWriteItem is the request for puts and deletes without conditions.
+// BatchWriteItem returns the request for puts and deletes without conditions.
 func BatchWriteItem(writes []*Write, units types.ReturnConsumedCapacity) *dynamodb.BatchWriteItemInput {
 	in := &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{}, ReturnConsumedCapacity: units}
 	for _, w := range writes {
@@ -152,7 +152,7 @@ func BatchWriteItem(writes []*Write, units types.ReturnConsumedCapacity) *dynamo
 	return in
 }
 
-// TransactWriteItems is the request for writes that say nothing in legacy parameters.
+// TransactWriteItems returns the request for writes without legacy parameters.
 func TransactWriteItems(writes []*Write, units types.ReturnConsumedCapacity) *dynamodb.TransactWriteItemsInput {
 	in := &dynamodb.TransactWriteItemsInput{ReturnConsumedCapacity: units}
 	for _, w := range writes {

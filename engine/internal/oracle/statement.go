@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Statement makes a write that a PartiQL statement can say: an INSERT without a condition, an UPDATE or a DELETE.
+// Statement returns a write that PartiQL can express: an INSERT without a condition, an UPDATE or a
+// DELETE.
 func (r *Random) Statement() *Write {
 	for {
 		w := r.Write("Put", "Update", "Update", "Delete")
@@ -28,8 +29,9 @@ func (r *Random) Statement() *Write {
 	}
 }
 
-// speakable reports whether PartiQL can say the write: ADD and DELETE only of sets, and nothing of the key besides which it is. A name
-// that is too long is longer than a statement.
+// speakable reports whether PartiQL can express the write: ADD and DELETE only for sets, and no
+// condition on the key except its value. Names that are too long would exceed the length of a
+// statement.
 func (w *Write) speakable() bool {
 	for _, p := range w.condition().paths() {
 		if slices.ContainsFunc(w.On.keys(), func(k Key) bool { return k.Name == p.root() }) {
@@ -44,7 +46,7 @@ func (w *Write) speakable() bool {
 	return len(w.Item) == len(w.On.KeyOf(w.Item)) || w.Verb == "Put"
 }
 
-// sentence writes a statement.
+// sentence builds a statement.
 type sentence struct{ params []types.AttributeValue }
 
 func (s *sentence) value(v types.AttributeValue) string {
@@ -138,7 +140,7 @@ func (s *sentence) action(a Action) string {
 	}
 }
 
-// ExecuteStatement is the request for the write.
+// ExecuteStatement returns the request for the write.
 func (w *Write) ExecuteStatement() *dynamodb.ExecuteStatementInput {
 	s := &sentence{}
 	text := `INSERT INTO "` + w.On.Name + `" VALUE {`
@@ -177,8 +179,9 @@ func (w *Write) ExecuteStatement() *dynamodb.ExecuteStatementInput {
 	return in
 }
 
-// Execute carries out the write as a statement. An INSERT finds no item, an UPDATE finds one, and a DELETE of none has nothing to do:
-// "PartiQL reference" in the Developer Guide.
+// Execute performs the write as a statement. An INSERT requires that the item does not exist, an
+// UPDATE that it does, and a DELETE of a missing item has no effect: "PartiQL reference" in the
+// Developer Guide.
 func (t *Table) Execute(w *Write) Outcome {
 	text := *w.ExecuteStatement().Statement
 	if !w.valid() || !t.checkKeys(w) || len(text) > maxStatement || w.Verb == "Update" && len(w.Update) == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Key is a key attribute and the descriptor of its type; the zero value is none.
+// Key is a key attribute with the descriptor of its type. The zero value means none.
 type Key struct{ Name, Type string }
 
 // Index is a secondary index.
@@ -15,18 +15,18 @@ type Index struct {
 	Name        string
 	Local       bool
 	Hash, Range Key
-	All         bool     // keeps whole items
-	Include     []string // what it keeps besides keys
+	All         bool     // projects all attributes
+	Include     []string // projected attributes besides keys
 }
 
-// Record is what a stream tells of a change.
+// Record is a change in a stream.
 type Record struct {
 	Event    string
 	Key      Item
 	Old, New Item
 }
 
-// Table is a table: items by the text of their keys, and what has happened to them.
+// Table is a table: items by the text of their keys, and its stream records.
 type Table struct {
 	Name        string
 	Hash, Range Key
@@ -35,19 +35,19 @@ type Table struct {
 	Records     []Record
 }
 
-// Outcome is the answer to a request. Code is "" for success, else that of the error.
+// Outcome is the response to a request. Code is "" for success, otherwise that of the error.
 type Outcome struct {
 	Code       string
-	Reasons    []string // of a cancelled transaction, one for each action
-	Told       []Item   // with the failed conditions, one for each action
+	Reasons    []string // for a cancelled transaction, one per action
+	Told       []Item   // items returned with failed conditions, one per action
 	Attributes Item
-	Units      map[string]float64 // consumed by index, by the table for ""
+	Units      map[string]float64 // consumed capacity by index; "" is the table
 
-	// Tables are the units of a request that may be about several tables, by the name of the table.
+	// Tables is the consumed capacity of a request on several tables, by table name.
 	Tables map[string]map[string]float64
 }
 
-// Codes of errors.
+// Error codes.
 const (
 	Invalid   = "ValidationException"
 	Failed    = "ConditionalCheckFailedException"
@@ -60,7 +60,7 @@ const (
 	reasonNone    = "None"
 )
 
-// keys are the table's key attributes.
+// keys returns the table's key attributes.
 func (t *Table) keys() []Key {
 	if t.Range == (Key{}) {
 		return []Key{t.Hash}
@@ -77,10 +77,10 @@ func (t *Table) KeyOf(it Item) Item {
 	return key
 }
 
-// At returns the item with the key of another; nil for none.
+// At returns the item with the same key as it, or nil.
 func (t *Table) At(it Item) Item { return t.Items[ItemText(t.KeyOf(it))] }
 
-// fits reports whether a value can be a key of its type: a scalar, not empty, within the bound.
+// fits reports whether a value is a valid key: of the right type, not empty, within the size limit.
 func (k Key) fits(v types.AttributeValue, bound int) bool {
 	if v == nil || kind(v) != k.Type {
 		return false
@@ -88,12 +88,12 @@ func (k Key) fits(v types.AttributeValue, bound int) bool {
 	return k.Type == "N" || sizeOf(v) > 0 && sizeOf(v) <= bound
 }
 
-// keyed reports whether an item has the table's key.
+// keyed reports whether an item has a valid table key.
 func (t *Table) keyed(it Item) bool {
 	return t.Hash.fits(it[t.Hash.Name], maxHash) && (t.Range == Key{} || t.Range.fits(it[t.Range.Name], maxRange))
 }
 
-// indexable reports whether the attributes of an item that are keys of indexes can be, as far as it has them.
+// indexable reports whether the index key attributes of an item, as far as present, are valid.
 func (t *Table) indexable(it Item) bool {
 	for _, x := range t.Indexes {
 		if v := it[x.Hash.Name]; v != nil && !x.Hash.fits(v, maxHash) {
@@ -106,7 +106,7 @@ func (t *Table) indexable(it Item) bool {
 	return true
 }
 
-// Entry returns what an index has of an item; nil for nothing.
+// Entry returns an index's entry for an item, or nil.
 func (t *Table) Entry(x Index, it Item) Item {
 	if it == nil || it[x.Hash.Name] == nil || x.Range.Name != "" && it[x.Range.Name] == nil {
 		return nil
@@ -123,7 +123,7 @@ func (t *Table) Entry(x Index, it Item) Item {
 	return e
 }
 
-// scalarOnly reports whether no path reaches into a key attribute, of the table or of an index.
+// scalarOnly reports whether no path accesses parts of a key attribute of the table or an index.
 func (t *Table) scalarOnly(paths []Path) bool {
 	return !slices.ContainsFunc(paths, func(p Path) bool {
 		if len(p) == 1 {
@@ -134,7 +134,7 @@ func (t *Table) scalarOnly(paths []Path) bool {
 	})
 }
 
-// checkKeys reports whether the table allows the write, whatever the item is.
+// checkKeys reports whether the write is valid for the table's keys, regardless of the item.
 func (t *Table) checkKeys(w *Write) bool {
 	if !t.keyed(w.Item) || !t.scalarOnly(w.condition().paths()) {
 		return false
@@ -156,7 +156,7 @@ func (t *Table) checkKeys(w *Write) bool {
 	return true
 }
 
-// next returns the item after the write, or the code of a refusal.
+// next returns the item after the write, or an error code.
 func (t *Table) next(w *Write, old Item) (Item, string) {
 	if cond := w.condition(); cond != nil && !cond.Holds(old) {
 		return nil, Failed
@@ -181,7 +181,7 @@ func (t *Table) next(w *Write, old Item) (Item, string) {
 	return it, ""
 }
 
-// put stores the item after a write, tells the stream and returns what that took.
+// put stores the item after a write, adds the stream record, and returns the consumed capacity.
 func (t *Table) put(w *Write, next Item) map[string]float64 {
 	old := t.At(w.Item)
 	units := map[string]float64{"": max(written(old), written(next))}
@@ -217,10 +217,10 @@ func (t *Table) put(w *Write, next Item) map[string]float64 {
 	return units
 }
 
-// written is what writing an item takes: a unit for each begun KB, and one at least.
+// written returns the cost of writing an item: one unit per started KB, at least one.
 func written(it Item) float64 { return float64(max(1, (Size(it)+1023)/1024)) }
 
-// Do carries out a PutItem, UpdateItem or DeleteItem.
+// Do performs a PutItem, UpdateItem or DeleteItem.
 func (t *Table) Do(w *Write) Outcome {
 	if !w.valid() || !w.returnable() || !t.checkKeys(w) {
 		return Outcome{Code: Invalid}
@@ -237,7 +237,7 @@ func (t *Table) Do(w *Write) Outcome {
 	return Outcome{Attributes: w.returned(old, it), Units: t.put(w, it)}
 }
 
-// Batch carries out a BatchWriteItem, as this engine promises to: wholly or not at all.
+// Batch performs a BatchWriteItem, atomically, as the engine promises.
 func Batch(writes []*Write) Outcome {
 	if len(writes) > maxBatch || repeats(writes) {
 		return Outcome{Code: Invalid}
@@ -255,7 +255,7 @@ func Batch(writes []*Write) Outcome {
 	return out
 }
 
-// repeats reports whether two writes are about one item. Those whose keys are none are about none.
+// repeats reports whether two writes are for the same item. Writes with invalid keys are ignored.
 func repeats(writes []*Write) bool {
 	seen := map[string]bool{}
 	for _, w := range writes {
@@ -271,7 +271,7 @@ func repeats(writes []*Write) bool {
 	return false
 }
 
-// add adds to what a request has taken; the table's own capacity counts times as much.
+// add adds consumed capacity. The table's own capacity is multiplied by times.
 func (o *Outcome) add(t *Table, units map[string]float64, times float64) {
 	if o.Tables == nil {
 		o.Tables = map[string]map[string]float64{}
@@ -287,7 +287,7 @@ func (o *Outcome) add(t *Table, units map[string]float64, times float64) {
 	}
 }
 
-// transactable reports whether the write can be an action of a transaction, whatever table and item.
+// transactable reports whether the write is valid in a transaction, regardless of table and item.
 func (w *Write) transactable() bool {
 	switch w.Verb {
 	case "Put":
@@ -300,7 +300,8 @@ func (w *Write) transactable() bool {
 	return w.valid()
 }
 
-// Transactable reports whether writes can be a transaction, whatever the items are: "TransactWriteItems" in the API Reference.
+// Transactable reports whether writes form a valid transaction, regardless of the items:
+// "TransactWriteItems" in the API Reference.
 func Transactable(writes []*Write) bool {
 	size := 0
 	for _, w := range writes {
@@ -310,12 +311,12 @@ func Transactable(writes []*Write) bool {
 		!slices.ContainsFunc(writes, func(w *Write) bool { return !w.transactable() })
 }
 
-// Keyed reports whether the tables allow the writes, whatever the items are.
+// Keyed reports whether the writes are valid for their tables' keys, regardless of the items.
 func Keyed(writes []*Write) bool {
 	return !slices.ContainsFunc(writes, func(w *Write) bool { return !w.On.checkKeys(w) })
 }
 
-// Transact carries out a TransactWriteItems.
+// Transact performs a TransactWriteItems.
 func Transact(writes []*Write) Outcome {
 	if !Transactable(writes) {
 		return Outcome{Code: Invalid}
@@ -353,8 +354,8 @@ func Transact(writes []*Write) Outcome {
 	return out
 }
 
-// Again is the answer to a transaction that was carried out under the same token before: it costs what reading the items
-// would, "Idempotency" in the Developer Guide.
+// Again returns the response to a repeated transaction with the same token. It costs as much as
+// reading the items: "Idempotency" in the Developer Guide.
 func Again(writes []*Write) Outcome {
 	var out Outcome
 	for _, w := range writes {
@@ -363,7 +364,7 @@ func Again(writes []*Write) Outcome {
 	return out
 }
 
-// Entries are all entries of an index, by the text of the items' keys.
+// Entries returns all entries of an index, by the text of the items' keys.
 func (t *Table) Entries(x Index) map[string]Item {
 	out := map[string]Item{}
 	for key, it := range maps.All(t.Items) {

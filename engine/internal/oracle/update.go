@@ -11,10 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Term is the right-hand side of a SET: a value, a path, or an operator over terms.
+// Term is the right-hand side of a SET: a value, a path, or an operator on terms.
 type Term struct {
 	Op    string // "", "if_not_exists", "list_append", "+" or "-"
-	Path  Path   // of "" and if_not_exists
+	Path  Path   // for "" and if_not_exists
 	Value types.AttributeValue
 	Args  []*Term
 }
@@ -23,11 +23,11 @@ type Term struct {
 type Action struct {
 	Clause string // SET, REMOVE, ADD or DELETE
 	Path   Path
-	Value  types.AttributeValue // of ADD and DELETE
-	Term   *Term                // of SET
+	Value  types.AttributeValue // for ADD and DELETE
+	Term   *Term                // for SET
 }
 
-// Update are the actions of an update.
+// Update is the list of actions of an update.
 type Update []Action
 
 // Write writes the update as an expression.
@@ -74,7 +74,7 @@ func (t *Term) write(w *Writer) string {
 	return w.value(t.Value)
 }
 
-// paths are those that the term reads.
+// paths returns the paths that the term reads.
 func (t *Term) paths() (all []Path) {
 	if t == nil {
 		return nil
@@ -88,7 +88,7 @@ func (t *Term) paths() (all []Path) {
 	return all
 }
 
-// valid reports whether the update is one, whatever the item.
+// valid reports whether the update is valid regardless of the item.
 func (u Update) valid() bool {
 	for i, a := range u {
 		for _, b := range u[:i] {
@@ -109,7 +109,8 @@ func (u Update) valid() bool {
 	return true
 }
 
-// overlap reports whether one of two paths begins with the other, or one takes for a list what the other takes for a map.
+// overlap reports whether one path is a prefix of the other, or they disagree whether an element is
+// a list or a map.
 func overlap(a, b Path) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -129,7 +130,7 @@ func (t *Term) valid() bool {
 	return validNames(t.Path) && (t.Op != "" || t.Path != nil || validValue(t.Value, 1))
 }
 
-// roots are the attributes that the update changes.
+// roots returns the attributes that the update changes.
 func (u Update) roots() (names []string) {
 	for _, a := range u {
 		names = append(names, a.Path.root())
@@ -137,7 +138,7 @@ func (u Update) roots() (names []string) {
 	return names
 }
 
-// Refusals of what an item does not allow. All are ValidationExceptions.
+// Errors of updates that do not fit the item. All are ValidationExceptions.
 var (
 	errPath    = errors.New("the path does not lead into the item")
 	errMissing = errors.New("an attribute is read that the item does not have")
@@ -146,7 +147,7 @@ var (
 	errNesting = errors.New("nested too deeply")
 )
 
-// of evaluates a right-hand side. It reads the item before the update.
+// of evaluates a right-hand side on the item before the update.
 func (t *Term) of(old Item) (types.AttributeValue, error) {
 	if t.Path != nil {
 		if v := t.Path.in(old); v != nil {
@@ -196,7 +197,7 @@ func sum(a, b types.AttributeValue, minus bool) (types.AttributeValue, error) {
 	return &types.AttributeValueMemberN{Value: text}, nil
 }
 
-// addition and deletion are what ADD and DELETE make of an attribute.
+// addition and deletion return the values of an attribute after ADD and DELETE.
 func addition(old, v types.AttributeValue) (types.AttributeValue, error) {
 	switch {
 	case old == nil:
@@ -205,7 +206,7 @@ func addition(old, v types.AttributeValue) (types.AttributeValue, error) {
 		return nil, errType
 	case kind(v) == "N":
 		return sum(old, v, false)
-	case kind(v) == "L": // of AttributeUpdates only
+	case kind(v) == "L": // only in AttributeUpdates
 		return &types.AttributeValueMemberL{Value: slices.Concat(elements(old), elements(v))}, nil
 	}
 	all, texts := elements(old), members(old)
@@ -232,12 +233,12 @@ func deletion(old, v types.AttributeValue) (types.AttributeValue, error) {
 	return setOf(kind(v), rest), nil
 }
 
-// creates reports whether the update makes an item where there is none: one that only takes away does not.
+// creates reports whether the update creates a missing item. One that only removes does not.
 func (u Update) creates() bool {
 	return len(u) == 0 || slices.ContainsFunc(u, func(a Action) bool { return a.Clause == "SET" || a.Clause == "ADD" })
 }
 
-// apply returns the item that the update makes of old, or of a key when there is none.
+// apply returns the result of the update on old or, if there is no item, on its key.
 func (u Update) apply(old, key Item) (Item, error) {
 	base := old
 	if old == nil {
@@ -252,7 +253,7 @@ func (u Update) apply(old, key Item) (Item, error) {
 			return nil, err
 		}
 		if v == nil && old == nil {
-			continue // nothing is taken away from an item that is not there, wherever it would have been
+			continue // removing from a missing item has no effect at any path
 		}
 		left, err := place(next, base, a.Path, v)
 		if err != nil {
@@ -260,7 +261,7 @@ func (u Update) apply(old, key Item) (Item, error) {
 		}
 		gone = append(gone, left...)
 	}
-	for _, g := range slices.Backward(gone) { // the last element first, so that the others keep their numbers
+	for _, g := range slices.Backward(gone) { // last element first, so that the others keep their indexes
 		g.list.Value = slices.Delete(g.list.Value, g.at, g.at+1)
 	}
 	for _, a := range u {
@@ -282,7 +283,7 @@ func comparePaths(a, b Path) int {
 	})
 }
 
-// result is the value that an action leaves at its path; nil for none.
+// result returns the value of an action at its path, or nil for none.
 func (a Action) result(old Item) (types.AttributeValue, error) {
 	switch a.Clause {
 	case "SET":
@@ -296,17 +297,17 @@ func (a Action) result(old Item) (types.AttributeValue, error) {
 	return nil, nil
 }
 
-// gap is an element that is to go from a list.
+// gap is a list element to remove.
 type gap struct {
 	list *types.AttributeValueMemberL
 	at   int
 }
 
-// place puts a value at a path of next, which was old; nil takes away what is there.
+// place sets or, if v is nil, removes the value at a path of next. old is the original item.
 func place(next, old Item, p Path, v types.AttributeValue) ([]gap, error) {
 	last := p[len(p)-1]
 	if len(p) > 1 && p[:len(p)-1].in(old) == nil {
-		return nil, errPath // also when another action makes the parent
+		return nil, errPath // even if another action creates the parent
 	}
 	if name, ok := last.(string); ok {
 		m := next

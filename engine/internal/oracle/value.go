@@ -16,10 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Item is an item; nil is none.
+// Item is an item; nil means none.
 type Item = map[string]types.AttributeValue
 
-// Limits of DynamoDB, "Quotas" in the Developer Guide.
+// DynamoDB's limits: "Quotas" in the Developer Guide.
 const (
 	maxItem    = 400 << 10
 	maxName    = 1<<16 - 1
@@ -34,7 +34,7 @@ const (
 	maxStatement   = 8192
 )
 
-// kind is the type descriptor of a value.
+// kind returns the type descriptor of a value.
 func kind(v types.AttributeValue) string {
 	if v == nil {
 		return "<nil>"
@@ -42,7 +42,8 @@ func kind(v types.AttributeValue) string {
 	return strings.TrimPrefix(reflect.TypeOf(v).String(), "*types.AttributeValueMember")
 }
 
-// Text writes a value so that equal values have equal texts: sets and maps sorted, numbers in plain decimal.
+// Text formats a value so that equal values have equal texts: sets and maps are sorted, numbers in
+// plain decimal.
 func Text(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case nil:
@@ -75,14 +76,14 @@ func Text(v types.AttributeValue) string {
 	return kind(v) + "(" + strings.Join(slices.Sorted(slices.Values(members(v))), " ") + ")"
 }
 
-// longText is above how many bytes a value's text has a digest of it.
+// longText is the size in bytes above which a value's text contains a digest instead.
 const longText = 200
 
 func digested(kind string, b []byte) string {
 	return fmt.Sprintf("%s%.20q…%d bytes, SHA-256 %x", kind, b, len(b), sha256.Sum256(b))
 }
 
-// ItemText is Text of an item; that of none differs from that of an empty one.
+// ItemText is Text for an item. The texts of no item and of an empty item differ.
 func ItemText(it Item) string {
 	if it == nil {
 		return "none"
@@ -98,7 +99,7 @@ func ItemText(it Item) string {
 	return "{" + strings.Join(parts, " ") + "}"
 }
 
-// members are the texts of a set's members.
+// members returns the texts of a set's members.
 func members(v types.AttributeValue) (texts []string) {
 	for _, m := range elements(v) {
 		texts = append(texts, Text(m))
@@ -106,7 +107,7 @@ func members(v types.AttributeValue) (texts []string) {
 	return texts
 }
 
-// elements are the members of a set or a list, as values.
+// elements returns the members of a set or list as values.
 func elements(v types.AttributeValue) (out []types.AttributeValue) {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberSS:
@@ -127,7 +128,7 @@ func elements(v types.AttributeValue) (out []types.AttributeValue) {
 	return out
 }
 
-// setOf makes a set of a type descriptor.
+// setOf returns a set with a type descriptor.
 func setOf(kind string, of []types.AttributeValue) types.AttributeValue {
 	switch kind {
 	case "SS":
@@ -154,7 +155,7 @@ func isSet(v types.AttributeValue) bool {
 	return slices.Contains([]string{"SS", "NS", "BS"}, kind(v))
 }
 
-// rational reads a number; nil when the text is none, or not one that DynamoDB can hold.
+// rational parses a number. It returns nil if the text is not a number or DynamoDB cannot store it.
 func rational(s string) *big.Rat {
 	r, ok := new(big.Rat).SetString(s)
 	if !ok || strings.ContainsAny(s, "/_xXpP") {
@@ -171,7 +172,7 @@ func rational(s string) *big.Rat {
 	return r
 }
 
-// decimal writes a number without superfluous zeros.
+// decimal formats a number without superfluous zeros.
 func decimal(r *big.Rat) string {
 	s := strings.TrimRight(strings.TrimRight(r.FloatString(200), "0"), ".")
 	if s == "-0" || s == "" {
@@ -180,7 +181,7 @@ func decimal(r *big.Rat) string {
 	return s
 }
 
-// plains are the numbers that were written lately, as plain writes them: the same few come again and again.
+// plains caches results of plain, because the same few numbers recur.
 var plains struct {
 	sync.Mutex
 	of map[string]string
@@ -203,7 +204,8 @@ func plain(s string) string {
 	return text
 }
 
-// numberSize: one byte, one for every two significant digits on either side of the point, and one for a minus sign.
+// numberSize returns the size of a number: one byte, one per two significant digits on either side
+// of the point, and one for a minus sign.
 func numberSize(s string) int {
 	text, negative := strings.CutPrefix(plain(s), "-")
 	whole, fraction, _ := strings.Cut(text, ".")
@@ -220,7 +222,7 @@ func numberSize(s string) int {
 	return size
 }
 
-// Size is how large an item counts, "Item sizes and formats" in the Developer Guide.
+// Size returns the size of an item: "Item sizes and formats" in the Developer Guide.
 func Size(it Item) int {
 	size := 0
 	for name, v := range it {
@@ -252,7 +254,7 @@ func sizeOf(v types.AttributeValue) int {
 	return size
 }
 
-// validItem reports whether a request may have an item or a key: all its names and values.
+// validItem reports whether all names and values of an item or key are valid in a request.
 func validItem(it Item) bool {
 	for name, v := range it {
 		if name == "" || len(name) > maxName || !validValue(v, 1) {
@@ -289,7 +291,8 @@ func validValue(v types.AttributeValue, depth int) bool {
 	return !isSet(v) || len(texts) > 0 && len(slices.Compact(slices.Clone(texts))) == len(texts)
 }
 
-// order compares two strings, numbers or binaries; nothing else, and no two types, have an order.
+// order compares two strings, numbers or binaries. Other values, and values of different types, are
+// not ordered.
 func order(a, b types.AttributeValue) (int, bool) {
 	switch x := a.(type) {
 	case *types.AttributeValueMemberS:
@@ -308,7 +311,7 @@ func order(a, b types.AttributeValue) (int, bool) {
 	return 0, false
 }
 
-// clone copies a value so that it can be changed in place.
+// clone returns a deep copy of a value.
 func clone(v types.AttributeValue) types.AttributeValue {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberM:

@@ -7,27 +7,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Write is one write of a request, in whichever of the two languages.
+// Write is one write of a request, with expressions or legacy parameters.
 type Write struct {
 	On        *Table
 	Verb      string // Put, Update, Delete or Check
-	Item      Item   // the whole item of a Put, else the key
+	Item      Item   // the whole item for a Put, otherwise the key
 	Condition *Condition
 	Update    Update
 	Returns   string // ReturnValues
-	Tell      bool   // the item, when the condition fails
+	Tell      bool   // return the item if the condition fails
 
-	Bare   uint64 // which names of expressions stand for themselves: see Writer
-	Stray  string // a fault of placeholders: see said.stray
+	Bare   uint64 // which names in expressions are literal: see Writer
+	Stray  string // a fault of the placeholders: see said.stray
 	Units  types.ReturnConsumedCapacity
 	Metric types.ReturnItemCollectionMetrics
 
-	Legacy   bool // says it with AttributeUpdates and Expected
+	Legacy   bool // use AttributeUpdates and Expected
 	Expected []Expectation
 	Joined   string // ConditionalOperator
 }
 
-// Expectation is one attribute of Expected: compared, or with Exists.
+// Expectation is one attribute of Expected, either with a comparison or with Exists.
 type Expectation struct {
 	Attribute string
 	Operator  string // of a comparison; "" with Exists
@@ -35,7 +35,7 @@ type Expectation struct {
 	Exists    *bool
 }
 
-// comparisons are the operators of Expected: what takes how many values of which types.
+// comparisons are the operators of Expected, with the number and types of their values.
 var comparisons = map[string]struct {
 	op       string
 	min, max int
@@ -50,7 +50,7 @@ var comparisons = map[string]struct {
 
 var scalars = []string{"S", "N", "B"}
 
-// valid reports whether the expectation is one.
+// valid reports whether the expectation is valid.
 func (e Expectation) valid() bool {
 	if e.Attribute == "" || len(e.Attribute) > maxName || slices.ContainsFunc(e.Values, func(v types.AttributeValue) bool { return !validValue(v, 1) }) {
 		return false
@@ -74,7 +74,7 @@ func (e Expectation) valid() bool {
 	return true
 }
 
-// condition returns the condition that says the same.
+// condition returns the equivalent condition.
 func (e Expectation) condition() *Condition {
 	path := Operand{Path: Path{e.Attribute}}
 	if e.Operator == "" && len(e.Values) == 0 {
@@ -93,7 +93,7 @@ func (e Expectation) condition() *Condition {
 	return &Condition{Op: "AND", Parts: []*Condition{{Op: "attribute_exists", Of: []Operand{path}}, {Op: "NOT", Parts: []*Condition{c}}}}
 }
 
-// condition is what must hold, in either language; nil for none.
+// condition returns the condition of the write from either kind of parameters, or nil.
 func (w *Write) condition() *Condition {
 	if len(w.Expected) == 0 {
 		return w.Condition
@@ -108,7 +108,7 @@ func (w *Write) condition() *Condition {
 	return all
 }
 
-// valid reports whether the write is one, whatever table and item.
+// valid reports whether the write is valid regardless of table and item.
 func (w *Write) valid() bool {
 	if !validItem(w.Item) || w.Condition != nil && !w.Condition.valid() {
 		return false
@@ -131,7 +131,7 @@ func (w *Write) valid() bool {
 	return !slices.ContainsFunc(w.Update, func(a Action) bool { return !a.validLegacy() })
 }
 
-// validLegacy is for actions of AttributeUpdates.
+// validLegacy reports whether an action of AttributeUpdates is valid.
 func (a Action) validLegacy() bool {
 	if !validNames(a.Path) {
 		return false
@@ -147,7 +147,7 @@ func (a Action) validLegacy() bool {
 	return a.Clause == "REMOVE"
 }
 
-// returnable reports whether the verb has the ReturnValues.
+// returnable reports whether the verb supports the ReturnValues.
 func (w *Write) returnable() bool {
 	if w.Returns == "" || w.Returns == "NONE" || w.Returns == "ALL_OLD" {
 		return true
@@ -155,7 +155,7 @@ func (w *Write) returnable() bool {
 	return w.Verb == "Update" && slices.Contains([]string{"ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"}, w.Returns)
 }
 
-// returned is what the answer has of the item, before and after.
+// returned returns the attributes to return, given the item before and after.
 func (w *Write) returned(old, next Item) Item {
 	image := old
 	if w.Returns == "ALL_NEW" || w.Returns == "UPDATED_NEW" {
@@ -178,7 +178,7 @@ func (w *Write) returned(old, next Item) Item {
 	return nil
 }
 
-// part is a part of an item: a whole value, or some of what is below.
+// part is a part of an item: a whole value, or some of the values below it.
 type part struct {
 	whole types.AttributeValue
 	below map[any]*part
@@ -198,7 +198,7 @@ func (p *part) add(path Path, v types.AttributeValue) {
 	p.below[path[0]].add(path[1:], v)
 }
 
-// value is the part as a value: elements of a list close up.
+// value converts the part to a value. List elements close up.
 func (p *part) value() types.AttributeValue {
 	if p.whole != nil {
 		return p.whole

@@ -14,7 +14,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// Batch runs up to 25 statements, all of which read or all of which write. Each succeeds or fails for itself.
+// Batch runs up to 25 statements, all of which must read or all write. Each succeeds or fails
+// independently.
 func (r *Runner) Batch(ctx context.Context, in *dynamodb.BatchExecuteStatementInput) (*dynamodb.BatchExecuteStatementOutput, error) {
 	var c request.Members
 	c.CheckReturns(in.ReturnConsumedCapacity, "", "")
@@ -56,7 +57,7 @@ func (r *Runner) Batch(ctx context.Context, in *dynamodb.BatchExecuteStatementIn
 	return out, nil
 }
 
-// checkCount refuses too few or too many members of a list.
+// checkCount rejects lists with too few or too many members.
 func checkCount(c *request.Members, member string, n, most int) {
 	switch {
 	case n == 0:
@@ -109,8 +110,8 @@ func (r *Runner) member(ctx context.Context, j *job) (item.Item, *types.Consumed
 	return project(out.Item, j.columns), out.ConsumedCapacity, nil
 }
 
-// point returns the key of the one item that a SELECT within another operation names, which it must do with its whole
-// condition.
+// point returns the key of the single item selected by a SELECT in another operation. Its whole
+// condition must consist of that key.
 func (j *job) point(t *catalog.Table, operation string) (*selection, item.Item, error) {
 	sel := &selection{statement: j.statement, lits: j.lits, table: t, hash: t.Hash, rng: t.Range}
 	refusal := request.Invalid("Select statements within %s must specify the primary key in the where clause.", operation)
@@ -133,7 +134,7 @@ func (j *job) point(t *catalog.Table, operation string) (*selection, item.Item, 
 		}
 		key[t.Range.Name] = r.within.lo
 	}
-	for _, n := range r.filter { // the same equality again is no harm
+	for _, n := range r.filter { // repeating the same equality is allowed
 		attr, operand := equality(n)
 		if attr != t.Range.Name || attr == "" {
 			return nil, nil, refusal
@@ -145,7 +146,7 @@ func (j *job) point(t *catalog.Table, operation string) (*selection, item.Item, 
 	return sel, key, nil
 }
 
-// asMember tells the failure of one statement of a batch; nil for a failure of the store.
+// asMember converts the error of one statement in a batch. It returns nil for errors of the store.
 func asMember(err error) *types.BatchStatementError {
 	var api smithy.APIError
 	if !errors.As(err, &api) {

@@ -2,7 +2,7 @@ package partiql
 
 import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-// sum adds what two reads of one table have taken; nil is nothing.
+// sum adds the capacity consumed by two reads of one table; nil means none.
 func sum(a, b *types.ConsumedCapacity) *types.ConsumedCapacity {
 	if a == nil || b == nil {
 		if a == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// formula is a written condition. Its rank says what may stand around it without parentheses.
+// formula is the text of a condition. Its rank determines where it needs parentheses.
 type formula struct {
 	text string
 	rank rank
@@ -24,13 +24,13 @@ const (
 	rankAtom
 )
 
-// maxChoices is how many operands IN may choose from.
+// maxChoices is the maximum number of operands of IN.
 const maxChoices = 100
 
-// maxFormula is the length, in bytes, at which DynamoDB refuses an expression.
+// maxFormula is DynamoDB's maximum length of an expression in bytes.
 const maxFormula = 4096
 
-// within returns the text of a formula for a place that takes no lower rank.
+// within returns the text of a formula, in parentheses if its rank is lower than r.
 func (f formula) within(r rank) string {
 	if f.rank < r {
 		return "(" + f.text + ")"
@@ -104,7 +104,7 @@ func (w *writer) conditions(ns []*node) ([]formula, error) {
 
 var operators = map[op]string{opEQ: "=", opNE: "<>", opLT: "<", opLE: "<=", opGT: ">", opGE: ">="}
 
-// comparison writes a comparison of operands, or of conditions with what they may be compared with.
+// comparison writes a comparison of operands, or of conditions with truth values.
 func (w *writer) comparison(n *node) (formula, error) {
 	for i, a := range n.args {
 		if a.isCondition() {
@@ -130,7 +130,7 @@ func (w *writer) comparison(n *node) (formula, error) {
 	return formula{parts[0] + operators[n.op] + parts[1], rankAtom}, nil
 }
 
-// truth writes a comparison in which the argument at i is a condition: true and false are values that it has.
+// truth writes a comparison in which argument i is a condition, whose value is true or false.
 func (w *writer) truth(n *node, i int) (formula, error) {
 	if n.op != opEQ && n.op != opNE && (n.op != opIn || i > 0) {
 		name := operators[n.op]
@@ -165,7 +165,7 @@ func (w *writer) truth(n *node, i int) (formula, error) {
 	return f, nil
 }
 
-// agrees writes that a condition has the truth value that another expression has.
+// agrees writes that a condition has the same truth value as another expression.
 func (w *writer) agrees(f formula, o *node) (formula, error) {
 	switch {
 	case o.isCondition():
@@ -193,7 +193,7 @@ func (w *writer) agrees(f formula, o *node) (formula, error) {
 	return negation(f), nil
 }
 
-// is writes a test of a value's type.
+// is writes a type test.
 func (w *writer) is(n *node) (formula, error) {
 	if n.args[0].op != opPath {
 		return formula{}, request.Invalid("Operator or function requires a document path; operator or function: IS")
@@ -219,7 +219,7 @@ func (w *writer) is(n *node) (formula, error) {
 	}
 }
 
-// checkCondition binds a whole condition, so that what is wrong with it is told whatever table it is for.
+// checkCondition binds a whole condition, to find its errors regardless of the table.
 func (v *values) checkCondition(n *node, parser *expr.Parser) error {
 	if n == nil {
 		return nil

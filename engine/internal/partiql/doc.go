@@ -1,11 +1,12 @@
-// Package partiql is DynamoDB's PartiQL: it reads statements, says in DynamoDB's words what is wrong with them, and
-// carries them out as the ordinary requests that mean the same. It exists so that the language and its many refusals are
-// apart from the store; there is no second evaluator, conditions and updates become expressions. Only the engine uses it.
+// Package partiql implements DynamoDB's PartiQL: it parses statements, reports errors with
+// DynamoDB's messages, and executes statements as equivalent ordinary requests. Conditions and
+// updates are converted to expressions, so there is no second evaluator.
 //
-// A statement goes through three stages. Parsing depends on the text alone. Checking puts the parameters in and binds
-// the whole condition, so that what is wrong with it is told before a missing table. Planning needs the table's keys: a
-// SELECT becomes queries of single partitions, as many as its condition names, or a scan; a write must name one item.
+// A statement passes through three stages. Parsing depends only on the text. Checking inserts the
+// parameters and binds the whole condition, so that its errors are reported before a missing table.
+// Planning uses the table's keys: a SELECT becomes queries of single partitions, as many as its
+// condition names, or a scan; a write must name a single item.
 //
-// The messages are those that DynamoDB answered when others recorded it (the public conformance suite of nubo-db among
-// them); where no recording is known, the wording is this package's own.
+// Messages are those that others have recorded from DynamoDB (the public conformance suite of
+// nubo-db among them). Where no recording is known, the wording is this package's own.
 package partiql

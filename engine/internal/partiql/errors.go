@@ -15,12 +15,12 @@ const (
 	duplicate   = "Duplicate primary key exists in table"
 )
 
-// malformed refuses a statement that cannot be read.
+// malformed returns the error for a statement that cannot be parsed.
 func malformed(detail string) error {
 	return request.Invalid("Statement wasn't well formed, can't be processed: %s", detail)
 }
 
-// What is wrong with a statement that cannot be read, as far as it is told.
+// Details of parse errors, where they are reported.
 const (
 	leftover        = "Unexpected token after expression"
 	unexpectedTerm  = "Unexpected term"
@@ -34,13 +34,13 @@ const (
 	tooDeep         = "Nesting Levels have exceeded supported limits"
 )
 
-// refuseAt refuses a statement for one of its tokens.
+// refuseAt returns an error that refers to one of the statement's tokens.
 func (p *parser) refuseAt(t token, format string, args ...any) error {
 	return request.Invalid("%s at %s", fmt.Sprintf(format, args...), place(p.src, t))
 }
 
-// asRefusal turns what package expr says of a lowered expression into DynamoDB's words for a statement: they do not name
-// the parameter, and list types in another order.
+// asRefusal converts an error of package expr to DynamoDB's message for a statement, which does not
+// name the parameter and lists types in another order.
 func asRefusal(err error) error {
 	var e *expr.Error
 	if !errors.As(err, &e) {

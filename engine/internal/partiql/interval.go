@@ -8,16 +8,17 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// interval is a range of values of a sort key. The zero value is all.
+// interval is a range of values of a sort key. The zero value contains all.
 type interval struct {
 	lo, hi         types.AttributeValue // nil: unbounded
-	openLo, openHi bool                 // the bound itself is not in it
+	openLo, openHi bool                 // the bound is excluded
 }
 
-// interval returns where a condition lets the sort key be, and refuses values that it cannot have.
+// interval returns the sort keys that satisfy a condition. It rejects values that the key cannot
+// have.
 func (p *planner) interval(n *node) (interval, error) {
 	args, o := n.args, n.op
-	if !args[0].isAttr() { // the value stood first
+	if !args[0].isAttr() { // the value came first
 		args = []*node{args[1], args[0]}
 		o = map[op]op{opEQ: opEQ, opLT: opGT, opLE: opGE, opGT: opLT, opGE: opLE}[o]
 	}
@@ -45,7 +46,7 @@ func (p *planner) interval(n *node) (interval, error) {
 	return interval{lo: bound[0], hi: successor(bound[0]), openHi: true}, nil
 }
 
-// successor returns the least value that no value with the prefix reaches; nil for none.
+// successor returns the smallest value greater than all values with the prefix, or nil.
 func successor(prefix types.AttributeValue) types.AttributeValue {
 	next := func(b []byte) []byte {
 		for i := len(b) - 1; i >= 0; i-- {
@@ -68,7 +69,7 @@ func successor(prefix types.AttributeValue) types.AttributeValue {
 	return nil
 }
 
-// and returns what is in both.
+// and returns the intersection.
 func (a interval) and(b interval) interval {
 	if a.lo == nil || b.lo != nil && above(b.lo, b.openLo, a.lo, a.openLo) {
 		a.lo, a.openLo = b.lo, b.openLo
@@ -79,13 +80,13 @@ func (a interval) and(b interval) interval {
 	return a
 }
 
-// above reports whether one bound is above another; of two at one value that which is behind it.
+// above reports whether bound x is above bound y. A bound can be at its value or behind it.
 func above(x types.AttributeValue, behindX bool, y types.AttributeValue, behindY bool) bool {
 	order, ok := item.Compare(x, y)
 	return ok && (order > 0 || order == 0 && behindX && !behindY)
 }
 
-// empty reports whether nothing is in it.
+// empty reports whether the interval contains no value.
 func (a interval) empty() bool {
 	if a.lo == nil || a.hi == nil {
 		return false
@@ -94,10 +95,10 @@ func (a interval) empty() bool {
 	return !ok || order > 0 || order == 0 && (a.openLo || a.openHi)
 }
 
-// meets reports whether two have a value in common.
+// meets reports whether the intervals have a value in common.
 func (a interval) meets(b interval) bool { return !a.and(b).empty() }
 
-// checkType refuses a value that a key attribute cannot have.
+// checkType rejects values of the wrong type for a key attribute.
 func (p *planner) checkType(av types.AttributeValue, k catalog.Key) error {
 	if !p.loose && item.TypeName(av) != string(k.Type) {
 		return request.Invalid("Key attribute's data type should match its data type in table's schema: Key %s", k.Name)

@@ -8,15 +8,15 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// keyed is what the condition of a write says: which item, and what else must hold of it.
+// keyed is the condition of a write: the item's key, and other conditions.
 type keyed struct {
 	key     item.Item
-	rest    []*node // conditions besides the key
-	twice   string  // a key attribute that must equal two values
-	missing bool    // a key attribute has no value
+	rest    []*node // conditions not on the key
+	twice   string  // a key attribute that would have to equal two values
+	missing bool    // a key attribute without a value
 }
 
-// keyOf takes a condition apart into the key and the rest.
+// keyOf separates a condition into the key and the rest.
 func (v *values) keyOf(where *node, t *catalog.Table) (keyed, error) {
 	k := keyed{key: item.Item{}}
 	for _, c := range where.conjuncts() {
@@ -41,7 +41,7 @@ func (v *values) keyOf(where *node, t *catalog.Table) (keyed, error) {
 	return k, nil
 }
 
-// equality returns the attribute and the value that a condition says to be equal; "" for any other condition.
+// equality returns the attribute and the operand of an equality, or "" for any other condition.
 func equality(n *node) (string, *node) {
 	if n.op != opEQ {
 		return "", nil
@@ -56,7 +56,7 @@ func equality(n *node) (string, *node) {
 	return "", nil
 }
 
-// one refuses a key that does not name one item.
+// one rejects a key that does not identify one item.
 func (k *keyed) one() error {
 	switch {
 	case k.twice != "":
@@ -67,16 +67,17 @@ func (k *keyed) one() error {
 	return nil
 }
 
-// write is a statement that writes, or that EXISTS checks, as the parts of a request.
+// write is a statement that writes, or is checked by EXISTS, as parameters of a request.
 type write struct {
-	key       item.Item // or the whole item of an INSERT
+	key       item.Item // or the whole item for an INSERT
 	update    *string
 	condition *string
 	names     map[string]string
 	values    map[string]types.AttributeValue
 }
 
-// write makes the request of a write. An INSERT must not find its item, an UPDATE must; a DELETE of no item is done.
+// write returns the request of a write. An INSERT requires that the item does not exist, an UPDATE
+// that it does; a DELETE of a missing item succeeds.
 func (v *values) write(s *statement, k keyed, hash string) (*write, error) {
 	w := v.writer()
 	out := &write{key: k.key}

@@ -11,10 +11,10 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// maxLevels is how deep a literal may reach below its attribute.
+// maxLevels is the maximum nesting of a literal below its attribute.
 const maxLevels = 31
 
-// values makes the values of a statement's literals and parameters.
+// values provides the values of a statement's literals and parameters.
 type values struct {
 	src    string
 	params []types.AttributeValue // normalized
@@ -28,7 +28,7 @@ func (v *values) of(n *node) (types.AttributeValue, error) {
 	return v.literal(n, nil)
 }
 
-// trail is where in a value a literal stands, from the inside out.
+// trail is the position of a literal inside a value, innermost step first.
 type trail struct {
 	outer *trail
 	step  string
@@ -42,7 +42,7 @@ func (t *trail) depth() int {
 	return n
 }
 
-// String is how DynamoDB prints it: root.a[0].
+// String formats the position like DynamoDB: root.a[0].
 func (t *trail) String() string {
 	if t == nil {
 		return "root"
@@ -82,7 +82,7 @@ func (v *values) literal(n *node, at *trail) (types.AttributeValue, error) {
 	return nil, request.Invalid("Unsupported data type: %s under key %s at %s", kindOf(n), at, place(v.src, n.at))
 }
 
-// tuple returns the members of a tuple; under says where one stands.
+// tuple returns the members of a tuple. under returns the position of a member.
 func (v *values) tuple(n *node, under func(key string) *trail) (item.Item, error) {
 	m := make(item.Item, len(n.args))
 	for i, a := range n.args {
@@ -95,7 +95,8 @@ func (v *values) tuple(n *node, under func(key string) *trail) (item.Item, error
 	return m, nil
 }
 
-// item returns the item that an INSERT makes. Its attributes may be parameters, or all of it may be one.
+// item returns the item of an INSERT. Its attributes may be parameters, or the item as a whole may
+// be one.
 func (v *values) item(n *node) (item.Item, error) {
 	if n.op == opParam {
 		if m, ok := v.params[n.param].(*types.AttributeValueMemberM); ok {
@@ -114,7 +115,7 @@ func (v *values) item(n *node) (item.Item, error) {
 	return it, nil
 }
 
-// kindOf is what DynamoDB calls an expression that is no literal.
+// kindOf returns DynamoDB's name for an expression that is not a literal.
 func kindOf(n *node) string {
 	switch n.op {
 	case opParam:
@@ -127,7 +128,7 @@ func kindOf(n *node) string {
 	return "UNKNOWN"
 }
 
-// number returns the canonical spelling of a number.
+// number returns the canonical text of a number.
 func number(text string, at *trail) (string, error) {
 	n, err := item.ParseNumber(text)
 	if err != nil {
@@ -136,7 +137,7 @@ func number(text string, at *trail) (string, error) {
 	return n.String(), nil
 }
 
-// bag returns a set of strings or of numbers.
+// bag returns a set of strings or numbers.
 func bag(n *node, at *trail) (types.AttributeValue, error) {
 	if len(n.args) == 0 {
 		return nil, request.Invalid("Empty bags are not supported")
@@ -170,7 +171,8 @@ func bag(n *node, at *trail) (types.AttributeValue, error) {
 	return av, nil
 }
 
-// bindParams checks the parameters of a statement, before anything is said of the statement, and makes them canonical.
+// bindParams validates the parameters of a statement, which precedes all checks of the statement,
+// and makes them canonical.
 func bindParams(params []types.AttributeValue) ([]types.AttributeValue, error) {
 	if params != nil && len(params) == 0 {
 		var c request.Members

@@ -10,8 +10,9 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// position is where the next page of a SELECT begins. As a NextToken it is version 1 | digest of the request 16 | number of the
-// read 1 | the key behind which that begins, as an item, or nothing for its beginning.
+// position is the start of the next page of a SELECT. A NextToken is: version 1 | digest of the
+// request 16 | index of the read 1 | key after which it continues, as an item, or nothing for its
+// start.
 type position struct {
 	read  int
 	after item.Item
@@ -23,7 +24,8 @@ const (
 	tokenHeader  = 1 + digestBytes + 1
 )
 
-// digest is over what a NextToken is bound to: the statement and its parameters, but not Limit or ConsistentRead.
+// digest covers what a NextToken is bound to: the statement and its parameters, but not Limit or
+// ConsistentRead.
 func digest(src string, params []types.AttributeValue) []byte {
 	b := append([]byte(src), 0)
 	for _, av := range params {
@@ -43,7 +45,8 @@ func (p position) token(digest []byte) *string {
 	return &text
 }
 
-// parseToken reads a NextToken. A token of another statement, or of other parameters, is told from one that is none.
+// parseToken parses a NextToken. Invalid tokens, and tokens of other statements or parameters, are
+// different errors.
 func parseToken(token *string, digest []byte, reads int) (position, error) {
 	if token == nil {
 		return position{}, nil

@@ -17,7 +17,8 @@ import (
 func (p *parser) expression() *node { return p.chain(opOr, "OR", p.and) }
 func (p *parser) and() *node        { return p.chain(opAnd, "AND", p.not) }
 
-// chain reads what a word joins. Parts that the same word joins in parentheses are taken up.
+// chain parses expressions joined by a word. Parenthesized parts joined by the same word are
+// merged.
 func (p *parser) chain(o op, word string, part func() *node) *node {
 	first := part()
 	if !p.tok().is(word) {
@@ -38,7 +39,7 @@ func spliced(o op, all []*node, n *node) []*node {
 	return append(all, n)
 }
 
-// infix passes over an operator, after which something must come.
+// infix consumes an operator, which must be followed by something.
 func (p *parser) infix() {
 	p.next()
 	if t := p.tok(); p.err == nil && (t.kind == kEnd || t.is(";")) {
@@ -95,7 +96,7 @@ func (p *parser) comparison() *node {
 	return left
 }
 
-// choices reads what IN chooses from: (a, b) or [a, b].
+// choices parses the operands of IN: (a, b) or [a, b].
 func (p *parser) choices() []*node {
 	if !p.tok().is("(") {
 		if n := p.term(); n.op == opList || p.err != nil {
@@ -112,7 +113,7 @@ func (p *parser) choices() []*node {
 	return p.items(")")
 }
 
-// items reads expressions between commas up to a closing mark, which it passes over.
+// items parses comma-separated expressions up to and including a closing mark.
 func (p *parser) items(closing string) []*node {
 	var list []*node
 	if p.accept(closing) {
@@ -128,8 +129,8 @@ func (p *parser) items(closing string) []*node {
 	return list
 }
 
-// typeNames are the names that may follow IS and the types that they stand for, as attribute_type names them; "" for one
-// that no value in DynamoDB has.
+// typeNames maps the names allowed after IS to the types of attribute_type, or "" for types that no
+// value in DynamoDB has.
 var typeNames = map[string]string{
 	"NULL": "NULL", "MISSING": "", "BOOL": "BOOL", "BOOLEAN": "BOOL", "STRING": "S", "CHAR": "S", "CHARACTER": "S", "VARCHAR": "S",
 	"CHARACTER VARYING": "S", "SYMBOL": "", "CLOB": "", "BLOB": "B", "TIMESTAMP": "", "DATE": "", "TIME": "", "LIST": "L", "SEXP": "", "STRUCT": "M", "TUPLE": "M",
@@ -137,7 +138,7 @@ var typeNames = map[string]string{
 	"SMALLINT": "N", "BIGINT": "N", "FLOAT": "N", "REAL": "N", "DOUBLE PRECISION": "N", "DECIMAL": "N", "NUMERIC": "N", "NUMBER": "N",
 }
 
-// is reads the rest of x IS [NOT] type.
+// is parses the rest of x IS [NOT] type.
 func (p *parser) is(n *node) *node {
 	negated := p.accept("NOT")
 	name := strings.ToUpper(p.tok().text)
@@ -193,7 +194,7 @@ func (p *parser) term() *node {
 	return &node{at: t}
 }
 
-// number reads a number with its signs.
+// number parses a number with its signs.
 func (p *parser) number() *node {
 	at, negative := p.tok(), false
 	for p.tok().is("-") || p.tok().is("+") {
@@ -231,7 +232,7 @@ func (p *parser) word(t token) *node {
 	return p.path()
 }
 
-// call reads a function's arguments, or the statement that EXISTS asks for.
+// call parses a function's arguments, or the statement in EXISTS.
 func (p *parser) call(name token) *node {
 	if !p.enter() {
 		return &node{at: name}
@@ -248,7 +249,7 @@ func (p *parser) call(name token) *node {
 	return n
 }
 
-// group reads what stands in brackets of any kind.
+// group parses a bracketed expression of any kind.
 func (p *parser) group(t token) *node {
 	if !p.enter() {
 		return &node{at: t}
@@ -280,7 +281,7 @@ func (p *parser) group(t token) *node {
 	return n
 }
 
-// path reads a document path.
+// path parses a document path.
 func (p *parser) path() *node {
 	t := p.tok()
 	if t.kind != kQuoted && (t.kind != kWord || isReserved(t.text)) {
@@ -307,7 +308,7 @@ func (p *parser) path() *node {
 	return n
 }
 
-// component reads what stands in brackets of a path: an index, or a name as a string.
+// component parses the content of brackets in a path: an index, or a name as a string.
 func (p *parser) component() step {
 	t := p.tok()
 	if t.kind == kText {

@@ -54,7 +54,7 @@ func (p *parser) statement() *statement {
 	return s
 }
 
-// condition reads EXISTS(SELECT …).
+// condition parses EXISTS(SELECT …).
 func (p *parser) condition() *statement {
 	n := p.call(p.next())
 	if n.query == nil {
@@ -65,7 +65,7 @@ func (p *parser) condition() *statement {
 	return n.query
 }
 
-// bare refuses an expression that is no statement.
+// bare rejects an expression that is not a statement.
 func (p *parser) bare() {
 	n := p.expression()
 	whole := p.err == nil && p.tok().kind == kEnd
@@ -145,7 +145,7 @@ func newColumn(path []step) column {
 	return column{name: name.String(), path: path}
 }
 
-// table reads the name of a table and perhaps of an index; missing is what is said when there is none.
+// table parses the name of a table and possibly an index. missing is the error if there is none.
 func (p *parser) table(s *statement, missing string) {
 	if p.err != nil {
 		return
@@ -171,7 +171,7 @@ func (p *parser) table(s *statement, missing string) {
 	}
 }
 
-// target reads the table of an UPDATE or DELETE.
+// target parses the table of an UPDATE or DELETE.
 func (p *parser) target(s *statement) {
 	p.table(s, noTable)
 	if t := p.tok(); p.err == nil && (t.is("AS") || t.kind == kQuoted || t.kind == kWord && !isReserved(t.text)) {
@@ -219,7 +219,7 @@ func (p *parser) insertion(s *statement) {
 	}
 }
 
-// clauses reads what an UPDATE changes.
+// clauses parses the clauses of an UPDATE.
 func (p *parser) clauses(s *statement) {
 	if p.err == nil && !p.tok().is("SET") && !p.tok().is("REMOVE") {
 		p.fail(noStatement)

@@ -2,11 +2,12 @@ package partiql
 
 import "strings"
 
-// maxDepth is how far parentheses, negations and literals may stand in each other: a guard of the parser, above what
-// conditions and values may have.
+// maxDepth limits the nesting of parentheses, negations and literals. It protects the parser and is
+// above the limits for conditions and values.
 const maxDepth = 256
 
-// parser is a recursive-descent parser. After the first error it stands at the end and returns empty nodes.
+// parser is a recursive-descent parser. After the first error it is at the end of the text and
+// returns empty nodes.
 type parser struct {
 	src    string
 	toks   []token
@@ -16,7 +17,7 @@ type parser struct {
 	err    error
 }
 
-// parse reads one statement. It accepts a semicolon at the end.
+// parse parses one statement, optionally followed by a semicolon.
 func parse(src string) (*statement, error) {
 	toks, ok := tokenize(src)
 	if !ok {
@@ -37,10 +38,10 @@ func parse(src string) (*statement, error) {
 
 func (p *parser) tok() token { return p.toks[p.pos] }
 
-// peek is the token after the next.
+// peek returns the token after the next.
 func (p *parser) peek() token { return p.toks[min(p.pos+1, len(p.toks)-1)] }
 
-// next passes over a token and returns it.
+// next consumes a token and returns it.
 func (p *parser) next() token {
 	t := p.tok()
 	if p.pos+1 < len(p.toks) {
@@ -49,7 +50,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// accept passes over the next token if it is the given mark or keyword.
+// accept consumes the next token if it is the given mark or keyword.
 func (p *parser) accept(word string) bool {
 	if !p.tok().is(word) {
 		return false
@@ -58,7 +59,7 @@ func (p *parser) accept(word string) bool {
 	return true
 }
 
-// expect passes over a mark or keyword that must come, else the statement is refused for its form.
+// expect consumes a required mark or keyword.
 func (p *parser) expect(word string) {
 	if !p.accept(word) {
 		p.unexpected()
@@ -67,7 +68,7 @@ func (p *parser) expect(word string) {
 
 func (p *parser) fail(detail string) { p.refuse(malformed(detail)) }
 
-// refuse notes the first error and makes the parser stand at the end.
+// refuse records the first error and moves the parser to the end.
 func (p *parser) refuse(err error) {
 	if p.err == nil {
 		p.err = err
@@ -75,7 +76,7 @@ func (p *parser) refuse(err error) {
 	p.pos = len(p.toks) - 1
 }
 
-// unexpected refuses the next token, where an expression should begin.
+// unexpected rejects the next token where an expression should begin.
 func (p *parser) unexpected() {
 	t := p.tok()
 	switch {
@@ -90,7 +91,7 @@ func (p *parser) unexpected() {
 	}
 }
 
-// enter guards against recursion; it is followed by leave.
+// enter limits the recursion depth. Every enter that returns true must be followed by leave.
 func (p *parser) enter() bool {
 	p.depth++
 	if p.depth > maxDepth {
@@ -102,11 +103,11 @@ func (p *parser) enter() bool {
 
 func (p *parser) leave() { p.depth-- }
 
-// infix are the keywords that stand between operands.
+// infix are the keywords used between operands.
 const infix = " AND OR IS IN LIKE BETWEEN "
 
-// reserved are the keywords that are no names unless they are quoted: those of the statements that DynamoDB has, and
-// those of PartiQL's other clauses.
+// reserved are the keywords that cannot be used as names without quotes: those of DynamoDB's
+// statements, and those of PartiQL's other clauses.
 const reserved = infix + " SELECT FROM WHERE INSERT INTO VALUE VALUES UPDATE SET REMOVE DELETE RETURNING ORDER BY ASC DESC NOT NULL " +
 	" MISSING TRUE FALSE EXISTS AS AT GROUP HAVING LIMIT OFFSET UNION INTERSECT EXCEPT DISTINCT ALL ANY SOME JOIN INNER OUTER LEFT RIGHT " +
 	" FULL CROSS NATURAL ON USING CASE WHEN THEN ELSE END CAST CREATE DROP TABLE PIVOT UNPIVOT LET KEY PRIMARY FOREIGN "

@@ -10,38 +10,39 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// maxReads is how many reads of single partitions a SELECT may become.
+// maxReads is the maximum number of partition reads for a SELECT.
 const maxReads = 50
 
-// read is one request that a SELECT becomes.
+// read is one request of a SELECT.
 type read struct {
-	hash   types.AttributeValue // nil: a scan
-	sort   *node                // the condition on the sort key that bounds the read; nil for none
-	within interval             // where the sort key can be
-	filter []*node              // what else must hold
-	vague  bool                 // the filter denies something of the sort key
+	hash   types.AttributeValue // nil for a scan
+	sort   *node                // the sort key condition that bounds the read, or nil
+	within interval             // possible sort keys
+	filter []*node              // other conditions
+	vague  bool                 // the filter negates a condition on the sort key
 }
 
 // planner finds the reads that answer a condition.
 //
-// A condition is spread out as far as it names keys: each OR and each IN with a key in it becomes branches, and each branch
-// must say of the partition key that it equals one value. If all do, each becomes a read of one partition; two of one
-// partition may not meet. If one does not, the whole is scanned.
+// It expands the condition as far as it concerns keys: each OR and each IN that names a key becomes
+// several branches, and each branch must require the partition key to equal a single value. If all
+// do, each branch becomes a read of one partition; reads of the same partition must not overlap.
+// Otherwise everything is scanned.
 type planner struct {
 	lits      *values
 	hash, rng catalog.Key
-	loose     bool // values of keys may be of any type
+	loose     bool // key values may have any type
 	excess    bool
 }
 
 // branch is one alternative of a condition.
 type branch struct {
-	hashes []types.AttributeValue // values that the partition key must equal, each once
+	hashes []types.AttributeValue // distinct values that the partition key must equal
 	sorts  []*node                // conditions that bound the sort key
 	rest   []*node
 }
 
-// plan returns the reads of a condition and whether they are keyed: of single partitions.
+// plan returns the reads for a condition, and whether they are reads of single partitions.
 func (p *planner) plan(where *node) (reads []read, keyed bool, err error) {
 	scan := []read{{filter: where.conjuncts()}}
 	if where == nil || !p.keyed(where) {
@@ -68,7 +69,7 @@ func (p *planner) plan(where *node) (reads []read, keyed bool, err error) {
 	return reads, true, err
 }
 
-// keyed reports whether every branch of a condition says what the partition key equals.
+// keyed reports whether every branch of a condition requires a value of the partition key.
 func (p *planner) keyed(n *node) bool {
 	switch n.op {
 	case opAnd:
@@ -94,7 +95,7 @@ func (p *planner) namesKey(n *node) bool {
 	return n.names(p.hash.Name) || p.rng.Name != "" && n.names(p.rng.Name)
 }
 
-// spread returns the branches of a condition, and notes when they are too many.
+// spread returns the branches of a condition, and records if there are too many.
 func (p *planner) spread(n *node) ([]branch, error) {
 	switch {
 	case n.op == opAnd:
@@ -147,7 +148,7 @@ func (p *planner) product(ns []*node) ([]branch, error) {
 	return all, nil
 }
 
-// and returns the branch of both.
+// and returns the conjunction of two branches.
 func (b branch) and(o branch) branch {
 	both := branch{hashes: slices.Clone(b.hashes), sorts: slices.Concat(b.sorts, o.sorts), rest: slices.Concat(b.rest, o.rest)}
 	for _, av := range o.hashes {
@@ -158,7 +159,7 @@ func (b branch) and(o branch) branch {
 	return both
 }
 
-// leaf returns the branch of one condition.
+// leaf returns the branch of a single condition.
 func (p *planner) leaf(n *node) (branch, error) {
 	if attr, operand := equality(n); attr == p.hash.Name {
 		av, err := p.lits.of(operand)
@@ -170,7 +171,7 @@ func (p *planner) leaf(n *node) (branch, error) {
 	return branch{rest: []*node{n}}, nil
 }
 
-// bounds reports whether a condition is one that a query may make of a sort key.
+// bounds reports whether a query can apply the condition to a sort key.
 func bounds(n *node, attr string) bool {
 	is := func(a *node) bool { return a.isAttr() && a.path[0].name == attr }
 	switch n.op {
@@ -184,7 +185,8 @@ func bounds(n *node, attr string) bool {
 	return false
 }
 
-// read makes the read of a branch: bounded by one condition on the sort key, an equality if there is one.
+// read returns the read of a branch. It is bounded by one sort key condition, preferably an
+// equality.
 func (p *planner) read(b branch) (read, error) {
 	r := read{hash: b.hashes[0], filter: b.rest}
 	if err := p.checkType(r.hash, p.hash); err != nil {
@@ -209,8 +211,8 @@ func (p *planner) read(b branch) (read, error) {
 	return r, nil
 }
 
-// merge refuses reads of one partition that meet, unless one of them denies something of the sort key: then the partition
-// is read once, for either.
+// merge rejects overlapping reads of a partition. But if one of them negates a condition on the
+// sort key, it replaces both with one read of the whole partition.
 func (p *planner) merge(reads []read) ([]read, error) {
 	var out []read
 	for _, r := range reads {
@@ -230,7 +232,7 @@ func (p *planner) merge(reads []read) ([]read, error) {
 	return out, nil
 }
 
-// either returns the read of a whole partition for what one of two asks for.
+// either returns a read of the whole partition for the union of two reads.
 func either(a, b read) read {
 	r := read{hash: a.hash, vague: true}
 	if x, y := a.whole(), b.whole(); x != nil && y != nil {
@@ -239,7 +241,7 @@ func either(a, b read) read {
 	return r
 }
 
-// whole returns all that a read asks for besides the partition; nil for nothing.
+// whole returns all conditions of a read except on the partition, or nil.
 func (r *read) whole() *node {
 	all := r.filter
 	if r.sort != nil {

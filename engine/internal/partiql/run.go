@@ -15,11 +15,11 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// Store carries out the requests that statements become.
+// Store executes the requests of statements.
 type Store interface {
-	// Table returns a table's descriptor, or the API's error for a table that does not exist.
+	// Table returns a table's descriptor, or the API's error if the table does not exist.
 	Table(name string) (*catalog.Table, error)
-	// Query is the API's, but its filter may name the keys.
+	// Query is the API's Query, but allows a filter to name key attributes.
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
@@ -30,13 +30,14 @@ type Store interface {
 	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
 }
 
-// Runner runs statements on a store. Parser reads the expressions that conditions and updates become.
+// Runner runs statements on a store. Parser parses the expressions that statements are converted
+// to.
 type Runner struct {
 	Store  Store
 	Parser *expr.Parser
 }
 
-// Bounds of DynamoDB.
+// DynamoDB's limits.
 const (
 	maxStatement  = 8192 // characters
 	maxBatch      = 25
@@ -44,7 +45,7 @@ const (
 	maxPageBytes  = 1 << 20
 )
 
-// job is a statement with its parameters, as one of the three operations asks for it.
+// job is a statement with its parameters, for any of the three operations.
 type job struct {
 	*statement
 	lits       *values
@@ -53,7 +54,7 @@ type job struct {
 	onFailure  types.ReturnValuesOnConditionCheckFailure
 }
 
-// checkText refuses a statement for its length, with what else is wrong with the members of a request.
+// checkText records errors in the length of a statement.
 func checkText(c *request.Members, member string, text *string) {
 	switch {
 	case text == nil:
@@ -65,7 +66,8 @@ func checkText(c *request.Members, member string, text *string) {
 	}
 }
 
-// prepare reads a statement and checks what needs no table. The parameters have been checked.
+// prepare parses a statement and makes all checks that need no table. The parameters must have been
+// validated.
 func (r *Runner) prepare(text string, params []types.AttributeValue) (*job, error) {
 	s, err := parse(text)
 	if err != nil {
@@ -128,7 +130,8 @@ func (r *Runner) Execute(ctx context.Context, in *dynamodb.ExecuteStatementInput
 	return out, nil
 }
 
-// selectPage answers a page of a SELECT: its reads one after another, until the limit or the size of a page is reached.
+// selectPage returns a page of a SELECT. It executes reads in sequence until the limit or the page
+// size is reached.
 func (r *Runner) selectPage(ctx context.Context, j *job, in *dynamodb.ExecuteStatementInput) (*dynamodb.ExecuteStatementOutput, error) {
 	t, err := r.Store.Table(j.table)
 	if err != nil {
@@ -172,7 +175,7 @@ func (r *Runner) selectPage(ctx context.Context, j *job, in *dynamodb.ExecuteSta
 	}
 }
 
-// answered is a page of one read.
+// answered is the result of one read.
 type answered struct {
 	items    []map[string]types.AttributeValue
 	scanned  int32
@@ -206,11 +209,12 @@ func (r *Runner) readPage(ctx context.Context, sel *selection, j *job, at positi
 	return answered{out.Items, out.ScannedCount, out.LastEvaluatedKey, out.ConsumedCapacity}, nil
 }
 
-// returnValues are what RETURNING asks for in the API's words.
+// returnValues are the API's values for RETURNING.
 var returnValues = map[string]types.ReturnValue{"": types.ReturnValueNone, "ALL OLD": types.ReturnValueAllOld, "ALL NEW": types.ReturnValueAllNew,
 	"MODIFIED OLD": types.ReturnValueUpdatedOld, "MODIFIED NEW": types.ReturnValueUpdatedNew}
 
-// writeOne carries out a statement that writes one item and returns what RETURNING asks for.
+// writeOne executes a statement that writes one item, and returns the attributes requested by
+// RETURNING.
 func (r *Runner) writeOne(ctx context.Context, j *job) (item.Item, *types.ConsumedCapacity, error) {
 	t, err := r.Store.Table(j.table)
 	if err != nil {
@@ -249,7 +253,8 @@ func (r *Runner) writeOne(ctx context.Context, j *job) (item.Item, *types.Consum
 	return out.Attributes, out.ConsumedCapacity, nil
 }
 
-// write makes the parts of the request of a statement that writes, whose key the given rule has accepted.
+// write returns the request parameters of a statement that writes, whose key must satisfy the given
+// rule.
 func (j *job) write(t *catalog.Table, rule func(*keyed) error) (*write, error) {
 	if j.verb == verbInsert {
 		it, err := j.lits.item(j.value)
@@ -268,7 +273,7 @@ func (j *job) write(t *catalog.Table, rule func(*keyed) error) (*write, error) {
 	return j.lits.write(j.statement, k, t.Hash.Name)
 }
 
-// asDuplicate turns the failed condition of an INSERT into the answer to it.
+// asDuplicate converts the failed condition of an INSERT to its specific error.
 func asDuplicate(err error) error {
 	var failed *types.ConditionalCheckFailedException
 	if !errors.As(err, &failed) {

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// selection is a SELECT that has been matched with its table.
+// selection is a SELECT matched with its table.
 type selection struct {
 	*statement
 	lits    *values
@@ -73,7 +73,7 @@ func (s *selection) findIndex(consistent bool) error {
 	return nil
 }
 
-// roots are the top-level attributes that the projection names, each once.
+// roots returns the distinct top-level attributes of the projection.
 func (s *selection) roots() []string {
 	var list []string
 	for _, c := range s.columns {
@@ -84,7 +84,7 @@ func (s *selection) roots() []string {
 	return list
 }
 
-// unprojected returns those attributes that the index does not hold.
+// unprojected returns the attributes that the index does not contain.
 func (s *selection) unprojected(attrs []string) []string {
 	if s.index == nil || s.index.Projection == types.ProjectionTypeAll {
 		return nil
@@ -93,8 +93,8 @@ func (s *selection) unprojected(attrs []string) []string {
 	return slices.DeleteFunc(slices.Clone(attrs), func(a string) bool { return slices.Contains(held, a) })
 }
 
-// checkFilter refuses a read of an index partition with a filter on what the index does not hold. A scan finds nothing
-// instead.
+// checkFilter rejects a read of an index partition with a filter on attributes that the index does
+// not contain. A scan matches nothing instead.
 func (s *selection) checkFilter() error {
 	var attrs []string
 	for _, n := range s.reads[0].filter {
@@ -107,8 +107,8 @@ func (s *selection) checkFilter() error {
 	return nil
 }
 
-// arrange puts the reads in the order of the answer: that of ORDER BY, or of a hash of the partition keys. An ORDER BY
-// that does not name the sort key turns it around, whatever it says of the partition key.
+// arrange sorts the reads: by ORDER BY, or by a hash of the partition keys. An ORDER BY that does
+// not name the sort key reverses its order if descending, regardless of the partition key.
 func (s *selection) arrange(keyed bool) error {
 	descending, down := false, false
 	byHash := func(a, b read) int { return bytes.Compare(partitionHash(a.hash), partitionHash(b.hash)) }
@@ -164,7 +164,7 @@ func (s *selection) checkOrder(keyed bool) error {
 	return nil
 }
 
-// directed turns an order around.
+// directed reverses an order if descending.
 func directed(order int, descending bool) int {
 	if descending {
 		return -order
@@ -172,7 +172,7 @@ func directed(order int, descending bool) int {
 	return order
 }
 
-// compareReads orders two reads of one partition, which do not meet: by where they begin.
+// compareReads orders two disjoint reads of one partition by their start.
 func compareReads(a, b read) int {
 	x, y := a.within, b.within
 	switch {
@@ -188,7 +188,8 @@ func compareReads(a, b read) int {
 	return 0
 }
 
-// partitionHash is the order in which DynamoDB answers several partitions, as far as recordings show it.
+// partitionHash determines the order of partitions in DynamoDB's responses, as far as recordings
+// show it.
 func partitionHash(av types.AttributeValue) []byte {
 	sum := [md5.Size]byte{}
 	switch v := av.(type) {
@@ -202,7 +203,7 @@ func partitionHash(av types.AttributeValue) []byte {
 	return sum[:]
 }
 
-// query makes the request of a read of one partition.
+// query returns the request for a read of one partition.
 func (s *selection) query(r read) (*dynamodb.QueryInput, error) {
 	w := s.lits.writer()
 	keys := w.name(s.hash.Name) + "=" + w.value(r.hash)
@@ -226,7 +227,7 @@ func (s *selection) query(r read) (*dynamodb.QueryInput, error) {
 	return in, nil
 }
 
-// scan makes the request of a read of everything.
+// scan returns the request for a scan.
 func (s *selection) scan(r read) (*dynamodb.ScanInput, error) {
 	w := s.lits.writer()
 	filter, err := w.filter(r.filter)
@@ -241,7 +242,7 @@ func (s *selection) scan(r read) (*dynamodb.ScanInput, error) {
 	return in, nil
 }
 
-// filter writes conditions that all must hold; nil for none.
+// filter writes the conjunction of conditions, or nil for none.
 func (w *writer) filter(ns []*node) (*string, error) {
 	if len(ns) == 0 {
 		return nil, nil
@@ -254,7 +255,7 @@ func (w *writer) filter(ns []*node) (*string, error) {
 	return &text, nil
 }
 
-// projection writes which attributes are read; nil for all.
+// projection writes the attributes to read, or nil for all.
 func (s *selection) projection(w *writer) *string {
 	if len(s.columns) == 0 {
 		return nil
@@ -267,7 +268,7 @@ func (s *selection) projection(w *writer) *string {
 	return &text
 }
 
-// project answers the columns of an item: flat, each under its own name.
+// project returns the columns of an item: flat, each under its own name.
 func project(it item.Item, columns []column) item.Item {
 	if it == nil || len(columns) == 0 {
 		return it

@@ -19,30 +19,30 @@ const (
 	kMark        // an operator or punctuation
 )
 
-// token is one token of a statement. Its text has quotes taken off and doubled quotes made single.
+// token is one token of a statement. Its text is without quotes, and doubled quotes are single.
 type token struct {
 	kind       kind
 	text       string
 	start, end int // bytes
 }
 
-// is reports whether a token is the given mark, or the given keyword in any case.
+// is reports whether a token is the given mark or keyword. Keywords are case-insensitive.
 func (t token) is(word string) bool {
 	return t.kind == kMark && t.text == word || t.kind == kWord && strings.EqualFold(t.text, word)
 }
 
-// place is how DynamoDB tells where a token is: line:column:length, in characters, from 1.
+// place formats the position of a token like DynamoDB: line:column:length, in characters, from 1.
 func place(src string, t token) string {
 	line := 1 + strings.Count(src[:t.start], "\n")
 	column := 1 + utf8.RuneCountInString(src[strings.LastIndexByte(src[:t.start], '\n')+1:t.start])
 	return strconv.Itoa(line) + ":" + strconv.Itoa(column) + ":" + strconv.Itoa(utf8.RuneCountInString(src[t.start:t.end]))
 }
 
-// marks are the operators and punctuation, longer ones before those that they begin with.
+// marks are the operators and punctuation, longer ones before their prefixes.
 var marks = []string{"<<", ">>", "<=", ">=", "<>", "!=", "||", "(", ")", "[", "]", "{", "}", ",", ".", ":", ";", "*", "+", "-", "/", "%", "=", "<", ">"}
 
-// tokenize splits a statement into tokens, of which the last is kEnd. It reports false for a text that is none of the
-// language.
+// tokenize splits a statement into tokens, the last of which is kEnd. It returns false for text
+// that is not part of the language.
 func tokenize(src string) ([]token, bool) {
 	toks := make([]token, 0, len(src)/4+2)
 	for i := 0; i < len(src); {
@@ -64,7 +64,8 @@ func tokenize(src string) ([]token, bool) {
 	return append(toks, token{kind: kEnd, start: len(src), end: len(src)}), true
 }
 
-// skipped counts the bytes of white space or of a comment at the beginning; false for a comment without an end.
+// skipped returns the length of white space or a comment at the start; false for an unterminated
+// comment.
 func skipped(s string) (int, bool) {
 	switch {
 	case strings.IndexByte(" \t\r\n", s[0]) >= 0:
@@ -110,7 +111,7 @@ func scanToken(src string, i int) (token, bool) {
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c == '$' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 
-// scanQuoted reads text in quotes, in which a doubled quote stands for one.
+// scanQuoted scans quoted text, in which a doubled quote stands for a quote.
 func scanQuoted(src string, start int, k kind) (token, bool) {
 	quote := src[start]
 	from, doubled := start+1, false
@@ -132,7 +133,7 @@ func scanQuoted(src string, start int, k kind) (token, bool) {
 	return token{}, false
 }
 
-// scanNumber reads a number. Its exponent, and the scale that is left of it, must fit 32 bits.
+// scanNumber scans a number. Its exponent and resulting scale must fit into 32 bits.
 func scanNumber(src string, start int) (token, bool) {
 	i, scale := start, 0
 	for i < len(src) && isDigit(src[i]) {

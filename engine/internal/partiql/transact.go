@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// Transact runs up to 100 statements, all or none of them, all of which read or all of which write.
+// Transact runs up to 100 statements atomically. All of them must read or all must write.
 func (r *Runner) Transact(ctx context.Context, in *dynamodb.ExecuteTransactionInput) (*dynamodb.ExecuteTransactionOutput, error) {
 	jobs, err := r.checkTransaction(in)
 	if err != nil {
@@ -29,8 +29,8 @@ func (r *Runner) Transact(ctx context.Context, in *dynamodb.ExecuteTransactionIn
 	return r.transactWrites(ctx, in, jobs, tables, missing)
 }
 
-// tables returns the tables of statements, nil for one that does not exist. If there is such a one, missing is the answer
-// to the transaction, unless another statement is refused for what it says.
+// tables returns the tables of statements, nil for missing ones. If there are any, missing is the
+// transaction's error, unless another statement is invalid.
 func (r *Runner) tables(jobs []*job) (tables []*catalog.Table, missing, err error) {
 	tables, reasons := make([]*catalog.Table, len(jobs)), make([]error, len(jobs))
 	for i, j := range jobs {
@@ -50,7 +50,7 @@ func (r *Runner) tables(jobs []*job) (tables []*catalog.Table, missing, err erro
 	return tables, missing, nil
 }
 
-// checkTransaction reads the statements of a transaction and checks what needs no table.
+// checkTransaction parses the statements of a transaction and makes all checks that need no table.
 func (r *Runner) checkTransaction(in *dynamodb.ExecuteTransactionInput) ([]*job, error) {
 	var c request.Members
 	c.CheckReturns(in.ReturnConsumedCapacity, "", "")
@@ -82,7 +82,7 @@ func (r *Runner) checkTransaction(in *dynamodb.ExecuteTransactionInput) ([]*job,
 	return jobs, nil
 }
 
-// inMember says which statement an error is about.
+// inMember adds to an error which statement it is about.
 func inMember(i int, err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -144,8 +144,8 @@ func (r *Runner) transactWrites(ctx context.Context, in *dynamodb.ExecuteTransac
 	return &dynamodb.ExecuteTransactionOutput{Responses: []types.ItemResponse{}, ConsumedCapacity: out.ConsumedCapacity}, nil
 }
 
-// action makes a statement an action of a transaction. A condition that does not name one item becomes a key that is
-// refused with the others.
+// action converts a statement to an action of a transaction. A condition that does not identify one
+// item becomes an invalid key, which is rejected together with others.
 func (j *job) action(t *catalog.Table) (types.TransactWriteItem, error) {
 	var act types.TransactWriteItem
 	switch {
@@ -183,7 +183,7 @@ func (j *job) action(t *catalog.Table) (types.TransactWriteItem, error) {
 	return act, nil
 }
 
-// asDuplicates turns the failed conditions of INSERTs into the reasons that they have.
+// asDuplicates converts the failed conditions of INSERTs to their specific reasons.
 func asDuplicates(err error, jobs []*job) error {
 	var cancelled *types.TransactionCanceledException
 	if !errors.As(err, &cancelled) {

@@ -1,6 +1,7 @@
 package partiql
 
-// statement is a parsed statement: immutable, without the values of its parameters.
+// statement is a parsed statement. It is immutable and does not contain the values of its
+// parameters.
 type statement struct {
 	src       string
 	verb      verb
@@ -13,8 +14,8 @@ type statement struct {
 	value     *node // of an INSERT
 	sets      []assignment
 	removes   []*node
-	returning string // as written, in capitals: "ALL OLD"; "" for none
-	params    int    // how many ? it has
+	returning string // in capitals, such as "ALL OLD"; "" for none
+	params    int    // number of parameters
 }
 
 type verb byte
@@ -24,13 +25,13 @@ const (
 	verbInsert
 	verbUpdate
 	verbDelete
-	verbExists // EXISTS(SELECT …): a condition in a transaction
+	verbExists // EXISTS(SELECT …), a condition in a transaction
 )
 
 func (s *statement) reads() bool { return s.verb == verbSelect }
 
-// column is one path of a projection and the name under which its value is answered: that of the last named element,
-// with the indexes behind it.
+// column is one path of a projection, with its name in the result: the last named element and any
+// indexes after it.
 type column struct {
 	name string
 	path []step
@@ -41,7 +42,7 @@ type orderTerm struct {
 	desc bool
 }
 
-// assignment is one path = value of a SET.
+// assignment is one path = value in a SET.
 type assignment struct {
 	target *node
 	value  *node
@@ -85,13 +86,14 @@ const (
 	opQuery // EXISTS(SELECT …)
 )
 
-// node is an expression. What AND or OR joins is one node, however it was put in parentheses.
+// node is an expression. Expressions joined by AND or OR are children of one node, regardless of
+// parentheses.
 type node struct {
 	op    op
-	at    token // where it begins
+	at    token // its first token
 	args  []*node
 	path  []step   // of opPath
-	text  string   // a literal's text, a function's name in lower case, a type's name in capitals
+	text  string   // text of a literal, lower-case name of a function, or upper-case name of a type
 	keys  []string // of opTuple
 	param int      // of opParam, from 0
 	query *statement
@@ -103,7 +105,7 @@ func (n *node) isAttr() bool { return n.op == opPath && len(n.path) == 1 }
 // isValue reports whether a node is a literal or a parameter.
 func (n *node) isValue() bool { return n.op >= opText && n.op <= opParam && n.op != opMissing }
 
-// isCondition reports whether a node is true or false of an item.
+// isCondition reports whether the value of a node is a truth value.
 func (n *node) isCondition() bool {
 	return n.op >= opAnd && n.op <= opIs || n.op == opCall && n.text != "size"
 }
@@ -121,7 +123,7 @@ func (n *node) names(attr string) bool {
 	return false
 }
 
-// attrs appends the top-level attributes that an expression names and list has not.
+// attrs appends the top-level attributes named in an expression that are not in list.
 func (n *node) attrs(list []string) []string {
 	if n.op == opPath {
 		for _, name := range list {
@@ -137,7 +139,7 @@ func (n *node) attrs(list []string) []string {
 	return list
 }
 
-// joined returns the conjunction or disjunction of conditions; nil for none.
+// joined returns the conjunction or disjunction of conditions, or nil if there are none.
 func joined(o op, parts []*node) *node {
 	switch len(parts) {
 	case 0:
@@ -148,7 +150,7 @@ func joined(o op, parts []*node) *node {
 	return &node{op: o, at: parts[0].at, args: parts}
 }
 
-// conjuncts returns the conditions that all must hold.
+// conjuncts returns the conditions that must all hold.
 func (n *node) conjuncts() []*node {
 	switch {
 	case n == nil:

@@ -10,10 +10,10 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// setFunctions are the functions that become a clause of their own in an update expression.
+// setFunctions are the functions that become separate clauses in an update expression.
 var setFunctions = map[string]string{"set_add": "ADD", "set_delete": "DELETE"}
 
-// update writes what an UPDATE changes.
+// update writes the update expression of an UPDATE.
 func (w *writer) update(s *statement) (string, error) {
 	clauses := map[string][]string{}
 	for _, a := range s.sets {
@@ -51,7 +51,8 @@ func (w *writer) update(s *statement) (string, error) {
 	return strings.Join(parts, " "), nil
 }
 
-// members writes the set that set_add or set_delete names. They change the attribute that they are assigned to.
+// members writes the set argument of set_add or set_delete. These functions must change the
+// attribute they are assigned to.
 func (w *writer) members(a assignment) (string, error) {
 	n := a.value
 	at := func(n *node, rule string) error {
@@ -76,7 +77,7 @@ func (w *writer) members(a assignment) (string, error) {
 	return "", at(n.args[0], "The second argument to %s must be a value with type SET")
 }
 
-// assigned writes the right side of an assignment.
+// assigned writes the right-hand side of an assignment.
 func (w *writer) assigned(n *node) (string, error) {
 	if n.op != opPlus && n.op != opMinus {
 		return w.addend(n)
@@ -102,7 +103,7 @@ func (w *writer) addend(n *node) (string, error) {
 	return w.operand(n)
 }
 
-// checkUpdate binds the whole of what an UPDATE changes, so that what is wrong with it is told whatever table it is for.
+// checkUpdate binds all changes of an UPDATE, to find errors regardless of the table.
 func (v *values) checkUpdate(s *statement, parser *expr.Parser) error {
 	w := v.writer()
 	text, err := w.update(s)

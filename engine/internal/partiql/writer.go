@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/request"
 )
 
-// writer writes the expressions of one request and gathers the names and values that they use.
+// writer writes the expressions of one request, and collects the names and values used in them.
 type writer struct {
 	lits   *values
 	names  map[string]string
@@ -22,7 +22,7 @@ func (v *values) writer() *writer {
 	return &writer{lits: v, names: map[string]string{}, vals: map[string]types.AttributeValue{}, known: map[string]string{}, placed: map[*node]string{}}
 }
 
-// bindings are the request's ExpressionAttributeNames and ExpressionAttributeValues.
+// bindings returns the ExpressionAttributeNames and ExpressionAttributeValues of the request.
 func (w *writer) bindings() (map[string]string, map[string]types.AttributeValue) {
 	return request.NonEmpty(w.names), request.NonEmpty(w.vals)
 }
@@ -74,7 +74,7 @@ func (w *writer) path(steps []step) (string, error) {
 	return text.String(), nil
 }
 
-// operand writes what can be compared: a path, a value, or the size of one.
+// operand writes an operand: a path, a value, or a size.
 func (w *writer) operand(n *node) (string, error) {
 	switch {
 	case n.op == opPath:
@@ -93,13 +93,13 @@ func (w *writer) unknown(n *node) error {
 	return request.Invalid("Unrecognized function: %s at %s", n.text, place(w.lits.src, n.at))
 }
 
-// operands is how many operands the functions take that an expression of DynamoDB also has.
+// operands is the number of operands of the functions that DynamoDB's expressions also have.
 var operands = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2, "size": 1,
 	"list_append": 2, "if_not_exists": 2}
 
 var conditionFunctions = map[string]bool{"attribute_exists": true, "attribute_not_exists": true, "attribute_type": true, "begins_with": true, "contains": true}
 
-// call writes a function of operands.
+// call writes a function call.
 func (w *writer) call(n *node) (string, error) { return w.callOf(n, w.operand) }
 
 func (w *writer) callOf(n *node, operand func(*node) (string, error)) (string, error) {

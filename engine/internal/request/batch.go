@@ -11,20 +11,20 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// DynamoDB's bounds of batches.
+// DynamoDB's limits for batches.
 const (
 	maxBatchWrites = 25
 	maxBatchGets   = 100
 	MaxBatchBytes  = 16 << 20
 )
 
-// What a request is refused with that names an item twice.
+// Errors for requests that name an item twice.
 const (
 	DuplicateKeys    = "Provided list of item keys contains duplicates"
 	DuplicateActions = "Transaction request cannot include multiple operations on one item"
 )
 
-// BatchWrites checks a BatchWriteItem and returns its writes, by table.
+// BatchWrites validates a BatchWriteItem and returns its writes, by table.
 func BatchWrites(in *dynamodb.BatchWriteItemInput) ([]Write, error) {
 	var cs Members
 	cs.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, "")
@@ -79,7 +79,7 @@ func batchWrite(table *string, w types.WriteRequest) (Write, error) {
 	return Write{}, Invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
 }
 
-// Gets is the part of a BatchGetItem that concerns one table.
+// Gets is the part of a BatchGetItem for one table.
 type Gets struct {
 	Table      string
 	Keys       []item.Item
@@ -87,7 +87,7 @@ type Gets struct {
 	Consistent bool
 }
 
-// BatchGets checks a BatchGetItem and returns what it asks for, by table.
+// BatchGets validates a BatchGetItem and returns its reads, by table.
 func BatchGets(p *expr.Parser, in *dynamodb.BatchGetItemInput) ([]Gets, error) {
 	var cs Members
 	cs.CheckReturns(in.ReturnConsumedCapacity, "", "")

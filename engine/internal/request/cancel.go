@@ -8,7 +8,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// Cancelled turns the failures of single actions into the transaction's answer. A failure of the store is none.
+// Cancelled converts the errors of single actions to the transaction's error. An error of the store
+// is returned as it is.
 func Cancelled(reasons []error) error {
 	out := make([]types.CancellationReason, len(reasons))
 	codes := make([]string, len(reasons))
@@ -34,13 +35,13 @@ func Cancelled(reasons []error) error {
 	return CancelledFor(codes, out)
 }
 
-// CancelledFor makes the answer to a transaction that failed for reasons with the given codes.
+// CancelledFor returns the error of a transaction cancelled for reasons with the given codes.
 func CancelledFor(codes []string, reasons []types.CancellationReason) error {
 	msg := "Transaction cancelled, please refer cancellation reasons for specific reasons [" + strings.Join(codes, ", ") + "]"
 	return &types.TransactionCanceledException{Message: &msg, CancellationReasons: reasons}
 }
 
-// ReasonCode is what the failure of one member of a transaction or a batch is called.
+// ReasonCode returns the code for the failure of one member of a transaction or batch.
 func ReasonCode(err smithy.APIError) string {
 	switch code := err.ErrorCode(); code {
 	case "ValidationException":

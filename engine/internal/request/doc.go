@@ -1,4 +1,4 @@
-// Package request is the form of requests: which members they must have, which of them exclude each other, and in which
-// words DynamoDB says so. It also rewrites the parameters of the time before expressions into expressions. It exists so
-// that what needs no table is checked apart from what does; only the engine uses it.
+// Package request validates the form of requests: required and mutually exclusive members, with
+// DynamoDB's messages. It also converts legacy parameters to expressions. It makes only checks that
+// need no table.
 package request

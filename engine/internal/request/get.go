@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// Get checks a GetItem and returns its key and its projection, nil for none.
+// Get validates a GetItem and returns its key and its projection, nil for none.
 func Get(p *expr.Parser, in *dynamodb.GetItemInput) (item.Item, *expr.Projection, error) {
 	var c Members
 	if in.Key == nil {
@@ -29,7 +29,7 @@ func Get(p *expr.Parser, in *dynamodb.GetItemInput) (item.Item, *expr.Projection
 	return key, proj, err
 }
 
-// Bind parses the projection; nil for none.
+// Bind parses the projection; the result is nil if there is none.
 func (sel *Selection) Bind(p *expr.Parser) (*expr.Projection, error) {
 	if sel.Projection == nil {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// Expressions are the parameters of a write besides its key or item.
+// Expressions are the expression parameters of a write.
 type Expressions struct {
 	Update    *string
 	Condition *string
@@ -19,22 +19,22 @@ type Expressions struct {
 	Values    map[string]types.AttributeValue
 }
 
-// The parameters of the time before expressions are answered by writing the expression that says the same.
+// Legacy parameters are handled by converting them to equivalent expressions.
 
-// LegacyWrite are those of a write.
+// LegacyWrite contains the legacy parameters of a write.
 type LegacyWrite struct {
 	Updates  map[string]types.AttributeValueUpdate
 	Expected map[string]types.ExpectedAttributeValue
 	Operator types.ConditionalOperator
 }
 
-// The values of members, in the order in which DynamoDB tells them.
+// The allowed values, in the order in which DynamoDB lists them.
 var (
 	comparisonOperators  = []string{"IN", "NULL", "BETWEEN", "LT", "NOT_CONTAINS", "EQ", "GT", "NOT_NULL", "NE", "LE", "BEGINS_WITH", "GE", "CONTAINS"}
 	conditionalOperators = []string{"OR", "AND"}
 )
 
-// check notes the members that have none of the values allowed.
+// check records members with values that are not allowed.
 func (l *LegacyWrite) check(c *Members) {
 	for _, attr := range slices.Sorted(maps.Keys(l.Updates)) {
 		CheckEnum(c, "attributeUpdates."+attr+".member.action", l.Updates[attr].Action, "ADD", "DELETE", "PUT")
@@ -45,7 +45,7 @@ func (l *LegacyWrite) check(c *Members) {
 	CheckEnum(c, "conditionalOperator", l.Operator, conditionalOperators...)
 }
 
-// checkConditions notes the members of KeyConditions and filters that have none of the values allowed.
+// checkConditions records members of KeyConditions and filters with values that are not allowed.
 func checkConditions(c *Members, member string, conditions map[string]types.Condition) {
 	for _, attr := range slices.Sorted(maps.Keys(conditions)) {
 		at := member + "." + attr + ".member.comparisonOperator"
@@ -56,7 +56,7 @@ func checkConditions(c *Members, member string, conditions map[string]types.Cond
 	}
 }
 
-// checkOperator refuses a ConditionalOperator that joins nothing. n is how many conditions there are.
+// checkOperator rejects a ConditionalOperator with nothing to join. n is the number of conditions.
 func checkOperator(op types.ConditionalOperator, n int) error {
 	switch {
 	case op == "" || n > 1:
@@ -67,7 +67,8 @@ func checkOperator(op types.ConditionalOperator, n int) error {
 	return Invalid("ConditionalOperator cannot be used without Filter or Expected")
 }
 
-// CheckLegacy refuses expressions beside legacy parameters and turns the latter into expressions.
+// CheckLegacy rejects a mix of expressions and legacy parameters, and converts the latter to
+// expressions.
 func (e *Expressions) CheckLegacy(l LegacyWrite, updates bool) error {
 	exprs := []Expression{{Name: "ConditionExpression", Source: e.Condition}}
 	if updates {
@@ -94,7 +95,7 @@ func (e *Expressions) CheckLegacy(l LegacyWrite, updates bool) error {
 	return nil
 }
 
-// NonEmpty makes an empty map a parameter that was not given.
+// NonEmpty returns nil for an empty map, so that it counts as not given.
 func NonEmpty[V any](m map[string]V) map[string]V {
 	if len(m) == 0 {
 		return nil
@@ -102,7 +103,7 @@ func NonEmpty[V any](m map[string]V) map[string]V {
 	return m
 }
 
-// Project writes the projection that AttributesToGet asks for.
+// Project writes the projection for AttributesToGet.
 func (w *Writer) Project(attributes []string) (*string, error) {
 	seen := map[string]bool{}
 	var list []string
@@ -120,8 +121,8 @@ func (w *Writer) Project(attributes []string) (*string, error) {
 	return joined(list, ", "), nil
 }
 
-// Writer writes expressions. Attributes are taken in the order of their names, so that equal requests have equal
-// texts and are parsed once.
+// Writer writes expressions. It processes attributes in the order of their names, so that equal
+// requests have equal texts, which are parsed only once.
 type Writer struct {
 	Names   map[string]string
 	Values  map[string]types.AttributeValue
@@ -129,7 +130,7 @@ type Writer struct {
 	terms   []string            // of a condition
 }
 
-// NewWriter returns a Writer that has written nothing.
+// NewWriter returns an empty Writer.
 func NewWriter() *Writer {
 	return &Writer{Names: map[string]string{}, Values: map[string]types.AttributeValue{}, clauses: map[string][]string{}}
 }
@@ -143,7 +144,7 @@ func (w *Writer) name(attr string) (string, error) {
 	return n, nil
 }
 
-// value takes a value that has been normalized.
+// value adds a normalized value and returns its placeholder.
 func (w *Writer) value(v types.AttributeValue) string {
 	n := ":l" + strconv.Itoa(len(w.Values))
 	w.Values[n] = v
@@ -171,7 +172,7 @@ func (w *Writer) update(updates map[string]types.AttributeValueUpdate) error {
 	return nil
 }
 
-// updateOne writes what is to happen to one attribute.
+// updateOne writes the update of one attribute.
 func (w *Writer) updateOne(name string, u types.AttributeValueUpdate) (err error) {
 	if u.Value == nil {
 		if u.Action != types.AttributeActionDelete {
@@ -191,7 +192,7 @@ func (w *Writer) updateOne(name string, u types.AttributeValueUpdate) (err error
 		}
 		w.clauses["DELETE"] = append(w.clauses["DELETE"], name+" "+w.value(u.Value))
 	case types.AttributeActionAdd:
-		if kind == "L" { // which ADD appends to, unlike that of expressions
+		if kind == "L" { // a legacy ADD appends to lists, unlike ADD in expressions
 			empty := w.value(&types.AttributeValueMemberL{Value: []types.AttributeValue{}})
 			w.clauses["SET"] = append(w.clauses["SET"], name+" = list_append(if_not_exists("+name+", "+empty+"), "+w.value(u.Value)+")")
 			return nil
@@ -210,7 +211,7 @@ func isSet(v types.AttributeValue) bool {
 	return slices.Contains([]string{"SS", "NS", "BS"}, item.TypeName(v))
 }
 
-// sets returns the update expression; nil for none.
+// sets returns the update expression, or nil if it is empty.
 func (w *Writer) sets() *string {
 	var parts []string
 	for _, keyword := range []string{"SET", "REMOVE", "ADD", "DELETE"} {
@@ -221,7 +222,7 @@ func (w *Writer) sets() *string {
 	return joined(parts, " ")
 }
 
-// Condition returns the condition; nil for none.
+// Condition returns the condition, or nil if it is empty.
 func (w *Writer) Condition(op types.ConditionalOperator) *string {
 	if op == types.ConditionalOperatorOr {
 		return joined(w.terms, " OR ")
@@ -285,7 +286,7 @@ func checkExpected(attr string, x types.ExpectedAttributeValue) error {
 	return nil
 }
 
-// arguments is how many values a comparison takes; -1 is one or more.
+// arguments returns the number of values of a comparison; -1 means one or more.
 func arguments(op types.ComparisonOperator) int {
 	switch op {
 	case types.ComparisonOperatorNull, types.ComparisonOperatorNotNull:
@@ -298,7 +299,8 @@ func arguments(op types.ComparisonOperator) int {
 	return 1
 }
 
-// comparableTypes are the types of values that a comparison takes, all types for those not listed.
+// comparableTypes are the types of values allowed in a comparison; comparisons not listed allow
+// all.
 var comparableTypes = map[types.ComparisonOperator]string{
 	types.ComparisonOperatorLt: "S N B", types.ComparisonOperatorLe: "S N B", types.ComparisonOperatorGt: "S N B", types.ComparisonOperatorGe: "S N B",
 	types.ComparisonOperatorContains: "S N B", types.ComparisonOperatorNotContains: "S N B", types.ComparisonOperatorBeginsWith: "S B",
@@ -326,7 +328,7 @@ func (w *Writer) Compare(attr string, c types.Condition) error {
 	return err
 }
 
-// comparedWith checks the values of a comparison and normalizes them.
+// comparedWith validates and normalizes the values of a comparison.
 func comparedWith(c types.Condition) ([]types.AttributeValue, error) {
 	const invalid = "One or more parameter values were invalid: "
 	op, values := c.ComparisonOperator, make([]types.AttributeValue, len(c.AttributeValueList))
@@ -390,14 +392,15 @@ func legacyTerm(n string, op types.ComparisonOperator, args []string) (string, e
 	return "", Invalid("Unsupported comparison operator: %s", op)
 }
 
-// Selection is what a read asks for of an item.
+// Selection is the part of a read request that selects attributes.
 type Selection struct {
 	Projection *string
 	Names      map[string]string
 	Attributes []string // the legacy AttributesToGet
 }
 
-// Check refuses a projection beside AttributesToGet, which it turns into a projection.
+// Check rejects a projection together with AttributesToGet, and converts the latter to a
+// projection.
 func (sel *Selection) Check() error {
 	err := CheckMix([]Expression{{Name: "ProjectionExpression", Source: sel.Projection}}, []Legacy{{Name: "AttributesToGet", Given: sel.Attributes != nil}}, sel.Names, nil)
 	if err != nil || sel.Attributes == nil {

@@ -10,7 +10,7 @@ import (
 
 const maxListTables = 100
 
-// PageOfTables returns the page that a ListTables asks for of names, which are sorted.
+// PageOfTables returns the page of sorted names that a ListTables requests.
 func PageOfTables(in *dynamodb.ListTablesInput, names []string) (*dynamodb.ListTablesOutput, error) {
 	limit := maxListTables
 	if in.Limit != nil {
@@ -33,7 +33,7 @@ func PageOfTables(in *dynamodb.ListTablesInput, names []string) (*dynamodb.ListT
 		names = names[i:]
 	}
 	if names == nil {
-		names = []string{} // a list without names is told, too
+		names = []string{} // an empty list, not nil
 	}
 	out := &dynamodb.ListTablesOutput{TableNames: names}
 	if len(names) > limit {

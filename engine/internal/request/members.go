@@ -8,20 +8,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Members collects the faults of a request's members, which are told together.
+// Members collects the errors in a request's members, which are reported together.
 type Members []string
 
-// Add notes that a member has a value that a constraint does not allow.
+// Add records that a member's value violates a constraint.
 func (c *Members) Add(value, member, constraint string) {
 	*c = append(*c, "Value '"+value+"' at '"+member+"' failed to satisfy constraint: "+constraint)
 }
 
-// AddNull notes that a member is missing.
+// AddNull records that a member is missing.
 func (c *Members) AddNull(member string) {
 	*c = append(*c, "Value null at '"+member+"' failed to satisfy constraint: Member must not be null")
 }
 
-// Length refuses a text whose length in bytes is outside its bounds. nil is not checked.
+// Length checks the length of a text in bytes, unless s is nil.
 func (c *Members) Length(s *string, member string, least, most int) {
 	switch {
 	case s == nil:
@@ -32,7 +32,7 @@ func (c *Members) Length(s *string, member string, least, most int) {
 	}
 }
 
-// Name refuses a missing or too long name of a key attribute, or of another one that a table's description tells.
+// Name checks the name of an attribute used as a key or in a table's description.
 func (c *Members) Name(s *string, member string) {
 	if s == nil {
 		c.AddNull(member)
@@ -40,15 +40,16 @@ func (c *Members) Name(s *string, member string) {
 	c.Length(s, member, 1, maxKeyName)
 }
 
-// maxKeyName is how long such a name may be, in bytes. Those of other attributes may be longer, see item.MaxName.
+// maxKeyName is the maximum length of such a name in bytes. Names of other attributes may be
+// longer, see item.MaxName.
 const maxKeyName = 255
 
-// AddEnum notes that a member has none of the values allowed.
+// AddEnum records that a member has none of the allowed values.
 func (c *Members) AddEnum(value, member string, allowed []string) {
 	c.Add(value, member, "Member must satisfy enum value set: ["+strings.Join(allowed, ", ")+"]")
 }
 
-// Err returns one error for all faults; nil for none.
+// Err returns one error for all recorded errors, or nil.
 func (c Members) Err() error {
 	switch len(c) {
 	case 0:
@@ -59,14 +60,14 @@ func (c Members) Err() error {
 	return Invalid("%d validation errors detected: %s", len(c), strings.Join(c, "; "))
 }
 
-// Bounds of a table's name, in characters. A request other than CreateTable may name a table by its ARN.
+// Limits for table names, in characters. Requests other than CreateTable may use an ARN instead.
 const (
-	MinTableName = 3 // in CreateTable alone
+	MinTableName = 3 // only in CreateTable
 	maxTableName = 255
 	maxTableARN  = 1024
 )
 
-// TableName returns the table that a request names by name or by ARN.
+// TableName returns the table named by name or ARN.
 func TableName(name *string) string {
 	if name == nil {
 		return ""
@@ -78,7 +79,8 @@ func TableName(name *string) string {
 	return table
 }
 
-// CheckTableName checks the TableName of a request, after whose other members it is told.
+// CheckTableName validates the TableName of a request. Its error is reported after those of other
+// members.
 func CheckTableName(name *string, c *Members) error {
 	c.tableName(name, "tableName")
 	return c.Err()
@@ -100,7 +102,7 @@ func (c *Members) tableName(name *string, member string) {
 	}
 }
 
-// ValidName reports whether s has only the characters of table and index names.
+// ValidName reports whether s contains only characters allowed in table and index names.
 func ValidName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -111,14 +113,14 @@ func ValidName(s string) bool {
 	return s != ""
 }
 
-// CheckReturns checks the parameters that say what a response holds.
+// CheckReturns validates the parameters that determine the content of a response.
 func (c *Members) CheckReturns(capacity types.ReturnConsumedCapacity, metrics types.ReturnItemCollectionMetrics, values types.ReturnValue) {
 	CheckEnum(c, "returnConsumedCapacity", capacity, "INDEXES", "TOTAL", "NONE")
 	CheckEnum(c, "returnItemCollectionMetrics", metrics, "SIZE", "NONE")
 	CheckEnum(c, "returnValues", values, "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW")
 }
 
-// CheckEnum refuses a value that is neither empty nor one of those allowed.
+// CheckEnum records a value that is neither empty nor allowed.
 func CheckEnum[T ~string](c *Members, member string, value T, allowed ...string) {
 	if value == "" {
 		return
@@ -131,10 +133,10 @@ func CheckEnum[T ~string](c *Members, member string, value T, allowed ...string)
 	c.AddEnum(string(value), member, allowed)
 }
 
-// IsTrue reports whether an optional flag is given and true.
+// IsTrue reports whether an optional flag is present and true.
 func IsTrue(b *bool) bool { return b != nil && *b }
 
-// CheckTTL checks the specification of an UpdateTimeToLive, which it returns.
+// CheckTTL validates and returns the specification of an UpdateTimeToLive.
 func CheckTTL(spec *types.TimeToLiveSpecification) (*types.TimeToLiveSpecification, error) {
 	var c Members
 	switch {

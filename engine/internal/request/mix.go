@@ -12,13 +12,14 @@ type Expression struct {
 	Source *string
 }
 
-// Legacy is a parameter of the time before expressions.
+// Legacy is a parameter from before expressions.
 type Legacy struct {
 	Name  string
 	Given bool
 }
 
-// CheckMix refuses the two kinds of parameters in one request, and substitutions without an expression to put them in.
+// CheckMix rejects a mix of expressions and legacy parameters, and names or values without an
+// expression.
 func CheckMix(exprs []Expression, legacy []Legacy, names map[string]string, values map[string]types.AttributeValue) error {
 	var given, old, valued []string
 	usable := false

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/expr"
 )
 
-// Read are the parameters that Query and Scan have in common.
+// Read contains the common parameters of Query and Scan.
 type Read struct {
 	Verb       string
 	Table      *string
@@ -34,15 +34,15 @@ type Read struct {
 
 	Start map[string]types.AttributeValue
 
-	KeysInFilter bool // the filter of a Query may name the keys, as a PartiQL statement may
+	KeysInFilter bool // allow the filter of a Query to name the keys, for PartiQL statements
 
-	Keys      *expr.KeyCondition // as Check has parsed them; nil for none
+	Keys      *expr.KeyCondition // parsed by Check; nil for none
 	Filtered  *expr.Condition
 	Projected *expr.Projection
 }
 
-// Check checks what needs no table, in DynamoDB's order: members, exclusive and missing parameters, Select, expressions.
-// It turns legacy parameters into expressions.
+// Check makes the checks that need no table, in DynamoDB's order: members, exclusive and missing
+// parameters, Select, expressions. It converts legacy parameters to expressions.
 func (q *Read) Check(p *expr.Parser) error {
 	if err := q.checkMembers(); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (q *Read) checkMembers() error {
 	var c Members
 	switch {
 	case q.Limit == nil || *q.Limit >= 1:
-	case q.Verb == "Query": // DynamoDB words it apart
+	case q.Verb == "Query": // DynamoDB has a different message for this
 		c = append(c, "Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1")
 	default:
 		c.Add(strconv.Itoa(int(*q.Limit)), "limit", "Member must have value greater than or equal to 1")
@@ -100,7 +100,7 @@ func (q *Read) checkMembers() error {
 	return CheckTableName(q.Table, &c)
 }
 
-// checkMixed refuses expressions beside legacy parameters and rewrites the latter.
+// checkMixed rejects a mix of expressions and legacy parameters, and converts the latter.
 func (q *Read) checkMixed() error {
 	exprs := []Expression{{Name: "ProjectionExpression", Source: q.Projection}, {Name: "FilterExpression", Source: q.Filter}}
 	legacy := []Legacy{{Name: "AttributesToGet", Given: q.Attributes != nil}, {Name: q.Verb + "Filter", Given: q.LegacyFilter != nil}, {Name: "ConditionalOperator", Given: q.Operator != ""}}
@@ -120,7 +120,7 @@ func (q *Read) checkMixed() error {
 	return q.rewrite()
 }
 
-// rewrite turns legacy parameters into expressions.
+// rewrite converts legacy parameters to expressions.
 func (q *Read) rewrite() error {
 	if q.Attributes == nil && q.LegacyFilter == nil && q.KeyConditions == nil {
 		return nil
@@ -160,7 +160,7 @@ func (q *Read) rewrite() error {
 	return nil
 }
 
-// checkSelect checks what Select says of the projection.
+// checkSelect validates Select together with the projection.
 func (q *Read) checkSelect() error {
 	projected := q.Projection != nil
 	switch q.Select {
@@ -187,7 +187,7 @@ func (q *Read) checkSelect() error {
 
 const maxSegments = 1_000_000
 
-// CheckSegments checks the parameters of a parallel scan.
+// CheckSegments validates the parameters of a parallel scan.
 func CheckSegments(segment, total *int32) error {
 	var c Members
 	if total != nil && *total < 1 {

@@ -7,7 +7,8 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// DynamoDB's bounds of stream requests. maxRecords is a page of GetRecords, the other one of shards and of streams.
+// DynamoDB's page sizes for stream requests: maxRecords for GetRecords, maxStreamPage for shards
+// and streams.
 const (
 	maxStreamPage = 100
 	maxRecords    = 1000
@@ -17,14 +18,14 @@ func (c *Members) streamARN(s *string, member string) { c.Length(s, member, 37, 
 
 func (c *Members) shardID(s *string, member string) { c.Length(s, member, 28, 65) }
 
-// needed is called for a member that must be given.
+// needed records a required member that is missing.
 func (c *Members) needed(s *string, member string) {
 	if s == nil {
 		c.AddNull(member)
 	}
 }
 
-// limit returns the size of a page, most when it is not given.
+// limit returns the size of a page; the default is most.
 func (c *Members) limit(n *int32, most int) int {
 	switch {
 	case n == nil:
@@ -37,7 +38,7 @@ func (c *Members) limit(n *int32, most int) int {
 	return int(*n)
 }
 
-// CheckListStreams checks a ListStreams and returns how many streams a page has.
+// CheckListStreams validates a ListStreams and returns its page size.
 func CheckListStreams(in *dynamodbstreams.ListStreamsInput) (limit int, err error) {
 	var c Members
 	c.streamARN(in.ExclusiveStartStreamArn, "exclusiveStartStreamArn")
@@ -49,7 +50,7 @@ func CheckListStreams(in *dynamodbstreams.ListStreamsInput) (limit int, err erro
 	return limit, CheckTableName(in.TableName, &c)
 }
 
-// CheckDescribeStream checks a DescribeStream and returns how many shards a page has.
+// CheckDescribeStream validates a DescribeStream and returns its page size in shards.
 func CheckDescribeStream(in *dynamodbstreams.DescribeStreamInput) (limit int, err error) {
 	var c Members
 	c.needed(in.StreamArn, "streamArn")
@@ -71,7 +72,7 @@ func CheckDescribeStream(in *dynamodbstreams.DescribeStreamInput) (limit int, er
 	return limit, nil
 }
 
-// CheckGetShardIterator checks a GetShardIterator.
+// CheckGetShardIterator validates a GetShardIterator.
 func CheckGetShardIterator(in *dynamodbstreams.GetShardIteratorInput) error {
 	var c Members
 	c.needed(in.StreamArn, "streamArn")
@@ -93,7 +94,7 @@ func CheckGetShardIterator(in *dynamodbstreams.GetShardIteratorInput) error {
 	return nil
 }
 
-// CheckGetRecords checks a GetRecords and returns how many records a page has.
+// CheckGetRecords validates a GetRecords and returns its page size.
 func CheckGetRecords(in *dynamodbstreams.GetRecordsInput) (limit int, err error) {
 	var c Members
 	c.needed(in.ShardIterator, "shardIterator")

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// TaggedTable returns the name of the table that a request about tags names by its ARN.
+// TaggedTable returns the name of the table in the ARN of a request about tags.
 func TaggedTable(arn *string) (string, error) {
 	if arn == nil {
 		return "", Invalid("Invalid TableArn")
@@ -26,7 +26,7 @@ func TaggedTable(arn *string) (string, error) {
 	return name, nil
 }
 
-// CheckTagging checks a TagResource as far as that goes without the table, whose name it returns.
+// CheckTagging validates a TagResource, except what needs the table, and returns the table's name.
 func CheckTagging(in *dynamodb.TagResourceInput) (string, error) {
 	var c Members
 	if in.Tags == nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// DynamoDB's bounds of transactions and of items, in bytes.
+// DynamoDB's limits for transactions and items, in bytes.
 const (
 	maxTransaction      = 100
 	maxTransactionBytes = 4 << 20
 	MaxItemBytes        = 400 << 10
 )
 
-// ItemTooLarge is what a put of an item above MaxItemBytes is refused with.
+// ItemTooLarge is the error for putting an item larger than MaxItemBytes.
 const ItemTooLarge = "Item size has exceeded the maximum allowed size"
 
-// TransactWrites checks a TransactWriteItems as far as that goes without the tables: the members of all actions, then which parameters
-// go together, then values and expressions.
+// TransactWrites validates a TransactWriteItems, except what needs the tables: first the members of
+// all actions, then combinations of parameters, then values and expressions.
 func TransactWrites(p *expr.Parser, in *dynamodb.TransactWriteItemsInput) ([]Write, error) {
 	var cs Members
 	cs.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, "")
@@ -74,11 +74,11 @@ func checkActions(c *Members, n int) {
 	}
 }
 
-// transactWrite is an action of a transaction as a request says it.
+// transactWrite is an action of a transaction as in the request.
 type transactWrite struct {
-	kinds  int // how many verbs it has
+	kinds  int // number of verbs given
 	member string
-	what   string // the member that holds the key
+	what   string // name of the member with the key
 	verb   Verb
 	table  *string
 	keyed  item.Item
@@ -112,7 +112,7 @@ func readAction(it types.TransactWriteItem) (a transactWrite) {
 	return a
 }
 
-// checkMembers notes faults of members of the action, which the prefix leads to.
+// checkMembers records errors in members of the action. prefix is the path of the action.
 func (a *transactWrite) checkMembers(c *Members, prefix string) {
 	if a.kinds != 1 {
 		return
@@ -131,7 +131,7 @@ func (a *transactWrite) checkMembers(c *Members, prefix string) {
 	c.tableName(a.table, member+"tableName")
 }
 
-// checkParameters refuses parameters that exclude or need each other.
+// checkParameters rejects parameters that are mutually exclusive or incomplete.
 func (a *transactWrite) checkParameters() error {
 	if a.kinds != 1 {
 		return Invalid("TransactItems can only contain one of Check, Put, Update or Delete")
@@ -143,7 +143,7 @@ func (a *transactWrite) checkParameters() error {
 	return CheckMix(exprs, nil, a.source.Names, a.source.Values)
 }
 
-// bind makes the write of the action.
+// bind converts the action to a Write.
 func (a *transactWrite) bind(p *expr.Parser, w *Write) (err error) {
 	w.Verb, w.Table, w.Tell = a.verb, a.table, a.tell == types.ReturnValuesOnConditionCheckFailureAllOld
 	if w.Keyed, err = Normalize(a.keyed); err != nil {
@@ -152,7 +152,8 @@ func (a *transactWrite) bind(p *expr.Parser, w *Write) (err error) {
 	return w.bind(p, a.source)
 }
 
-// Digest is a hash of a transaction in canonical form: maps sorted, numbers normalised.
+// Digest returns a hash of a transaction in canonical form: with sorted maps and normalized
+// numbers.
 func Digest(writes []Write) [sha256.Size]byte {
 	var b []byte
 	text := func(s string) { b = row.AppendSized(b, []byte(s)) }
@@ -182,7 +183,7 @@ func Digest(writes []Write) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// canonicalValues are the values of a request that has been checked.
+// canonicalValues returns the normalized values of a validated request.
 func canonicalValues(values map[string]types.AttributeValue) item.Item {
 	n, err := item.Normalize(values)
 	if err != nil {
@@ -191,14 +192,14 @@ func canonicalValues(values map[string]types.AttributeValue) item.Item {
 	return n
 }
 
-// TransactGet is one read of a transaction.
+// TransactGet is one read in a transaction.
 type TransactGet struct {
 	Table      *string
 	Key        item.Item
 	Projection *expr.Projection
 }
 
-// TransactGets checks a TransactGetItems as far as that goes without the tables.
+// TransactGets validates a TransactGetItems, except what needs the tables.
 func TransactGets(p *expr.Parser, in *dynamodb.TransactGetItemsInput) ([]TransactGet, error) {
 	var cs Members
 	cs.CheckReturns(in.ReturnConsumedCapacity, "", "")

@@ -8,10 +8,10 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// Verb says what a Write does.
+// Verb is the type of a Write.
 type Verb byte
 
-// The verbs of writes.
+// The verbs.
 const (
 	Put Verb = iota
 	Update
@@ -19,15 +19,15 @@ const (
 	ConditionCheck
 )
 
-// Write is one write as a request asks for it: checked as far as that goes without the table.
+// Write is one write of a request, validated except for what needs the table.
 type Write struct {
 	Verb   Verb
 	Table  *string
-	Keyed  item.Item // the whole item of a put, the key of the others
+	Keyed  item.Item // the whole item for a put, otherwise the key
 	Cond   *expr.Condition
 	Update *expr.Update
-	Tell   bool // the item, when the condition fails
-	Legacy bool // asks for the update in AttributeUpdates
+	Tell   bool // return the item if the condition fails
+	Legacy bool // the update was given as AttributeUpdates
 
 	Source Expressions
 }
@@ -55,13 +55,13 @@ func (w *Write) bind(p *expr.Parser, e Expressions) error {
 	return b.CheckUnused()
 }
 
-// tell sets whether the item is told when the condition fails.
+// tell sets whether to return the item if the condition fails.
 func (w *Write) tell(c *Members, member string, how types.ReturnValuesOnConditionCheckFailure) {
 	CheckEnum(c, member+"returnValuesOnConditionCheckFailure", how, "ALL_OLD", "NONE")
 	w.Tell = how == types.ReturnValuesOnConditionCheckFailureAllOld
 }
 
-// Normalize checks the values of an item or key and makes its numbers canonical.
+// Normalize validates the values of an item or key and makes its numbers canonical.
 func Normalize(it item.Item) (item.Item, error) {
 	n, err := item.Normalize(it)
 	if err != nil {
@@ -70,7 +70,7 @@ func Normalize(it item.Item) (item.Item, error) {
 	return n, nil
 }
 
-// CheckPut makes the write of a PutItem.
+// CheckPut validates a PutItem and converts it.
 func (w *Write) CheckPut(p *expr.Parser, in *dynamodb.PutItemInput) error {
 	w.Verb, w.Table = Put, in.TableName
 	return w.checkWhole(p, &wholeWrite{
@@ -81,7 +81,7 @@ func (w *Write) CheckPut(p *expr.Parser, in *dynamodb.PutItemInput) error {
 	})
 }
 
-// CheckDelete makes the write of a DeleteItem.
+// CheckDelete validates a DeleteItem and converts it.
 func (w *Write) CheckDelete(p *expr.Parser, in *dynamodb.DeleteItemInput) error {
 	w.Verb, w.Table = Delete, in.TableName
 	return w.checkWhole(p, &wholeWrite{
@@ -92,9 +92,9 @@ func (w *Write) CheckDelete(p *expr.Parser, in *dynamodb.DeleteItemInput) error 
 	})
 }
 
-// wholeWrite is what PutItem and DeleteItem, which write whole items, have in common.
+// wholeWrite contains the common parameters of PutItem and DeleteItem, which write whole items.
 type wholeWrite struct {
-	what     string // the name of keyed
+	what     string // name of the member keyed
 	keyed    item.Item
 	capacity types.ReturnConsumedCapacity
 	metrics  types.ReturnItemCollectionMetrics
@@ -127,7 +127,7 @@ func (w *Write) checkWhole(p *expr.Parser, in *wholeWrite) (err error) {
 	return w.bind(p, in.source)
 }
 
-// CheckUpdate makes the write of an UpdateItem.
+// CheckUpdate validates an UpdateItem and converts it.
 func (w *Write) CheckUpdate(p *expr.Parser, in *dynamodb.UpdateItemInput) (err error) {
 	w.Verb, w.Table, w.Legacy = Update, in.TableName, in.AttributeUpdates != nil
 	var c Members

@@ -1,3 +1,3 @@
-// Package row is the values of the engine's rows: items with their sizes, and stream records. It exists so that those
-// bytes, which docs/format/engine.md draws, are in one place; only the engine uses it.
+// Package row encodes the keys and values of the engine's rows: items with their sizes, stream
+// records and others, as specified in docs/format/engine.md.
 package row

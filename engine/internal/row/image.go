@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// DecodeImage decodes a row into the types of the streams API.
+// DecodeImage decodes a row to the types of the streams API.
 func DecodeImage(row []byte) (map[string]streamtypes.AttributeValue, error) {
 	it, err := Decode(row)
 	if err != nil {
@@ -16,7 +16,7 @@ func DecodeImage(row []byte) (map[string]streamtypes.AttributeValue, error) {
 	return streamMap(it), nil
 }
 
-// streamMap converts a map. Its strings, which nearly all values are, are allocated together.
+// streamMap converts a map. Strings, which are most of the values, are allocated together.
 func streamMap(m map[string]types.AttributeValue) map[string]streamtypes.AttributeValue {
 	out := make(map[string]streamtypes.AttributeValue, len(m))
 	texts := make([]streamtypes.AttributeValueMemberS, 0, len(m))
@@ -31,7 +31,7 @@ func streamMap(m map[string]types.AttributeValue) map[string]streamtypes.Attribu
 	return out
 }
 
-// streamValue is a value in the types of the streams API, which are the same under other names.
+// streamValue converts a value to the streams API, whose types are the same under different names.
 func streamValue(v types.AttributeValue) streamtypes.AttributeValue {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -60,8 +60,8 @@ func streamValue(v types.AttributeValue) streamtypes.AttributeValue {
 	return &streamtypes.AttributeValueMemberNULL{Value: true}
 }
 
-// FillKeys fills in a record's keys, the attributes hash and, unless it is "", rng, from an image when it has none, and
-// returns their size in bytes.
+// FillKeys sets a record's keys from an image, unless present, and returns their size in bytes. The
+// keys are the attributes hash and, unless it is "", rng.
 func FillKeys(body *streamtypes.StreamRecord, hash, rng string) int {
 	if body.Keys == nil {
 		image := body.NewImage

@@ -2,51 +2,53 @@ package row
 
 import "encoding/binary"
 
-// The first byte of a key says what the row is. docs/format/engine.md draws every key and value.
+// The first byte of a key is the type of the row. docs/format/engine.md specifies all keys and
+// values.
 const (
 	SpaceMeta      = 0x01 // counters and the format version
 	SpaceTable     = 0x02 // table descriptors by name
-	SpaceStream    = 0x03 // stream descriptors by stream id
+	SpaceStream    = 0x03 // stream descriptors by stream ID
 	SpaceItem      = 0x10 // items
 	SpaceIndex     = 0x20 // secondary index rows
 	SpaceRecord    = 0x30 // stream records
 	SpaceExpiry    = 0x40 // expiry rows
 	SpaceToken     = 0x50 // idempotency tokens of transactions
-	SpaceTokenTime = 0x51 // the same, by the time at which they lapse
-	SpacePostponed = 0x60 // changes of indexes that readers are not to see yet, by when they are
+	SpaceTokenTime = 0x51 // the same, by expiry
+	SpacePostponed = 0x60 // changes of indexes that are not visible yet, by due time
 )
 
 // Keys of SpaceMeta.
 var (
 	KeyFormat   = []byte{SpaceMeta, 'f'} // format version, one byte
-	KeySequence = []byte{SpaceMeta, 's'} // stream sequence numbers below this one may have been used
-	KeyIDs      = []byte{SpaceMeta, 't'} // table, index and stream ids below this one have been used
-	KeyOpen     = []byte{SpaceMeta, 'o'} // the store is open, or its process ended without closing it; one byte
+	KeySequence = []byte{SpaceMeta, 's'} // stream sequence numbers below it may be in use
+	KeyIDs      = []byte{SpaceMeta, 't'} // IDs of tables, indexes and streams below it are in use
+	KeyOpen     = []byte{SpaceMeta, 'o'} // present while the store is open, or if its process ended without closing it; one byte
 )
 
-// TableKey is the key of a table's descriptor.
+// TableKey returns the key of a table's descriptor.
 func TableKey(name string) []byte { return append([]byte{SpaceTable}, name...) }
 
-// StreamKey is the key of a stream's descriptor.
+// StreamKey returns the key of a stream's descriptor.
 func StreamKey(id uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{SpaceStream}, id)
 }
 
-// AppendItemPrefix begins the key of an item of a table.
+// AppendItemPrefix appends the common prefix of the keys of a table's items.
 func AppendItemPrefix(dst []byte, table uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(dst, SpaceItem), table)
 }
 
-// AppendIndexPrefix begins the key of a row of an index.
+// AppendIndexPrefix appends the common prefix of the keys of an index's rows.
 func AppendIndexPrefix(dst []byte, table, index uint32) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, SpaceIndex), table)
 	return binary.BigEndian.AppendUint32(dst, index)
 }
 
-// IndexPrefixLen is how many bytes AppendIndexPrefix appends.
+// IndexPrefixLen is the number of bytes appended by AppendIndexPrefix.
 const IndexPrefixLen = 1 + 4 + 4
 
-// UpperBound returns the least key above all keys that begin with prefix, or nil when there is none.
+// UpperBound returns the smallest key greater than all keys that begin with prefix, or nil if there
+// is none.
 func UpperBound(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for i := len(end) - 1; i >= 0; i-- {
@@ -57,7 +59,7 @@ func UpperBound(prefix []byte) []byte {
 	return nil
 }
 
-// ShardPrefix begins the key of a record of a stream shard.
+// ShardPrefix returns the common prefix of the keys of a stream shard's records.
 func ShardPrefix(stream, shard uint32) []byte {
 	b := binary.BigEndian.AppendUint32([]byte{SpaceRecord}, stream)
 	return binary.BigEndian.AppendUint32(b, shard)
@@ -65,7 +67,7 @@ func ShardPrefix(stream, shard uint32) []byte {
 
 const RecordKeyLen = 1 + 4 + 4 + 8
 
-// PutRecordKey fills dst, of RecordKeyLen bytes.
+// PutRecordKey writes a record's key to dst, which has RecordKeyLen bytes.
 func PutRecordKey(dst []byte, stream, shard uint32, seq uint64) {
 	dst[0] = SpaceRecord
 	binary.BigEndian.PutUint32(dst[1:], stream)
@@ -73,10 +75,11 @@ func PutRecordKey(dst []byte, stream, shard uint32, seq uint64) {
 	binary.BigEndian.PutUint64(dst[9:], seq)
 }
 
-// RecordSequence reads the sequence number out of a record's key.
+// RecordSequence returns the sequence number in a record's key.
 func RecordSequence(key []byte) uint64 { return binary.BigEndian.Uint64(key[9:]) }
 
-// AppendExpiryKey appends the key of the expiry row of an item: when it lapses, then its primary key bytes.
+// AppendExpiryKey appends the key of an item's expiry row: the expiry time, then the item's primary
+// key bytes.
 func AppendExpiryKey(dst []byte, table uint32, at int64, primary []byte) []byte {
 	dst = binary.BigEndian.AppendUint32(append(dst, SpaceExpiry), table)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(at))
@@ -85,5 +88,6 @@ func AppendExpiryKey(dst []byte, table uint32, at int64, primary []byte) []byte 
 
 const ExpiryPrefixLen = 1 + 4 + 8
 
-// ItemPrefixLen is how many bytes are before the primary key bytes of an item's key: space and table id.
+// ItemPrefixLen is the number of bytes before the primary key bytes in an item's key: space and
+// table ID.
 const ItemPrefixLen = 1 + 4

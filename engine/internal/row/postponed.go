@@ -2,14 +2,14 @@ package row
 
 import "encoding/binary"
 
-// Postponed is a change of an index that readers are not to see yet: the entry that goes and the one that comes. A nil
-// key stands for none.
+// Postponed is a change of an index that is not visible yet: the entry to remove and the entry to
+// add. A nil key means none.
 type Postponed struct {
 	Gone       []byte // a key
 	Key, Value []byte
 }
 
-// Append appends the change's value: each part after its length.
+// Append appends the encoded change: each part preceded by its length.
 func (p Postponed) Append(dst []byte) []byte {
 	for _, part := range [][]byte{p.Gone, p.Key, p.Value} {
 		dst = AppendSized(dst, part)
@@ -17,7 +17,7 @@ func (p Postponed) Append(dst []byte) []byte {
 	return dst
 }
 
-// ParsePostponed takes a change apart. Errors: ErrCorrupt.
+// ParsePostponed decodes a change. Errors: ErrCorrupt.
 func ParsePostponed(v []byte) (p Postponed, err error) {
 	for _, part := range []*[]byte{&p.Gone, &p.Key, &p.Value} {
 		n, w := binary.Uvarint(v)
@@ -37,13 +37,13 @@ func ParsePostponed(v []byte) (p Postponed, err error) {
 	return p, nil
 }
 
-// IndexOf returns the ids of the table and of the index that an entry's key belongs to.
+// IndexOf returns the IDs of the table and index in an entry's key.
 func IndexOf(key []byte) (table, index uint32) {
 	return binary.BigEndian.Uint32(key[1:]), binary.BigEndian.Uint32(key[5:])
 }
 
-// AppendPostponedKey appends the key of a postponed change: when it is due, in milliseconds since 1970, and a number
-// that tells changes of one time apart in their order.
+// AppendPostponedKey appends the key of a postponed change: its due time in milliseconds since
+// 1970, and a number that orders changes with the same due time.
 func AppendPostponedKey(dst []byte, due int64, number uint64) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, SpacePostponed), uint64(due))
 	return binary.BigEndian.AppendUint64(dst, number)

@@ -11,14 +11,14 @@ import (
 //
 //	version 1 | flags 1 | milliseconds since 1970, 8 | {uvarint length, row} for each image that flags name: keys, old, new
 //
-// An image is the row of an item as it is stored, so that writing a record copies bytes and encodes nothing.
+// Images are the stored rows of items, so that writing a record only copies bytes.
 const recordVersion = 1
 
 const (
-	Insert     = 1 << iota // the event's name; none of the three names is not a record
+	Insert     = 1 << iota // name of the event: exactly one of the three is set
 	Modify                 //
 	Remove                 //
-	recordKeys             // a row of the key attributes alone
+	recordKeys             // a row with only the key attributes
 	recordOld              // the row before
 	recordNew              // the row after
 	Service                // made by expiry, not by a request
@@ -26,7 +26,7 @@ const (
 
 const recordHeader = 1 + 1 + 8
 
-// recordImages says what a view keeps of a change.
+// recordImages returns the images that a view type keeps of a change.
 func recordImages(view types.StreamViewType, old, new []byte) (flags byte, keepOld, keepNew []byte) {
 	switch {
 	case old == nil:
@@ -48,7 +48,7 @@ func recordImages(view types.StreamViewType, old, new []byte) (flags byte, keepO
 	return flags, keepOld, keepNew
 }
 
-// AppendRecord appends a record's value. keys is asked for only when no image is kept.
+// AppendRecord appends an encoded record. keys is called only if no image is kept.
 func AppendRecord(dst []byte, view types.StreamViewType, now int64, service bool, old, new []byte, keys func() []byte) []byte {
 	flags, old, new := recordImages(view, old, new)
 	if service {
@@ -73,14 +73,14 @@ func AppendSized(dst, b []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
 }
 
-// Record is a stream record taken apart; the rows are parts of the value.
+// Record is a decoded stream record. The rows point into the encoded value.
 type Record struct {
 	Flags          byte
 	Millis         int64 // since 1970
 	Keys, Old, New []byte
 }
 
-// ParseRecord takes a record apart. Errors: ErrCorrupt.
+// ParseRecord decodes a record. Errors: ErrCorrupt.
 func ParseRecord(v []byte) (Record, error) {
 	if len(v) < recordHeader || v[0] != recordVersion {
 		return Record{}, ErrCorrupt
@@ -103,7 +103,7 @@ func ParseRecord(v []byte) (Record, error) {
 	return r, nil
 }
 
-// EventName is what the API calls the change.
+// EventName returns the API's name of the change.
 func (r *Record) EventName() streamtypes.OperationType {
 	switch {
 	case r.Flags&Insert != 0:
@@ -116,7 +116,8 @@ func (r *Record) EventName() streamtypes.OperationType {
 
 const hexDigits = "0123456789abcdef"
 
-// EventID is unique to a record: the stream's id and the sequence number, in hexadecimal.
+// EventID returns the unique ID of a record: the stream's ID and the sequence number, in
+// hexadecimal.
 func EventID(stream uint32, seq uint64) string {
 	var b [32]byte
 	for i := 15; i >= 0; i-- {

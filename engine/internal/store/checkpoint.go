@@ -14,21 +14,25 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// ErrCopy is returned when a checkpoint cannot be opened.
+// ErrCopy is returned if a checkpoint cannot be opened.
 var ErrCopy = errors.New("engine: the copy of the database cannot be opened")
 
-// Checkpoint copies the store, with every write that was acknowledged before, to a new directory, and returns the format of the
-// copy's rows. Tables are hard links where the file system can. The copy is opened, and every block of its tables compared with its
-// checksum. After an error the directory may be left. Errors: ErrCopy, row.ErrCorrupt for a damaged table, ErrFatal, ctx's.
+// Checkpoint copies the store to a new directory, with every write acknowledged before the call,
+// and returns the format of the copy's rows. Row files are hard links if the file system supports
+// them. Checkpoint opens the copy and verifies the checksum of every block in its row files. After
+// an error the directory may remain. Errors: ErrCopy; row.ErrCorrupt for a damaged file; ErrFatal;
+// that of ctx.
 //
-// Pebble's own checkpoint returns no error for some copies that cannot be opened:
+// Some copies made by Pebble's own checkpoint cannot be opened, although it returns no error:
 //
-//   - An opening that takes in a log creates a manifest, and then a log. When the process ends between the two, the next opening has
-//     no log to take in, and creates no manifest until the first flush. A checkpoint copies as many bytes of the manifest as were
-//     written since it was created: none until then.
-//   - A log that was damaged on disk since it was written is copied as it is.
+//   - Opening a store with a log creates a manifest, and then a log. If the process ends between
+//     the two, the next opening has no log to replay, and creates no manifest until the first
+//     flush. A checkpoint copies as many bytes of the manifest as were written since its creation:
+//     none until then.
+//   - A log that was damaged on disk after it was written is copied unchanged.
 //
-// A flush mends both: it creates a manifest, and writes what the log holds to tables, from memory.
+// A flush repairs both: it creates a manifest, and writes the contents of the log from memory to
+// row files.
 func (s *Store) Checkpoint(ctx context.Context, dir string, o Options) (format byte, err error) {
 	if format, err = s.copyTo(dir, o); errors.Is(err, ErrCopy) {
 		o.Logger.Info("engine: store: the copy is made again after a flush", "error", err)
@@ -58,7 +62,7 @@ func (s *Store) copyTo(dir string, o Options) (format byte, err error) {
 	return f[0], nil
 }
 
-// flush writes what is in memory to tables, and creates a manifest if there is none. It waits for the disk.
+// flush writes memory tables to files, creates a manifest if there is none, and waits for the disk.
 func (s *Store) flush(ctx context.Context) error {
 	done, err := s.AsyncFlush()
 	if err != nil {
@@ -74,11 +78,11 @@ func (s *Store) flush(ctx context.Context) error {
 	}
 }
 
-// tryCache is for the few blocks that opening a store reads.
+// tryCache is enough for the few blocks that opening a store reads.
 const tryCache = 1 << 20
 
-// Try opens a store that nobody else knows of, without changing its directory, and returns what is stored as the format of its rows.
-// It reads the logs into memory.
+// Try opens a store that is not in use, without modifying its directory, and returns the stored
+// format of its rows. It reads the logs into memory.
 func Try(dir string, o Options) (format []byte, err error) {
 	o.FS, o.ReadOnly, o.CacheBytes = unlocked{o.FS}, true, tryCache
 	s, err := Open(dir, o)
@@ -89,7 +93,7 @@ func Try(dir string, o Options) (format []byte, err error) {
 	return format, errors.Join(err, s.Close())
 }
 
-// unlocked is a file system whose directories are opened without a lock, which would be a file of its own.
+// unlocked is a file system without directory locks, which would be additional files.
 type unlocked struct{ vfs.FS }
 
 // Lock implements vfs.FS.

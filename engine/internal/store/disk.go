@@ -15,33 +15,35 @@ import (
 	"github.com/onefold/onefold/engine/internal/damage"
 )
 
-// ErrFatal is returned once the store could not write something that it cannot do without.
+// ErrFatal is returned once the store has failed to write something essential.
 var ErrFatal = errors.New("engine: the disk failed")
 
-// disk is the file system of a store. It decides what a write error means, before Pebble sees it: Pebble panics when its
-// log or manifest cannot be written, with locks held, and a server that recovers such a panic hangs from then on.
+// disk is the file system of a store. It decides the consequences of a write error before Pebble
+// sees it. Otherwise Pebble would panic with locks held if it cannot write its log or manifest, and
+// a server that recovers the panic would hang.
 //
-//   - A table that does not fit on the disk (ENOSPC) is an error of a flush or compaction, which Pebble repeats. Until one
-//     succeeds, the store takes no writes.
-//   - Any other failed write to a file of the store is fatal: the caller is told, and the disk is dead.
+//   - If a row file does not fit on the disk (ENOSPC), the flush or compaction fails and Pebble
+//     repeats it. Until one succeeds, the store accepts no writes.
+//   - Any other failed write to a file of the store is fatal: the caller is notified, and the disk
+//     is dead.
 //
-// Nothing reaches a dead disk. What Pebble writes from then on goes to a file system in memory, so that every call returns
-// and the store can be closed; the store answers all of them with ErrFatal.
+// Nothing is written to a dead disk. Later writes of Pebble go to a file system in memory, so that
+// every call returns and the store can be closed. The store returns ErrFatal for all of them.
 type disk struct {
 	vfs.FS
 	dir     string
 	room    *room
-	onFatal func(error) // called once, in the goroutine that met the error
-	opened  atomic.Bool // the store is open: before, a fatal error is one of opening
+	onFatal func(error) // called once, in the goroutine that got the error
+	opened  atomic.Bool // the store is open; before that, fatal errors are returned by Open
 
 	once  sync.Once
 	dead  atomic.Pointer[error]
-	after *vfs.MemFS // what is written after death
+	after *vfs.MemFS // receives writes after death
 	over  chan struct{}
-	end   func()      // closes over: at death, or when the store is closed
-	ops   operations  // writes under way
-	held  atomic.Bool // Pebble lets writers wait until tables are written
-	stuck int         // looks at which it did, while tables could not be written; the watch's
+	end   func()      // closes over, at death or when the store is closed
+	ops   operations  // writes in progress
+	held  atomic.Bool // Pebble makes writers wait for row files
+	stuck int         // checks at which held was set while row files could not be written; used by watch only
 
 	syncs  latency // of the log
 	stalls stalls
@@ -53,7 +55,7 @@ func newDisk(fs vfs.FS, dir string, r *room, onFatal func(error)) *disk {
 	return d
 }
 
-// failure is why the disk is dead; nil while it is not.
+// failure returns why the disk is dead, or nil.
 func (d *disk) failure() error {
 	if err := d.dead.Load(); err != nil {
 		return *err
@@ -61,7 +63,7 @@ func (d *disk) failure() error {
 	return nil
 }
 
-// fail makes the disk dead and tells of it.
+// fail makes the disk dead and reports it.
 func (d *disk) fail(cause error) {
 	d.once.Do(func() {
 		err := fmt.Errorf("%w: %w", ErrFatal, cause)
@@ -73,15 +75,17 @@ func (d *disk) fail(cause error) {
 	})
 }
 
-// owns reports whether a name is that of a file of the store itself; those of backups are below its directory, or elsewhere.
+// owns reports whether a file belongs to the store itself. Files of backups are in other
+// directories.
 func (d *disk) owns(name string) bool { return d.FS.PathDir(name) == d.dir }
 
-// judge decides what the error of a write to a file of the store means. It returns the error for Pebble.
+// judge decides the consequences of an error when writing a file of the store, and returns the
+// error for Pebble.
 func (d *disk) judge(table bool, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case table && vfs.IsNoSpaceError(err) && d.opened.Load(): // while opening, Pebble would wait for it for ever
+	case table && vfs.IsNoSpaceError(err) && d.opened.Load(): // while opening, Pebble would wait for it forever
 		d.room.block()
 		return err
 	}
@@ -89,10 +93,10 @@ func (d *disk) judge(table bool, err error) error {
 	if table {
 		return err
 	}
-	return nil // the store goes on in memory
+	return nil // the store continues in memory
 }
 
-// inMemory is a file's name after death.
+// inMemory returns a file's name after death.
 func (d *disk) inMemory(name string) string { return "/" + d.FS.PathBase(name) }
 
 // Create implements vfs.FS.
@@ -106,8 +110,8 @@ func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 		d.room.pause(d.over)
 	}
 	f, err := d.open(name, table, func() (vfs.File, error) {
-		// Pebble names its manifest in a marker's name, and syncs the directory once for the two: a power loss before could
-		// leave the marker alone.
+		// Pebble names its manifest in the name of a marker file, and syncs the directory once for
+		// both. A power loss before that could leave only the marker.
 		if strings.HasPrefix(d.FS.PathBase(name), "marker.") {
 			if err := syncDir(d.FS, d.dir); err != nil {
 				return nil, err
@@ -115,7 +119,7 @@ func (d *disk) Create(name string, category vfs.DiskWriteCategory) (vfs.File, er
 		}
 		return d.FS.Create(name, category)
 	})
-	if _, counted := f.(*file); table && !counted { // which stops counting when it is closed
+	if _, counted := f.(*file); table && !counted { // a counted file stops counting when it is closed
 		d.room.tables.Add(-1)
 	}
 	return f, err
@@ -126,7 +130,7 @@ func (d *disk) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (
 	return d.open(name, false, func() (vfs.File, error) { return d.FS.ReuseForWrite(old, name, category) })
 }
 
-// open opens a file of the store for writing; in memory after death.
+// open opens a file of the store for writing, in memory after death.
 func (d *disk) open(name string, table bool, open func() (vfs.File, error)) (vfs.File, error) {
 	if d.failure() == nil {
 		done := d.ops.begin()
@@ -171,12 +175,12 @@ func (d *disk) Stat(name string) (vfs.FileInfo, error) {
 	return d.FS.Stat(name)
 }
 
-// Remove implements vfs.FS. That a file is left is no reason to stop: it costs room.
+// Remove implements vfs.FS. A failed removal is not fatal: it only wastes space.
 func (d *disk) Remove(name string) error {
 	if d.failure() == nil || !d.owns(name) {
 		return d.FS.Remove(name)
 	}
-	_ = d.after.Remove(d.inMemory(name)) // of before death
+	_ = d.after.Remove(d.inMemory(name)) // the file may be from before death
 	return nil
 }
 
@@ -188,11 +192,11 @@ func (d *disk) Rename(from, to string) error {
 	case d.failure() == nil:
 		return d.judge(false, d.FS.Rename(from, to))
 	}
-	_ = d.after.Rename(d.inMemory(from), d.inMemory(to)) // of before death
+	_ = d.after.Rename(d.inMemory(from), d.inMemory(to)) // the file may be from before death
 	return nil
 }
 
-// Link implements vfs.FS. Only backups and checkpoints link: an error is theirs.
+// Link implements vfs.FS. Only backups and checkpoints use links, so the error is theirs.
 func (d *disk) Link(from, to string) error {
 	if err := d.failure(); err != nil {
 		return err
@@ -203,13 +207,14 @@ func (d *disk) Link(from, to string) error {
 // Unwrap implements vfs.FS.
 func (d *disk) Unwrap() vfs.FS { return d.FS }
 
-// isTable reports whether a file holds rows that are elsewhere, too, until it is complete.
+// isTable reports whether a file holds rows. Until it is complete, its rows are stored elsewhere as
+// well.
 func isTable(name string) bool {
 	n := len(name)
 	return n > 4 && name[n-4:] == ".sst" || n > 5 && name[n-5:] == ".blob"
 }
 
-// file is a file of the store that is written, or its directory.
+// file is a file of the store open for writing, or its directory.
 type file struct {
 	vfs.File
 	d      *disk
@@ -218,11 +223,11 @@ type file struct {
 	closed atomic.Bool
 }
 
-// do carries out a write unless the disk is dead.
+// do performs a write unless the disk is dead.
 func (f *file) do(write func() error) error {
 	if err := f.d.failure(); err != nil {
 		if f.table {
-			return err // Pebble writes the table again, to memory
+			return err // Pebble writes the row file again, to memory
 		}
 		return nil
 	}
@@ -253,7 +258,7 @@ func (f *file) Sync() error { return f.synced(f.do(f.timed(f.File.Sync))) }
 // SyncData implements vfs.File.
 func (f *file) SyncData() error { return f.synced(f.do(f.timed(f.File.SyncData))) }
 
-// timed measures a sync of the log: writes are acknowledged when it returns.
+// timed measures the duration of a log sync, after which writes are acknowledged.
 func (f *file) timed(sync func() error) func() error {
 	if !f.log {
 		return sync
@@ -266,7 +271,8 @@ func (f *file) timed(sync func() error) func() error {
 	}
 }
 
-// synced passes on what became of a sync. A table that is on disk shows that there is room again.
+// synced passes on the result of a sync. A row file that is on disk shows that there is space
+// again.
 func (f *file) synced(err error) error {
 	if err == nil && f.table {
 		f.d.room.unblock()
@@ -295,15 +301,15 @@ func (f *file) Close() error {
 	return f.d.judge(f.table, err)
 }
 
-// operations knows how long writes have been under way, in looks of a watch rather than by a clock: a machine that was
-// suspended has not looked.
+// operations tracks how long writes are in progress. It counts checks of the watch instead of using
+// a clock: a suspended machine makes no checks.
 type operations struct {
 	mu    sync.Mutex
 	next  uint64
-	begun map[uint64]int // looks since it began, by operation
+	begun map[uint64]int // checks since its start, by operation
 }
 
-// begin notes a write. done is called when it has returned.
+// begin records the start of a write. done must be called when it has returned.
 func (o *operations) begin() (done func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -320,7 +326,7 @@ func (o *operations) begin() (done func()) {
 	}
 }
 
-// look returns for how many looks the longest write has been under way.
+// look returns the number of checks during which the longest write has been in progress.
 func (o *operations) look() (most int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -331,14 +337,15 @@ func (o *operations) look() (most int) {
 	return most
 }
 
-// The watch looks once a second. A write that has not returned after so many looks is fatal: callers wait for it, and a
-// disk that stalls for so long may not come back. So are writers that wait for tables which cannot be written.
+// The watch checks once a second. A write that has not returned after stallLooks checks is fatal:
+// callers wait for it, and a disk that stalls so long may not recover. The same holds for writers
+// that wait for row files which cannot be written.
 const (
 	lookEvery  = time.Second
 	stallLooks = 60
 )
 
-// look is one step of the watch.
+// look performs one check of the watch.
 func (d *disk) look() {
 	d.room.revive()
 	if d.stuck++; !d.held.Load() || d.room.tries.Load() == 0 {
@@ -354,10 +361,11 @@ func (d *disk) look() {
 	}
 }
 
-// damageLooks is how many looks writers are let wait for a compaction of a damaged table: no try will be better.
+// damageLooks is how many checks writers may wait for the compaction of a damaged file, for which
+// retries are useless.
 const damageLooks = 3
 
-// watch looks until the store is closed, or the disk is dead.
+// watch checks until the store is closed or the disk is dead.
 func (d *disk) watch() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

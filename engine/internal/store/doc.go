@@ -1,3 +1,4 @@
-// Package store holds the engine's rows: Pebble, set up for them, on a disk that may be full or fail. It decides what a
-// write error means. It exists so that nothing above has to know how Pebble behaves on such a disk; only the engine uses it.
+// Package store stores the engine's rows in Pebble, on a disk that may be full or fail. It
+// configures Pebble and decides the consequences of write errors, so that the packages above need
+// not know how Pebble behaves on such a disk.
 package store

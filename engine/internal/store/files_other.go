@@ -2,5 +2,5 @@
 
 package store
 
-// openFiles is how many table files Pebble keeps open.
+// openFiles returns how many row files Pebble keeps open.
 func openFiles() int { return 1000 }

@@ -4,10 +4,11 @@ package store
 
 import "syscall"
 
-// mostFiles is how many table files Pebble keeps open when it may.
+// mostFiles is the maximum number of row files that Pebble keeps open.
 const mostFiles = 1000
 
-// openFiles is how many table files Pebble keeps open: a quarter of what the process may have, at most mostFiles.
+// openFiles returns how many row files Pebble keeps open: a quarter of the process's limit, at most
+// mostFiles.
 func openFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

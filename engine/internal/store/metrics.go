@@ -6,39 +6,39 @@ import (
 	"time"
 )
 
-// Metrics are measurements of an open store. Counters begin at 0 when the store is opened.
+// Metrics are metrics of an open store. Counters start at 0 when the store is opened.
 type Metrics struct {
 	Syncs          Histogram // syncs of the write-ahead log
-	CommitsWaiting int64     // commits that are visible and wait for such a sync
+	CommitsWaiting int64     // visible commits that wait for such a sync
 
-	Stalls   int64         // times that Pebble made writers wait until tables were written
-	Stalled  time.Duration // for how long in all, the stall under way included
-	Stalling bool          // writers wait now
+	Stalls   int64         // how often Pebble made writers wait for row files
+	Stalled  time.Duration // total time of stalls, including the current one
+	Stalling bool          // writers are waiting now
 
 	Flushes            int64
 	Compactions        int64
 	CompactionsRunning int64
-	CompactionDebt     uint64 // bytes, estimated, to be compacted until the tree is in shape
-	Failures           int64  // flushes and compactions that failed, and are repeated
-	DamagedFiles       int64  // files of rows in which a reader or the scrub has found damage since the store was opened
+	CompactionDebt     uint64 // estimated bytes to compact
+	Failures           int64  // failed flushes and compactions, which are repeated
+	DamagedFiles       int64  // row files in which readers or scrubs have found damage since the store was opened
 
 	L0Files  int64
-	ReadAmp  int64 // sorted runs that a read may have to look at: sublevels of L0 and levels that hold rows
-	Tables   int64 // files of rows, of all levels
+	ReadAmp  int64 // sorted runs that a read may have to search: sublevels of L0 and nonempty levels
+	Tables   int64 // row files in all levels
 	LogBytes uint64
-	Bytes    uint64 // of all files of the store on disk, the log and files that wait to be deleted included
+	Bytes    uint64 // of all files of the store on disk, including the log and files waiting for deletion
 
-	LogBytesWritten     uint64 // to the log, and
-	FlushBytesWritten   uint64 // by flushes, and
+	LogBytesWritten     uint64 // by the log
+	FlushBytesWritten   uint64 // by flushes
 	CompactBytesWritten uint64 // by compactions
 
 	BlockCacheBytes, BlockCacheMaxBytes int64
 	BlockCacheHits, BlockCacheMisses    int64
-	MemTableBytes                       uint64 // of memory tables, those included that are flushed and still read
-	TableCacheBytes                     int64  // of what is kept of open files
+	MemTableBytes                       uint64 // of memory tables, including flushed ones still in use
+	TableCacheBytes                     int64  // of cached open files
 }
 
-// Measure measures the store. It takes Pebble's lock for microseconds.
+// Measure returns the metrics of the store. It holds Pebble's lock for microseconds.
 func (s *Store) Measure() Metrics {
 	p := s.DB.Metrics()
 	m := Metrics{
@@ -59,15 +59,16 @@ func (s *Store) Measure() Metrics {
 	return m
 }
 
-// Histogram counts durations. Bounds ascend; Counts[i] is how many were at most Bounds[i].
+// Histogram counts durations. Bounds ascend; Counts[i] is the number of durations of at most
+// Bounds[i].
 type Histogram struct {
 	Bounds []time.Duration
 	Counts []uint64
-	Count  uint64 // of all
+	Count  uint64 // total number
 	Sum    time.Duration
 }
 
-// syncBounds reach from a disk with a cache that survives power loss to one that is about to be given up.
+// syncBounds range from a disk with a battery-backed cache to one about to be given up.
 var syncBounds = [...]time.Duration{
 	250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond,
 	25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
@@ -75,7 +76,7 @@ var syncBounds = [...]time.Duration{
 }
 
 // latency measures operations without a lock.
-type latency struct {
+type latency struct { // by the first bound not exceeded; the last is for longer ones
 	counts [len(syncBounds) + 1]atomic.Uint64 // by the first bound that is not exceeded; the last: by none
 	sum    atomic.Int64
 }
@@ -100,14 +101,15 @@ func (l *latency) read() Histogram {
 	return h
 }
 
-// stalls measures how often and for how long writers wait for tables. Pebble tells of the begin and the end, one at a time.
+// stalls measures how often and how long writers wait for row files. Pebble reports start and end,
+// one stall at a time.
 type stalls struct {
 	now func() time.Time
 
 	mu    sync.Mutex
 	times int64
-	took  time.Duration // by the stalls that have ended
-	since time.Time     // zero: none is under way
+	took  time.Duration // of finished stalls
+	since time.Time     // zero: no stall in progress
 }
 
 func (s *stalls) begin() {

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Read returns a copy of the value under a key, or nil.
+// Read returns a copy of the value of a key, or nil.
 func (s *Store) Read(key []byte) ([]byte, error) {
 	v, closer, err := s.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -23,7 +23,7 @@ func (s *Store) Read(key []byte) ([]byte, error) {
 	return append([]byte{}, v...), closer.Close()
 }
 
-// Counter reads a number, which is first when there is none.
+// Counter reads a counter. The default is first.
 func (s *Store) Counter(key []byte, first uint64) (uint64, error) {
 	v, err := s.Read(key)
 	if err != nil || v == nil {
@@ -35,7 +35,8 @@ func (s *Store) Counter(key []byte, first uint64) (uint64, error) {
 	return binary.BigEndian.Uint64(v), nil
 }
 
-// Each calls fn for every row whose key begins with prefix. The slices are valid during the call.
+// Each calls fn for every row whose key begins with prefix. The slices are valid only during the
+// call.
 func (s *Store) Each(prefix []byte, fn func(k, v []byte) error) (err error) {
 	it, err := s.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: row.UpperBound(prefix)})
 	if err != nil {

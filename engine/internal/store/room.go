@@ -12,64 +12,64 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// Write is a kind of write, by what it does to the room on the disk.
+// Write classifies writes by their effect on disk space.
 type Write int
 
 const (
-	// Growth leaves more behind than there was. It is refused when the disk has less room than the reserve.
+	// Growth increases the stored data. It is rejected if less space than the reserve is free.
 	Growth Write = iota
-	// Shrinkage leads to room, sooner or later: deletes, expiry, trimming. The reserve is for it, all but a quarter: that is
-	// left to the files which Pebble writes anew before it drops others.
+	// Shrinkage eventually frees space: deletes, expiry, trimming. It may use the reserve except
+	// for a quarter, which is left for files that Pebble rewrites before it deletes others.
 	Shrinkage
 )
 
-// Defaults of the reserve: the larger of the two.
+// Defaults of the reserve, of which the larger applies.
 const (
 	leastReserve  = 256 << 20
-	reservedShare = 100 // of the file system, one part
+	reservedShare = 100 // fraction of the file system: one part in this many
 )
 
-// How long, and for how many bytes, what is known of the disk is believed while there is room: other processes fill it, too. To
-// look takes a microsecond.
+// How long, and for how many written bytes, the last known free space is trusted as long as there
+// is enough. Other processes use the disk too, and a check takes only a microsecond.
 const (
 	believed      = 10 * time.Millisecond
 	believedBytes = 1 << 20
 )
 
-// retryAfter is when a refused write may be sent again.
+// retryAfter is when a client may repeat a rejected write.
 const retryAfter = 5 * time.Second
 
-// Space is what is known of the room on the disk, in bytes.
+// Space is the known disk space, in bytes.
 type Space struct {
-	Known   bool  // the file system tells
-	Free    int64 // to this process
+	Known   bool  // the file system reports it
+	Free    int64 // available to this process
 	Total   int64
 	Reserve int64
-	Full    bool // growth is refused
+	Full    bool // growth is rejected
 }
 
-// room decides which writes there is room for.
+// room decides for which writes there is space.
 type room struct {
 	usage   func() (vfs.DiskUsage, error)
 	reserve int64 // negative: none; 0: the default
 
-	blocked atomic.Bool  // a table did not fit, and none was written since
-	tries   atomic.Int64 // flushes and compactions that failed since a table was written
-	tables  atomic.Int64 // that are being written, or wait for it
+	blocked atomic.Bool  // a row file did not fit, and none was written since
+	tries   atomic.Int64 // failed flushes and compactions since a row file was written
+	tables  atomic.Int64 // row files that are being written, or wait
 	last    atomic.Pointer[error]
 
-	failures atomic.Int64 // flushes and compactions that ever failed
+	failures atomic.Int64 // all failed flushes and compactions
 	space    atomic.Pointer[Space]
-	bytes    atomic.Int64 // written since the last look
+	bytes    atomic.Int64 // written since the last check
 
-	mu     sync.Mutex // guards what follows; held while looking
+	mu     sync.Mutex // guards the fields below; held during a check
 	looked time.Time
-	seen   int64 // tries at the watch's last look
-	open   int64 // tables then
-	idle   int   // looks since both changed
+	seen   int64 // tries at the watch's last check
+	open   int64 // tables at the watch's last check
+	idle   int   // checks since either changed
 }
 
-// admit refuses a write of so many bytes for which there is no room.
+// admit rejects a write of the given size if there is no space for it.
 func (r *room) admit(w Write, bytes int) error {
 	s := r.know(int64(bytes))
 	switch {
@@ -87,8 +87,8 @@ func (r *room) admit(w Write, bytes int) error {
 	}}
 }
 
-// know returns what is known of the disk, and looks when that is too old. While there is no room it looks each time, so
-// that the store takes writes as soon as there is.
+// know returns the free space and checks it if the known value is too old. While there is too
+// little, it checks each time, so that the store accepts writes as soon as possible.
 func (r *room) know(bytes int64) Space {
 	written := r.bytes.Add(bytes)
 	if s := r.space.Load(); s != nil && !s.Full && written < believedBytes {
@@ -102,7 +102,7 @@ func (r *room) know(bytes int64) Space {
 	return r.look()
 }
 
-// look asks the file system.
+// look queries the file system.
 func (r *room) look() Space {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +114,7 @@ func (r *room) look() Space {
 	return s
 }
 
-// spaceOf is what a file system tells, compared with a reserve.
+// spaceOf returns the space of a file system, compared with a reserve.
 func spaceOf(usage func() (vfs.DiskUsage, error), reserve int64) Space {
 	u, err := usage()
 	if err != nil {
@@ -128,22 +128,22 @@ func spaceOf(usage func() (vfs.DiskUsage, error), reserve int64) Space {
 	return s
 }
 
-// SpaceAt is the room on the disk of a directory, which need not hold a store.
+// SpaceAt returns the space on the disk of a directory, which need not contain a store.
 func SpaceAt(fs vfs.FS, dir string, reserve int64) Space {
 	return spaceOf(func() (vfs.DiskUsage, error) { return fs.GetDiskUsage(dir) }, reserve)
 }
 
-// block notes that a table did not fit.
+// block records that a row file did not fit.
 func (r *room) block() { r.blocked.Store(true) }
 
-// failed notes that a flush or compaction has.
+// failed records a failed flush or compaction.
 func (r *room) failed(err error) {
 	r.last.Store(&err)
 	r.tries.Add(1)
 	r.failures.Add(1)
 }
 
-// why is what the last of them failed by.
+// why returns the error of the last failure.
 func (r *room) why() error {
 	if err := r.last.Load(); err != nil {
 		return *err
@@ -151,19 +151,20 @@ func (r *room) why() error {
 	return nil
 }
 
-// unblock notes that one did.
+// unblock records that a row file was written.
 func (r *room) unblock() {
 	r.blocked.Store(false)
 	r.tries.Store(0)
 }
 
-// After how many looks of the watch writes are admitted again: without an attempt to write a table, and while one goes on that shows
-// nothing new.
+// Number of checks of the watch after which writes are accepted again: if no row file is being
+// written, and if one is but nothing changes.
 const idleLooks, busyLooks = 3, 60
 
-// revive admits writes again when nothing is left that would be written as a table and show that there is room: a compaction that
-// failed is not always repeated, because another one may have done its work, and no flush comes while writes are refused. If
-// there still is no room, the next flush finds out.
+// revive accepts writes again if no row file is left to be written that could show whether there is
+// space. A failed compaction is not always repeated, because another one may have done its work,
+// and there are no flushes while writes are rejected. If there still is no space, the next flush
+// finds out.
 func (r *room) revive() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,13 +180,13 @@ func (r *room) revive() {
 	}
 }
 
-// Pebble repeats a flush or compaction that failed at once, if it is still to be done.
+// Pebble repeats a failed flush or compaction at once, if it is still necessary.
 const (
 	firstPause = 10 * time.Millisecond
 	mostPause  = time.Second
 )
 
-// pause waits before a table is written after failures, longer each time.
+// pause waits before a row file is written after failures, with increasing duration.
 func (r *room) pause(over <-chan struct{}) {
 	tries := r.tries.Load()
 	if tries == 0 {

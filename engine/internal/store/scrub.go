@@ -17,27 +17,28 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// ScrubOptions say what a scrub reads, and how fast.
+// ScrubOptions determine what a scrub reads, and how fast.
 type ScrubOptions struct {
-	After          uint64         // files up to this number are left out: an earlier scrub got so far. Default: none
-	BytesPerSecond int64          // at most; default: as fast as the disk
-	Each           func(Scrubbed) // called after each file, if there is one
+	After          uint64         // skip files up to this number, which an earlier scrub has read; default none
+	BytesPerSecond int64          // maximum rate; default unlimited
+	Each           func(Scrubbed) // called after each file, unless nil
 }
 
-// Scrubbed is a file that a scrub has read.
+// Scrubbed is a file read by a scrub.
 type Scrubbed struct {
-	Number uint64 // later files have larger ones
-	Name   string // below the database's directory
+	Number uint64 // later files have greater numbers
+	Name   string // relative to the database's directory
 	Bytes  int64
-	Damage error // nil: each of its blocks fits its checksum
-	Left   int64 // bytes of the files that are still to be read
+	Damage error // nil if all blocks match their checksums
+	Left   int64 // bytes of the files still to be read
 }
 
-// mostBytes are read at once when a scrub has a pace.
+// mostBytes is the maximum number of bytes per read of a rate-limited scrub.
 const mostBytes = 256 << 10
 
-// Scrub reads the files of rows, the oldest first, as they are on the disk, and compares every block with its checksum. It
-// needs no lock: a file that a compaction replaces meanwhile is left out, as are those written since it began. The error is ctx's.
+// Scrub reads the row files on disk, oldest first, and verifies the checksum of every block. It
+// needs no lock: it skips files that a compaction replaces in the meantime, and files written after
+// it began. The error is that of ctx.
 func (s *Store) Scrub(ctx context.Context, o ScrubOptions) error {
 	files, left, err := s.filesAfter(o.After)
 	if err != nil {
@@ -67,7 +68,8 @@ func (s *Store) Scrub(ctx context.Context, o ScrubOptions) error {
 	return nil
 }
 
-// filesAfter are the files of rows that are in use and have larger numbers, the smallest first, and how many bytes they have.
+// filesAfter returns the row files in use with greater numbers, in ascending order, and their total
+// size.
 func (s *Store) filesAfter(number uint64) (files []Scrubbed, bytes int64, err error) {
 	levels, err := s.SSTables()
 	if err != nil {
@@ -93,13 +95,14 @@ func (s *Store) filesAfter(number uint64) (files []Scrubbed, bytes int64, err er
 	return files, bytes, nil
 }
 
-// pace waits before bytes are read, so that no more of them are in a second; nil: for nothing.
+// pace returns a function that waits before each read to limit the rate. It returns nil if there is
+// no limit.
 func pace(ctx context.Context, perSecond int64) func(int) error {
 	if perSecond <= 0 {
 		return nil
 	}
 	limit := rate.NewLimiter(rate.Limit(perSecond), mostBytes)
-	limit.AllowN(time.Now(), mostBytes) // it begins with none
+	limit.AllowN(time.Now(), mostBytes) // start with an empty bucket
 	return func(bytes int) error {
 		for ; bytes > 0; bytes -= mostBytes {
 			if err := limit.WaitN(ctx, min(bytes, mostBytes)); err != nil {

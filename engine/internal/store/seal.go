@@ -17,22 +17,23 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// sealName is the file that says how the others were when the store was closed. Pebble takes what it cannot read at the end of
-// its log or manifest for a write that was cut off, and drops it, as it has to after a crash. After a store was closed there is
-// no such write: what differs then is damage. The tables of rows have checksums of their own.
+// sealName is the file that describes the other files as they were when the store was closed.
+// Pebble treats unreadable data at the end of its log or manifest as an interrupted write and drops
+// it, as it must after a crash. If the store was closed, there is no such write, so any difference
+// is damage. Row files have their own checksums.
 const sealName = "SEAL"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// saveLog looks whether the log can be read as it was written, and writes what it holds to tables if it cannot: as long as the store
-// is open, that is in memory, too.
+// saveLog checks that the log can be read, and writes its contents to row files if not. While the
+// store is open, these contents are also in memory.
 func (s *Store) saveLog() {
 	if s.Failure() != nil {
 		return
 	}
 	wrong, doubts, err := logfile.Check(s.disk.FS, s.disk.dir)
 	if err != nil || wrong == "" && len(doubts) == 0 {
-		return // what cannot be read now is noticed when the store is sealed
+		return // unreadable files are detected when the store is sealed
 	}
 	s.warn("engine: store: the log cannot be read as it was written; what it holds is written to tables", "damaged", wrong, "in doubt", len(doubts))
 	if err := s.Flush(); err != nil {
@@ -40,8 +41,8 @@ func (s *Store) saveLog() {
 	}
 }
 
-// seal notes how the files of a closed store are. Errors: row.ErrCorrupt when the log or the manifest cannot be read: they have no seal
-// that vouches for them.
+// seal describes the files of a closed store. Errors: row.ErrCorrupt if the log or manifest cannot
+// be read, so that no seal vouches for them.
 func seal(fs vfs.FS, dir string) error {
 	switch wrong, doubts, err := logfile.Check(fs, dir); {
 	case err != nil:
@@ -51,7 +52,7 @@ func seal(fs vfs.FS, dir string) error {
 	case len(doubts) > 0:
 		return fmt.Errorf("%w: %s: %s cannot be read", row.ErrCorrupt, doubts[0].Log, doubts[0].Span)
 	}
-	// After a power loss, a file that was removed must not be back beside a seal that does not name it.
+	// After a power loss, a deleted file must not reappear beside a seal that does not list it.
 	if err := syncDir(fs, dir); err != nil {
 		return err
 	}
@@ -69,9 +70,9 @@ func seal(fs vfs.FS, dir string) error {
 	return errors.Join(err, f.Sync(), f.Close(), syncDir(fs, dir))
 }
 
-// unseal compares the files of a store that was closed with what they were then. A store that was not closed has no seal: of its
-// logs and its manifest it is looked whether something is damaged that was on disk. The seal is broken before the store is
-// opened, which changes the files. Errors: row.ErrCorrupt.
+// unseal compares the files of a closed store with its seal. A store that was not closed has no
+// seal; its logs and manifest are checked for damage to data that had been on disk. The seal is
+// removed before the store is opened, because opening modifies the files. Errors: row.ErrCorrupt.
 func unseal(fs vfs.FS, dir string, keep bool, warn func(msg string, args ...any)) error {
 	text, err := readAll(fs, fs.PathJoin(dir, sealName))
 	if errors.Is(err, os.ErrNotExist) {
@@ -95,8 +96,8 @@ func unseal(fs vfs.FS, dir string, keep bool, warn func(msg string, args ...any)
 	return errors.Join(fs.Remove(fs.PathJoin(dir, sealName)), syncDir(fs, dir))
 }
 
-// afterCrash looks at a store that was not closed. A log whose end may be damaged is kept under another name, because Pebble drops
-// the end, and the log when it has taken in the rest.
+// afterCrash checks a store that was not closed. A log whose end may be damaged is copied under
+// another name, because Pebble drops the end, and deletes the log after replaying the rest.
 func afterCrash(fs vfs.FS, dir string, keep bool, warn func(msg string, args ...any)) error {
 	wrong, doubts, err := logfile.Check(fs, dir)
 	if err == nil && wrong != "" {
@@ -117,10 +118,10 @@ func afterCrash(fs vfs.FS, dir string, keep bool, warn func(msg string, args ...
 	return nil
 }
 
-// doubtful begins the name of a log that is kept because its end is in doubt.
+// doubtful is the prefix for copies of logs whose end is in doubt.
 const doubtful = "doubtful-"
 
-// sealed takes the lines of a seal, if it is as it was written.
+// sealed returns the lines of a seal, if its checksum is right.
 func sealed(text []byte) (lines []string, ok bool) {
 	at := bytes.LastIndexByte(bytes.TrimSuffix(text, []byte("\n")), '\n') + 1
 	if string(text[at:]) != fmt.Sprintf("%08x\n", crc32.Checksum(text[:at], castagnoli)) {
@@ -133,7 +134,7 @@ func sealed(text []byte) (lines []string, ok bool) {
 	return lines, in.Err() == nil
 }
 
-// difference names a file of which two seals say different things.
+// difference returns a file about which two seals disagree.
 func difference(noted, now []string) (file string, ok bool) {
 	for _, lists := range [][2][]string{{noted, now}, {now, noted}} {
 		for _, line := range lists[0] {
@@ -146,12 +147,12 @@ func difference(noted, now []string) (file string, ok bool) {
 	return "", false
 }
 
-// markers are the lines of a seal that tell where the manifest is.
+// markers returns the lines of a seal that identify the manifest.
 func markers(lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return !strings.HasPrefix(line, "marker.manifest.") })
 }
 
-// sealOf describes the files of a store, one a line: name, size, checksum.
+// sealOf describes the files of a store, one per line: name, size, checksum.
 func sealOf(fs vfs.FS, dir string) (lines []string, err error) {
 	names, err := fs.List(dir)
 	if err != nil {
@@ -175,7 +176,7 @@ func sealOf(fs vfs.FS, dir string) (lines []string, err error) {
 	return lines, nil
 }
 
-// sealable reports whether a file is one that Pebble reads and whose bytes nothing else vouches for.
+// sealable reports whether Pebble reads a file whose contents have no other protection.
 func sealable(name string) bool {
 	return strings.HasSuffix(name, ".log") && !strings.HasPrefix(name, doubtful) || strings.HasPrefix(name, "MANIFEST-") || strings.HasPrefix(name, "OPTIONS-") || strings.HasPrefix(name, "marker.")
 }

@@ -18,35 +18,36 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// Options say how a store is opened. All fields but Reserve are required.
+// Options configure a store. All fields except Reserve are required.
 type Options struct {
 	FS            vfs.FS
-	Memory        bool // FS is in memory: there is no log, and no disk to fail
+	Memory        bool // FS is in memory: there is no log, and the disk cannot fail
 	ReadOnly      bool
 	CacheBytes    int64
 	MemTableBytes int
-	Reserve       int64 // bytes of the disk that growth leaves free; 0: the default, negative: none
+	Reserve       int64 // free disk space to keep, in bytes; 0: the default, negative: none
 	Logger        *slog.Logger
-	OnFatal       func(error) // called at most once, when the disk fails while the store is open
+	OnFatal       func(error) // called at most once, if the disk fails while the store is open
 }
 
-// Store is an open store. Reading is Pebble's; the methods that write are below.
+// Store is an open store. Reads use Pebble's methods; the methods that write are below.
 type Store struct {
 	*pebble.DB
 	disk *disk
 	room *room
 	lock *pebble.Lock
 	work sync.WaitGroup // the watch
-	save func()         // before it is closed
-	seal func() error   // when it is closed
+	save func()         // called before closing
+	seal func() error   // called when closed
 	warn func(msg string, args ...any)
 
-	cacheBytes int64 // of blocks, at most
+	cacheBytes int64 // maximum size of cached blocks
 	tables     sstable.ReaderOptions
 	damaged    *damage.Log
 }
 
-// Open opens the store in a directory. It compares the files with what they were when the store was closed, if it was.
+// Open opens the store in a directory. If the store was closed properly, it compares the files with
+// their state then.
 func Open(dir string, o Options) (*Store, error) {
 	lock, err := lockDir(dir, o)
 	if err != nil {
@@ -71,11 +72,12 @@ func lockDir(dir string, o Options) (*pebble.Lock, error) {
 	return Lock(o.FS, dir)
 }
 
-// ErrInUse is returned when a directory is open elsewhere, in this process or another.
+// ErrInUse is returned if a directory is already open, in this process or another.
 var ErrInUse = errors.New("engine: directory is in use")
 
-// Lock keeps others from opening a directory. Pebble's file systems know no error of their own for a lock that is held: it is
-// the operating system's in another process, and a text in the same.
+// Lock prevents others from opening a directory. Pebble's file systems have no typed error for a
+// lock that is held: if another process holds it, it is the operating system's error; in the same
+// process it is only a text.
 func Lock(fs vfs.FS, dir string) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(dir, fs)
 	if err != nil && (errors.Is(err, syscall.EAGAIN) || err.Error() == "lock held by current process") {
@@ -101,7 +103,7 @@ func open(dir string, o Options, lock *pebble.Lock) (*Store, error) {
 	s.DB, err = pebble.Open(dir, with)
 	if failed := s.disk.failure(); failed != nil {
 		if err == nil {
-			_ = s.DB.Close() // it says no more
+			_ = s.DB.Close() // the first error is reported
 		}
 		return nil, failed
 	}
@@ -109,8 +111,8 @@ func open(dir string, o Options, lock *pebble.Lock) (*Store, error) {
 		return nil, err
 	}
 	s.disk.opened.Store(true)
-	if failed := s.disk.failure(); failed != nil { // between the two
-		_ = s.DB.Close() // it says no more
+	if failed := s.disk.failure(); failed != nil { // the disk failed in between
+		_ = s.DB.Close() // the first error is reported
 		return nil, failed
 	}
 	if !o.Memory && !o.ReadOnly {
@@ -119,24 +121,24 @@ func open(dir string, o Options, lock *pebble.Lock) (*Store, error) {
 	return s, nil
 }
 
-// Failure is why the store is of no use any more, an ErrFatal; nil while it is. What was waited for before it was asked
-// is on disk when it returns nil.
+// Failure returns an ErrFatal if the store is unusable, otherwise nil. If it returns nil,
+// everything awaited before the call is on disk.
 func (s *Store) Failure() error { return s.disk.failure() }
 
-// Fail ends the use of the store, as a disk that fails does.
+// Fail makes the store unusable, like a failing disk.
 func (s *Store) Fail(cause error) { s.disk.fail(cause) }
 
-// Admit refuses a write of so many bytes, in batches about to be applied, for which there is no room. Errors: a
-// dynamo.Failure of the kind Full.
+// Admit rejects a write of the given size, in batches about to be applied, if there is no space for
+// it. Errors: a dynamo.Failure of kind Full.
 func (s *Store) Admit(w Write, bytes int) error { return s.room.admit(w, bytes) }
 
-// Space is what is known of the room on the disk now.
+// Space returns the current disk space.
 func (s *Store) Space() Space { return s.room.look() }
 
-// Look is one step of the watch, which takes one a second by itself.
+// Look performs one check of the watch, which otherwise runs once a second.
 func (s *Store) Look() { s.disk.look() }
 
-// Commit applies a batch for which there is room.
+// Commit applies a batch if there is space for it.
 func (s *Store) Commit(b *pebble.Batch, w Write, o *pebble.WriteOptions) error {
 	if err := s.Admit(w, b.Len()); err != nil {
 		return err
@@ -144,31 +146,31 @@ func (s *Store) Commit(b *pebble.Batch, w Write, o *pebble.WriteOptions) error {
 	return s.Apply(b, o)
 }
 
-// Apply is Pebble's.
+// Apply calls Pebble's Apply, and also fails if the disk is dead.
 func (s *Store) Apply(b *pebble.Batch, o *pebble.WriteOptions) error {
 	return cmp.Or(s.DB.Apply(b, o), s.Failure())
 }
 
-// ApplyNoSyncWait is Pebble's. Wait waits for the disk.
+// ApplyNoSyncWait calls Pebble's ApplyNoSyncWait. Wait waits for the disk.
 func (s *Store) ApplyNoSyncWait(b *pebble.Batch, o *pebble.WriteOptions) error {
-	return s.DB.ApplyNoSyncWait(b, o) // whoever waits learns of a failure
+	return s.DB.ApplyNoSyncWait(b, o) // Wait reports a failure
 }
 
-// Wait returns when a batch that ApplyNoSyncWait has applied is on disk.
+// Wait waits until a batch applied by ApplyNoSyncWait is on disk.
 func (s *Store) Wait(b *pebble.Batch) error { return cmp.Or(b.SyncWait(), s.Failure()) }
 
-// Set is Pebble's.
+// Set calls Pebble's Set, and also fails if the disk is dead.
 func (s *Store) Set(key, value []byte, o *pebble.WriteOptions) error {
 	return cmp.Or(s.DB.Set(key, value, o), s.Failure())
 }
 
-// LogData is Pebble's.
+// LogData calls Pebble's LogData, and also fails if the disk is dead.
 func (s *Store) LogData(data []byte, o *pebble.WriteOptions) error {
 	return cmp.Or(s.DB.LogData(data, o), s.Failure())
 }
 
-// Close closes the store. What keeps it from noting how the files are is no error: they are as after a crash then. It is one that the
-// log or the manifest cannot be read as they were written: row.ErrCorrupt.
+// Close closes the store. Failure to write the seal is not an error: the files are then as after a
+// crash. But it is an error if the log or manifest cannot be read as written: row.ErrCorrupt.
 func (s *Store) Close() error {
 	s.save()
 	s.disk.end()
@@ -187,26 +189,27 @@ func (s *Store) Close() error {
 	return s.lock.Close()
 }
 
-// Verify compares every block of the tables in a directory with its checksum.
+// Verify verifies the checksum of every block in the row files of a directory.
 func Verify(ctx context.Context, dir string, o Options) error {
 	return damage.Verify(ctx, o.FS, dir, TableOptions(o))
 }
 
-// TableOptions are what the store's tables of rows are read with, apart from the store.
+// TableOptions returns options to read the store's row files without the store.
 func TableOptions(o Options) sstable.ReaderOptions {
 	return settings(o, newDisk(o.FS, "", new(room), o.OnFatal)).MakeReaderOptions()
 }
 
-// memTables is how many memory tables there may be: one being filled, two being written out.
+// memTables is the maximum number of memory tables: one being filled, two being written out.
 const memTables = 3
 
-// settings sets Pebble up for the engine's rows: mostly new keys, point reads of keys that are often absent, and
-// two cores. Bloom filters answer "absent" without touching a block. The measurements are in the engine's bench_test.go.
+// settings configures Pebble for the engine's rows: mostly new keys, point reads of keys that often
+// do not exist, and two cores. Bloom filters show that a key does not exist without reading a
+// block. For measurements, see the engine's bench_test.go.
 func settings(o Options, d *disk) *pebble.Options {
 	p := &pebble.Options{
 		FS:                          o.FS,
 		ReadOnly:                    o.ReadOnly,
-		CacheSize:                   o.CacheBytes + memTables*int64(o.MemTableBytes), // memory tables are taken from the cache
+		CacheSize:                   o.CacheBytes + memTables*int64(o.MemTableBytes), // memory tables are allocated from the cache
 		MemTableSize:                uint64(o.MemTableBytes),
 		MemTableStopWritesThreshold: memTables,
 		L0CompactionThreshold:       4,
@@ -231,7 +234,7 @@ func settings(o Options, d *disk) *pebble.Options {
 	return p
 }
 
-// listen passes on what Pebble tells while it is open.
+// listen handles Pebble's events while it is open.
 func listen(p *pebble.Options, d *disk, told *damage.Log) {
 	p.EventListener = &pebble.EventListener{
 		DataCorruption:  told.Reading,
@@ -241,15 +244,16 @@ func listen(p *pebble.Options, d *disk, told *damage.Log) {
 	}
 }
 
-// oneSpace keeps rows of different spaces in different files: a file of new stream records then overlaps no older one,
-// which saves a fifth of the processor time of an import. Expiry rows are nothing but keys, read once in their life: in
-// the last level they are packed as tightly as can be. Packing items like that would trade processor time of every
-// compaction for bytes; what it saves and costs was not measured well enough to tell.
+// oneSpace stores rows of different types in different files. A file of new stream records then
+// overlaps no older file, which saves a fifth of the CPU time of an import. Expiry rows consist
+// only of keys and are read once, so they are compressed as much as possible in the last level.
+// Compressing items as much would trade CPU time in every compaction for space; its costs and
+// savings have not been measured well enough.
 func oneSpace(start []byte) (pebble.SpanPolicy, []byte, error) {
 	return pebble.SpanPolicy{PreferFastCompression: start[0] != row.SpaceExpiry}, []byte{start[0] + 1}, nil
 }
 
-// logger passes on what Pebble has to say, apart from its routine notes.
+// logger logs Pebble's messages; routine ones at debug level.
 type logger struct {
 	log  *slog.Logger
 	disk *disk
@@ -263,8 +267,9 @@ func (l logger) Errorf(format string, args ...any) {
 	l.log.Error("engine: store: " + fmt.Sprintf(format, args...))
 }
 
-// Fatalf must not return: Pebble calls it when its own state is not what it must be. Errors of the disk do not come here.
-// The panic is in a goroutine of its own because that of a request may be recovered, and locks are held.
+// Fatalf must not return: Pebble calls it when its own state is invalid. It is not called for disk
+// errors. The panic is in a separate goroutine, because that of a request could be recovered while
+// locks are held.
 func (l logger) Fatalf(format string, args ...any) {
 	msg := "engine: store: " + fmt.Sprintf(format, args...)
 	l.disk.fail(errors.New(msg))

@@ -10,9 +10,10 @@ import (
 	"github.com/onefold/onefold/engine/internal/row"
 )
 
-// TrimPoint returns the sequence number behind the last record of a shard from before the horizon, in milliseconds
-// since 1970, and whether any record stays; start is where the shard begins.
-// Records are in the order of time, as far as the clock goes forward, so the place is found by halving.
+// TrimPoint returns the sequence number after the last record of a shard older than the horizon, in
+// milliseconds since 1970, and whether any record remains. start is the first sequence number of
+// the shard. Records are in time order as long as the clock does not go back, so it uses binary
+// search.
 func (s *Store) TrimPoint(stream, shard uint32, start uint64, horizon int64) (first uint64, stays bool, err error) {
 	prefix := row.ShardPrefix(stream, shard)
 	it, err := s.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: row.UpperBound(prefix)})
@@ -23,7 +24,7 @@ func (s *Store) TrimPoint(stream, shard uint32, start uint64, horizon int64) (fi
 	if !it.Last() {
 		return start, false, damage.Of(it.Error())
 	}
-	low, high := start, row.RecordSequence(it.Key())+1 // the first record to keep is at low or behind, and below or at high
+	low, high := start, row.RecordSequence(it.Key())+1 // the first record to keep is at or after low, and at or before high
 	for low < high {
 		mid := low + (high-low)/2
 		millis, err := timeAt(it, stream, shard, mid)
@@ -47,7 +48,8 @@ func (s *Store) TrimPoint(stream, shard uint32, start uint64, horizon int64) (fi
 	return row.RecordSequence(it.Key()) + 1, stays, nil
 }
 
-// timeAt moves to the record at or behind a sequence number, which there is, and returns when it was made.
+// timeAt moves to the first record at or after a sequence number, which must exist, and returns its
+// time.
 func timeAt(it *pebble.Iterator, stream, shard uint32, seq uint64) (int64, error) {
 	var key [row.RecordKeyLen]byte
 	row.PutRecordKey(key[:], stream, shard, seq)

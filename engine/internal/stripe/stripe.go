@@ -1,5 +1,5 @@
-// Package stripe holds the locks of many keys in a fixed number of mutexes. The engine takes them for items and for
-// idempotency tokens.
+// Package stripe implements locks for many keys with a fixed number of mutexes. The engine uses it
+// for items and idempotency tokens.
 package stripe
 
 import (
@@ -11,17 +11,18 @@ import (
 
 const stripes = 4096
 
-// Set is the locks of keys: whoever reads an item in order to write it holds the item's stripe until the write is applied
-// (not until it is on disk). A request with several items takes their stripes in ascending order.
+// Set is a set of locks for keys. A writer that reads an item holds the item's stripe until the
+// write is applied (not until it is on disk). Requests with several items take their stripes in
+// ascending order, which avoids deadlocks.
 type Set [stripes]struct {
 	sync.Mutex
-	_ [56]byte // one cache line each
+	_ [56]byte // so that each has its own cache line
 }
 
 // Of returns the stripe of a key.
 func Of(key []byte) uint32 { return uint32(xxhash.Sum64(key) % stripes) }
 
-// LockAll locks stripes, each once, and leaves ids sorted and without repetition.
+// LockAll locks stripes, each once. It returns ids sorted and without duplicates.
 func (s *Set) LockAll(ids []uint32) []uint32 {
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
@@ -31,7 +32,7 @@ func (s *Set) LockAll(ids []uint32) []uint32 {
 	return ids
 }
 
-// UnlockAll unlocks what LockAll has locked.
+// UnlockAll unlocks the stripes locked by LockAll.
 func (s *Set) UnlockAll(ids []uint32) {
 	for _, id := range ids {
 		s[id].Unlock()

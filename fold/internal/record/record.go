@@ -1,4 +1,4 @@
-// Package record reads what a record of a DynamoDB stream says of an item. It is for package fold.
+// Package record converts the images in records of a DynamoDB stream.
 package record
 
 import (
@@ -8,8 +8,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Image converts an image of a stream record. The two SDK packages have the same ten types under different names. Most
-// attributes are strings and numbers, so these come from one allocation each.
+// Image converts an image of a stream record. The SDK has the same ten attribute types under
+// different names in two packages. Most attributes are strings and numbers, so those are allocated
+// in groups.
 func Image(m map[string]streamtypes.AttributeValue) table.Item {
 	if m == nil {
 		return nil
@@ -32,7 +33,7 @@ func (c *converter) attributes(m map[string]streamtypes.AttributeValue) map[stri
 	return out
 }
 
-// reserve makes room for the values of a map, of which about a third are numbers.
+// reserve makes room for the values of a map, assuming that a third are numbers.
 func (c *converter) reserve(n int) {
 	if cap(c.strings)-len(c.strings) < n {
 		c.strings = make([]types.AttributeValueMemberS, 0, n)
@@ -70,7 +71,8 @@ func (c *converter) value(v streamtypes.AttributeValue) types.AttributeValue {
 	return &types.AttributeValueMemberNULL{Value: true}
 }
 
-// text makes a string value in the reserved room. A slice that is full is left to those who point into it.
+// text makes a string value in reserved room. A full slice is replaced and never grown, because
+// values point into it.
 func (c *converter) text(s string) types.AttributeValue {
 	if len(c.strings) == cap(c.strings) {
 		c.strings = make([]types.AttributeValueMemberS, 0, 8)
@@ -87,7 +89,7 @@ func (c *converter) number(s string) types.AttributeValue {
 	return &c.numbers[len(c.numbers)-1]
 }
 
-// Entity returns the name of the entity that an image is of, without converting anything.
+// Entity returns the entity name in an image, without converting the image.
 func Entity(m map[string]streamtypes.AttributeValue) string {
 	s, ok := m[table.AttrEntity].(*streamtypes.AttributeValueMemberS)
 	if !ok {

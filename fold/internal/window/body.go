@@ -11,18 +11,18 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
-// Errors of Merge.
+// Errors of Decode and Merge.
 var (
 	ErrCorrupt = errors.New("window: corrupt")
 	ErrVersion = errors.New("window: written by a newer version")
 )
 
-// format is the first byte of a body.
+// format is the first byte of a body: the version of the format.
 const format = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Encode makes the body of entries: docs/format/windows.md.
+// Encode encodes entries as a body. See docs/format/windows.md.
 func Encode(entries []Entry) []byte {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int {
@@ -43,12 +43,13 @@ func Encode(entries []Entry) []byte {
 	return sealed(body)
 }
 
-// sealed appends the sum.
+// sealed appends the checksum.
 func sealed(content []byte) []byte {
 	return binary.BigEndian.AppendUint32(content, crc32.Checksum(content, castagnoli))
 }
 
-// appendItem appends the facts of one item, in order, each without the bytes that it shares with the one before.
+// appendItem appends the sorted facts of one item, each without the leading bytes shared with the
+// previous one.
 func appendItem(body []byte, entries []Entry) []byte {
 	item := entries[0].Item
 	body = binary.AppendUvarint(body, uint64(len(item)))
@@ -66,7 +67,8 @@ func appendItem(body []byte, entries []Entry) []byte {
 	return body
 }
 
-// Merge adds the facts of a body. After an error none of them is added. Errors: ErrCorrupt, ErrVersion.
+// Merge adds the facts of a body to the set. After an error none of them is added. Errors:
+// ErrCorrupt, ErrVersion.
 func (s *Set) Merge(body []byte) error {
 	entries, err := Decode(body)
 	if err != nil {
@@ -80,13 +82,13 @@ func (s *Set) Merge(body []byte) error {
 
 const sumBytes = 4
 
-// What an entry, and an item beside the length of its key, take of a body at most.
+// Maximum size in a body of an entry, and of an item without its key.
 const (
 	EntryBytes = 1 + len(ID{})
 	ItemBytes  = 2 + binary.MaxVarintLen32
 )
 
-// Decode reads a body. Errors: ErrCorrupt, ErrVersion.
+// Decode decodes a body. Errors: ErrCorrupt, ErrVersion.
 func Decode(body []byte) ([]Entry, error) {
 	if len(body) < 1+sumBytes {
 		return nil, ErrCorrupt

@@ -1,8 +1,8 @@
-// Package window keeps which item had a fact first: in memory, and as the bytes that a fold stores of it. It imports nothing of the
-// project but package varint; fold uses it.
+// Package window records which item had a fact first: as a set in memory, and in the encoded form
+// that folds store.
 package window
 
-// ID names a fact, however often and in whatever items it is sent.
+// ID identifies a fact, no matter how often and in which items it is sent.
 type ID = [16]byte
 
 // An Entry is a fact and the sort key of the item that had it first.
@@ -11,17 +11,19 @@ type Entry struct {
 	Item string
 }
 
-// Set is what is known of the facts of a window. The zero value is ready. It is for one goroutine.
+// Set contains the known facts of a window. The zero value is an empty set. It is not safe for
+// concurrent use.
 type Set struct {
 	first map[ID]uint32 // index in items
 	items []string
-	last  map[string]uint32 // the same, for items of the last call
+	last  map[string]uint32 // index in items, for items of the last call
 }
 
-// Len is the number of facts.
+// Len returns the number of facts.
 func (s *Set) Len() int { return len(s.first) }
 
-// Add says that an item has a fact. known is the item that had it before, "" if none did.
+// Add records that an item has a fact. It returns the item that had the fact first, or "" if this
+// item is the first.
 func (s *Set) Add(id ID, item string) (known string) {
 	if at, ok := s.first[id]; ok {
 		return s.items[at]
@@ -33,7 +35,8 @@ func (s *Set) Add(id ID, item string) (known string) {
 	return ""
 }
 
-// index is where an item stands in items. Facts come item by item.
+// index returns the index of an item in items. Facts come item by item, so remembering the last
+// item is enough.
 func (s *Set) index(item string) uint32 {
 	if at, ok := s.last[item]; ok {
 		return at
@@ -44,7 +47,7 @@ func (s *Set) index(item string) uint32 {
 	return at
 }
 
-// First returns the item that had a fact first, "" if it is not known.
+// First returns the item that had a fact first, or "" if the fact is unknown.
 func (s *Set) First(id ID) string {
 	if at, ok := s.first[id]; ok {
 		return s.items[at]
@@ -52,7 +55,8 @@ func (s *Set) First(id ID) string {
 	return ""
 }
 
-// merge adds what was stored. Writers agree on which item was first; should two of them not, the lesser key holds, whatever the order.
+// merge adds a stored entry. All writers agree on the first item; if two should not, the smaller
+// key wins, in any order.
 func (s *Set) merge(e Entry) {
 	if known := s.Add(e.ID, e.Item); known > e.Item {
 		s.first[e.ID] = s.index(e.Item)

@@ -12,33 +12,34 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// A codec turns values of one Go type into attribute values and back. Codecs are made once per type; what they produce
-// is what the SDK's attributevalue package produces, except that times have a fixed width and milliseconds.
+// A codec converts between values of one Go type and attribute values. Codecs are made once per
+// type. They produce the same as the SDK's attributevalue package, except that times have a fixed
+// width and milliseconds.
 type codec struct {
 	encode func(*Encoder, reflect.Value) (types.AttributeValue, error)
-	decode func(types.AttributeValue, reflect.Value) error // the value is addressable and zero; NULL leaves it so
+	decode func(types.AttributeValue, reflect.Value) error // the value must be addressable and zero; NULL leaves it zero
 }
 
-// An Encoder hands out attribute values of one item, and the texts that it makes, from slabs: an item has tens of them,
-// and they live together.
+// An Encoder allocates the attribute values and texts of one item in slabs, because an item has
+// tens of them with the same lifetime.
 type Encoder struct {
 	strings []types.AttributeValueMemberS
 	numbers []types.AttributeValueMemberN
 	made    strings.Builder
-	ahead   int // bytes of text to make room for at once
+	ahead   int // bytes of text to allocate at once
 }
 
-// Slab is how many values are made at once.
+// Slab is the number of values allocated at once.
 const Slab = 8
 
-// NewEncoder returns an encoder with room for so many strings, and bytes of text, before it needs more.
+// NewEncoder returns an encoder with room for the given number of strings and bytes of text.
 func NewEncoder(stringsAhead, textAhead int) *Encoder {
 	return &Encoder{strings: make([]types.AttributeValueMemberS, stringsAhead), ahead: textAhead}
 }
 
-// Text is b as a string.
+// Text returns b as a string.
 func (e *Encoder) Text(b []byte) string {
-	if e.made.Cap()-e.made.Len() < len(b) { // a new slab, so that what was handed out stays where it is
+	if e.made.Cap()-e.made.Len() < len(b) { // never grow a slab: strings handed out point into it
 		e.made = strings.Builder{}
 		e.made.Grow(max(e.ahead, len(b)))
 	}
@@ -47,7 +48,7 @@ func (e *Encoder) Text(b []byte) string {
 	return e.made.String()[start:]
 }
 
-// String is a S.
+// String returns an S.
 func (e *Encoder) String(s string) types.AttributeValue {
 	if len(e.strings) == 0 {
 		e.strings = make([]types.AttributeValueMemberS, Slab)
@@ -58,7 +59,7 @@ func (e *Encoder) String(s string) types.AttributeValue {
 	return av
 }
 
-// Number is an N.
+// Number returns an N.
 func (e *Encoder) Number(s string) types.AttributeValue {
 	if len(e.numbers) == 0 {
 		e.numbers = make([]types.AttributeValueMemberN, Slab)
@@ -69,7 +70,7 @@ func (e *Encoder) Number(s string) types.AttributeValue {
 	return av
 }
 
-// null is NULL.
+// null returns a NULL.
 func null() types.AttributeValue { return &types.AttributeValueMemberNULL{Value: true} }
 
 func isNull(av types.AttributeValue) bool {
@@ -91,7 +92,7 @@ var (
 	numberType      = reflect.TypeFor[attributevalue.Number]()
 )
 
-// custom reports whether a type has its own encoding.
+// custom reports whether a type implements its own encoding.
 func custom(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(marshalerType) || p.Implements(unmarshalerType)
@@ -102,7 +103,7 @@ func (c *Compiler) codec(t reflect.Type) *codec {
 		return known
 	}
 	made := &codec{}
-	c.codecs[t] = made // before its parts are made: a type may contain itself
+	c.codecs[t] = made // before its parts, because a type may contain itself
 	*made = c.build(t)
 	return made
 }
@@ -280,7 +281,7 @@ func decodeTime(av types.AttributeValue, v reflect.Value) error {
 	return nil
 }
 
-// unixCodec stores times as numbers: seconds since 1970, or milliseconds.
+// unixCodec stores times as numbers: seconds or milliseconds since 1970.
 func unixCodec(milliseconds bool) *codec {
 	to, from := time.Time.Unix, func(n int64) time.Time { return time.Unix(n, 0) }
 	if milliseconds {

@@ -61,7 +61,7 @@ func (c *Compiler) sliceCodec(t reflect.Type) codec {
 	}
 }
 
-// mapCodec is for maps with string keys. Values are encoded through one addressable copy.
+// mapCodec is for maps with string keys. It reuses one addressable copy for all values.
 func (c *Compiler) mapCodec(t reflect.Type) codec {
 	elem := c.codec(t.Elem())
 	return codec{
@@ -125,7 +125,8 @@ func (c *Compiler) structCodec(t reflect.Type) codec {
 	}
 }
 
-// Count is how many attributes Encode will write. A map of the right size costs half of one that is too large.
+// Count returns how many attributes Encode will write. A map of the exact size costs half as much
+// as one that is too large.
 func (p *Plan) Count(v reflect.Value) int {
 	n := 0
 	for i := range p.Fields {
@@ -136,7 +137,7 @@ func (p *Plan) Count(v reflect.Value) int {
 	return n
 }
 
-// Encode writes the attributes of a struct into an item.
+// Encode writes the attributes of a struct to an item.
 func (p *Plan) Encode(e *Encoder, v reflect.Value, into map[string]types.AttributeValue) error {
 	for i := range p.Fields {
 		f := &p.Fields[i]
@@ -153,7 +154,8 @@ func (p *Plan) Encode(e *Encoder, v reflect.Value, into map[string]types.Attribu
 	return nil
 }
 
-// Decode sets the fields of a struct, which is addressable and zero, to the attributes that an item has.
+// Decode sets the fields of a struct, which must be addressable and zero, from the attributes of an
+// item.
 func (p *Plan) Decode(from map[string]types.AttributeValue, v reflect.Value) error {
 	for i := range p.Fields {
 		f := &p.Fields[i]
@@ -168,7 +170,8 @@ func (p *Plan) Decode(from map[string]types.AttributeValue, v reflect.Value) err
 	return nil
 }
 
-// DecodeValues is Decode of values instead of an item: that of field i is at[i] of them, nil if there is none.
+// DecodeValues is Decode from a slice of values: field i is values[at[i]], or absent if that is
+// nil.
 func (p *Plan) DecodeValues(values []types.AttributeValue, at []int, v reflect.Value) error {
 	for i := range p.Fields {
 		f, av := &p.Fields[i], values[at[i]]
@@ -182,12 +185,12 @@ func (p *Plan) DecodeValues(values []types.AttributeValue, at []int, v reflect.V
 	return nil
 }
 
-// Encode returns the attribute value of one field.
+// Encode returns the attribute value of a field.
 func (f *Field) Encode(e *Encoder, v reflect.Value) (types.AttributeValue, error) {
 	return f.codec.encode(e, v)
 }
 
-// At returns the field of a struct at an index as reflect counts them. No pointer is on the way.
+// At returns the field of a struct at a reflect index. The path must not contain pointers.
 func At(rv reflect.Value, index []int) reflect.Value {
 	for _, i := range index {
 		rv = rv.Field(i)
@@ -195,7 +198,8 @@ func At(rv reflect.Value, index []int) reflect.Value {
 	return rv
 }
 
-// Empty is what omitempty leaves out: zero values, zero times, and slices and maps without elements.
+// Empty reports whether omitempty omits a value: zero values, zero times, and slices and maps
+// without elements.
 func Empty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map:
@@ -206,7 +210,7 @@ func Empty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// customCodec is for types that encode themselves.
+// customCodec is for types that implement their own encoding.
 func customCodec(t reflect.Type) codec {
 	c := fallbackCodec()
 	if reflect.PointerTo(t).Implements(marshalerType) {
@@ -222,7 +226,7 @@ func customCodec(t reflect.Type) codec {
 	return c
 }
 
-// fallbackCodec leaves a type to the SDK: arrays, interfaces, maps with other keys.
+// fallbackCodec leaves a type to the SDK: arrays, interfaces, and maps with other keys.
 func fallbackCodec() codec {
 	options := func(o *attributevalue.EncoderOptions) {
 		o.EncodeTime = EncodeTime
@@ -237,7 +241,8 @@ func fallbackCodec() codec {
 	}
 }
 
-// setCodec is the codec of a slice that is stored as a set, or nil. An empty set does not exist in DynamoDB: it is NULL.
+// setCodec returns the codec for a slice stored as a set, or nil. DynamoDB has no empty sets; they
+// are stored as NULL.
 func setCodec(t reflect.Type, form string) *codec {
 	if t.Kind() != reflect.Slice {
 		return nil

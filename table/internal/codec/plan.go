@@ -1,5 +1,5 @@
-// Package codec knows how Go structs are items: which attributes they have, and how each is written and read. Plans are
-// made once per type, so that nothing is looked up while items are encoded. It is the kit's own.
+// Package codec maps Go structs to items: it determines the attributes of a struct and how each is
+// encoded and decoded. Plans are made once per type, so that encoding an item needs no lookups.
 package codec
 
 import (
@@ -9,23 +9,24 @@ import (
 	"strings"
 )
 
-// A Plan is what is known of a struct type: its attributes with the codec of each. It is made once per type.
+// A Plan lists the attributes of a struct type with their codecs. It is made once per type.
 type Plan struct {
 	Type   reflect.Type
 	Fields []Field
 }
 
-// Field is one attribute of a struct. Fields of embedded structs count as the struct's own.
+// Field is one attribute of a struct. Fields of embedded structs count as fields of the struct
+// itself.
 type Field struct {
 	Name      string
 	Index     []int
 	Type      reflect.Type
 	OmitEmpty bool
-	Form      string // the tag's, such as unixtime
+	Form      string // form from the tag, such as unixtime
 	codec     *codec
 }
 
-// Field returns the attribute of a name, nil if there is none.
+// Field returns the attribute with the given name, or nil.
 func (p *Plan) Field(name string) *Field {
 	for i := range p.Fields {
 		if p.Fields[i].Name == name {
@@ -44,13 +45,14 @@ func (p *Plan) Names() []string {
 	return names
 }
 
-// A Compiler makes the plans of the types of one entity. It remembers types, so that a type may contain itself.
+// A Compiler makes the plans for the types of one entity. It remembers types, so that a type may
+// contain itself.
 type Compiler struct {
 	codecs   map[reflect.Type]*codec
-	Problems []error // what cannot be stored, with the reason
+	Problems []error // why some types or fields cannot be stored
 }
 
-// NewCompiler returns one that knows no types.
+// NewCompiler returns a Compiler that has seen no types.
 func NewCompiler() *Compiler {
 	return &Compiler{codecs: map[reflect.Type]*codec{}}
 }
@@ -59,15 +61,16 @@ func (c *Compiler) fail(format string, args ...any) {
 	c.Problems = append(c.Problems, fmt.Errorf(format, args...))
 }
 
-// Plan reads the fields of a struct type. What counts is the attribute's name, not the Go name: of fields with one name
-// the less deeply embedded is the attribute.
+// Plan returns the plan of a struct type. Fields are matched by attribute name, not by Go name:
+// among fields with the same name, the least deeply embedded one is the attribute. Problems are
+// added to c.Problems.
 func (c *Compiler) Plan(t reflect.Type) *Plan {
 	p := &Plan{Type: t}
 	c.walk(p, t, nil)
 	return p
 }
 
-// walk adds the fields of t, which stands at index in the plan's type.
+// walk adds the fields of t, which is at index in the plan's type.
 func (c *Compiler) walk(p *Plan, t reflect.Type, index []int) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
@@ -99,14 +102,15 @@ func (c *Compiler) add(p *Plan, f Field) {
 	}
 }
 
-// flattened reports whether the fields of an embedded value of this type stand for themselves.
+// flattened reports whether the fields of an embedded value of this type become attributes of the
+// outer struct.
 func flattened(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != timeType && !custom(t)
 }
 
-// fieldTag is the meaning of a `dynamodbav` tag.
+// fieldTag is a parsed `dynamodbav` tag.
 type fieldTag struct {
-	name      string // the attribute's name; "-" for none
+	name      string // name of the attribute, "-" for none
 	named     bool   // the tag gives the name
 	omitEmpty bool
 	form      string // unixtime, unixms, stringset, numberset, binaryset or ""
@@ -132,7 +136,7 @@ func parseTag(sf reflect.StructField) fieldTag {
 	return tag
 }
 
-// tagged is the codec of a field: of its type, unless the tag asks for another form.
+// tagged returns the codec of a field: that of its type, unless the tag asks for another form.
 func (c *Compiler) tagged(t reflect.Type, sf reflect.StructField, tag fieldTag) *codec {
 	switch tag.form {
 	case "":

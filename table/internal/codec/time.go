@@ -7,11 +7,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// MSLayout is that of timestamps. They have a fixed width and are always UTC, so that text order is time order: a format that leaves zeros away
-// sorts 14:00:00.500Z before 14:00:00Z and makes ranges miss their first second.
+// MSLayout is the layout of timestamps. They are always UTC and have a fixed width, so that text
+// order is time order. A format that omits trailing zeros would sort 14:00:00.500Z before
+// 14:00:00Z, and ranges would miss their first second.
 const MSLayout = "2006-01-02T15:04:05.000Z"
 
-// TimeLayouts are the formats of a time variable in a template. All have a fixed width.
+// TimeLayouts are the formats for time variables in templates. Each has a fixed width.
 var TimeLayouts = map[string]string{
 	"ms":     MSLayout,
 	"s":      "2006-01-02T15:04:05Z",
@@ -21,13 +22,13 @@ var TimeLayouts = map[string]string{
 	"month":  "2006-01",
 }
 
-// FormatMS writes a time as keys and attributes carry it: UTC, milliseconds, fixed width.
+// FormatMS formats a time as in keys and attributes: UTC, milliseconds, fixed width.
 func FormatMS(t time.Time) string {
 	return string(AppendMS(make([]byte, 0, len(MSLayout)), t))
 }
 
-// AppendMS is t.UTC().AppendFormat(dst, MSLayout), several times faster. Years outside 0..9999 do not fit; callers
-// check them with YearFits.
+// AppendMS is equivalent to t.UTC().AppendFormat(dst, MSLayout), but several times faster. Years
+// outside 0 to 9999 do not fit; callers must check with YearFits.
 func AppendMS(dst []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -51,7 +52,7 @@ func YearFits(t time.Time) bool {
 	return year >= 0 && year <= 9999
 }
 
-// ParseTime reads RFC 3339 text; the fixed-width form is read without the general parser.
+// ParseTime parses RFC 3339 text. The fixed-width form has a fast path.
 func ParseTime(s string) (time.Time, error) {
 	if t, ok := ParseMS(s); ok {
 		return t, nil
@@ -63,7 +64,7 @@ func ParseTime(s string) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// ParseMS reads the fixed-width form, but for days that not all months have.
+// ParseMS parses the fixed-width form. It rejects days 29 to 31, which do not exist in all months.
 func ParseMS(s string) (time.Time, bool) {
 	if len(s) != len(MSLayout) || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[19] != '.' || s[23] != 'Z' {
 		return time.Time{}, false
@@ -77,7 +78,7 @@ func ParseMS(s string) (time.Time, bool) {
 	ms, ok7 := digits(s[20:23])
 	plausible := month >= 1 && month <= 12 && day >= 1 && day <= 28 && hour < 24 && minute < 60 && second < 60
 	if !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6 && ok7 && plausible) {
-		return time.Time{}, false // days 29 to 31 too: the general parser knows the months
+		return time.Time{}, false // also for days 29 to 31, which the general parser checks
 	}
 	return time.Date(year, time.Month(month), day, hour, minute, second, ms*1e6, time.UTC), true
 }
@@ -93,7 +94,7 @@ func digits(s string) (int, bool) {
 	return n, true
 }
 
-// EncodeTime is the fixed-width form for the parts of an item that the SDK encodes.
+// EncodeTime encodes a time in the fixed-width form, for the parts of an item that the SDK encodes.
 func EncodeTime(t time.Time) (types.AttributeValue, error) {
 	if !YearFits(t) {
 		return nil, fmt.Errorf("time %v: the year has more than four digits", t)

@@ -58,8 +58,8 @@ func plain(name string) string {
 	}, name)
 }
 
-// ga4Layout parses a header in the style of Google Analytics. It returns nil for a table without
-// days, and an error for one with several dimensions, because its rows cannot be added up.
+// ga4Layout parses a header in the style of Google Analytics. It returns ErrFormat for a table
+// without days, and for one with several dimensions, because its rows cannot be added up.
 func ga4Layout(header, comments []string) (*layout, error) {
 	l := &layout{format: GA4, day: -1, width: len(header), metrics: map[int]metric{}}
 	var by []valueAt

@@ -14,43 +14,44 @@ import (
 	"github.com/onefold/onefold/internal/block"
 )
 
-// ErrDamaged is returned for a block of events that cannot be read. It names the block.
+// ErrDamaged is returned when a block of events cannot be decoded. The message names the block.
 var ErrDamaged = errors.New("analytics: damaged block of events")
 
-// BlockKey is the key of a block. The events of a block share a site, a shard and five minutes of time. An event's shard is derived from
-// its ID, so an event that is sent again goes to the same partition.
+// BlockKey is the key of a block. All events of a block share a site, a shard and a span of five
+// minutes. The shard is derived from the event's ID, so a resent event goes to the same partition.
 type BlockKey struct {
 	SiteID  string `dynamodbav:"siteId"`
 	Shard   int    `dynamodbav:"shard"`
-	BlockID string `dynamodbav:"blockId"` // ULID: the time of its first event, and 80 bits that begin with its arrival
+	BlockID string `dynamodbav:"blockId"` // ULID: the time of its first event, then 80 bits that begin with its arrival
 }
 
-// Block holds events that arrived together, in the order of their IDs, which are different ones. docs/format/events.md.
+// Block holds events that arrived together, ordered by distinct IDs: docs/format/events.md.
 type Block struct {
 	BlockKey
-	Body  []byte `dynamodbav:"body"`  // their columns
-	Count int    `dynamodbav:"count"` // of events
-	Last  int64  `dynamodbav:"last"`  // epoch milliseconds, the time of the last
+	Body  []byte `dynamodbav:"body"`  // encoded columns
+	Count int    `dynamodbav:"count"` // number of events
+	Last  int64  `dynamodbav:"last"`  // time of the last event, epoch milliseconds
 
-	// ExpiresAt is when the block may be deleted: when the last of its events may.
+	// ExpiresAt is when the block may be deleted: the latest expiry of its events.
 	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
 }
 
 const (
-	// blockSpan is what a block covers at most, so that events of a range of time are in few blocks; a window of known events covers as much.
+	// blockSpan limits the time that a block covers, so that a time range is in few blocks. A
+	// window of known events covers the same span.
 	blockSpan = 5 * time.Minute
 
-	blockBytes    = 64 << 10 // of a body: a flush is not to wait for one
+	blockBytes    = 64 << 10 // target size of a body; small, so that a flush need not wait for a large block
 	maxBlockBytes = 380 << 10
 )
 
-// spanOf is the start of the span that a time in epoch milliseconds is in.
+// spanOf returns the start of the span that contains a time, both in epoch milliseconds.
 func spanOf(ms int64) int64 { return ms - ms%blockSpan.Milliseconds() }
 
-// eventIDs is the column of events' IDs.
+// eventIDs is the number of the column with event IDs.
 const eventIDs = 1
 
-// eventBlocks are the columns of events. Numbers are never used twice.
+// eventBlocks defines the columns of events. Their numbers are part of the format: never reuse one.
 var eventBlocks = block.New('e',
 	block.ID(eventIDs, func(e *Event) *string { return &e.EventID }),
 	block.Text(2, func(e *Event) *string { return &e.VisitorID }),
@@ -121,8 +122,8 @@ func readGoals(r *block.Reader, e *Event) {
 	}
 }
 
-// Pack makes the blocks of events that arrive together, whose IDs are different ones. Collectors do so; it is for who has events of
-// another origin.
+// Pack encodes events that arrived together into blocks. Their IDs must be distinct. Collectors
+// pack their own events; Pack is for callers with events from elsewhere.
 func Pack(events []Event, arrived time.Time) ([]Block, error) {
 	at := make([]int, len(events))
 	for i := range at {
@@ -136,13 +137,13 @@ func Pack(events []Event, arrived time.Time) ([]Block, error) {
 	return blocks, err
 }
 
-// packed is a block, and the places that its events had in what was packed.
+// packed is a block and the indexes of its events in the packed slice.
 type packed struct {
 	Block
 	of []int
 }
 
-// pack makes blocks of those of the events at some places, whose IDs are different ones.
+// pack encodes the events at the given indexes into blocks. Their IDs must be distinct.
 func pack(events []Event, at []int, arrived time.Time) (blocks []packed, err error) {
 	at = slices.Clone(at)
 	slices.SortFunc(at, func(a, b int) int { return comparePlaces(&events[a], &events[b]) })
@@ -167,7 +168,7 @@ func pack(events []Event, at []int, arrived time.Time) (blocks []packed, err err
 	return blocks, nil
 }
 
-// blockOf is the block of some events in a body.
+// blockOf returns the block with the given events and their encoded body.
 func blockOf(events []Event, body []byte, arrived time.Time) Block {
 	first, last := &events[0], &events[len(events)-1]
 	b := Block{BlockKey: BlockKey{first.SiteID, first.Shard, blockID(timeIn(first.EventID), arrived)}, Body: body, Count: len(events), Last: timeIn(last.EventID)}
@@ -179,10 +180,11 @@ func blockOf(events []Event, body []byte, arrived time.Time) Block {
 	return b
 }
 
-// Events reads the block's events. Errors: ErrDamaged.
+// Events decodes the block's events. Errors: ErrDamaged.
 func (b *Block) Events() ([]Event, error) { return b.appendEvents(nil) }
 
-// appendEvents appends the events, with some of their columns or all; their IDs have to be among them.
+// appendEvents decodes the events and appends them, with the given columns or all of them. A choice
+// of columns must include eventIDs. An event out of order or outside the span is damage.
 func (b *Block) appendEvents(to []Event, only ...byte) ([]Event, error) {
 	events, err := eventBlocks.Decode(to, b.Body, only...)
 	if err != nil {
@@ -203,7 +205,7 @@ func (b *Block) damaged(err error) error {
 	return fmt.Errorf("%w %s of site %s, shard %d: %w", ErrDamaged, b.BlockID, b.SiteID, b.Shard, err)
 }
 
-// comparePlaces orders events by partition, and then by ID.
+// comparePlaces orders events by partition, then by ID.
 func comparePlaces(a, b *Event) int {
 	if a.SiteID != b.SiteID {
 		return strings.Compare(a.SiteID, b.SiteID)
@@ -214,12 +216,11 @@ func comparePlaces(a, b *Event) int {
 	return strings.Compare(a.EventID, b.EventID)
 }
 
-// samePlace reports whether two events may be in one block.
 func samePlace(a, b *Event) bool {
 	return a.SiteID == b.SiteID && a.Shard == b.Shard && spanOf(timeIn(a.EventID)) == spanOf(timeIn(b.EventID))
 }
 
-// timeIn is the time in the ID of an event or block, in epoch milliseconds; -1 for what is none.
+// timeIn returns the time in the ID of an event or block, in epoch milliseconds; -1 if invalid.
 func timeIn(id string) int64 {
 	ms, err := eventMS(id)
 	if err != nil {
@@ -228,7 +229,8 @@ func timeIn(id string) int64 {
 	return ms
 }
 
-// blockID makes the ID of a block. Its last 80 bits begin with the arrival, so that they order blocks by it.
+// blockID makes the ID of a block. Its low 80 bits begin with the arrival time, so that blocks with
+// the same first event sort by arrival.
 func blockID(first int64, arrived time.Time) string {
 	arrival := uint64(max(arrived.UnixMilli(), 0))
 	chance := rand.Uint32()

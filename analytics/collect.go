@@ -23,54 +23,55 @@ import (
 // ErrUnknownSite is returned when events are sent for a site that does not exist.
 var ErrUnknownSite = errors.New("analytics: unknown site")
 
-// Status says what became of a hit.
+// Status is the outcome of a hit.
 type Status string
 
-// The statuses.
 const (
 	Stored    Status = "stored"
-	Duplicate Status = "duplicate" // it was there already: as good as stored
-	Rejected  Status = "rejected"  // sending it again will not help
-	Queued    Status = "queued"    // durable, and stored when the store can be reached again; it may then turn out a duplicate
+	Duplicate Status = "duplicate" // already stored: equivalent to Stored
+	Rejected  Status = "rejected"  // invalid: do not send it again
+	Queued    Status = "queued"    // durable, and stored once the store is reachable; may turn out to be a duplicate
 )
 
-// Outcome says what became of one hit. It is empty if the store failed before that was decided: send it again.
+// Outcome is the result for one hit. If the store failed before it was known, it is empty: resend.
 type Outcome struct {
 	EventID string `json:"id,omitempty"`
 	Status  Status `json:"status"`
-	Reason  Reason `json:"reason,omitempty"` // of Rejected
-	Detail  string `json:"detail,omitempty"` // of Rejected, for people
+	Reason  Reason `json:"reason,omitempty"` // set if Rejected
+	Detail  string `json:"detail,omitempty"` // set if Rejected: an explanation for people
 }
 
-// CollectorOptions configure a Collector. The zero value has good defaults.
+// CollectorOptions configures a Collector. The zero value has good defaults.
 type CollectorOptions struct {
-	Concurrency int // requests in flight at once for one Ingest; default 128. The embedded engine needs one
-	// Sleep waits before a request that was throttled is sent again, or returns the context's error; default: a timer.
+	Concurrency int // concurrent requests of one Ingest; default 128. The embedded engine needs one
+	// Sleep waits before a throttled request is retried; default: a timer. It may return ctx's
+	// error.
 	Sleep func(context.Context, time.Duration) error
-	// Linger is how long a single event may be held so that others share its block; default 0: no longer than the store is busy with those
-	// before it. The embedded engine never lingers.
+	// Linger is how long a single event may be delayed so that others share its block. Default 0:
+	// only while the store is busy with earlier events. The embedded engine never lingers.
 	Linger time.Duration
-	// Known is how many IDs of stored events are kept in memory, of some 30 bytes each; default 2,000,000. Those of other times are read again.
+	// Known is how many IDs of stored events are cached, at about 30 bytes each; default 2,000,000.
+	// Spans that are not cached are read again.
 	Known int
-	// Spool keeps events while the store cannot be reached; Collector.Sinks have to drain it. Default: they are refused then.
+	// Spool keeps events while the store is unreachable, see Sinks. Default: such events fail.
 	Spool *spool.Spool
 }
 
-// A Collector stores events. It keeps in memory what it needs of the sites that events come for: their settings for ten
-// seconds, and the salts of their days. It is safe for concurrent use.
+// A Collector stores events. It caches site settings for ten seconds, and the salts of their days.
+// It is safe for concurrent use.
 type Collector struct {
 	t      *table.Table
 	sites  *siteCache
 	retry  throttle.Retry
 	atOnce int
-	spare  sync.Pool // of buffers of events
+	spare  sync.Pool // buffers of events, *[]Event
 	known  knownEvents
 
-	together groupcommit.Groups[Event, stored] // of sites by their hash
-	queue    *writebehind.Queue                // nil: what cannot be stored is refused
+	together groupcommit.Groups[Event, stored] // keyed by a hash of the site
+	queue    *writebehind.Queue                // nil without a spool: events that cannot be stored are errors
 }
 
-// NewCollector makes a Collector that stores in t.
+// NewCollector returns a Collector that stores in t.
 func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	if o.Concurrency <= 0 {
 		o.Concurrency = 128
@@ -83,13 +84,13 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	return c
 }
 
-// Forget makes the collector read a site's settings again before its next event.
+// Forget makes the collector read the site's settings again before its next event.
 func (c *Collector) Forget(siteID string) { c.sites.forget(siteID) }
 
-// Stored returns how many events the collector has stored since it was made.
+// Stored returns how many events the collector has stored since it was created.
 func (c *Collector) Stored() int64 { return c.known.Stored() }
 
-// Today is the day that it is now at a site, in its time zone. Errors: ErrUnknownSite.
+// Today returns the current day in a site's time zone. Errors: ErrUnknownSite.
 func (c *Collector) Today(ctx context.Context, siteID string) (string, error) {
 	s, err := c.sites.get(ctx, siteID)
 	if err != nil {
@@ -98,9 +99,9 @@ func (c *Collector) Today(ctx context.Context, siteID string) (string, error) {
 	return s.cal.Day(c.t.Now()), nil
 }
 
-// Ingest stores the events of a site, each once however often it is sent, and says of each what became of it, in order.
-// When it returns, what is stored is durable. Errors: ErrUnknownSite; those of the store and of ctx, when not all
-// outcomes are known.
+// Ingest stores the events of a site and returns an outcome for each, in order. An event that is
+// sent repeatedly is stored once. Stored events are durable when Ingest returns. Errors:
+// ErrUnknownSite; those of the store and of ctx, if some outcomes are unknown.
 func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Outcome, error) {
 	s, err := c.sites.get(ctx, siteID)
 	if err != nil {
@@ -139,8 +140,8 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 	return outcomes, nil
 }
 
-// store writes those of the events that are not there, in blocks, and tells what became of each. Blocks that are throttled are sent
-// again; the first error of another kind is returned after all others have been tried.
+// store writes the events that are not stored yet, in blocks, and reports each outcome to tell.
+// Throttled blocks are retried. The first other error is returned after all blocks were tried.
 func (c *Collector) store(ctx context.Context, events []Event, tell func(i int, status Status)) error {
 	at := make([]int, len(events))
 	for i := range at {
@@ -164,7 +165,7 @@ func (c *Collector) store(ctx context.Context, events []Event, tell func(i int, 
 	return nil
 }
 
-// storeNew stores what is new of a claim, and ends it.
+// storeNew stores the new events of a claim and ends the claim.
 func (c *Collector) storeNew(ctx context.Context, events []Event, claim *known.Claim[spanAt], tell func(i int, status Status)) error {
 	stored := make(map[int]bool, len(claim.Fresh))
 	defer claim.End(func(i int) bool { return stored[i] })
@@ -181,7 +182,7 @@ func (c *Collector) storeNew(ctx context.Context, events []Event, claim *known.C
 		var slow, failed error
 		for n, err := range StoreEvents.RunMany(ctx, c.t, batch, c.atOnce) {
 			switch {
-			case err == nil, errors.Is(err, table.ErrExists): // it exists if an answer was lost: nobody else has its ID
+			case err == nil, errors.Is(err, table.ErrExists): // ErrExists: an earlier answer was lost; block IDs are unique
 				for _, i := range blocks[n].of {
 					stored[i] = true
 					tell(i, Stored)
@@ -197,8 +198,9 @@ func (c *Collector) storeNew(ctx context.Context, events []Event, claim *known.C
 	})
 }
 
-// ContentID makes the event id of something that has none, such as a line of a log: of its time, its content, and its
-// number, from 0, among all with the same time and content. So it is the same whenever it is imported.
+// ContentID returns an event ID for something without one, such as a log line. It depends only on
+// the time, the content, and the occurrence: an index from 0 among equal lines of that time. So
+// repeated imports of a line yield the same ID.
 func ContentID(at time.Time, content []byte, occurrence int) string {
 	h := sha256.New()
 	h.Write(content)

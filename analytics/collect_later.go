@@ -13,13 +13,12 @@ import (
 	"github.com/onefold/onefold/table/writebehind"
 )
 
-// spooledEvent is the kind of events in a spool.
 const spooledEvent = 'e'
 
-// staleFor is how long a collector that keeps events goes by the settings that it read last, while the store is away.
+// staleFor is how long a collector with a spool keeps using settings that it cannot reload.
 const staleFor = 24 * time.Hour
 
-// keepIn lets the collector keep events that cannot be stored.
+// keepIn makes the collector spool events that cannot be stored.
 func (c *Collector) keepIn(s *spool.Spool) {
 	if s == nil {
 		return
@@ -28,7 +27,7 @@ func (c *Collector) keepIn(s *spool.Spool) {
 	c.sites.stale = staleFor
 }
 
-// createKept stores blocks that were kept, and notes which events are stored now.
+// createKept stores spooled blocks and notes their events as known.
 func (c *Collector) createKept(ctx context.Context, t *table.Table, items []table.Item, atOnce int) []error {
 	errs := Blocks.CreateItems(ctx, t, items, atOnce)
 	for i, err := range errs {
@@ -39,7 +38,7 @@ func (c *Collector) createKept(ctx context.Context, t *table.Table, items []tabl
 	return errs
 }
 
-// Sinks store what was kept, for a spool.Drain.
+// Sinks returns the subscribers that store spooled events, for a spool.Drain.
 func (c *Collector) Sinks() map[byte]spool.Sink {
 	if c.queue == nil {
 		return nil
@@ -47,9 +46,9 @@ func (c *Collector) Sinks() map[byte]spool.Sink {
 	return map[byte]spool.Sink{spooledEvent: c.queue.Sink}
 }
 
-// storeOrKeep stores events, or keeps them while the store is away and while others wait that came before. What is kept is
-// the event as it would be stored: its visitor's id is made, and address and user agent are forgotten. Imports are not kept:
-// whoever imports waits for the store.
+// storeOrKeep stores events, or spools them while the store is unreachable or earlier events are
+// still spooled. The spool holds the event as it would be stored: with its visitor ID, without
+// address and user agent. Imports are not spooled, because an importer can wait for the store.
 func (c *Collector) storeOrKeep(ctx context.Context, events []Event, imported bool, tell func(i int, status Status)) error {
 	if c.queue == nil || imported || len(events) == 0 {
 		return c.storeAny(ctx, events, tell)
@@ -87,8 +86,8 @@ func (c *Collector) storeOrKeep(ctx context.Context, events []Event, imported bo
 	})
 }
 
-// prepare reads what events will need that come while the store is away, even after midnight: the salts of today and
-// tomorrow. What fails is read when an event needs it, and whoever sent that event hears of it.
+// prepare loads the salts of today and tomorrow, so that events can be accepted while the store is
+// unreachable, even after midnight. Errors are ignored: the event that needs a salt loads it again.
 func (s *siteState) prepare(ctx context.Context, t *table.Table) {
 	today := s.cal.Day(t.Now())
 	for n, day := range []string{today, calendar.ShiftDay(today, 1)} {
@@ -97,11 +96,11 @@ func (s *siteState) prepare(ctx context.Context, t *table.Table) {
 	}
 }
 
-// saltsKept is how many days after its own a salt is taken over from older settings: never longer than it is stored.
+// saltsKept is how many days after its own a salt is adopted: at most as long as it is stored.
 const saltsKept = int64(saltLifetime/(24*time.Hour)) - 1
 
-// adopt takes the salts over that older settings of the same site have read, and over how many shards visitors are spread,
-// unless that has changed.
+// adopt copies the salts and visitor shard counts that older settings of the same site have loaded,
+// unless the site was recreated or its sharding changed.
 func (s *siteState) adopt(older *siteState, now time.Time) {
 	if older == nil || !s.site.CreatedAt.Equal(older.site.CreatedAt) || !reflect.DeepEqual(s.site.Sharding, older.site.Sharding) {
 		return

@@ -10,25 +10,25 @@ import (
 
 const (
 	togetherMost = 256
-	togetherRuns = 2                // of a group, so that one is prepared while another waits for the network
-	togetherFor  = 30 * time.Second // how long storing one batch may take
+	togetherRuns = 2                // per group: one batch is prepared while another waits for the network
+	togetherFor  = 30 * time.Second // time limit for storing one batch
 )
 
-// stored is what became of an event; the status is empty if that is not known, because of err.
+// stored is the outcome of an event. An empty status means unknown, because of err.
 type stored struct {
 	status Status
 	err    error
 }
 
-// separately is the number of groups into which single events are divided by site where the store is behind a network. A site whose
-// partition is throttled delays only the sites of its own group.
+// separately is the number of groups of single events on a networked store. Sites are assigned by
+// hash, so a throttled partition delays only the sites of its own group.
 const separately = 64
 
-// newTogether makes of events that come one by one, but at the same time, batches. They share blocks, and on the embedded engine a commit.
+// newTogether returns groups that batch concurrent single events into shared blocks and commits.
 func (c *Collector) newTogether(linger time.Duration) groupcommit.Groups[Event, stored] {
 	groups, runs := separately, togetherRuns
 	if _, embedded := c.t.API().(dynamo.Putter); embedded {
-		groups, runs, linger = 1, 1, 0 // one commit at a time: two would be half as large, and cost a third more in all
+		groups, runs, linger = 1, 1, 0 // one commit at a time: two would be half as large and cost a third more in total
 	}
 	return groupcommit.NewGroups(groups, togetherMost, runs, linger, c.storeTogether)
 }
@@ -46,7 +46,8 @@ func (c *Collector) storeTogether(ctx context.Context, events []Event) []stored 
 	return became
 }
 
-// storeAny writes events and tells what became of each, a single one together with those of other callers.
+// storeAny writes events and reports outcomes. A single event is batched with other callers'
+// events.
 func (c *Collector) storeAny(ctx context.Context, events []Event, tell func(i int, status Status)) error {
 	if len(events) != 1 {
 		return c.store(ctx, events, tell)
@@ -61,5 +62,5 @@ func (c *Collector) storeAny(ctx context.Context, events []Event, tell func(i in
 	return became.err
 }
 
-// Waiting is how many single events wait to be stored together with others.
+// Waiting returns how many single events are waiting to be batched.
 func (c *Collector) Waiting() int { return c.together.Waiting() }

@@ -2,8 +2,9 @@ package analytics
 
 import "github.com/onefold/onefold/internal/calendar"
 
-// Derived is what a set of events makes, computed in memory by the functions of the folds: what they store of the same
-// events. Breakdowns are not bounded. It is for one goroutine.
+// Derived holds everything derived from a set of events, computed in memory by the functions of the
+// folds. It equals what the folds store for these events, except that breakdowns are unbounded. It
+// is not safe for concurrent use.
 type Derived struct {
 	Visitors   map[VisitorKey]*Visitor
 	Sessions   map[SessionKey]*Session
@@ -13,7 +14,6 @@ type Derived struct {
 	names calendar.HourNames
 }
 
-// NewDerived is what no events make.
 func NewDerived() *Derived {
 	return &Derived{
 		Visitors: make(map[VisitorKey]*Visitor), Sessions: make(map[SessionKey]*Session),
@@ -21,8 +21,8 @@ func NewDerived() *Derived {
 	}
 }
 
-// Add does what the folds of events do; nothing with one that was erased. An event that one of them cannot take is in its
-// dead letters, and so in none of its items: the error says nothing about what is stored.
+// Add applies the folds of events. Erased events are ignored. Errors are dropped: an event that a
+// fold cannot process becomes a dead letter and is in none of its items.
 func (d *Derived) Add(e *Event) {
 	if e.Erased {
 		return
@@ -32,7 +32,7 @@ func (d *Derived) Add(e *Event) {
 	_ = addEventToBreakdowns(e, +1, &d.names, d.breakdown)
 }
 
-// Follow does what the folds of visitors' days do, once all events are added.
+// Follow applies the folds of visitors' days. Call it after all events are added.
 func (d *Derived) Follow() {
 	for _, v := range d.Visitors {
 		addToSessions(nil, v, d.session)

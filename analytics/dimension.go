@@ -4,11 +4,11 @@ import (
 	"github.com/onefold/onefold/analytics/internal/facets"
 )
 
-// Dimension is one way to break statistics down.
+// Dimension is a property that statistics are broken down by.
 type Dimension = facets.Dimension
 
-// The dimensions. Page, event name and those that follow it are counted from events; goal and the others from visits,
-// whose page views are counted in the hour in which they happened, so that each adds up to the same totals.
+// The dimensions. ByPage, ByEventName and those after it are counted from events, the others from
+// visits, with each page view in its own hour, so that their totals agree.
 const (
 	ByPage        = facets.Page
 	ByEntryPage   = facets.EntryPage
@@ -30,14 +30,14 @@ const (
 	ByScreen      = facets.Screen
 	ByLanguage    = facets.Language
 	ByHostname    = facets.Hostname // of the visit's first event
-	ByGoal        = facets.Goal     // id of the goal; events are conversions, visits those that reached it
+	ByGoal        = facets.Goal     // goal ID; events are conversions, visits are those that reached it
 	ByEventName   = facets.EventName
-	ByOutbound    = facets.Outbound // address that an OutboundEvent names
-	ByDownload    = facets.Download // address that a DownloadEvent names
+	ByOutbound    = facets.Outbound // URL in an OutboundEvent
+	ByDownload    = facets.Download // URL in a DownloadEvent
 	ByNotFound    = facets.NotFound // path of a NotFoundEvent's page
 )
 
-// Names of custom events that have a dimension of their own. The first two name an address in their property url.
+// Names of custom events with their own dimension. The first two have a URL in the property url.
 const (
 	OutboundEvent = "outbound"
 	DownloadEvent = "download"
@@ -46,11 +46,11 @@ const (
 	urlProperty = "url"
 )
 
-// Dimensions are all of them but those of custom properties, for which see Site.Dimensions.
+// Dimensions are all dimensions except custom properties; for those see Site.Dimensions.
 var Dimensions = facets.All
 
-// What counts under no value of a dimension.
+// Names for counts that belong to no value of a dimension.
 const (
 	None  = "(none)"  // page views and visits without a value
-	Other = "(other)" // values that found no place in a bounded breakdown, counted together
+	Other = "(other)" // values that did not fit in a bounded breakdown, counted together
 )

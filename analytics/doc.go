@@ -1,6 +1,6 @@
-// Package analytics is web and product analytics on one table: events are the facts; a visitor's day, sessions,
-// statistics, breakdowns and realtime are folds of the table's change stream. It says what is stored (entities.go,
-// schema.go), what is asked (patterns.go) and what is derived (folds.go), and does what more than one request takes:
-// Collector.Ingest stores events, Report answers, RollUp makes days and months of hours, Verify compares what is derived
-// with the events, and Rebuild mends it. It is used by server and cmd, and knows neither the engine nor HTTP.
+// Package analytics is web and product analytics on one table. Events are facts. Visitors' days,
+// sessions, statistics, breakdowns and realtime are folded from the table's change stream. Entities
+// are in entities.go and schema.go, access patterns in patterns.go, folds in folds.go.
+// Collector.Ingest stores events. Reports, roll-ups, verification and rebuilds are in subpackages.
+// The package knows neither the storage engine nor HTTP.
 package analytics

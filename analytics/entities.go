@@ -14,24 +14,24 @@ type SiteKey struct {
 	SiteID string `dynamodbav:"siteId"`
 }
 
-// Site is one tracked web site or app: its settings, and what its facts are stamped with.
+// Site is a tracked web site or app: its settings, and what its facts are stamped with.
 type Site struct {
 	SiteKey
 	OwnerID   string         `dynamodbav:"ownerId,omitempty"`
 	Domains   []string       `dynamodbav:"domains,omitempty"`
-	TimeZone  string         `dynamodbav:"timeZone"` // IANA name: the site's hours, days and months are in it
+	TimeZone  string         `dynamodbav:"timeZone"` // IANA name; defines the site's hours, days and months
 	CreatedAt time.Time      `dynamodbav:"createdAt"`
-	DeletedAt time.Time      `dynamodbav:"deletedAt,omitempty"` // since when it is being deleted; package erasure does that
-	Sharding  table.Sharding `dynamodbav:"sharding"`            // number of event and visitor partitions, with its history
+	DeletedAt time.Time      `dynamodbav:"deletedAt,omitempty"` // set while package erasure is deleting the site
+	Sharding  table.Sharding `dynamodbav:"sharding"`            // partitions for events and visitors, with history
 	Retention Retention      `dynamodbav:"retention"`           // how long each tier is kept
-	Parts     int            `dynamodbav:"parts,omitempty"`     // over how many items the figures of an hour are spread; 0 is 1, see SetParts
-	// Exclude is the traffic that is not counted. RespectDNT and RespectGPC turn events away whose sender asks not to be
-	// tracked, by Do Not Track or by Global Privacy Control.
+	Parts     int            `dynamodbav:"parts,omitempty"`     // number of items for the figures of an hour; 0 means 1, see SetParts
+	// Exclude is the traffic that is not counted. RespectDNT and RespectGPC reject events whose
+	// sender has Do Not Track or Global Privacy Control enabled.
 	Exclude    exclude.Rules `dynamodbav:"exclude"`
 	RespectDNT bool          `dynamodbav:"respectDnt,omitempty"`
 	RespectGPC bool          `dynamodbav:"respectGpc,omitempty"`
-	// ImportKey makes the visitor ids of imported lines, so that a line has the same visitor whenever it is imported.
-	// 32 random bytes made with the site and never shown.
+	// ImportKey derives the visitor IDs of imported lines, so that repeated imports of a line yield
+	// the same visitor. It is 32 random bytes, created with the site and never shown.
 	ImportKey []byte `dynamodbav:"importKey"`
 	Settings
 }
@@ -41,34 +41,34 @@ type OwnerKey struct {
 	OwnerID string `dynamodbav:"ownerId"`
 }
 
-// Owner is somebody other than DefaultOwner who has, or had, a site.
+// Owner is an owner, other than DefaultOwner, who has or had a site.
 type Owner struct {
 	OwnerKey
 }
 
-// EventKey names an event. The shard is a function of the event's ID and of the site's number of shards at the time
-// in the ID, so that one that is sent again is in the same partition.
+// EventKey names an event. The shard is a function of the event's ID and of the site's shard count
+// at the time in the ID, so a resent event goes to the same partition.
 type EventKey struct {
 	SiteID  string
 	Shard   int
-	EventID string // ULID: the event's time, and what tells it from others of that millisecond
+	EventID string // ULID: the event's time and a unique part
 }
 
-// Event is a fact: one page view or custom event. Events are stored in blocks. One carries all that its folds need (its visitor's key, the
-// zone's offset at its time, what it counts by the site's settings), so that a fold reads nothing but the change. Only
-// Goals, when a site's goals change, and Erased are ever changed.
+// Event is a fact: one page view or custom event, stored in a block. It carries everything that its
+// folds need (visitor key, zone offset, goals by the site's settings), so that a fold reads only
+// the change. After ingest only Goals (when goals change) and Erased are modified.
 type Event struct {
 	EventKey
 	VisitorID    string
 	VisitorShard int
-	Parts        int    // over how many items what is counted of it in an hour is spread; 0 is 1
-	ZoneMinutes  int    // the site's offset from UTC at the event's time, in minutes
-	Arrived      int64  // epoch seconds, when it came more than a day after its time
+	Parts        int    // number of items for its figures of an hour; 0 means 1
+	ZoneMinutes  int    // site's UTC offset at the event's time, minutes
+	Arrived      int64  // epoch seconds, if it arrived more than a day late
 	Name         string // of a custom event; "" is a page view
 	Path         string
-	Host         string // that the page was on, in lower case and without www
-	SessionID    string // only where the client sent one
-	UserID       string // only where the client identified one
+	Host         string // page's host, lower case, without www
+	SessionID    string // only if the client sent one
+	UserID       string // only if the client identified one
 	referral.Source
 	visits.Client
 	Properties map[string]string
@@ -77,27 +77,27 @@ type Event struct {
 	Vitals
 	Counted []string           // names of Properties that are dimensions
 	Goals   visits.Conversions // goals of the site that it reaches
-	Erased  bool               // it is taken back, and about to be deleted
+	Erased  bool               // retracted, about to be deleted
 
-	// ExpiresAt is when the raw event may be deleted. It is decided at ingest; an event that is read has that of its block.
+	// ExpiresAt is when the raw event may be deleted: set at ingest; when read, its block's.
 	ExpiresAt time.Time
 }
 
-// Engagement is what an event named EngagementEvent tells of the page that it left or of a part of its time.
+// Engagement is what an EngagementEvent reports about a page while it is open or left.
 type Engagement struct {
-	EngagedMS int64 `json:"engagedMs,omitempty"` // in front of the visitor, since the page's last such event
-	Scroll    int   `json:"scroll,omitempty"`    // how far down the page was seen so far, 0 to 100
+	EngagedMS int64 `json:"engagedMs,omitempty"` // time in front of the visitor since the page's previous such event
+	Scroll    int   `json:"scroll,omitempty"`    // maximum scroll depth of the page so far, 0 to 100 percent
 }
 
-// Vitals are what an event named VitalsEvent tells of how its page loaded. Zero: not measured, or nothing to measure; but
-// a page that never shifted has a layout shift of 0, which is measured and good.
+// Vitals are the page-load measurements of a VitalsEvent. Zero means not measured. CLS is a pointer
+// because 0 is a real and good measurement of it.
 type Vitals struct {
 	LCP float64  `json:"lcp,omitempty"` // largest contentful paint, milliseconds
 	INP float64  `json:"inp,omitempty"` // interaction to next paint, milliseconds
-	CLS *float64 `json:"cls,omitempty"` // cumulative layout shift, a number without unit; nil: not measured
+	CLS *float64 `json:"cls,omitempty"` // cumulative layout shift, unitless; nil: not measured
 }
 
-// Shift is the cumulative layout shift; 0, too, where it was not measured.
+// Shift returns the cumulative layout shift, or 0 if it was not measured.
 func (v *Vitals) Shift() float64 {
 	if v.CLS == nil {
 		return 0
@@ -105,13 +105,13 @@ func (v *Vitals) Shift() float64 {
 	return *v.CLS
 }
 
-// The names of events that are no deeds of the visitor's, but measurements of the page.
+// Names of events that measure the page rather than record an action of the visitor.
 const (
 	EngagementEvent = "engagement"
 	VitalsEvent     = "vitals"
 )
 
-// VisitorKey names one visitor's day. Day is the site's, YYYY-MM-DD.
+// VisitorKey names one visitor's day. Day is in the site's zone, YYYY-MM-DD.
 type VisitorKey struct {
 	SiteID    string `dynamodbav:"siteId"`
 	Shard     int    `dynamodbav:"shard"`
@@ -119,35 +119,35 @@ type VisitorKey struct {
 	Day       string `dynamodbav:"day"`
 }
 
-// Visitor is one visitor's day: the visits that its events make, as a union of intervals. The union does not depend
-// on the order of the events, so late and repeated ones change nothing that they should not.
+// Visitor is one visitor's day: its visits, as a union of intervals. The union does not depend on
+// the order of events, so late events are handled correctly and repeated ones have no effect.
 type Visitor struct {
 	VisitorKey
-	Visits    visits.List   `dynamodbav:"visits"`              // by start
-	Scrolls   visits.Depths `dynamodbav:"scrolls,omitempty"`   // how deep pages were seen, at most
-	Parts     int           `dynamodbav:"parts,omitempty"`     // the most that one of its events says
-	EngagedAt int64         `dynamodbav:"engagedAt,omitempty"` // epoch seconds of the last EngagementEvent that came in time
+	Visits    visits.List   `dynamodbav:"visits"`              // ordered by start
+	Scrolls   visits.Depths `dynamodbav:"scrolls,omitempty"`   // maximum scroll depth of each page
+	Parts     int           `dynamodbav:"parts,omitempty"`     // maximum Parts of its events
+	EngagedAt int64         `dynamodbav:"engagedAt,omitempty"` // epoch seconds of the last EngagementEvent that was in time
 	Kept
 }
 
-// Kept bounds when the facts behind a derived item arrived: by it the item's own expiry is computed, and rebuilding it
-// is refused once the first of its facts may be gone. Merging takes the least and the greatest.
+// Kept is the range of arrival times of the facts behind a derived item. It determines the expiry;
+// rebuilding is refused once the first of these facts may have expired. Merging widens the range.
 type Kept struct {
-	Since int64 `dynamodbav:"since,omitempty"` // epoch seconds of the first to arrive
-	Until int64 `dynamodbav:"until,omitempty"` // epoch seconds of the last to arrive
+	Since int64 `dynamodbav:"since,omitempty"` // epoch seconds of the first arrival
+	Until int64 `dynamodbav:"until,omitempty"` // epoch seconds of the last arrival
 
-	// ExpiresAt is when the item may be deleted; zero: never. It is computed from Until before every write, stored as
-	// ttl, and not read back.
+	// ExpiresAt is when the item may be deleted; zero: never. It is computed from Until before
+	// every write, stored as ttl, and not read back.
 	ExpiresAt time.Time `dynamodbav:"-"`
 }
 
 // SessionKey names a session.
 type SessionKey struct {
 	SiteID    string `dynamodbav:"siteId"`
-	SessionID string `dynamodbav:"sessionId"` // ULID of (start, hash of site, visitor, start)
+	SessionID string `dynamodbav:"sessionId"` // ULID of start and hash(site, visitor, start)
 }
 
-// Session is a visit as people list and open it. It mirrors one visit of its visitor's day.
+// Session is a visit as people list and open it. It mirrors one visit of a visitor's day.
 type Session struct {
 	SessionKey
 	VisitorID    string `dynamodbav:"visitor"`
@@ -165,7 +165,7 @@ type Session struct {
 	referral.Source
 	visits.Client
 	Kept
-	Gone bool `dynamodbav:"gone,omitempty"` // merged away: the fold removes the item
+	Gone bool `dynamodbav:"gone,omitempty"` // merged into another: the fold removes the item
 }
 
 // SaltKey names the salt of a site's day, YYYY-MM-DD.
@@ -174,8 +174,8 @@ type SaltKey struct {
 	Day    string `dynamodbav:"day"`
 }
 
-// Salt is the secret of which a day's visitor ids are made. When it is deleted nobody can tell any more to which
-// address an id belongs, or which ids of two days are the same person.
+// Salt is the secret from which a day's visitor IDs are computed. Once it is deleted, nobody can
+// find the address behind an ID or link IDs of two days.
 type Salt struct {
 	SaltKey
 	Value     []byte    `dynamodbav:"value"` // 32 random bytes

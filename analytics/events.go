@@ -13,8 +13,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// All yields the events in the order of their IDs, each once: of one that was sent again and stored twice, the one that arrived first.
-// Those that are erased are among them. Errors: those of the store; ErrDamaged, unless Damaged is set.
+// All yields the events ordered by ID, each once. If an event was sent again and stored twice, the
+// copy that arrived first is yielded. Erased events are included. Errors: those of the store;
+// ErrDamaged, unless Damaged is set.
 func (in EventsIn) All(ctx context.Context, t *table.Table) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		m := merge{in: in}
@@ -35,7 +36,7 @@ func (in EventsIn) All(ctx context.Context, t *table.Table) iter.Seq2[Event, err
 	}
 }
 
-// blocks yields those that may have events that are asked for.
+// blocks yields the blocks that may contain requested events.
 func (in EventsIn) blocks(ctx context.Context, t *table.Table) iter.Seq2[Block, error] {
 	ask := EventsByTime
 	if in.VisitorID != "" {
@@ -44,8 +45,9 @@ func (in EventsIn) blocks(ctx context.Context, t *table.Table) iter.Seq2[Block, 
 	return ask.All(ctx, t, in.ask())
 }
 
-// ask is the question for these blocks. A block is named by the time of its first event, and not by its ID: one that begins in the last
-// millisecond of the range may be named beyond the end of it.
+// ask returns the query for these blocks. A block's ID has only the time of its first event and is
+// otherwise unrelated to event IDs: a block that begins in the last millisecond of the range may
+// sort after in.To, so the end is rounded up.
 func (in EventsIn) ask() BlocksIn {
 	first, to := max(timeIn(in.From), 0), in.To
 	if len(to) >= ulid.EncodedSize {
@@ -56,7 +58,7 @@ func (in EventsIn) ask() BlocksIn {
 	return BlocksIn{SiteID: in.SiteID, From: FirstID(time.UnixMilli(spanOf(first))), To: to, Since: first, Shards: in.Shards}
 }
 
-// First returns the first of the events. Errors: table.ErrNotFound when there is none; those of All.
+// First returns the first event. Errors: table.ErrNotFound if there is none; those of All.
 func (in EventsIn) First(ctx context.Context, t *table.Table) (Event, error) {
 	for e, err := range in.All(ctx, t) {
 		return e, err
@@ -64,10 +66,10 @@ func (in EventsIn) First(ctx context.Context, t *table.Table) (Event, error) {
 	return Event{}, table.ErrNotFound
 }
 
-// endOfTime is beyond all events.
+// endOfTime is later than all events, in epoch milliseconds.
 const endOfTime = 1 << 48
 
-// skips reports whether a damaged block is left out, and says so.
+// skips reports a damaged block to Damaged. It returns true if the block is to be skipped.
 func (in EventsIn) skips(err error) bool {
 	if in.Damaged != nil {
 		in.Damaged(err)
@@ -86,20 +88,18 @@ func (in EventsIn) Collect(ctx context.Context, t *table.Table) (events []Event,
 	return events, nil
 }
 
-// merge brings the events of several blocks in order.
 type merge struct {
 	in   EventsIn
 	open blockHeap
-	last string // the ID that was yielded last
+	last string // last ID that was yielded
 }
 
-// openBlock is what is left of a block.
 type openBlock struct {
 	events  []Event
 	arrival string // orders blocks by arrival
 }
 
-// begin decodes a block. What comes of it later is in the range that is asked for.
+// begin decodes a block and keeps the events in the requested range.
 func (m *merge) begin(b *Block) error {
 	events, err := b.Events()
 	if err != nil {
@@ -112,7 +112,6 @@ func (m *merge) begin(b *Block) error {
 	return nil
 }
 
-// wants reports whether an event is asked for.
 func (in EventsIn) wants(e *Event) bool {
 	if e.EventID < in.From || in.To != "" && e.EventID >= in.To || in.VisitorID != "" && e.VisitorID != in.VisitorID {
 		return false
@@ -120,7 +119,8 @@ func (in EventsIn) wants(e *Event) bool {
 	return in.Kind == "" || (in.Kind == PageViewsOnly) == (e.Name == "")
 }
 
-// yield hands over what comes before a time in epoch milliseconds, at which the next block begins. It reports whether to go on.
+// yield yields the events before the given time in epoch milliseconds, when the next block begins.
+// It reports whether to continue.
 func (m *merge) yield(until int64, yield func(Event, error) bool) bool {
 	for len(m.open) > 0 {
 		b := &m.open[0]
@@ -144,7 +144,7 @@ func (m *merge) yield(until int64, yield func(Event, error) bool) bool {
 	return true
 }
 
-// blockHeap has the block with the least event first, and of those with the same event the one that arrived first.
+// blockHeap orders blocks by their next event, and equal events by arrival.
 type blockHeap []openBlock
 
 func (h blockHeap) Len() int { return len(h) }
@@ -161,30 +161,30 @@ func (h *blockHeap) Pop() any {
 	return b
 }
 
-// EventsIn asks for the events of a site in a range of time. EventsBetween and EventsOfSession make it.
+// EventsIn selects events of a site in a time range. EventsBetween, for example, makes it.
 type EventsIn struct {
 	SiteID    string
 	From      string // event IDs, half-open
 	To        string
 	Shards    []int
 	Kind      EventKind
-	VisitorID string // "": of all
-	// Damaged, if set, is told of blocks that cannot be read, which are left out.
+	VisitorID string // "": all visitors
+	// Damaged, if set, receives the errors of unreadable blocks, which are then skipped.
 	Damaged func(error)
 }
 
-// EventsBetween asks for the events of a site with times in [from, to).
+// EventsBetween selects the events of a site with times in [from, to).
 func EventsBetween(site *Site, from, to time.Time, kind EventKind) EventsIn {
 	return EventsIn{SiteID: site.SiteID, From: FirstID(from), To: FirstID(to), Shards: site.Sharding.Over(from, to), Kind: kind}
 }
 
-// OneEvent asks for one event.
+// OneEvent selects one event.
 func OneEvent(k EventKey) EventsIn {
 	return EventsIn{SiteID: k.SiteID, From: k.EventID, To: k.EventID + "0", Shards: []int{k.Shard}}
 }
 
-// EventsOfSession asks for the events of a session of a site. Where a visitor's sessions overlap in time (session IDs of the client) they
-// are told apart by Event.SessionID.
+// EventsOfSession selects the events in a session's time range. If sessions of the visitor overlap
+// (the client sent session IDs), tell their events apart by Event.SessionID.
 func EventsOfSession(site *Site, s *Session) EventsIn {
 	in := EventsBetween(site, time.UnixMilli(s.Start), time.UnixMilli(s.End+1), "")
 	in.VisitorID = s.VisitorID

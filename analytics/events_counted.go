@@ -10,13 +10,13 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// countedColumns are those of what reports on visits are made of: not how an event arrived, whose user it is, nor how its page loaded.
+// countedColumns are what reports on visits need: all but arrival, user and web vitals.
 var countedColumns = []byte{
 	eventIDs, 2, 3, 5, 7, 8, 9, 10, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 36, 37,
 }
 
-// Counted yields the events that All yields, in the same order, with those of their fields that reports on visits are made of. The memory
-// of an event is used again after the next has been asked for; its texts are not. Errors: as of All.
+// Counted yields the same events as All, with only the fields that reports on visits need. The
+// memory of an event is reused for the next one, except its strings. Errors: as All.
 func (in EventsIn) Counted(ctx context.Context, t *table.Table) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		s := spanMerge{in: in}
@@ -40,15 +40,16 @@ func (in EventsIn) Counted(ctx context.Context, t *table.Table) iter.Seq2[*Event
 	}
 }
 
-// spanMerge brings the events of all blocks of one span in order. An event is in one span, as all that share its ID.
+// spanMerge sorts the events of all blocks of one span. Copies of an event share its ID, and so its
+// span; they are adjacent once sorted.
 type spanMerge struct {
 	in      EventsIn
 	start   int64
 	blocks  []spanBlock
-	n       int // of blocks, that are those of the span; the others are memory
+	n       int // blocks in use; the others are spare memory
 	a, b    []*Event
-	runs    []int // where each sorted part of a ends
-	halfway []int // of b, while parts are merged
+	runs    []int // end of each sorted run in a
+	halfway []int // end of each run in b, during a merge
 }
 
 type spanBlock struct {
@@ -56,7 +57,6 @@ type spanBlock struct {
 	arrival string // orders blocks by arrival
 }
 
-// add decodes a block of the span.
 func (s *spanMerge) add(b *Block) error {
 	if s.n == len(s.blocks) {
 		s.blocks = append(s.blocks, spanBlock{})
@@ -71,7 +71,7 @@ func (s *spanMerge) add(b *Block) error {
 	return nil
 }
 
-// yield hands over the span's events, and empties it. It reports whether to go on.
+// yield yields the span's events and empties the span. It reports whether to continue.
 func (s *spanMerge) yield(yield func(*Event, error) bool) bool {
 	s.sort()
 	last := ""
@@ -88,7 +88,7 @@ func (s *spanMerge) yield(yield func(*Event, error) bool) bool {
 	return true
 }
 
-// sort brings pointers to the events in the order of their IDs into a, those that share an ID in the order in which they arrived.
+// sort fills a with pointers to the events, ordered by ID and then by arrival.
 func (s *spanMerge) sort() {
 	blocks := s.blocks[:s.n]
 	slices.SortFunc(blocks, func(a, b spanBlock) int { return cmp.Compare(a.arrival, b.arrival) })
@@ -104,7 +104,6 @@ func (s *spanMerge) sort() {
 	}
 }
 
-// mergePairs merges each sorted part with the next one.
 func (s *spanMerge) mergePairs() {
 	s.b, s.halfway = s.b[:0], s.halfway[:0]
 	from := 0
@@ -120,7 +119,7 @@ func (s *spanMerge) mergePairs() {
 	s.a, s.b, s.runs, s.halfway = s.b, s.a, s.halfway, s.runs
 }
 
-// mergeEvents appends the events of two sorted parts in order, of the same ID the first's before the second's.
+// mergeEvents appends the merge of two sorted runs. It is stable: for equal IDs, a comes before b.
 func mergeEvents(to, a, b []*Event) []*Event {
 	for len(a) > 0 && len(b) > 0 {
 		if strings.Compare(a[0].EventID, b[0].EventID) <= 0 {

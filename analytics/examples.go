@@ -8,9 +8,8 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// What documents show of these entities, where their fields do not tell by their names.
+// Examples for the generated documents, where field names alone do not yield a good example.
 
-// exampleBlock has two page views.
 func exampleBlock(b *Block) {
 	at := time.Date(2026, 5, 12, 14, 0, 0, 250e6, time.UTC)
 	events := make([]Event, 2)
@@ -42,7 +41,7 @@ func exampleBreakdown(b *Breakdown) {
 	b.Values = tally.Values{"/": {PageViews: 212, Visits: 120, Bounces: 51}, "/pricing": {PageViews: 97, Visits: 64, Bounces: 10}}
 }
 
-// exampleDay says the day of an hour, and when its facts arrived: in seconds.
+// exampleDay sets the day of an hour, and turns arrival times into seconds.
 func exampleDay(start string, day *string, k *Kept) {
 	if len(start) > len(calendar.DayLayout) {
 		*day = start[:len(calendar.DayLayout)]
@@ -50,7 +49,7 @@ func exampleDay(start string, day *string, k *Kept) {
 	k.Since, k.Until = k.Since/1000, k.Until/1000
 }
 
-// exampleVisitPage has a visitor who saw two pages.
+// exampleVisitPage fills a page with a visitor who viewed two pages.
 func exampleVisitPage(p *VisitPage) {
 	at := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
 	p.Day = at.Format(calendar.DayLayout)

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// PeriodIn asks for the buckets of one period of a site.
+// PeriodIn selects the buckets of one period of a site.
 type PeriodIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	Period Period `dynamodbav:"period"`
@@ -23,8 +23,9 @@ var LatestStats = table.NewQuery(StatsItems, table.QueryDef[PeriodIn]{
 	Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 250},
 })
 
-// RecentDays fills in the ends of a range of days that are empty: to with the site's last day that has statistics, or else
-// imported counts, or today when it has none; from with n days up to to, or with the site's first day for n = 0. What is given stays as it is.
+// RecentDays fills in the empty ends of a range of days. to becomes the last day with statistics,
+// else with imported counts, else today. from becomes the first of the n days that end with to, or
+// the site's first day if n is 0. Ends that are given stay as they are.
 func RecentDays(ctx context.Context, t *table.Table, siteID, from, to string, n int) (string, string, error) {
 	if from != "" && to != "" {
 		return from, to, nil
@@ -53,14 +54,14 @@ func RecentDays(ctx context.Context, t *table.Table, siteID, from, to string, n 
 	}
 	if from == "" {
 		from = first
-		if end, err := time.Parse(calendar.DayLayout, to); err == nil && n > 0 { // a malformed day is refused by whoever gets it
+		if end, err := time.Parse(calendar.DayLayout, to); err == nil && n > 0 { // a malformed day is left for the caller to reject
 			from = end.AddDate(0, 0, 1-n).Format(calendar.DayLayout)
 		}
 	}
 	return from, to, nil
 }
 
-// HasCounts reports whether anything is counted of a site: events of its own, or imported days.
+// HasCounts reports whether a site has counts, of its own events or imported.
 func HasCounts(ctx context.Context, t *table.Table, site *Site) (bool, error) {
 	first, _, err := Extent(ctx, t, site)
 	if err == nil && first == "" {
@@ -69,9 +70,8 @@ func HasCounts(ctx context.Context, t *table.Table, site *Site) (bool, error) {
 	return first != "", err
 }
 
-// Extent returns the first and the last day of a site that have statistics, YYYY-MM-DD in the site's zone. Both are
-// empty when there are none. Of a time of which only months are left it takes whole months. It asks at most six Query
-// calls of one item.
+// Extent returns the first and last day with statistics, YYYY-MM-DD in the site's zone, or "".
+// Where only months are left, whole months count. It makes at most six Query calls of one item.
 func Extent(ctx context.Context, t *table.Table, site *Site) (first, last string, err error) {
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
@@ -85,7 +85,7 @@ func Extent(ctx context.Context, t *table.Table, site *Site) (first, last string
 		case from == "":
 		case first == "":
 			first, last = from, to
-		default: // a coarser bucket begins before the first finer one in it, and ends after the last
+		default: // a coarser bucket starts before its first finer bucket and ends after its last
 			if calendar.MonthOf(from) < calendar.MonthOf(first) || period == Day && from < first {
 				first = from
 			}
@@ -97,7 +97,7 @@ func Extent(ctx context.Context, t *table.Table, site *Site) (first, last string
 	return first, last, nil
 }
 
-// extent returns the days that the oldest bucket of a period begins with and the newest ends with, empty for none.
+// extent returns the first day of a period's oldest bucket and the last day of its newest, or "".
 func extent(ctx context.Context, t *table.Table, cal calendar.Zone, in PeriodIn) (from, to string, err error) {
 	newest, err := LatestStats.Page(ctx, t, in, "", 1)
 	if err != nil || len(newest.Items) == 0 {
@@ -113,7 +113,7 @@ func extent(ctx context.Context, t *table.Table, cal calendar.Zone, in PeriodIn)
 	return from, to, err
 }
 
-// Days returns the first and the last day that a bucket touches.
+// Days returns the first and last day of a bucket.
 func (k *StatsKey) Days(cal calendar.Zone) (from, to string, err error) {
 	switch k.Period {
 	case Hour:

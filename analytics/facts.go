@@ -11,22 +11,21 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// EventChange is what a change of a block does to one of its events: it is new, or now Old is New. What is deleted is not counted off
-// again: most events are deleted when they have lived long enough, and not every store tells why.
+// EventChange is a block's change seen from one event: New is new, or Old became New. Deletions are
+// left out, because most events are deleted when they expire and must stay counted.
 type EventChange struct {
 	Old, New *Event
-	At       time.Time // about when the change was committed
+	At       time.Time // approximate commit time of the change
 }
 
-// factBytes is what an event takes in memory, about.
 const factBytes = 900
 
-// eventFacts are the events of blocks, each of which counts once however often it was sent.
+// eventFacts yields the changes of events in blocks. A resent event counts once.
 func eventFacts() *fold.Facts[EventChange] {
 	return fold.Once(fold.Each(Blocks, factBytes, changesOf), Windows, blockSpan, nameOf, windowOf)
 }
 
-// changesOf are the events that a change of a block changes.
+// changesOf yields the changes of events within a change of a block.
 func changesOf(c fold.Typed[Block]) (iter.Seq2[int, EventChange], error) {
 	var before, after []Event
 	var err error
@@ -56,7 +55,7 @@ func changesOf(c fold.Typed[Block]) (iter.Seq2[int, EventChange], error) {
 	}, nil
 }
 
-// find returns the event with an ID, of events in order; nil if there is none.
+// find returns the event with the given ID from sorted events, or nil.
 func find(events []Event, id string) *Event {
 	i, found := slices.BinarySearchFunc(events, id, func(e Event, id string) int { return strings.Compare(e.EventID, id) })
 	if !found {
@@ -65,7 +64,7 @@ func find(events []Event, id string) *Event {
 	return &events[i]
 }
 
-// knownLonger is how much longer it is known than a block is kept that its events have come.
+// knownLonger is how long windows remember event IDs after their events expired.
 const knownLonger = 24 * time.Hour
 
 func nameOf(c *EventChange) (fold.FactID, bool) {

@@ -16,22 +16,22 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// FoldGroup names the folds of this package where workers keep their positions.
+// FoldGroup is the name under which workers store the positions of this package's folds.
 const FoldGroup = "analytics"
 
-// Config says what the folds need to know of sites. The zero value keeps everything for the default times.
+// Config configures the folds. The zero value uses the default retention for all sites.
 type Config struct {
-	// Retention is asked before every write of a derived item, so it must answer from memory, as that of SiteRetention
-	// does. nil: the defaults, whatever sites say.
+	// Retention returns a site's retention. It is called before every write of a derived item, so
+	// it must answer from memory, as SiteRetention does. nil: the defaults, whatever sites chose.
 	Retention func(siteID string) Retention
-	// Wait is how long visitors' days, and the breakdowns of hours, wait for more to come before they are written: what is
-	// told of visits is as much behind, and their breakdowns twice that. 0: not beyond the worker's flush. See fold.Hold.
+	// Wait is how long visitors' days and hourly breakdowns are held for more changes before they
+	// are written. Figures of visits lag by Wait, their breakdowns by twice Wait. 0: only until the
+	// worker's flush. See fold.Hold.
 	Wait time.Duration
 }
 
-// SiteRetention tells the folds how long sites keep what is derived. It reads a site when it is asked for the first
-// time, and again after ten seconds. A site that cannot be read has the defaults: what is then written lives for
-// another time, and until the next write.
+// SiteRetention returns a function for Config.Retention that caches each site for ten seconds. If a
+// site cannot be read, its items get the default lifetime until they are written again.
 func SiteRetention(t *table.Table) func(siteID string) Retention {
 	sites := newSiteCache(t, throttle.Retry{})
 	sites.within = retentionTimeout
@@ -53,10 +53,9 @@ func (c Config) retention(siteID string) Retention {
 	return c.Retention(siteID)
 }
 
-// Folds are all folds of the package. Events make visitors' days, statistics, breakdowns and realtime; the changes of
-// visitors' days make sessions, and go on into statistics and breakdowns; changed hours mark their day for a roll-up.
-//
-// The removal of an event is no change to what is derived from it: events go when they have lived long enough.
+// Folds returns all folds of the package. Events are folded into visitors' days, statistics,
+// breakdowns and realtime; changes of visitors' days into sessions, statistics and breakdowns;
+// changes of hours into roll-up marks. The expiry of an event changes nothing derived.
 func Folds(c Config) []*fold.Fold {
 	names, events := &calendar.HourNames{}, eventFacts()
 	return []*fold.Fold{
@@ -85,7 +84,7 @@ func foldVisitors(c Config, events *fold.Facts[EventChange]) *fold.Fold {
 	}))
 }
 
-// changeGoals counts other goals for an event that its visitor's day has.
+// changeGoals updates the goals of an event that is already part of its visitor's day.
 func changeGoals(before, after *Event, at func(VisitorKey) *Visitor) error {
 	if slices.Equal(before.Goals, after.Goals) {
 		return nil
@@ -100,7 +99,6 @@ func changeGoals(before, after *Event, at func(VisitorKey) *Visitor) error {
 	return nil
 }
 
-// addToVisitor puts an event into its visitor's day.
 func addToVisitor(e *Event, at func(VisitorKey) *Visitor) error {
 	if e.silent() {
 		return addEngagement(e, at)
@@ -116,7 +114,7 @@ func addToVisitor(e *Event, at func(VisitorKey) *Visitor) error {
 	return nil
 }
 
-// addEngagement notes how deep a visitor saw a page. It neither makes a visit nor changes how long one was.
+// addEngagement records the scroll depth of a page. It neither starts nor extends a visit.
 func addEngagement(e *Event, at func(VisitorKey) *Visitor) error {
 	ms, err := eventMS(e.EventID)
 	if err != nil || e.Scroll == 0 || e.Path == "" {
@@ -132,8 +130,9 @@ func addEngagement(e *Event, at func(VisitorKey) *Visitor) error {
 	return nil
 }
 
-// mostlyNew is how many of the sessions of users that are not in memory must be new so that all are taken for new. Sites keep them for at
-// least two days after the arrival of their last event (minRawDays), as fold.ExpectNew asks.
+// mostlyNew is the share of users' sessions, among those not cached, that must be new for all to be
+// assumed new. fold.ExpectNew requires that sites keep sessions for at least two days after their
+// last event arrived; minRawDays ensures it.
 const mostlyNew = 0.9
 
 func foldSessions(c Config) *fold.Fold {
@@ -143,7 +142,7 @@ func foldSessions(c Config) *fold.Fold {
 			return nil
 		}),
 	).With(
-		fold.CacheSize(1024), // a visit that goes on is loaded again
+		fold.CacheSize(1024), // an ongoing visit is loaded again
 		fold.ExpectNew(mostlyNew),
 		fold.Removable(func(s *Session) bool { return s.Gone }),
 		fold.Finish(func(s *Session) {
@@ -152,21 +151,21 @@ func foldSessions(c Config) *fold.Fold {
 	)
 }
 
-// merge replaces what was known of the session: changes of a visitor's day come in order.
+// merge replaces the session, because changes of a visitor's day arrive in order.
 func (s *Session) merge(o *Session) {
 	if o.Start != 0 || o.Gone {
 		*s = *o
 	}
 }
 
-// addToSessions writes the sessions of users that a change of a visitor's day makes or changes, and takes away those that were merged into
-// others. A nil visitor has none.
+// addToSessions writes the sessions of identified users that a change of a visitor's day created or
+// changed, and marks sessions as gone that were merged into others. A nil visitor has no sessions.
 func addToSessions(before, after *Visitor, at func(SessionKey) *Session) {
 	eachSessionChange(before, after, func(was, is *Session) {
 		switch {
 		case is.UserID != "":
 			*at(is.SessionKey) = *is
-		case was != nil && was.UserID != "": // it is gone, or the events are erased that said whose it is
+		case was != nil && was.UserID != "": // merged away, or the events that identified the user are erased
 			*at(is.SessionKey) = Session{SessionKey: is.SessionKey, Gone: true}
 		}
 	})
@@ -181,7 +180,7 @@ func findSession(all []Session, k SessionKey) *Session {
 	return nil
 }
 
-// sessionsOf are the sessions of a visitor's day; nil has none.
+// sessionsOf returns the sessions of a visitor's day, none for nil.
 func sessionsOf(v *Visitor) []Session {
 	if v == nil {
 		return nil
@@ -202,7 +201,7 @@ func sessionsOf(v *Visitor) []Session {
 	return all
 }
 
-// conversionsOf are a visit's conversions, of all goals.
+// conversionsOf returns the number of a visit's conversions, of all goals.
 func conversionsOf(v *visits.Visit) (n int64) {
 	for i := range v.Goals {
 		reached, _ := v.Goals[i].Worth()
@@ -211,7 +210,7 @@ func conversionsOf(v *visits.Visit) (n int64) {
 	return n
 }
 
-// sessionID is the ULID of a visit: its start, and a hash of whose it is.
+// sessionID returns the ULID of a visit: its start, and a hash of site, visitor and own session ID.
 func sessionID(k *VisitorKey, v *visits.Visit) string {
 	var buf [256]byte
 	whose := append(buf[:0], k.SiteID...)
@@ -221,17 +220,17 @@ func sessionID(k *VisitorKey, v *visits.Visit) string {
 	var id ulid.ULID
 	binary.BigEndian.PutUint64(id[8:], xxhash.Sum64(whose))
 	binary.BigEndian.PutUint16(id[6:], uint16(xxhash.Sum64(append(whose, 1))))
-	start := uint64(v.Start) // of an event's id, so it has 48 bits
+	start := uint64(v.Start) // from an event's ID, so it has 48 bits
 	binary.BigEndian.PutUint32(id[0:], uint32(start>>16))
 	binary.BigEndian.PutUint16(id[4:], uint16(start))
 	return id.String()
 }
 
-// Expiry is when an item may be deleted that is kept so long after the arrival of its last fact.
+// Expiry returns when an item expires that is kept for this long after its last fact arrived.
 func (k Kept) Expiry(keep time.Duration) time.Time { return wholeHour(time.Unix(k.Until, 0).Add(keep)) }
 
-// HourExpiry is when the derived items of an hour may be deleted: both the hour and the arrival of its last fact are
-// over for as long as hours are kept.
+// HourExpiry returns when the derived items of an hour expire: hours are kept for their retention
+// after both the end of the hour and the arrival of their last fact.
 func HourExpiry(start string, k Kept, r Retention) time.Time {
 	until := time.Unix(k.Until, 0)
 	if at, err := time.Parse(calendar.HourLayout, start); err == nil && at.Add(time.Hour).After(until) {

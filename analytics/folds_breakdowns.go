@@ -28,7 +28,7 @@ func foldBreakdowns(c Config, names *calendar.HourNames, events *fold.Facts[Even
 		}),
 	).With(
 		fold.Hold(c.Wait),
-		fold.CacheSize(1024), // they are large, and most changes are to those of the last hours
+		fold.CacheSize(1024), // breakdowns are large, and most changes affect the last hours
 		fold.Removable((*Breakdown).Empty),
 		fold.Finish(func(b *Breakdown) {
 			b.ExpiresAt = HourExpiry(b.Start, b.Kept, c.retention(b.SiteID))
@@ -36,7 +36,7 @@ func foldBreakdowns(c Config, names *calendar.HourNames, events *fold.Facts[Even
 	)
 }
 
-// merge adds the counts of other facts of the same bucket. See tally.Bounded.Merge for what happens when it is full.
+// merge adds the counts of other facts of the same bucket. For a full item see tally.Bounded.Merge.
 func (b *Breakdown) merge(o *Breakdown) {
 	b.Full = b.Full || o.Full
 	b.Other = b.Other.Plus(o.Other)
@@ -45,7 +45,7 @@ func (b *Breakdown) merge(o *Breakdown) {
 	b.Kept.Merge(o.Kept)
 }
 
-// Take adds counts of values, as far as they find a place; the others are counted in Other.
+// Take adds counts of values. Values that do not fit are counted in Other.
 func (b *Breakdown) Take(values tally.Values) {
 	most := tally.MaxValues
 	if ofVitals(b.Dimension) {
@@ -54,11 +54,11 @@ func (b *Breakdown) Take(values tally.Values) {
 	tally.Bounded{Values: &b.Values, Other: &b.Other, Full: &b.Full, Most: most}.Merge(values)
 }
 
-// Empty reports whether there is nothing left that was ever counted here.
+// Empty reports whether no counts are left, in an item that was never full.
 func (b *Breakdown) Empty() bool { return len(b.Values) == 0 && b.Other == tally.Count{} && !b.Full }
 
-// addEventToBreakdowns counts what an event says by itself, in its own hour, with a sign: the page or the custom event,
-// attention that a page had, and properties that are dimensions.
+// addEventToBreakdowns counts an event with a sign in its own hour: its page or event name, engaged
+// time, vitals, and properties that are dimensions.
 func addEventToBreakdowns(e *Event, sign int64, names *calendar.HourNames, at func(BreakdownKey) *Breakdown) error {
 	ms, err := eventMS(e.EventID)
 	if err != nil {
@@ -101,7 +101,7 @@ func addEventToBreakdowns(e *Event, sign int64, names *calendar.HourNames, at fu
 	return nil
 }
 
-// addVitals counts what a page load measured, by its page and by the device that it was on.
+// addVitals counts the measurements of a page load by page and by device type.
 func addVitals(e *Event, sign int64, add func(Dimension, string, tally.Count)) {
 	h := e.Vitals.histograms()
 	if h == "" {
@@ -112,7 +112,7 @@ func addVitals(e *Event, sign int64, add func(Dimension, string, tally.Count)) {
 	add(VitalsByDevice, cmp.Or(e.Device, None), c)
 }
 
-// addEventName counts a custom event by its name, and by what it names if it has a dimension of its own.
+// addEventName counts a custom event by name, and by URL or path if its name has its own dimension.
 func addEventName(e *Event, sign int64, add func(Dimension, string, tally.Count)) {
 	c := tally.Count{Events: sign, Revenue: decimal.Times(e.Revenue, sign)}
 	add(ByEventName, e.Name, c)
@@ -126,10 +126,10 @@ func addEventName(e *Event, sign int64, add func(Dimension, string, tally.Count)
 	}
 }
 
-// addVisitorToBreakdowns takes what a visitor's visits were before a change off again and counts what they are now,
-// without touching what is the same. A nil visitor has no visits.
+// addVisitorToBreakdowns subtracts a visitor's previous visits and adds the current ones. Equal
+// parts are not touched. A nil visitor has no visits.
 func addVisitorToBreakdowns(before, after *Visitor, names *calendar.HourNames, at func(BreakdownKey) *Breakdown) {
-	if before != nil && after != nil && before.part() != after.part() { // its figures are in another item from now on
+	if before != nil && after != nil && before.part() != after.part() { // its figures move to another item
 		addVisitorToBreakdowns(before, nil, names, at)
 		addVisitorToBreakdowns(nil, after, names, at)
 		return
@@ -156,8 +156,8 @@ func addVisitorToBreakdowns(before, after *Visitor, names *calendar.HourNames, a
 			item.Kept.note(late)
 		}
 	}
-	if late != lateBefore && before != nil { // a visitor that is new is counted in all of it anyhow
-		facets.Touch(is, add) // everything that the visitor is counted in lives longer now
+	if late != lateBefore && before != nil { // a new visitor is counted everywhere anyway
+		facets.Touch(is, add) // extend the lifetime of every item that counts the visitor
 	}
 	facets.Change(was, is, add)
 }

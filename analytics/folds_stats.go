@@ -48,8 +48,7 @@ func (s *Stats) Merge(o *Stats) {
 	s.Kept.Merge(o.Kept)
 }
 
-// counted says what a change of an event counts by itself: a new one is counted (+1), and taken off again (-1) when it is
-// marked as erased.
+// counted returns the event to count: +1 if new, -1 if just marked as erased, 0 otherwise.
 func counted(ch *EventChange) (e *Event, sign int64) {
 	switch {
 	case ch.Old == nil && !ch.New.Erased:
@@ -60,7 +59,7 @@ func counted(ch *EventChange) (e *Event, sign int64) {
 	return nil, 0
 }
 
-// addEventToStats counts what an event says by itself, in its own hour, with a sign.
+// addEventToStats counts an event with a sign in its own hour.
 func addEventToStats(e *Event, sign int64, names *calendar.HourNames, at func(StatsKey) *Stats) error {
 	ms, err := eventMS(e.EventID)
 	if err != nil {
@@ -87,7 +86,7 @@ func addEventToStats(e *Event, sign int64, names *calendar.HourNames, at func(St
 	return nil
 }
 
-// hourCounts are what a visitor's day adds to an hour, or takes from it.
+// hourCounts are the differences that a change of a visitor's day makes to one hour.
 type hourCounts struct {
 	hour                               int64
 	visitors, visits, bounces, seconds int64
@@ -95,7 +94,7 @@ type hourCounts struct {
 	was, is                            bool // active before and after the change
 }
 
-// hoursOfDay are the counts of a few hours, looked for one by one.
+// hoursOfDay holds the counts of a few hours, found by linear search.
 type hoursOfDay []hourCounts
 
 func (h *hoursOfDay) of(hour int64) *hourCounts {
@@ -108,7 +107,7 @@ func (h *hoursOfDay) of(hour int64) *hourCounts {
 	return &(*h)[len(*h)-1]
 }
 
-// count adds a visitor's day with a sign: +1 what it is, -1 what it was.
+// count adds a visitor's day with a sign: +1 for its new state, -1 for its old.
 func (h *hoursOfDay) count(v *Visitor, sign int64) {
 	if v == nil || len(v.Visits) == 0 {
 		return
@@ -131,10 +130,10 @@ func (h *hoursOfDay) count(v *Visitor, sign int64) {
 	}
 }
 
-// addVisitorToStats takes what a visitor's day was before a change off again and counts what it is now. It touches the
-// hours only for which that differs. A nil visitor counts nothing.
+// addVisitorToStats subtracts a visitor's previous day and adds the current one. It touches only
+// hours whose counts differ. A nil visitor counts nothing.
 func addVisitorToStats(before, after *Visitor, names *calendar.HourNames, at func(StatsKey) *Stats) {
-	if before != nil && after != nil && before.part() != after.part() { // its figures are in another item from now on
+	if before != nil && after != nil && before.part() != after.part() { // its figures move to another item
 		addVisitorToStats(before, nil, names, at)
 		addVisitorToStats(nil, after, names, at)
 		return
@@ -166,17 +165,17 @@ func addVisitorToStats(before, after *Visitor, names *calendar.HourNames, at fun
 		case h.is && !h.was:
 			s.ActiveVisitors++
 			s.Active.Add(visitorHash(v.VisitorID))
-		case h.was && !h.is: // a correction: the sketch cannot forget
+		case h.was && !h.is: // a correction: nothing can be removed from the sketch
 			s.ActiveVisitors--
 		}
 	}
 }
 
-// visitorHash is what sketches keep of a visitor.
+// visitorHash returns the hash of a visitor that sketches use.
 func visitorHash(visitorID string) uint64 { return xxhash.Sum64String(visitorID) }
 
-// datedStats and datedBreakdown are what a roll-up mark needs of an hour. Decoding its sketch and its thousand values,
-// before and after every change, would cost more than all else that is done with it.
+// datedStats and datedBreakdown are the fields of an hour that a roll-up mark needs. Decoding
+// sketches and a thousand values before and after every change would dominate the fold's cost.
 type (
 	datedStats struct {
 		StatsKey
@@ -204,7 +203,7 @@ func foldRollupMarks() *fold.Fold {
 		fold.On(breakdownDays, func(ch fold.Typed[datedBreakdown], at func(RollupKey) *RollupMark) error {
 			b := ch.New
 			if b == nil && !ch.Expired {
-				b = ch.Old // its last value was taken away
+				b = ch.Old // its last value was removed
 			}
 			if b != nil && b.Period == Hour {
 				markRollup(RollupKey{b.SiteID, b.Day}, ch.At, at)
@@ -214,12 +213,11 @@ func foldRollupMarks() *fold.Fold {
 	)
 }
 
-// merge keeps the later change.
 func (m *RollupMark) merge(o *RollupMark) { m.Changed = max(m.Changed, o.Changed) }
 
 func markRollup(k RollupKey, changed time.Time, at func(RollupKey) *RollupMark) {
 	if k.Day == "" {
-		return // not an hour that a fold has made
+		return // not an hour that a fold wrote
 	}
 	m := at(k)
 	m.Changed = max(m.Changed, changed.Unix())

@@ -14,46 +14,45 @@ type GoalKey struct {
 	GoalID string `dynamodbav:"goalId" json:"id"`
 }
 
-// Goal is what a site wants its visitors to do: see a page or send a custom event. Exactly one of Path and Event is set.
-// Package goals makes, changes and deletes them.
+// Goal is an action that a site wants from its visitors: viewing a page or sending a custom event.
+// Exactly one of Path and Event is set. Package goals creates, changes and deletes goals.
 type Goal struct {
 	GoalKey
 	Name     string       `dynamodbav:"name" json:"name"`
 	Path     string       `dynamodbav:"path,omitempty" json:"path,omitempty"` // of a page view
 	PathKind PathKind     `dynamodbav:"pathKind,omitempty" json:"pathKind,omitempty"`
 	Event    string       `dynamodbav:"event,omitempty" json:"event,omitempty"`       // name of a custom event
-	Value    string       `dynamodbav:"value,omitempty" json:"value,omitempty"`       // decimal, what one conversion is worth; "": the revenue of its events
-	Currency string       `dynamodbav:"currency,omitempty" json:"currency,omitempty"` // of Value; the site's
+	Value    string       `dynamodbav:"value,omitempty" json:"value,omitempty"`       // decimal worth of one conversion; "": the revenue of its events
+	Currency string       `dynamodbav:"currency,omitempty" json:"currency,omitempty"` // of Value; default: the site's
 	Counting GoalCounting `dynamodbav:"counting,omitempty" json:"counting"`
 
-	// Changed is when the goal was made, changed or deleted last, in epoch milliseconds. While Pending, events of before
-	// are still counted as the goal was before. A Deleted goal is kept until it is counted nowhere that can be changed.
+	// Changed is when the goal was last created, changed or deleted, in epoch milliseconds. While
+	// Pending, earlier events are still counted by the previous definition. A Deleted goal is kept
+	// until no bucket that can still change counts it.
 	Changed int64 `dynamodbav:"changed,omitempty" json:"-"`
 	Pending bool  `dynamodbav:"pending,omitempty" json:"pending,omitempty"`
 	Deleted bool  `dynamodbav:"deleted,omitempty" json:"-"`
-	// Since is the first day that is counted as the goal is now; days before were sealed. "": all.
+	// Since is the first day counted by the current definition; earlier days were sealed. "": all.
 	Since string `dynamodbav:"since,omitempty" json:"since,omitempty"`
 }
 
-// PathKind says how Goal.Path is to be read.
+// PathKind is the syntax of Goal.Path.
 type PathKind string
 
-// The kinds of paths.
 const (
-	WildcardPath PathKind = "wildcard" // * is any text without a slash, ** any text; the default
-	RegexpPath   PathKind = "regexp"   // RE2, and the whole path has to match
+	WildcardPath PathKind = "wildcard" // * matches text without slashes, ** any text; the default
+	RegexpPath   PathKind = "regexp"   // RE2; must match the whole path
 )
 
-// GoalCounting says how often a visit can reach a goal.
+// GoalCounting is how often a visit can reach a goal.
 type GoalCounting string
 
-// The ways of counting.
 const (
 	OncePerSession GoalCounting = "session" // the default
 	EveryTime      GoalCounting = "every"
 )
 
-// Check refuses a goal that cannot be reached or counted, and fills in its defaults.
+// Check fills in defaults. It returns an error for a goal that cannot be reached or counted.
 func (g *Goal) Check() error {
 	if g.Counting == "" {
 		g.Counting = OncePerSession
@@ -73,13 +72,13 @@ func (g *Goal) definition() target.Definition {
 	}
 }
 
-// Conversions are the goals that an event reaches, or a visit.
+// Conversions are the goals that an event or visit reaches.
 type Conversions = visits.Conversions
 
-// Reach tells which of a site's goals events reach.
+// Reach finds the goals that events reach.
 type Reach struct{ set target.Set }
 
-// NewReach prepares the goals of a site; deleted ones are not reached.
+// NewReach prepares the goals of a site. Deleted goals are ignored.
 func NewReach(goals []Goal) Reach {
 	var all []target.Definition
 	for i := range goals {
@@ -90,7 +89,7 @@ func NewReach(goals []Goal) Reach {
 	return Reach{target.NewSet(all)}
 }
 
-// Of are the goals that an event reaches, as they are noted on it.
+// Of returns the goals that an event reaches, in the form stored with the event.
 func (r *Reach) Of(e *Event) Conversions {
 	if e.silent() {
 		return nil
@@ -98,7 +97,6 @@ func (r *Reach) Of(e *Event) Conversions {
 	return r.set.Reached(e.Name, e.Path, e.Revenue)
 }
 
-// loadGoals reads the goals of a site.
 func loadGoals(ctx context.Context, t *table.Table, siteID string) (Reach, error) {
 	goals, err := GoalsOfSite.Collect(ctx, t, SiteIn{siteID})
 	return NewReach(goals), err

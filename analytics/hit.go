@@ -17,20 +17,21 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Hit is a page view or custom event as a browser, SDK or log tells it. Address and UserAgent make the visitor's id and
-// are then forgotten; they are neither stored nor logged. User agents are understood, and bots are turned away, before.
+// Hit is a page view or custom event as a browser, SDK or log reports it. Address and UserAgent
+// only yield the visitor ID; they are neither stored nor logged. The caller rejects bots
+// beforehand.
 type Hit struct {
-	EventID string    // a ULID that the sender made: sent again, it is stored once. "": one is made
-	At      time.Time // when it happened, if EventID does not say; zero: now
+	EventID string    // ULID made by the sender; a resent one is stored once. "": generated
+	At      time.Time // time of the event, used if EventID is empty; zero: now
 	Name    string    // of a custom event; "" is a page view
 
-	URL      string // of the page, with its query. Its host has to be one of the site's domains, if the site lists any
+	URL      string // of the page, with query. Its host must be one of the site's domains, if any are listed
 	Path     string // instead of URL
-	Referrer string // address of the page before
+	Referrer string // URL of the previous page
 
 	UserAgent, Address string
-	UserID             string // as the site identifies the user, if it does
-	SessionID          string // if the sender keeps sessions itself
+	UserID             string // the site's ID for the user, if known
+	SessionID          string // only if the sender manages sessions itself
 
 	Screen, Language      string
 	Country, Region, City string
@@ -40,14 +41,14 @@ type Hit struct {
 	Revenue    string // decimal
 	Engagement        // of an EngagementEvent
 	Vitals            // of a VitalsEvent
-	DNT, GPC   bool   // the sender asked not to be tracked, or its data not to be sold
-	Imported   bool   // from a log: any time in the past is accepted, and the visitor's id is the same whenever it is imported
+	DNT, GPC   bool   // Do Not Track, Global Privacy Control
+	Imported   bool   // from a log: any past time is accepted; the visitor ID is the same on every import
 }
 
-// The bounds of an event, in bytes. Longer texts that only describe are cut; longer ones that identify are refused.
+// Limits of an event, in bytes. Longer descriptive texts are cut, longer identifiers rejected.
 const (
 	maxPath          = 512
-	maxSentPath      = 2048 // longer ones are refused when sent live
+	maxSentPath      = 2048 // longer paths are rejected, unless imported
 	maxName          = 120
 	maxProperties    = 30
 	maxPropertyName  = 64
@@ -58,7 +59,7 @@ const (
 	maxHost          = 253 // RFC 1035
 )
 
-// The bounds of measurements. What is beyond is cut: a browser's clock that jumped is no reason to lose a visit.
+// Limits of measurements. Larger values are capped, not rejected: a browser's clock can jump.
 const (
 	maxEngaged = 24 * time.Hour
 	maxScroll  = 100
@@ -66,13 +67,12 @@ const (
 	maxShift   = 1_000
 )
 
-// maxFuture is how far a sender's clock may be ahead.
+// maxFuture is the maximum clock skew of a sender, ahead.
 const maxFuture = 10 * time.Minute
 
-// Reason is why an event was rejected. Reasons are stable: programs may compare them.
+// Reason is why an event was rejected. The values are stable, so programs may compare them.
 type Reason string
 
-// The reasons.
 const (
 	BadEventID      Reason = "bad_event_id"
 	TooOld          Reason = "too_old"
@@ -91,7 +91,6 @@ const (
 	OptedOut        Reason = "opted_out"
 )
 
-// refusal is an error of the sender's.
 type refusal struct {
 	reason Reason
 	text   string
@@ -103,7 +102,7 @@ func refuse(reason Reason, format string, args ...any) *refusal {
 	return &refusal{reason, fmt.Sprintf(format, args...)}
 }
 
-// eventOf makes an event of a hit; everything but its visitor's key. now is the time of arrival.
+// eventOf converts a hit into an event, except for its visitor key. now is the arrival time.
 func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *refusal) {
 	id, at, r := s.identify(h, now)
 	if r != nil {
@@ -136,7 +135,7 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 	return e, at, nil
 }
 
-// identify decides the event's id, and with it its time.
+// identify returns the event's ID and its time, which is part of the ID.
 func (s *siteState) identify(h *Hit, now time.Time) (string, time.Time, *refusal) {
 	var id ulid.ULID
 	if h.EventID != "" {
@@ -164,7 +163,7 @@ func (s *siteState) identify(h *Hit, now time.Time) (string, time.Time, *refusal
 	return id.String(), at, nil
 }
 
-// newULID puts an id together from a time in milliseconds and 80 bits.
+// newULID assembles a ULID from a time in milliseconds and 80 bits.
 func newULID(ms, high uint64, low uint16) (id ulid.ULID) {
 	binary.BigEndian.PutUint64(id[:8], ms<<16)
 	binary.BigEndian.PutUint64(id[6:14], high)
@@ -172,7 +171,7 @@ func newULID(ms, high uint64, low uint16) (id ulid.ULID) {
 	return id
 }
 
-// check refuses what may not be cut.
+// check rejects invalid identifying fields, which must not be cut.
 func (h *Hit) check() *refusal {
 	switch {
 	case len(h.Name) > maxName:
@@ -194,7 +193,7 @@ func (h *Hit) check() *refusal {
 	return nil
 }
 
-// pageOf is the page of a hit, with its path as it is counted. It refuses what the site does not want to count.
+// pageOf returns the page of a hit with its normalized path, or why the site does not count it.
 func (s *siteState) pageOf(h *Hit) (page referral.Address, r *refusal) {
 	page = referral.Locate(h.URL)
 	if h.URL == "" {
@@ -217,8 +216,8 @@ func (s *siteState) pageOf(h *Hit) (page referral.Address, r *refusal) {
 	return page, nil
 }
 
-// webAddress reports whether a page's address is a path, or that of a page on the web. Others, such as javascript: and
-// data:, are not pages, and may be dangerous where they are shown.
+// webAddress reports whether a page's address is a path, or a URL with a web or app scheme. Other
+// schemes, such as javascript: and data:, are not pages and may be dangerous where URLs are shown.
 func webAddress(address string) bool {
 	scheme, _, found := strings.Cut(address, ":")
 	if !found || strings.ContainsAny(scheme, "/?#") {
@@ -231,7 +230,6 @@ func hasControls(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// measured is what a hit measured of its page, within bounds.
 func (h *Hit) measured() (e Engagement, v Vitals) {
 	switch h.Name {
 	case EngagementEvent:
@@ -246,7 +244,7 @@ func (h *Hit) measured() (e Engagement, v Vitals) {
 	return e, v
 }
 
-// bounded is x within 0 and most; 0 if it is no number.
+// bounded returns x limited to [0, most], or 0 for NaN.
 func bounded(x, most float64) float64 {
 	if !(x > 0) {
 		return 0
@@ -254,7 +252,7 @@ func bounded(x, most float64) float64 {
 	return min(x, most)
 }
 
-// pathOf is a page's path as it is counted.
+// pathOf returns the path by which a page is counted.
 func pathOf(path string, imported bool) (string, *refusal) {
 	if len(path) > maxSentPath && !imported {
 		return "", refuse(PathTooLong, "the path has %d bytes, at most %d are allowed", len(path), maxSentPath)
@@ -265,8 +263,8 @@ func pathOf(path string, imported bool) (string, *refusal) {
 	return clip(path, maxPath), nil
 }
 
-// expire decides how long the raw event lives: from when it happened or, for one that came late, from when it came. That
-// is rounded up to the hour, so that the items of an import do not all have another expiry.
+// expire sets the expiry of the raw event. It counts from the event's time, or for a late event
+// from its arrival, rounded up to the hour so that the items of an import share an expiry.
 func (s *siteState) expire(e *Event, at, now time.Time) {
 	from := at
 	if now.Sub(at) > 24*time.Hour {
@@ -276,7 +274,7 @@ func (s *siteState) expire(e *Event, at, now time.Time) {
 	e.ExpiresAt = wholeHour(from.Add(s.site.Retention.Raw()))
 }
 
-// clip makes valid UTF-8 of a text and cuts it, between characters, to at most n bytes.
+// clip returns s as valid UTF-8, cut between characters to at most n bytes.
 func clip(s string, n int) string {
 	s = valid(s)
 	if len(s) <= n {

@@ -10,22 +10,21 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// knownEvents are the IDs of events that a collector knows to be stored, so that it need not store again what is sent again, and can say so. Whether
-// one counts is not decided here: folds know which came first. It reads what was stored before its time, and notes what it stores
-// itself; so where nobody else stores events, what it says is exact.
+// knownEvents caches the IDs of stored events, so that a collector can report duplicates without
+// storing them again. Counting does not depend on it: folds decide which copy counts. It loads
+// earlier IDs and notes what its collector stores: exact while no other process stores events.
 type knownEvents struct {
 	*known.Facts[spanAt]
 	t *table.Table
 }
 
-// spanAt is five minutes of one shard of a site.
 type spanAt struct {
 	siteID string
 	shard  int
 	start  int64
 }
 
-// newKnownEvents returns an empty set of known events that keeps at most the given number of IDs; 0: two million.
+// newKnownEvents returns an empty cache of at most the given number of IDs; 0: two million.
 func newKnownEvents(t *table.Table, most int) knownEvents {
 	return knownEvents{known.New(known.Options[spanAt]{
 		Stored: func(ctx context.Context, at spanAt) ([]known.ID, error) { return storedEvents(ctx, t, at) },
@@ -42,12 +41,12 @@ func (e *Event) id() ulid.ULID {
 
 func placeOf(e *Event) spanAt { return spanAt{e.SiteID, e.Shard, spanOf(timeIn(e.EventID))} }
 
-// claim sorts the events with the given indexes into known, fresh and under way.
+// claim divides the events at the given indexes into known, fresh and in progress.
 func (k *knownEvents) claim(ctx context.Context, events []Event, at []int) (*known.Claim[spanAt], error) {
 	return k.Claim(ctx, at, func(i int) (spanAt, known.ID) { return placeOf(&events[i]), events[i].id() })
 }
 
-// note notes that the events of a block are stored. It ignores a block that cannot be read.
+// note marks the events of a block as stored. It ignores an unreadable block.
 func (k *knownEvents) note(it table.Item) {
 	b, err := Blocks.Decode(it)
 	if err != nil {
@@ -64,8 +63,8 @@ func (k *knownEvents) note(it table.Item) {
 	k.Note(spanAt{b.SiteID, b.Shard, spanOf(timeIn(b.BlockID))}, ids)
 }
 
-// storedEvents reads the IDs of the events of a span. It leaves out damaged blocks: should their events be sent again, they are stored
-// again, and counted once.
+// storedEvents loads the event IDs of a span. It skips damaged blocks: if their events are sent
+// again, they are stored again and counted once.
 func storedEvents(ctx context.Context, t *table.Table, at spanAt) (ids []known.ID, err error) {
 	in := EventsIn{SiteID: at.siteID, Shards: []int{at.shard}, From: FirstID(time.UnixMilli(at.start)), To: FirstID(time.UnixMilli(at.start).Add(blockSpan))}
 	var events []Event
@@ -84,7 +83,6 @@ func storedEvents(ctx context.Context, t *table.Table, at spanAt) (ids []known.I
 	return ids, nil
 }
 
-// there reports for each event whether it is stored.
 func (k *knownEvents) there(ctx context.Context, events []Event) ([]bool, error) {
 	there, read := make([]bool, len(events)), make(map[spanAt]map[known.ID]bool)
 	for i := range events {

@@ -13,10 +13,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The access patterns: everything that is asked of the table. Their loads are those of a site of a million events a
-// day whose dashboard is open all the time.
+// The access patterns of the table. Their loads are those of a site with a million events a day
+// whose dashboard is always open.
 
-// Schema is all that this package stores and asks.
+// Schema holds all entities and access patterns of this package.
 var Schema = table.MustSchema("analytics",
 	Sites, Owners, Goals, Blocks, Windows, VisitPages, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks,
 	StoreEvents, KnownEvents, SessionEvents, VisitPagesOfSession, VisitPagesByTime, VisitDays, SessionsOfUser, UserSessionsByTime, VisitPagesOfDay, StatsByTime, LatestStats,
@@ -34,24 +34,23 @@ var StoreEvents = table.NewCreate(Blocks, table.CreateDef{
 	Load: table.Load{PerSecond: 12, Items: 1, ItemBytes: 350},
 })
 
-// BlocksIn asks for the blocks of a site that may have events of a range of time. EventsIn makes it.
+// BlocksIn selects the blocks that may have events in a time range. EventsIn makes it.
 type BlocksIn struct {
 	SiteID string `dynamodbav:"siteId"`
-	From   string `dynamodbav:"from"` // IDs, half-open: from the beginning of a span
+	From   string `dynamodbav:"from"` // IDs, half-open, from the start of a span
 	To     string `dynamodbav:"to"`
-	Since  int64  `dynamodbav:"-"` // epoch milliseconds: the last event is not before
+	Since  int64  `dynamodbav:"-"` // minimum time of the last event, epoch milliseconds
 	Shards []int  `dynamodbav:"-"`
 }
 
-// SessionEvents are the events of a session: EventsOfSession asks for them.
+// SessionEvents queries the events of a session; see EventsOfSession.
 var SessionEvents = table.NewQuery(Blocks, blocksDef("W2", "the events of a session", table.Load{PerSecond: 0.01, Items: 40, ItemBytes: 2_000}))
 
-// EventsByTime are the raw events of a site: EventsBetween asks for them.
+// EventsByTime queries the raw events of a site; see EventsBetween.
 var EventsByTime = table.NewQuery(Blocks, blocksDef("W11", "the page views or custom events of a site by date", table.Load{PerSecond: 0.001, Items: 50_000, ItemBytes: 2_000}))
 
 var lastOfBlock = table.FieldOf(Blocks, func(b *Block) *int64 { return &b.Last })
 
-// blocksDef is a question for events by time.
 func blocksDef(id, question string, load table.Load) table.QueryDef[BlocksIn] {
 	return table.QueryDef[BlocksIn]{
 		ID: id, Question: question,
@@ -63,7 +62,7 @@ func blocksDef(id, question string, load table.Load) table.QueryDef[BlocksIn] {
 	}
 }
 
-// SpansIn asks for windows by when they begin, fold.WindowLayout, half-open.
+// SpansIn selects windows by their start, in fold.WindowLayout, half-open.
 type SpansIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	Shard  int    `dynamodbav:"shard"`
@@ -71,17 +70,17 @@ type SpansIn struct {
 	To     string `dynamodbav:"to"`
 }
 
-// KnownEvents are the windows of a time: which events have come, and in which block first.
+// KnownEvents queries the windows of a time range: which events arrived, and in which block first.
 var KnownEvents = table.NewQuery(Windows, table.QueryDef[SpansIn]{
 	ID: "W1b", Question: "which events of a time have come",
 	From: "WINDOW#{from}", To: "WINDOW#{to}",
 	Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 1_000},
 })
 
-// FirstID is the least event id of a millisecond.
+// FirstID returns the smallest event ID of a millisecond.
 func FirstID(at time.Time) string {
 	var id ulid.ULID
-	if err := id.SetTime(ulid.Timestamp(at)); err != nil { // after the year 10889
+	if err := id.SetTime(ulid.Timestamp(at)); err != nil { // later than the year 10889
 		return ulid.ULID{255}.String()
 	}
 	return id.String()
@@ -90,23 +89,23 @@ func FirstID(at time.Time) string {
 // SiteIn names a site.
 type SiteIn = SiteKey
 
-// VisitsIn asks for pages of visits: of days in [From, To) that change sessions which started in a span of time.
+// VisitsIn selects pages of days in [From, To) that change sessions started in a time range.
 type VisitsIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	From   string `dynamodbav:"from"` // days; an empty From is open
 	To     string `dynamodbav:"to"`
-	Since  int64  `dynamodbav:"-"` // epoch milliseconds, both ends included
+	Since  int64  `dynamodbav:"-"` // epoch milliseconds, inclusive
 	Until  int64  `dynamodbav:"-"`
 	Shards []int  `dynamodbav:"-"`
 }
 
-// VisitPagesByTime have the sessions of a site, the latest pages first: SessionsIn.Latest asks for them.
+// VisitPagesByTime queries the sessions of a site, latest pages first; see SessionsIn.Latest.
 var VisitPagesByTime = table.NewQuery(VisitPages, visitsDef("W4", "the sessions of a site, the latest to start first", true, table.Load{PerSecond: 0.2, Items: 4, ItemBytes: 6_000}))
 
-// VisitPagesOfSession have one session: GetSession asks for them.
+// VisitPagesOfSession queries the pages of one session; see GetSession.
 var VisitPagesOfSession = table.NewQuery(VisitPages, visitsDef("W3", "one session", true, table.Load{PerSecond: 0.05, Items: 4, ItemBytes: 6_000}))
 
-// VisitDays are the days of a site that have sessions, each by its pages: SessionsIn.All asks for the next.
+// VisitDays queries the days of a site that have sessions; see SessionsIn.All.
 var VisitDays = table.NewQuery(VisitPages, visitsDef("W4b", "the next day of a site that has sessions which started in a range of time", false, table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 6_000}))
 
 var (
@@ -114,7 +113,6 @@ var (
 	lastOfVisits  = table.FieldOf(VisitPages, func(p *VisitPage) *int64 { return &p.Last })
 )
 
-// visitsDef is a question for pages of visits by time.
 func visitsDef(id, question string, desc bool, load table.Load) table.QueryDef[VisitsIn] {
 	return table.QueryDef[VisitsIn]{
 		ID: id, Question: question,
@@ -126,19 +124,19 @@ func visitsDef(id, question string, desc bool, load table.Load) table.QueryDef[V
 	}
 }
 
-// UserIn names a user as sites identify them.
+// UserIn selects a user by the ID that sites use.
 type UserIn struct {
 	UserID string `dynamodbav:"userId"`
 }
 
-// SessionsOfUser are the sessions of a user, the latest first, on every site that knows one by that id. Two sites may
-// mean two people by it: use UserJourney for what is shown to the people of one site.
+// SessionsOfUser queries the sessions of a user, latest first, on all sites that use this ID. Two
+// sites may mean different people by it: UserJourney is for the people of one site.
 var SessionsOfUser = table.NewQuery(Sessions, table.QueryDef[UserIn]{
 	ID: "W5", Question: "the sessions of a user (user journey)", Index: "gsi1", Desc: true,
 	Load: table.Load{PerSecond: 0.01, Items: 20, ItemBytes: 500},
 })
 
-// UserJourney yields the sessions of a user of a site, the latest first.
+// UserJourney yields the sessions of a user on one site, latest first.
 func UserJourney(ctx context.Context, t *table.Table, siteID, userID string) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
 		for s, err := range SessionsOfUser.All(ctx, t, UserIn{userID}) {
@@ -149,20 +147,20 @@ func UserJourney(ctx context.Context, t *table.Table, siteID, userID string) ite
 	}
 }
 
-// DayOfVisitsIn names the visitors' days of a shard. VisitLog.Load and VisitLog.All ask for all of its pages.
+// DayOfVisitsIn selects a shard's visitors' days. VisitLog.Load and VisitLog.All read all pages.
 type DayOfVisitsIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	Shard  int    `dynamodbav:"shard"`
 	Day    string `dynamodbav:"day"`
 }
 
-// VisitPagesOfDay are the visitors of a day, with their sessions.
+// VisitPagesOfDay queries the visitors of a day with their sessions.
 var VisitPagesOfDay = table.NewQuery(VisitPages, table.QueryDef[DayOfVisitsIn]{
 	ID: "W6", Question: "the sessions of the visitors of a day", Prefix: "VISITS#{day}#",
 	Load: table.Load{PerSecond: 0.01, Items: 50, ItemBytes: 6_000},
 })
 
-// StatsIn asks for the statistics of the buckets in [From, To), by their starts; an empty To is open.
+// StatsIn selects the statistics of buckets that start in [From, To); an empty To is open.
 type StatsIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	Period Period `dynamodbav:"period"`
@@ -170,14 +168,14 @@ type StatsIn struct {
 	To     string `dynamodbav:"to"`
 }
 
-// StatsByTime are the statistics of a site, bucket by bucket.
+// StatsByTime queries the statistics of a site by bucket.
 var StatsByTime = table.NewQuery(StatsItems, table.QueryDef[StatsIn]{
 	ID: "W7", Question: "the statistics of a site for a range, by hour, day or month",
 	From: "STATS#{period}#{from}", To: "STATS#{period}#{to}",
 	Load: table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 250},
 })
 
-// BreakdownIn asks for the values of a dimension in the buckets in [From, To), by their starts; an empty To is open.
+// BreakdownIn selects the breakdowns of buckets that start in [From, To); an empty To is open.
 type BreakdownIn struct {
 	SiteID    string    `dynamodbav:"siteId"`
 	Period    Period    `dynamodbav:"period"`
@@ -186,28 +184,28 @@ type BreakdownIn struct {
 	To        string    `dynamodbav:"to"`
 }
 
-// BreakdownByTime are the values of one dimension, bucket by bucket.
+// BreakdownByTime queries the values of one dimension by bucket.
 var BreakdownByTime = table.NewQuery(Breakdowns, table.QueryDef[BreakdownIn]{
 	ID: "W8", Question: "the breakdown of one dimension of a site for a range",
 	From: "BREAKDOWN#{period}#{dimension}#{from}", To: "BREAKDOWN#{period}#{dimension}#{to}",
 	Load: table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 4_000},
 })
 
-// MinutesIn asks for the minutes in [From, To). LastMinutes makes it.
+// MinutesIn selects the minutes in [From, To). LastMinutes makes it.
 type MinutesIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	From   string `dynamodbav:"from"`
 	To     string `dynamodbav:"to"`
 }
 
-// Minutes are what happened in the last minutes of a site. A minute is known for RealtimeWindow.
+// Minutes queries the last minutes of a site. A minute is kept for RealtimeWindow.
 var Minutes = table.NewQuery(Realtimes, table.QueryDef[MinutesIn]{
 	ID: "W9", Question: "realtime: the last minutes of a site",
 	From: "REALTIME#{from}", To: "REALTIME#{to}",
 	Load: table.Load{PerSecond: 0.2, Items: 5, ItemBytes: 2_000},
 })
 
-// LastMinutes asks for the minute of an instant and those before it, n in all.
+// LastMinutes selects the minute that contains now and the minutes before it, n in total.
 func LastMinutes(siteID string, now time.Time, n int) MinutesIn {
 	minute := now.UTC().Truncate(time.Minute)
 	return MinutesIn{
@@ -217,64 +215,64 @@ func LastMinutes(siteID string, now time.Time, n int) MinutesIn {
 	}
 }
 
-// SiteByID is one site.
+// SiteByID reads one site.
 var SiteByID = table.NewGet[SiteIn](Sites, table.GetDef{
 	ID: "W10", Question: "a site and its settings", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 400},
 })
 
-// OwnerIn names an owner of sites.
+// OwnerIn selects an owner of sites.
 type OwnerIn struct {
 	OwnerID string `dynamodbav:"ownerId"`
 }
 
-// SitesOfOwner are the sites of an owner, by id.
+// SitesOfOwner queries the sites of an owner, by ID.
 var SitesOfOwner = table.NewQuery(Sites, table.QueryDef[OwnerIn]{
 	ID: "W10b", Question: "the sites of an owner", Index: "gsi1",
 	Load: table.Load{PerSecond: 0.01, Items: 5, ItemBytes: 400},
 })
 
-// OwnersOfSites are the owners that have, or had, a site, by id; without DefaultOwner.
+// OwnersOfSites queries the owners who have or had a site, by ID, except DefaultOwner.
 var OwnersOfSites = table.NewQuery(Owners, table.QueryDef[struct{}]{
 	ID: "W10c", Question: "the owners of sites",
 	Load: table.Load{PerSecond: 0.07, Items: 1, ItemBytes: 100},
 })
 
-// EventKind says which events are wanted.
+// EventKind selects page views or custom events.
 type EventKind string
 
-// The kinds of events. The zero value is all.
+// The kinds of events. The zero value selects all.
 const (
 	PageViewsOnly    EventKind = "pageview"
 	CustomEventsOnly EventKind = "event"
 )
 
-// GoalsOfSite are the goals of a site, by id.
+// GoalsOfSite queries the goals of a site by ID, including deleted ones.
 var GoalsOfSite = table.NewQuery(Goals, table.QueryDef[SiteIn]{
 	ID: "W12", Question: "the goals of a site, those that are being deleted too", Load: table.Load{PerSecond: 0.1, Items: 5, ItemBytes: 150},
 })
 
-// DaysIn asks for days in [From, To); an empty end is open.
+// DaysIn selects days in [From, To); an empty end is open.
 type DaysIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	From   string `dynamodbav:"from"`
 	To     string `dynamodbav:"to"`
 }
 
-// DaysToRollUp are the days whose hours have changed since their roll-up.
+// DaysToRollUp queries the days whose hours changed since their last roll-up.
 var DaysToRollUp = table.NewQuery(RollupMarks, table.QueryDef[DaysIn]{
 	ID: "W13", Question: "the days of a site that wait for a roll-up",
 	From: "ROLLUP#{from}", To: "ROLLUP#{to}",
 	Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 120},
 })
 
-// UserSessionsIn asks for sessions of users by their IDs, half-open; an empty end is open.
+// UserSessionsIn selects sessions of identified users by ID, half-open; an empty end is open.
 type UserSessionsIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	From   string `dynamodbav:"from"`
 	To     string `dynamodbav:"to"`
 }
 
-// UserSessionsByTime are the sessions of a site's identified users in the order of their starts. SessionsIn.All has all sessions.
+// UserSessionsByTime queries the sessions of identified users by start; SessionsIn.All has all.
 var UserSessionsByTime = table.NewQuery(Sessions, table.QueryDef[UserSessionsIn]{
 	ID: "W5b", Question: "the sessions of identified users of a site that started in a range of time",
 	From: "SESSION#{from}", To: "SESSION#{to}",

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Preview says of each event of a site what Ingest would say, and stores nothing: an event that is not there yet is
-// Stored, the same event twice among the hits included. Errors: as Ingest's.
+// Preview returns the outcomes that Ingest would return, and stores nothing. New events are Stored,
+// also if the same event occurs twice among the hits. Errors: as Ingest.
 func (c *Collector) Preview(ctx context.Context, siteID string, hits []Hit) ([]Outcome, error) {
 	s, err := c.sites.get(ctx, siteID)
 	if err != nil {

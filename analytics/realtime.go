@@ -8,10 +8,9 @@ import (
 )
 
 const (
-	minuteLayout = "2006-01-02T15:04" // of a realtime bucket, in UTC
+	minuteLayout = "2006-01-02T15:04" // of a realtime bucket, UTC
 
-	// RealtimeWindow is how far realtime reaches back: minutes are kept so long, and an event that comes later is not
-	// counted in them.
+	// RealtimeWindow is how long minutes are kept. Later events are not counted in realtime.
 	RealtimeWindow = 30 * time.Minute
 )
 
@@ -40,7 +39,7 @@ func (r *Realtime) merge(o *Realtime) {
 	tally.Bounded{Values: &r.Pages, Other: &r.Other, Full: &r.Full}.Merge(o.Pages)
 }
 
-// addToRealtime counts an event in its minute if it was stored within RealtimeWindow of it.
+// addToRealtime counts an event in its minute if it was stored within RealtimeWindow of its time.
 func addToRealtime(e *Event, stored time.Time, at func(RealtimeKey) *Realtime) error {
 	ms, err := eventMS(e.EventID)
 	if err != nil {

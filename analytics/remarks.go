@@ -2,7 +2,7 @@ package analytics
 
 import "github.com/onefold/onefold/table"
 
-// remarks are what documents say of the schema beside what follows from it.
+// remarks are the annotations of the schema in its documents.
 var remarks = table.Remarks{
 	Callers: []table.Caller{
 		{Name: "ingest, imports", Patterns: []string{"W1", "W10", "W12"}},

@@ -5,16 +5,16 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// Replay joins raw events into visitors' days in memory, by the functions that the folds use: of the same events it says
-// what the folds store. Questions that no statistics were kept for are answered with it. The zero value is ready; it is
-// for one goroutine.
+// Replay rebuilds visitors' days from raw events in memory, with the functions of the folds: the
+// same events yield what the folds store. It answers questions that no statistics cover. The zero
+// value is ready for use. It is not safe for concurrent use.
 type Replay struct {
 	days map[VisitorKey]*Visitor
 }
 
-// Add joins an event, and returns the visitor's day that it is in; nil for one that was erased. What
-// the day says of its visits may change until all events are there; their order makes no difference. The error says that
-// the event cannot be read; no fold has counted it then.
+// Add adds an event and returns its visitor's day, or nil for an erased event. Visits of the day
+// may change until all events were added; their order does not matter. An error means that the
+// event is unreadable; then no fold counts it either.
 func (r *Replay) Add(e *Event) (day *Visitor, err error) {
 	ms, err := eventMS(e.EventID)
 	if err != nil || e.Erased {
@@ -28,12 +28,12 @@ func (r *Replay) Add(e *Event) (day *Visitor, err error) {
 	return day, addToVisitor(e, func(VisitorKey) *Visitor { return day })
 }
 
-// SessionsOf are the sessions of a visitor's day, in the order of its visits.
+// SessionsOf returns the sessions of a visitor's day, in the order of its visits.
 func SessionsOf(v *Visitor) []Session { return sessionsOf(v) }
 
-// Claims reports whether an event that the session's visitor sent between its start and its end is taken for one of the
-// session's when the visitor's day, which knows, is gone. The session's id tells: it is made of the session id that the
-// client sent, if any.
+// Claims reports whether an event belongs to the session, given that the session's visitor sent it
+// between start and end. It is for sessions whose visitor's day is gone. It compares session IDs,
+// which are derived from the client's session ID, if any.
 func (s *Session) Claims(e *Event) bool {
 	key := VisitorKey{SiteID: s.SiteID, VisitorID: s.VisitorID}
 	of := func(own string) bool { return sessionID(&key, &visits.Visit{Own: own, Start: s.Start}) == s.SessionID }

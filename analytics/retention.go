@@ -8,34 +8,34 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrRetention is returned when a site's retention would lose data: a tier that expires before the tier above it is
-// rolled up, or while late events may still change it.
+// ErrRetention is returned when a site's retention would lose data: when a tier would expire before
+// the next tier is rolled up from it, or while late events may still change it.
 var ErrRetention = errors.New("analytics: retention")
 
-// Retention is how long each tier is kept after its facts arrived, in days. Zero is the default of the tier.
+// Retention is how long each tier is kept after its facts arrived, in days. Zero means the default.
 type Retention struct {
 	RawDays   int `dynamodbav:"raw,omitempty" json:"rawDays,omitempty"`     // events, visitors' days; default 30
 	HourDays  int `dynamodbav:"hour,omitempty" json:"hourDays,omitempty"`   // hour buckets, sessions; default 90
 	DayDays   int `dynamodbav:"day,omitempty" json:"dayDays,omitempty"`     // day buckets; default 730
-	MonthDays int `dynamodbav:"month,omitempty" json:"monthDays,omitempty"` // month buckets; default for ever
+	MonthDays int `dynamodbav:"month,omitempty" json:"monthDays,omitempty"` // month buckets; default forever
 }
 
-// The default lifetimes, in days, and the bounds of what may be configured.
+// Default lifetimes and limits, in days.
 const (
 	defaultRawDays  = 30
 	defaultHourDays = 90
 	defaultDayDays  = 730
 
-	minRawDays   = 2      // a day is rolled up after it ends, and verified after that
-	maxDays      = 36_500 // a hundred years: more is "for ever"
-	rollUpMargin = 2      // days that a roll-up may be late
+	minRawDays   = 2      // a day is rolled up after it ends, then verified
+	maxDays      = 36_500 // a hundred years; use "forever" for more
+	rollUpMargin = 2      // maximum delay of a roll-up
 	longestMonth = 31
 )
 
-// Raw is the lifetime of events and visitors' days.
+// Raw returns the lifetime of events and visitors' days.
 func (r Retention) Raw() time.Duration { return inDays(orDefault(r.RawDays, defaultRawDays)) }
 
-// Of is the lifetime of a period's buckets; 0 means for ever.
+// Of returns the lifetime of a period's buckets; 0 means forever.
 func (r Retention) Of(p Period) time.Duration {
 	switch p {
 	case Hour:
@@ -47,9 +47,10 @@ func (r Retention) Of(p Period) time.Duration {
 	}
 }
 
-// Check refuses a retention that would lose data. Events are accepted until they are Raw old, and such an event
-// changes its hour, from which its day is recomputed, from which its month is: so hours must outlive that by the time a
-// roll-up takes, and days by a month more. The error wraps ErrRetention and says which tier must be kept how long.
+// Check reports a retention that would lose data. Events are accepted until they are Raw old and
+// change their hour, from which the day is recomputed, from which the month is. So hours must
+// outlive raw events by the delay of a roll-up, and days by another month. The error wraps
+// ErrRetention and names the tier and its limits.
 func (r Retention) Check() error {
 	raw, hour, day := orDefault(r.RawDays, defaultRawDays), orDefault(r.HourDays, defaultHourDays), orDefault(r.DayDays, defaultDayDays)
 	leastHour, leastDay := raw+rollUpMargin, raw+longestMonth+rollUpMargin
@@ -68,7 +69,7 @@ func (r Retention) Check() error {
 	return nil
 }
 
-// Tiers are the tiers as the schema's check and its documents know them. Check asks for more.
+// Tiers returns the tiers for the schema's check and documents. Check is stricter.
 func (r Retention) Tiers() table.Tiers {
 	return table.Tiers{Tiers: []table.Tier{
 		{Name: "raw", Keep: r.Raw()},
@@ -85,8 +86,8 @@ func orDefault(n, d int) int {
 	return n
 }
 
-// wholeHour is the end of the hour that a time is in. Items expire at whole hours: an item that is written again keeps
-// its expiry row, and rows of one time are next to each other, which saves a twentieth of an event's bytes on disk.
+// wholeHour rounds up to a whole hour. Items expire at whole hours so that a rewritten item keeps
+// its expiry row, and rows of one time are adjacent. This saves 5 % of an event's bytes on disk.
 func wholeHour(t time.Time) time.Time { return t.Add(time.Hour - 1).Truncate(time.Hour) }
 
 func inDays(n int) time.Duration { return time.Duration(n) * 24 * time.Hour }

@@ -8,17 +8,16 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Rewrite is what becomes of an event that is stored.
+// Rewrite is what EventsIn.Rewrite does with a stored event.
 type Rewrite int
 
-// What may become of it.
 const (
-	Leave  Rewrite = iota // it stays as it is
-	Change                // its Goals or Erased have changed
-	Drop                  // it is taken out
+	Leave  Rewrite = iota // keep it as it is
+	Change                // store it with changed Goals or Erased
+	Drop                  // remove it
 )
 
-// notedBlock is the part of a stored block that is changed later: which goals its events reach, and that they are taken back.
+// notedBlock is the part of a stored block that a rewrite patches; other attributes stay.
 type notedBlock struct {
 	BlockKey
 	Body  []byte `dynamodbav:"body"`
@@ -33,12 +32,13 @@ var (
 	notedLast   = table.FieldOf(notedBlocks, func(b *notedBlock) *int64 { return &b.Last })
 )
 
-// rewriteTries bounds how often a block is begun again because another writer was faster.
+// rewriteTries limits the attempts on a block that other writers keep changing.
 const rewriteTries = 16
 
-// Rewrite writes events again that are stored: change is asked of each, more than once if others write the same block meanwhile, and
-// changes it. It returns how many were changed or taken out. A damaged block stays as it is: the others are rewritten, and the error is
-// returned at the end. Errors: ErrDamaged, table.ErrConflict, those of the store and of change.
+// Rewrite calls change for each selected event and stores the result. change may be called again
+// for an event if another writer changed its block. Rewrite returns the number of events changed or
+// dropped. It skips damaged blocks and returns their errors at the end. Errors: ErrDamaged,
+// table.ErrConflict, those of the store and of change.
 func (in EventsIn) Rewrite(ctx context.Context, t *table.Table, change func(*Event) (Rewrite, error)) (n int64, err error) {
 	var damaged error
 	for b, err := range in.blocks(ctx, t) {
@@ -56,7 +56,7 @@ func (in EventsIn) Rewrite(ctx context.Context, t *table.Table, change func(*Eve
 	return n, damaged
 }
 
-// rewrite writes one block again, if anything of it is to be changed.
+// rewrite stores a block again if any of its events changed, on condition that its body did not.
 func (in EventsIn) rewrite(ctx context.Context, t *table.Table, b *Block, change func(*Event) (Rewrite, error)) (n int64, err error) {
 	for range rewriteTries {
 		unchanged := notedBody.Eq(b.Body)
@@ -79,7 +79,7 @@ func (in EventsIn) rewrite(ctx context.Context, t *table.Table, b *Block, change
 	return 0, table.ErrConflict
 }
 
-// gone takes it for no error that a block has expired meanwhile.
+// gone ignores that a block expired in the meantime.
 func gone(err error) error {
 	if errors.Is(err, table.ErrNotFound) {
 		return nil
@@ -87,7 +87,8 @@ func gone(err error) error {
 	return err
 }
 
-// change changes n events of a block in memory. One without events has no body any more.
+// change applies the changes to a block in memory and returns their number. A block without events
+// keeps its old body: it is to be deleted.
 func (in EventsIn) change(b *Block, change func(*Event) (Rewrite, error)) (n int64, err error) {
 	events, err := b.Events()
 	if err != nil {

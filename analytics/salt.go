@@ -12,14 +12,14 @@ import (
 
 const (
 	saltBytes = 32
-	// saltLifetime is how long a salt is kept after its day, for events that come late. When it is gone, one that comes
-	// later still belongs to a new visitor.
+	// saltLifetime is how long a salt is kept after its day, for late events. An event that is even
+	// later gets a new salt, and so a new visitor.
 	saltLifetime = 48 * time.Hour
 )
 
-// saltOf returns the salt of a site's day, and makes it if it is the first to ask. end is the end of the day.
+// saltOf returns the salt of a site's day, and creates it on first use. end is the end of the day.
 func saltOf(ctx context.Context, t *table.Table, k SaltKey, end time.Time) ([]byte, error) {
-	const tries = 4 // a salt may expire between finding that it exists and reading it
+	const tries = 4 // a salt may expire between a failed create and the next read
 	for range tries {
 		s, err := Salts.Get(ctx, t, k)
 		if err == nil {

@@ -7,41 +7,42 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The largest encoded items, in bytes. Breakdowns are bounded by the limits of package tally and the lengths that ingest allows; the schema
-// check holds them to it.
+// The largest encoded items, in bytes. Breakdowns are bounded by the limits of package tally and by
+// the lengths that ingest allows. The schema check enforces these limits.
 const (
 	maxWindowBytes    = 100 << 10
 	maxVisitsBytes    = 390 << 10
 	maxBreakdownBytes = 256 << 10
 )
 
-// lingersPerSecond is the most blocks of single events that a server stores in a second if it holds each event for 250 ms: four, and some more
-// where five minutes of events end, which share no block.
+// lingersPerSecond is the maximum rate of blocks of single events on a server that holds each event
+// for 250 ms: four a second, plus those split at the end of a five-minute span.
 const lingersPerSecond = 4.7
 
-// Growth is that of a site with three events a visit, without a fold delay, and with one of 30 seconds. A test holds it to what is metered
-// at several rates.
+// Growth assumes three events a visit, without a fold delay and with one of 30 seconds. A test
+// compares it with metered writes at several rates.
 
-// Sites are the sites and their settings.
+// Sites holds the sites and their settings.
 var Sites = table.Define[Site, SiteKey]("analytics.site", table.Def[Site]{
 	PK: sitePK, SK: "METADATA",
 	Indexes: []table.Index[Site]{{Name: "gsi1", PK: "OWNER#{ownerId}", SK: "SITE#{siteId}"}},
 	Doc:     "A tracked web site or app and its settings.",
 })
 
-// Owners are the owners of sites, but for DefaultOwner. One is written before the owner's first site.
+// Owners holds the owners of sites, except DefaultOwner. An owner is written before their site.
 var Owners = table.Define[Owner, OwnerKey]("analytics.owner", table.Def[Owner]{
 	PK: "OWNERS", SK: "OWNER#{ownerId}",
 	Doc: "Somebody who has, or had, a site.",
 })
 
-// Goals are the goals of sites.
+// Goals holds the goals of sites.
 var Goals = table.Define[Goal, GoalKey]("analytics.goal", table.Def[Goal]{
 	PK: sitePK, SK: "GOAL#{goalId}",
 	Doc: "A page or custom event that a site wants its visitors to reach.",
 })
 
-// Blocks are the raw facts: events, those that arrive together in one item. They are spread over the site's shards by a hash of their IDs.
+// Blocks holds the raw facts: events that arrived together share an item. Events are spread over
+// the site's shards by a hash of their IDs.
 var Blocks = table.Define[Block, BlockKey]("analytics.block", table.Def[Block]{
 	PK: eventPK, SK: blockSK,
 	MaxBytes: maxBlockBytes,
@@ -61,13 +62,13 @@ type WindowKey struct {
 	Part   string `dynamodbav:"part"`
 }
 
-// Window says which block had an event first, of all events of a span.
+// Window records, for the events of a span, which block had each event first.
 type Window struct {
 	WindowKey
 	fold.Window
 }
 
-// Windows are what folds know events by that are sent again.
+// Windows lets folds recognize resent events.
 var Windows = table.Define[Window, WindowKey]("analytics.window", table.Def[Window]{
 	PK: eventPK, SK: fold.WindowSK,
 	Expires:  func(w *Window) time.Time { return w.Expiry() },
@@ -77,12 +78,12 @@ var Windows = table.Define[Window, WindowKey]("analytics.window", table.Def[Wind
 	Growth:   table.Growth{Writes: 1, Most: 4.8, MostDelayed: 0.02, Delayed: 0.023, Items: 0.02, Bytes: 600, Keep: Retention{}.Raw()},
 })
 
-// Visitors are visitors' days, folded from events. They are states in VisitLog, and no items of their own.
+// Visitors defines visitors' days, folded from events. They are states in VisitLog, not items.
 var Visitors = table.Define[Visitor, VisitorKey]("analytics.visitor", table.Def[Visitor]{
 	PK: eventPK, SK: "VISITOR#{visitorId}#{day}",
 })
 
-// VisitPages are the pages of VisitLog.
+// VisitPages holds the pages of VisitLog.
 var VisitPages = table.Define[VisitPage, VisitsKey]("analytics.visits", table.Def[VisitPage]{
 	PK: eventPK, SK: "VISITS#{day}#{page:07}",
 	MaxBytes: maxVisitsBytes,
@@ -94,7 +95,7 @@ var VisitPages = table.Define[VisitPage, VisitsKey]("analytics.visits", table.De
 	Growth: table.Growth{Writes: 1, Most: 5, MostDelayed: 0.034, Items: 1, Bytes: 350, Packed: 29, Keep: Retention{}.Of(Hour)},
 })
 
-// Sessions are the visits of users that sites identify, folded from visitors' days.
+// Sessions holds the visits of identified users, folded from visitors' days.
 var Sessions = table.Define[Session, SessionKey]("analytics.session", table.Def[Session]{
 	PK: sitePK, SK: "SESSION#{sessionId}",
 	Indexes: []table.Index[Session]{{Name: "gsi1", PK: "USER#{userId}", SK: "SESSION#{sessionId}"}},
@@ -103,7 +104,7 @@ var Sessions = table.Define[Session, SessionKey]("analytics.session", table.Def[
 	Doc:     "One visit of a user whom the site identified.",
 })
 
-// Keys that two views of an item share.
+// Keys that are shared by two views of an item.
 const (
 	sitePK      = "SITE#{siteId}"
 	eventPK     = "SITE#{siteId}#SHARD#{shard}"
@@ -112,7 +113,7 @@ const (
 	breakdownSK = "BREAKDOWN#{period}#{dimension}#{start}[#{part:03}]"
 )
 
-// StatsItems are the counts of hours, days and months. Hours are folded, the others rolled up.
+// StatsItems holds the counts of hours, days and months. Hours are folded, the others rolled up.
 var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stats]{
 	PK: sitePK, SK: statsSK,
 	Expires: func(s *Stats) time.Time { return s.ExpiresAt },
@@ -121,7 +122,7 @@ var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stat
 	Growth:  table.Growth{Writes: 2.3, Most: 45, MostDelayed: 0.05, Delayed: 0.005, Bytes: 250},
 })
 
-// Breakdowns are the counts by one dimension. Hours are folded, the others rolled up.
+// Breakdowns holds counts by one dimension. Hours are folded, the others rolled up.
 var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", table.Def[Breakdown]{
 	PK: sitePK, SK: breakdownSK,
 	Expires:  func(b *Breakdown) time.Time { return b.ExpiresAt },
@@ -131,7 +132,7 @@ var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", ta
 	Growth:   table.Growth{Writes: 6.6, Most: 85, MostDelayed: 0.05, Delayed: 0.003, Bytes: 2_000},
 })
 
-// Realtimes count the last minutes, folded from events.
+// Realtimes holds the counts of the last minutes, folded from events.
 var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.Def[Realtime]{
 	PK: sitePK, SK: "REALTIME#{minute}[#{part:03}]",
 	Expires: func(r *Realtime) time.Time { return r.ExpiresAt },
@@ -139,14 +140,14 @@ var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.
 	Growth:  table.Growth{Writes: 0.97, Most: 50, MostDelayed: 0.08, Delayed: 0.0095, Bytes: 500},
 })
 
-// Salts are the secrets of which visitor ids are made.
+// Salts holds the secrets from which visitor IDs are computed.
 var Salts = table.Define[Salt, SaltKey]("analytics.salt", table.Def[Salt]{
 	PK: sitePK, SK: "SALT#{day}",
 	Expires: func(s *Salt) time.Time { return s.ExpiresAt },
 	Doc:     "The secret of a site's day, of which its visitor ids are made; deleted soon after the day.",
 })
 
-// RollupMarks say which days have to be rolled up.
+// RollupMarks holds the days that need a roll-up.
 var RollupMarks = table.Define[RollupMark, RollupKey]("analytics.rollup", table.Def[RollupMark]{
 	PK: sitePK, SK: "ROLLUP#{day}",
 	Example: exampleRollupMark,

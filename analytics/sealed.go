@@ -10,12 +10,11 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrSealed is returned when a bucket may no longer be made again, because some of what it was made of may have
-// expired: it would shrink.
+// ErrSealed is returned for a bucket whose sources may have expired: recomputed, it would shrink.
 var ErrSealed = errors.New("analytics: bucket is sealed")
 
-// CheckRaw refuses a day of which raw events may be gone at a time: they live for a time from their arrival, and
-// statistics know when the first arrived. Errors: ErrSealed.
+// CheckRaw returns ErrSealed if raw events of a day may have expired at now. Raw events live from
+// their arrival, and statistics store the first arrival.
 func CheckRaw(ctx context.Context, t *table.Table, site *Site, day string, now time.Time) error {
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {

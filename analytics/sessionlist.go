@@ -15,35 +15,34 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// SessionsIn asks for the sessions of a site that started in a range of time. SessionsBetween and SessionsOfSite make it.
+// SessionsIn selects a site's sessions by start; SessionsBetween and SessionsOfSite make it.
 type SessionsIn struct {
 	SiteID   string
 	From, To string // IDs, half-open; "": open
 	Shards   []int
-	// Damaged is told of pages that cannot be read, which are left out; nil: they are errors.
+	// Damaged receives the errors of unreadable pages, which are skipped; nil: they are errors.
 	Damaged func(error)
 
 	zone calendar.Zone
-	one  bool // of one session
+	one  bool // a single session
 }
 
-// SessionsOfSite asks for all sessions of a site. Errors: those of its time zone.
+// SessionsOfSite selects all sessions of a site. Errors: an invalid time zone.
 func SessionsOfSite(site *Site) (SessionsIn, error) {
 	zone, err := calendar.LoadZone(site.TimeZone)
 	return SessionsIn{SiteID: site.SiteID, Shards: site.Sharding.Over(time.Time{}, time.Time{}), zone: zone}, err
 }
 
-// SessionsBetween asks for the sessions of a site that started in [from, to).
+// SessionsBetween selects the sessions that started in [from, to).
 func SessionsBetween(site *Site, from, to time.Time) (SessionsIn, error) {
 	in, err := SessionsOfSite(site)
 	in.From, in.To = FirstID(from), FirstID(to)
 	return in, err
 }
 
-// lastDay is after all days.
 const lastDay = "9999-12-31"
 
-// pages is the question for the pages of one shard that change sessions of the range.
+// pages returns the query for the pages of one shard that change sessions of the range.
 func (in SessionsIn) pages(shard int) VisitsIn {
 	ask := VisitsIn{SiteID: in.SiteID, Shards: []int{shard}, To: lastDay, Until: endOfTime}
 	if in.From != "" {
@@ -57,7 +56,7 @@ func (in SessionsIn) pages(shard int) VisitsIn {
 	return ask
 }
 
-// latestPages yields these pages from the last. It asks for few at first: most lists are short.
+// latestPages yields these pages, latest first. The first requests are small: most lists are short.
 func (in SessionsIn) latestPages(ctx context.Context, t *table.Table, shard int) iter.Seq2[VisitPage, error] {
 	query := VisitPagesByTime
 	if in.one {
@@ -84,16 +83,15 @@ func (in SessionsIn) latestPages(ctx context.Context, t *table.Table, shard int)
 	}
 }
 
-// The pages of visits that are asked for at a time.
 const (
 	fewPages  = 4
 	manyPages = 256
 )
 
-// wants reports whether a session is in the range.
 func (in SessionsIn) wants(id string) bool { return id >= in.From && (in.To == "" || id < in.To) }
 
-// Latest yields the sessions, the latest to start first. It reads pages as sessions are taken. Errors: those of the store; fold.ErrPage.
+// Latest yields the sessions, latest start first. It reads pages as the caller takes sessions.
+// Errors: those of the store; fold.ErrPage.
 func (in SessionsIn) Latest(ctx context.Context, t *table.Table) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
 		var shards []*shardSessions
@@ -121,19 +119,20 @@ func (in SessionsIn) Latest(ctx context.Context, t *table.Table) iter.Seq2[Sessi
 	}
 }
 
-// shardSessions are the sessions of one shard, the latest first. Pages are read from the last one: what a page says of a session is what
-// it became unless a later page says something else. A session is ready as soon as no page before changes one that started later.
+// shardSessions yields the sessions of one shard, latest first. Pages are read backward, so the
+// first page that mentions a session has its final state. A session is ready as soon as no earlier
+// page can change a session that started later.
 type shardSessions struct {
 	in    SessionsIn
 	pages func() (VisitPage, error, bool)
-	next  *VisitPage // was read, and is not looked at yet
+	next  *VisitPage // read, but not processed
 	ended bool
-	seen  map[string]bool // sessions that are told, or gone
-	later []Session       // not ready
-	ready []Session       // the latest first
+	seen  map[string]bool // sessions that were returned or are gone
+	later []Session       // not ready yet
+	ready []Session       // latest first
 }
 
-// prepare makes sessions ready, unless there are none any more.
+// prepare reads pages until a session is ready or all pages are read.
 func (s *shardSessions) prepare() error {
 	for len(s.ready) == 0 && !(s.ended && s.next == nil && len(s.later) == 0) {
 		p := s.next
@@ -150,7 +149,6 @@ func (s *shardSessions) prepare() error {
 	return nil
 }
 
-// read reads the next page.
 func (s *shardSessions) read() error {
 	s.next = nil
 	if s.ended {
@@ -166,7 +164,7 @@ func (s *shardSessions) read() error {
 	return nil
 }
 
-// take collects what a page says of sessions of which no later page said anything.
+// take collects the sessions of a page that no later page mentioned.
 func (s *shardSessions) take(p *VisitPage) error {
 	changes, err := VisitLog.ChangesIn(p)
 	if err != nil {
@@ -176,7 +174,7 @@ func (s *shardSessions) take(p *VisitPage) error {
 		s.in.Damaged(err)
 		return nil
 	}
-	for _, c := range slices.Backward(changes) { // a page tells of a visitor once
+	for _, c := range slices.Backward(changes) { // a page has each visitor once
 		eachSessionChange(c.Before, c.After, func(_, session *Session) {
 			if s.seen[session.SessionID] || !s.in.wants(session.SessionID) {
 				return
@@ -189,7 +187,7 @@ func (s *shardSessions) take(p *VisitPage) error {
 	return nil
 }
 
-// bound is the latest start of sessions that pages before p change, in epoch milliseconds.
+// bound returns an upper bound, in epoch milliseconds, of starts that pages before p change.
 func (s *shardSessions) bound(p *VisitPage) int64 {
 	switch {
 	case s.next == nil:
@@ -205,7 +203,7 @@ func (s *shardSessions) bound(p *VisitPage) int64 {
 	return s.next.startedBefore()
 }
 
-// release makes those sessions ready that started after bound.
+// release makes the sessions ready that started after bound.
 func (s *shardSessions) release(bound int64) {
 	slices.SortFunc(s.later, func(a, b Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
 	i := len(s.later)
@@ -216,7 +214,7 @@ func (s *shardSessions) release(bound int64) {
 	s.later = s.later[:i]
 }
 
-// All yields the sessions in the order of their starts, day by day.
+// All yields the sessions by start, day by day. Errors: as Latest.
 func (in SessionsIn) All(ctx context.Context, t *table.Table) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
 		for day, err := in.pages(0).From, error(nil); ; day = calendar.ShiftDay(day, 1) {
@@ -240,7 +238,7 @@ func (in SessionsIn) All(ctx context.Context, t *table.Table) iter.Seq2[Session,
 	}
 }
 
-// dayFrom is the first day, not before another, that has pages of the range; "": none.
+// dayFrom returns the first day, from the given day on, with pages in the range; "": none.
 func (in SessionsIn) dayFrom(ctx context.Context, t *table.Table, from string) (first string, err error) {
 	for _, shard := range in.Shards {
 		ask := in.pages(shard)
@@ -257,7 +255,7 @@ func (in SessionsIn) dayFrom(ctx context.Context, t *table.Table, from string) (
 	return first, nil
 }
 
-// day are the sessions of a day that are in the range, the latest first.
+// day returns the sessions of a day in the range, latest first.
 func (in SessionsIn) day(ctx context.Context, t *table.Table, day string) (all []Session, err error) {
 	from, to, err := in.zone.Bounds(day)
 	if err != nil {
@@ -276,7 +274,7 @@ func (in SessionsIn) day(ctx context.Context, t *table.Table, day string) (all [
 	return all, nil
 }
 
-// First returns the first of the sessions to start. Errors: table.ErrNotFound when there is none; those of All.
+// First returns the session that started first. Errors: table.ErrNotFound; those of All.
 func (in SessionsIn) First(ctx context.Context, t *table.Table) (Session, error) {
 	for s, err := range in.All(ctx, t) {
 		return s, err
@@ -284,7 +282,8 @@ func (in SessionsIn) First(ctx context.Context, t *table.Table) (Session, error)
 	return Session{}, table.ErrNotFound
 }
 
-// RecentSessions yields the sessions of a site, the latest to start first. Errors: table.ErrNotFound for the site; those of Latest.
+// RecentSessions yields the sessions of a site, latest start first. Errors: table.ErrNotFound for
+// an unknown site; those of Latest.
 func RecentSessions(ctx context.Context, t *table.Table, siteID string) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
 		site, err := GetSite(ctx, t, siteID)
@@ -300,7 +299,8 @@ func RecentSessions(ctx context.Context, t *table.Table, siteID string) iter.Seq
 	}
 }
 
-// GetSession returns a session of a site. Errors: table.ErrNotFound; table.ErrKeyValue for what can be no ID; fold.ErrPage for a session that may be in a damaged page.
+// GetSession returns a session of a site. Errors: table.ErrNotFound; table.ErrKeyValue for an
+// impossible ID; fold.ErrPage if the session may be in a damaged page.
 func GetSession(ctx context.Context, t *table.Table, site *Site, sessionID string) (Session, error) {
 	if _, err := Sessions.Key(SessionKey{site.SiteID, sessionID}); err != nil {
 		return Session{}, fmt.Errorf("analytics: session: %w", err)

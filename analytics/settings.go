@@ -8,17 +8,17 @@ import (
 	"github.com/onefold/onefold/analytics/internal/facets"
 )
 
-// Settings are what the people of a site may choose and change at any time. What was counted before stays as it is.
+// Settings are what the people of a site may change at any time. Earlier counts are unaffected.
 type Settings struct {
-	Name     string `dynamodbav:"name,omitempty"`     // for people; "": the id
-	Currency string `dynamodbav:"currency,omitempty"` // ISO 4217, of all revenue; "": DefaultCurrency
-	Public   bool   `dynamodbav:"public,omitempty"`   // everybody may read its statistics
-	// CustomProperties are the names of events' properties that are dimensions, at most MaxCustomProperties. Events are
-	// counted by those that are listed when they come.
+	Name     string `dynamodbav:"name,omitempty"`     // display name; "": the ID
+	Currency string `dynamodbav:"currency,omitempty"` // ISO 4217, for all revenue; "": DefaultCurrency
+	Public   bool   `dynamodbav:"public,omitempty"`   // statistics are readable by everybody
+	// CustomProperties are the event properties that are dimensions, at most MaxCustomProperties.
+	// Events are counted by the properties listed at their arrival.
 	CustomProperties []string `dynamodbav:"customProperties,omitempty"`
 }
 
-// DefaultCurrency is the currency of sites that chose none.
+// DefaultCurrency is the currency of sites that did not choose one.
 const DefaultCurrency = "EUR"
 
 // The bounds of settings.
@@ -27,7 +27,7 @@ const (
 	maxSiteName         = 200 // bytes
 )
 
-// check says what is wrong with settings, and writes them the way they are compared.
+// check validates and normalizes settings. Errors: ErrSite.
 func (s *Settings) check() error {
 	if len(s.Name) > maxSiteName || valid(s.Name) != s.Name {
 		return fmt.Errorf("%w: name: use at most %d bytes of UTF-8", ErrSite, maxSiteName)
@@ -49,7 +49,7 @@ func (s *Settings) check() error {
 	return nil
 }
 
-// Dimensions are all dimensions of the site, with those of its custom properties.
+// Dimensions returns all dimensions of the site, including its custom properties.
 func (s *Site) Dimensions() []Dimension {
 	all := slices.Clone(Dimensions)
 	for _, name := range s.CustomProperties {
@@ -58,13 +58,12 @@ func (s *Site) Dimensions() []Dimension {
 	return all
 }
 
-// Breakdowns are all dimensions of which the site's statistics have breakdowns: those that a report can be by, and those
-// that web vitals are counted in.
+// Breakdowns returns all dimensions with stored breakdowns: those of reports and of web vitals.
 func (s *Site) Breakdowns() []Dimension {
 	return append(s.Dimensions(), VitalsByPage, VitalsByDevice)
 }
 
-// stamp notes on an event what it counts by the site's goals and settings of now, so that folds need not know these.
+// stamp stores in an event what it counts by the current goals and settings, for the folds.
 func (s *siteState) stamp(e *Event) {
 	e.Parts = s.site.Parts
 	if e.silent() {
@@ -81,5 +80,5 @@ func (s *siteState) stamp(e *Event) {
 	}
 }
 
-// ByProperty is the dimension of a custom property.
+// ByProperty returns the dimension of a custom property.
 func ByProperty(name string) Dimension { return facets.Property + Dimension(name) }

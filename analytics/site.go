@@ -15,37 +15,36 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrSite is returned when a site's settings cannot be used. The message says which, and what to choose.
+// ErrSite is returned for an invalid setting of a site. The message says what to choose.
 var ErrSite = errors.New("analytics: site")
 
-// DefaultOwner owns the sites of an installation that has no accounts.
+// DefaultOwner owns the sites of an installation without accounts.
 const DefaultOwner = "local"
 
 const (
-	defaultShards  = 1 // of a thousand write units a second, as blocks share them; a site that has more is resharded while it runs
+	defaultShards  = 1 // about 1,000 write units a second, as blocks share them; can be raised at runtime
 	importKeyBytes = 32
 	maxSiteID      = 64
 	maxDomains     = 50
-	maxShardings   = 100 // of one site
+	maxShardings   = 100 // changes of one site's sharding
 
-	// shardingNotice is how long before its time a new number of shards is stored. By then no collector may hold the
-	// old history, and no event with a later time may have been stored under it.
+	// shardingNotice is how far ahead a new shard count is scheduled. By its time no collector may
+	// use the old history, and no event with a later time may have been stored under it.
 	shardingNotice = maxFuture + SettingsNotice + time.Minute
 )
 
-// NewSite says what a site should be.
+// NewSite holds the settings of a site to create.
 type NewSite struct {
-	ID        string   // lower-case letters, digits and . _ - ; at most 64
+	ID        string   // lower-case letters, digits and . _ - ; at most 64 bytes
 	OwnerID   string   // default DefaultOwner
-	Domains   []string // its own hosts, without scheme: what comes from there is no referral
-	TimeZone  string   // IANA name; default UTC. It cannot be changed: all buckets are in it
+	Domains   []string // its own hosts, without scheme; traffic from them is no referral
+	TimeZone  string   // IANA name; default UTC. Fixed once the site has events: all buckets are in it
 	Settings  Settings
-	Shards    int       // partitions that its events and visitors are spread over; default 4, about 4,000 events/s
+	Shards    int       // partitions for events and visitors; default 1
 	Retention Retention // zero: the defaults
 }
 
-// CreateSite makes a site. Errors: ErrSite when a setting cannot be used, ErrRetention, table.ErrExists when the id is
-// taken.
+// CreateSite creates a site. Errors: ErrSite, ErrRetention, table.ErrExists for an ID in use.
 func CreateSite(ctx context.Context, t *table.Table, n NewSite) (Site, error) {
 	s := Site{
 		SiteKey: SiteKey{n.ID}, OwnerID: n.OwnerID, Domains: n.Domains, TimeZone: n.TimeZone, Settings: n.Settings,
@@ -64,7 +63,7 @@ func CreateSite(ctx context.Context, t *table.Table, n NewSite) (Site, error) {
 	if err := s.check(); err != nil {
 		return Site{}, err
 	}
-	if n.ID != strings.ToLower(n.ID) { // Shop beside shop would be taken for it
+	if n.ID != strings.ToLower(n.ID) { // "Shop" would be mistaken for "shop"
 		return Site{}, fmt.Errorf("%w: id %q: use lower-case letters", ErrSite, n.ID)
 	}
 	if _, err := rand.Read(s.ImportKey); err != nil {
@@ -79,7 +78,7 @@ func CreateSite(ctx context.Context, t *table.Table, n NewSite) (Site, error) {
 	return s, nil
 }
 
-// GetSite reads a site. Errors: table.ErrNotFound, also for one that is being deleted.
+// GetSite reads a site. Errors: table.ErrNotFound, also if the site is being deleted.
 func GetSite(ctx context.Context, t *table.Table, siteID string) (Site, error) {
 	s, err := SiteByID.Get(ctx, t, SiteIn{siteID})
 	if err == nil && !s.DeletedAt.IsZero() {
@@ -91,7 +90,7 @@ func GetSite(ctx context.Context, t *table.Table, siteID string) (Site, error) {
 	return s, nil
 }
 
-// register writes the owner of a site down before the site is written, so that EverySite finds it.
+// register stores the owner of a site before the site, so that EverySite finds it.
 func (s *Site) register(ctx context.Context, t *table.Table) error {
 	if s.OwnerID == DefaultOwner {
 		return nil
@@ -99,7 +98,7 @@ func (s *Site) register(ctx context.Context, t *table.Table) error {
 	return Owners.Put(ctx, t, &Owner{OwnerKey{s.OwnerID}})
 }
 
-// ListSites reads the sites of an owner, by id; "" is every owner, one after the other.
+// ListSites yields the sites of an owner by ID; "" means all owners, one after the other.
 func ListSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Site, error] {
 	return func(yield func(Site, error) bool) {
 		for s, err := range EverySite(ctx, t, ownerID) {
@@ -110,7 +109,7 @@ func ListSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Si
 	}
 }
 
-// EverySite is ListSites with the sites that are being deleted.
+// EverySite is ListSites including sites that are being deleted.
 func EverySite(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Site, error] {
 	if ownerID != "" {
 		return SitesOfOwner.All(ctx, t, OwnerIn{ownerID})
@@ -135,8 +134,9 @@ func EverySite(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Si
 	}
 }
 
-// UpdateSite changes a site's settings. What its stored facts depend on cannot be changed: its time zone once it has
-// events, its import key, and its sharding, which SetShards adds to. Collectors see the change within ten seconds, or when they are told by Forget.
+// UpdateSite changes a site's settings, except those that stored facts depend on: the import key,
+// the sharding (see SetShards), and the time zone once the site has events. Collectors see the
+// change within ten seconds, or after Forget. Errors: ErrSite, ErrRetention, table.ErrNotFound.
 func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(*Site) error) (Site, error) {
 	before, err := GetSite(ctx, t, siteID)
 	if err != nil {
@@ -169,7 +169,7 @@ func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(
 	return s, nil
 }
 
-// hasEvents reports whether a site has events, or counts of such that are gone or were never here.
+// hasEvents reports whether a site has events, or counts without raw events.
 func hasEvents(ctx context.Context, t *table.Table, s *Site) (bool, error) {
 	_, err := EventsBetween(s, time.UnixMilli(0), t.Now().Add(time.Hour), "").First(ctx, t)
 	if err == nil || !errors.Is(err, table.ErrNotFound) {
@@ -178,9 +178,10 @@ func hasEvents(ctx context.Context, t *table.Table, s *Site) (bool, error) {
 	return HasCounts(ctx, t, s)
 }
 
-// SetShards spreads a site's later events over another number of partitions, 1 to table.MaxShards, from about twelve minutes on,
-// and its visitors from the next day on. Earlier ones stay where they are. Nothing changes when that many are the last that
-// were set. Errors: ErrSite for another number, and when it was changed 100 times; table.ErrNotFound.
+// SetShards spreads a site's later events over another number of partitions, 1 to table.MaxShards,
+// from about twelve minutes on, and its visitors from the next day on. Earlier items stay where
+// they are. Setting the current number changes nothing. Errors: ErrSite for another number or after
+// 100 changes; table.ErrNotFound.
 func SetShards(ctx context.Context, t *table.Table, siteID string, shards int) (Site, error) {
 	if shards < 1 || shards > table.MaxShards {
 		return Site{}, fmt.Errorf("analytics: set shards of site %s: %w: %d partitions: 1 to %d", siteID, ErrSite, shards, table.MaxShards)
@@ -205,7 +206,7 @@ func SetShards(ctx context.Context, t *table.Table, siteID string, shards int) (
 	return s, nil
 }
 
-// check says what is wrong with a site's settings.
+// check validates and normalizes a site's settings.
 func (s *Site) check() error {
 	if !validSiteID(s.SiteID) {
 		return fmt.Errorf("%w: id %q: use letters, digits and . _ - (but not . or .. alone), at most %d", ErrSite, s.SiteID, maxSiteID)
@@ -239,7 +240,7 @@ func (s *Site) check() error {
 	return s.Retention.Check()
 }
 
-// validSiteID reports whether an id can be a site's. It is part of keys and of URL paths, where "." and ".." mean other things.
+// validSiteID checks an ID, a part of keys and of URL paths, where "." and ".." are special.
 func validSiteID(id string) bool {
 	if id == "" || id == "." || id == ".." || len(id) > maxSiteID {
 		return false

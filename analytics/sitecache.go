@@ -17,28 +17,28 @@ import (
 )
 
 const (
-	siteLifetime = 10 * time.Second // how long a collector goes by a site's settings
-	// SettingsNotice is how long after a change of a site's settings or goals every event is stored by the new ones.
+	siteLifetime = 10 * time.Second // how long a collector caches a site's settings
+	// SettingsNotice is how long after a change of settings or goals all events use them.
 	SettingsNotice = 2 * siteLifetime
-	maxSites       = 10_000 // sites, and names that are none, that a collector remembers
-	maxSalts       = 1_000  // days of a site whose salts it holds at once
+	maxSites       = 10_000 // cached sites, including unknown IDs
+	maxSalts       = 1_000  // cached days of a site
 )
 
-// siteCache remembers sites. What it forgets it reads again.
+// siteCache caches sites, and reads evicted ones again.
 type siteCache struct {
 	t      *table.Table
 	retry  throttle.Retry
-	within time.Duration // how long a read may take; 0: as long as whoever asks waits
-	stale  time.Duration // how long what was read last holds while the store is away; 0: not at all
+	within time.Duration // time limit of a read; 0: only the caller's context
+	stale  time.Duration // how long cached settings hold while the store is unreachable; 0: not at all
 
 	mu    sync.Mutex
 	sites map[string]*siteEntry
 }
 
-// siteEntry is a place for one site, so that many who ask at once read it once.
+// siteEntry caches one site. Its lock makes concurrent callers share one read.
 type siteEntry struct {
 	mu    sync.Mutex
-	state *siteState // nil: there is no such site
+	state *siteState // nil: the site does not exist
 	until time.Time
 }
 
@@ -52,7 +52,7 @@ func (c *siteCache) forget(siteID string) {
 	delete(c.sites, siteID)
 }
 
-// entry returns the place of a site. A new one may take that of any other.
+// entry returns the entry of a site. A new entry may evict any other.
 func (c *siteCache) entry(siteID string) *siteEntry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +81,7 @@ func (c *siteCache) get(ctx context.Context, siteID string) (*siteState, error) 
 	defer entry.mu.Unlock()
 	if now := c.t.Now(); !now.Before(entry.until) {
 		var state *siteState
-		if c.within > 0 { // only now: a deadline costs more than to find a site that is known
+		if c.within > 0 { // only now: creating a deadline costs more than a cache hit
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, c.within)
 			defer cancel()
@@ -103,7 +103,6 @@ func (c *siteCache) get(ctx context.Context, siteID string) (*siteState, error) 
 	return entry.state, nil
 }
 
-// renew notes what was read of a site.
 func (c *siteCache) renew(ctx context.Context, entry *siteEntry, state *siteState, now time.Time) {
 	if c.stale > 0 && state != nil {
 		state.adopt(entry.state, now)
@@ -132,7 +131,7 @@ func (c *siteCache) load(ctx context.Context, siteID string) (*siteState, error)
 	return &siteState{site: site, cal: cal, goals: goals, excluded: excluded, retry: c.retry, days: map[siteDay]*dayState{}}, err
 }
 
-// siteState is what a collector knows of a site. Only the days that it has seen change.
+// siteState is a collector's view of a site. Only days changes, under mu.
 type siteState struct {
 	site     Site
 	cal      calendar.Zone
@@ -150,19 +149,18 @@ type siteDay struct {
 	imported bool
 }
 
-// dayState makes the visitor keys of one day. It is filled by the first who needs it.
+// dayState computes the visitor keys of one day. The first caller initializes it.
 type dayState struct {
-	mu   sync.Mutex // held while it is filled
+	mu   sync.Mutex // held during initialization
 	made atomic.Pointer[dayVisitors]
 }
 
-// dayVisitors are the ids of a day's visitors, and the number of shards that they are spread over.
+// dayVisitors makes a day's visitor IDs and has the number of their shards.
 type dayVisitors struct {
 	ids    *visitorid.IDs
 	shards int
 }
 
-// addVisitor gives an event its visitor's key.
 func (s *siteState) addVisitor(ctx context.Context, t *table.Table, h *Hit, e *Event, at time.Time) error {
 	visitors, err := s.day(siteDay{dayNumber(at, e.ZoneMinutes), h.Imported}).get(func() (*dayVisitors, error) {
 		return s.visitorsOf(ctx, t, calendar.DayOf(at.UnixMilli(), e.ZoneMinutes), h.Imported)
@@ -175,7 +173,7 @@ func (s *siteState) addVisitor(ctx context.Context, t *table.Table, h *Hit, e *E
 	return nil
 }
 
-// dayNumber is the day of a time in a zone, counted from 1970.
+// dayNumber returns the day of a time in a zone, counted from 1970.
 func dayNumber(at time.Time, zoneMinutes int) int64 {
 	const dayMS = 24 * 60 * 60 * 1000
 	local := at.UnixMilli() + int64(zoneMinutes)*60_000
@@ -205,7 +203,7 @@ func (s *siteState) day(d siteDay) *dayState {
 	return day
 }
 
-// get returns what makes the day's visitor keys; fill makes it the first time, and again after an error.
+// get returns the day's visitors; fill loads them on first use, and again after an error.
 func (d *dayState) get(fill func() (*dayVisitors, error)) (*dayVisitors, error) {
 	if made := d.made.Load(); made != nil {
 		return made, nil
@@ -223,8 +221,8 @@ func (d *dayState) get(fill func() (*dayVisitors, error)) (*dayVisitors, error) 
 	return made, nil
 }
 
-// visitorsOf reads or makes the salt of a day, and says over how many shards its visitors are spread: as many as there
-// were when it began, so that all of a visitor's day is in one.
+// visitorsOf loads or creates the salt of a day. The shard count is that at the start of the day,
+// so that a visitor's day is in one shard.
 func (s *siteState) visitorsOf(ctx context.Context, t *table.Table, day string, imported bool) (*dayVisitors, error) {
 	start, end, err := s.cal.Bounds(day)
 	if err != nil {

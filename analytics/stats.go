@@ -6,7 +6,7 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// Add adds the counts of a part of the bucket: what is rolled up.
+// Add adds the counts of a finer bucket, for a roll-up.
 func (s *Stats) Add(part *Stats) {
 	s.PageViews += part.PageViews
 	s.Events += part.Events
@@ -20,22 +20,22 @@ func (s *Stats) Add(part *Stats) {
 	s.Kept.Merge(part.Kept)
 }
 
-// Same compares what adds up over buckets.
+// Same compares the counts that can be summed over buckets.
 func (s *Stats) Same(o *Stats) bool {
 	return s.PageViews == o.PageViews && s.Events == o.Events && s.NewVisitors == o.NewVisitors && s.Visits == o.Visits &&
 		s.Bounces == o.Bounces && s.Seconds == o.Seconds && s.Revenue == o.Revenue &&
 		s.Conversions == o.Conversions && s.EngagedMS == o.EngagedMS
 }
 
-// Sealed reports whether some of the buckets that a rolled-up bucket was made of may have expired. It is then final:
-// making it again would lose what they held.
+// Sealed reports whether some of the finer buckets behind a rolled-up bucket may have expired. The
+// bucket is then final: recomputing it would lose their counts.
 func (s *Stats) Sealed(keep Retention, now time.Time) bool {
 	at := s.sealedAt(keep)
 	return !at.IsZero() && !now.Before(at)
 }
 
-// sealedAt is when the first part of a day or month expires; zero: never. Parts live from their own end, or the
-// arrival of their last fact if that is later, so the first fact that arrived is a bound for all of them.
+// sealedAt returns when the first source of a day or month expires; zero: never. Sources live from
+// their own end or the arrival of their last fact, so the first arrival is a lower bound.
 func (s *Stats) sealedAt(keep Retention) time.Time {
 	if s.Since == 0 {
 		return time.Time{}

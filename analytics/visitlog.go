@@ -9,43 +9,43 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
-// VisitsKey names a page of the visits of a day. Day is the site's, YYYY-MM-DD.
+// VisitsKey names a page of a day's visits. Day is in the site's zone, YYYY-MM-DD.
 type VisitsKey struct {
 	SiteID string `dynamodbav:"siteId"`
-	Shard  int    `dynamodbav:"shard"` // of visitors
+	Shard  int    `dynamodbav:"shard"` // shard of visitors
 	Day    string `dynamodbav:"day"`
 	Page   int    `dynamodbav:"page"`
 }
 
-// VisitPage holds the visitors' days that one flush changed, each as it was before and as it became. The pages of a day and shard are a
-// log: see fold.StateLog.
+// VisitPage holds the visitors' days that one flush changed, with their states before and after.
+// The pages of a day and shard are a log: see fold.StateLog.
 type VisitPage struct {
 	VisitsKey
 	fold.Page
-	First  int64 `dynamodbav:"first,omitempty"`  // epoch milliseconds: the least start of a session that the page changes; 0: it changes none
-	Last   int64 `dynamodbav:"last,omitempty"`   // the greatest
-	Before int64 `dynamodbav:"before,omitempty"` // the greatest Last of the pages before
+	First  int64 `dynamodbav:"first,omitempty"`  // earliest start of a session that the page changes, epoch milliseconds; 0: none
+	Last   int64 `dynamodbav:"last,omitempty"`   // latest start
+	Before int64 `dynamodbav:"before,omitempty"` // greatest Last of the earlier pages
 
 	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
 }
 
-// startedBefore is the latest start of a session that the page, or one before it, changes, in epoch milliseconds.
+// startedBefore returns the latest start, epoch milliseconds, changed by this or an earlier page.
 func (p *VisitPage) startedBefore() int64 { return max(p.Before, p.Last) }
 
-// VisitLog has the visitors' days.
+// VisitLog stores the visitors' days.
 var VisitLog = fold.NewStateLog(Visitors, VisitPages, fold.LogDef[Visitor, VisitPage]{
 	Open: openVisitPage, Note: (*VisitPage).note, Append: appendVisitor, Read: readVisitor, StateBytes: 2_000,
 })
 
 func openVisitPage(v *Visitor, number int, last *VisitPage) VisitPage {
 	p := VisitPage{VisitsKey: VisitsKey{v.SiteID, v.Shard, v.Day, number}}
-	if last != nil { // pages expire in their order, so that no number is used again while a later page is there
+	if last != nil { // pages expire in order, so that no number is reused while a later page exists
 		p.Before, p.ExpiresAt = last.startedBefore(), last.ExpiresAt
 	}
 	return p
 }
 
-// note adds a change of a visitor's day.
+// note records a change of a visitor's day.
 func (p *VisitPage) note(before, after *Visitor) {
 	eachSessionChange(before, after, func(_, s *Session) {
 		if p.First == 0 || s.Start < p.First {
@@ -58,8 +58,8 @@ func (p *VisitPage) note(before, after *Visitor) {
 	}
 }
 
-// eachSessionChange hands over the sessions that a change of a visitor's day makes, changes or takes away, as they were and as they are:
-// was is nil for a new one, and is says Gone of one that is taken away. A nil visitor has none.
+// eachSessionChange calls each for the sessions that a change of a visitor's day creates, changes or
+// removes. was is nil for a new session; is.Gone marks a removed one. A nil visitor has none.
 func eachSessionChange(before, after *Visitor, each func(was, is *Session)) {
 	olds, news := sessionsOf(before), sessionsOf(after)
 	for i := range news {
@@ -77,7 +77,7 @@ func eachSessionChange(before, after *Visitor, each func(was, is *Session)) {
 // visitorFormat is the first byte of an encoded visitor's day.
 const visitorFormat = 1
 
-// appendVisitor appends the encoding of a visitor's day: docs/format/analytics.md.
+// appendVisitor appends the encoding of a visitor's day, see docs/format/analytics.md.
 func appendVisitor(buf []byte, v *Visitor) []byte {
 	buf = append(buf, visitorFormat)
 	buf = binary.AppendUvarint(buf, uint64(max(v.Parts, 0)))
@@ -88,7 +88,7 @@ func appendVisitor(buf []byte, v *Visitor) []byte {
 	return v.Visits.Append(buf)
 }
 
-// readVisitor reads what appendVisitor appended. Errors: visits.ErrMalformed.
+// readVisitor decodes what appendVisitor encoded. Errors: visits.ErrMalformed.
 func readVisitor(b []byte, v *Visitor) error {
 	if len(b) == 0 || b[0] != visitorFormat {
 		return visits.ErrMalformed

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// merge puts all events of another part of the same visitor's day into it.
+// merge adds the events of another part of the same visitor's day.
 func (v *Visitor) merge(o *Visitor) {
 	v.Visits = visits.Union(v.Visits, o.Visits)
 	v.Scrolls.Merge(o.Scrolls)
@@ -21,7 +21,6 @@ func (v *Visitor) merge(o *Visitor) {
 	v.Kept.Merge(o.Kept)
 }
 
-// visitOf is the visit that a single event makes.
 func visitOf(e *Event) (visits.Visit, error) {
 	at, err := eventMS(e.EventID)
 	if err != nil {
@@ -51,11 +50,10 @@ func visitOf(e *Event) (visits.Visit, error) {
 	return v, nil
 }
 
-// silent reports whether an event measures a page, rather than being something that the visitor did: it is no part of a
-// visit.
+// silent reports whether an event only measures a page. Such events are not part of a visit.
 func (e *Event) silent() bool { return e.Name == EngagementEvent || e.Name == VitalsEvent }
 
-// visitOfGoals is what a visit gains when an event that it has counts towards other goals than before.
+// visitOfGoals returns what a visit gains when one of its events now reaches other goals.
 func visitOfGoals(before, after *Event) (visits.Visit, error) {
 	v, err := visitOf(after)
 	v.Goals = after.Goals.Minus(before.Goals)
@@ -67,19 +65,19 @@ func visitOfGoals(before, after *Event) (visits.Visit, error) {
 	return v, err
 }
 
-// Time is when the event happened, which its id says.
+// Time returns the time in the event's ID.
 func (e *Event) Time() (time.Time, error) {
 	ms, err := eventMS(e.EventID)
 	return time.UnixMilli(ms).UTC(), err
 }
 
-// Visitor names the visitor's day that the event is in.
+// Visitor returns the key of the visitor's day that contains the event.
 func (e *Event) Visitor() (VisitorKey, error) {
 	ms, err := eventMS(e.EventID)
 	return VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(ms, e.ZoneMinutes)}, err
 }
 
-// eventMS is the time in an event's id, in epoch milliseconds.
+// eventMS returns the time in an event's ID, in epoch milliseconds.
 func eventMS(id string) (int64, error) {
 	u, err := ulid.ParseStrict(id)
 	if err != nil {
@@ -88,12 +86,12 @@ func eventMS(id string) (int64, error) {
 	return int64(u.Time()), nil
 }
 
-// arrivalOf is when an event arrived, in epoch seconds. One that came within a day of its time, at says when, counts
-// as having come at once.
+// arrivalOf returns when an event arrived, in epoch seconds. An event within a day of its time, at,
+// counts as having arrived at once.
 func arrivalOf(e *Event, at int64) int64 { return cmp.Or(e.Arrived, at/1000) }
 
-// lateUntil is the arrival of the last fact that came more than a day after its time, in epoch seconds; 0: all were in
-// time, for these count as having come at once, none after the day's last event.
+// lateUntil returns the arrival of the last fact more than a day late, epoch seconds; 0: none.
+// Facts in time count as arriving at once, none later than the day's last event.
 func (v *Visitor) lateUntil() int64 {
 	last := v.EngagedAt
 	for i := range v.Visits {
@@ -105,7 +103,7 @@ func (v *Visitor) lateUntil() int64 {
 	return v.Until
 }
 
-// note counts the arrival of a fact, in epoch seconds.
+// note adds the arrival of a fact, in epoch seconds.
 func (k *Kept) note(at int64) {
 	if k.Since == 0 || at < k.Since {
 		k.Since = at
@@ -113,7 +111,7 @@ func (k *Kept) note(at int64) {
 	k.Until = max(k.Until, at)
 }
 
-// Merge counts the arrivals that another has counted.
+// Merge adds the arrivals of another range.
 func (k *Kept) Merge(o Kept) {
 	if o.Until == 0 {
 		return

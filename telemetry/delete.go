@@ -7,8 +7,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// DeleteDevice marks a device as deleted: from now on it is unknown to everybody, and within seconds to those who take its
-// readings. Package maintenance purges it. Errors: table.ErrNotFound.
+// DeleteDevice marks a device as deleted. It disappears at once; collectors reject its readings
+// within seconds. Package maintenance purges its data. Errors: table.ErrNotFound.
 func DeleteDevice(ctx context.Context, t *table.Table, deviceID string) error {
 	err := ask(ctx, t, ToPurge, deviceID)
 	if err == nil {
@@ -23,8 +23,8 @@ func DeleteDevice(ctx context.Context, t *table.Table, deviceID string) error {
 	return nil
 }
 
-// DeleteFleet marks a fleet as deleted: from now on it and its devices are unknown to everybody, and within seconds to those
-// who take readings. Package maintenance purges all of it. Errors: table.ErrNotFound.
+// DeleteFleet marks a fleet as deleted. It and its devices disappear at once; collectors reject
+// their readings within seconds. Package maintenance purges the data. Errors: table.ErrNotFound.
 func DeleteFleet(ctx context.Context, t *table.Table, fleetID string) error {
 	err := ask(ctx, t, ToPurgeFleet, fleetID)
 	if err == nil {

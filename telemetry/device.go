@@ -10,10 +10,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrTransition is returned when a device's status cannot follow the one that it has.
+// ErrTransition is returned when a device cannot change from its status to the requested one.
 var ErrTransition = errors.New("telemetry: status cannot follow")
 
-// NewDevice says what a device should be.
+// NewDevice holds the settings of a device to create.
 type NewDevice struct {
 	ID        string            `json:"id"`
 	FleetID   string            `json:"fleetId"`
@@ -27,17 +27,17 @@ type NewDevice struct {
 	Status    DeviceStatus      `json:"status,omitempty"` // default Active
 }
 
-// CreateDevice makes a device. Errors: ErrInvalid, table.ErrExists when the id is taken, table.ErrNotFound when there is
-// no such fleet or profile.
+// CreateDevice creates a device. Errors: ErrInvalid, table.ErrExists if the ID is taken,
+// table.ErrNotFound for an unknown fleet or profile.
 func CreateDevice(ctx context.Context, t *table.Table, n NewDevice) (Device, error) {
 	d, errs := CreateDevices(ctx, t, []NewDevice{n})
 	return d[0], errs[0]
 }
 
-// createAtOnce is how many requests of CreateDevices are under way at once.
+// createAtOnce is the number of concurrent requests of CreateDevices.
 const createAtOnce = 32
 
-// CreateDevices makes many devices, and says of each, in order, what CreateDevice would have said.
+// CreateDevices creates many devices. Device and error i are those of CreateDevice for ns[i].
 func CreateDevices(ctx context.Context, t *table.Table, ns []NewDevice) ([]Device, []error) {
 	devices, errs := make([]Device, len(ns)), make([]error, len(ns))
 	known := parents{t: t, fleets: map[string]error{}, profiles: map[string]profileOrErr{}}
@@ -75,7 +75,7 @@ func (n *NewDevice) device(t *table.Table) Device {
 	return d
 }
 
-// parents remembers which fleets and profiles there are.
+// parents caches fleets and profiles.
 type parents struct {
 	t        *table.Table
 	fleets   map[string]error
@@ -87,7 +87,7 @@ type profileOrErr struct {
 	err     error
 }
 
-// of checks that a device's fleet and profile are there, and belong together.
+// of checks that a device's fleet and profile exist and belong together.
 func (p *parents) of(ctx context.Context, d *Device) error {
 	err, known := p.fleets[d.FleetID]
 	if !known {
@@ -108,7 +108,7 @@ func (p *parents) of(ctx context.Context, d *Device) error {
 	return found.err
 }
 
-// GetDevice reads a device. Errors: table.ErrNotFound, also for one that is being deleted.
+// GetDevice reads a device. Errors: table.ErrNotFound, also if it is being deleted.
 func GetDevice(ctx context.Context, t *table.Table, deviceID string) (Device, error) {
 	d, err := DeviceByID.Get(ctx, t, DeviceIn{deviceID})
 	if err == nil && !d.DeletedAt.IsZero() {
@@ -120,8 +120,8 @@ func GetDevice(ctx context.Context, t *table.Table, deviceID string) (Device, er
 	return d, nil
 }
 
-// UpdateDevice changes what is known of a device, but for its fleet and its tokens. Collectors see the change within ten
-// seconds. Errors: ErrInvalid, ErrTransition, table.ErrNotFound for the device or its new profile.
+// UpdateDevice changes a device, except its fleet and tokens. Collectors see the change within ten
+// seconds. Errors: ErrInvalid, ErrTransition, table.ErrNotFound for the device or its profile.
 func UpdateDevice(ctx context.Context, t *table.Table, deviceID string, change func(*Device) error) (Device, error) {
 	d, err := ModifyDevice(ctx, t, deviceID, func(d *Device) error {
 		was := *d
@@ -145,7 +145,7 @@ func UpdateDevice(ctx context.Context, t *table.Table, deviceID string, change f
 	return d, nil
 }
 
-// ModifyDevice changes a device that is not being deleted, and does not check what it is changed to. Errors: table.ErrNotFound.
+// ModifyDevice changes a device without validating the result. Errors: table.ErrNotFound.
 func ModifyDevice(ctx context.Context, t *table.Table, deviceID string, change func(*Device) error) (Device, error) {
 	return Devices.Modify(ctx, t, DeviceKey{deviceID}, func(d *Device) error {
 		if !d.DeletedAt.IsZero() {
@@ -156,7 +156,7 @@ func ModifyDevice(ctx context.Context, t *table.Table, deviceID string, change f
 	})
 }
 
-// check brings a device into its form, or says what is wrong with it.
+// check normalizes and validates a device. Errors: ErrInvalid.
 func (d *Device) check() error {
 	if err := checkID("device", d.DeviceID); err != nil {
 		return err
@@ -199,7 +199,8 @@ func (d *Device) checkTags() error {
 	return nil
 }
 
-// ListDevices is a page of the devices of a fleet under a property; see table.Query.Page for cursor and limit.
+// ListDevices returns a page of a fleet's devices with a property; for cursor and limit see
+// table.Query.Page. Deleted devices are left out, so a page may be short.
 func ListDevices(ctx context.Context, t *table.Table, in LabelIn, cursor string, limit int) (table.Page[Device], error) {
 	labels, err := DevicesLabelled.Page(ctx, t, in, cursor, limit)
 	if err != nil {
@@ -214,8 +215,8 @@ func ListDevices(ctx context.Context, t *table.Table, in LabelIn, cursor string,
 	return table.Page[Device]{Items: devices, Next: labels.Next}, err
 }
 
-// EachDevice yields every device of all fleets, those that are being deleted, too. It is read from an index, which
-// follows devices within seconds.
+// EachDevice yields every device of all fleets, including those being deleted. It reads an index,
+// which lags behind the devices by up to seconds.
 func EachDevice(ctx context.Context, t *table.Table) func(yield func(Device, error) bool) {
 	return func(yield func(Device, error) bool) {
 		for _, status := range []DeviceStatus{Active, Maintenance, Provisioned, Inactive, Retired} {

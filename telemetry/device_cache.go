@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	settingsLifetime = 10 * time.Second // how long a collector goes by a device's settings
-	// SettingsNotice is how long after a change of a device, its fleet, profile or retractions every reading is stored
-	// by the new ones.
+	settingsLifetime = 10 * time.Second // how long a collector caches a device's settings
+	// SettingsNotice is the time after a change of a device, fleet, profile or retraction from
+	// which every reading uses it.
 	SettingsNotice = 2 * settingsLifetime
-	maxDevices     = 50_000 // that a collector remembers, and ids that are none
+	maxDevices     = 50_000 // cached devices, including unknown IDs
 )
 
-// deviceCache remembers devices. What it forgets it reads again.
+// deviceCache caches devices, and reads evicted ones again.
 type deviceCache struct {
 	t           *table.Table
 	statusEvery time.Duration
-	stale       time.Duration // how long what was read last holds while the store is away; 0: not at all
+	stale       time.Duration // how long cached settings hold while the store is unreachable; 0: not at all
 
 	mu       sync.Mutex
 	devices  map[string]*deviceEntry
@@ -43,16 +43,16 @@ type cached[T any] struct {
 	until time.Time
 }
 
-// deviceEntry is a place for one device, so that many who ask at once read it once, and what is known of how it sends.
+// deviceEntry caches one device and its ingest state. Concurrent callers share one read.
 type deviceEntry struct {
 	mu    sync.Mutex
-	state *deviceState // nil: there is no such device
+	state *deviceState // nil: the device does not exist
 	until time.Time
 
 	sends ingeststate.Sender
 }
 
-// deviceState is what a collector knows of a device. It does not change.
+// deviceState is a collector's view of a device. It is immutable.
 type deviceState struct {
 	device      Device
 	fleet       Fleet
@@ -76,14 +76,14 @@ func (c *deviceCache) forget(deviceID string) {
 	clear(c.fleets)
 	clear(c.profiles)
 	c.mu.Unlock()
-	if e != nil { // after: who holds a device's lock may wait for the cache's
+	if e != nil { // after unlocking: a holder of e.mu may be waiting for c.mu
 		e.mu.Lock()
 		e.until = time.Time{}
 		e.mu.Unlock()
 	}
 }
 
-// entryOf returns the place of a key. A new one may take that of any other.
+// entryOf returns the entry of a key. A new entry may evict any other.
 func entryOf[E any](mu *sync.Mutex, places map[string]*E, key string) *E {
 	mu.Lock()
 	defer mu.Unlock()
@@ -102,7 +102,7 @@ func entryOf[E any](mu *sync.Mutex, places map[string]*E, key string) *E {
 	return e
 }
 
-// untell lets the next readings of a device be told to its status if those that came were not stored.
+// untell lets the next readings of a device update its status if the present ones were not stored.
 func (c *Collector) untell(in []Incoming, became []Outcome) {
 	for i := range in {
 		if status := became[i].Status; status != Duplicate && status != "" {
@@ -117,12 +117,12 @@ func (c *Collector) untell(in []Incoming, became []Outcome) {
 	}
 }
 
-// fresh reports whether a setting that is used until a time is used now, whatever was done to the clock since it was read.
+// fresh reports whether a cached setting is valid. A clock that jumped back does not extend it.
 func fresh(now, until time.Time) bool {
 	return now.Before(until) && until.Sub(now) <= settingsLifetime
 }
 
-// get returns a device; nil if there is none.
+// get returns a device, or nil if it does not exist.
 func (c *deviceCache) get(ctx context.Context, deviceID string) (*deviceState, error) {
 	if checkID("device", deviceID) != nil {
 		return nil, nil
@@ -153,7 +153,7 @@ func (c *deviceCache) load(ctx context.Context, deviceID string, e *deviceEntry)
 	return c.stateOf(ctx, d, e)
 }
 
-// stateOf reads what a collector has to know of a device; nil if its fleet is not there.
+// stateOf loads the state of a device, nil if its fleet does not exist.
 func (c *deviceCache) stateOf(ctx context.Context, d Device, e *deviceEntry) (*deviceState, error) {
 	s := &deviceState{device: d, entry: e, metrics: make(map[string]*metricDef), statusEvery: c.statusEvery}
 	var err error
@@ -180,7 +180,7 @@ func (c *deviceCache) stateOf(ctx context.Context, d Device, e *deviceEntry) (*d
 	return s, e.prepare(ctx, c.t, s)
 }
 
-// get returns a setting; not found is remembered, too.
+// get returns a setting. It caches absence, too.
 func (c *cached[T]) get(now time.Time, load func() (T, error)) (v T, found bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,7 +195,7 @@ func (c *cached[T]) get(now time.Time, load func() (T, error)) (v T, found bool,
 	return c.value, c.found, nil
 }
 
-// prepare sets a device's limits, and reads which metrics it has sent so far.
+// prepare sets a device's limits and loads the metrics that it has sent so far.
 func (e *deviceEntry) prepare(ctx context.Context, t *table.Table, s *deviceState) error {
 	e.sends.Limit(cmp.Or(s.fleet.Limits.PerMinute, defaultPerMinute))
 	if e.sends.Learned() {
@@ -213,7 +213,7 @@ func (e *deviceEntry) prepare(ctx context.Context, t *table.Table, s *deviceStat
 	return nil
 }
 
-// allow holds a device to its limits. Values of metrics that are too many are taken out of the reading, and returned.
+// allow enforces a device's limits. Values of metrics beyond the limit are removed and returned.
 func (s *deviceState) allow(in *Reading, imported bool, now time.Time) ([]Omitted, *refusal) {
 	if !imported {
 		if after, ok := s.entry.sends.Allow(now); !ok {

@@ -1,5 +1,4 @@
-// Package telemetry takes in what devices measure and keeps it exact whatever devices do: send twice, late, out of order,
-// with clocks that are wrong. It says what is stored, what is asked and what is derived: readings are facts, stored once;
-// aggregates, the status of devices and the lists of a fleet are folds of them. Servers, rules and commands build on it;
-// it imports only the kit and leaves.
+// Package telemetry ingests readings of devices and keeps them exact, although devices send twice,
+// late, out of order and with wrong clocks. Readings are facts, each stored once. Aggregates,
+// statuses and the lists of a fleet are folded from them.
 package telemetry

@@ -7,8 +7,8 @@ type FleetKey struct {
 	FleetID string `dynamodbav:"fleetId"`
 }
 
-// Fleet is a set of devices that belong together: one site, one customer. Who may see and do what is said per fleet, and
-// the hours and days of its devices are in its time zone.
+// Fleet is a set of devices that belong together, such as a location or a customer. Permissions are
+// per fleet, and its time zone defines the hours and days of its devices.
 type Fleet struct {
 	FleetKey
 	OwnerID   string    `dynamodbav:"ownerId,omitempty"`
@@ -17,26 +17,26 @@ type Fleet struct {
 	CreatedAt time.Time `dynamodbav:"createdAt"`
 	DeletedAt time.Time `dynamodbav:"deletedAt,omitempty"`
 	Retention Retention `dynamodbav:"retention"`
-	// TenMinutes says that aggregates of ten minutes are kept beside those of hours and days.
+	// TenMinutes enables aggregates of ten minutes, besides hours and days.
 	TenMinutes bool   `dynamodbav:"tenMinutes,omitempty"`
 	Limits     Limits `dynamodbav:"limits"`
-	// PropertyTags are the tags of line protocol, or of readings in JSON, that describe a device: the driver of a truck, the version of
-	// its firmware. Each is a value of its own, a text. Other tags are part of the names of metrics.
+	// PropertyTags are the tags (of line protocol or JSON readings) that describe a device, such as
+	// the driver of a truck. Each becomes a text value. Other tags become part of metric names.
 	PropertyTags []string `dynamodbav:"propertyTags,omitempty"`
 }
 
-// Limits bound what one device of a fleet may send. Zero is the default.
+// Limits limits what a device of a fleet may send. Zero means the default.
 type Limits struct {
 	PerMinute int `dynamodbav:"perMinute,omitempty" json:"perMinute,omitempty"` // readings; default 6,000
-	Metrics   int `dynamodbav:"metrics,omitempty" json:"metrics,omitempty"`     // different names that are heard within a day; default 600, at most 1,000
+	Metrics   int `dynamodbav:"metrics,omitempty" json:"metrics,omitempty"`     // distinct names within a day; default 600, at most 1,000
 }
 
-// DeviceKey names a device. Ids are unique in the installation.
+// DeviceKey names a device. IDs are unique in the installation.
 type DeviceKey struct {
 	DeviceID string `dynamodbav:"deviceId"`
 }
 
-// Device is what is known of a device but what it measures.
+// Device holds the properties of a device; its measurements are readings.
 type Device struct {
 	DeviceKey
 	FleetID   string            `dynamodbav:"fleetId"`
@@ -45,74 +45,74 @@ type Device struct {
 	Status    DeviceStatus      `dynamodbav:"status"`
 	Location  string            `dynamodbav:"location,omitempty"`
 	Firmware  string            `dynamodbav:"firmware,omitempty"`
-	Tags      []string          `dynamodbav:"tags,omitempty"` // in order, each once
+	Tags      []string          `dynamodbav:"tags,omitempty"` // sorted and distinct
 	ProfileID string            `dynamodbav:"profileId,omitempty"`
-	Notes     map[string]string `dynamodbav:"notes,omitempty"` // whatever its owner wants to know of it
-	Shard     int               `dynamodbav:"shard"`           // of the lists of devices over all fleets; a function of the id
+	Notes     map[string]string `dynamodbav:"notes,omitempty"` // free-form notes of its owner
+	Shard     int               `dynamodbav:"shard"`           // for lists of devices over all fleets; a function of the ID
 	Tokens    []Token           `dynamodbav:"tokens,omitempty"`
 	CreatedAt time.Time         `dynamodbav:"createdAt"`
 	UpdatedAt time.Time         `dynamodbav:"updatedAt"`
-	DeletedAt time.Time         `dynamodbav:"deletedAt,omitempty"` // since when it is being deleted; Purge does that
+	DeletedAt time.Time         `dynamodbav:"deletedAt,omitempty"` // set while package maintenance is purging the device
 }
 
-// Token is a secret by which a device proves itself, as it is stored: nobody can tell the secret from it.
+// Token is the stored form of a device's secret, from which the secret cannot be recovered.
 type Token struct {
 	Hash      []byte    `dynamodbav:"hash"` // SHA-256 of the secret, which has 32 random bytes
 	CreatedAt time.Time `dynamodbav:"createdAt"`
-	ExpiresAt time.Time `dynamodbav:"expiresAt,omitempty"` // zero: until it is replaced
+	ExpiresAt time.Time `dynamodbav:"expiresAt,omitempty"` // zero: valid until replaced
 }
 
-// ProfileKey names a profile. Ids are unique in the installation.
+// ProfileKey names a profile. IDs are unique in the installation.
 type ProfileKey struct {
 	ProfileID string `dynamodbav:"profileId"`
 }
 
-// Profile says what devices of one kind measure, and how their clocks and delays are dealt with.
+// Profile describes the metrics of one kind of device, and the policy for wrong clocks.
 type Profile struct {
 	ProfileKey
 	FleetID   string      `dynamodbav:"fleetId"`
 	Name      string      `dynamodbav:"name,omitempty"`
 	Metrics   []MetricDef `dynamodbav:"metrics,omitempty"`
-	Every     int         `dynamodbav:"every,omitempty"` // seconds between two readings; 0: whatever the device's own rhythm is
+	Every     int         `dynamodbav:"every,omitempty"` // expected seconds between readings; 0: estimated from the device's readings
 	Clock     ClockPolicy `dynamodbav:"clock"`
 	CreatedAt time.Time   `dynamodbav:"createdAt"`
 }
 
-// MetricDef says what a metric is. Metrics that a profile does not name are gauges if they are numbers, and else states.
+// MetricDef defines a metric. Metrics without a definition are gauges if numeric, else states.
 type MetricDef struct {
 	Name string     `dynamodbav:"name" json:"name"`
 	Kind MetricKind `dynamodbav:"kind" json:"kind"`
 	Unit string     `dynamodbav:"unit,omitempty" json:"unit,omitempty"`
-	Min  string     `dynamodbav:"min,omitempty" json:"min,omitempty"` // decimal; what is below cannot be, and is rejected
+	Min  string     `dynamodbav:"min,omitempty" json:"min,omitempty"` // decimal; values below Min or above Max are rejected
 	Max  string     `dynamodbav:"max,omitempty" json:"max,omitempty"`
 }
 
-// ClockPolicy says what is done with readings whose time is not that of their arrival. Zero is the default.
+// ClockPolicy is how to treat late readings and clocks that are ahead. Zero is the default.
 type ClockPolicy struct {
 	Late         LatePolicy `dynamodbav:"late,omitempty" json:"late,omitempty"`                 // default LateAccept
 	LateAfter    int        `dynamodbav:"lateAfter,omitempty" json:"lateAfter,omitempty"`       // seconds; default 3,600
-	FutureWithin int        `dynamodbav:"futureWithin,omitempty" json:"futureWithin,omitempty"` // seconds by which a clock may be ahead; default 600
+	FutureWithin int        `dynamodbav:"futureWithin,omitempty" json:"futureWithin,omitempty"` // seconds that a clock may be ahead; default 600
 }
 
-// LatePolicy says what is done with a reading that arrives late.
+// LatePolicy is how to treat late readings.
 type LatePolicy string
 
-// The policies. An accepted reading counts where its time says, as long as raw readings of that time are kept; one that
-// is later than that is rejected. Correct also takes those, and says in the aggregate that it was corrected.
+// The policies. An accepted late reading counts at its time if raw readings of that time are still
+// kept; otherwise it is rejected. LateCorrect accepts even those, and counts them as corrections.
 const (
 	LateAccept  LatePolicy = "accept"
 	LateCorrect LatePolicy = "correct"
 	LateReject  LatePolicy = "reject"
 )
 
-// QuarantineKey names a reading that is kept apart, by the time that it claims.
+// QuarantineKey names a quarantined reading by its claimed time.
 type QuarantineKey struct {
 	DeviceID string    `dynamodbav:"deviceId"`
 	Claimed  time.Time `dynamodbav:"claimed"`
 	Disc     string    `dynamodbav:"disc"`
 }
 
-// Quarantined is a reading whose time cannot be right. It counts nowhere; people look at it.
+// Quarantined is a reading with an impossible time. It counts nowhere and is kept for inspection.
 type Quarantined struct {
 	QuarantineKey
 	FleetID   string    `dynamodbav:"fleet"`
@@ -128,27 +128,27 @@ type RetractionKey struct {
 	RetractionID string `dynamodbav:"retractionId"` // ULID
 }
 
-// Retraction says that what a device measured in [From, To) is wrong: it counts in no aggregate. The readings stay.
+// Retraction excludes a device's readings in [From, To) from all aggregates. The readings stay.
 type Retraction struct {
 	RetractionKey
 	From      time.Time `dynamodbav:"from"`
 	To        time.Time `dynamodbav:"to"`
-	Metrics   []string  `dynamodbav:"metrics,omitempty"` // none: all
+	Metrics   []string  `dynamodbav:"metrics,omitempty"` // empty: all
 	Reason    string    `dynamodbav:"reason,omitempty"`
 	By        string    `dynamodbav:"by,omitempty"`
 	CreatedAt time.Time `dynamodbav:"createdAt"`
-	AppliedAt time.Time `dynamodbav:"appliedAt,omitempty"` // when aggregates were made without it; zero: not yet
-	LiftedAt  time.Time `dynamodbav:"liftedAt,omitempty"`  // when it was taken back; it is deleted once that is applied
+	AppliedAt time.Time `dynamodbav:"appliedAt,omitempty"` // when aggregates were recomputed without it; zero: not yet
+	LiftedAt  time.Time `dynamodbav:"liftedAt,omitempty"`  // when it was lifted; it is deleted once that is applied
 }
 
-// AlertKey names an alert: AlertID is the ULID of the time of its first reading and of whose it is, so that the same
-// readings make the same alert whenever they are looked at.
+// AlertKey names an alert. AlertID is a ULID derived from the time of its first reading and from
+// its owner, so that the same readings always yield the same alert.
 type AlertKey struct {
 	DeviceID string `dynamodbav:"deviceId"`
 	AlertID  string `dynamodbav:"alertId"`
 }
 
-// Alert is one episode in which a rule held for a device.
+// Alert is one episode in which a rule was breached by a device.
 type Alert struct {
 	AlertKey
 	FleetID  string     `dynamodbav:"fleetId"`
@@ -157,63 +157,62 @@ type Alert struct {
 	Severity Severity   `dynamodbav:"severity"`
 	State    AlertState `dynamodbav:"state"`
 	Message  string     `dynamodbav:"message,omitempty"`
-	Since    int64      `dynamodbav:"since"`              // epoch milliseconds of the first reading
-	Fired    int64      `dynamodbav:"fired,omitempty"`    // when it began to fire, by event time
-	Last     int64      `dynamodbav:"last,omitempty"`     // of the last reading that kept it
-	Resolved int64      `dynamodbav:"resolved,omitempty"` // when it ended; 0: it is open
-	Value    string     `dynamodbav:"value,omitempty"`    // of the last reading that kept it
-	Peak     string     `dynamodbav:"peak,omitempty"`     // the worst value so far
+	Since    int64      `dynamodbav:"since"`              // first reading, epoch milliseconds
+	Fired    int64      `dynamodbav:"fired,omitempty"`    // start of firing, by event time
+	Last     int64      `dynamodbav:"last,omitempty"`     // last reading that sustained it
+	Resolved int64      `dynamodbav:"resolved,omitempty"` // when it ended; 0: still open
+	Value    string     `dynamodbav:"value,omitempty"`    // value of that last reading
+	Peak     string     `dynamodbav:"peak,omitempty"`     // worst value so far
 
 	First       string       `dynamodbav:"first,omitempty"` // disc of the first reading
 	RuleVersion int          `dynamodbav:"ruleVersion,omitempty"`
-	RuleMade    int64        `dynamodbav:"ruleMade,omitempty"`  // epoch milliseconds: a rule that is made again under an id is another
-	Ended       Ending       `dynamodbav:"ended,omitempty"`     // why, if no reading ended it
-	Withdrawn   bool         `dynamodbav:"withdrawn,omitempty"` // later readings, or a retraction, say that it never was
-	Replaces    string       `dynamodbav:"replaces,omitempty"`  // alert id of what later readings made this of
-	Notified    []Transition `dynamodbav:"notified,omitempty"`  // what has been told of it, or decided not to be: each once
-	Waits       bool         `dynamodbav:"waits,omitempty"`     // it is not told while the alert of its fleet's silence tells of it
-	Rev         int64        `dynamodbav:"rev,omitempty"`       // one more at every write
+	RuleMade    int64        `dynamodbav:"ruleMade,omitempty"`  // epoch milliseconds; distinguishes rules that reused an ID
+	Ended       Ending       `dynamodbav:"ended,omitempty"`     // reason, if no reading ended it
+	Withdrawn   bool         `dynamodbav:"withdrawn,omitempty"` // later readings or a retraction show that it never existed
+	Replaces    string       `dynamodbav:"replaces,omitempty"`  // ID of the alert that it replaces because of later readings
+	Notified    []Transition `dynamodbav:"notified,omitempty"`  // transitions that were notified, or skipped on purpose
+	Waits       bool         `dynamodbav:"waits,omitempty"`     // notifications are held back while the alert of the fleet's silence is open
+	Rev         int64        `dynamodbav:"rev,omitempty"`       // incremented at every write
 
 	AckedAt      time.Time   `dynamodbav:"ackedAt,omitempty"`
 	AckedBy      string      `dynamodbav:"ackedBy,omitempty"`
 	SnoozedUntil time.Time   `dynamodbav:"snoozedUntil,omitempty"`
-	History      []AlertNote `dynamodbav:"history,omitempty"` // what people and corrections did, the oldest first
+	History      []AlertNote `dynamodbav:"history,omitempty"` // actions of people and corrections, oldest first
 
 	// ExpiresAt is when a resolved alert may be deleted; stored as ttl.
 	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
 }
 
-// Open reports whether the alert is listed among those that somebody has to look at.
+// Open reports whether the alert is in the list of open alerts.
 func (a *Alert) Open() bool { return a.State == Firing }
 
-// AlertNote is one line of an alert's history.
+// AlertNote is an entry in an alert's history.
 type AlertNote struct {
 	At   time.Time `dynamodbav:"at" json:"at"`
-	By   string    `dynamodbav:"by,omitempty" json:"by,omitempty"` // "": nobody, the readings changed
-	What string    `dynamodbav:"what" json:"what"`                 // such as acknowledged, snoozed, commented, withdrawn
+	By   string    `dynamodbav:"by,omitempty" json:"by,omitempty"` // "": caused by readings
+	What string    `dynamodbav:"what" json:"what"`                 // acknowledged, snoozed, commented, withdrawn, …
 	Text string    `dynamodbav:"text,omitempty" json:"text,omitempty"`
 }
 
-// Ending says why an alert ended without a reading.
+// Ending is why an alert ended without a reading.
 type Ending string
 
 // The endings.
 const (
-	RuleChanged Ending = "rule_changed" // the rule was changed, switched off or deleted, or is for the device no longer
-	Settled     Ending = "settled"      // a fleet has been silent for a day: each of its devices is offline by itself
+	RuleChanged Ending = "rule_changed" // the rule was changed, disabled or deleted, or no longer applies to the device
+	Settled     Ending = "settled"      // a fleet has been silent for a day: its devices are now offline individually
 )
 
-// Transition is what happens to an alert and is told once.
+// Transition is a change of an alert that is notified once.
 type Transition string
 
 // The transitions.
 const (
 	Fires     Transition = "firing"
 	Resolves  Transition = "resolved"
-	Withdraws Transition = "withdrawn" // it was told of, and never was
+	Withdraws Transition = "withdrawn" // an alert that was notified never existed
 )
 
-// Severity says how bad an alert is.
 type Severity string
 
 // The severities.
@@ -223,7 +222,7 @@ const (
 	Critical Severity = "critical"
 )
 
-// AlertState says where an episode is.
+// AlertState is the stage of an episode.
 type AlertState string
 
 // The states.
@@ -233,34 +232,34 @@ const (
 	Resolved AlertState = "resolved"
 )
 
-// RuleScope says what a rule is for.
+// RuleScope is what a rule applies to.
 type RuleScope string
 
-// The scopes: one device, or all of a profile.
+// The scopes: one device, or all devices of a profile.
 const (
 	ForDevice  RuleScope = "DEVICE"
 	ForProfile RuleScope = "PROFILE"
 )
 
-// RuleKey names a rule, by the id of the device or profile that it is for.
+// RuleKey names a rule. ScopeID is a device or profile ID.
 type RuleKey struct {
 	Scope   RuleScope `dynamodbav:"scope"`
 	ScopeID string    `dynamodbav:"scopeId"`
 	RuleID  string    `dynamodbav:"ruleId"`
 }
 
-// Rule says when there is an alert.
+// Rule is the condition of an alert.
 type Rule struct {
 	RuleKey
 	FleetID  string   `dynamodbav:"fleetId"`
 	Name     string   `dynamodbav:"name,omitempty"`
 	Metric   string   `dynamodbav:"metric,omitempty"`
-	Over     Period   `dynamodbav:"over,omitempty"` // of an aggregate; "": the readings themselves
-	Function string   `dynamodbav:"fn,omitempty"`   // of an aggregate: mean, min, max, sum, count, increase, …
+	Over     Period   `dynamodbav:"over,omitempty"` // period of the aggregate to check; "": readings
+	Function string   `dynamodbav:"fn,omitempty"`   // function of the aggregate: mean, min, max, sum, count, increase, …
 	Below    bool     `dynamodbav:"below,omitempty"`
-	NoData   bool     `dynamodbav:"noData,omitempty"`  // it raises when nothing comes for For
-	Raise    string   `dynamodbav:"raise,omitempty"`   // decimal: above it, or below it, a reading breaches
-	Clear    string   `dynamodbav:"clear,omitempty"`   // decimal: at it, or on its other side, a reading no longer keeps the alert
+	NoData   bool     `dynamodbav:"noData,omitempty"`  // alert if no reading arrives for For
+	Raise    string   `dynamodbav:"raise,omitempty"`   // decimal threshold: a reading above it, or below it, breaches
+	Clear    string   `dynamodbav:"clear,omitempty"`   // decimal threshold: a reading at it or on its other side no longer sustains the alert
 	For      int      `dynamodbav:"for,omitempty"`     // seconds of event time
 	KeepFor  int      `dynamodbav:"keepFor,omitempty"` // seconds of event time
 	Severity Severity `dynamodbav:"severity"`
@@ -276,14 +275,14 @@ type ClaimKey struct {
 	CodeHash string `dynamodbav:"codeHash"` // SHA-256 in hex
 }
 
-// Claim lets who knows the code take a device that nobody has taken into service yet.
+// Claim lets a holder of the code claim a device that is not yet in service.
 type Claim struct {
 	ClaimKey
 	DeviceID  string    `dynamodbav:"deviceId"`
 	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
 }
 
-// LabelKey names one way to find a device in its fleet.
+// LabelKey names an entry in an index of a fleet's devices.
 type LabelKey struct {
 	FleetID  string    `dynamodbav:"fleetId"`
 	Kind     LabelKind `dynamodbav:"kind"`
@@ -295,13 +294,14 @@ type LabelKey struct {
 type Label struct {
 	LabelKey
 	There bool `dynamodbav:"there,omitempty"`
-	Gone  bool `dynamodbav:"gone,omitempty"` // the device has it no longer: the fold removes the item
+	Gone  bool `dynamodbav:"gone,omitempty"` // the device lost the property: the fold removes the item
 }
 
-// LabelKind says what devices are listed by.
+// LabelKind is the property by which devices are listed.
 type LabelKind string
 
-// The kinds of labels. Every device has ByFleet: with the value Any, or while it is being deleted, and then alone, Deleting.
+// The kinds of labels. Every device has ByFleet with the value Any. A device that is being deleted
+// has only ByFleet with the value Deleting.
 const (
 	ByFleet    LabelKind = "fleet"
 	ByStatus   LabelKind = "status"

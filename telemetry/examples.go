@@ -2,7 +2,7 @@ package telemetry
 
 import "github.com/onefold/onefold/telemetry/internal/dedup"
 
-// What documents show of these entities, where their fields do not tell by their names.
+// Examples for the generated documents, where field names alone do not yield a good example.
 
 func exampleDevice(d *Device) {
 	d.Name, d.Type, d.Tags = "Pump "+d.DeviceID[len(d.DeviceID)-1:], "sensor", []string{"cooling"}
@@ -15,7 +15,7 @@ func exampleSequence(s *Sequence) {
 func exampleNumber() Value {
 	v, err := Number("21.5")
 	if err != nil {
-		panic(err) // it is one
+		panic(err) // impossible: a constant number
 	}
 	return v
 }

@@ -13,17 +13,17 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/metric"
 )
 
-// ErrInvalid is returned when what is asked for cannot be: the message says which field, and what to choose.
+// ErrInvalid is returned for an invalid setting. The message names the field and what to choose.
 var ErrInvalid = errors.New("telemetry: invalid")
 
-// DefaultOwner owns the fleets of an installation that has no accounts.
+// DefaultOwner owns the fleets of an installation without accounts.
 const DefaultOwner = "local"
 
-// The longest texts, in bytes, and the bounds of limits.
+// Limits of texts, in bytes, and of settings.
 const (
 	maxID            = 64
 	maxName          = 200
-	maxLabel         = 100 // of a type, a firmware, a tag
+	maxLabel         = 100 // types, firmware versions, tags
 	maxTags          = 20
 	maxNotes         = 50
 	defaultPerMinute = 6_000
@@ -32,12 +32,12 @@ const (
 	maxMetrics       = 1_000
 )
 
-// NewFleet says what a fleet should be.
+// NewFleet holds the settings of a fleet to create.
 type NewFleet struct {
-	ID         string // letters, digits and . _ - ; at most 64
+	ID         string // letters, digits and . _ - : ; at most 64 bytes
 	OwnerID    string // default DefaultOwner
 	Name       string
-	TimeZone   string // IANA name; default UTC. It cannot be changed: all buckets are in it
+	TimeZone   string // IANA name; default UTC. Fixed, because all buckets are in it
 	TenMinutes bool
 	Retention  Retention
 	Limits     Limits
@@ -45,7 +45,7 @@ type NewFleet struct {
 	PropertyTags []string // see Fleet
 }
 
-// CreateFleet makes a fleet. Errors: ErrInvalid, ErrRetention, table.ErrExists when the id is taken.
+// CreateFleet creates a fleet. Errors: ErrInvalid, ErrRetention, table.ErrExists for an ID in use.
 func CreateFleet(ctx context.Context, t *table.Table, n NewFleet) (Fleet, error) {
 	f := Fleet{
 		FleetKey: FleetKey{n.ID}, OwnerID: n.OwnerID, Name: n.Name, TimeZone: n.TimeZone, TenMinutes: n.TenMinutes,
@@ -67,7 +67,7 @@ func CreateFleet(ctx context.Context, t *table.Table, n NewFleet) (Fleet, error)
 	return f, nil
 }
 
-// GetFleet reads a fleet. Errors: table.ErrNotFound, also for one that is being deleted.
+// GetFleet reads a fleet. Errors: table.ErrNotFound, also if it is being deleted.
 func GetFleet(ctx context.Context, t *table.Table, fleetID string) (Fleet, error) {
 	f, err := FleetByID.Get(ctx, t, FleetIn{fleetID})
 	if err == nil && !f.DeletedAt.IsZero() {
@@ -79,7 +79,7 @@ func GetFleet(ctx context.Context, t *table.Table, fleetID string) (Fleet, error
 	return f, nil
 }
 
-// ListFleets reads the fleets of an owner, by id; "" is DefaultOwner.
+// ListFleets yields the fleets of an owner, by ID; "" means DefaultOwner.
 func ListFleets(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Fleet, error] {
 	if ownerID == "" {
 		ownerID = DefaultOwner
@@ -93,8 +93,8 @@ func ListFleets(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[F
 	}
 }
 
-// UpdateFleet changes a fleet's settings; its time zone stays. Collectors see the change within ten seconds. Errors:
-// ErrInvalid, ErrRetention, table.ErrNotFound.
+// UpdateFleet changes a fleet's settings, except its time zone. Collectors see the change within
+// ten seconds. Errors: ErrInvalid, ErrRetention, table.ErrNotFound.
 func UpdateFleet(ctx context.Context, t *table.Table, fleetID string, change func(*Fleet) error) (Fleet, error) {
 	f, err := Fleets.Modify(ctx, t, FleetKey{fleetID}, func(f *Fleet) error {
 		if !f.DeletedAt.IsZero() {
@@ -138,7 +138,7 @@ func (f *Fleet) check() error {
 	return f.Retention.Check()
 }
 
-// checkID refuses what cannot be an id. Ids are parts of keys and of URL paths, where "." and ".." mean other things.
+// checkID validates an ID. IDs are parts of keys and of URL paths, where "." and ".." are special.
 func checkID(what, id string) error {
 	ok := id != "" && id != "." && id != ".." && len(id) <= maxID
 	for i := 0; ok && i < len(id); i++ {
@@ -151,7 +151,7 @@ func checkID(what, id string) error {
 	return nil
 }
 
-// checkLabel refuses what a device could not be listed by.
+// checkLabel validates a text that devices are listed by.
 func checkLabel(what, s string) error {
 	if len(s) > maxLabel || strings.ContainsAny(s, "#\x00") {
 		return fmt.Errorf("%w: %s %q: at most %d bytes without '#'", ErrInvalid, what, shorten(s), maxLabel)

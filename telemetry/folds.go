@@ -8,19 +8,18 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// FoldGroup names the folds of this package where workers keep their positions.
+// FoldGroup is the name under which workers store the positions of this package's folds.
 const FoldGroup = "telemetry"
 
-// Config says what the folds need to know of fleets. The zero value keeps everything for the default times.
+// Config configures the folds. The zero value uses the default retention for all fleets.
 type Config struct {
-	// Retention is asked before every write of an aggregate, so it must answer from memory, as that of FleetRetention
-	// does. nil: the defaults, whatever fleets say.
+	// Retention returns a fleet's retention. It is called before every write of an aggregate, so it
+	// must answer from memory, as FleetRetention does. nil: the defaults, whatever fleets chose.
 	Retention func(fleetID string) Retention
 }
 
-// FleetRetention tells the folds how long fleets keep what is derived. It reads a fleet when it is asked for the first
-// time, and again after ten seconds. A fleet that cannot be read has the defaults: what is then written lives for another
-// time, and until the next write.
+// FleetRetention returns a function for Config.Retention that caches each fleet for ten seconds. If
+// a fleet cannot be read, its items get the default lifetime until they are written again.
 func FleetRetention(t *table.Table) func(fleetID string) Retention {
 	cache := newDeviceCache(t)
 	return func(fleetID string) Retention {
@@ -43,10 +42,9 @@ func (c Config) retention(fleetID string) Retention {
 	return c.Retention(fleetID)
 }
 
-// Folds are all folds of the package. Readings make aggregates and statuses; the changes of hourly aggregates mark the
-// days that have to be made of them; devices make labels; devices and statuses make the counts of fleets.
-//
-// The removal of a reading is no change to what is derived from it: readings go when they have lived long enough.
+// Folds returns all folds of the package. Readings are folded into aggregates and statuses; changes
+// of hourly aggregates into roll-up marks; devices into labels; devices and statuses into fleet
+// counts. The expiry of a reading changes nothing derived.
 func Folds(c Config) []*fold.Fold {
 	return []*fold.Fold{foldAggregates(c), foldStatuses(), foldRollupMarks(), foldLabels(), foldCounts()}
 }
@@ -70,14 +68,14 @@ func foldLabels() *fold.Fold {
 	).With(fold.Removable(func(l *Label) bool { return l.Gone }))
 }
 
-// merge replaces what was known: a label has one device, whose changes come in order.
+// merge replaces the label, because it has one device, whose changes arrive in order.
 func (l *Label) merge(o *Label) {
 	if o.There || o.Gone {
 		*l = *o
 	}
 }
 
-// LabelsOf are the labels of a device; none of nil.
+// LabelsOf returns the labels of a device, none for nil.
 func LabelsOf(d *Device) map[LabelKey]bool {
 	switch {
 	case d == nil:
@@ -116,7 +114,7 @@ func foldCounts() *fold.Fold {
 	)
 }
 
-// merge adds the counts of other changes. What comes to nothing is left out.
+// merge adds counts and removes those that become zero.
 func (c *FleetCounts) merge(o *FleetCounts) {
 	c.ByStatus, c.ByConnectivity = addCounts(c.ByStatus, o.ByStatus), addCounts(c.ByConnectivity, o.ByConnectivity)
 }
@@ -143,8 +141,8 @@ func countDevice(d *Device, sign int64, other *Device, at func(FleetCountsKey) *
 	c.ByStatus = addCounts(c.ByStatus, map[string]int64{string(d.Status): sign})
 }
 
-// countStatus counts a status with a sign, unless its other image counts the same. Never is counted for nobody: it is what is
-// left of all devices.
+// countStatus counts a status with a sign, unless its other image counts the same. Never is not
+// counted: it is the rest of all devices.
 func countStatus(s *Status, sign int64, other *Status, at func(FleetCountsKey) *FleetCounts) {
 	if s == nil || s.Connectivity == Never || other != nil && other.FleetID == s.FleetID && other.Connectivity == s.Connectivity {
 		return

@@ -26,10 +26,10 @@ func foldAggregates(c Config) *fold.Fold {
 	}))
 }
 
-// merge adds what other readings of the same bucket make.
+// merge adds the readings of another part of the same bucket.
 //
-// Invariant: an aggregate is a function of the multiset of its readings: counts add up, the others are lattices, and
-// bucket.Metrics says the same of itself.
+// Invariant: an aggregate is a function of the multiset of its readings. Counts are sums, all other
+// fields are lattices, and bucket.Metrics has the same property.
 func (a *Aggregate) merge(o *Aggregate) {
 	a.addFigures(o)
 	a.Metrics.Merge(o.Metrics)
@@ -47,7 +47,7 @@ func (a *Aggregate) addFigures(o *Aggregate) {
 	}
 }
 
-// addToAggregates counts a reading where its time says.
+// addToAggregates counts a reading at its own time.
 func addToAggregates(r *Reading, names *calendar.HourNames, at func(AggregateKey) *Aggregate) {
 	if slices.Contains(r.Void, allMetrics) || len(r.Void) == len(r.Values) {
 		return
@@ -59,14 +59,13 @@ func addToAggregates(r *Reading, names *calendar.HourNames, at func(AggregateKey
 	}
 }
 
-// tenMinutesOf names the ten minutes of an instant, at an offset from UTC in minutes.
+// tenMinutesOf returns the start of a time's ten minutes, at a UTC offset in minutes.
 func tenMinutesOf(ms int64, minutes int) string {
 	const width = 600
 	local := ms/1000 + int64(minutes)*60
 	return time.Unix(ms/1000-local%width, 0).UTC().Format(calendar.HourLayout)
 }
 
-// addTo counts a reading in a bucket.
 func addTo(r *Reading, a *Aggregate, ms int64) {
 	one := Aggregate{FleetID: r.FleetID, Day: a.Day, Readings: 1, Latest: r.Arrived, RawUntil: r.ExpiresAt.Unix()}
 	if one.Day == "" {
@@ -90,7 +89,7 @@ func addTo(r *Reading, a *Aggregate, ms int64) {
 		}
 		d, err := decimalsum.Parse(v.String())
 		if err != nil {
-			continue // not of a Collector, which parsed it before
+			continue // impossible for a Collector, which parsed it before
 		}
 		kind := bucket.Gauge
 		if slices.Contains(r.Counters, name) {
@@ -100,7 +99,7 @@ func addTo(r *Reading, a *Aggregate, ms int64) {
 	}
 }
 
-// formOf says what a state was sent as.
+// formOf returns the type in which a state was sent.
 func formOf(v Value) counterseries.Form {
 	switch {
 	case v.IsNumber():
@@ -111,7 +110,7 @@ func formOf(v Value) counterseries.Form {
 	return counterseries.Truth
 }
 
-// stateOf is a state as it was sent.
+// stateOf returns a state in the type in which it was sent.
 func stateOf(p counterseries.Point) Value {
 	switch p.Form {
 	case counterseries.Number:
@@ -124,7 +123,7 @@ func stateOf(p counterseries.Point) Value {
 	return Text(p.Name)
 }
 
-// width is how long a bucket is; of a day, about.
+// width returns the length of a bucket; of a day, about.
 func (p Period) width() time.Duration {
 	switch p {
 	case TenMinutes:
@@ -135,7 +134,7 @@ func (p Period) width() time.Duration {
 	return 24 * time.Hour
 }
 
-// startOf is the start of a bucket; of a day, in UTC.
+// startOf returns the start of a bucket; of a day, in UTC.
 func (k *AggregateKey) startOf() time.Time {
 	layout := calendar.HourLayout
 	if k.Period == Daily {
@@ -148,8 +147,8 @@ func (k *AggregateKey) startOf() time.Time {
 	return at
 }
 
-// expiryOf is when an aggregate may be deleted: both its bucket and the arrival of its last reading are over for as long
-// as its period is kept. Zero: never.
+// expiryOf returns when an aggregate may be deleted: its lifetime counts from the end of the bucket
+// or the last arrival, whichever is later. Zero: never.
 func expiryOf(a *Aggregate, r Retention) time.Time {
 	keep := r.Of(a.Period)
 	if keep == 0 {
@@ -158,8 +157,8 @@ func expiryOf(a *Aggregate, r Retention) time.Time {
 	return latest(a.startOf().Add(a.Period.width()), time.UnixMilli(a.Latest)).Add(keep)
 }
 
-// datedAggregate is what a roll-up mark needs of an hour. Decoding its metrics before and after every change would cost
-// more than all else that is done with it.
+// datedAggregate is the part of an hour that a roll-up mark needs. Decoding the metrics before and
+// after every change would cost more than the rest of the fold.
 type datedAggregate struct {
 	AggregateKey
 	FleetID string `dynamodbav:"fleet"`
@@ -168,8 +167,8 @@ type datedAggregate struct {
 
 var aggregateDays = table.Define[datedAggregate, AggregateKey](Aggregates.Name(), table.Def[datedAggregate]{PK: devicePK, SK: "AGG#{period}#{start}"})
 
-// foldRollupMarks marks days. An hour marks its day when it begins, and at every change after it is over: what changes
-// while it goes on is seen by the roll-up that follows the day's end.
+// foldRollupMarks marks days. An hour marks its day when it begins and at every change after its
+// end. Changes in between need no mark, because the day's roll-up happens later.
 func foldRollupMarks() *fold.Fold {
 	return fold.New("telemetry.rollups", RollupMarks, (*RollupMark).merge,
 		fold.On(aggregateDays, func(ch fold.Typed[datedAggregate], at func(RollupKey) *RollupMark) error {
@@ -186,7 +185,7 @@ func foldRollupMarks() *fold.Fold {
 	)
 }
 
-// markEarly is by how much the time of a change may be behind.
+// markEarly is the maximum lag of a change's timestamp.
 const markEarly = time.Minute
 
 // merge keeps the later change.

@@ -8,16 +8,16 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ImportOptions say how readings of the past are taken.
+// ImportOptions configures an import of past readings.
 type ImportOptions struct {
-	FleetID string // that devices must be of, or they are unknown; "": any
-	MakeIn  string // the fleet in which devices that are not there are made; "": they are unknown
-	DryRun  bool   // say what would become of the readings, and write nothing
+	FleetID string // only devices of this fleet are known; "": all
+	MakeIn  string // fleet in which to create unknown devices; "": they stay unknown
+	DryRun  bool   // compute the outcomes without writing
 }
 
-// Import stores readings of the past, as Ingest does: they are neither late nor too fast, and kept from now on. made are the
-// devices that were made, or would be. In a dry run, of two readings that are the same both would be stored. Errors: those of
-// the store and of ctx; table.ErrNotFound when there is no fleet to make devices in.
+// Import stores past readings like Ingest, but exempt from the late and rate limits, and kept from
+// now on. made lists the devices that were created, or would be. A dry run ignores repetitions
+// within in. Errors: those of the store and of ctx; table.ErrNotFound for an unknown o.MakeIn.
 func (c *Collector) Import(ctx context.Context, in []Incoming, o ImportOptions) (became []Outcome, made []string, err error) {
 	imagined := map[string]*deviceState{}
 	for i := range in {
@@ -45,7 +45,7 @@ func (c *Collector) Import(ctx context.Context, in []Incoming, o ImportOptions) 
 	return became, made, err
 }
 
-// make makes a device, or what would be known of it in a dry run. It is not fresh if another made it meanwhile, or is deleting it.
+// make creates a device, or in a dry run its state. fresh is false if the ID is already in use.
 func (c *Collector) make(ctx context.Context, id string, o *ImportOptions) (imagined *deviceState, fresh bool, err error) {
 	n := NewDevice{ID: id, FleetID: o.MakeIn}
 	if o.DryRun {

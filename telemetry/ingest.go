@@ -14,71 +14,71 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// Incoming is a reading as a device sends it.
+// Incoming is a reading as sent by a device.
 type Incoming struct {
 	DeviceID string
-	FleetID  string    // that the device must be of, or it is unknown; "": any
-	At       time.Time // by the device's clock; zero: when it arrives
-	Seq      *int64    // the number that the device gave the reading, 0 to 10¹²-1: one that comes again with it is the same
-	Session  string    // of Seq: another begins whenever the device begins to count again, such as a number of its restarts
-	// Nth is the number, from 0, of the reading among all that are the same in device, time and values, for who knows that
-	// they are several: two rows of a file. Without it they are one that was sent twice.
+	FleetID  string    // fleet that the device must belong to, or it is unknown; "": any
+	At       time.Time // by the device's clock; zero: time of arrival
+	Seq      *int64    // sequence number of the device, 0 to 10¹²-1: a repetition is the same reading
+	Session  string    // of Seq: changes whenever the device restarts its numbering, such as a boot count
+	// Nth numbers equal readings (device, time and values) from 0, if the sender knows that they
+	// are distinct, such as rows of a file. Without it, equal readings count as one.
 	Nth    int
 	Values Values
-	// Tags are those of the reading, by name. Ingest makes them values or parts of the names of Values, as the fleet's PropertyTags
-	// say, and leaves none.
+	// Tags are the tags of the reading by name. Ingest turns them into values or parts of metric
+	// names, as the fleet's PropertyTags say, and clears them.
 	Tags map[string]string
-	// Host is whose reading it is if its fleet has no device DeviceID, and HostTags are its tags then; "": nobody else's. What
-	// Telegraf's inputs call a device may be a disk of the machine that they run on.
+	// Host is the device of the reading if the fleet has no DeviceID, with HostTags as its tags;
+	// "": none. Telegraf's inputs may name a disk of the machine as the device.
 	Host     string
 	HostTags map[string]string
-	// Omitted are values that the sender's form cannot hold, such as a list. They are told of in the outcome.
+	// Omitted are values that the sender's format cannot express, such as lists; see Outcome.
 	Omitted []Omitted
-	Units   map[string]string // by metric, where the sender says them; another than the profile's is refused
-	// Imported says that the reading is from the past: it is neither late nor too fast, and kept from now on.
+	Units   map[string]string // by metric, if sent; a unit that differs from the profile's is rejected
+	// Imported marks a past reading: never late or too fast, and kept from now on.
 	Imported bool
 }
 
-// OutcomeStatus says what became of a reading.
+// OutcomeStatus is the result for a reading.
 type OutcomeStatus string
 
-// The statuses.
+// The outcomes.
 const (
 	Stored     OutcomeStatus = "stored"
-	Duplicate  OutcomeStatus = "duplicate" // it was there already: as good as stored
-	StoredLate OutcomeStatus = "late"      // stored, later than its profile calls late
-	Rejected   OutcomeStatus = "rejected"  // sending it again will not help, but for TooFast
-	Queued     OutcomeStatus = "queued"    // durable, and stored when the store can be reached again
+	Duplicate  OutcomeStatus = "duplicate" // already stored: equivalent to Stored
+	StoredLate OutcomeStatus = "late"      // stored, but late by the device's profile
+	Rejected   OutcomeStatus = "rejected"  // do not send it again, except after TooFast
+	Queued     OutcomeStatus = "queued"    // durable, and stored once the store is reachable
 )
 
-// Outcome says what became of one reading. It is empty if the store failed before that was decided: send it again.
+// Outcome is the result for one reading. If the store failed before it was known, it is empty.
 type Outcome struct {
 	Status      OutcomeStatus `json:"status"`
-	Reason      Reason        `json:"reason,omitempty"`      // of Rejected
-	Detail      string        `json:"detail,omitempty"`      // of Rejected, for people
-	Quarantined bool          `json:"quarantined,omitempty"` // it is kept apart, to be looked at
-	At          time.Time     `json:"at,omitzero"`           // the time that it is stored under
-	// RetryAfter is when the next reading of the device will be taken, of TooFast.
+	Reason      Reason        `json:"reason,omitempty"`      // if Rejected
+	Detail      string        `json:"detail,omitempty"`      // if Rejected: an explanation for people
+	Quarantined bool          `json:"quarantined,omitempty"` // the reading is in quarantine
+	At          time.Time     `json:"at,omitzero"`           // time under which it is stored
+	// RetryAfter is when the device may send again, after TooFast.
 	RetryAfter time.Duration `json:"-"`
-	// Omitted are the values that were left out of a reading, of which the rest was taken.
+	// Omitted are the values left out of an otherwise accepted reading.
 	Omitted []Omitted `json:"omitted,omitempty"`
 }
 
-// CollectorOptions configure a Collector. The zero value has good defaults.
+// CollectorOptions configures a Collector. The zero value has good defaults.
 type CollectorOptions struct {
-	Concurrency int // requests in flight at once for one Ingest; default 128. The embedded engine needs one
-	// StatusEvery is how often a device's status follows its readings, at most; default a minute. Where writes are billed,
-	// longer is cheaper; a device that sends more often is called offline three times as long after its last reading.
+	Concurrency int // concurrent requests of one Ingest; default 128. The embedded engine needs one
+	// StatusEvery is the minimum time between updates of a device's status; default a minute. More
+	// saves writes, but a device that sends more often is found offline only after three times it.
 	StatusEvery time.Duration
-	// Linger is how long a single reading may be held so that others of its fleet share its block; default 0: no longer than the store is
-	// busy with those before it. Where writes are billed, longer is cheaper. The embedded engine never holds one for longer.
+	// Linger is how long a single reading may wait to share a block with others of its fleet; more
+	// saves writes. Default 0: only while the store is busy. The embedded engine never lingers.
 	Linger time.Duration
-	// Spool keeps readings while the store cannot be reached; Collector.Sinks have to drain it. Default: they are refused then.
+	// Spool keeps readings while the store is unreachable, see Sinks. Default: such readings fail.
 	Spool *spool.Spool
 }
 
-// A Collector stores readings. It keeps in memory what it needs of the devices that send: their settings for ten seconds,
-// and how fast they were. It is safe for concurrent use.
+// A Collector stores readings. It caches settings of devices for ten seconds, and their rates. It
+// is safe for concurrent use.
 type Collector struct {
 	t       *table.Table
 	devices *deviceCache
@@ -87,10 +87,10 @@ type Collector struct {
 
 	together groupcommit.Groups[Reading, stored]
 
-	queue, apart *writebehind.Queue // of readings, and of those that are kept apart; nil: what cannot be stored is refused
+	queue, apart *writebehind.Queue // for readings and quarantine; nil without a spool: failures are returned
 }
 
-// NewCollector makes a Collector that stores in t.
+// NewCollector returns a Collector that stores in t.
 func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	if o.Concurrency <= 0 {
 		o.Concurrency = 128
@@ -108,15 +108,16 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 // Forget makes the collector read a device's settings again before its next reading.
 func (c *Collector) Forget(deviceID string) { c.devices.forget(deviceID) }
 
-// Stored returns how many readings collectors of the table.Table have stored since the first was made.
+// Stored returns how many readings all collectors of this table.Table have stored.
 func (c *Collector) Stored() int64 { return c.store.Stored() }
 
-// Waiting is how many single readings wait to be stored together with others.
+// Waiting returns how many single readings are waiting to be batched.
 func (c *Collector) Waiting() int { return c.together.Waiting() }
 
-// Ingest stores readings of any devices, each once however often it is sent, and says of each what became of it, in
-// order. It changes in: readings that have tags get the names of their metrics, and those of a host its id. When it returns, what
-// is stored is durable. Errors: those of the store and of ctx, when not all outcomes are known.
+// Ingest stores readings of any devices and returns an outcome for each, in order. A reading that
+// is sent repeatedly is stored once. Ingest modifies in: tags are resolved, and hosts replace
+// device IDs. Stored readings are durable when it returns. Errors: those of the store and of ctx,
+// if some outcomes are unknown.
 func (c *Collector) Ingest(ctx context.Context, in []Incoming) ([]Outcome, error) {
 	b := batch{outcomes: make([]Outcome, len(in)), readings: make([]Reading, 0, len(in)), of: make([]int, 0, len(in))}
 	now := c.t.Now()
@@ -137,7 +138,7 @@ func (c *Collector) Ingest(ctx context.Context, in []Incoming) ([]Outcome, error
 	return b.outcomes, nil
 }
 
-// senderOf returns whose reading it is; nil if that is no device. last is whose the last one was.
+// senderOf returns the device of a reading, nil if unknown. last is the previous reading's device.
 func (c *Collector) senderOf(ctx context.Context, in *Incoming, last *deviceState) (*deviceState, error) {
 	s, err := last, error(nil)
 	if s == nil || s.device.DeviceID != in.DeviceID {
@@ -156,20 +157,19 @@ func (c *Collector) senderOf(ctx context.Context, in *Incoming, last *deviceStat
 	return host, nil
 }
 
-// isOf reports whether the device is of a fleet; "" is any.
 func (s *deviceState) isOf(fleetID string) bool { return fleetID == "" || fleetID == s.device.FleetID }
 
-// batch is what one call of Ingest brings.
+// batch is the input of one Ingest, with its outcomes.
 type batch struct {
 	outcomes []Outcome
 	readings []Reading
-	of       []int // parallel to readings: the number of the outcome
+	of       []int // index of the outcome, parallel to readings
 	apart    []Quarantined
 	apartOf  []int
-	omitted  map[int][]Omitted // by the number of the outcome
+	omitted  map[int][]Omitted // by index of the outcome
 }
 
-// take decides on one reading. s is nil for a device that there is not.
+// take classifies one reading. s is nil for an unknown device.
 func (b *batch) take(i int, s *deviceState, in *Incoming, now time.Time) {
 	if s != nil {
 		s.nameMetrics(in)
@@ -188,11 +188,11 @@ func (b *batch) take(i int, s *deviceState, in *Incoming, now time.Time) {
 			Reason: refused.reason, Values: in.Values, ExpiresAt: now.Add(s.fleet.Retention.Raw()),
 		})
 		b.apartOf = append(b.apartOf, i)
-		b.outcomes[i] = Outcome{} // until it is kept
+		b.outcomes[i] = Outcome{} // until it is in quarantine
 	}
 }
 
-// quarantine keeps those readings apart whose time cannot be right.
+// quarantine stores the readings with impossible times.
 func (c *Collector) quarantine(ctx context.Context, b *batch) error {
 	if len(b.apart) == 0 {
 		return nil
@@ -209,7 +209,7 @@ func (c *Collector) quarantine(ctx context.Context, b *batch) error {
 	return failed
 }
 
-// storeAll writes the readings of a batch, a single one together with those of other callers.
+// storeAll writes the readings of a batch. A single reading is batched with those of other callers.
 func (c *Collector) storeAll(ctx context.Context, b *batch) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -230,7 +230,7 @@ func (c *Collector) storeAll(ctx context.Context, b *batch) error {
 	return failed
 }
 
-// became notes what the store said of a reading, and returns what is no outcome.
+// became converts the store's result for a reading into an outcome, or returns the error.
 func (b *batch) became(n int, err error) error {
 	r := &b.readings[n]
 	o := Outcome{Status: Stored, At: r.At}
@@ -250,27 +250,25 @@ func (b *batch) became(n int, err error) error {
 
 const (
 	togetherMost = 256
-	togetherRuns = 2                // of a group, so that one is prepared while another waits for the network
-	togetherFor  = 30 * time.Second // how long storing one batch may take
+	togetherRuns = 2                // per group: one batch is prepared while another waits for the network
+	togetherFor  = 30 * time.Second // time limit for storing one batch
 
-	// separately is the number of groups into which single readings are divided by fleet where the store is behind a network. A fleet
-	// whose partition is throttled delays only the fleets of its own group.
+	// separately is the number of groups of single readings on a networked store. Fleets are
+	// assigned by hash, so a throttled partition delays only the fleets of its own group.
 	separately = 64
 )
 
-// stored is what the store said of a reading.
 type stored struct{ err error }
 
-// newTogether makes of readings that come one by one, but at the same time, batches. They share blocks, and on the embedded engine a commit.
+// newTogether returns groups that batch concurrent single readings into shared blocks and commits.
 func (c *Collector) newTogether(linger time.Duration) groupcommit.Groups[Reading, stored] {
 	groups, runs := separately, togetherRuns
 	if _, embedded := c.t.API().(dynamo.Putter); embedded {
-		groups, runs, linger = 1, 1, 0 // one commit at a time: two would be half as large, and cost a third more in all
+		groups, runs, linger = 1, 1, 0 // one commit at a time: two would be half as large and cost a third more in total
 	}
 	return groupcommit.NewGroups(groups, togetherMost, runs, linger, c.storeTogether)
 }
 
-// storeTogether makes of readings that come one by one, but at the same time, a batch.
 func (c *Collector) storeTogether(ctx context.Context, all []Reading) []stored {
 	ctx, cancel := context.WithTimeout(ctx, togetherFor)
 	defer cancel()

@@ -16,10 +16,10 @@ const (
 	spooledQuarantine = 'q'
 )
 
-// staleFor is how long a collector that keeps readings goes by the settings that it read last, while the store is away.
+// staleFor is how long a collector with a spool keeps using settings that it cannot reload.
 const staleFor = 24 * time.Hour
 
-// keepIn lets the collector keep readings that cannot be stored.
+// keepIn makes the collector spool readings that cannot be stored.
 func (c *Collector) keepIn(s *spool.Spool) {
 	if s == nil {
 		return
@@ -29,7 +29,7 @@ func (c *Collector) keepIn(s *spool.Spool) {
 	c.devices.stale = staleFor
 }
 
-// Sinks store what was kept, for a spool.Drain.
+// Sinks returns the subscribers that store spooled readings, for a spool.Drain.
 func (c *Collector) Sinks() map[byte]spool.Sink {
 	if c.queue == nil {
 		return nil
@@ -37,8 +37,8 @@ func (c *Collector) Sinks() map[byte]spool.Sink {
 	return map[byte]spool.Sink{spooledReading: c.queue.Sink, spooledQuarantine: c.apart.Sink}
 }
 
-// storeOrKeep stores a batch, or keeps it while the store is away and while others wait that came before. Imports are not
-// kept: whoever imports waits for the store.
+// storeOrKeep stores a batch, or spools it while the store is unreachable or earlier readings are
+// still spooled. Imports are not spooled, because an importer can wait for the store.
 func (c *Collector) storeOrKeep(ctx context.Context, b *batch, imported bool) error {
 	if c.queue == nil || imported || !c.queue.Waiting() {
 		err := c.quarantine(ctx, b)
@@ -54,7 +54,7 @@ func (c *Collector) storeOrKeep(ctx context.Context, b *batch, imported bool) er
 	}
 	var left []int
 	for n := range b.readings {
-		if b.outcomes[b.of[n]].Status == "" { // else it is stored already, or too large
+		if b.outcomes[b.of[n]].Status == "" { // else already stored, or too large
 			left = append(left, n)
 		}
 	}
@@ -69,7 +69,7 @@ func (c *Collector) storeOrKeep(ctx context.Context, b *batch, imported bool) er
 	})
 }
 
-// apartItem is the item of a reading whose time cannot be right; none of one that is kept apart already.
+// apartItem encodes a quarantined reading, or returns nil if it is stored already.
 func (b *batch) apartItem(n int) (table.Item, error) {
 	if b.outcomes[b.apartOf[n]].Status != "" {
 		return nil, nil
@@ -77,13 +77,12 @@ func (b *batch) apartItem(n int) (table.Item, error) {
 	return Quarantine.Encode(&b.apart[n])
 }
 
-// outcome is what is said of a reading that is kept apart.
 func (q *Quarantined) outcome() Outcome {
 	return Outcome{Status: Rejected, Reason: q.Reason, Quarantined: true, At: q.Claimed, Detail: keptApart}
 }
 
-// Device returns a device by what the collector remembers, for ten seconds at most. Errors: table.ErrNotFound; those of the
-// store.
+// Device returns a device from the collector's cache, at most ten seconds old. Errors:
+// table.ErrNotFound; those of the store.
 func (c *Collector) Device(ctx context.Context, deviceID string) (Device, error) {
 	s, err := c.devices.get(ctx, deviceID)
 	if err != nil {

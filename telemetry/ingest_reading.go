@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	maxValues    = 256 // of one reading
-	maxText      = 128 // bytes of a text that is a value
+	maxValues    = 256 // per reading
+	maxText      = 128 // bytes of a text value
 	maxSeq       = 1_000_000_000_000
 	maxFromFirst = 24 * time.Hour
 )
 
-// plausibleFrom is the first instant that a device's clock can mean: the second day of 1990. A clock that was never set
-// says 1970 or 1980.
+// plausibleFrom is the earliest credible time. Clocks that were never set show 1970 or 1980.
 var plausibleFrom = time.Date(1990, 1, 2, 0, 0, 0, 0, time.UTC)
 
-// refusal says why a reading is not stored as one.
+// refusal is why a reading is rejected.
 type refusal struct {
 	reason Reason
 	detail string
@@ -33,8 +32,8 @@ func refuse(reason Reason, format string, args ...any) *refusal {
 	return &refusal{reason: reason, detail: fmt.Sprintf(format, args...)}
 }
 
-// readingOf makes the fact of what a device sends. excess are the values that are too many for the device. Of a refused reading only
-// Disc is set.
+// readingOf returns the fact for an incoming reading, and the values beyond the device's limit of
+// metrics. If a reading is rejected for its time, Disc is set, for the quarantine.
 func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, excess []Omitted, refused *refusal) {
 	switch {
 	case s == nil, !s.isOf(in.FleetID):
@@ -69,7 +68,7 @@ func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, excess 
 	return r, excess, nil
 }
 
-// checkTime decides by the profile's policy on a reading whose time is not that of its arrival, and how long it is kept.
+// checkTime applies the profile's clock policy and sets the reading's expiry.
 func (s *deviceState) checkTime(r *Reading, imported bool, now time.Time) *refusal {
 	clock, raw := &s.profile.Clock, s.fleet.Retention.Raw()
 	ahead, age := r.At.Sub(now), now.Sub(r.At)
@@ -104,7 +103,7 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// checkValues refuses a reading of which nothing is left to be stored, and one that its profile contradicts.
+// checkValues rejects a reading without valid values, or one that contradicts its profile.
 func (s *deviceState) checkValues(in *Incoming) *refusal {
 	switch {
 	case len(in.Values) == 0 && len(in.Omitted) > 0:
@@ -122,7 +121,7 @@ func (s *deviceState) checkValues(in *Incoming) *refusal {
 	return nil
 }
 
-// faultOf says why a value cannot be stored under a name, whatever the profile says.
+// faultOf returns why a value can never be stored under a name, regardless of the profile.
 func (s *deviceState) faultOf(name string, v Value) *refusal {
 	switch {
 	case !metric.Valid(name):
@@ -155,7 +154,7 @@ func (s *deviceState) checkValue(name string, v Value, unit string) *refusal {
 	return nil
 }
 
-// classify notes what folds have to know of the values: which are counters and states, and which are retracted.
+// classify records what the folds need to know: which values are counters, states or retracted.
 func (s *deviceState) classify(r *Reading) {
 	for name, v := range r.Values {
 		if def := s.metrics[name]; def != nil && v.IsNumber() {
@@ -172,7 +171,7 @@ func (s *deviceState) classify(r *Reading) {
 	r.Void = voidOf(s.retractions, r)
 }
 
-// voidOf are the names of a reading's values that retractions say are wrong; "*" for all.
+// voidOf returns the names of a reading's retracted values; "*" means all.
 func voidOf(retractions []Retraction, r *Reading) (void []string) {
 	for i := range retractions {
 		w := &retractions[i]
@@ -192,10 +191,10 @@ func voidOf(retractions []Retraction, r *Reading) (void []string) {
 	return void
 }
 
-// allMetrics stands for all in Reading.Void. It is no metric's name.
+// allMetrics means all values in Reading.Void. It is not a valid metric name.
 const allMetrics = "*"
 
-// metricDef is a MetricDef with its bounds read.
+// metricDef is a MetricDef with parsed limits.
 type metricDef struct {
 	MetricDef
 	bounded     bool
@@ -204,7 +203,7 @@ type metricDef struct {
 
 func readMetric(m MetricDef) *metricDef {
 	d := &metricDef{MetricDef: m, bounded: m.Min != "" || m.Max != ""}
-	d.least, _ = decimalsum.Parse(m.Min) // both were checked when the profile was stored; empty is no bound
+	d.least, _ = decimalsum.Parse(m.Min) // both were validated when the profile was stored; "" means no limit
 	d.most, _ = decimalsum.Parse(m.Max)
 	return d
 }

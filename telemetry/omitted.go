@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Omitted is a value that was left out of a reading, because it cannot be stored.
+// Omitted is a value that was left out of a reading because it cannot be stored.
 type Omitted struct {
 	Metric string `json:"metric"`
 	Reason Reason `json:"reason"`
 	Detail string `json:"detail"` // for people
 }
 
-// fit leaves out what cannot be stored of a reading: one bad value costs itself, not the others. A null is no value at all. It returns
-// in itself when there is nothing to leave out, and never changes it.
+// fit leaves out invalid values, so that they do not cost the others, and nulls. It never modifies
+// in, and returns in if nothing is left out.
 func (b *batch) fit(i int, s *deviceState, in *Incoming) *Incoming {
 	values, omitted := in.Values, in.Omitted
 	for name, v := range in.Values {
@@ -38,7 +38,7 @@ func (b *batch) fit(i int, s *deviceState, in *Incoming) *Incoming {
 	return &fits
 }
 
-// omit notes what was left out of a reading that is taken.
+// omit records the values left out of an accepted reading.
 func (b *batch) omit(i int, all, more []Omitted) {
 	if all = slices.Concat(all, more); len(all) == 0 {
 		return
@@ -50,7 +50,7 @@ func (b *batch) omit(i int, all, more []Omitted) {
 	b.omitted[i] = all
 }
 
-// tellOmitted says in the outcomes what was left out of readings that were taken. Of those that were not, the outcome has the reason.
+// tellOmitted adds omitted values to the outcomes of stored readings.
 func (b *batch) tellOmitted() {
 	for i, omitted := range b.omitted {
 		if o := &b.outcomes[i]; o.Status != "" && o.Status != Rejected {
@@ -59,7 +59,7 @@ func (b *batch) tellOmitted() {
 	}
 }
 
-// Kept are the values of a reading without those that were left out of it.
+// Kept returns the values of a reading without the omitted ones.
 func (o *Outcome) Kept(values Values) Values {
 	kept := maps.Clone(values)
 	maps.DeleteFunc(kept, func(name string, v Value) bool {

@@ -6,10 +6,9 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// The access patterns: everything that is asked of the table. Their loads are those of a thousand devices that send every
-// minute.
+// The access patterns of the table. The loads are of a thousand devices that send every minute.
 
-// Schema is all that this package stores and asks.
+// Schema holds all entities and access patterns of this package.
 var Schema = table.MustSchema("telemetry",
 	Fleets, Profiles, Devices, readings.Schema, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
 	Silences, RollupMarks, Tasks, Sequences,
@@ -24,30 +23,31 @@ var Schema = table.MustSchema("telemetry",
 // DeviceIn names a device.
 type DeviceIn = DeviceKey
 
-// DeviceByID is one device.
+// DeviceByID reads one device.
 var DeviceByID = table.NewGet[DeviceIn](Devices, table.GetDef{
 	ID: "T1", Question: "a device", Load: table.Load{PerSecond: 2, Items: 1, ItemBytes: 400},
 })
 
-// StatusIn names a status of devices.
+// StatusIn selects devices by status.
 type StatusIn struct {
 	Status DeviceStatus `dynamodbav:"status"`
 }
 
-// DevicesByStatus are the devices of all fleets with a status, by id. For those of one fleet see ListDevices.
+// DevicesByStatus queries the devices of all fleets with a status, by ID. For one fleet see
+// ListDevices.
 var DevicesByStatus = table.NewQuery(Devices, table.QueryDef[StatusIn]{
 	ID: "T2", Question: "the devices of all fleets with a status", Index: "gsi1",
 	FanOut: "shard", Over: allShards[StatusIn],
 	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 400},
 })
 
-// AlertsOfDevice are the alerts of a device, the latest first.
+// AlertsOfDevice queries the alerts of a device, latest first.
 var AlertsOfDevice = table.NewQuery(Alerts, table.QueryDef[DeviceIn]{
 	ID: "T5", Question: "the alerts of a device", Desc: true,
 	Load: table.Load{PerSecond: 0.1, Items: 20, ItemBytes: 400},
 })
 
-// SeverityIn names a severity, and the fleet whose alerts are wanted; "" is all.
+// SeverityIn selects alerts by severity and fleet; "" means all fleets.
 type SeverityIn struct {
 	Severity Severity `dynamodbav:"severity"`
 	FleetID  string   `dynamodbav:"-"`
@@ -55,7 +55,7 @@ type SeverityIn struct {
 
 var alertFleet = table.FieldOf(Alerts, func(a *Alert) *string { return &a.FleetID })
 
-// OpenAlerts are the open alerts of a severity, the latest first.
+// OpenAlerts queries the open alerts of a severity, latest first.
 var OpenAlerts = table.NewQuery(Alerts, table.QueryDef[SeverityIn]{
 	ID: "T6", Question: "the open alerts of a severity across devices", Index: "gsi1", Desc: true,
 	Filter: func(in SeverityIn) table.Cond {
@@ -67,7 +67,7 @@ var OpenAlerts = table.NewQuery(Alerts, table.QueryDef[SeverityIn]{
 	Load: table.Load{PerSecond: 0.5, Items: 20, ItemBytes: 400},
 })
 
-// AggregatesIn asks for the aggregates of a device in the buckets in [From, To), by their starts; an empty To is open.
+// AggregatesIn selects aggregates of buckets that start in [From, To); an empty To is open.
 type AggregatesIn struct {
 	DeviceID string `dynamodbav:"deviceId"`
 	Period   Period `dynamodbav:"period"`
@@ -75,8 +75,8 @@ type AggregatesIn struct {
 	To       string `dynamodbav:"to"`
 }
 
-// AggregatesByTime are the aggregates of a device, bucket by bucket. The day that is going on has none: Series makes it of
-// its hours.
+// AggregatesByTime queries the aggregates of a device by bucket. The current day has none:
+// ReadSeries computes it from its hours.
 var AggregatesByTime = table.NewQuery(Aggregates, table.QueryDef[AggregatesIn]{
 	ID: "T7", Question: "the hourly or daily aggregates of a device for a range",
 	From: "AGG#{period}#{from}", To: "AGG#{period}#{to}",
@@ -86,7 +86,7 @@ var AggregatesByTime = table.NewQuery(Aggregates, table.QueryDef[AggregatesIn]{
 // FleetIn names a fleet.
 type FleetIn = FleetKey
 
-// FleetByID is one fleet.
+// FleetByID reads one fleet.
 var FleetByID = table.NewGet[FleetIn](Fleets, table.GetDef{
 	ID: "T9", Question: "a fleet and its settings", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 300},
 })
@@ -96,7 +96,7 @@ type OwnerIn struct {
 	OwnerID string `dynamodbav:"ownerId"`
 }
 
-// FleetsOfOwner are the fleets of an owner, by id.
+// FleetsOfOwner queries the fleets of an owner, by ID.
 var FleetsOfOwner = table.NewQuery(Fleets, table.QueryDef[OwnerIn]{
 	ID: "T9b", Question: "the fleets of an owner", Index: "gsi1",
 	Load: table.Load{PerSecond: 0.01, Items: 5, ItemBytes: 300},
@@ -105,55 +105,55 @@ var FleetsOfOwner = table.NewQuery(Fleets, table.QueryDef[OwnerIn]{
 // ProfileIn names a profile.
 type ProfileIn = ProfileKey
 
-// ProfileByID is one profile.
+// ProfileByID reads one profile.
 var ProfileByID = table.NewGet[ProfileIn](Profiles, table.GetDef{
 	ID: "T10", Question: "a profile", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 500},
 })
 
-// ProfilesOfFleet are the profiles of a fleet, by id.
+// ProfilesOfFleet queries the profiles of a fleet, by ID.
 var ProfilesOfFleet = table.NewQuery(Profiles, table.QueryDef[FleetIn]{
 	ID: "T10b", Question: "the profiles of a fleet", Index: "gsi1",
 	Load: table.Load{PerSecond: 0.01, Items: 5, ItemBytes: 500},
 })
 
-// LabelIn asks for the devices of a fleet under a property. Kind ByFleet with the value Any is all of them.
+// LabelIn selects the devices of a fleet with a property. ByFleet with the value Any selects all.
 type LabelIn struct {
 	FleetID string    `dynamodbav:"fleetId"`
 	Kind    LabelKind `dynamodbav:"kind"`
 	Value   string    `dynamodbav:"value"`
 }
 
-// DevicesLabelled are the devices of a fleet under a property, by id.
+// DevicesLabelled queries the devices of a fleet with a property, by ID.
 var DevicesLabelled = table.NewQuery(Labels, table.QueryDef[LabelIn]{
 	ID: "T2b", Question: "the devices of a fleet by status, type, tag, firmware or profile", Prefix: "LABEL#{kind}#{value}#",
 	Load: table.Load{PerSecond: 0.1, Items: 50, ItemBytes: 120},
 })
 
-// LabelsOfFleet are the labels of all devices of a fleet, those of devices that are being deleted, too.
+// LabelsOfFleet queries the labels of all devices of a fleet, including devices being deleted.
 var LabelsOfFleet = table.NewQuery(Labels, table.QueryDef[FleetIn]{
 	ID: "T2c", Question: "the labels of all devices of a fleet, to compare them with the devices", Prefix: "LABEL#",
 	Load: table.Load{PerSecond: 0.0001, Items: 5000, ItemBytes: 120},
 })
 
-// RulesIn names what rules are for.
+// RulesIn selects the rules of a device or profile.
 type RulesIn struct {
 	Scope   RuleScope `dynamodbav:"scope"`
 	ScopeID string    `dynamodbav:"scopeId"`
 }
 
-// RulesOf are the rules of a device or profile, by id.
+// RulesOf queries the rules of a device or profile, by ID.
 var RulesOf = table.NewQuery(Rules, table.QueryDef[RulesIn]{
 	ID: "T11", Question: "the rules of a device or a profile",
 	Load: table.Load{PerSecond: 1, Items: 5, ItemBytes: 300},
 })
 
-// RulesOfFleet are all rules of a fleet, by id.
+// RulesOfFleet queries all rules of a fleet, by ID.
 var RulesOfFleet = table.NewQuery(Rules, table.QueryDef[FleetIn]{
 	ID: "T11b", Question: "the rules of a fleet", Index: "gsi1",
 	Load: table.Load{PerSecond: 1, Items: 20, ItemBytes: 300},
 })
 
-// StatusByID is the latest that is known of a device.
+// StatusByID reads the status of a device.
 var StatusByID = table.NewGet[DeviceIn](Statuses, table.GetDef{
 	ID: "T12", Question: "the latest values of a device", Load: table.Load{PerSecond: 2, Items: 1, ItemBytes: 500},
 })
@@ -163,29 +163,29 @@ type ConnectivityIn struct {
 	Connectivity Connectivity `dynamodbav:"connectivity"`
 }
 
-// StatusesByConnectivity are the statuses of the devices of all fleets that are online, or offline.
+// StatusesByConnectivity queries the statuses of all online or all offline devices of all fleets.
 var StatusesByConnectivity = table.NewQuery(Statuses, table.QueryDef[ConnectivityIn]{
 	ID: "T13", Question: "the devices of all fleets that are online, or offline", Index: "gsi1",
 	FanOut: "shard", Over: allShards[ConnectivityIn],
 	Load: table.Load{PerSecond: 0.02, Items: 1000, ItemBytes: 500},
 })
 
-// RetractionsOfDevice are the retractions of a device, by when they were made.
+// RetractionsOfDevice queries the retractions of a device, by creation.
 var RetractionsOfDevice = table.NewQuery(Retractions, table.QueryDef[DeviceIn]{
 	ID: "T14", Question: "what of a device's readings was retracted", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
 })
 
-// QuarantineOfDevice are the readings of a device whose time cannot be right, by the time that they claim.
+// QuarantineOfDevice queries the quarantined readings of a device, by claimed time.
 var QuarantineOfDevice = table.NewQuery(Quarantine, table.QueryDef[DeviceIn]{
 	ID: "T15", Question: "the readings of a device whose time cannot be right", Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 200},
 })
 
-// CountsOfFleet are the counters of a fleet.
+// CountsOfFleet reads the device counts of a fleet.
 var CountsOfFleet = table.NewGet[FleetIn](Counts, table.GetDef{
 	ID: "T16", Question: "how many devices a fleet has", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
 })
 
-// SilenceOfFleet says since when most of a fleet is silent, if it is.
+// SilenceOfFleet reads the silence of a fleet, if there is one.
 var SilenceOfFleet = table.NewGet[FleetIn](Silences, table.GetDef{
 	ID: "T17", Question: "whether a fleet fell silent", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 100},
 })
@@ -193,10 +193,10 @@ var SilenceOfFleet = table.NewGet[FleetIn](Silences, table.GetDef{
 // ShardIn names a shard.
 type ShardIn struct {
 	Shard int    `dynamodbav:"shard"`
-	To    string `dynamodbav:"to"` // days before
+	To    string `dynamodbav:"to"` // exclusive day
 }
 
-// DaysToRollUp are the days whose hours have changed since they were made of them.
+// DaysToRollUp queries the days that need a roll-up.
 var DaysToRollUp = table.NewQuery(RollupMarks, table.QueryDef[ShardIn]{
 	ID: "T18", Question: "the days that wait to be made of their hours", From: "DAY#", To: "DAY#{to}",
 	Load: table.Load{PerSecond: 0.1, Items: 100, ItemBytes: 120},

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// preview says what would become of readings, and stores nothing. Devices that are not there may be imagined.
+// preview returns the outcomes of readings without storing them. imagined devices need not exist.
 func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[string]*deviceState) ([]Outcome, error) {
 	b := batch{outcomes: make([]Outcome, len(in))}
 	now := c.t.Now()
@@ -42,7 +42,7 @@ func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[str
 	return b.outcomes, nil
 }
 
-// recognize gives readings whose sequence numbers are known the times of those that they repeat, and notes no number.
+// recognize gives readings with known sequence numbers the times of their first copies.
 func (c *Collector) recognize(ctx context.Context, all []Reading) error {
 	var numbered []int
 	for i := range all {
@@ -60,5 +60,5 @@ func (c *Collector) recognize(ctx context.Context, all []Reading) error {
 	return err
 }
 
-// keptApart is what people are told of a quarantined reading.
+// keptApart is the explanation for a quarantined reading.
 const keptApart = "its time cannot be right, so it is kept apart and counts nowhere"

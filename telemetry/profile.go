@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/metric"
 )
 
-// PutProfile makes or changes a profile. Its fleet cannot be changed. Readings go by it within ten seconds; those that
-// are stored stay as they are. Errors: ErrInvalid; table.ErrExists when another fleet has a profile of that id.
+// PutProfile creates or replaces a profile; its fleet is fixed. New readings follow it within ten
+// seconds; stored ones stay. Errors: ErrInvalid; table.ErrExists if another fleet has the ID.
 func PutProfile(ctx context.Context, t *table.Table, p Profile) (Profile, error) {
 	err := p.check()
 	if err == nil {
@@ -86,22 +86,22 @@ const (
 	maxFutureSeconds = 24 * 3600
 )
 
-// late is how late a reading may arrive before it is called late.
+// late returns the delay from which a reading is late.
 func (c *ClockPolicy) late() time.Duration {
 	return cmp.Or(time.Duration(c.LateAfter)*time.Second, defaultLateAfter)
 }
 
-// past is the age at which an arriving reading says nothing of whether its device is there now.
+// past returns the age from which an arriving reading does not prove that its device is online.
 func (c *ClockPolicy) past() time.Duration {
 	return max(c.late(), defaultLateAfter)
 }
 
-// future is by how much a device's clock may be ahead.
+// future returns how far a device's clock may be ahead.
 func (c *ClockPolicy) future() time.Duration {
 	return cmp.Or(time.Duration(c.FutureWithin)*time.Second, defaultFuture)
 }
 
-// profileTaken says of a condition that did not hold what it means.
+// profileTaken explains a failed condition of PutProfile.
 func profileTaken(err error) error {
 	if errors.Is(err, table.ErrCondition) {
 		return fmt.Errorf("%w: another fleet has it", table.ErrExists)

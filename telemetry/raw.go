@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// The types of package readings, under the names that users of telemetry know.
+// Aliases of types of package readings.
 type (
 	ReadingKey = readings.Key
 	Reading    = readings.Reading
@@ -19,45 +19,45 @@ type (
 	Values     = readings.Values
 )
 
-// ErrDamaged is returned for readings that cannot be read, and names what holds them.
+// ErrDamaged is returned for unreadable readings. The message names the item that holds them.
 var ErrDamaged = readings.ErrDamaged
 
-// Number is a number, written in decimal; what is written differently but is the same is the same value. The error says
-// what is wrong with it: NaN and infinities are no values.
+// Number parses a decimal number. Different notations of a number yield the same value. The error
+// says what is wrong; NaN and infinities are not numbers.
 func Number(s string) (Value, error) { return readings.Number(s) }
 
-// Float is a number; see Number.
+// Float returns a number; see Number.
 func Float(f float64) (Value, error) { return readings.Float(f) }
 
-// Text is a text.
+// Text returns a text value.
 func Text(s string) Value { return readings.Text(s) }
 
-// Bool is a truth value.
+// Bool returns a truth value.
 func Bool(b bool) Value { return readings.Bool(b) }
 
-// ReadingsIn asks for the readings of a device in [From, To), by device time; a zero end is open.
+// ReadingsIn selects the readings of a device in [From, To), by device time; a zero end is open.
 type ReadingsIn struct {
 	DeviceID string
 	From, To time.Time
-	// Partial leaves out what cannot be read. Else it is ErrDamaged.
+	// Partial skips unreadable items. Otherwise they are errors, ErrDamaged.
 	Partial bool
 }
 
-// of returns the question with the device's fleet, which blocks are found by.
+// of returns the query with the device's fleet, by which blocks are found.
 func (in *ReadingsIn) of(ctx context.Context, t *table.Table) (readings.In, error) {
 	d, err := DeviceByID.Get(ctx, t, DeviceIn{in.DeviceID})
 	if errors.Is(err, table.ErrNotFound) {
-		err = nil // there may be segments, until the purge has come to them
+		err = nil // segments may exist until the purge deletes them
 	}
 	return readings.In{FleetID: d.FleetID, DeviceID: in.DeviceID, From: in.From, To: in.To, Partial: in.Partial}, err
 }
 
-// All yields the readings in the order of time, each once.
+// All yields the readings by time, each once. Errors: ErrDamaged; those of the store.
 func (in ReadingsIn) All(ctx context.Context, t *table.Table) iter.Seq2[Reading, error] {
 	return in.each(ctx, t, readings.In.All)
 }
 
-// Back yields the readings, the latest first.
+// Back yields the readings, latest first. Errors: as All.
 func (in ReadingsIn) Back(ctx context.Context, t *table.Table) iter.Seq2[Reading, error] {
 	return in.each(ctx, t, readings.In.Back)
 }
@@ -73,17 +73,17 @@ func (in ReadingsIn) each(ctx context.Context, t *table.Table, order func(readin
 	}
 }
 
-// First returns the first of the readings. Errors: table.ErrNotFound when there is none; those of All.
+// First returns the first reading. Errors: table.ErrNotFound if there is none; those of All.
 func (in ReadingsIn) First(ctx context.Context, t *table.Table) (Reading, error) {
 	return readings.First(in.All(ctx, t))
 }
 
-// Newest returns the latest of the readings. Errors: as First.
+// Newest returns the latest reading. Errors: as First.
 func (in ReadingsIn) Newest(ctx context.Context, t *table.Table) (Reading, error) {
 	return readings.First(in.Back(ctx, t))
 }
 
-// Collect returns all of the readings, in the order of time.
+// Collect returns all readings by time.
 func (in ReadingsIn) Collect(ctx context.Context, t *table.Table) (all []Reading, err error) {
 	for r, err := range in.All(ctx, t) {
 		if err != nil {
@@ -94,8 +94,8 @@ func (in ReadingsIn) Collect(ctx context.Context, t *table.Table) (all []Reading
 	return all, nil
 }
 
-// Page reads at most limit readings (0: 50; at most 1,000) in the order of time after a cursor; an empty cursor is the beginning.
-// Errors: table.ErrCursor; those of All.
+// Page returns up to limit readings (0: 50; at most 1,000) by time after a cursor; "" is the
+// beginning. Errors: table.ErrCursor; those of All.
 func (in ReadingsIn) Page(ctx context.Context, t *table.Table, cursor string, limit int) (page table.Page[Reading], err error) {
 	of, err := in.of(ctx, t)
 	if err != nil {
@@ -104,7 +104,7 @@ func (in ReadingsIn) Page(ctx context.Context, t *table.Table, cursor string, li
 	return of.Page(ctx, t, cursor, limit)
 }
 
-// There says which readings of the device, of those with some keys, are there.
+// There reports which of the device's readings with the given keys exist.
 func (in ReadingsIn) There(ctx context.Context, t *table.Table, keys []ReadingKey) (map[ReadingKey]bool, error) {
 	of, err := in.of(ctx, t)
 	if err != nil {
@@ -113,19 +113,20 @@ func (in ReadingsIn) There(ctx context.Context, t *table.Table, keys []ReadingKe
 	return of.There(ctx, t, keys)
 }
 
-// MoveReadings moves readings of hours that are over from the blocks in which they arrived to the segments in which they are read, in all
-// fleets. Several may do so at once. Errors: ErrDamaged for what stays where it is because it cannot be read; those of the store.
+// MoveReadings moves readings of completed hours from the blocks of their arrival to the segments
+// from which they are read, in all fleets. It may run concurrently. Errors: ErrDamaged for
+// unreadable items, which stay where they are; those of the store.
 func MoveReadings(ctx context.Context, t *table.Table) (readings.Moved, error) {
 	return readings.MoveAll(ctx, t, readings.MoveOptions{Made: madeOf(t)})
 }
 
-// MoveReadingsOf moves what has come of a device, of all hours, so that nothing of it is outside of its own partition. Errors: as
-// MoveReadings.
+// MoveReadingsOf moves all readings of a device, also of the current hour, so that all are in the
+// device's own partition. Errors: as MoveReadings.
 func MoveReadingsOf(ctx context.Context, t *table.Table, d *Device) (readings.Moved, error) {
 	return readings.MoveShardOf(ctx, t, d.FleetID, d.DeviceID, readings.MoveOptions{Made: madeOf(t)})
 }
 
-// madeOf says when devices were made. One that is being deleted is there still.
+// madeOf returns when devices were created. Devices being deleted still count.
 func madeOf(t *table.Table) func(ctx context.Context, ids []string) (map[string]int64, error) {
 	return func(ctx context.Context, ids []string) (map[string]int64, error) {
 		keys := make([]DeviceKey, len(ids))

@@ -13,45 +13,45 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrSealed is returned when aggregates may no longer be made again, because some of the readings that they were made of
-// may have expired or cannot be read: they would shrink. All others of the range were done.
+// ErrSealed is returned if some aggregates cannot be recomputed, because readings may have expired
+// or are unreadable: they would shrink. All other aggregates of the range were processed.
 var ErrSealed = errors.New("telemetry: aggregates are sealed")
 
-// Folded waits until what was written is folded. *fold.Worker is one.
+// Folded waits until all writes are folded. *fold.Worker implements it.
 type Folded interface {
-	// Drain returns when every change that is in the stream now, and every change that its folding makes, is folded
-	// and durable.
+	// Drain returns when every change now in the stream, and every change that folding it causes,
+	// is folded and durable.
 	Drain(ctx context.Context) error
 }
 
-// Differences is what aggregates of a range were found to be.
+// Differences is the result of comparing the aggregates of a range.
 type Differences struct {
-	Readings    int64        // that were read
-	Items       int          // hourly and ten-minute aggregates that were compared
-	Count       int          // that differed
+	Readings    int64        // readings read
+	Items       int          // hourly and ten-minute aggregates compared
+	Count       int          // aggregates that differed
 	List        []Difference // the first two hundred of these
-	Sealed      []string     // the first two hundred, of SealedItems, that cannot be compared any more
+	Sealed      []string     // the first two hundred of SealedItems aggregates that can no longer be compared
 	SealedItems int
-	Busy        int // that were written again and again meanwhile
+	Busy        int // aggregates that kept being written
 }
 
-// Difference is an aggregate that is not what its readings, or its hours, make. Both sides have its key; the side that is
-// missing has no readings.
+// Difference is an aggregate unlike its readings or hours. A missing side has no readings.
 type Difference struct{ Stored, Want Aggregate }
 
 const (
-	maxListed = 200 // no day has more hours and tens of minutes
+	maxListed = 200 // more than the aggregates of a day
 	maxTries  = 6
 )
 
-// Verify makes the hourly and ten-minute aggregates of a device's days again, from its readings but for what is
-// retracted, and compares. Readings may come meanwhile. Errors: ErrSealed, table.ErrNotFound.
+// Verify recomputes the hourly and ten-minute aggregates of a device's days from its readings,
+// without retracted ones, and compares. Readings may arrive meanwhile. Errors: ErrSealed, ErrRange,
+// table.ErrNotFound.
 func Verify(ctx context.Context, t *table.Table, w Folded, deviceID string, from, to time.Time) (Differences, error) {
 	return reconcile(ctx, t, w, deviceID, from, to, false)
 }
 
-// Rebuild is Verify that also mends what differs, each item in one write on condition that it is still the one that was
-// compared. Days follow at the next RollUp.
+// Rebuild is Verify and also repairs differences. Each item is replaced in one write, on condition
+// that it is still the one that was compared. Days follow at the next RollUp.
 func Rebuild(ctx context.Context, t *table.Table, w Folded, deviceID string, from, to time.Time) (Differences, error) {
 	return reconcile(ctx, t, w, deviceID, from, to, true)
 }
@@ -68,9 +68,9 @@ func reconcile(ctx context.Context, t *table.Table, w Folded, deviceID string, f
 	return r.found, nil
 }
 
-// reconciler compares one device's aggregates with its readings. An aggregate is compared with exactly the readings that
-// it counts, while readings come: its version is read, then the readings, then everything is folded, then it is read
-// again. If its version still is the same it counts just these; else it is tried again.
+// reconciler compares a device's aggregates with its readings while readings arrive: it reads an
+// aggregate's version, then the readings, waits until all is folded, and reads the version again.
+// If it is unchanged, the aggregate counts exactly these readings; otherwise it is tried again.
 type reconciler struct {
 	t        *table.Table
 	w        Folded
@@ -103,7 +103,7 @@ func (r *reconciler) run(ctx context.Context, from, to time.Time) error {
 	return nil
 }
 
-// day compares the aggregates of one day, until all are settled or it was tried often enough.
+// day compares the aggregates of one day until all are settled or maxTries is reached.
 func (r *reconciler) day(ctx context.Context, day string) error {
 	if err := r.w.Drain(ctx); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (r *reconciler) storedKeys(ctx context.Context, day string) (keys []Aggrega
 	return keys, nil
 }
 
-// derive makes the aggregates of a day from its readings.
+// derive computes the aggregates of a day from its readings.
 func (r *reconciler) derive(ctx context.Context, day string) (map[AggregateKey]*Aggregate, []Retraction, error) {
 	start, end, err := r.zone.Bounds(day)
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *reconciler) derive(ctx context.Context, day string) (map[AggregateKey]*
 	return want, retractions, nil
 }
 
-// attempt compares aggregates, and returns those that were written meanwhile.
+// attempt compares aggregates and returns those that were written in the meantime.
 func (r *reconciler) attempt(ctx context.Context, day string, keys []AggregateKey) (left []AggregateKey, err error) {
 	before, err := fold.Load(ctx, r.t, Aggregates, keys)
 	if err != nil {
@@ -217,7 +217,7 @@ func (r *reconciler) attempt(ctx context.Context, day string, keys []AggregateKe
 	return left, nil
 }
 
-// settle compares one aggregate with what its readings make; nil is nothing.
+// settle compares one aggregate with the computed one; nil means no readings.
 func (r *reconciler) settle(ctx context.Context, stored *fold.Stored[Aggregate], want *Aggregate, retractions []Retraction) error {
 	k := stored.State.AggregateKey
 	if want == nil {
@@ -230,7 +230,7 @@ func (r *reconciler) settle(ctx context.Context, stored *fold.Stored[Aggregate],
 			}
 			return nil
 		}
-		want = &Aggregate{AggregateKey: k} // of nothing, whatever it was
+		want = &Aggregate{AggregateKey: k} // everything is retracted, so the readings are not needed
 	}
 	want.keepRuns(&stored.State)
 	if sameReadings(&stored.State, want) {
@@ -247,14 +247,14 @@ func (r *reconciler) settle(ctx context.Context, stored *fold.Stored[Aggregate],
 	return nil
 }
 
-// leaveOut notes an aggregate that cannot be compared any more.
+// leaveOut records an aggregate that can no longer be compared.
 func (r *reconciler) leaveOut(k AggregateKey) {
 	if r.found.SealedItems++; len(r.found.Sealed) < maxListed {
 		r.found.Sealed = append(r.found.Sealed, string(k.Period)+" "+k.Start)
 	}
 }
 
-// leaveOutDay notes that no aggregate of a day can be compared, because some of its readings cannot be read.
+// leaveOutDay records that no aggregate of a day can be compared: it has unreadable readings.
 func (r *reconciler) leaveOutDay(day string, stored []AggregateKey) {
 	if len(stored) == 0 {
 		stored = []AggregateKey{{Period: Daily, Start: day}}
@@ -264,7 +264,7 @@ func (r *reconciler) leaveOutDay(day string, stored []AggregateKey) {
 	}
 }
 
-// wholly reports whether everything of a bucket is retracted: then it can be emptied without its readings.
+// wholly reports whether a bucket is completely retracted and can be emptied without its readings.
 func wholly(a *Aggregate, retractions []Retraction) bool {
 	start := a.startOf()
 	return slices.ContainsFunc(retractions, func(w Retraction) bool {
@@ -272,7 +272,7 @@ func wholly(a *Aggregate, retractions []Retraction) bool {
 	})
 }
 
-// keepRuns takes over what was derived before from as many readings.
+// keepRuns keeps runs that were derived earlier from the same number of readings.
 func (a *Aggregate) keepRuns(stored *Aggregate) {
 	for i := range stored.Metrics {
 		s := &stored.Metrics[i]
@@ -287,8 +287,8 @@ func (a *Aggregate) keepRuns(stored *Aggregate) {
 	}
 }
 
-// sameReadings compares what is stored with what is wanted. What is stored may know of later arrivals and earlier
-// expiries: those of readings that were retracted.
+// sameReadings compares stored with wanted aggregates. Stored ones may have later arrivals and
+// earlier expiries, of readings that were retracted.
 func sameReadings(stored, want *Aggregate) bool {
 	w := *want
 	w.keep(stored)
@@ -296,8 +296,8 @@ func sameReadings(stored, want *Aggregate) bool {
 	return sameAggregate(stored, &w)
 }
 
-// keep takes over what outlives the readings that were counted: an aggregate that has lost all of them stays, with
-// nothing counted, to know until when it can be made again.
+// keep keeps what must outlive retracted readings. An aggregate that lost all readings stays, with
+// zero counts, to record until when it can be recomputed.
 func (a *Aggregate) keep(stored *Aggregate) {
 	was := *stored
 	was.Readings, was.Late, was.Corrections = 0, 0, 0

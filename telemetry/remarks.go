@@ -2,7 +2,7 @@ package telemetry
 
 import "github.com/onefold/onefold/table"
 
-// remarks are what documents say of the schema beside what follows from it.
+// remarks are the annotations of the schema in its documents.
 var remarks = table.Remarks{
 	Callers: []table.Caller{
 		{Name: "ingest over HTTP, MQTT and of files", Patterns: []string{"T1", "T8", "T9", "T10", "T12", "T14", "T20"}},

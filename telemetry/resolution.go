@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// maxLooked is how many readings are looked at, at most, to find out whether those of a metric are few enough to be points.
+// maxLooked limits the readings examined to find whether a metric has few enough for a curve.
 const maxLooked = 20_000
 
-// finest reads a curve in the finest resolution that is kept for the whole range and of which the range has at most MaxPoints
-// points. How many readings there are is counted: how often a device is heard of does not say how often it measures.
+// finest reads a curve in the finest resolution that is kept for the whole range and has at most
+// MaxPoints points. Readings are counted, because not every reading has every metric.
 func (r *seriesReader) finest(ctx context.Context, s *Series) error {
 	s.Resolution = Raw
 	if found, err := r.few(ctx, s); found || err != nil {
@@ -39,7 +39,7 @@ func (r *seriesReader) finest(ctx context.Context, s *Series) error {
 	return r.read(ctx, s)
 }
 
-// few reads the readings, if they are few enough and all of them are kept still.
+// few reads the readings if they are few enough and none has expired.
 func (r *seriesReader) few(ctx context.Context, s *Series) (found bool, err error) {
 	looked := 0
 	err = r.raw(ctx, func(p Point) bool {
@@ -48,7 +48,7 @@ func (r *seriesReader) few(ctx context.Context, s *Series) (found bool, err erro
 	}, func() bool { looked++; return looked <= maxLooked })
 	found = err == nil && len(s.Points) <= r.in.MaxPoints && looked <= maxLooked
 	if found && r.age() >= r.fleet.Retention.Raw() {
-		if found = len(s.Points) > 0; found { // imported ones are kept from their import on
+		if found = len(s.Points) > 0; found { // imported readings are kept from their import on
 			found, err = r.rawKept(ctx)
 		}
 	}
@@ -58,7 +58,7 @@ func (r *seriesReader) few(ctx context.Context, s *Series) (found bool, err erro
 	return found, err
 }
 
-// age is how long ago the range begins.
+// age returns the age of the start of the range.
 func (r *seriesReader) age() time.Duration { return r.t.Now().Sub(r.in.From) }
 
 // rawKept reports whether no reading of the range's days has expired.
@@ -71,13 +71,14 @@ func (r *seriesReader) rawKept(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// days asks for the daily aggregates of the range.
+// days selects the daily aggregates of the range.
 func (r *seriesReader) days() AggregatesIn {
 	return AggregatesIn{r.in.DeviceID, Daily, r.zone.Day(r.in.From), r.zone.Day(r.in.To.Add(-1)) + "~"}
 }
 
-// kept reports whether all buckets of a period in the range are kept still. They are for as long as the fleet says, and those of
-// imported readings for as long after the import: then the buckets of each day have all the readings that the day has.
+// kept reports whether all buckets of the range still exist. They are kept for the fleet's
+// retention, and those of imported readings from the import on: then the buckets of a day have as
+// many readings as the day itself.
 func (r *seriesReader) kept(ctx context.Context, p Period) (bool, error) {
 	if keep := r.fleet.Retention.Of(p); keep == 0 || r.age() < keep {
 		return true, nil

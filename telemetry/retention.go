@@ -9,33 +9,33 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrRetention is returned when a fleet's retention would lose data: a tier that expires before the tier above it is
-// made of it, or while late readings may still change it.
+// ErrRetention is returned when a fleet's retention would lose data: when a tier would expire
+// before the next tier is made of it, or while late readings may still change it.
 var ErrRetention = errors.New("telemetry: retention")
 
-// Retention is how long each tier is kept after its time, in days. Zero is the default of the tier.
+// Retention is how long each tier is kept, in days. Zero means the default.
 type Retention struct {
 	RawDays  int `dynamodbav:"raw,omitempty" json:"rawDays,omitempty"`   // readings; default 30
 	FineDays int `dynamodbav:"fine,omitempty" json:"fineDays,omitempty"` // aggregates of ten minutes; default 90
 	HourDays int `dynamodbav:"hour,omitempty" json:"hourDays,omitempty"` // hourly aggregates; default 730
-	DayDays  int `dynamodbav:"day,omitempty" json:"dayDays,omitempty"`   // daily aggregates; default for ever
+	DayDays  int `dynamodbav:"day,omitempty" json:"dayDays,omitempty"`   // daily aggregates; default forever
 }
 
-// The default lifetimes, in days, and the bounds of what may be configured.
+// Default lifetimes and limits, in days.
 const (
 	defaultRawDays  = 30
 	defaultFineDays = 90
 	defaultHourDays = 730
 
 	minRawDays   = 2
-	maxDays      = 36_500 // a hundred years: more is "for ever"
-	rollUpMargin = 2      // days that a roll-up may be late
+	maxDays      = 36_500 // a hundred years; use "forever" for more
+	rollUpMargin = 2      // maximum delay of a roll-up
 )
 
-// Raw is the lifetime of readings.
+// Raw returns the lifetime of readings.
 func (r Retention) Raw() time.Duration { return inDays(cmp.Or(r.RawDays, defaultRawDays)) }
 
-// Of is the lifetime of a period's aggregates; 0 means for ever.
+// Of returns the lifetime of a period's aggregates; 0 means forever.
 func (r Retention) Of(p Period) time.Duration {
 	switch p {
 	case TenMinutes:
@@ -47,7 +47,7 @@ func (r Retention) Of(p Period) time.Duration {
 	}
 }
 
-// Check refuses a retention that would lose data. The error wraps ErrRetention and says which tier must be kept how long.
+// Check reports a retention that would lose data. The error wraps ErrRetention and names the tier.
 func (r Retention) Check() error {
 	raw, fine, hour := cmp.Or(r.RawDays, defaultRawDays), cmp.Or(r.FineDays, defaultFineDays), cmp.Or(r.HourDays, defaultHourDays)
 	least := raw + rollUpMargin
@@ -65,7 +65,7 @@ func (r Retention) Check() error {
 	return nil
 }
 
-// Tiers are the tiers as the schema's check and its documents know them. Check asks for more.
+// Tiers returns the tiers for the schema's check and documents. Check is stricter.
 func (r Retention) Tiers() table.Tiers {
 	return table.Tiers{Tiers: []table.Tier{
 		{Name: "raw", Keep: r.Raw()},

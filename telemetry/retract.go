@@ -13,10 +13,11 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/metric"
 )
 
-const maxRetractions = 200 // of one device: every reading is compared with all
+const maxRetractions = 200 // per device: every reading is compared with all of them
 
-// Retract says that what a device measured in [From, To) is wrong: it counts in no aggregate any more, once
-// maintenance or ApplyRetractions has run, nor does what arrives later of that time. Errors: ErrInvalid, ErrRange, table.ErrNotFound.
+// Retract excludes the readings of a device in [From, To), including later arrivals, from all
+// aggregates. It takes effect when maintenance or ApplyRetractions runs. Errors: ErrInvalid,
+// ErrRange, table.ErrNotFound.
 func Retract(ctx context.Context, t *table.Table, n Retraction) (Retraction, error) {
 	err := n.check()
 	if err == nil {
@@ -38,7 +39,7 @@ func Retract(ctx context.Context, t *table.Table, n Retraction) (Retraction, err
 	return n, nil
 }
 
-// covers reports whether the retraction stands for readings of a time.
+// covers reports whether the retraction is in force for readings of a time.
 func (w *Retraction) covers(at time.Time) bool {
 	return w.LiftedAt.IsZero() && !at.Before(w.From) && at.Before(w.To)
 }
@@ -66,7 +67,7 @@ func roomForOne(ctx context.Context, t *table.Table, deviceID string) error {
 	return err
 }
 
-// Lift takes a retraction back. Errors: table.ErrNotFound.
+// Lift lifts a retraction. Errors: table.ErrNotFound.
 func Lift(ctx context.Context, t *table.Table, k RetractionKey) error {
 	err := ask(ctx, t, ToRetract, k.DeviceID)
 	if err == nil {
@@ -83,10 +84,10 @@ func Lift(ctx context.Context, t *table.Table, k RetractionKey) error {
 	return nil
 }
 
-// ApplyRetractions makes the aggregates of a device without what is retracted, and with what was and is no longer. It
-// takes effect at once; waiting says that collectors may still store readings by what they knew before, so that it has to
-// be run again after SettingsNotice. Aggregates that are sealed are emptied if all of their time is retracted, and else
-// left as they are: the error is ErrSealed then. Days follow at the next RollUp.
+// ApplyRetractions recomputes the aggregates in the ranges of new and lifted retractions. waiting
+// means that collectors may still use the old retractions, so it must run again after
+// SettingsNotice. Sealed aggregates are emptied if retracted completely; otherwise they stay, and
+// the error is ErrSealed. Days follow at the next RollUp.
 func ApplyRetractions(ctx context.Context, t *table.Table, w Folded, deviceID string) (waiting bool, err error) {
 	all, err := RetractionsOfDevice.Collect(ctx, t, DeviceIn{deviceID})
 	if err != nil {
@@ -111,7 +112,7 @@ func ApplyRetractions(ctx context.Context, t *table.Table, w Folded, deviceID st
 	return waiting, nil
 }
 
-// applied notes that aggregates follow a retraction; a lifted one is forgotten.
+// applied records that the aggregates reflect a retraction, and deletes a lifted one.
 func (w *Retraction) applied(ctx context.Context, t *table.Table) error {
 	if !w.LiftedAt.IsZero() {
 		return Retractions.Delete(ctx, t, w.RetractionKey)

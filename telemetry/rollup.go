@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	rollUpAfter = 5 * time.Minute // after a day's end it is made of its hours
-	maxRolls    = 6               // attempts, while its hours are being written
-	firstZone   = 14 * time.Hour  // how far the first time zone is ahead of UTC
+	rollUpAfter = 5 * time.Minute // delay of a roll-up after the day's end
+	maxRolls    = 6               // attempts while hours are being written
+	firstZone   = 14 * time.Hour  // offset of the first time zone from UTC
 )
 
-// RolledUp says what a roll-up did.
+// RolledUp is the result of a roll-up.
 type RolledUp struct {
-	Days    int // that were made of their hours
-	Changed int // of these, those that were not so already
+	Days    int // days processed
+	Changed int // days that changed
 }
 
-// RollUp makes the daily aggregates that wait for it of their hours: of days that are over, and of those of which an hour
-// has changed since. It may be stopped at any time and run again, and run by several.
+// RollUp computes the daily aggregates of completed days whose hours changed since their last
+// roll-up. It may be interrupted, repeated, and run concurrently.
 func RollUp(ctx context.Context, t *table.Table) (RolledUp, error) {
 	r := roller{t: t, fleets: map[string]*rollFleet{}}
-	today := t.Now().UTC().Add(firstZone).Format(calendar.DayLayout) // the latest that is over nowhere
+	today := t.Now().UTC().Add(firstZone).Format(calendar.DayLayout) // this day is not over anywhere
 	for shard := range Shards {
 		for mark, err := range DaysToRollUp.All(ctx, t, ShardIn{shard, today}) {
 			if err == nil {
@@ -52,13 +52,12 @@ type roller struct {
 	did    RolledUp
 }
 
-// rollFleet is what a roll-up knows of a fleet.
 type rollFleet struct {
 	fleet Fleet
 	zone  calendar.Zone
 }
 
-// fleet reads a fleet once; one that is gone has the zone and retention of none.
+// fleet reads and caches a fleet. A fleet that was deleted gets default settings.
 func (r *roller) fleet(ctx context.Context, fleetID string) (*rollFleet, error) {
 	if f := r.fleets[fleetID]; f != nil {
 		return f, nil
@@ -78,7 +77,7 @@ func (r *roller) fleet(ctx context.Context, fleetID string) (*rollFleet, error) 
 	return f, nil
 }
 
-// marked makes a day that is marked, if it is over. The mark goes unless it was set again meanwhile.
+// marked rolls up a marked day if it is over. A mark that was set again meanwhile stays.
 func (r *roller) marked(ctx context.Context, mark RollupMark) error {
 	f, err := r.fleet(ctx, mark.FleetID)
 	if err != nil {
@@ -106,7 +105,7 @@ func (r *roller) marked(ctx context.Context, mark RollupMark) error {
 	return err
 }
 
-// day makes a day of its hours.
+// day rolls up a day, and retries while its hours are being written.
 func (r *roller) day(ctx context.Context, f *rollFleet, deviceID, day string) (changed bool, err error) {
 	for range maxRolls {
 		if changed, err = r.dayOnce(ctx, f, AggregateKey{deviceID, Daily, day}); !errors.Is(err, table.ErrConflict) {
@@ -116,14 +115,14 @@ func (r *roller) day(ctx context.Context, f *rollFleet, deviceID, day string) (c
 	return changed, err
 }
 
-// DayState is a day of a device beside its hours.
+// DayState is a daily aggregate compared with its hours.
 type DayState struct {
 	Difference
-	Waits  bool // for a roll-up, or to be over
-	Sealed bool // some of its hours may have expired, so it stays as it is
+	Waits  bool // for a roll-up, or for the end of the day
+	Sealed bool // some of its hours may have expired, so it is final
 }
 
-// Differs reports whether the day is not what its hours make. Hours that count nothing any more make none.
+// Differs reports whether the day does not match its hours. Hours without readings count as none.
 func (s *DayState) Differs() bool {
 	return !s.Waits && !s.Sealed && s.Stored.Readings+s.Want.Readings != 0 && !sameAggregate(&s.Stored, &s.Want)
 }
@@ -151,7 +150,7 @@ func CompareDay(ctx context.Context, t *table.Table, fleet *Fleet, zone calendar
 	return s, nil
 }
 
-// RollUpDay makes a day of a device of its hours, now. fleet and zone are those of the device.
+// RollUpDay rolls up a day of a device now. fleet and zone are those of the device.
 func RollUpDay(ctx context.Context, t *table.Table, fleet *Fleet, zone calendar.Zone, deviceID, day string) error {
 	r := roller{t: t}
 	if _, err := r.day(ctx, &rollFleet{*fleet, zone}, deviceID, day); err != nil {
@@ -180,19 +179,19 @@ func (r *roller) dayOnce(ctx context.Context, f *rollFleet, key AggregateKey) (c
 	return true, fold.ReplaceState(ctx, r.t, Aggregates, key, sum, loaded[0].Version)
 }
 
-// final reports whether a day must not be made again: some of its hours may have expired, and it would shrink.
+// final reports whether a day must not be recomputed: some of its hours may have expired.
 func final(t *table.Table, f *Fleet, stored, sum *Aggregate) bool {
 	return sum.Readings < stored.Readings && !t.Now().Before(stored.startOf().Add(f.Retention.Of(Hourly)))
 }
 
-// sameAggregate compares what two aggregates count.
+// sameAggregate reports whether two aggregates have equal counts.
 func sameAggregate(a, b *Aggregate) bool {
 	return a.Readings == b.Readings && a.Late == b.Late && a.Corrections == b.Corrections && a.Latest == b.Latest && a.RawUntil == b.RawUntil &&
 		bytes.Equal(a.Metrics.Append(nil), b.Metrics.Append(nil))
 }
 
-// dayOfHours makes the daily aggregate of a device's day. Where the order of readings matters and an hour had too many to
-// keep, they are read again; with settle what they say is written down, before they expire.
+// dayOfHours computes the daily aggregate of a device. Where order matters and an hour could not
+// keep all points, it reads the readings; with settle it stores the result before they expire.
 func dayOfHours(ctx context.Context, t *table.Table, zone calendar.Zone, deviceID, day string, settle bool) (Aggregate, error) {
 	sum := Aggregate{AggregateKey: AggregateKey{deviceID, Daily, day}}
 	from, to, err := zone.HourRange(day, day)
@@ -234,8 +233,8 @@ func (a *Aggregate) addHour(hour *bucket.Metric) {
 	m.Settle(run)
 }
 
-// settleHour derives from the readings what its tracks do not know, if these are still there; with store it is written
-// down.
+// settleHour derives from the readings, if still kept, what the hour's tracks do not know. With
+// store the result is written.
 func settleHour(ctx context.Context, t *table.Table, a *Aggregate, store bool) error {
 	unknown := func(m bucket.Metric) bool {
 		_, known := m.Whole()
@@ -267,7 +266,7 @@ func settleHour(ctx context.Context, t *table.Table, a *Aggregate, store bool) e
 	return fold.ReplaceState(ctx, t, Aggregates, a.AggregateKey, *a, loaded[0].Version)
 }
 
-// readingsOfBucket reads the readings that an hour, or ten minutes, count, with what is retracted now.
+// readingsOfBucket reads the readings of an hour or ten minutes, with current retractions.
 func readingsOfBucket(ctx context.Context, t *table.Table, k AggregateKey) ([]Reading, error) {
 	retractions, err := RetractionsOfDevice.Collect(ctx, t, DeviceIn{k.DeviceID})
 	if err != nil {
@@ -291,7 +290,7 @@ func readingsOfBucket(ctx context.Context, t *table.Table, k AggregateKey) ([]Re
 	return all, nil
 }
 
-// pointsOf are the values of a metric that readings count, in no order.
+// pointsOf returns the counted values of a metric, unordered.
 func pointsOf(readings []Reading, m *bucket.Metric) (points []counterseries.Point) {
 	for i := range readings {
 		r := &readings[i]

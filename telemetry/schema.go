@@ -12,25 +12,24 @@ const (
 	maxAggregateBytes = 400 << 10
 )
 
-// Shards is over how many partitions the lists of devices of all fleets are spread. It is part of stored keys and never
-// changes.
+// Shards is the number of partitions for lists of devices over all fleets. It is part of stored
+// keys and must never change.
 const Shards = 4
 
-// allShards are their numbers.
 func allShards[In any](In) []int { return []int{0, 1, 2, 3} }
 
 // Keys that several entities share.
 const (
 	fleetPK  = "FLEET#{fleetId}"
 	devicePK = "DEVICE#{deviceId}"
-	deviceSK = "DEVICE#{deviceId}" // on the index
+	deviceSK = "DEVICE#{deviceId}" // in the index
 	metadata = "METADATA"
 )
 
-// Growth is that of devices that report once a minute. A fold delay of less than some of these changes little: `onefold bench telemetry
-// --only units` has the figures of others. A test holds it to what is metered.
+// Growth assumes devices that report once a minute; a fold delay of less changes little. For other
+// figures see `onefold bench telemetry --only units`. A test compares Growth with metered writes.
 
-// Fleets are the fleets and their settings.
+// Fleets holds the fleets and their settings.
 var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{
 	PK: fleetPK, SK: metadata,
 	Indexes: []table.Index[Fleet]{{Name: "gsi1", PK: "OWNER#{ownerId}", SK: fleetPK}},
@@ -38,7 +37,7 @@ var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{
 	Doc:     "A set of devices that belong together, with their time zone.",
 })
 
-// Profiles say what devices of one kind measure.
+// Profiles holds the profiles of devices.
 var Profiles = table.Define[Profile, ProfileKey]("telemetry.profile", table.Def[Profile]{
 	PK: "PROFILE#{profileId}", SK: metadata,
 	Indexes: []table.Index[Profile]{{Name: "gsi1", PK: "FLEET_PROFILES#{fleetId}", SK: "PROFILE#{profileId}"}},
@@ -46,7 +45,7 @@ var Profiles = table.Define[Profile, ProfileKey]("telemetry.profile", table.Def[
 	Doc:     "What devices of one kind measure, and how their clocks are dealt with.",
 })
 
-// Devices are the devices but for what they measure.
+// Devices holds the properties of devices.
 var Devices = table.Define[Device, DeviceKey]("telemetry.device", table.Def[Device]{
 	PK: devicePK, SK: "#METADATA",
 	Indexes: []table.Index[Device]{{Name: "gsi1", PK: "DEVICE_STATUS#{status}#{shard}", SK: deviceSK}},
@@ -54,7 +53,7 @@ var Devices = table.Define[Device, DeviceKey]("telemetry.device", table.Def[Devi
 	Doc:     "A device: name, type, status, firmware, tags, profile.",
 })
 
-// Quarantine keeps readings whose time cannot be right.
+// Quarantine holds readings with impossible times.
 var Quarantine = table.Define[Quarantined, QuarantineKey]("telemetry.quarantined", table.Def[Quarantined]{
 	PK: devicePK, SK: "QUARANTINE#{claimed:ms}#{disc}",
 	Expires:   func(q *Quarantined) time.Time { return q.ExpiresAt },
@@ -64,13 +63,13 @@ var Quarantine = table.Define[Quarantined, QuarantineKey]("telemetry.quarantined
 	Doc:       "A reading whose time cannot be right: it counts nowhere.",
 })
 
-// Retractions say what of a device's readings is wrong.
+// Retractions holds the retractions of devices.
 var Retractions = table.Define[Retraction, RetractionKey]("telemetry.retraction", table.Def[Retraction]{
 	PK: devicePK, SK: "RETRACTION#{retractionId}",
 	Doc: "A time of which a device's readings count in no aggregate.",
 })
 
-// Alerts are episodes in which a rule held. The open ones are on the index, so that list does not grow.
+// Alerts holds the episodes of rules. Only open ones are indexed, so their list stays short.
 var Alerts = table.Define[Alert, AlertKey]("telemetry.alert", table.Def[Alert]{
 	PK: devicePK, SK: "ALERT#{alertId}",
 	Indexes: []table.Index[Alert]{{
@@ -84,7 +83,7 @@ var Alerts = table.Define[Alert, AlertKey]("telemetry.alert", table.Def[Alert]{
 	},
 })
 
-// Rules say when there are alerts, for a device or all of a profile.
+// Rules holds the rules of devices and profiles.
 var Rules = table.Define[Rule, RuleKey]("telemetry.rule", table.Def[Rule]{
 	PK: "{scope}#{scopeId}", SK: "RULE#{ruleId}",
 	PKWords: []string{string(ForDevice), string(ForProfile)},
@@ -93,7 +92,7 @@ var Rules = table.Define[Rule, RuleKey]("telemetry.rule", table.Def[Rule]{
 	Doc:     "When there is an alert, for a device or all devices of a profile.",
 })
 
-// Aggregates are what devices measured in hours, days and tens of minutes. Days are made of hours, the others folded.
+// Aggregates holds hourly, daily and ten-minute aggregates. Days are rolled up, the others folded.
 var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", table.Def[Aggregate]{
 	PK: devicePK, SK: "AGG#{period}#{start}",
 	Expires:  func(a *Aggregate) time.Time { return a.ExpiresAt },
@@ -103,7 +102,7 @@ var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", ta
 	Growth:   table.Growth{Writes: 1.05, Items: 0.12, Bytes: 600, Keep: Retention{}.Of(TenMinutes), Reads: 1.2},
 })
 
-// Statuses are the latest that is known of devices, folded from readings.
+// Statuses holds the latest state of devices, folded from readings.
 var Statuses = table.Define[Status, StatusKey]("telemetry.status", table.Def[Status]{
 	PK: devicePK, SK: "#STATUS",
 	Indexes: []table.Index[Status]{{Name: "gsi1", PK: "FLEET#{connectivity}#{shard}", SK: deviceSK}},
@@ -112,33 +111,33 @@ var Statuses = table.Define[Status, StatusKey]("telemetry.status", table.Def[Sta
 	Growth:  table.Growth{Writes: 1, Bytes: 500, Indexes: 1, Reads: 1.1},
 })
 
-// Claims let people take devices into service.
+// Claims holds the claim codes of devices.
 var Claims = table.Define[Claim, ClaimKey]("telemetry.claim", table.Def[Claim]{
 	PK: "CLAIM#{codeHash}", SK: metadata,
 	Doc: "The right to take a device into service, by a code.",
 })
 
-// Labels list the devices of a fleet by their properties, folded from devices.
+// Labels lists the devices of a fleet by property, folded from devices.
 var Labels = table.Define[Label, LabelKey]("telemetry.label", table.Def[Label]{
 	PK: fleetPK, SK: "LABEL#{kind}#{value}#{deviceId}",
 	Example: exampleLabel,
 	Doc:     "A device of a fleet under one of its properties.",
 })
 
-// Counts say how many devices fleets have, folded from devices and statuses.
+// Counts holds the device counts of fleets, folded from devices and statuses.
 var Counts = table.Define[FleetCounts, FleetCountsKey]("telemetry.counts", table.Def[FleetCounts]{
 	PK: fleetPK, SK: "COUNTS",
 	Doc: "How many devices a fleet has, by status and connectivity.",
 })
 
-// Silences say that most of a fleet fell silent at once.
+// Silences holds the current silences of fleets.
 var Silences = table.Define[Silence, SilenceKey]("telemetry.silence", table.Def[Silence]{
 	PK: fleetPK, SK: "SILENCE",
 	Example: exampleSilence,
 	Doc:     "Most of a fleet fell silent at once.",
 })
 
-// RollupMarks say which days have to be made of their hours.
+// RollupMarks holds the days that need a roll-up.
 var RollupMarks = table.Define[RollupMark, RollupKey]("telemetry.rollup", table.Def[RollupMark]{
 	PK: "DEVICE_ROLLUPS#{shard}", SK: "DAY#{day}#{deviceId}",
 	Doc: "A day of a device whose hours have changed since the day was made of them.",

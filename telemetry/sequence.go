@@ -12,39 +12,40 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// numberedFor is how long a sequence number is remembered, from its first reading's arrival.
+// numberedFor is how long a sequence number is remembered, from the arrival of its first reading.
 const numberedFor = 7 * 24 * time.Hour
 
-// SequenceKey names a sequence number of a device as the keys of its readings do.
+// SequenceKey names a sequence number of a device.
 type SequenceKey struct {
 	DeviceID string `dynamodbav:"deviceId"`
-	Number   string `dynamodbav:"number"` // the Disc of its readings
+	Number   string `dynamodbav:"number"` // Disc of its readings
 }
 
-// Sequence says under which times the readings with one sequence number are stored.
+// Sequence records the times under which readings with one sequence number are stored.
 //
-// Invariant: it is written before the readings that it names, and a reading is stored under the time that it has there. So a
-// reading that comes again with another time, from another server or after a crash, finds the key of the first.
+// Invariant: it is written before these readings, and a reading is stored under its time in
+// Sequence. So a reading that is sent again with another time, to another server or after a crash,
+// finds the key of the first.
 type Sequence struct {
 	SequenceKey
 	Seen      dedup.All `dynamodbav:"seen"`
 	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
 }
 
-// Sequences are the sequence numbers that devices gave lately.
+// Sequences holds the recent sequence numbers of devices.
 var Sequences = table.Define[Sequence, SequenceKey]("telemetry.sequence", table.Def[Sequence]{
 	PK: devicePK, SK: "SEQUENCE#{number}",
 	Example: exampleSequence,
 	Doc:     "A sequence number that a device gave, and the times of the readings that bear it.",
 })
 
-// FirstOfSequence notes a sequence number unless it is there.
+// FirstOfSequence creates a sequence number unless it exists.
 var FirstOfSequence = table.NewCreate(Sequences, table.CreateDef{
 	ID: "T20", Question: "note a reading's sequence number, before the reading",
 	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 110},
 })
 
-// sequenceOf returns what a reading's sequence number is noted as; ok is false for a reading without one.
+// sequenceOf returns the record of a reading's sequence number; ok is false if it has none.
 func sequenceOf(r *Reading, now time.Time) (s Sequence, ok bool) {
 	if order.Nth(r.Disc) == 0 {
 		return s, false
@@ -53,7 +54,7 @@ func sequenceOf(r *Reading, now time.Time) (s Sequence, ok bool) {
 	return Sequence{SequenceKey{r.DeviceID, r.Disc}, dedup.All{seen}, now.Add(numberedFor)}, true
 }
 
-// number notes the sequence numbers of readings. One whose number is known gets the time of the reading that it repeats.
+// number records sequence numbers. A reading with a known number gets the time of its first copy.
 func (c *Collector) number(ctx context.Context, all []Reading) error {
 	var fresh []Sequence
 	var of, again []int
@@ -81,7 +82,7 @@ func (c *Collector) number(ctx context.Context, all []Reading) error {
 	return c.numberAgain(ctx, all, again)
 }
 
-// numberAgain finds the times of readings whose numbers are known.
+// numberAgain looks up the times of readings with known numbers.
 func (c *Collector) numberAgain(ctx context.Context, all []Reading, again []int) error {
 	known, err := c.sequences(ctx, all, again)
 	if err != nil {
@@ -114,7 +115,7 @@ func (c *Collector) numberAgain(ctx context.Context, all []Reading, again []int)
 	return nil
 }
 
-// sequences reads what is known of the numbers of some readings.
+// sequences reads the records of some readings' numbers.
 func (c *Collector) sequences(ctx context.Context, all []Reading, of []int) (map[SequenceKey]Sequence, error) {
 	keys := make([]SequenceKey, len(of))
 	for n, i := range of {
@@ -128,7 +129,8 @@ func (c *Collector) sequences(ctx context.Context, all []Reading, of []int) (map
 	return known, err
 }
 
-// move gives a reading the time of the one that it repeats. It is not quiet: it may be that the other was never stored.
+// move gives a reading the time of its first copy. It is then not quiet, because the first copy may
+// never have been stored.
 func (c *Collector) move(ctx context.Context, r *Reading, ms int64) error {
 	at := time.UnixMilli(ms).UTC()
 	if r.At.Equal(at) {
@@ -145,12 +147,12 @@ func (c *Collector) move(ctx context.Context, r *Reading, ms int64) error {
 	return nil
 }
 
-// createNumbered creates readings that waited for the store. It is a later.Queue's Create.
+// createNumbered creates spooled readings; it is the Create of a later.Queue.
 func (c *Collector) createNumbered(ctx context.Context, _ *table.Table, items []table.Item, _ int) []error {
 	return c.store.PutItems(ctx, items, c.number)
 }
 
-// checkNumber says what is wrong with a reading's sequence number and session.
+// checkNumber validates a reading's sequence number and session.
 func (in *Incoming) checkNumber() *refusal {
 	switch {
 	case in.Seq != nil && (*in.Seq < 0 || *in.Seq >= maxSeq):
@@ -163,7 +165,7 @@ func (in *Incoming) checkNumber() *refusal {
 	return nil
 }
 
-// discOf returns what tells the readings of one millisecond apart, and puts them in order.
+// discOf returns the part of the key that orders and distinguishes readings of one millisecond.
 func discOf(in *Incoming) string {
 	if in.Seq == nil {
 		return readings.Unnumbered(in.Values, in.Nth)

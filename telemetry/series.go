@@ -19,62 +19,62 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// Raw is the resolution of readings as they are.
+// Raw is the resolution of unaggregated readings.
 const Raw Period = "raw"
 
-// Fill says what stands where nothing was measured.
+// Fill is how to fill gaps.
 type Fill string
 
-// The fills. A point that was filled in says so.
+// The fills. Points that were filled in are marked.
 const (
 	FillNone     Fill = ""         // no point
-	FillNull     Fill = "null"     // a point without a value
-	FillPrevious Fill = "previous" // the value before
-	FillLinear   Fill = "linear"   // on the line between the values before and after; of numbers
+	FillNull     Fill = "null"     // a point without value
+	FillPrevious Fill = "previous" // the previous value
+	FillLinear   Fill = "linear"   // linear interpolation of numbers
 )
 
-// SeriesIn asks for one metric of a device in [From, To).
+// SeriesIn selects one metric of a device in [From, To).
 type SeriesIn struct {
 	DeviceID, Metric string
 	From, To         time.Time
-	Resolution       Period // "": the finest that has at most MaxPoints
+	Resolution       Period // "": the finest with at most MaxPoints points
 	MaxPoints        int    // default 500, at most 10,000
 	Fill             Fill
 }
 
-// Series is a curve: readings, or aggregates of one width.
+// Series is a curve of readings, or of aggregates of one period.
 type Series struct {
 	DeviceID   string     `json:"deviceId"`
 	Metric     string     `json:"metric"`
 	Kind       MetricKind `json:"kind,omitempty"`
 	Resolution Period     `json:"resolution"`
-	// Thinned says that some points were left out so that the curve looks the same with MaxPoints.
+	// Thinned means that points were dropped, such that the shape of the curve is preserved.
 	Thinned bool    `json:"thinned,omitempty"`
 	Points  []Point `json:"points"`
 }
 
 // Point is one point of a series.
 type Point struct {
-	At time.Time `json:"at"` // of a reading; or the start of a bucket
-	// Value is what is drawn: the reading; of a bucket the mean of a gauge, the increase of a counter, the last state. It is
-	// the zero Value where nothing is known.
+	At time.Time `json:"at"` // of a reading, or start of a bucket
+	// Value is the value to draw: the reading; or for a bucket the mean of a gauge, the increase of
+	// a counter, the last state. It is the zero Value if unknown.
 	Value    Value    `json:"value"`
 	Filled   bool     `json:"filled,omitempty"`
-	Figures  *Figures `json:"figures,omitempty"`  // of a bucket
-	Coverage float64  `json:"coverage,omitempty"` // of a bucket: readings received of those expected, at most 1; 0: nobody knows
+	Figures  *Figures `json:"figures,omitempty"`  // if a bucket
+	Coverage float64  `json:"coverage,omitempty"` // if a bucket: readings received / expected, at most 1; 0: unknown
 }
 
 const (
 	defaultPoints = 500
 	maxPoints     = 10_000
-	maxRead       = 200_000 // readings that are read for one series
+	maxRead       = 200_000 // readings read for one series
 	maxRange      = 50 * 366 * 24 * time.Hour
 )
 
-// ErrRange is returned when a range of time is malformed, empty, or too long for its resolution.
+// ErrRange is returned for an invalid time range, or one too long for its resolution.
 var ErrRange = errors.New("telemetry: range")
 
-// ReadSeries reads a curve. Errors: ErrRange, ErrInvalid, table.ErrNotFound when there is no such device.
+// ReadSeries reads a curve. Errors: ErrRange, ErrInvalid, table.ErrNotFound for an unknown device.
 func ReadSeries(ctx context.Context, t *table.Table, in SeriesIn) (Series, error) {
 	s := Series{DeviceID: in.DeviceID, Metric: in.Metric}
 	r, err := newSeriesReader(ctx, t, &in)
@@ -93,13 +93,13 @@ func ReadSeries(ctx context.Context, t *table.Table, in SeriesIn) (Series, error
 	return s, nil
 }
 
-// seriesReader is one reading of a series.
+// seriesReader reads one series.
 type seriesReader struct {
 	t     *table.Table
 	in    SeriesIn
 	fleet Fleet
 	zone  calendar.Zone
-	every time.Duration // between readings, as the profile says; 0: it does not
+	every time.Duration // expected interval of readings by the profile; 0: unknown
 }
 
 func newSeriesReader(ctx context.Context, t *table.Table, in *SeriesIn) (*seriesReader, error) {
@@ -132,7 +132,7 @@ func newSeriesReader(ctx context.Context, t *table.Table, in *SeriesIn) (*series
 	return r, err
 }
 
-// profileEvery is how often a device sends, as its profile says; 0 if that does not say.
+// profileEvery returns the expected interval of a device by its profile; 0: unknown.
 func profileEvery(ctx context.Context, t *table.Table, d *Device) (time.Duration, error) {
 	if d.ProfileID == "" {
 		return 0, nil
@@ -144,7 +144,7 @@ func profileEvery(ctx context.Context, t *table.Table, d *Device) (time.Duration
 	return time.Duration(p.Every) * time.Second, err
 }
 
-// EveryOf is how often a device sends, as its profile says or as it shows itself; 0 if nobody knows. Errors: the table's.
+// EveryOf returns a device's expected interval by its profile or estimated from readings, or 0.
 func EveryOf(ctx context.Context, t *table.Table, d *Device) (time.Duration, error) {
 	every, err := profileEvery(ctx, t, d)
 	if every > 0 || err != nil {
@@ -168,7 +168,7 @@ func (r *seriesReader) read(ctx context.Context, s *Series) error {
 	return r.buckets(ctx, s, buckets)
 }
 
-// readings reads the readings as they are, but for what is retracted.
+// readings reads the unaggregated readings that are not retracted.
 func (r *seriesReader) readings(ctx context.Context, s *Series) error {
 	looked := 0
 	err := r.raw(ctx, func(p Point) bool {
@@ -181,8 +181,8 @@ func (r *seriesReader) readings(ctx context.Context, s *Series) error {
 	return err
 }
 
-// raw yields the points that are readings, but for what is retracted, for as long as yield and look say so. look is asked before
-// each reading, whatever it says of the metric.
+// raw yields the readings that are not retracted, as points, while yield and look return true. look
+// is called before each reading, with or without a value of the metric.
 func (r *seriesReader) raw(ctx context.Context, yield func(Point) bool, look func() bool) error {
 	retractions, err := RetractionsOfDevice.Collect(ctx, r.t, DeviceIn{r.in.DeviceID})
 	if err != nil {
@@ -200,7 +200,7 @@ func (r *seriesReader) raw(ctx context.Context, yield func(Point) bool, look fun
 	return nil
 }
 
-// Retracted reports whether retractions say that the values of a metric at a time are wrong.
+// Retracted reports whether values of a metric at a time are retracted.
 func Retracted(retractions []Retraction, at time.Time, metric string) bool {
 	for i := range retractions {
 		if w := &retractions[i]; w.covers(at) && (len(w.Metrics) == 0 || slices.Contains(w.Metrics, metric)) {
@@ -210,13 +210,13 @@ func Retracted(retractions []Retraction, at time.Time, metric string) bool {
 	return false
 }
 
-// bucketAt is a bucket of a series: its name, and its bounds.
+// bucketAt is the name and time range of a bucket.
 type bucketAt struct {
 	name       string
 	start, end time.Time
 }
 
-// starts names the buckets of a range, in order: those that begin in it, and the one that it begins in.
+// starts returns the buckets of a range in order, beginning with the bucket that contains From.
 func (r *seriesReader) starts(p Period) (all []bucketAt, err error) {
 	if p == TenMinutes {
 		for at := parseBucket(tenMinutesOf(r.in.From.UnixMilli(), r.zone.Minutes(r.in.From))); at.Before(r.in.To); at = at.Add(p.width()) {
@@ -257,7 +257,7 @@ func parseBucket(name string) time.Time {
 	return k.startOf()
 }
 
-// buckets reads the aggregates of a range. Increases and states go on from one to the next.
+// buckets reads the aggregates of a range. Increases and states continue across buckets.
 func (r *seriesReader) buckets(ctx context.Context, s *Series, all []bucketAt) error {
 	if len(all) == 0 {
 		return nil
@@ -301,8 +301,8 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// cover says of buckets how many of the readings that were expected, as far as a bucket is over, were received. As many are expected
-// as the profile says, or else as most buckets have: the median.
+// cover sets the coverage of buckets: received readings divided by those expected until now. The
+// expected number follows from the profile, or else is the median of all buckets.
 func (r *seriesReader) cover(s *Series, all []bucketAt) {
 	var counts []int64
 	for _, p := range s.Points {
@@ -331,7 +331,7 @@ func (r *seriesReader) cover(s *Series, all []bucketAt) {
 	}
 }
 
-// drawn is what of a bucket is drawn. A state is drawn as it was sent.
+// drawn returns the value to draw for a bucket. A state is drawn in the type in which it was sent.
 func drawn(m *bucket.Metric, f *Figures) Value {
 	text := f.Mean
 	switch f.Kind {
@@ -342,18 +342,19 @@ func drawn(m *bucket.Metric, f *Figures) Value {
 	}
 	v, err := Number(text)
 	if err != nil {
-		return Value{} // of a counter whose increase is not known
+		return Value{} // a counter whose increase is unknown
 	}
 	return v
 }
 
-// Counters and states go on from the last bucket before a range, if it is one of the 18 tens of minutes, 24 hours or seven days before it.
+// Counters and states continue from the last bucket before a range, if it is within the 18 tens of
+// minutes, 24 hours or seven days before.
 var lookBack = map[Period]time.Duration{TenMinutes: 3 * time.Hour, Hourly: 24 * time.Hour}
 
 const lookBackDays = 7
 
-// stored reads the aggregates of buckets, by name, and what the metric went through in the last one before them. Days that
-// are not made yet are made of their hours; what tracks do not know is read from the readings.
+// stored reads the aggregates of buckets, by name, and the metric's run in the last bucket before
+// them. Days without a roll-up are computed from hours; unknown tracks are derived from readings.
 func (r *seriesReader) stored(ctx context.Context, p Period, all []bucketAt) (found map[string]*Aggregate, before counterseries.Run, err error) {
 	first, last := &all[0], &all[len(all)-1]
 	from := first.start.Add(-lookBack[p]).UTC().Format(calendar.HourLayout)
@@ -389,7 +390,7 @@ func (r *seriesReader) stored(ctx context.Context, p Period, all []bucketAt) (fo
 	return found, before, nil
 }
 
-// openDays computes the days of a range that may not be rolled up yet: from two days ago to tomorrow.
+// openDays computes the days that may not be rolled up yet: from two days ago to tomorrow.
 func (r *seriesReader) openDays(ctx context.Context, found map[string]*Aggregate, from, to string) error {
 	today := r.zone.Day(r.t.Now())
 	for _, name := range calendar.Days(max(from, calendar.ShiftDay(today, -2)), min(to, calendar.ShiftDay(today, 1))) {
@@ -404,7 +405,7 @@ func (r *seriesReader) openDays(ctx context.Context, found map[string]*Aggregate
 	return nil
 }
 
-// fill puts values where there are none.
+// fill fills points without a value.
 func (r *seriesReader) fill(s *Series) {
 	if r.in.Fill != FillPrevious && r.in.Fill != FillLinear {
 		return
@@ -424,7 +425,7 @@ func (r *seriesReader) fill(s *Series) {
 	}
 }
 
-// interpolate puts the points between the first and the last on the line between these, if they are numbers and no states.
+// interpolate puts points on the line between the first and the last, if these are numbers.
 func interpolate(points []Point) {
 	a, b := points[0], points[len(points)-1]
 	state := func(p *Point) bool { return !p.Value.IsNumber() || p.Figures != nil && p.Figures.Kind == State }
@@ -441,8 +442,7 @@ func interpolate(points []Point) {
 	}
 }
 
-// thin leaves points out so that the curve looks the same with as many as are wanted. Curves of anything but numbers keep
-// every n-th point.
+// thin drops points so that the shape of the curve is preserved with MaxPoints points.
 func (r *seriesReader) thin(s *Series) {
 	if len(s.Points) <= r.in.MaxPoints {
 		return
@@ -459,7 +459,7 @@ func (r *seriesReader) thin(s *Series) {
 	s.Points, s.Thinned = points, true
 }
 
-// FiguresOf are what an aggregate says of its metrics, by name. Increases are those within the bucket.
+// FiguresOf returns the figures of an aggregate's metrics. Increases are those within the bucket.
 func FiguresOf(a *Aggregate) []Figures {
 	all := make([]Figures, len(a.Metrics))
 	start := a.startOf()

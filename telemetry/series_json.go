@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// AppendJSON appends the series as encoding/json writes it without escapes for HTML, byte for byte, but without reflection for each of
-// the thousands of points that a curve may have. Errors: those of encoding/json.
+// AppendJSON appends the series exactly as encoding/json would without HTML escapes, but without
+// reflection for each of possibly thousands of points. Errors: those of encoding/json.
 func (s Series) AppendJSON(b []byte) ([]byte, error) {
 	head := s
 	if head.Points = s.Points[:0]; s.Points == nil {
@@ -28,7 +28,7 @@ func (s Series) AppendJSON(b []byte) ([]byte, error) {
 	return append(b, "]}"...), nil
 }
 
-// appendJSON appends a point. Only readings are many: what else there is, buckets, is written by reflection.
+// appendJSON appends a point. Only readings can be many: buckets are encoded by reflection.
 func (p *Point) appendJSON(b []byte) ([]byte, error) {
 	if p.Figures != nil || p.Coverage != 0 {
 		return appendReflected(b, p)
@@ -46,7 +46,7 @@ func (p *Point) appendJSON(b []byte) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendReflected appends what encoding/json makes of a value.
+// appendReflected appends the encoding of a value by encoding/json.
 func appendReflected(b []byte, v any) ([]byte, error) {
 	w := bytes.NewBuffer(b)
 	encoder := json.NewEncoder(w)

@@ -28,7 +28,7 @@ func foldStatuses() *fold.Fold {
 	).With(fold.Finish((*Status).Finish))
 }
 
-// Add notes a reading.
+// Add adds a reading.
 func (s *Status) Add(r *Reading) {
 	s.FleetID = max(s.FleetID, r.FleetID)
 	if !r.Past {
@@ -40,7 +40,7 @@ func (s *Status) Add(r *Reading) {
 	}
 	place := r.Place()
 	for name, v := range r.Values {
-		s.Values.note(name, LatestValue{place.At, place.Nth, place.Tie, v})
+		s.Values.note(name, LatestValue{storeurl.At, storeurl.Nth, storeurl.Tie, v})
 	}
 }
 
@@ -51,8 +51,8 @@ func (l Latest) note(name string, v LatestValue) {
 	}
 }
 
-// bound keeps the values of at most maxMetrics metrics: those with the latest times, and of one time those whose names come first.
-// Times only grow, so what was left out once would be left out at the end, too, unless it is heard of again.
+// bound keeps the values of the maxMetrics metrics with the latest times, ties by name. Times only
+// grow, so a metric dropped now would be dropped at the end too, unless it is sent again.
 func (l Latest) bound() {
 	if len(l) <= maxMetrics {
 		return
@@ -63,10 +63,10 @@ func (l Latest) bound() {
 	}
 }
 
-// Merge adds what other readings say.
+// Merge adds the readings of another part of the status.
 //
-// Invariant: a status is a function of the multiset of its readings, and of Silent and OfflineSince, which no fold sets. The latest value
-// of a metric is the one with the last place.
+// Invariant: a status is a function of the multiset of its readings, and of Silent and
+// OfflineSince, which no fold sets. The latest value of a metric is the value with the last place.
 func (s *Status) Merge(o *Status) {
 	s.FleetID = max(s.FleetID, o.FleetID)
 	s.Silent, s.OfflineSince = max(s.Silent, o.Silent), max(s.OfflineSince, o.OfflineSince)
@@ -83,12 +83,12 @@ func (s *Status) Merge(o *Status) {
 
 func (v LatestValue) place() order.Place { return order.Place{At: v.At, Nth: v.Nth, Tie: v.Tie} }
 
-// Before reports whether another value is later than this one.
+// Before reports whether o is later than v.
 func (v LatestValue) Before(o LatestValue) bool {
 	return cmp.Or(v.place().Compare(o.place()), cmp.Compare(v.Value.String(), o.Value.String())) < 0
 }
 
-// Finish sets what follows from the rest, and keeps the values of the metrics that were heard of last.
+// Finish sets the fields that depend on others, and limits the number of metrics.
 func (s *Status) Finish() {
 	s.Values.bound()
 	s.Shard = table.Shard(s.DeviceID, Shards)
@@ -105,13 +105,13 @@ func (s *Status) Finish() {
 	}
 }
 
-// Miss says that the device is offline from now on, until it is heard of again.
+// Miss marks the device as offline until its next reading.
 func (s *Status) Miss(now time.Time) {
 	s.Silent, s.OfflineSince = s.LastSeen, now.UnixMilli()
 	s.Finish()
 }
 
-// Rewind moves a last arrival that lies in the future to now: a server's clock was ahead when it came.
+// Rewind corrects a last arrival in the future, recorded by a server whose clock was ahead, to now.
 func (s *Status) Rewind(now time.Time) {
 	at, wasOffline := now.UnixMilli(), s.Silent >= s.LastSeen
 	if s.LastSeen <= at {
@@ -125,11 +125,11 @@ func (s *Status) Rewind(now time.Time) {
 	s.Finish()
 }
 
-// tail is how many readings ReadStatus looks at, at most.
+// tail is how many readings ReadStatus reads at most.
 const tail = 1000
 
-// ReadStatus reads the latest values of a device, with those that came since its status was written. Errors:
-// table.ErrNotFound for a device that has never sent anything.
+// ReadStatus returns the latest values of a device, including readings newer than its stored
+// status. Errors: table.ErrNotFound for a device that never sent anything.
 func ReadStatus(ctx context.Context, t *table.Table, deviceID string) (Status, error) {
 	s, err := StatusByID.Get(ctx, t, DeviceIn{deviceID})
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -148,7 +148,7 @@ func ReadStatus(ctx context.Context, t *table.Table, deviceID string) (Status, e
 		}
 		was := s.Arrivals
 		s.Add(&r)
-		if s.Arrivals = was; !known && s.LastSeen != 0 { // the rhythm is that of what is written
+		if s.Arrivals = was; !known && s.LastSeen != 0 { // the expected interval stays that of the stored status
 			break
 		}
 	}
@@ -159,8 +159,8 @@ func ReadStatus(ctx context.Context, t *table.Table, deviceID string) (Status, e
 	return s, nil
 }
 
-// oldest is the time of the metric that was heard of longest ago: no reading before it says anything new. One of that time may, since the
-// status is not told of every reading of a millisecond.
+// oldest returns the time of the least recent metric: earlier readings add nothing. A reading of
+// that very time may, because the status does not see every reading of a millisecond.
 func (s *Status) oldest() int64 {
 	oldest := int64(math.MaxInt64)
 	for _, v := range s.Values {
@@ -172,11 +172,11 @@ func (s *Status) oldest() int64 {
 	return oldest
 }
 
-// Rhythm is how often the device is heard of, as it shows itself; 0 if too little is known of it.
+// Rhythm returns the expected interval, estimated from readings; 0: unknown.
 func (s *Status) Rhythm() time.Duration { return s.Arrivals.Rhythm() }
 
-// At says whether the device is online at a time: whether it was heard of within its Patience. every is how often its profile
-// says that it sends, 0 if it does not say.
+// At returns the connectivity at a time: online if the last arrival is within Patience. every is
+// the interval of the profile, 0 if unknown.
 func (s *Status) At(now time.Time, every time.Duration) Connectivity {
 	switch {
 	case s.LastSeen == 0:
@@ -187,11 +187,11 @@ func (s *Status) At(now time.Time, every time.Duration) Connectivity {
 	return Offline
 }
 
-// Patience is how long nothing has to be heard of the device for it to be offline: three beats of its own rhythm, and at
-// least LeastPause.
+// Patience returns how long a device may be quiet before it counts as offline: three expected
+// intervals, at least LeastPause.
 func (s *Status) Patience(every time.Duration) time.Duration {
 	return cadence.Patience(max(s.Rhythm(), every))
 }
 
-// LeastPause is the shortest time without readings that makes a device offline, however often it sends.
+// LeastPause is the shortest time without readings that makes a device offline.
 const LeastPause = cadence.LeastPause

@@ -7,9 +7,8 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/metric"
 )
 
-// nameMetrics gives the values of a reading that has tags the names of their metrics. A tag that the fleet says to describe its
-// devices becomes a value of its own, a text; the others become part of the names. No tags are left, so doing it again changes
-// nothing.
+// nameMetrics resolves the tags of a reading. Tags in the fleet's PropertyTags become text values,
+// others part of the metric names. It clears Tags, so it is idempotent.
 func (s *deviceState) nameMetrics(in *Incoming) {
 	if len(in.Tags) == 0 {
 		return

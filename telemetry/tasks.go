@@ -7,31 +7,30 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TaskKey names work that waits.
+// TaskKey names pending work.
 type TaskKey struct {
 	Shard int    `dynamodbav:"shard"`
 	Verb  Verb   `dynamodbav:"verb"`
-	ID    string `dynamodbav:"id"` // of the device, or of the fleet
+	ID    string `dynamodbav:"id"` // device or fleet ID
 }
 
-// Task says that something is to be done with a device or a fleet which takes its time, so that it is done whatever becomes
-// of the process that was asked for it. Package maintenance does it.
+// Task is pending, possibly long work on a device or fleet. It is stored so that it survives the
+// process that requested it. Package maintenance executes it.
 type Task struct {
 	TaskKey
-	At time.Time `dynamodbav:"at"` // when it was asked for last
+	At time.Time `dynamodbav:"at"` // last request
 }
 
-// Verb says what is to be done.
+// Verb is the kind of work.
 type Verb string
 
-// The verbs.
 const (
 	ToRetract    Verb = "retract"
 	ToPurge      Verb = "purge"
 	ToPurgeFleet Verb = "purge_fleet"
 )
 
-// Tasks are the work that waits.
+// Tasks holds the pending work.
 var Tasks = table.Define[Task, TaskKey]("telemetry.task", table.Def[Task]{
 	PK: "DEVICE_TASKS#{shard}", SK: "TASK#{verb}#{id}",
 	Doc: "Work on a device or a fleet that waits for its time.",
@@ -42,12 +41,12 @@ type TasksIn struct {
 	Shard int `dynamodbav:"shard"`
 }
 
-// TasksWaiting is the work that waits.
+// TasksWaiting queries the pending work of a shard.
 var TasksWaiting = table.NewQuery(Tasks, table.QueryDef[TasksIn]{
 	ID: "T19", Question: "the work on devices that waits", Load: table.Load{PerSecond: 0.3, Items: 1, ItemBytes: 120},
 })
 
-// ask has the upkeep do something with a device or a fleet. Work that was done meanwhile turns out to be none.
+// ask requests work on a device or fleet. It is harmless if the work was done in the meantime.
 func ask(ctx context.Context, t *table.Table, verb Verb, id string) error {
 	return Tasks.Put(ctx, t, &Task{TaskKey{table.Shard(id, Shards), verb, id}, nowOf(t)})
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/secret"
 )
 
-// ErrToken is returned when a token is not one of the device's.
+// ErrToken is returned for an invalid token.
 var ErrToken = errors.New("telemetry: token is not valid")
 
-// Authenticate returns the device that a token is of. It goes by what the collector remembers, for ten seconds at most.
-// Errors: ErrToken, whatever is wrong; those of the store.
+// Authenticate returns the device of a token, from the collector's cache, at most ten seconds old.
+// Errors: ErrToken, whatever is wrong with the token; those of the store.
 func (c *Collector) Authenticate(ctx context.Context, token string) (Device, error) {
 	deviceID, shown, ok := secret.Split(token)
 	if !ok {
@@ -30,11 +30,11 @@ func (c *Collector) Authenticate(ctx context.Context, token string) (Device, err
 	return s.device, nil
 }
 
-// proves reports whether a secret is one of the device's.
+// proves reports whether a secret belongs to the device.
 func (d *Device) proves(shown string, now time.Time) bool {
 	proof := secret.ProofOf(shown)
 	return slices.ContainsFunc(d.Tokens, func(k Token) bool { return !k.Expired(now) && proof.Of(k.Hash) })
 }
 
-// Expired reports whether the token is valid no longer.
+// Expired reports whether the token has expired.
 func (k *Token) Expired(now time.Time) bool { return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) }

@@ -9,39 +9,39 @@ import (
 // Period is the width of an aggregate's bucket.
 type Period string
 
-// The periods. Ten minutes are kept only by fleets that want them; days are made of hours.
+// The periods. Ten minutes exist only in fleets that enable them; days are rolled up from hours.
 const (
 	TenMinutes Period = "10min"
 	Hourly     Period = "hourly"
 	Daily      Period = "daily"
 )
 
-// MetricKind says what the values of a metric are, and so what their aggregates say.
+// MetricKind is the kind of a metric. It determines the figures of aggregates.
 type MetricKind = figures.Kind
 
 // The kinds of metrics.
 const (
-	Gauge   = figures.Gauge   // a number that goes up and down
-	Counter = figures.Counter // a number that only grows, but for resets to somewhere lower
-	State   = figures.State   // a text, a truth value, or a number that is a name
+	Gauge   = figures.Gauge   // a number that rises and falls
+	Counter = figures.Counter // a number that only grows, except when it is reset
+	State   = figures.State   // a text, a truth value, or a number used as a name
 )
 
-// Figures are what an aggregate says of one metric.
+// Figures are the figures of one metric in an aggregate.
 type Figures = figures.Figures
 
-// DeviceStatus is where a device is in its life.
+// DeviceStatus is a device's stage of life.
 type DeviceStatus string
 
 // The statuses of devices.
 const (
-	Provisioned DeviceStatus = "provisioned" // it exists, and waits to be taken into service
+	Provisioned DeviceStatus = "provisioned" // created, not yet in service
 	Active      DeviceStatus = "active"
-	Inactive    DeviceStatus = "inactive"    // switched off: its readings are refused
-	Maintenance DeviceStatus = "maintenance" // its readings count, its alerts are quiet
-	Retired     DeviceStatus = "retired"     // for good
+	Inactive    DeviceStatus = "inactive"    // switched off: readings are rejected
+	Maintenance DeviceStatus = "maintenance" // readings count, alerts are muted
+	Retired     DeviceStatus = "retired"     // permanently out of service
 )
 
-// transitions are the statuses that may follow one.
+// transitions lists the statuses that may follow each status.
 var transitions = map[DeviceStatus][]DeviceStatus{
 	Provisioned: {Active, Retired},
 	Active:      {Inactive, Maintenance, Retired},
@@ -50,26 +50,26 @@ var transitions = map[DeviceStatus][]DeviceStatus{
 	Retired:     {},
 }
 
-// Valid reports whether there is such a status.
+// Valid reports whether the status exists.
 func (s DeviceStatus) Valid() bool {
 	_, ok := transitions[s]
 	return ok
 }
 
-// MayBecome reports whether a device may go from one status to another, or stay.
+// MayBecome reports whether a device may change from s to next, or stay.
 func (s DeviceStatus) MayBecome(next DeviceStatus) bool {
 	return s == next || slices.Contains(transitions[s], next)
 }
 
-// Sends reports whether readings of a device with the status are taken.
+// Sends reports whether readings of a device with this status are accepted.
 func (s DeviceStatus) Sends() bool { return s == Active || s == Maintenance }
 
-// Connectivity says whether a device is heard of as often as it used to be.
+// Connectivity is whether a device sends as often as expected.
 type Connectivity string
 
 // The connectivities.
 const (
 	Online  Connectivity = "online"
 	Offline Connectivity = "offline"
-	Never   Connectivity = "never" // it has readings, but only of the past: imported ones, or late ones
+	Never   Connectivity = "never" // it has only past readings: imported or late ones
 )

@@ -11,53 +11,56 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A warehouse keeps events that have expired in the table, so nothing that happens in the table takes them out there. Whoever
-// exports to it announces it, asks who waits to be forgotten, and tells when that is done. Until then a receipt says who it is.
+// A warehouse keeps events after they expire in the table, so erasing them in the table is not
+// enough. The exporter calls Announce, then Waiting for the people to erase, then Forgotten when
+// that is done. Until then the receipt still identifies the person.
 
-// ArchiveState says how far the warehouse is with an erasure.
+// ArchiveState is the progress of an erasure in the warehouse.
 type ArchiveState string
 
-// The states.
+// The states. "" means that there is no warehouse.
 const (
-	ArchiveWaits ArchiveState = "waiting" // the next export does it
+	ArchiveWaits ArchiveState = "waiting" // the next export erases the person
 	ArchiveDone  ArchiveState = "done"
 )
 
-// Rest is whom a warehouse is to forget.
+// Rest identifies the person that the warehouse must still erase.
 type Rest struct {
 	UserID   string                 `dynamodbav:"user,omitempty"`
 	Visitors []analytics.VisitorKey `dynamodbav:"visitors,omitempty"`
 }
 
-// ArchiveKey names the warehouse of a table, of which there is one.
+// ArchiveKey names the table's warehouse. There is at most one.
 type ArchiveKey struct {
 	Name string `dynamodbav:"name"`
 }
 
-// Archive says that there is a warehouse.
+// Archive records that the table has a warehouse.
 type Archive struct {
 	ArchiveKey
-	At time.Time `dynamodbav:"at"` // when it was announced last
+	At time.Time `dynamodbav:"at"` // last announcement
 }
 
-// keepArchive is how long a warehouse that nobody exports to is taken to be there.
+// keepArchive is how long a warehouse counts as existing after its last announcement.
 const keepArchive = 400 * 24 * time.Hour
 
-// Archives are the warehouses that were announced.
+// Archives holds the announced warehouse.
 var Archives = table.Define[Archive, ArchiveKey]("analytics.archive", table.Def[Archive]{
 	PK: "ARCHIVES", SK: "ARCHIVE#{name}",
 	Expires: func(a *Archive) time.Time { return a.At.Add(keepArchive) },
 	Doc:     "That facts are kept in a warehouse, too, which has to forget whom the table forgets.",
 })
 
-// ArchivesKnown asks whether there is a warehouse.
+// ArchivesKnown reads the announced warehouse.
 var ArchivesKnown = table.NewGet[ArchiveKey](Archives, table.GetDef{
 	ID: "W15b", Question: "whether a warehouse has to forget people, too", Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 100},
 })
 
 var theArchive = ArchiveKey{"warehouse"}
 
-// Announce says that the table's events are kept in a warehouse, too: from now on, erasures wait for it. Repeat it now and then.
+// Announce records that the table's events are also kept in a warehouse. From then on, erasures
+// wait for the warehouse too. Repeat it with every export, because the record expires after 400
+// days.
 func Announce(ctx context.Context, t *table.Table) error {
 	if err := Archives.Put(ctx, t, &Archive{theArchive, t.Now().UTC()}); err != nil {
 		return fmt.Errorf("erasure: announce the warehouse: %w", err)
@@ -76,8 +79,8 @@ func archived(ctx context.Context, t *table.Table) (ArchiveState, error) {
 	return ArchiveWaits, nil
 }
 
-// Waiting are the receipts of all sites whose people the warehouse is to forget, and who were deleted in the table before a
-// time: what the stream tells of that has to be in the warehouse already.
+// Waiting yields the receipts of all sites that wait for the warehouse and were completed in the
+// table before the given time. By that time the warehouse must have read the stream's changes.
 func Waiting(ctx context.Context, t *table.Table, before time.Time) iter.Seq2[Receipt, error] {
 	return func(yield func(Receipt, error) bool) {
 		for site, err := range analytics.EverySite(ctx, t, "") {
@@ -97,14 +100,15 @@ func Waiting(ctx context.Context, t *table.Table, before time.Time) iter.Seq2[Re
 	}
 }
 
-// Forgotten notes that the warehouse has forgotten whom a receipt is of, with how many events, and forgets who it was.
+// Forgotten records that the warehouse erased the person of a receipt, with the number of its
+// events, and removes the person's identity from the receipt.
 func Forgotten(ctx context.Context, t *table.Table, k ReceiptKey, events int64) error {
 	_, err := Receipts.Modify(ctx, t, k, func(r *Receipt) error {
 		r.Archive, r.Rest = ArchiveDone, Rest{}
 		r.Deleted.Archived += events
 		return nil
 	})
-	if err != nil && !errors.Is(err, table.ErrNotFound) { // its site was purged meanwhile
+	if err != nil && !errors.Is(err, table.ErrNotFound) { // the site was purged in the meantime
 		return fmt.Errorf("erasure: note what the warehouse forgot: %w", err)
 	}
 	return nil

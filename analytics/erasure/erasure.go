@@ -1,6 +1,6 @@
-// Package erasure deletes what is known of a person, and all that is known of a site. What an erased person added to
-// statistics comes off again through the folds of package analytics, to the unit; a receipt says what was deleted without
-// saying whose it was. It is used by server and cmd.
+// Package erasure deletes everything about a person, and everything about a site. The share of an
+// erased person in statistics is subtracted exactly, by the folds of package analytics. A receipt
+// records what was deleted, without the person's identity.
 package erasure
 
 import (
@@ -21,87 +21,92 @@ import (
 )
 
 var (
-	// ErrNobody is returned when there is nothing to erase: nobody is known by that name.
+	// ErrNobody is returned when no data is stored under the given user or session ID.
 	ErrNobody = errors.New("erasure: nobody is known by that")
-	// ErrTooMany is returned when a person has more visitors' days than one receipt can name.
+	// ErrTooMany is returned when a person has more visitors' days than fit in one receipt.
 	ErrTooMany = errors.New("erasure: too many days")
-	// ErrBusy is returned when a visitor's day kept being written. What was erased stays so: do it again.
+	// ErrBusy is returned when new events for a visitor's day kept arriving. Completed parts of the
+	// erasure remain; Resume continues it.
 	ErrBusy = errors.New("erasure: the visitor is being counted")
 )
 
-// Kind says how the person was named.
+// Kind is how the person was identified.
 type Kind string
 
 // The kinds.
 const (
-	OfUser    Kind = "user"    // by the id that the site identified a user by
-	OfVisitor Kind = "visitor" // by a session: of one visitor's day
+	OfUser    Kind = "user"    // by the site's user ID
+	OfVisitor Kind = "visitor" // by a session; erases one visitor's day
 )
 
 // ReceiptKey names a receipt.
 type ReceiptKey struct {
 	SiteID    string `dynamodbav:"siteId" json:"-"`
-	ReceiptID string `dynamodbav:"receiptId" json:"id"` // ULID of when it was asked for
+	ReceiptID string `dynamodbav:"receiptId" json:"id"` // ULID of the time of the request
 }
 
-// Receipt says what was deleted. Who it was is not in it: whoever knows the name and asks again gets the same Subject.
+// Receipt records what was deleted. It does not reveal the person, but repeating the request with
+// the same name yields the same Subject.
 type Receipt struct {
 	ReceiptKey
-	At       time.Time `dynamodbav:"at" json:"at"` // when it was asked for
+	At       time.Time `dynamodbav:"at" json:"at"` // time of the request
 	DoneAt   time.Time `dynamodbav:"doneAt,omitempty" json:"doneAt,omitzero"`
 	Kind     Kind      `dynamodbav:"kind" json:"kind"`
-	Subject  string    `dynamodbav:"subject" json:"subject"` // HMAC-SHA256 of the name with a key of the site's, in hex
+	Subject  string    `dynamodbav:"subject" json:"subject"` // HMAC-SHA256 of the name with a key of the site, in hex
 	Deleted  Deleted   `dynamodbav:"deleted" json:"deleted"`
-	FirstDay string    `dynamodbav:"first,omitempty" json:"from,omitempty"` // days that were erased, in the site's zone
+	FirstDay string    `dynamodbav:"first,omitempty" json:"from,omitempty"` // range of erased days, in the site's zone
 	LastDay  string    `dynamodbav:"last,omitempty" json:"to,omitempty"`
-	// Sealed is how many of these days were so old that their totals are final: the person's sessions are deleted, and
-	// what they added to the totals, which name nobody, stays.
+	// Sealed is how many of these days were too old to recompute: the person's sessions are
+	// deleted, but their share in the anonymous totals remains.
 	Sealed int `dynamodbav:"sealed,omitempty" json:"sealedDays,omitempty"`
 
-	// Archive says whether the warehouse is without them, too; "" where there was none.
+	// Archive is the progress in the warehouse; "" if there is none.
 	Archive ArchiveState `dynamodbav:"archive,omitempty" json:"warehouse,omitempty"`
-	// Rest is whom the warehouse is to forget, while Archive is ArchiveWaits.
+	// Rest identifies the person for the warehouse while Archive is ArchiveWaits.
 	Rest Rest `dynamodbav:"rest,omitempty" json:"-"`
 
-	// What is left to do, until DoneAt.
+	// Remaining work, until DoneAt is set.
 	UserID string                 `dynamodbav:"user,omitempty" json:"-"`
 	Left   []analytics.VisitorKey `dynamodbav:"left,omitempty" json:"-"`
 }
 
-// Deleted counts what was deleted. What was deleted before an erasure that was broken off could write it down is missing.
+// Deleted counts what was deleted. After an interrupted erasure the counts can be too low:
+// deletions that were not yet recorded are missing.
 type Deleted struct {
 	Events   int64 `dynamodbav:"events" json:"events"`
 	Sessions int64 `dynamodbav:"sessions" json:"sessions"`
 	Visitors int64 `dynamodbav:"visitors" json:"visitors"` // visitors' days
 
-	// Archived are events that the warehouse had alone, as they had expired in the table.
+	// Archived counts events that had expired in the table and were only in the warehouse.
 	Archived int64 `dynamodbav:"archived,omitempty" json:"warehouse,omitempty"`
 }
 
 const (
-	maxDays         = 1000 // of visitors, in a receipt
+	maxDays         = 1000 // visitors' days in a receipt
 	maxReceiptBytes = 200 << 10
 )
 
-// Receipts are the receipts of sites.
+// Receipts holds the receipts of sites.
 var Receipts = table.Define[Receipt, ReceiptKey]("analytics.erasure", table.Def[Receipt]{
 	PK: "SITE#{siteId}", SK: "ERASURE#{receiptId}", MaxBytes: maxReceiptBytes,
 	Doc: "What was deleted of a person, without saying whose it was.",
 })
 
-// ReceiptsOfSite are the receipts of a site, the latest first.
+// ReceiptsOfSite queries the receipts of a site, latest first.
 var ReceiptsOfSite = table.NewQuery(Receipts, table.QueryDef[analytics.SiteIn]{
 	ID: "W15", Question: "what was erased on a site", Desc: true,
 	Load: table.Load{PerSecond: 0.001, Items: 10, ItemBytes: 400},
 })
 
-// Schema is what this package stores beside what package analytics does.
+// Schema holds the entities of this package and of its dependencies.
 var Schema = table.MustSchema("erasure", reconcile.Schema, Receipts, ReceiptsOfSite, Archives, ArchivesKnown)
 
-// User erases a user: every visitor's day on which the site identified them, with what it did before it was identified,
-// and all of their sessions. It reads all raw events of the site, and those of the days concerned again. Broken off, it
-// is finished by Resume. Where a warehouse was announced, it forgets them, too, when it is next exported to; as nobody can
-// tell beforehand whether it knows them, there is no ErrNobody then. Errors: ErrNobody, ErrTooMany, ErrBusy, table.ErrNotFound for the site.
+// User erases a user: all visitors' days on which the site identified them, including what they did
+// on those days before they were identified, and all of their sessions. It reads all raw events of
+// the site, and those of the affected days a second time. Resume completes an interrupted erasure.
+// An announced warehouse erases the user at its next export. Since the warehouse may know a user
+// that the table does not, ErrNobody is not returned then. Errors: ErrNobody, ErrTooMany, ErrBusy,
+// table.ErrNotFound for the site.
 func User(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, userID string) (Receipt, error) {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
@@ -110,7 +115,7 @@ func User(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, userI
 	if userID == "" {
 		return Receipt{}, fmt.Errorf("%w: the user id is empty", ErrNobody)
 	}
-	if err := w.Drain(ctx); err != nil { // sessions say where most of it is
+	if err := w.Drain(ctx); err != nil { // sessions name most of the user's days
 		return Receipt{}, fmt.Errorf("erasure: wait until everything is folded: %w", err)
 	}
 	left, found, err := daysOfUser(ctx, t, &site, userID)
@@ -127,7 +132,8 @@ func User(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, userI
 	return begin(ctx, t, w, &site, Receipt{Archive: archive, Kind: OfUser, Subject: subject(&site, OfUser, userID), UserID: userID, Left: left})
 }
 
-// Visitor erases the visitor's day that a session is of. Errors: ErrNobody, ErrBusy, table.ErrNotFound for the site.
+// Visitor erases the visitor's day of a session. Errors: ErrNobody, ErrBusy, table.ErrNotFound for
+// the site.
 func Visitor(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, sessionID string) (Receipt, error) {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
@@ -149,7 +155,7 @@ func Visitor(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, se
 	})
 }
 
-// Resume finishes the erasures of a site that were broken off. It does nothing where there are none.
+// Resume completes the interrupted erasures of a site, if any. Errors: ErrBusy, table.ErrNotFound.
 func Resume(ctx context.Context, t *table.Table, w reconcile.Folded, siteID string) error {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
@@ -168,7 +174,7 @@ func Resume(ctx context.Context, t *table.Table, w reconcile.Folded, siteID stri
 	return nil
 }
 
-// subject names a person to those who know the name.
+// subject returns a pseudonym that only callers who know the name can compute again.
 func subject(site *analytics.Site, kind Kind, name string) string {
 	mac := hmac.New(sha256.New, site.ImportKey)
 	mac.Write([]byte("erasure\x00" + string(kind) + "\x00" + name))
@@ -179,8 +185,8 @@ func visitorOf(s *analytics.Session) analytics.VisitorKey {
 	return analytics.VisitorKey{SiteID: s.SiteID, Shard: s.VisitorShard, VisitorID: s.VisitorID, Day: s.Day}
 }
 
-// daysOfUser are the visitors' days on which a user was identified, by the raw events and by the sessions that outlive
-// them.
+// daysOfUser finds the visitors' days on which a user was identified, from raw events and from
+// sessions, which outlive them.
 func daysOfUser(ctx context.Context, t *table.Table, site *analytics.Site, userID string) (days []analytics.VisitorKey, found bool, err error) {
 	seen := make(map[analytics.VisitorKey]bool)
 	for s, err := range analytics.UserJourney(ctx, t, site.SiteID, userID) {
@@ -195,7 +201,7 @@ func daysOfUser(ctx context.Context, t *table.Table, site *analytics.Site, userI
 			return nil, false, err
 		}
 		if e.UserID == userID {
-			if k, err := e.Visitor(); err == nil { // no fold has what it cannot read
+			if k, err := e.Visitor(); err == nil { // no fold has an unreadable event
 				seen[k] = true
 			}
 		}
@@ -209,7 +215,7 @@ func daysOfUser(ctx context.Context, t *table.Table, site *analytics.Site, userI
 	return days, len(days) > 0, nil
 }
 
-// begin writes down what is to be done, and does it.
+// begin stores the receipt, then performs the erasure.
 func begin(ctx context.Context, t *table.Table, w reconcile.Folded, site *analytics.Site, r Receipt) (Receipt, error) {
 	r.At = t.Now().UTC().Truncate(time.Millisecond)
 	r.ReceiptKey = ReceiptKey{site.SiteID, ulid.MustNew(ulid.Timestamp(r.At), ulid.DefaultEntropy()).String()}

@@ -13,21 +13,21 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A visitor's day is erased like this:
+// A visitor's day is erased in four steps:
 //
-//	1. every raw event of it is marked as erased, which the folds take off its hours, and deleted
-//	2. wait until that is folded
-//	3. read the visitor's version, then see that there are no events
-//	4. remove the visitor, on condition of that version: the folds take off its visits, and their sessions
+//   1. Mark each raw event as erased, so that the folds subtract it, and delete it.
+//   2. Wait until that is folded.
+//   3. Read the visitor's version, then check that there are no events.
+//   4. Remove the visitor on condition of that version; the folds subtract its visits and sessions.
 //
-// If an event came meanwhile, 3 finds it or 4 finds another version, and it begins anew. So nothing is taken off that was
-// not counted, and nothing is left of what was. At the end the days are rebuilt, because sets of visitors cannot forget
-// one by one.
+// If an event arrives in between, step 3 finds it or step 4 finds another version, and the erasure
+// starts over. So only counted events are subtracted, and none is left. Finally the affected days
+// are rebuilt, because nothing can be removed from a sketch of visitors.
 
-// maxTries bounds how often a visitor's day that is being written is begun anew.
+// maxTries limits the attempts on visitors' days that keep receiving events.
 const maxTries = 8
 
-// eraser works on one receipt.
+// eraser performs the erasure of one receipt.
 type eraser struct {
 	t    *table.Table
 	w    reconcile.Folded
@@ -35,10 +35,10 @@ type eraser struct {
 	cal  calendar.Zone
 	r    Receipt
 
-	unread error // pages of visits that could not be searched
+	unread error // errors of visit pages that could not be searched
 }
 
-// finish does what a receipt says is left.
+// finish performs the remaining work of a receipt.
 func finish(ctx context.Context, t *table.Table, w reconcile.Folded, site *analytics.Site, r Receipt) (Receipt, error) {
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
@@ -69,7 +69,7 @@ func (e *eraser) run(ctx context.Context) error {
 		if left, err = e.visitors(ctx, left); err != nil {
 			return err
 		}
-		if err := Receipts.Put(ctx, e.t, &e.r); err != nil { // Left stays whole: to do it twice is harmless
+		if err := Receipts.Put(ctx, e.t, &e.r); err != nil { // Left stays complete: repeating a day is harmless
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (e *eraser) drain(ctx context.Context) error {
 	return nil
 }
 
-// eventsOf asks for the events of a visitor's day.
+// eventsOf selects the events of a visitor's day.
 func (e *eraser) eventsOf(k analytics.VisitorKey) (analytics.EventsIn, error) {
 	from, to, err := e.cal.Bounds(k.Day)
 	in := analytics.EventsBetween(e.site, from, to, "")
@@ -110,7 +110,8 @@ func (e *eraser) eventsOf(k analytics.VisitorKey) (analytics.EventsIn, error) {
 	return in, err
 }
 
-// events takes the events of a visitor's day back, and deletes them.
+// events marks the events of a visitor's day as erased, then deletes them. It is two passes because
+// the folds subtract marked events, but ignore deletions.
 func (e *eraser) events(ctx context.Context, k analytics.VisitorKey) error {
 	in, err := e.eventsOf(k)
 	if err != nil {
@@ -131,8 +132,9 @@ func (e *eraser) events(ctx context.Context, k analytics.VisitorKey) error {
 	return err
 }
 
-// visitors removes visitors' days that have no events any more, and returns the others. What days counted whose first events may have
-// expired cannot come off any more: from these days the visitors are taken silently, and their sessions after them.
+// visitors removes the visitors' days without events, and returns the others. Of sealed days, whose
+// first events may have expired, the counts cannot be subtracted: their visitors are removed
+// silently, without the folds, and their sessions afterwards.
 func (e *eraser) visitors(ctx context.Context, keys []analytics.VisitorKey) (left []analytics.VisitorKey, err error) {
 	loaded, err := analytics.VisitLog.Load(ctx, e.t, keys, e.damaged)
 	if err != nil {
@@ -170,11 +172,11 @@ func (e *eraser) visitors(ctx context.Context, keys []analytics.VisitorKey) (lef
 	return append(left, changed...), err
 }
 
-// damaged notes that a page of visits could not be read, and so not be searched.
+// damaged records that a page of visits was unreadable and could not be searched.
 func (e *eraser) damaged(err error) { e.unread = errors.Join(e.unread, err) }
 
-// sessions removes those of the user's sessions that are left: of visitors' days that were taken silently. Those of days that came after
-// the erasure was asked for are not part of it, and stay with their events.
+// sessions removes the user's remaining sessions, of visitors' days that were removed silently.
+// Days after the request are not part of the erasure and keep their sessions and events.
 func (e *eraser) sessions(ctx context.Context) error {
 	if e.r.UserID == "" {
 		return nil
@@ -203,7 +205,7 @@ func (e *eraser) sessions(ctx context.Context) error {
 	return nil
 }
 
-// forget takes what was of the person out of the pages of visits. It must not come before the folds have seen the removal.
+// forget erases the person from the pages of visits. It must run after the folds saw the removal.
 func (e *eraser) forget(ctx context.Context) error {
 	if err := analytics.VisitLog.Forget(ctx, e.t, e.r.Left, e.damaged); err != nil {
 		return err
@@ -211,7 +213,7 @@ func (e *eraser) forget(ctx context.Context) error {
 	return e.unread
 }
 
-// rebuild makes the days anew of the events that are left. Days that are sealed keep their totals.
+// rebuild recomputes the affected days from the remaining events. Sealed days keep their totals.
 func (e *eraser) rebuild(ctx context.Context) error {
 	days := make([]string, len(e.r.Left))
 	for i, k := range e.r.Left {

@@ -17,11 +17,11 @@ import (
 	"github.com/onefold/onefold/table/purge"
 )
 
-// saltsPage is how many salts are read at a time: a site has a few.
+// saltsPage is how many salts are read at a time; a site has only a few.
 const saltsPage = 500
 
-// DeleteSite marks a site as deleted: from now on it is unknown to everybody, and within seconds to those who send its
-// events. Purge deletes what it has. Errors: table.ErrNotFound.
+// DeleteSite marks a site as deleted. It disappears at once, and within seconds its events are
+// rejected. Purge deletes its data. Errors: table.ErrNotFound.
 func DeleteSite(ctx context.Context, t *table.Table, siteID string) error {
 	_, err := analytics.Sites.Modify(ctx, t, analytics.SiteKey{SiteID: siteID}, func(s *analytics.Site) error {
 		if !s.DeletedAt.IsZero() {
@@ -36,7 +36,8 @@ func DeleteSite(ctx context.Context, t *table.Table, siteID string) error {
 	return nil
 }
 
-// DeletedSites are the sites of an owner that are marked as deleted and wait for Purge; "" is every owner.
+// DeletedSites yields the sites of an owner that are marked as deleted and not purged; "" means all
+// owners.
 func DeletedSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[analytics.Site, error] {
 	return func(yield func(analytics.Site, error) bool) {
 		for s, err := range analytics.EverySite(ctx, t, ownerID) {
@@ -47,14 +48,15 @@ func DeletedSites(ctx context.Context, t *table.Table, ownerID string) iter.Seq2
 	}
 }
 
-// Purged says what a purge did.
+// Purged is the result of a purge.
 type Purged struct {
-	Waiting bool  // the site was deleted a moment ago, and events may still come: try again later
-	Items   int64 // that were deleted
+	Waiting bool  // the site was deleted a moment ago and may still receive events: try again later
+	Items   int64 // deleted items
 }
 
-// Purge deletes everything that a deleted site has, the site itself last. It may be stopped at any time and run again.
-// A site that is not marked as deleted is refused. Errors: table.ErrNotFound when there is no such site any more.
+// Purge deletes all data of a deleted site, and the site itself last. It may be interrupted at any
+// time and run again. It returns an error if the site is not marked as deleted, and
+// table.ErrNotFound if it does not exist.
 func Purge(ctx context.Context, t *table.Table, w reconcile.Folded, siteID string) (Purged, error) {
 	p := &purging{t: t}
 	err := p.run(ctx, w, siteID)
@@ -99,11 +101,12 @@ func (p *purging) run(ctx context.Context, w reconcile.Folded, siteID string) er
 	return analytics.Sites.Delete(ctx, p.t, site.SiteKey)
 }
 
-// saltLifetime is how long after its day a salt is of use to events that come late.
+// saltLifetime is how long after its day a salt is needed for late events.
 const saltLifetime = 48 * time.Hour
 
-// Salts deletes the salts of a site that are older than two days, also where the store is late to delete what has
-// expired: while a salt is there, who has it can tell whose visitor id an address makes.
+// Salts deletes the salts of a site that are older than two days, even if the store is late in
+// deleting expired items: as long as a salt exists, its holder can match an address to a visitor
+// ID.
 func Salts(ctx context.Context, t *table.Table, siteID string) error {
 	for s, err := range storedSalts(ctx, t, siteID) {
 		if err != nil {
@@ -116,7 +119,8 @@ func Salts(ctx context.Context, t *table.Table, siteID string) error {
 	return nil
 }
 
-// storedSalts are the salts of a site that have expired and are still stored. A pattern would not show them.
+// storedSalts yields the salts of a site that have expired but are still stored. It uses a raw
+// Query, because access patterns hide expired items.
 func storedSalts(ctx context.Context, t *table.Table, siteID string) iter.Seq2[analytics.SaltKey, error] {
 	return func(yield func(analytics.SaltKey, error) bool) {
 		site, err := analytics.GetSite(ctx, t, siteID)
@@ -124,7 +128,7 @@ func storedSalts(ctx context.Context, t *table.Table, siteID string) iter.Seq2[a
 			yield(analytics.SaltKey{}, err)
 			return
 		}
-		// Zones differ by less than a day from UTC, in either direction.
+		// Local days differ from UTC by less than a day in either direction.
 		last := t.Now().Add(-saltLifetime - 48*time.Hour).UTC().Format(time.DateOnly)
 		out, err := t.API().Query(ctx, &dynamodb.QueryInput{
 			TableName: new(t.Name()), ConsistentRead: new(true), Limit: new(int32(saltsPage)),

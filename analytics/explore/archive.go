@@ -12,31 +12,31 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// Archive has raw events for longer than the table has them, as the files of a warehouse do. What it has may be behind the
-// table by a while. It is safe for concurrent use.
+// Archive keeps raw events for longer than the table, such as the files of a warehouse. It may lag
+// behind the table. It must be safe for concurrent use.
 type Archive interface {
-	// Holds tells what there is of a site with times in [from, to), without reading it all.
+	// Holds summarizes the events of a site in [from, to), without reading all of them.
 	Holds(ctx context.Context, site string, from, to time.Time) (Held, error)
-	// Events yields these events, in the order of time.
+	// Events yields these events in order of time.
 	Events(ctx context.Context, site string, from, to time.Time) iter.Seq2[*analytics.Event, error]
 }
 
-// Held is what an archive has of a site's time.
+// Held summarizes what an archive has of a time range of a site.
 type Held struct {
 	PageViews int64
-	Events    int64  // custom ones, without measurements of pages
-	Version   uint64 // another one when something else is held
+	Events    int64  // custom events, without measurements of pages
+	Version   uint64 // changes whenever the content changes
 }
 
-// known is what statistics say of a day.
+// known is what statistics know about a day.
 type known struct {
-	since             int64 // epoch seconds when the first of its facts arrived; 0: it has none
+	since             int64 // first arrival of its facts, epoch seconds; 0: no facts
 	pageViews, events int64
 }
 
-// recall finds out which days the archive answers for: those whose raw events have expired, and those of which it is quicker
-// to read them there. It does for a day of which it has all that statistics have counted, so what it has not been
-// given, or not yet, is not taken for all there was.
+// recall selects the days that are read from the archive: days whose raw events have expired from
+// the table, and large days, which are faster to read there. A day is read from the archive only if
+// the archive has at least the counts of the statistics, so that missing exports are noticed.
 func (s *scan) recall(ctx context.Context, of map[string]known) error {
 	if s.x.o.Archive == nil {
 		return nil
@@ -66,7 +66,7 @@ func (s *scan) recall(ctx context.Context, of map[string]known) error {
 	return nil
 }
 
-// recallLarge reads days that have been over for a while and have many events from the archive.
+// recallLarge selects large days that ended before yesterday.
 func (s *scan) recallLarge(ctx context.Context) error {
 	if len(s.days) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (s *scan) recallLarge(ctx context.Context) error {
 		}
 		_, err := s.holds(ctx, b.Start, known{pageViews: b.PageViews, events: b.Events})
 		if errors.Is(err, ErrArchive) {
-			return nil // the table has these days, too
+			return nil // not needed: the table has these days too
 		}
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func (s *scan) recallLarge(ctx context.Context) error {
 	return nil
 }
 
-// holds reports whether the archive has all events of a day, and notes it then.
+// holds reports whether the archive has all events of a day, and if so selects the day.
 func (s *scan) holds(ctx context.Context, day string, of known) (bool, error) {
 	from, to, err := s.cal.Bounds(day)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *scan) holds(ctx context.Context, day string, of known) (bool, error) {
 	return true, nil
 }
 
-// source says what the answer is made of.
+// source returns the source of the answer.
 func (s *scan) source() Source {
 	if len(s.archived) > 0 {
 		return FromArchive
@@ -119,12 +119,13 @@ func (s *scan) source() Source {
 	return FromRaw
 }
 
-// outlived reports whether a range begins before the sessions that are kept, and an archive may know more.
+// outlived reports whether a range begins before the oldest stored session, while an archive may
+// have older ones.
 func (s *scan) outlived(r Range) bool {
 	return s.x.o.Archive != nil && r.From <= s.cal.Day(s.x.t.Now().Add(-s.site.Retention.Of(analytics.Hour)))
 }
 
-// archived yields events of the archive's.
+// archived yields events of the archive. Errors: ErrArchive.
 func (x *Explorer) archived(ctx context.Context, site string, from, to time.Time) iter.Seq2[analytics.Event, error] {
 	return func(yield func(analytics.Event, error) bool) {
 		for e, err := range x.o.Archive.Events(ctx, site, from, to) {
@@ -139,7 +140,7 @@ func (x *Explorer) archived(ctx context.Context, site string, from, to time.Time
 	}
 }
 
-// archivedNotes say which days were read from the archive.
+// archivedNotes lists the days that were read from the archive.
 func (s *scan) archivedNotes() []string {
 	var days []string
 	for day := range s.archived {

@@ -12,18 +12,20 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// errNotPlain is why an assembly gives up: events are not in order, or a visitor's day has more session ids than it keeps.
+// errNotPlain means that an assembly cannot process a day: events are out of order, or a visitor's
+// day has more session IDs than are kept apart.
 var errNotPlain = errors.New("explore: no plain day")
 
-// An assembly makes the columns of a day of its events as they come, in the order of their IDs: without keeping the events, and without
-// visits as the folds store them, which take much longer to make. It says what columnsOf says of the visits of a builder: in order,
-// a visit goes on until nothing has happened for visits.Gap, or is what has the same session id of the sender's.
+// An assembly builds the columns of a day directly from its events, in order of ID. It keeps
+// neither the events nor the visits that the folds would build, which would take much longer. The
+// result equals columnsOf for the visits of a builder. Because events are in order, a visit simply
+// continues until nothing happens for visits.Gap, or groups the events with one session ID.
 type assembly struct {
 	columnsMaker
-	people  map[personKey]int32 // place in persons
+	people  map[personKey]int32 // index in persons
 	persons []personOfDay
 	visits  []visitOfDay
-	values  []uint32 // of each visit, those of ofVisits
+	values  []uint32 // values of ofVisits, for each visit in turn
 	events  []eventOfDay
 	props   []propertyOfEvent
 	own     columnMaker
@@ -31,19 +33,20 @@ type assembly struct {
 	lastID  string
 }
 
-// personKey names a visitor's day: see analytics.VisitorKey.
+// personKey names a visitor's day; see analytics.VisitorKey.
 type personKey struct {
 	shard int
 	id    string
-	day   int64 // of the site's zone, counted from 1970
+	day   int64 // in the site's zone, counted from 1970
 }
 
-// personOfDay is what one visitor did that day. Lists are places in the assembly's lists; they end with none.
+// personOfDay is the day of one visitor. Lists are linked by indexes into the assembly's slices;
+// none ends them.
 type personOfDay struct {
 	firstVisit, lastVisit int32
 	firstEvent, lastEvent int32
-	lastPlain             int32 // visit without a session id
-	owns                  int   // visits with one
+	lastPlain             int32 // latest visit without a session ID
+	owns                  int   // number of visits with a session ID
 	scrolls               visits.Depths
 }
 
@@ -53,14 +56,14 @@ const none = -1
 type visitOfDay struct {
 	next          int32
 	start, end    int64 // epoch milliseconds
-	hour          int64 // the first that it has events in, epoch seconds
+	hour          int64 // hour of its first event, epoch seconds
 	views, events int64 // page views and custom events
 	entry, exit   uint32
 	own           uint32
 	goals         visits.Conversions
 }
 
-// eventOfDay is one event. Texts are places in their columns.
+// eventOfDay is one event. Texts are indexes into their columns.
 type eventOfDay struct {
 	next                      int32
 	silent                    bool
@@ -72,10 +75,10 @@ type eventOfDay struct {
 
 type propertyOfEvent struct{ name, value uint32 }
 
-// lastHour is the hour of the event before.
+// lastHour caches the hour of the previous event.
 type lastHour struct {
 	from    int64 // epoch milliseconds
-	minutes int   // of the zone
+	minutes int   // zone offset
 	hour    int64 // epoch seconds
 	place   uint32
 }
@@ -84,7 +87,7 @@ func newAssembly(hours *calendar.HourNames) *assembly {
 	return &assembly{columnsMaker: columnsMaker{hours: hours, one: make([]columnMaker, len(ofVisits))}, people: map[personKey]int32{}}
 }
 
-// add takes an event. Those that no fold can read, and erased ones, are left away. Errors: errNotPlain.
+// add adds an event. It ignores erased events and those that no fold can read. Errors: errNotPlain.
 func (a *assembly) add(e *analytics.Event) error {
 	if e.EventID <= a.lastID {
 		return errNotPlain
@@ -116,7 +119,7 @@ func (a *assembly) add(e *analytics.Event) error {
 	return nil
 }
 
-// person finds a visitor's day. It is to be used before the next one is asked for.
+// person returns a visitor's day. The pointer is valid until the next call.
 func (a *assembly) person(k personKey) *personOfDay {
 	at, known := a.people[k]
 	if !known {
@@ -127,7 +130,7 @@ func (a *assembly) person(k personKey) *personOfDay {
 	return &a.persons[at]
 }
 
-// link puts a place at the end of a list.
+// link appends an index to a linked list.
 func link(first, last *int32, place int32, next func(last int32) *int32) {
 	if *last == none {
 		*first = place
@@ -137,7 +140,7 @@ func link(first, last *int32, place int32, next func(last int32) *int32) {
 	*last = place
 }
 
-// dayNumber is the day of a time at an offset from UTC in minutes, counted from 1970.
+// dayNumber returns the day of a time at a UTC offset in minutes, counted from 1970.
 func dayNumber(ms int64, minutes int) int64 {
 	const day = 24 * 60 * 60 * 1000
 	local := ms + int64(minutes)*60_000
@@ -147,7 +150,7 @@ func dayNumber(ms int64, minutes int) int64 {
 	return local / day
 }
 
-// hourOf is the hour of an event, in epoch seconds. It notes the hour's place in the column.
+// hourOf returns the hour of an event in epoch seconds, and caches its index in the column.
 func (a *assembly) hourOf(at int64, minutes int) int64 {
 	if h := &a.recent; h.from == 0 || at < h.from || at >= h.from+3_600_000 || minutes != h.minutes {
 		hour := calendar.HourOf(at, minutes)
@@ -156,7 +159,7 @@ func (a *assembly) hourOf(at int64, minutes int) int64 {
 	return a.recent.hour
 }
 
-// eventOf is what is kept of an event of the last hour.
+// eventOf returns the stored form of an event. Call hourOf first, for the event's hour.
 func (a *assembly) eventOf(e *analytics.Event, at int64, isSilent bool) eventOfDay {
 	f := eventOfDay{
 		next: none, silent: isSilent, at: at, own: a.own.place(e.SessionID), hour: a.recent.place,
@@ -172,7 +175,7 @@ func (a *assembly) eventOf(e *analytics.Event, at int64, isSilent bool) eventOfD
 	return f
 }
 
-// visit counts an event in the visit that it belongs to, or that it begins. Errors: errNotPlain.
+// visit counts an event in its visit, which it may start. Errors: errNotPlain.
 func (a *assembly) visit(p *personOfDay, e *analytics.Event, f *eventOfDay, hour int64) error {
 	at := a.visitOf(p, f)
 	if at == none {
@@ -197,7 +200,7 @@ func (a *assembly) visit(p *personOfDay, e *analytics.Event, f *eventOfDay, hour
 	return nil
 }
 
-// visitOf finds the visit of an event that is no measurement; none if it begins one.
+// visitOf returns the visit of an event that is not a measurement; none if the event starts one.
 func (a *assembly) visitOf(p *personOfDay, f *eventOfDay) int32 {
 	if f.own == 0 {
 		if p.lastPlain != none && f.at-a.visits[p.lastPlain].end < visits.Gap.Milliseconds() {
@@ -212,7 +215,7 @@ func (a *assembly) visitOf(p *personOfDay, f *eventOfDay) int32 {
 	return at
 }
 
-// begin makes a visit of its first event.
+// begin starts a visit with its first event.
 func (a *assembly) begin(p *personOfDay, e *analytics.Event, f *eventOfDay, hour int64) {
 	place := int32(len(a.visits))
 	link(&p.firstVisit, &p.lastVisit, place, func(last int32) *int32 { return &a.visits[last].next })
@@ -228,7 +231,7 @@ func (a *assembly) begin(p *personOfDay, e *analytics.Event, f *eventOfDay, hour
 	}
 }
 
-// finish makes the columns.
+// finish builds the columns.
 func (a *assembly) finish() *columns {
 	a.reserve()
 	entry, exit := placeOfDimension(analytics.ByEntryPage), placeOfDimension(analytics.ByExitPage)
@@ -251,7 +254,7 @@ func placeOfDimension(d analytics.Dimension) int {
 	return slices.IndexFunc(ofVisits, func(of visitDimension) bool { return of.by == d })
 }
 
-// reserve makes room for all visits and events.
+// reserve allocates space for all visits and events.
 func (a *assembly) reserve() {
 	n, m := len(a.visits), len(a.events)
 	a.visitor, a.seconds, a.bounced = make([]uint32, 0, n), make([]int64, 0, n), make([]bool, 0, n)

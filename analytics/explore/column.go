@@ -2,16 +2,17 @@ package explore
 
 import "strings"
 
-// column holds a text for each of many things, such as the path of each event. Each text is kept once, and named by as
-// few bytes as will do. Its zero value is empty texts, of however many things.
+// column stores one text per row, such as the path of each event. Each distinct text is stored
+// once, and rows refer to it with the narrowest possible index. The zero value has empty texts for
+// any number of rows.
 type column struct {
-	values []string // distinct; the first is the empty text, which is there whether it occurs or not
-	narrow []uint8  // place in values of each thing's text; of these three the first that is wide enough
+	values []string // distinct texts; the first is "", even if it does not occur
+	narrow []uint8  // index in values by row; only the narrowest sufficient slice is set
 	middle []uint16
 	wide   []uint32
 }
 
-// at is the place in values of a thing's text.
+// at returns the index in values of row i.
 func (c *column) at(i int) int {
 	switch {
 	case c.narrow != nil:
@@ -24,7 +25,7 @@ func (c *column) at(i int) int {
 	return 0
 }
 
-// text is a thing's text.
+// text returns the text of row i.
 func (c *column) text(i int) string {
 	if len(c.values) == 0 {
 		return ""
@@ -32,7 +33,7 @@ func (c *column) text(i int) string {
 	return c.values[c.at(i)]
 }
 
-// find is the place of a text in values; -1 if it does not occur.
+// find returns the index of a text in values, or -1.
 func (c *column) find(text string) int {
 	for i, v := range c.values {
 		if v == text {
@@ -43,13 +44,13 @@ func (c *column) find(text string) int {
 }
 
 const (
-	textBytes   = 16 // of a string, without its text
-	fewTexts    = 8  // that are looked for one by one
+	textBytes   = 16 // size of a string header
+	fewTexts    = 8  // up to which texts are searched linearly
 	narrowTexts = 1 << 8
 	middleTexts = 1 << 16
 )
 
-// size is how many bytes it takes.
+// size returns the memory size in bytes.
 func (c *column) size() int {
 	n := len(c.narrow) + 2*len(c.middle) + 4*len(c.wide)
 	for _, v := range c.values {
@@ -58,17 +59,17 @@ func (c *column) size() int {
 	return n
 }
 
-// columnMaker makes a column of texts that come one after another.
+// columnMaker builds a column row by row.
 type columnMaker struct {
 	values []string
-	places map[string]uint32 // of many values
+	places map[string]uint32 // used once there are more than fewTexts values
 	codes  []uint32
 }
 
 func (m *columnMaker) add(text string) { m.codes = append(m.codes, m.place(text)) }
 
-// place finds a text among the values, and adds it if it is not there. It keeps a copy: a text that was read from the
-// table shares its memory with others.
+// place returns the index of a text, and adds it if necessary. It stores a copy, because a text
+// that was read from the table shares memory with other texts.
 func (m *columnMaker) place(text string) uint32 {
 	if text == "" {
 		return 0
@@ -99,7 +100,7 @@ func (m *columnMaker) place(text string) uint32 {
 	return place
 }
 
-// column is what was added.
+// column returns the finished column.
 func (m *columnMaker) column() column {
 	c := column{values: append(make([]string, 1, 1+len(m.values)), m.values...)}
 	switch n := len(c.values); {

@@ -8,43 +8,43 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// columns are the visits of a day with their events, a column for each thing that is known of them. They take a small part
-// of the memory that visits and facts take, and a question reads only the columns that it asks for. They know what
-// happened, and not who it was: visitors are numbers. They do not change once they are made.
+// columns holds the visits of a day with their events, one column per property. They take much less
+// memory than visits and facts, and a question reads only the columns that it needs. Visitors are
+// numbers, so columns do not identify them. columns are immutable once built.
 type columns struct {
-	// Of each visit. Those of one visitor follow each other.
-	visitor []uint32 // number of its visitor
+	// By visit. The visits of a visitor are adjacent.
+	visitor []uint32 // number of the visitor
 	seconds []int64
 	bounced []bool
-	started column // name of the hour
+	started column // start of the hour
 	one     map[analytics.Dimension]*column
 	goals   goalColumns
-	first   []uint32 // its first event; one more number than visits
+	first   []uint32 // index of its first event; one more entry than visits
 
-	// Of each event, those of a visit in the order of time.
+	// By event. The events of a visit are adjacent, in order of time.
 	at         []int64 // epoch milliseconds
-	hour       column  // name of the hour
+	hour       column  // start of the hour
 	name       column
 	path       column
 	revenue    column
 	engaged    []int64 // milliseconds; nil: all 0
-	silent     []bool  // by place in name: it measures a page, and is no part of the visit
+	silent     []bool  // by index in name.values: measures a page, not part of the visit
 	properties propertyColumns
 
 	scrolls []scroll
-	read    int // raw events that it is made of
+	read    int // raw events behind the columns
 	bytes   int
 }
 
-// goalColumns are the conversions of visits.
+// goalColumns holds the conversions of visits.
 type goalColumns struct {
-	first   []uint32 // of each visit; one more number than visits; nil: there are none
+	first   []uint32 // by visit; one more entry than visits; nil: no conversions
 	goal    column
 	count   []int64
 	revenue column
 }
 
-// of are the first conversion of a visit, and the one after its last.
+// of returns the range of a visit's conversions.
 func (g *goalColumns) of(v int) (first, end int) {
 	if g.first == nil {
 		return 0, 0
@@ -52,21 +52,21 @@ func (g *goalColumns) of(v int) (first, end int) {
 	return int(g.first[v]), int(g.first[v+1])
 }
 
-// propertyColumns are the properties of events.
+// propertyColumns holds the properties of events.
 type propertyColumns struct {
-	first []uint32 // of each event; one more number than events; nil: there are none
+	first []uint32 // by event; one more entry than events; nil: no properties
 	name  column
 	value column
 }
 
-// scroll is how deep a visitor saw a page that day.
+// scroll is the maximum scroll depth of a page in a visitor's day.
 type scroll struct {
-	visit   uint32 // that is said to have seen it
-	page    uint32 // place in path
+	visit   uint32 // visit to which the page is attributed
+	page    uint32 // index in path.values
 	percent int64
 }
 
-// events are the first event of a visit, and the one after its last.
+// events returns the range of a visit's events.
 func (d *columns) events(v int) (first, end int) { return int(d.first[v]), int(d.first[v+1]) }
 
 // isSilent reports whether an event measures a page.
@@ -79,7 +79,7 @@ func (d *columns) engagedOf(e int) int64 {
 	return d.engaged[e]
 }
 
-// columnsMaker makes columns of visits.
+// columnsMaker builds columns from visits.
 type columnsMaker struct {
 	columns
 	hours             *calendar.HourNames
@@ -91,7 +91,7 @@ type columnsMaker struct {
 	property, content columnMaker
 }
 
-// columnsOf makes columns of all visits of some visitors. Those of one visitor follow each other.
+// columnsOf builds the columns of visits. The visits of a visitor must be adjacent.
 func columnsOf(all []*visit, hours *calendar.HourNames) *columns {
 	m := &columnsMaker{hours: hours, one: make([]columnMaker, len(ofVisits))}
 	visitor := uint32(0)
@@ -148,8 +148,8 @@ func (m *columnsMaker) addFact(f *fact) {
 	}
 }
 
-// addScrolls notes how deep pages were seen by the visitor of a visit, the first of the day. That visit is said to have
-// seen a page which is the first that lists it, else the first of all.
+// addScrolls adds the scroll depths of a visitor, whose first visit of the day is v. A page is
+// attributed to the first visit that lists it, or else to the first visit.
 func (m *columnsMaker) addScrolls(v *visit, number uint32) {
 	if v.who == nil {
 		return
@@ -194,7 +194,7 @@ func (m *columnsMaker) finish() *columns {
 	return &d
 }
 
-// size is about how many bytes the columns take.
+// size returns the approximate memory size in bytes.
 func (d *columns) size() int {
 	const itself, aScroll = 2048, 16
 	n := itself + 4*(len(d.visitor)+len(d.first)+len(d.goals.first)+len(d.properties.first)) + len(d.bounced) +

@@ -14,39 +14,40 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// A cube is what is counted of the visits that filters select: by every period, and by every dimension. A page that shows
-// a dozen breakdowns asks for all of them at once, with the same filters; reading the events is what takes long, so they
-// are read once. It does not change once it is made.
+// A cube holds the counts of the filtered visits of a range, for all periods and dimensions. A page
+// with a dozen breakdowns requests all of them at once with the same filters. Reading events takes
+// most of the time, so they are read once. A cube is immutable once built.
 type cube struct {
 	scan    *scan
 	periods map[analytics.Period]*counter
 	values  map[analytics.Dimension]*valueCounter
 	made    time.Time
-	visits  int64 // of the days so far, chosen or not
+	visits  int64 // visits of the days so far, selected or not
 }
 
-// The bounds of cubes that are kept for the questions that come next.
+// Limits of cached cubes.
 const (
 	cubeLife       = 15 * time.Second
 	maxCubes       = 8
-	maxCubeEntries = 200_000 // values and buckets of one that is kept
+	maxCubeEntries = 200_000 // values and buckets of a cached cube
 )
 
-// flight is a cube that is being made.
+// flight is a cube that is being built. done is closed when cube and err are set.
 type flight struct {
 	done chan struct{}
 	cube *cube
 	err  error
 }
 
-// cube counts the visits of a range, or returns what was counted a moment ago. by is a dimension that it has to know.
+// cube returns the counts of a range, built now or cached. It contains dimension by if that is a
+// custom property, and all other dimensions. Concurrent calls for the same cube share one build.
 func (x *Explorer) cube(ctx context.Context, r Range, filters []Filter, by analytics.Dimension) (*cube, error) {
 	if !strings.HasPrefix(string(by), Property) {
 		by = "" // all others are always counted
 	}
 	key := cubeKey(r, filters, by)
 	if x.watched != nil {
-		key += "\x00" + strconv.FormatUint(x.watched.changes(r.Site), 10) // what was erased is forgotten at once
+		key += "\x00" + strconv.FormatUint(x.watched.changes(r.Site), 10) // erased events must disappear at once
 	}
 	for {
 		x.mu.Lock()
@@ -70,13 +71,13 @@ func (x *Explorer) cube(ctx context.Context, r Range, filters []Filter, by analy
 		}
 		if !errors.Is(f.err, context.Canceled) && !errors.Is(f.err, context.DeadlineExceeded) {
 			return f.cube, f.err
-		} // whoever made it gave up: somebody else does
+		} // the builder's context ended: build it here
 	}
 }
 
-// lead makes a cube for all who wait for it.
+// lead builds a cube for all callers that wait for it.
 func (x *Explorer) lead(ctx context.Context, key string, f *flight, r Range, filters []Filter, by analytics.Dimension) {
-	f.err = context.Canceled // if this panics, the others make it themselves
+	f.err = context.Canceled // if makeCube panics, waiting callers build the cube themselves
 	defer func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
@@ -89,7 +90,7 @@ func (x *Explorer) lead(ctx context.Context, key string, f *flight, r Range, fil
 	f.cube, f.err = x.makeCube(ctx, r, filters, by)
 }
 
-// keep remembers a cube that is small enough, and forgets the oldest. The caller has the lock.
+// keep caches a cube if it is small enough, and evicts the oldest. x.mu must be held.
 func (x *Explorer) keep(key string, c *cube) {
 	for k, old := range x.cubes {
 		if x.t.Now().Sub(old.made) >= cubeLife {
@@ -118,7 +119,7 @@ func (x *Explorer) keep(key string, c *cube) {
 	x.cubes[key] = c
 }
 
-// cubeKey tells questions from each other.
+// cubeKey identifies a question. The order of filters does not matter.
 func cubeKey(r Range, filters []Filter, by analytics.Dimension) string {
 	parts := []string{r.Site, r.From, r.To, string(by)}
 	for _, f := range filters {
@@ -152,16 +153,16 @@ func (x *Explorer) makeCube(ctx context.Context, r Range, filters []Filter, by a
 	})
 }
 
-// tally is what is counted of a day.
+// tally holds the selected visits of one day.
 type tally struct {
 	*columns
 	name   string
-	chosen []int    // visits, in order
-	sums   []counts // of their events, parallel to chosen
-	before int64    // more than there were visits on days before
+	chosen []int    // selected visits, in order
+	sums   []counts // sums of their events, parallel to chosen
+	before int64    // at least the number of visits on earlier days
 }
 
-// count counts the chosen visits of a day. What is counted by different dimensions is counted at the same time.
+// count counts the selected visits of a day. Periods and dimensions are counted concurrently.
 func (c *cube) count(name string, d *columns, chosen []int) {
 	day := &tally{columns: d, name: name, chosen: chosen, sums: make([]counts, len(chosen)), before: c.visits}
 	c.visits += int64(len(d.visitor))
@@ -178,5 +179,5 @@ func (c *cube) count(name string, d *columns, chosen []int) {
 	for _, v := range c.values {
 		g.Go(func() error { v.count(day); return nil })
 	}
-	_ = g.Wait() // nothing fails
+	_ = g.Wait() // none returns an error
 }

@@ -18,33 +18,34 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// visit is one visit with its events.
+// visit is a visit with its events.
 type visit struct {
 	*visits.Visit
 	who   *analytics.Visitor
-	place int    // among the visits of who
-	facts []fact // in the order of time
+	place int    // index in who.Visits
+	facts []fact // in order of time
 }
 
-// fact is what of an event is kept while its day is looked at.
+// fact is the part of an event that is kept while its day is processed.
 type fact struct {
 	id, own    string
 	name, path string
 	revenue    string
 	props      map[string]string
 	at         int64 // epoch milliseconds
-	hour       int64 // epoch seconds of the site's hour that it is in
-	engagedMS  int64 // of a silent one
-	silent     bool  // measures a page, and is no part of the visit
+	hour       int64 // hour of the site, epoch seconds
+	engagedMS  int64 // of a silent event
+	silent     bool  // measures a page, not part of the visit
 }
 
 const (
-	daysAtOnce    = 3   // that a question reads at the same time
-	readersAtOnce = 4   // shards of a day that are read at the same time
-	batchEvents   = 256 // events that a reader hands over at once
+	daysAtOnce    = 3   // days of a question read concurrently
+	readersAtOnce = 4   // shards of a day read concurrently
+	batchEvents   = 256 // events per batch of a reader
 )
 
-// day finds the visits of a day: among those that are kept, or in its raw events.
+// day returns the visits of a day, cached or read from raw events. Concurrent calls for a day share
+// one read.
 func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 	from, to, err := s.cal.Bounds(day)
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 		return nil, err
 	}
 	defer release()
-	version = current() // before the events are read
+	version = current() // read before the events, so that later writes are noticed
 	if d := s.x.shelf.get(key, version); d != nil {
 		return d, s.took(d.read)
 	}
@@ -82,7 +83,8 @@ func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 	return d, nil
 }
 
-// makeColumns reads the raw events of a day. Where an assembly does not do, it reads them once more, to make visits as folds do.
+// makeColumns reads the raw events of a day. If an assembly cannot process them, it reads them
+// again and builds visits as the folds do.
 func (s *scan) makeColumns(ctx context.Context, day string, from, to time.Time) (*columns, error) {
 	d, err := s.assemble(ctx, day, from, to)
 	if !errors.Is(err, errNotPlain) {
@@ -97,7 +99,8 @@ func (s *scan) makeColumns(ctx context.Context, day string, from, to time.Time) 
 	return d, nil
 }
 
-// assemble makes the columns of a day of events as they come. Errors: errNotPlain, after which nothing was taken.
+// assemble builds the columns of a day directly from events. Errors: errNotPlain; the events then
+// do not count against the budget.
 func (s *scan) assemble(ctx context.Context, day string, from, to time.Time) (*columns, error) {
 	a, n := newAssembly(&s.x.hours), budget{scan: s}
 	for e, err := range s.events(ctx, day, from, to) {
@@ -122,7 +125,7 @@ func (s *scan) assemble(ctx context.Context, day string, from, to time.Time) (*c
 	return d, nil
 }
 
-// events are those of a day, in order. What they hold is for use before the next.
+// events yields the events of a day in order. An event is valid until the next one.
 func (s *scan) events(ctx context.Context, day string, from, to time.Time) iter.Seq2[*analytics.Event, error] {
 	if _, archived := s.archived[day]; !archived {
 		return analytics.EventsBetween(&s.site, from, to, "").Counted(ctx, s.x.t)
@@ -136,7 +139,7 @@ func (s *scan) events(ctx context.Context, day string, from, to time.Time) iter.
 	}
 }
 
-// budget counts the events of a day, and takes them off those that may be read, some at a time.
+// budget counts the events of a day, and charges them to the question in batches.
 type budget struct {
 	scan          *scan
 	events, taken int
@@ -159,7 +162,7 @@ func (b *budget) settle() error {
 	return b.scan.took(n)
 }
 
-// visits are those of a day, as its raw events make them.
+// visits returns the visits of a day, built from raw events.
 func (s *scan) visits(ctx context.Context, day string) ([]*visit, error) {
 	from, to, err := s.cal.Bounds(day)
 	if err != nil {
@@ -169,8 +172,8 @@ func (s *scan) visits(ctx context.Context, day string) ([]*visit, error) {
 	return all, err
 }
 
-// readDay reads the raw events of a day, and makes all of its visits. Shards are read at the same time: the order of
-// events makes no difference to visits.
+// readDay reads the raw events of a day and builds all visits. Shards are read concurrently: the
+// order of events does not affect visits.
 func (s *scan) readDay(ctx context.Context, day string, from, to time.Time) (all []*visit, events int, err error) {
 	b := &builder{scan: s, people: map[*analytics.Visitor]*person{}}
 	if _, archived := s.archived[day]; archived {
@@ -191,7 +194,7 @@ func (s *scan) readDay(ctx context.Context, day string, from, to time.Time) (all
 	return b.visits(), b.count, nil
 }
 
-// took counts events that were read.
+// took charges events that were read. Errors: ErrTooMuch.
 func (s *scan) took(events int) error {
 	if s.left.Add(-int64(events)) < 0 {
 		return fmt.Errorf("%w: the range has more than %d events; ask for fewer days, or without filters", ErrTooMuch, s.most)
@@ -199,7 +202,7 @@ func (s *scan) took(events int) error {
 	return nil
 }
 
-// builder makes visits of a day's events.
+// builder builds visits from a day's events. mu protects the fields below it.
 type builder struct {
 	scan *scan
 
@@ -210,13 +213,13 @@ type builder struct {
 	count  int
 }
 
-// person is what one visitor did that day.
+// person holds the events of one visitor on that day.
 type person struct {
 	who   *analytics.Visitor
 	facts []fact
 }
 
-// read takes events of wherever they come from.
+// read adds events in batches, so that the lock is taken rarely.
 func (b *builder) read(events iter.Seq2[analytics.Event, error]) error {
 	batch := make([]analytics.Event, 0, batchEvents)
 	for e, err := range events {
@@ -249,7 +252,7 @@ func (b *builder) add(batch []analytics.Event) error {
 	return nil
 }
 
-// addEvent leaves events away that no fold can read.
+// addEvent adds an event, and ignores events that no fold can read.
 func (b *builder) addEvent(e *analytics.Event) {
 	who, err := b.replay.Add(e)
 	if err != nil || who == nil {
@@ -272,16 +275,16 @@ func (b *builder) addEvent(e *analytics.Event) {
 	p.facts = append(p.facts, f)
 }
 
-// silent reports whether an event measures a page, rather than being something that the visitor did: it is no part of a
-// visit.
+// silent reports whether an event measures a page instead of recording an action. Such events are
+// not part of a visit.
 func silent(e *analytics.Event) bool {
 	return e.Name == analytics.EngagementEvent || e.Name == analytics.VitalsEvent
 }
 
-// TimeOf is when an event happened, by its id; 1970 for what has none.
+// TimeOf returns the time in an event's ID, or 1970 if the ID is invalid.
 func TimeOf(e *analytics.Event) time.Time { return time.UnixMilli(timeOf(e.EventID)).UTC() }
 
-// timeOf is the time in an event's id, in epoch milliseconds; 0 for what is none.
+// timeOf returns the time in an event's ID in epoch milliseconds, or 0 if the ID is invalid.
 func timeOf(id string) int64 {
 	u, err := ulid.ParseStrict(id)
 	if err != nil {
@@ -290,7 +293,7 @@ func timeOf(id string) int64 {
 	return int64(u.Time())
 }
 
-// visits divides what everybody did among their visits.
+// visits assigns all events to visits.
 func (b *builder) visits() []*visit {
 	all := make([]*visit, 0, len(b.order))
 	for _, p := range b.order {
@@ -309,8 +312,9 @@ func (b *builder) visits() []*visit {
 	return all
 }
 
-// visitOf finds the visit of an event: that of its session id, where ids beyond those that a day keeps share one; else
-// the one that goes on at its time, or was the last before it for a measurement. nil is none.
+// visitOf returns the visit of an event: the visit with its session ID, where IDs beyond those of a
+// day share one, or the visit that spans its time. A measurement otherwise belongs to the latest
+// visit that began before it. It returns nil if there is none.
 func visitOf(mine []*visit, f *fact) *visit {
 	var other *visit
 	for _, v := range mine {

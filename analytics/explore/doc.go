@@ -1,6 +1,6 @@
-// Package explore answers what no statistics were kept for, from raw facts while they last: figures and breakdowns of the
-// visits that filters select, lists of sessions and what happened in them, ways through a site, funnels, how users come
-// back, and exports. Visits are made of events by the functions of the folds, so without a filter it says what reports
-// say. Every question is bounded in time, in the events that it reads and in the memory that it takes. It is used by
-// server.
+// Package explore answers questions that stored statistics cannot, from raw events while they are
+// kept: figures and breakdowns of filtered visits, lists of sessions and their events, journeys,
+// funnels, user retention, and exports. Visits are built by the functions of the folds, so answers
+// without a filter equal those of package report. Every question is limited in days, events read,
+// and memory.
 package explore

@@ -6,7 +6,7 @@ import (
 	"github.com/onefold/onefold/analytics/internal/visits"
 )
 
-// emit adds the visits of a person, with their events.
+// emit adds the visits of a person with their events.
 func (a *assembly) emit(p *personOfDay, visitor uint32) {
 	first := len(a.visitor)
 	if p.owns > 0 {
@@ -19,8 +19,8 @@ func (a *assembly) emit(p *personOfDay, visitor uint32) {
 	}
 }
 
-// emitPlain is for who has no session ids. An event is in the last visit that had begun by its time; a measurement before all visits is in
-// the first.
+// emitPlain handles a person without session IDs. An event belongs to the last visit that started
+// before it; a measurement before all visits belongs to the first.
 func (a *assembly) emitPlain(p *personOfDay, visitor uint32) {
 	at := p.firstVisit
 	a.emitVisit(at, visitor)
@@ -34,7 +34,7 @@ func (a *assembly) emitPlain(p *personOfDay, visitor uint32) {
 	}
 }
 
-// emitMixed is for who has session ids: visits may go on at the same time.
+// emitMixed handles a person with session IDs, whose visits may overlap.
 func (a *assembly) emitMixed(p *personOfDay, visitor uint32) {
 	var mine []int32
 	of := map[int32][]*eventOfDay{}
@@ -54,7 +54,7 @@ func (a *assembly) emitMixed(p *personOfDay, visitor uint32) {
 	}
 }
 
-// visitAround is visitOf, of the visits of an assembly.
+// visitAround is visitOf for the visits of an assembly.
 func (a *assembly) visitAround(mine []int32, f *eventOfDay) int32 {
 	other := int32(none)
 	for _, at := range mine {
@@ -92,9 +92,10 @@ func (a *assembly) emitEvent(f *eventOfDay) {
 	}
 }
 
-// emitScrolls notes how deep a person saw pages: see columnsMaker.addScrolls. Its visits have been added, from the given number on.
+// emitScrolls adds the scroll depths of a person; see columnsMaker.addScrolls. The person's visits
+// were already added, from index first on.
 func (a *assembly) emitScrolls(p *personOfDay, first int) {
-	listed := map[uint32]uint32{} // the first visit of each page that visits list
+	listed := map[uint32]uint32{} // first visit of each page
 	for v := first; v < len(a.visitor); v++ {
 		end := len(a.at)
 		if v+1 < len(a.first) {
@@ -118,7 +119,7 @@ func (a *assembly) emitScrolls(p *personOfDay, first int) {
 	}
 }
 
-// boundPages leaves the pages that visits list: see visits.List.
+// boundPages keeps only the pages that visits list; see visits.List.
 func (a *assembly) boundPages(listed map[uint32]uint32) {
 	if len(listed) <= visits.MaxPages {
 		return

@@ -16,18 +16,18 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Options bound what one question may take. The zero value has good defaults.
+// Options limits what one question may use. The zero value has good defaults.
 type Options struct {
-	AtOnce    int // questions that read raw events at the same time, and exports, others wait; default 2
-	Events    int // raw events that one question may read; default 5,000,000
-	DayEvents int // raw events of one day, which are kept in memory while the day is looked at; default 1,000,000
-	Values    int // distinct values of a breakdown, those beyond are counted together; default 100,000
-	Users     int // users whose coming back is followed; default 500,000
-	KeepBytes int // of days that were read, which are kept in memory if the table's API is Watched, or from the Archive; default 128 MB
+	AtOnce    int // concurrent questions on raw events, and concurrent exports; others wait; default 2
+	Events    int // raw events per question; default 5,000,000
+	DayEvents int // raw events of one day, which are in memory while the day is processed; default 1,000,000
+	Values    int // distinct values of a breakdown, others are counted together; default 100,000
+	Users     int // users in a retention report; default 500,000
+	KeepBytes int // cache of days, if the table's API is Watched or the day is from the Archive; default 128 MB
 
-	Archive       Archive // of raw events that have expired; nil: there is none
-	ArchiveEvents int     // raw events that one question may read when some are the Archive's; default 50,000,000
-	LargeDay      int     // page views and events of a day from which on it is read from the Archive, though the table has it; default 50,000
+	Archive       Archive // raw events that have expired; nil: none
+	ArchiveEvents int     // raw events per question that reads the Archive; default 50,000,000
+	LargeDay      int     // page views and events from which on a day is read from the Archive even if the table has it; default 50,000
 }
 
 func (o *Options) defaults() {
@@ -42,25 +42,26 @@ func (o *Options) defaults() {
 	}
 }
 
-// An Explorer answers questions about the sites of a table. It is safe for concurrent use.
+// An Explorer answers questions about the sites of a table. It is safe for concurrent use. mu
+// protects the fields below it.
 type Explorer struct {
 	t    *table.Table
 	o    Options
-	turn chan struct{} // a place for each question that reads raw events
-	out  chan struct{} // a place for each export, which may take as long as its reader wants
+	turn chan struct{} // semaphore of questions that read raw events
+	out  chan struct{} // semaphore of exports, which last as long as their reader wants
 
-	watched   *Watched // nil: nobody tells of writes, so no day is kept
+	watched   *Watched // nil: writes are not noticed, so days of the table are not cached
 	shelf     shelf
 	preparing preparations
 	hours     calendar.HourNames
 
 	mu      sync.Mutex
-	cubes   map[string]*cube   // that were made a moment ago
-	flights map[string]*flight // that are being made
-	asked   map[*scan]bool     // questions that wait for an answer
+	cubes   map[string]*cube   // recently built
+	flights map[string]*flight // being built
+	asked   map[*scan]bool     // questions in progress
 }
 
-// New makes an Explorer.
+// New returns an Explorer. It caches days if the table's API is a *Watched.
 func New(t *table.Table, o Options) *Explorer {
 	o.defaults()
 	watched, _ := t.API().(*Watched)
@@ -92,24 +93,24 @@ func (r *Range) check() error {
 	return nil
 }
 
-// A scan reads the raw events of a range of days, one day after the other.
+// A scan reads the raw events of a range of days, day by day.
 type scan struct {
 	x          *Explorer
 	site       analytics.Site
 	cal        calendar.Zone
-	days       []string          // whose raw events are all there
-	archived   map[string]uint64 // those of days that are read from the archive, with its version of them
-	lost       []string          // whose raw events are gone, some or all
+	days       []string          // days with all raw events
+	archived   map[string]uint64 // the days among them that are read from the archive, with its version
+	lost       []string          // days that lack some or all raw events
 	conditions []*condition
 	most       int          // events that may be read
-	left       atomic.Int64 // events that may still be read
-	readers    int          // shards of a day that are read at the same time
+	left       atomic.Int64 // remaining events
+	readers    int          // shards of a day read concurrently
 	turn       chan struct{}
-	progress   progress // the Explorer's mu guards it
+	progress   progress // protected by x.mu
 }
 
-// scan begins a question about the visits of a range that fulfil all filters. Errors: ErrQuestion, ErrGone when there is
-// no day to look at, table.ErrNotFound.
+// scan starts a question about the visits of a range that match all filters. Errors: ErrQuestion,
+// ErrGone if no day has all raw events, table.ErrNotFound.
 func (x *Explorer) scan(ctx context.Context, r Range, filters []Filter) (*scan, error) {
 	s, err := x.siteOf(ctx, r)
 	if err != nil {
@@ -127,7 +128,7 @@ func (x *Explorer) scan(ctx context.Context, r Range, filters []Filter) (*scan, 
 	return s, nil
 }
 
-// siteOf begins a question without looking at days. Errors: ErrQuestion, table.ErrNotFound.
+// siteOf starts a question without selecting days. Errors: ErrQuestion, table.ErrNotFound.
 func (x *Explorer) siteOf(ctx context.Context, r Range) (s *scan, err error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -143,11 +144,11 @@ func (x *Explorer) siteOf(ctx context.Context, r Range) (s *scan, err error) {
 	return s, nil
 }
 
-// divide tells the days whose raw events are all there from the others.
+// divide separates the days with all raw events from the others.
 func (s *scan) divide(ctx context.Context, days []string) error {
 	now := s.x.t.Now()
 	raw := s.site.Retention.Raw()
-	oldest := s.cal.Day(now.Add(-raw)) // whatever came in time on a later day is there
+	oldest := s.cal.Day(now.Add(-raw)) // raw events of later days are complete
 	var old []string
 	for _, day := range days {
 		if day <= oldest {
@@ -172,8 +173,9 @@ func (s *scan) divide(ctx context.Context, days []string) error {
 	return s.recall(ctx, of)
 }
 
-// gone are those of some days, in order, of which raw events have expired: the first arrived before a time. What
-// statistics say of a day tells, which it returns, too; a day of which there are none any more is gone, too.
+// gone returns the days, which are sorted, that lack raw events: their first event arrived before
+// the given time. It decides by statistics, which it also returns. A day whose statistics have
+// expired is gone as well.
 func (s *scan) gone(ctx context.Context, days []string, before time.Time) (gone map[string]bool, of map[string]known, err error) {
 	gone = make(map[string]bool)
 	if len(days) == 0 {
@@ -191,8 +193,8 @@ func (s *scan) gone(ctx context.Context, days []string, before time.Time) (gone 
 	return gone, of, nil
 }
 
-// statistics are what the days from one to another are known for: the roll-up of a day and the sum of its hours are taken, whichever
-// has counted more.
+// statistics returns the counts of days from first to last: those of the daily roll-up or of the
+// hours, whichever is greater.
 func (s *scan) statistics(ctx context.Context, first, last string) (map[string]known, error) {
 	byDay, byHour := map[string]known{}, map[string]known{}
 	note := func(in map[string]known, day string, b *analytics.Stats) {
@@ -233,7 +235,7 @@ func (s *scan) statistics(ctx context.Context, first, last string) (map[string]k
 	return byDay, nil
 }
 
-// notes say what the answer leaves out, and what of it is from elsewhere.
+// notes describes which days are missing from the answer, and which are from the archive.
 func (s *scan) notes() []string {
 	if len(s.lost) == 0 {
 		return s.archivedNotes()
@@ -242,7 +244,7 @@ func (s *scan) notes() []string {
 		int(s.site.Retention.Raw()/(24*time.Hour)), spansText(s.lost))}, s.archivedNotes()...)
 }
 
-// spansText names days, which are in order.
+// spansText lists sorted days as ranges.
 func spansText(days []string) string {
 	spans := calendar.Spans(days, len(days))
 	const most = 3
@@ -256,7 +258,8 @@ func spansText(days []string) string {
 	return strings.Join(parts, ", ")
 }
 
-// each gives the visits of each day, in order, chosen or not. Some days are read ahead. It waits for its turn first.
+// each calls use with the visits of each day in order, selected or not. It reads up to daysAtOnce
+// days concurrently. It waits for its turn first.
 func (s *scan) each(ctx context.Context, use func(day string, d *columns) error) error {
 	return s.inTurn(ctx, func(days []string) error {
 		g, ctx := errgroup.WithContext(ctx)
@@ -299,8 +302,9 @@ func (s *scan) each(ctx context.Context, use func(day string, d *columns) error)
 	})
 }
 
-// eachRaw gives the chosen visits of each day, in order, as raw events make them; those of one visitor follow each other,
-// in order. What it gives is gone after the call. It waits for its turn first.
+// eachRaw calls use with the selected visits of each day in order, built from raw events. The
+// visits of a visitor are adjacent and in order. They are valid only during the call. It waits for
+// its turn first.
 func (s *scan) eachRaw(ctx context.Context, use func(day string, visits []*visit) error) error {
 	return s.inTurn(ctx, func(days []string) error {
 		for _, day := range days {
@@ -317,7 +321,7 @@ func (s *scan) eachRaw(ctx context.Context, use func(day string, visits []*visit
 	})
 }
 
-// inTurn waits for a turn, and gives the days that can have events.
+// inTurn waits for a turn and passes the days that can have events.
 func (s *scan) inTurn(ctx context.Context, use func(days []string) error) error {
 	tomorrow := s.cal.Day(s.x.t.Now().Add(24 * time.Hour)) // later days have no events
 	days := slices.DeleteFunc(slices.Clone(s.days), func(day string) bool { return day > tomorrow })
@@ -331,7 +335,7 @@ func (s *scan) inTurn(ctx context.Context, use func(days []string) error) error 
 	return use(days)
 }
 
-// choose are the visits that fulfil the conditions.
+// choose returns the visits that match the conditions.
 func (s *scan) choose(all []*visit) []*visit {
 	if len(s.conditions) == 0 {
 		return all

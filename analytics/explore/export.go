@@ -11,28 +11,29 @@ import (
 	"github.com/onefold/onefold/analytics/report"
 )
 
-// Kind is what is exported.
+// Kind is what to export.
 type Kind string
 
-// The kinds.
+// The kinds of exports.
 const (
-	Events   Kind = "events"   // raw events, in the order of time
-	Sessions Kind = "sessions" // in the order of their starts
+	Events   Kind = "events"   // raw events in order of time
+	Sessions Kind = "sessions" // sessions in order of start
 	Stats    Kind = "stats"    // figures by bucket
 )
 
-// ExportIn asks for an export.
+// ExportIn selects the content of an export.
 type ExportIn struct {
 	Range
 	Filters []Filter
 	Kind    Kind
 	Format  Format
-	Period  analytics.Period // of Stats; default analytics.Day
+	Period  analytics.Period // for Stats; default analytics.Day
 }
 
-// Export writes what is asked for as it is read: how much that is makes no difference to the memory that it takes, but
-// for the events of one day when filters ask for them. Errors: ErrQuestion, ErrTooMuch, ErrGone,
-// report.ErrInvalid, report.ErrExpired, table.ErrNotFound, those of the writer; what was written by then is not all.
+// Export writes rows as they are read, so its memory does not depend on their number, except that
+// an export of events with filters holds one day at a time. After an error the output is
+// incomplete. Errors: ErrQuestion, ErrTooMuch, ErrGone, ErrArchive, report.ErrInvalid,
+// report.ErrExpired, table.ErrNotFound, those of w.
 func (x *Explorer) Export(ctx context.Context, in ExportIn, w io.Writer) error {
 	names := map[Kind][]string{Events: eventColumns, Sessions: sessionColumns, Stats: statsColumns}[in.Kind]
 	if names == nil {
@@ -59,7 +60,8 @@ func (x *Explorer) Export(ctx context.Context, in ExportIn, w io.Writer) error {
 	return sheet.Close()
 }
 
-// exportEvents reads the events as they come; with filters each day twice, to find out which visits are selected before.
+// exportEvents streams the events. With filters it reads each day twice: first to find the selected
+// visits.
 func (x *Explorer) exportEvents(ctx context.Context, in ExportIn, sheet *Sheet) error {
 	s, err := x.siteOf(ctx, in.Range)
 	if err != nil {
@@ -94,7 +96,7 @@ func (x *Explorer) exportEvents(ctx context.Context, in ExportIn, sheet *Sheet) 
 	})
 }
 
-// writeEvents writes the events of a range of days whose ids are wanted; nil is all.
+// writeEvents writes the events of a range of days with the wanted IDs; nil means all.
 func (s *scan) writeEvents(ctx context.Context, first, last string, sheet *Sheet, wanted map[string]bool) error {
 	from, err := s.cal.Start(first)
 	if err != nil {
@@ -105,7 +107,7 @@ func (s *scan) writeEvents(ctx context.Context, first, last string, sheet *Sheet
 		return err
 	}
 	events := analytics.EventsBetween(&s.site, from, to, "").All(ctx, s.x.t)
-	if _, archived := s.archived[first]; archived { // first is last
+	if _, archived := s.archived[first]; archived { // such ranges are one day
 		events = s.x.archived(ctx, s.site.SiteID, from, to)
 	}
 	for e, err := range events {
@@ -159,7 +161,7 @@ func sessionRow(s *analytics.Session) []any {
 	}
 }
 
-// moment writes a time in epoch milliseconds.
+// moment formats a time in epoch milliseconds.
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 var statsColumns = []string{

@@ -7,18 +7,18 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// Property is what the dimensions of custom properties begin with: prop:plan.
+// Property is the prefix of dimensions of custom properties, such as prop:plan.
 const Property = "prop:"
 
-// facet is a dimension as questions know it: a visit has one value of it, those of all of its events, or the goals that it
-// reached.
+// facet is a dimension as seen by questions. A visit has one value of it, or the values of all its
+// events, or the goals that it reached.
 type facet struct {
 	by     analytics.Dimension
-	events bool // values are those of events
+	events bool // values belong to events
 	goals  bool
 }
 
-// facetOf finds a dimension's facet.
+// facetOf returns the facet of a dimension, and whether the dimension is valid.
 func facetOf(d analytics.Dimension) (facet, bool) {
 	if name, ok := strings.CutPrefix(string(d), Property); ok {
 		return facet{by: d, events: true}, name != ""
@@ -32,22 +32,22 @@ func facetOf(d analytics.Dimension) (facet, bool) {
 	return facet{by: d}, visitValue(d) != nil
 }
 
-// ofVisit reports whether a visit has one value of the dimension.
+// ofVisit reports whether a visit has exactly one value.
 func (f *facet) ofVisit() bool { return !f.events && !f.goals }
 
-// facetColumn is a facet on one day.
+// facetColumn is a facet of one day.
 type facetColumn struct {
 	facet
-	values []string        // the first is none
-	one    *column         // of each visit
-	of     func(e int) int // the place in values of an event's value
+	values []string        // the first means no value
+	one    *column         // by visit
+	of     func(e int) int // index in values of an event's value
 	goal   *goalColumns
 }
 
-// urlProperty is where outbound and download events name an address.
+// urlProperty is the property with the URL of outbound and download events.
 const urlProperty = "url"
 
-// facet finds the values of a facet on the day.
+// facet returns the values of a facet on the day.
 func (d *columns) facet(f facet) facetColumn {
 	c := facetColumn{facet: f}
 	named := func(event string, of func(e int) int) func(e int) int {
@@ -83,7 +83,7 @@ func (d *columns) facet(f facet) facetColumn {
 	return c
 }
 
-// reader reads the property of a name off events.
+// reader returns a function that reads the named property of an event.
 func (p *propertyColumns) reader(name string) func(e int) int {
 	wanted := p.name.find(name)
 	if wanted < 0 || p.first == nil {
@@ -99,7 +99,7 @@ func (p *propertyColumns) reader(name string) func(e int) int {
 	}
 }
 
-// ofVisits are the dimensions of which a visit has one value.
+// ofVisits are the dimensions with one value per visit.
 var ofVisits = func() (all []visitDimension) {
 	for _, d := range analytics.Dimensions {
 		if of := visitValue(d); of != nil {
@@ -114,7 +114,8 @@ type visitDimension struct {
 	value func(v *visit) string
 }
 
-// visitValue reads a dimension of which a visit has one value; nil for others.
+// visitValue returns a function that reads a dimension with one value per visit; nil for other
+// dimensions.
 func visitValue(d analytics.Dimension) func(v *visit) string {
 	if of := placeValue(d); of != nil {
 		return of
@@ -146,7 +147,7 @@ func visitValue(d analytics.Dimension) func(v *visit) string {
 	return nil
 }
 
-// placeValue is visitValue for what a visit's client says.
+// placeValue is visitValue for the dimensions of the visit's client.
 func placeValue(d analytics.Dimension) func(v *visit) string {
 	switch d {
 	case analytics.ByCountry:

@@ -5,13 +5,13 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// counts are figures that are being counted.
+// counts holds figures while they are counted.
 type counts struct {
 	report.Figures
 	engagedMS int64
 }
 
-// addVisit counts what a visit counts in the bucket in which it started.
+// addVisit adds the counts that belong to the bucket in which the visit started.
 func (c *counts) addVisit(d *columns, v int) {
 	c.Visits++
 	c.Seconds += d.seconds[v]
@@ -20,14 +20,14 @@ func (c *counts) addVisit(d *columns, v int) {
 	}
 }
 
-// addGoals counts the goals that a visit reached.
+// addGoals adds the conversions of a visit.
 func (c *counts) addGoals(d *columns, v int) {
 	for i, end := d.goals.of(v); i < end; i++ {
 		c.Conversions += d.goals.count[i]
 	}
 }
 
-// addEvent counts what an event counts in the bucket in which it happened.
+// addEvent adds the counts that belong to the bucket in which the event happened.
 func (c *counts) addEvent(d *columns, e int) {
 	switch name := d.name.at(e); {
 	case d.silent[name]:
@@ -46,7 +46,7 @@ func (c *counts) addRevenue(amount string) {
 	}
 }
 
-// add counts what the events of a visit count.
+// add adds the event counts of a visit.
 func (c *counts) add(o *counts) {
 	c.PageViews += o.PageViews
 	c.Events += o.Events
@@ -54,7 +54,7 @@ func (c *counts) add(o *counts) {
 	c.addRevenue(o.Revenue)
 }
 
-// figures are what was counted.
+// figures returns the counts in the form of reports.
 func (c *counts) figures() report.Figures {
 	f := c.Figures
 	f.EngagedSeconds = float64(c.engagedMS) / 1000
@@ -64,7 +64,7 @@ func (c *counts) figures() report.Figures {
 	return f
 }
 
-// ratio is nil where there is nothing to divide by.
+// ratio returns nil if by is not positive.
 func ratio(of, by int64) *float64 {
 	if by <= 0 {
 		return nil

@@ -9,37 +9,39 @@ import (
 	"github.com/onefold/onefold/internal/glob"
 )
 
-// Op is how a filter compares.
+// Op is the operator of a filter.
 type Op string
 
-// The operators. A negated one selects the visits that its opposite does not.
+// The operators. A negated operator selects exactly the visits that its opposite does not.
 const (
 	Is          Op = "is"
 	IsNot       Op = "is_not"
-	Contains    Op = "contains" // whatever the case of letters
+	Contains    Op = "contains" // case-insensitive
 	ContainsNot Op = "contains_not"
-	Matches     Op = "matches" // wildcards: * is any text without a slash, ** any text
+	Matches     Op = "matches" // glob: * matches text without slashes, ** any text
 )
 
 var ops = []Op{Is, IsNot, Contains, ContainsNot, Matches}
 
-// The bounds of filters.
+// Limits of filters.
 const (
 	maxFilters    = 20
 	maxValues     = 100
 	maxValueBytes = 512
 )
 
-// Filter selects visits by the values that they have of a dimension. A visit has one value of most dimensions, and of
-// page, event and properties those of all of its events. Is, Contains and Matches select a visit one of whose values
-// agrees with one of Values; Is also one that has no value, if analytics.None is one of Values.
+// Filter selects visits by their values of a dimension. A visit has one value of most dimensions,
+// and several of page, event and properties: those of its events. Is, Contains and Matches select a
+// visit if one of its values matches one of Values. Is also selects visits without a value if
+// Values contains analytics.None.
 type Filter struct {
 	Dimension analytics.Dimension
 	Op        Op
 	Values    []string
 }
 
-// ParseFilter reads `dimension:op:value|value`. In values, \| is a bar and \\ a backslash. Errors: ErrQuestion.
+// ParseFilter parses `dimension:op:value|value`. In values, \| is a bar and \\ a backslash. Errors:
+// ErrQuestion.
 func ParseFilter(text string) (Filter, error) {
 	at, op := findOp(text)
 	if at < 0 {
@@ -49,7 +51,7 @@ func ParseFilter(text string) (Filter, error) {
 	return f, f.check()
 }
 
-// ParseFilters reads several filters, all of which a visit has to fulfil. Errors: ErrQuestion.
+// ParseFilters parses filters, all of which a visit must match. Errors: ErrQuestion.
 func ParseFilters(texts []string) ([]Filter, error) {
 	var all []Filter
 	for _, text := range texts {
@@ -62,7 +64,8 @@ func ParseFilters(texts []string) ([]Filter, error) {
 	return all, nil
 }
 
-// findOp finds the first operator; names of properties may contain colons.
+// findOp finds the first operator. Names of properties may contain colons, so it searches for whole
+// operators.
 func findOp(text string) (at int, op Op) {
 	at = -1
 	for _, o := range ops {
@@ -91,7 +94,7 @@ func splitValues(text string) []string {
 	return append(values, value.String())
 }
 
-// String writes the filter the way ParseFilter reads it.
+// String formats the filter in the syntax of ParseFilter.
 func (f Filter) String() string {
 	escape := strings.NewReplacer(`\`, `\\`, `|`, `\|`)
 	values := make([]string, len(f.Values))
@@ -119,15 +122,15 @@ func (f *Filter) check() error {
 	return nil
 }
 
-// condition is a filter that can be asked.
+// condition is a compiled filter.
 type condition struct {
 	facet   facet
 	negated bool
-	none    bool // what has no value agrees
+	none    bool // visits without a value match
 	agrees  func(value string) bool
 }
 
-// conditions are those of filters. Errors: ErrQuestion.
+// conditions compiles filters. Errors: ErrQuestion.
 func conditions(filters []Filter) ([]*condition, error) {
 	if len(filters) > maxFilters {
 		return nil, fmt.Errorf("%w: at most %d filters", ErrQuestion, maxFilters)
@@ -147,7 +150,7 @@ func conditions(filters []Filter) ([]*condition, error) {
 	return all, nil
 }
 
-// agreement tells whether a value is what the filter asks for, negation aside.
+// agreement returns a function that reports whether a value matches, before negation.
 func (f *Filter) agreement() func(string) bool {
 	values := slices.Clone(f.Values)
 	switch f.Op {
@@ -168,7 +171,7 @@ func (f *Filter) agreement() func(string) bool {
 	}
 }
 
-// chosen are the visits of the day that fulfil all conditions, in order.
+// chosen returns the visits of the day that match all conditions, in order.
 func (d *columns) chosen(all []*condition) []int {
 	asked := make([]*askedColumn, len(all))
 	for i, c := range all {
@@ -184,11 +187,11 @@ func (d *columns) chosen(all []*condition) []int {
 	return visits
 }
 
-// askedColumn is a condition on one day. Each value is asked once.
+// askedColumn is a condition on one day. It evaluates each distinct value once.
 type askedColumn struct {
 	*condition
 	facetColumn
-	answers []answer // by place in values
+	answers []answer // by index in values
 }
 
 type answer uint8
@@ -199,7 +202,7 @@ const (
 	no
 )
 
-// selects reports whether a visit is wanted.
+// selects reports whether a visit matches the condition.
 func (c *askedColumn) selects(d *columns, v int) bool {
 	found, some := false, false
 	switch {
@@ -225,7 +228,7 @@ func (c *askedColumn) selects(d *columns, v int) bool {
 	return found != c.negated
 }
 
-// ask reports whether a value agrees, and whether it is one.
+// ask reports whether the value at an index matches, and whether it is a value at all.
 func (c *askedColumn) ask(place int) (agrees, is bool) {
 	if place == 0 {
 		return false, false

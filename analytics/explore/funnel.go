@@ -18,44 +18,45 @@ type FunnelKey struct {
 	FunnelID string `dynamodbav:"funnelId"`
 }
 
-// Funnel is a way that a site wants its visitors to go, step by step, in one visit. Other events may lie between steps.
+// Funnel is a sequence of steps that a site wants its visitors to take in one visit. Other events
+// may occur between steps.
 type Funnel struct {
 	FunnelKey
 	Name string `dynamodbav:"name"`
 	Course
 }
 
-// Course is what a funnel counts.
+// Course is the definition of a funnel.
 type Course struct {
 	Steps         []Step `dynamodbav:"steps"`
-	WindowMinutes int    `dynamodbav:"window,omitempty"` // from the first step to the last; 0: as long as the visit
+	WindowMinutes int    `dynamodbav:"window,omitempty"` // from first to last step; 0: the whole visit
 }
 
 // Step is one step of a funnel. Exactly one of Path and Event is set.
 type Step struct {
-	Path  string `dynamodbav:"path,omitempty"`  // of a page view; * is any text without a slash, ** any text
+	Path  string `dynamodbav:"path,omitempty"`  // of a page view; * matches text without slashes, ** any text
 	Event string `dynamodbav:"event,omitempty"` // name of a custom event
 }
 
-// Name is how a step is shown.
+// Name returns the display name of the step.
 func (s Step) Name() string { return s.Path + s.Event }
 
-// Funnels are the funnels of sites.
+// Funnels holds the funnels of sites.
 var Funnels = table.Define[Funnel, FunnelKey]("explore.funnel", table.Def[Funnel]{
 	PK: "SITE#{siteId}", SK: "FUNNEL#{funnelId}",
 	Doc: "Steps that a site wants its visitors to take.",
 })
 
-// FunnelsOfSite are the funnels of a site, the oldest first.
+// FunnelsOfSite queries the funnels of a site, oldest first.
 var FunnelsOfSite = table.NewQuery(Funnels, table.QueryDef[analytics.SiteIn]{
 	ID: "X2", Question: "the funnels of a site", Load: table.Load{PerSecond: 0.01, Items: 5, ItemBytes: 300},
 })
 
-// The bounds of funnels.
+// Limits of funnels.
 const (
 	minSteps      = 2
 	maxSteps      = 12
-	maxFunnels    = 100 // of a site
+	maxFunnels    = 100 // per site
 	maxFunnelName = 100
 	maxWindow     = 24 * 60
 	maxGroups     = 20
@@ -81,7 +82,7 @@ func (c *Course) check() error {
 	return nil
 }
 
-// CreateFunnel keeps a funnel. Errors: ErrQuestion, table.ErrNotFound without such a site.
+// CreateFunnel stores a funnel. Errors: ErrQuestion, table.ErrNotFound for an unknown site.
 func (x *Explorer) CreateFunnel(ctx context.Context, siteID, name string, c Course) (Funnel, error) {
 	name = strings.TrimSpace(name)
 	if name == "" || len(name) > maxFunnelName {
@@ -108,7 +109,7 @@ func (x *Explorer) CreateFunnel(ctx context.Context, siteID, name string, c Cour
 	return f, nil
 }
 
-// Funnels are the funnels of a site. Errors: table.ErrNotFound without such a site.
+// Funnels returns the funnels of a site. Errors: table.ErrNotFound for an unknown site.
 func (x *Explorer) Funnels(ctx context.Context, siteID string) ([]Funnel, error) {
 	if _, err := analytics.GetSite(ctx, x.t, siteID); err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (x *Explorer) Funnels(ctx context.Context, siteID string) ([]Funnel, error)
 	return all, nil
 }
 
-// Funnel is one funnel. Errors: table.ErrNotFound.
+// Funnel returns one funnel. Errors: table.ErrNotFound.
 func (x *Explorer) Funnel(ctx context.Context, siteID, funnelID string) (Funnel, error) {
 	if _, err := analytics.GetSite(ctx, x.t, siteID); err != nil {
 		return Funnel{}, err
@@ -132,7 +133,7 @@ func (x *Explorer) Funnel(ctx context.Context, siteID, funnelID string) (Funnel,
 	return f, nil
 }
 
-// DeleteFunnel forgets a funnel. Errors: table.ErrNotFound.
+// DeleteFunnel deletes a funnel. Errors: table.ErrNotFound.
 func (x *Explorer) DeleteFunnel(ctx context.Context, siteID, funnelID string) error {
 	if _, err := x.Funnel(ctx, siteID, funnelID); err != nil {
 		return err

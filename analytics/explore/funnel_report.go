@@ -9,38 +9,39 @@ import (
 	"github.com/onefold/onefold/internal/glob"
 )
 
-// FunnelIn asks how far visits come on a course.
+// FunnelIn selects a funnel report.
 type FunnelIn struct {
 	Range
 	Course
 	Filters []Filter
-	By      analytics.Dimension // also by the values of a dimension of visits; "": not
+	By      analytics.Dimension // optional dimension of visits to group by
 }
 
-// FunnelReport is the answer.
+// FunnelReport is the result of a funnel.
 type FunnelReport struct {
 	Steps  []StepCount
-	Groups []FunnelGroup // the 20 values of By that most visits begin with, in that order
+	Groups []FunnelGroup // the 20 values of By with the most visits at the first step, in that order
 	Source Source
 	Notes  []string
 }
 
-// StepCount is how many visits came to a step, having taken all before it.
+// StepCount counts the visits that reached a step after all steps before it.
 type StepCount struct {
 	Name    string
 	Visits  int64
-	DropOff int64   // visits that came to the step before, and not to this one
-	Rate    float64 // of the visits that took the first step, 0 to 1
+	DropOff int64   // visits that reached the previous step but not this one
+	Rate    float64 // share of the visits that took the first step, 0 to 1
 }
 
-// FunnelGroup is how many visits with a value came to each step.
+// FunnelGroup counts the visits with one value that reached each step.
 type FunnelGroup struct {
 	Value  string
 	Visits []int64
 }
 
-// FunnelReport counts, for each step, the selected visits that took it after all steps before it, within the window from
-// the first step. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
+// FunnelReport counts, for each step, the selected visits that took it after all earlier steps,
+// within the window from the first step. Errors: ErrQuestion, ErrTooMuch, ErrGone,
+// table.ErrNotFound.
 func (x *Explorer) FunnelReport(ctx context.Context, in FunnelIn) (FunnelReport, error) {
 	if err := in.Course.check(); err != nil {
 		return FunnelReport{}, err
@@ -114,15 +115,16 @@ func greatestGroups(groups map[string][]int64) []FunnelGroup {
 	return all[:min(maxGroups, len(all))]
 }
 
-// maxRemembered bounds how many paths a step remembers its answers for.
+// maxRemembered limits the paths for which a step caches its answer.
 const maxRemembered = 100_000
 
-// runner follows visits along a course. It is for one goroutine.
+// runner follows visits through a funnel. It is not safe for concurrent use.
 type runner struct {
 	Course
 	windowMS int64
-	matches  []map[string]bool // of each step, by path
-	// began is, of each step, the latest time at which somebody who came so far can have begun; -1 for nobody.
+	matches  []map[string]bool // cached answers by step and path
+	// began is, by step, the latest time at which a visit that reached the step can have taken the
+	// first step; -1: not reached.
 	began []int64
 }
 
@@ -134,8 +136,8 @@ func newRunner(c Course) *runner {
 	return r
 }
 
-// run returns how many steps a visit took. An event is one step at most. To have begun later is never worse, so of all
-// ways to a step the one that began last is followed.
+// run returns how many steps a visit took. An event takes at most one step. A later start leaves
+// more of the window, so of all ways to reach a step, the one that started last is kept.
 func (r *runner) run(d *columns, v int) (came int) {
 	for i := range r.began {
 		r.began[i] = -1
@@ -162,7 +164,7 @@ func (r *runner) run(d *columns, v int) (came int) {
 	return came
 }
 
-// takes reports whether an event is a step.
+// takes reports whether an event is step n.
 func (r *runner) takes(n int, name, path string) bool {
 	step := &r.Steps[n]
 	if step.Event != "" || name != "" {

@@ -10,27 +10,27 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// Direction is where a journey is followed to.
+// Direction is the direction of a journey.
 type Direction string
 
 // The directions.
 const (
-	Forward Direction = "forward" // the pages after
-	Back    Direction = "back"    // the pages before
+	Forward Direction = "forward" // pages after Page
+	Back    Direction = "back"    // pages before Page
 )
 
-// Where journeys end.
+// Names for the ends of journeys.
 const (
-	Exit  = "(exit)"  // nothing came after
-	Entry = "(entry)" // nothing came before
+	Exit  = "(exit)"  // no later page
+	Entry = "(entry)" // no earlier page
 )
 
 const (
 	maxJourneySteps = 5
-	pagesOfLevel    = 8 // the others of a level are analytics.Other
+	pagesOfLevel    = 8 // further pages of a level are counted as analytics.Other
 )
 
-// JourneysIn asks for the ways from or to a page.
+// JourneysIn selects the journeys from or to a page.
 type JourneysIn struct {
 	Range
 	Filters   []Filter
@@ -39,8 +39,8 @@ type JourneysIn struct {
 	Steps     int       // 1 to 5; default 3
 }
 
-// Journeys are the ways of visits from a page, or to it: of each visit from the first time that it saw the page. A page
-// that is seen again at once counts once.
+// Journeys are the paths of visits from or to a page, starting at each visit's first view of the
+// page. Consecutive views of one page count once.
 type Journeys struct {
 	Levels [][]PageVisits // the page itself, then the pages one step away, and so on; most visits first
 	Links  []Link
@@ -48,20 +48,22 @@ type Journeys struct {
 	Notes  []string
 }
 
-// PageVisits is how many visits were on a page at a step. Exit and Entry are where visits ended, analytics.Other the pages
-// beyond the greatest eight.
+// PageVisits counts the visits that were on a page at a step. Page is Exit or Entry for visits that
+// ended, and analytics.Other for pages beyond the top eight.
 type PageVisits struct {
 	Page   string
 	Visits int64
 }
 
-// Link is how many visits went from a page of a level to one of the next: [level, place in it].
+// Link counts visits that went from a page of one level to a page of the next. Both are given as
+// [level, index].
 type Link struct {
 	From, To [2]int
 	Visits   int64
 }
 
-// Journeys follows the selected visits. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
+// Journeys returns the journeys of the selected visits. Errors: ErrQuestion, ErrTooMuch, ErrGone,
+// table.ErrNotFound.
 func (x *Explorer) Journeys(ctx context.Context, in JourneysIn) (Journeys, error) {
 	in.Direction, in.Steps = cmp.Or(in.Direction, Forward), cmp.Or(in.Steps, 3)
 	switch {
@@ -91,15 +93,15 @@ func (x *Explorer) Journeys(ctx context.Context, in JourneysIn) (Journeys, error
 	return out, nil
 }
 
-// walker counts ways.
+// walker counts journeys.
 type walker struct {
 	in   JourneysIn
 	most int
-	left int64            // visits whose way found no place
-	ways map[string]int64 // visits by their pages, each ended by a 0 byte, which no path has
+	left int64            // visits whose journey was not counted, because there are too many distinct ones
+	ways map[string]int64 // visits by pages, each terminated by a 0 byte, which paths cannot contain
 }
 
-// walk counts the way of a visit with these pages.
+// walk counts the journey of a visit with these pages.
 func (w *walker) walk(pages []string) {
 	first := slices.Index(pages, w.in.Page)
 	if first < 0 {
@@ -121,7 +123,7 @@ func (w *walker) walk(pages []string) {
 	w.ways[key]++
 }
 
-// pagesOf are the pages of a visit, in order, without one that is seen again at once.
+// pagesOf returns the pages of a visit in order, without consecutive repetitions.
 func pagesOf(d *columns, v int) []string {
 	var pages []string
 	for e, end := d.events(v); e < end; e++ {
@@ -139,7 +141,7 @@ func (w *walker) notes() []string {
 	return []string{fmt.Sprintf("There are more than %d different ways; %d visits are left out.", w.most, w.left)}
 }
 
-// journeys makes levels of the ways that were counted, and links between them.
+// journeys builds the levels and links of the counted journeys.
 func (w *walker) journeys() Journeys {
 	totals := make([]map[string]int64, w.in.Steps+1)
 	for i := range totals {
@@ -178,7 +180,7 @@ func (w *walker) journeys() Journeys {
 
 func splitWay(way string) []string { return strings.Split(strings.TrimSuffix(way, "\x00"), "\x00") }
 
-// rankPages are the pages of a level, most visits first, and the place of each among them.
+// rankPages returns the pages of a level, most visits first, and the index of each page among them.
 func rankPages(totals map[string]int64) ([]PageVisits, map[string]int) {
 	all := make([]PageVisits, 0, len(totals))
 	for page, n := range totals {

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// The bounds of what is read before anybody asks.
+// Limits of reading ahead.
 const (
 	preparedEvents = 1_000_000
-	prepareEvery   = time.Minute // of a site, so that days to which events come all the time are not read all the time
+	prepareEvery   = time.Minute // per site, so that days with a steady stream of events are not read continuously
 )
 
-// preparations remembers what was prepared.
+// preparations tracks recent calls of Prepare.
 type preparations struct {
 	mu   sync.Mutex
 	busy bool
-	last map[string]time.Time // by site, of the last minute
+	last map[string]time.Time // by site, within the last minute
 }
 
-// begin reports whether it is a site's turn. If so, end has to be called.
+// begin reports whether a site may be prepared now. If so, the caller must call end.
 func (p *preparations) begin(site string, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,9 +46,10 @@ func (p *preparations) end() {
 	p.busy = false
 }
 
-// Prepare reads days that somebody looks at, the last first, so that a question about their raw events need not wait:
-// days that are over and were not read, one after another, a million events at most. It does nothing where days are not
-// kept, while another range is prepared, or within a minute for the same site. Errors: ErrQuestion, table.ErrNotFound.
+// Prepare caches days that somebody is looking at, last first, so that a question about raw events
+// need not wait. It reads completed days that are not cached, one after another, a million events
+// at most. It does nothing if days are not cached, while another range is being prepared, or within
+// a minute for the same site. Errors: ErrQuestion, table.ErrNotFound.
 func (x *Explorer) Prepare(ctx context.Context, r Range) error {
 	if x.watched == nil || !x.preparing.begin(r.Site, x.t.Now()) {
 		return nil

@@ -1,12 +1,12 @@
 package explore
 
-// progress is how far a question has come.
+// progress is the progress of a question.
 type progress struct {
 	done, of int // days
 }
 
-// Progress is how many of the days that questions about a site's raw events ask for were looked at, of those that are
-// being answered now or wait for their turn. Nobody asks: 0 of 0.
+// Progress returns how many days of a site's current questions on raw events are done, and their
+// total. Questions that wait for their turn are included. Without questions it returns 0, 0.
 func (x *Explorer) Progress(site string) (done, of int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -19,7 +19,7 @@ func (x *Explorer) Progress(site string) (done, of int) {
 	return done, of
 }
 
-// begin notes that a question waits for an answer, until end is called.
+// begin registers a question until end is called.
 func (s *scan) begin(days int) (end func()) {
 	s.x.mu.Lock()
 	defer s.x.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *scan) begin(days int) (end func()) {
 	}
 }
 
-// looked notes that one more day was looked at.
+// looked counts a completed day.
 func (s *scan) looked() {
 	s.x.mu.Lock()
 	defer s.x.mu.Unlock()

@@ -9,26 +9,27 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// Source says what an answer is made of.
+// Source is the source of an answer.
 type Source string
 
 // The sources.
 const (
-	FromStatistics Source = "statistics" // what the folds keep
+	FromStatistics Source = "statistics" // derived items
 	FromRaw        Source = "raw"        // raw events
-	FromArchive    Source = "warehouse"  // raw events, some of which the Archive had
+	FromArchive    Source = "warehouse"  // raw events, partly from the Archive
 )
 
-// Report is a report on the visits that filters select. Buckets of days whose raw events are gone are left out.
+// Report is a report on filtered visits. Buckets of days whose raw events are gone are omitted.
 type Report struct {
 	report.Report
 	Source Source
-	Notes  []string // what it leaves out, for people
+	Notes  []string // what the report omits, for people
 }
 
-// Report counts visits by bucket, and by the values of a dimension if there is one: also of custom properties that the
-// site does not list. Without filters it says what report.Make says, as far as raw events last; values of events and
-// pages also count their visits and visitors. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
+// Report counts visits by bucket and, if in.By is set, by the values of a dimension, including
+// custom properties that the site does not list. Without filters it equals report.Make for days
+// with raw events; in addition, values of events and pages have visits and visitors. Errors:
+// ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
 func (x *Explorer) Report(ctx context.Context, in report.Request, filters []Filter) (Report, error) {
 	if in.Period == "" {
 		in.Period = analytics.Day
@@ -47,7 +48,7 @@ func (x *Explorer) Report(ctx context.Context, in report.Request, filters []Filt
 	return c.report(in)
 }
 
-// report says of a cube what is asked for.
+// report returns the requested part of a cube.
 func (c *cube) report(in report.Request) (Report, error) {
 	starts, err := c.scan.starts(in.Period)
 	if err != nil {
@@ -69,10 +70,10 @@ func (c *cube) report(in report.Request) (Report, error) {
 	return out, nil
 }
 
-// maxHourDays is the longest range by hour, in days, as of reports.
+// maxHourDays is the longest range by hour, in days, as in package report.
 const maxHourDays = 366
 
-// checkPeriod refuses what buckets cannot be made of.
+// checkPeriod validates the range and period. Errors: ErrQuestion.
 func (r *Range) checkPeriod(period analytics.Period) error {
 	if err := r.check(); err != nil {
 		return err
@@ -86,7 +87,7 @@ func (r *Range) checkPeriod(period analytics.Period) error {
 	return nil
 }
 
-// starts names the buckets of the days that are there.
+// starts returns the buckets of the available days.
 func (s *scan) starts(period analytics.Period) ([]string, error) {
 	switch period {
 	case analytics.Month:
@@ -121,7 +122,8 @@ func (c *counter) bucket(start string) *counts {
 	return b
 }
 
-// count counts the chosen visits of a day. A visitor counts once a day; by hour, once in each with an event of a visit.
+// count counts the selected visits of a day. A visitor counts once a day, and by hour in each hour
+// in which they have an event of a visit.
 func (c *counter) count(day *tally) {
 	switch c.period {
 	case analytics.Hour:
@@ -152,9 +154,9 @@ func (c *counter) countWhole(day *tally, bucket *counts) {
 
 func (c *counter) countHours(day *tally) {
 	d := day.columns
-	c.countWhole(day, new(counts)) // the total
+	c.countWhole(day, new(counts)) // only for the total
 	started, happened := c.hours(&d.started), c.hours(&d.hour)
-	seen := make([]int64, len(happened)) // of each hour, the last visitor with an event in it, counted from 1
+	seen := make([]int64, len(happened)) // by hour, the last visitor with an event in it, numbered from 1
 	for _, v := range day.chosen {
 		started[d.started.at(v)].addVisit(d, v)
 		started[d.started.at(v)].addGoals(d, v)
@@ -170,7 +172,7 @@ func (c *counter) countHours(day *tally) {
 	}
 }
 
-// hours are the buckets of a column's hours.
+// hours returns the buckets of a column's hours.
 func (c *counter) hours(of *column) []*counts {
 	buckets := make([]*counts, len(of.values))
 	for i, start := range of.values[1:] {

@@ -13,32 +13,33 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// RetentionIn asks how users come back.
+// RetentionIn selects a retention report.
 type RetentionIn struct {
 	Range
 	Filters []Filter
 	By      string // week or day; default week
 }
 
-// Retention is the answer.
+// Retention is a retention report.
 type Retention struct {
-	Cohorts []Cohort // those with users, in order
+	Cohorts []Cohort // in order, without empty ones
 	Notes   []string
 }
 
-// Cohort are the users of a range who were first seen in one of its weeks, which begin on Mondays, or days.
+// Cohort holds the users first seen in one week, which begins on Monday, or on one day of the
+// range.
 type Cohort struct {
-	Start    string // its first day
+	Start    string // first day of the cohort
 	Users    int64
-	Returned []int64 // of each week or day from Start on: users who were there; the first is all of them
+	Returned []int64 // users seen in each week or day from Start on; the first is all of them
 }
 
-// maxCohorts bounds the weeks or days of a question.
+// maxCohorts limits the weeks or days of a question.
 const maxCohorts = 400
 
-// Retention counts the users whom the site identified, by when their sessions of the range began: only they can be told
-// on another day. Sessions that filters select by their events are found in raw events, others among those that are
-// kept. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
+// Retention counts identified users by the starts of their sessions in the range. Other visitors
+// cannot be recognized on another day. If filters need events, sessions are built from raw events;
+// otherwise stored sessions are read. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
 func (x *Explorer) Retention(ctx context.Context, in RetentionIn) (Retention, error) {
 	width := map[string]int{"": 7, "week": 7, "day": 1}[in.By]
 	if width == 0 {
@@ -72,7 +73,7 @@ func (x *Explorer) Retention(ctx context.Context, in RetentionIn) (Retention, er
 	return Retention{Cohorts: cohorts(seen, first, width, n), Notes: notes}, nil
 }
 
-// monday is the first day of a day's week.
+// monday returns the first day of a day's week.
 func monday(day string) string {
 	at, err := time.Parse(calendar.DayLayout, day)
 	if err != nil {
@@ -81,7 +82,7 @@ func monday(day string) string {
 	return calendar.ShiftDay(day, -(int(at.Weekday())+6)%7)
 }
 
-// periods are the numbers of those in which a user was seen, in order.
+// periods are the sorted numbers of the weeks or days in which a user was seen.
 type periods []int16
 
 func (p periods) with(n int) periods {
@@ -118,8 +119,8 @@ func cohorts(seen map[string]periods, first string, width, n int) []Cohort {
 	return all
 }
 
-// eachSession gives the selected sessions of a range in the order of their starts, and says what is left out. For
-// raw events it waits for a turn.
+// eachSession calls use with the selected sessions of a range in order of start, and returns notes
+// on what is missing. For raw events it waits for a turn.
 func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, turn chan struct{}, use func(*analytics.Session) error) (notes []string, err error) {
 	if slices.ContainsFunc(filters, func(f Filter) bool { return !ofSessions(f.Dimension) }) {
 		return x.eachRawSession(ctx, r, filters, turn, use)
@@ -183,7 +184,7 @@ func (x *Explorer) eachRawSession(ctx context.Context, r Range, filters []Filter
 	})
 }
 
-// sessionNotes say that sessions of a range have expired.
+// sessionNotes reports that sessions of a range have expired.
 func (s *scan) sessionNotes(r Range) []string {
 	kept := s.site.Retention.Of(analytics.Hour)
 	if oldest := s.cal.Day(s.x.t.Now().Add(-kept)); r.From <= oldest {

@@ -5,5 +5,5 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Schema is all that this package asks, beside what it is asked of.
+// Schema holds the entities of this package and of package analytics.
 var Schema = table.MustSchema("explore", analytics.Schema, Funnels, FunnelsOfSite)

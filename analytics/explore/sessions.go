@@ -17,31 +17,32 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The bounds of a page of sessions.
+// Limits of a page of sessions.
 const (
 	defaultPage = 50
 	maxPage     = 1000
-	maxPassed   = 50_000 // sessions that are looked at for one page
+	maxPassed   = 50_000 // sessions examined for one page
 )
 
-// SessionsIn asks for the sessions of a range, the latest to start first.
+// SessionsIn selects the sessions of a range, latest start first.
 type SessionsIn struct {
 	Range
 	Filters []Filter
-	Cursor  string // of the page before; "": the first page
+	Cursor  string // from the previous page; "": the first page
 	Limit   int    // 1 to 1,000; default 50
 }
 
-// SessionPage is a part of a list of sessions.
+// SessionPage is a page of sessions.
 type SessionPage struct {
 	Sessions []analytics.Session
-	Cursor   string // of the next page; "": this is the last. A page may have fewer sessions than asked for and a next one
+	Cursor   string // of the next page; "": this is the last. A page may be short and still have a next one
 	Source   Source
 	Notes    []string
 }
 
-// Sessions lists sessions. Filters by what a session says of itself are answered from what the folds keep; those by its
-// events from raw events, day by day. Errors: ErrQuestion, ErrTooMuch, ErrGone, table.ErrNotFound.
+// Sessions lists sessions. Filters on fields of a session are answered from stored sessions;
+// filters on its events from raw events, day by day. Errors: ErrQuestion, ErrTooMuch, ErrGone,
+// table.ErrNotFound, table.ErrCursor.
 func (x *Explorer) Sessions(ctx context.Context, in SessionsIn) (SessionPage, error) {
 	if in.Limit <= 0 {
 		in.Limit = defaultPage
@@ -58,13 +59,13 @@ func (x *Explorer) Sessions(ctx context.Context, in SessionsIn) (SessionPage, er
 	return x.keptSessions(ctx, in)
 }
 
-// ofSessions reports whether session items say a dimension's value.
+// ofSessions reports whether stored sessions have the dimension.
 func ofSessions(d analytics.Dimension) bool {
 	f, known := facetOf(d)
 	return known && f.ofVisit() && d != analytics.ByHostname
 }
 
-// keptSessions lists session items.
+// keptSessions lists stored sessions.
 func (x *Explorer) keptSessions(ctx context.Context, in SessionsIn) (SessionPage, error) {
 	page := SessionPage{Source: FromStatistics, Notes: []string{}}
 	all, err := conditions(in.Filters)
@@ -107,7 +108,7 @@ func (x *Explorer) keptSessions(ctx context.Context, in SessionsIn) (SessionPage
 	return page, nil
 }
 
-// damaged notes, once, that sessions are missing.
+// damaged adds a note, once, that sessions are missing.
 func (p *SessionPage) damaged() {
 	const note = "Some sessions are missing: a page of visits is damaged."
 	if !slices.Contains(p.Notes, note) {
@@ -115,7 +116,8 @@ func (p *SessionPage) damaged() {
 	}
 }
 
-// selected reports whether a session is of a visit that fulfils all conditions, which are about what sessions say.
+// selected reports whether a session matches all conditions, which may use only fields of a
+// session.
 func selected(all []*condition, s *analytics.Session) bool {
 	if len(all) == 0 {
 		return true
@@ -127,7 +129,7 @@ func selected(all []*condition, s *analytics.Session) bool {
 	return len(columnsOf([]*visit{v}, new(calendar.HourNames)).chosen(all)) == 1
 }
 
-// sessionIDs asks for the sessions of a range.
+// sessionIDs selects the sessions of a range.
 func (s *scan) sessionIDs(r Range) (in analytics.SessionsIn, err error) {
 	start, err := s.cal.Start(r.From)
 	if err != nil {
@@ -140,10 +142,10 @@ func (s *scan) sessionIDs(r Range) (in analytics.SessionsIn, err error) {
 	return analytics.SessionsBetween(&s.site, start, end)
 }
 
-// leastID is the least id of a millisecond.
+// leastID returns the smallest ID of a millisecond.
 func leastID(at time.Time) string {
 	var id ulid.ULID
-	if err := id.SetTime(ulid.Timestamp(at)); err != nil { // after the year 10889
+	if err := id.SetTime(ulid.Timestamp(at)); err != nil { // later than the year 10889
 		return ulid.ULID{255}.String()
 	}
 	return id.String()
@@ -185,17 +187,18 @@ func (x *Explorer) rawSessions(ctx context.Context, in SessionsIn) (SessionPage,
 	return page, nil
 }
 
-// Timeline is a session and what happened in it.
+// Timeline is a session with its events.
 type Timeline struct {
 	Session analytics.Session
-	Events  []analytics.Event // in order; without measurements of pages
+	Events  []analytics.Event // in order, without measurements of pages
 	Notes   []string
 }
 
-// maxTimeline bounds the events of a timeline.
+// maxTimeline limits the events of a timeline.
 const maxTimeline = 10_000
 
-// Timeline tells what happened in a session. Errors: table.ErrNotFound for a session or site that is not there.
+// Timeline returns a session and its events. Errors: table.ErrNotFound for an unknown site or
+// session; ErrArchive.
 func (x *Explorer) Timeline(ctx context.Context, siteID, sessionID string) (Timeline, error) {
 	site, err := analytics.GetSite(ctx, x.t, siteID)
 	if err != nil {
@@ -232,12 +235,12 @@ func (x *Explorer) Timeline(ctx context.Context, siteID, sessionID string) (Time
 	return out, nil
 }
 
-// lacks reports whether there are fewer events than the session had.
+// lacks reports whether events are missing.
 func (t *Timeline) lacks() bool {
 	return int64(len(t.Events)) < t.Session.PageViews+t.Session.Events
 }
 
-// take adds the events that belong to the session, as many as are shown.
+// take adds the events of the session, up to maxTimeline.
 func (t *Timeline) take(events iter.Seq2[analytics.Event, error], belongs func(*analytics.Event) bool) error {
 	for e, err := range events {
 		if err != nil {
@@ -255,7 +258,8 @@ func (t *Timeline) take(events iter.Seq2[analytics.Event, error], belongs func(*
 	return nil
 }
 
-// belongs tells the events of a session from those of others that its visitor had at the same time.
+// belongs returns a function that separates the events of a session from those of the visitor's
+// other sessions at the same time.
 func (x *Explorer) belongs(ctx context.Context, s *analytics.Session) (func(*analytics.Event) bool, error) {
 	key := analytics.VisitorKey{SiteID: s.SiteID, Shard: s.VisitorShard, VisitorID: s.VisitorID, Day: s.Day}
 	who, err := analytics.VisitLog.Get(ctx, x.t, key)
@@ -278,8 +282,9 @@ func (x *Explorer) belongs(ctx context.Context, s *analytics.Session) (func(*ana
 	}, nil
 }
 
-// UserSessions are a page of the sessions of a user of a site, the latest first; a page may have fewer than asked for and
-// a next one. Errors: table.ErrCursor, table.ErrKeyValue for what can be no user's id.
+// UserSessions returns a page of the sessions of a site's user, latest first. A page may be short
+// and still have a next one. Errors: table.ErrNotFound for the site, table.ErrCursor,
+// table.ErrKeyValue for an impossible user ID.
 func (x *Explorer) UserSessions(ctx context.Context, siteID, userID, cursor string, limit int) (SessionPage, error) {
 	if _, err := analytics.GetSite(ctx, x.t, siteID); err != nil {
 		return SessionPage{}, err

@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// Format is how a sheet is written.
+// Format is the format of a sheet.
 type Format string
 
 // The formats.
 const (
-	CSV   Format = "csv"   // RFC 4180, with a line of names first
-	JSONL Format = "jsonl" // a JSON object a line
+	CSV   Format = "csv"   // RFC 4180, with a header line
+	JSONL Format = "jsonl" // one JSON object per line
 )
 
-// Sheet writes rows of named values. Close it at the end.
+// Sheet writes rows of named values. Call Close at the end.
 type Sheet struct {
 	names []string
-	lines *csv.Writer   // of CSV
-	text  *bufio.Writer // of JSONL
+	lines *csv.Writer   // for CSV
+	text  *bufio.Writer // for JSONL
 	row   []string
 }
 
-// NewSheet begins a sheet on a writer. Errors: ErrQuestion for a format that is none, those of the writer.
+// NewSheet starts a sheet. Errors: ErrQuestion for an unknown format, those of the writer.
 func NewSheet(w io.Writer, f Format, names []string) (*Sheet, error) {
 	s := &Sheet{names: names, row: make([]string, len(names))}
 	switch f {
@@ -41,10 +41,10 @@ func NewSheet(w io.Writer, f Format, names []string) (*Sheet, error) {
 	return nil, fmt.Errorf("%w: format %q: want csv or jsonl", ErrQuestion, f)
 }
 
-// amount is an exact decimal. As a number it is not guarded in CSV; in JSON it is text.
+// amount is an exact decimal. In CSV it is a number and not guarded; in JSON it is a string.
 type amount string
 
-// Row writes a row: a value for each name, which is a string, an int64, a float64, an amount or a map of strings.
+// Row writes a row with one value per name: a string, int64, float64, amount or map of strings.
 func (s *Sheet) Row(values ...any) error {
 	if s.lines != nil {
 		for i, v := range values {
@@ -61,7 +61,7 @@ func (s *Sheet) Row(values ...any) error {
 		if err != nil {
 			return fmt.Errorf("explore: write %s: %w", s.names[i], err)
 		}
-		s.text.WriteByte(before) // the writer keeps its error until it is flushed
+		s.text.WriteByte(before) // errors of the writer are returned by the last write or by Close
 		s.text.WriteString(strconv.Quote(s.names[i]))
 		s.text.WriteByte(':')
 		s.text.Write(value)
@@ -70,7 +70,7 @@ func (s *Sheet) Row(values ...any) error {
 	return err
 }
 
-// Close writes what is left.
+// Close flushes the sheet.
 func (s *Sheet) Close() error {
 	if s.lines != nil {
 		s.lines.Flush()
@@ -79,7 +79,7 @@ func (s *Sheet) Close() error {
 	return s.text.Flush()
 }
 
-// cell writes a value for CSV.
+// cell formats a value for CSV.
 func cell(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -102,8 +102,8 @@ func cell(v any) string {
 	return guard(string(text))
 }
 
-// guard keeps programs for spreadsheets from taking a text that somebody sent for a formula.
-// See https://owasp.org/www-community/attacks/CSV_Injection.
+// guard prevents spreadsheets from interpreting a text from outside as a formula. See
+// https://owasp.org/www-community/attacks/CSV_Injection.
 func guard(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

@@ -6,23 +6,24 @@ import (
 	"time"
 )
 
-// shelf keeps days that were read, as many as have room. It is safe for concurrent use.
+// shelf is a cache of days, limited in bytes. It is safe for concurrent use. mu protects the fields
+// below it.
 type shelf struct {
-	most int // bytes
+	most int // maximum bytes
 
 	mu    sync.Mutex
 	bytes int
 	uses  int64
 	days  map[dayKey]*shelved
 
-	claims map[dayKey]chan struct{} // days that somebody reads; closed when that is over
+	claims map[dayKey]chan struct{} // days being read; closed when done
 }
 
 // dayKey names a day of a site by its bounds, which depend on the time zone.
 type dayKey struct {
 	site     string
 	from, to int64 // epoch seconds
-	archived bool  // it is of the archive's events
+	archived bool  // built from the archive's events
 }
 
 func keyOf(site string, from, to time.Time) dayKey {
@@ -32,10 +33,11 @@ func keyOf(site string, from, to time.Time) dayKey {
 type shelved struct {
 	*columns
 	version uint64
-	used    int64 // the shelf's uses when it was asked for last
+	used    int64 // value of the shelf's uses at the last access
 }
 
-// claim waits until nobody else reads a day, for whoever is about to. Afterwards release has to be called.
+// claim waits until nobody else is reading a day. The caller must call release when it has read the
+// day.
 func (s *shelf) claim(ctx context.Context, key dayKey) (release func(), err error) {
 	for {
 		s.mu.Lock()
@@ -60,7 +62,7 @@ func (s *shelf) claim(ctx context.Context, key dayKey) (release func(), err erro
 	}
 }
 
-// get finds a day as it was at a version; nil if it is not there. One of another version is forgotten.
+// get returns a day with the given version, or nil. It evicts other versions.
 func (s *shelf) get(key dayKey, version uint64) *columns {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +79,7 @@ func (s *shelf) get(key dayKey, version uint64) *columns {
 	return d.columns
 }
 
-// put keeps a day, and forgets those that were not asked for longest until there is room.
+// put caches a day, and evicts the least recently used ones until there is room.
 func (s *shelf) put(key dayKey, version uint64, d *columns) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +102,7 @@ func (s *shelf) put(key dayKey, version uint64, d *columns) {
 	s.bytes += d.bytes
 }
 
-// forget lets go of a day. The caller has the lock.
+// forget evicts a day. mu must be held.
 func (s *shelf) forget(key dayKey) {
 	if d := s.days[key]; d != nil {
 		s.bytes -= d.bytes

@@ -9,14 +9,14 @@ import (
 	"github.com/onefold/onefold/analytics/report"
 )
 
-// valueCount is what is counted of one value.
+// valueCount holds the counts of one value.
 type valueCount struct {
 	counts
 	scroll, scrolls int64
-	who, in         int64 // the last visitor and visit that were counted, by their numbers in the tally
+	who, in         int64 // numbers of the last visitor and visit that were counted
 }
 
-// valueCounter counts visits by the values of a dimension, of which it keeps a bounded number.
+// valueCounter counts visits by the values of a dimension, of which it keeps at most most.
 type valueCounter struct {
 	facet  facet
 	most   int
@@ -42,15 +42,15 @@ func (t *valueCounter) of(value string) *valueCount {
 	return c
 }
 
-// valuesOfDay counts the visits of one day. It finds the count of each value once.
+// valuesOfDay counts the visits of one day. It looks up the count of each value once.
 type valuesOfDay struct {
 	*valueCounter
 	*tally
 	column facetColumn
-	found  []*valueCount // by place in the column's values
+	found  []*valueCount // by index in the column's values
 }
 
-// count counts the chosen visits of a day.
+// count counts the selected visits of a day.
 func (t *valueCounter) count(day *tally) {
 	of := valuesOfDay{valueCounter: t, tally: day, column: day.columns.facet(t.facet)}
 	of.found = make([]*valueCount, max(1, len(of.column.values)))
@@ -71,7 +71,7 @@ func (t *valueCounter) count(day *tally) {
 	}
 }
 
-// at is the count of a value, by its place in the column's values.
+// at returns the count of a value, by index in the column's values.
 func (t *valuesOfDay) at(place int) *valueCount {
 	if t.found[place] == nil {
 		value := ""
@@ -83,8 +83,8 @@ func (t *valuesOfDay) at(place int) *valueCount {
 	return t.found[place]
 }
 
-// countEvents counts events under their own values, and their visit once under each. Events without a value are left
-// out. What pages are measured by is counted with the page.
+// countEvents counts events under their values, and their visit once under each. Events without a
+// value are omitted. Measurements of a page count with the page.
 func (t *valuesOfDay) countEvents(v int) {
 	d := t.columns
 	for e, end := d.events(v); e < end; e++ {
@@ -117,7 +117,7 @@ func (t *valuesOfDay) countGoals(v int) {
 	}
 }
 
-// countScrolls counts how deep pages were seen that day, if the visit that is said to have seen them was chosen.
+// countScrolls counts the scroll depths of the day whose visit was selected.
 func (t *valuesOfDay) countScrolls() {
 	for _, s := range t.columns.scrolls {
 		if _, chosen := slices.BinarySearch(t.chosen, int(s.visit)); chosen {
@@ -128,7 +128,8 @@ func (t *valuesOfDay) countScrolls() {
 	}
 }
 
-// begin counts a visit and its visitor under a value, unless they were before. The visits of one visitor follow each other.
+// begin counts a visit and its visitor under a value, unless they were counted already. It relies
+// on the visits of a visitor being adjacent.
 func (t *valuesOfDay) begin(c *valueCount, v int) {
 	if who := t.before + int64(t.columns.visitor[v]); c.who != who {
 		c.who = who
@@ -147,7 +148,7 @@ func (t *valueCounter) notes() []string {
 	return []string{fmt.Sprintf("There are more than %d values; the others are counted together.", t.most)}
 }
 
-// rows are what was counted, in the order of reports.
+// rows returns the counts in the order of reports.
 func (t *valueCounter) rows(by analytics.Dimension) []report.Row {
 	rows := make([]report.Row, 0, len(t.values))
 	for value, c := range t.values {
@@ -164,7 +165,7 @@ func (t *valueCounter) rows(by analytics.Dimension) []report.Row {
 	}
 	measure, visits := t.facet.measure(by), func(r *report.Row) int64 { return r.Visits }
 	if by == analytics.ByEventName {
-		visits = func(*report.Row) int64 { return 0 } // reports, whose order this is, do not know them
+		visits = func(*report.Row) int64 { return 0 } // package report, whose order this is, has no visits by event name
 	}
 	slices.SortFunc(rows, func(a, b report.Row) int {
 		return cmp.Or(cmp.Compare(measure(&b), measure(&a)), cmp.Compare(b.PageViews, a.PageViews), cmp.Compare(visits(&b), visits(&a)), cmp.Compare(a.Value, b.Value))
@@ -172,8 +173,8 @@ func (t *valueCounter) rows(by analytics.Dimension) []report.Row {
 	return rows
 }
 
-// measure is what rows are ordered by: page views; visits for the pages on which they begin and end; events, where these
-// have the values.
+// measure returns the figure by which rows are ordered: page views; visits for entry and exit
+// pages; events if the values belong to events or goals.
 func (f *facet) measure(by analytics.Dimension) func(*report.Row) int64 {
 	switch {
 	case by == analytics.ByPage:

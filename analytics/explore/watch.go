@@ -14,24 +14,26 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Watched is an API that notes when blocks of raw events are written. An Explorer of a table on it keeps the days that it has read
-// until one of their events is written, so that it neither misses a late event nor remembers an erased one. It sees what
-// is written through it, so all who write events have to: with a store that several processes write to, do without.
+// Watched is an API that notices writes of blocks of raw events. An Explorer on it caches a day
+// until one of the day's events is written, so that it neither misses late events nor keeps erased
+// ones. It sees only its own writes, so all writers of events must use it. If several processes
+// write to the store, do not use it.
 //
-// It counts writes by site and hour, in places that hours may share: then one is read again without need, which is rare.
+// It counts writes by site and hour, in hashed counters that hours may share. A collision only
+// causes a day to be read again, and is rare.
 type Watched struct {
 	dynamo.API
 	seed   maphash.Seed
 	writes [1 << 16]atomic.Uint64
 }
 
-// Watch notes what is written through an API.
+// Watch returns a Watched for api.
 func Watch(api dynamo.API) *Watched { return &Watched{API: api, seed: maphash.MakeSeed()} }
 
-// Values is what the API offers: reading is not noted.
+// Values returns the API's values reader. Reads are not counted.
 func (w *Watched) Values() dynamo.ValuesReader { return dynamo.ValuesOf(w.API) }
 
-// changed is the hour in which the changes of a site's events are counted that are no new ones.
+// changed is the pseudo-hour that counts changes and deletions of a site's events.
 const changed = -1
 
 func (w *Watched) place(site string, hour int64) *atomic.Uint64 {
@@ -40,7 +42,7 @@ func (w *Watched) place(site string, hour int64) *atomic.Uint64 {
 	return &w.writes[(h^h>>16)%uint64(len(w.writes))]
 }
 
-// version grows whenever an event of a site is written whose time is between two.
+// version increases whenever an event of a site in [from, to) is written.
 func (w *Watched) version(site string, from, to time.Time) (sum uint64) {
 	for hour := from.Unix() / 3600; hour <= to.Add(-1).Unix()/3600; hour++ {
 		sum += w.place(site, hour).Load()
@@ -48,11 +50,12 @@ func (w *Watched) version(site string, from, to time.Time) (sum uint64) {
 	return sum
 }
 
-// changes grows whenever an event of a site is changed or deleted.
+// changes increases whenever an event of a site is changed or deleted.
 func (w *Watched) changes(site string) uint64 { return w.place(site, changed).Load() }
 
-// note counts a write of the item with a key, after it was made: whoever reads the count before it reads the events
-// finds it grown if it has missed the write. A write that failed may have been made all the same.
+// note counts a write of the item with a key, after the write. A reader that reads the counter
+// before the events therefore finds it increased if it missed the write. Failed writes count as
+// well, because they may have been made.
 func (w *Watched) note(key map[string]types.AttributeValue, isNew bool) {
 	sk, ok := key[table.AttrSK].(*types.AttributeValueMemberS)
 	if !ok {
@@ -73,16 +76,16 @@ func (w *Watched) note(key map[string]types.AttributeValue, isNew bool) {
 	}
 }
 
-// PutItem notes an event.
+// PutItem counts a new block.
 func (w *Watched) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	defer w.note(in.Item, true)
 	return w.API.PutItem(ctx, in, o...)
 }
 
-// putsAtOnce is how many items are put at the same time if the API does not offer to put many.
+// putsAtOnce is the concurrency of PutItems on an API without a batch operation.
 const putsAtOnce = 16
 
-// PutItems notes events; see dynamo.Putter.
+// PutItems counts new blocks; see dynamo.Putter.
 func (w *Watched) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []error {
 	errs := dynamo.PutAll(ctx, w.API, ins, putsAtOnce)
 	for _, in := range ins {
@@ -91,19 +94,19 @@ func (w *Watched) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []
 	return errs
 }
 
-// UpdateItem notes a change.
+// UpdateItem counts a change.
 func (w *Watched) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	defer w.note(in.Key, false)
 	return w.API.UpdateItem(ctx, in, o...)
 }
 
-// DeleteItem notes a deletion.
+// DeleteItem counts a deletion.
 func (w *Watched) DeleteItem(ctx context.Context, in *dynamodb.DeleteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error) {
 	defer w.note(in.Key, false)
 	return w.API.DeleteItem(ctx, in, o...)
 }
 
-// BatchWriteItem notes changes: a put may replace what was there.
+// BatchWriteItem counts changes, because a put may replace an item.
 func (w *Watched) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
 	out, err := w.API.BatchWriteItem(ctx, in, o...)
 	for _, writes := range in.RequestItems {
@@ -119,7 +122,7 @@ func (w *Watched) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteIte
 	return out, err
 }
 
-// TransactWriteItems notes changes.
+// TransactWriteItems counts changes.
 func (w *Watched) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	out, err := w.API.TransactWriteItems(ctx, in, o...)
 	for _, t := range in.TransactItems {

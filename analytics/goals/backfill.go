@@ -12,23 +12,24 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Backfilled says what a backfill did.
+// Backfilled is the result of a backfill.
 type Backfilled struct {
-	Waiting bool  // a goal changed a moment ago, and events may still come that do not know of it: try again later
-	Goals   int   // whose changes are counted everywhere now
-	Events  int64 // that were read
-	Changed int64 // of these, that count towards other goals now
-	Sealed  int64 // that should, but are of days of which other raw events may be gone: these days stay as they are
+	Waiting bool  // a goal changed a moment ago, and new events may still miss the change: try again later
+	Goals   int   // goals whose changes are now counted everywhere
+	Events  int64 // events read
+	Changed int64 // events whose goals changed
+	Sealed  int64 // events left as they are, because other raw events of their day may have expired
 }
 
-// sealMargin is how long before its raw events begin to expire a day is left alone: a backfill may take long, and what
-// an event counts must not change when its visitor's day is gone.
+// sealMargin is how long before its raw events begin to expire a day counts as sealed. A backfill
+// can take long, and must not change an event whose visitor's day may be gone.
 const sealMargin = 24 * time.Hour
 
-// Backfill brings the stored events of a site in line with goals that were made, changed or deleted since they came. Each
-// event carries the goals that it reaches; one that should carry others is changed, and the folds count the difference,
-// exactly once and while other events come. It does nothing for a site without such goals. It may be stopped at any time
-// and run again, and run in several places at once: it changes only what is not as it should be.
+// Backfill updates the stored events of a site to goals that were created, changed or deleted after
+// the events arrived. An event stores the goals that it reaches. Backfill changes events whose
+// goals differ, and the folds count the difference exactly once, also while new events arrive. It
+// does nothing if no goal is pending. It may be interrupted, repeated, and run concurrently,
+// because it changes only events that differ. Errors: those of the store and of EventsIn.Rewrite.
 func Backfill(ctx context.Context, t *table.Table, siteID string) (Backfilled, error) {
 	b, err := prepare(ctx, t, siteID)
 	if err != nil || len(b.pending) == 0 || b.done.Waiting {
@@ -59,7 +60,7 @@ type backfill struct {
 	cal     calendar.Zone
 	reach   analytics.Reach
 	pending []Goal
-	until   time.Time       // days of which raw events are gone by then are sealed
+	until   time.Time       // days with raw events that expire before then are sealed
 	sealed  map[string]bool // by day
 	done    Backfilled
 }
@@ -86,7 +87,7 @@ func prepare(ctx context.Context, t *table.Table, siteID string) (*backfill, err
 	return b, err
 }
 
-// event brings one event in line.
+// event updates one event.
 func (b *backfill) event(ctx context.Context, e *analytics.Event) (analytics.Rewrite, error) {
 	b.done.Events++
 	want := b.reach.Of(e)
@@ -107,7 +108,7 @@ func (b *backfill) event(ctx context.Context, e *analytics.Event) (analytics.Rew
 func (b *backfill) isSealed(ctx context.Context, e *analytics.Event) (bool, error) {
 	at, err := e.Time()
 	if err != nil {
-		return true, nil // no fold has it
+		return true, nil // no fold has an unreadable event
 	}
 	return b.sealedDay(ctx, calendar.DayOf(at.UnixMilli(), e.ZoneMinutes))
 }
@@ -124,7 +125,7 @@ func (b *backfill) sealedDay(ctx context.Context, day string) (bool, error) {
 	return err != nil, nil
 }
 
-// since is the day after the last one that is sealed; "" if none is.
+// since returns the day after the last sealed day, or "".
 func (b *backfill) since(ctx context.Context) (string, error) {
 	first, _, err := analytics.Extent(ctx, b.t, &b.site)
 	if err != nil || first == "" {
@@ -142,7 +143,7 @@ func (b *backfill) since(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// settle notes that a goal is counted everywhere as it was when the run began, unless it has changed since.
+// settle marks a goal as counted everywhere, unless it has changed since the run began.
 func (b *backfill) settle(ctx context.Context, seen Goal, since string) error {
 	unchanged := goalChanged.Eq(seen.Changed)
 	var err error

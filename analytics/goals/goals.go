@@ -1,6 +1,7 @@
-// Package goals makes, changes and deletes the goals of sites, tells how often they were reached, and brings events that
-// came before a change in line with it. Goals are counted by the folds of package analytics: an event carries which goals
-// it reaches, and a change of that is a change like any other. It is used by server and cmd.
+// Package goals creates, changes and deletes the goals of sites, reports how often they were
+// reached, and updates events that arrived before a change. The folds of package analytics count
+// goals: an event stores the goals that it reaches, and a change of them is folded like any other
+// change.
 package goals
 
 import (
@@ -15,21 +16,21 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrGoal is returned when a goal cannot be used. The message says why, and what to choose.
+// ErrGoal is returned for an invalid goal. The message says why and what to choose.
 var ErrGoal = errors.New("goals: goal")
 
-// The bounds of goals.
+// Limits of goals.
 const (
-	MaxGoals = 50 // of a site
+	MaxGoals = 50 // per site
 	maxName  = 120
 	maxID    = 64
-	idLength = 12 // of ids that are made here: 60 bits
+	idLength = 12 // characters of generated IDs: 60 bits
 )
 
 // Goal is a goal of a site.
 type Goal = analytics.Goal
 
-// List reads the goals of a site, by id.
+// List returns the goals of a site, by ID.
 func List(ctx context.Context, t *table.Table, siteID string) ([]Goal, error) {
 	var goals []Goal
 	for g, err := range analytics.GoalsOfSite.All(ctx, t, analytics.SiteIn{SiteID: siteID}) {
@@ -43,8 +44,9 @@ func List(ctx context.Context, t *table.Table, siteID string) ([]Goal, error) {
 	return goals, nil
 }
 
-// Create makes a goal; without an id it gets one. It counts from now on, and Backfill counts what came before. Errors:
-// ErrGoal, table.ErrExists when the id is taken, table.ErrNotFound when there is no such site.
+// Create creates a goal, with a generated ID if it has none. The goal counts from now on; Backfill
+// counts earlier events. Errors: ErrGoal, table.ErrExists if the ID is taken, table.ErrNotFound for
+// an unknown site.
 func Create(ctx context.Context, t *table.Table, g Goal) (Goal, error) {
 	if g.GoalID == "" {
 		g.GoalID = strings.ToLower(rand.Text()[:idLength])
@@ -66,8 +68,8 @@ func Create(ctx context.Context, t *table.Table, g Goal) (Goal, error) {
 	return g, nil
 }
 
-// Update changes a goal. What it counts changes from now on, and Backfill changes what came before. Errors: ErrGoal,
-// table.ErrNotFound.
+// Update changes a goal. The change counts from now on; Backfill applies it to earlier events.
+// Errors: ErrGoal, table.ErrNotFound.
 func Update(ctx context.Context, t *table.Table, key analytics.GoalKey, change func(*Goal) error) (Goal, error) {
 	g, err := analytics.Goals.Modify(ctx, t, key, func(g *Goal) error {
 		if g.Deleted {
@@ -92,8 +94,8 @@ func Update(ctx context.Context, t *table.Table, key analytics.GoalKey, change f
 	return g, nil
 }
 
-// Delete deletes a goal. It is not listed nor counted any more; Backfill takes off what it counted. Errors:
-// table.ErrNotFound.
+// Delete deletes a goal: it is no longer listed or counted. Backfill subtracts its earlier counts.
+// Errors: table.ErrNotFound.
 func Delete(ctx context.Context, t *table.Table, key analytics.GoalKey) error {
 	_, err := analytics.Goals.Modify(ctx, t, key, func(g *Goal) error {
 		if g.Deleted {
@@ -109,7 +111,7 @@ func Delete(ctx context.Context, t *table.Table, key analytics.GoalKey) error {
 	return nil
 }
 
-// touch notes that a goal is another now. The time tells changes apart, so it never stands still.
+// touch marks a goal as changed. Changed identifies the change, so it always increases.
 func touch(t *table.Table, g *Goal) {
 	g.Changed, g.Pending = max(t.Now().UnixMilli(), g.Changed+1), true
 }
@@ -156,15 +158,15 @@ type Result struct {
 	ID          string  `json:"id"`
 	Name        string  `json:"name"`
 	Conversions int64   `json:"conversions"`
-	Visits      int64   `json:"visits"`            // that reached it, of those that started in the range
-	Rate        float64 `json:"rate"`              // of all visits that started in the range, 0 to 1
+	Visits      int64   `json:"visits"`            // visits that reached it, of those that started in the range
+	Rate        float64 `json:"rate"`              // share of all visits that started in the range, 0 to 1
 	Revenue     string  `json:"revenue"`           // exact decimal, in the site's currency
-	Since       string  `json:"since,omitempty"`   // first day that is counted as the goal is now; absent: all
-	Pending     bool    `json:"pending,omitempty"` // what came before the goal's last change is not yet counted by it
+	Since       string  `json:"since,omitempty"`   // first day counted by the current definition; absent: all
+	Pending     bool    `json:"pending,omitempty"` // events before the goal's last change are not yet recounted
 }
 
-// Report tells how often each goal of a site was reached in days of the site's zone, both inclusive. It answers from the
-// derived buckets alone. Errors: those of report.Make.
+// Report returns how often each goal of a site was reached, in days of the site's zone, both
+// inclusive. It reads only derived buckets. Errors: those of report.Make.
 func Report(ctx context.Context, t *table.Table, siteID, from, to string) ([]Result, error) {
 	goals, err := List(ctx, t, siteID)
 	if err != nil {

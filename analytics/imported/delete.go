@@ -12,9 +12,9 @@ import (
 // ErrDeleting is returned for an import that is being deleted.
 var ErrDeleting = errors.New("imported: the import is being deleted")
 
-// Delete deletes an import and all that it counts. From its first moment on the import does not count; one that was broken
-// off is deleted by deleting it again. Days that another import also had are not counted until that is imported again.
-// Errors: table.ErrNotFound.
+// Delete deletes an import and all its counts. The import stops counting at once. If Delete is
+// interrupted, call it again. Days that another import also covered are not counted until that
+// import is run again. Errors: table.ErrNotFound.
 func Delete(ctx context.Context, t *table.Table, key ImportKey) error {
 	im, err := Imports.Modify(ctx, t, key, func(im *Import) error {
 		im.State = Deleting

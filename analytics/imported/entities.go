@@ -1,7 +1,7 @@
-// Package imported keeps the daily counts that other analytics exported, beside what is folded from events. They are facts:
-// nothing can recompute them. A day's counts of a dimension belong to one import, and an import counts from when all of it is
-// stored until it is deleted. Package analytics adds them to its reports; what stores and deletes them is used by server
-// and cmd. It knows nothing of events.
+// Package imported stores daily counts that were exported from other analytics products. They are
+// facts: nothing can recompute them. The counts of a day and dimension belong to one import, which
+// counts from when it is completely stored until it is deleted. Package analytics/report adds them
+// to its reports. The package knows nothing of events.
 package imported
 
 import (
@@ -16,47 +16,48 @@ import (
 // ImportKey names an import of a site.
 type ImportKey struct {
 	SiteID   string `dynamodbav:"siteId" json:"-"`
-	ImportID string `dynamodbav:"importId" json:"id"` // of its files' content
+	ImportID string `dynamodbav:"importId" json:"id"` // derived from the content of its files
 }
 
-// State is how far an import is.
+// State is the progress of an import.
 type State string
 
-// The states. What is being stored or deleted does not count.
+// The states. Only Done imports count.
 const (
 	Storing  State = "storing"
 	Done     State = "done"
 	Deleting State = "deleting"
 )
 
-// Import is what was brought in at once.
+// Import is a set of files that were imported together.
 type Import struct {
 	ImportKey
 	State      State               `dynamodbav:"state" json:"state"`
 	Format     exports.Format      `dynamodbav:"format" json:"format"`
 	Files      []string            `dynamodbav:"files,omitempty" json:"files"`
 	At         time.Time           `dynamodbav:"at" json:"at"`
-	From       string              `dynamodbav:"from" json:"from"`   // first day that is stored
-	To         string              `dynamodbav:"to" json:"to"`       // last day that is stored
-	Until      string              `dynamodbav:"until" json:"until"` // the site had its own counts from this day on, or the day was not over
+	From       string              `dynamodbav:"from" json:"from"`   // first stored day
+	To         string              `dynamodbav:"to" json:"to"`       // last stored day
+	Until      string              `dynamodbav:"until" json:"until"` // first day not imported: the site has its own counts from it on, or the day was not over
 	Dimensions []exports.Dimension `dynamodbav:"dimensions" json:"dimensions"`
 	Rows       int64               `dynamodbav:"rows" json:"rows"`
 	Malformed  int64               `dynamodbav:"malformed,omitempty" json:"malformed"`
-	Visitors   int64               `dynamodbav:"visitors,omitempty" json:"visitors"` // sums of its days
+	Visitors   int64               `dynamodbav:"visitors,omitempty" json:"visitors"` // sums over its days
 	Visits     int64               `dynamodbav:"visits,omitempty" json:"visits"`
 	PageViews  int64               `dynamodbav:"views,omitempty" json:"pageViews"`
 	Events     int64               `dynamodbav:"events,omitempty" json:"events"`
 }
 
-// DayKey names the imported counts of a dimension in a day of a site, YYYY-MM-DD.
+// DayKey names the imported counts of a dimension on a day of a site, YYYY-MM-DD.
 type DayKey struct {
 	SiteID    string            `dynamodbav:"siteId"`
 	Dimension exports.Dimension `dynamodbav:"dimension"`
 	Day       string            `dynamodbav:"day"`
 }
 
-// Day is what an import counts of a dimension in a day. The item says that the dimension was measured that day, even if it has no
-// counts: then no visit had a value. Visits without a value are not stored. Reports subtract those with one from the day's total.
+// Day holds an import's counts of a dimension on a day. The item records that the dimension was
+// measured on that day, even if it has no counts: then no visit had a value. Visits without a value
+// are not stored; reports compute them from the day's total.
 type Day struct {
 	DayKey
 	ImportID string `dynamodbav:"import"`
@@ -64,7 +65,7 @@ type Day struct {
 	ExpiresAt time.Time `dynamodbav:"-"` // stored as ttl
 }
 
-// MonthKey names what an import counts of a dimension in a month of a site, YYYY-MM.
+// MonthKey names an import's counts of a dimension in a month of a site, YYYY-MM.
 type MonthKey struct {
 	SiteID    string            `dynamodbav:"siteId"`
 	Dimension exports.Dimension `dynamodbav:"dimension"`
@@ -72,24 +73,24 @@ type MonthKey struct {
 	ImportID  string            `dynamodbav:"importId"`
 }
 
-// Month is the sum of an import's days of a month.
+// Month is the sum of an import's days in a month.
 type Month struct {
 	MonthKey
-	Days dayset `dynamodbav:"days,omitempty"` // the days of the sum; 0: the item is older than this attribute
+	Days dayset `dynamodbav:"days,omitempty"` // days in the sum; 0: the item predates this attribute
 	Counts
 	ExpiresAt time.Time `dynamodbav:"-"` // stored as ttl; zero: never
 }
 
-// dayset is a set of days of a month: one bit for each, the lowest for the first.
+// dayset is a set of days of a month, one bit each, the lowest for the first day.
 type dayset uint32
 
-// with adds a day of the month.
+// with returns the set with a day of the month added.
 func (s dayset) with(day string) dayset {
 	first, _ := calendar.MonthBounds(calendar.MonthOf(day))
 	return s | 1<<calendar.DaysBetween(first, day)
 }
 
-// days names the days of the sum. An item that is older than the set has them all.
+// days returns the days in the sum. An item that predates the set has all days of its month.
 func (m *Month) days() (days []string) {
 	for i, day := range calendar.Days(calendar.MonthBounds(m.Month)) {
 		if m.Days == 0 || m.Days&(1<<i) != 0 {
@@ -99,19 +100,20 @@ func (m *Month) days() (days []string) {
 	return days
 }
 
-// Counts are those of a dimension's values, as a breakdown keeps them. The totals of a day are in Other. The totals of a month are
-// in Values, by day, because a dimension may have been measured on some days of the month, and days expire before months.
+// Counts are the counts of a dimension's values, as in a breakdown. The totals of a day are in
+// Other. The totals of a month are in Values, keyed by day, because a dimension may have been
+// measured on some days only, and days expire before months.
 type Counts struct {
-	Visitors int64        `dynamodbav:"visitors,omitempty"` // of exports.Totals; of several days: the sum of the days
+	Visitors int64        `dynamodbav:"visitors,omitempty"` // only for exports.Totals; for several days the sum
 	Values   tally.Values `dynamodbav:"values,omitempty"`
 	Other    tally.Count  `dynamodbav:"other,omitempty"`
 	Full     bool         `dynamodbav:"full,omitempty"`
 }
 
-// Sum is all of it.
+// Sum returns the sum of all counts.
 func (c *Counts) Sum() tally.Count { return c.Values.Sum().Plus(c.Other) }
 
-// add adds the counts of a part, and keeps as many values as a breakdown does.
+// add adds the counts of a part, within the limits of a breakdown.
 func (c *Counts) add(part *Counts) {
 	c.Visitors += part.Visitors
 	c.Other = c.Other.Plus(part.Other)
@@ -120,16 +122,16 @@ func (c *Counts) add(part *Counts) {
 
 const (
 	sitePK   = "SITE#{siteId}"
-	maxBytes = 128 << 10 // of an item: 64 KB of names and their counts
+	maxBytes = 128 << 10 // of an item: 64 KB of names, plus their counts
 )
 
-// Imports are what was brought in.
+// Imports holds the imports.
 var Imports = table.Define[Import, ImportKey]("analytics.import", table.Def[Import]{
 	PK: sitePK, SK: "IMPORT#{importId}",
 	Doc: "Daily counts of other analytics that were imported at once.",
 })
 
-// Days are the imported counts of days.
+// Days holds the imported counts of days.
 var Days = table.Define[Day, DayKey]("analytics.imported", table.Def[Day]{
 	PK: sitePK, SK: "IMPORTED#day#{dimension}#{day}",
 	Expires:  func(d *Day) time.Time { return d.ExpiresAt },
@@ -137,7 +139,7 @@ var Days = table.Define[Day, DayKey]("analytics.imported", table.Def[Day]{
 	Doc:      "What other analytics counted in one day, by the values of one dimension.",
 })
 
-// Months are the imported counts of months.
+// Months holds the imported counts of months.
 var Months = table.Define[Month, MonthKey]("analytics.imported.month", table.Def[Month]{
 	PK: sitePK, SK: "IMPORTED#month#{dimension}#{month}#{importId}",
 	Expires:  func(m *Month) time.Time { return m.ExpiresAt },
@@ -150,13 +152,13 @@ type SiteIn struct {
 	SiteID string `dynamodbav:"siteId"`
 }
 
-// ImportsOfSite are the imports of a site, by id.
+// ImportsOfSite queries the imports of a site, by ID.
 var ImportsOfSite = table.NewQuery(Imports, table.QueryDef[SiteIn]{
 	ID: "W20", Question: "the imports of a site",
 	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 500},
 })
 
-// DaysIn asks for the days in [From, To) of a dimension.
+// DaysIn selects the days in [From, To) of a dimension.
 type DaysIn struct {
 	SiteID    string            `dynamodbav:"siteId"`
 	Dimension exports.Dimension `dynamodbav:"dimension"`
@@ -164,17 +166,17 @@ type DaysIn struct {
 	To        string            `dynamodbav:"to"`
 }
 
-// DaysByTime are the imported counts of a dimension by day.
+// DaysByTime queries the imported counts of a dimension by day.
 var DaysByTime = table.NewQuery(Days, table.QueryDef[DaysIn]{
 	ID: "W21", Question: "the imported counts of a dimension by day",
 	From: "IMPORTED#day#{dimension}#{from}", To: "IMPORTED#day#{dimension}#{to}",
 	Load: table.Load{PerSecond: 0.1, Items: 31, ItemBytes: 2_000},
 })
 
-// MonthsIn asks for the months in [From, To) of a dimension.
+// MonthsIn selects the months in [From, To) of a dimension.
 type MonthsIn = DaysIn
 
-// MonthsByTime are the imported counts of a dimension by month, of each import.
+// MonthsByTime queries the imported counts of a dimension by month and import.
 var MonthsByTime = table.NewQuery(Months, table.QueryDef[MonthsIn]{
 	ID: "W22", Question: "the imported counts of a dimension by month",
 	From: "IMPORTED#month#{dimension}#{from}", To: "IMPORTED#month#{dimension}#{to}",

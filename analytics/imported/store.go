@@ -17,29 +17,29 @@ import (
 )
 
 var (
-	// ErrTooMuch is returned when an import exceeds a bound. The message says which.
+	// ErrTooMuch is returned when an import exceeds a limit. The message says which.
 	ErrTooMuch = errors.New("imported: too much")
-	// ErrNothing is returned when no day of an export is to be counted.
+	// ErrNothing is returned when an export has no day to import.
 	ErrNothing = errors.New("imported: nothing to import")
 )
 
-// The bounds of imports.
+// Limits of imports.
 const (
-	MaxImports  = 100       // of a site
-	factsAtOnce = 500_000   // that are held in memory: days are stored as many at once as have fewer
-	factsOfDay  = 1_000_000 // a day with more is refused
+	MaxImports  = 100       // per site
+	factsAtOnce = 500_000   // facts held in memory: days are stored in groups with fewer facts
+	factsOfDay  = 1_000_000 // a day with more is rejected
 	maxSum      = 1_000_000_000_000_000
 	writers     = 8
-	maxNames    = 20 // files that an import remembers by name
+	maxNames    = 20 // file names stored with an import
 )
 
-// Into says where an import goes.
+// Into is the destination of an import.
 type Into struct {
 	SiteID string
-	// Until is the first day that is not taken: the first of which the site has counts of its own, or the one that is not
-	// over, in the site's time zone.
+	// Until is the first day not to import: the first day with the site's own counts, or the first
+	// day that is not over in the site's time zone.
 	Until string
-	// Lifetimes of days and months from now on; 0 is for ever.
+	// Lifetimes of days and months from now on; 0 means forever.
 	KeepDays, KeepMonths time.Duration
 }
 
@@ -47,27 +47,27 @@ type Into struct {
 type Result struct {
 	Import
 	Tables []exports.Table `json:"tables"`
-	Days   int             `json:"days"` // of which anything is stored
-	// Cut is how many days of the export are not taken, because the site has its own counts from Until on.
+	Days   int             `json:"days"` // days with stored counts
+	// Cut is how many days of the export were skipped because they are not before Until.
 	Cut int `json:"cut"`
-	// Held is how many counts, of a dimension and a day each, other imports have already. They are not taken.
+	// Held is how many pairs of dimension and day were skipped because another import has them.
 	Held int  `json:"held"`
 	Dry  bool `json:"dryRun"`
 
 	Shown []string `json:"-"` // the first malformed rows
 }
 
-// Options of an import.
+// Options configures an import.
 type Options struct {
-	DryRun   bool                   // only say what would be stored
-	Progress func(done, size int64) // bytes read of those to read; nil: nobody is told
+	DryRun   bool                   // only report what would be stored
+	Progress func(done, size int64) // called with bytes read and bytes to read; nil: no reports
 
-	atOnce int64            // facts that are held in memory; default factsAtOnce
-	each   func(day string) // told after every part of days that was stored
+	atOnce int64            // facts held in memory; default factsAtOnce
+	each   func(day string) // called after each stored group of days
 }
 
-// Run imports an export. Running it again, or again after it was broken off, stores the same. Errors: those of
-// exports.Inspect, ErrNothing, ErrTooMuch, ErrDeleting.
+// Run imports an export. Repeating it, also after an interruption, stores the same. Errors: those
+// of exports.Inspect, ErrNothing, ErrTooMuch, ErrDeleting.
 func Run(ctx context.Context, t *table.Table, into Into, e *exports.Export, o Options) (Result, error) {
 	r := &runner{t: t, into: into, e: e, o: o, size: e.Size()}
 	if err := r.run(ctx); err != nil {
@@ -76,7 +76,7 @@ func Run(ctx context.Context, t *table.Table, into Into, e *exports.Export, o Op
 	return r.out, nil
 }
 
-// runner is an import under way.
+// runner is the state of a running import.
 type runner struct {
 	t    *table.Table
 	into Into
@@ -86,8 +86,8 @@ type runner struct {
 	now  time.Time
 
 	done, size int64
-	stored     map[string]bool // days
-	known      map[string]bool // imports that there are: days of others are what a broken deletion left
+	stored     map[string]bool // days with stored counts
+	known      map[string]bool // existing imports; days of any other import are leftovers of an interrupted deletion
 }
 
 func (r *runner) run(ctx context.Context) error {
@@ -141,7 +141,7 @@ func (r *runner) progress(bytes int64) {
 	}
 }
 
-// begin is the import before anything of it is stored.
+// begin returns the import before anything is stored.
 func (r *runner) begin(c *exports.Contents) Import {
 	im := Import{
 		ImportKey: ImportKey{r.into.SiteID, c.ID}, State: Storing, Format: c.Format, At: r.now.UTC().Truncate(time.Millisecond),
@@ -156,8 +156,8 @@ func (r *runner) begin(c *exports.Contents) Import {
 	return im
 }
 
-// announce stores that the import is under way, so that it can be deleted should it never end. One that is done already
-// goes on to count meanwhile.
+// announce stores that the import is in progress, so that it can be deleted if it never completes.
+// A completed import that is repeated keeps counting meanwhile.
 func (r *runner) announce(ctx context.Context) error {
 	all, err := ImportsOfSite.Collect(ctx, r.t, SiteIn{r.into.SiteID})
 	if err != nil {
@@ -179,7 +179,7 @@ func (r *runner) announce(ctx context.Context) error {
 	return Imports.Put(ctx, r.t, &r.out.Import)
 }
 
-// parts splits the selected days into parts that fit in memory.
+// parts groups the selected days so that each group fits in memory.
 func (r *runner) parts(c *exports.Contents) (parts [][]string, err error) {
 	var facts int64
 	for _, d := range c.Days() {
@@ -191,7 +191,7 @@ func (r *runner) parts(c *exports.Contents) (parts [][]string, err error) {
 		if n > factsOfDay {
 			return nil, fmt.Errorf("%w: %s has %d counts, at most %d are read of a day", ErrTooMuch, d, n, factsOfDay)
 		}
-		n += int64(len(c.Measured(d))) // each takes the room of a count, even without values
+		n += int64(len(c.Measured(d))) // an empty dimension takes the space of a count
 		if facts += n; len(parts) == 0 || facts > cmp.Or(r.o.atOnce, factsAtOnce) {
 			parts = append(parts, nil)
 			facts = n
@@ -201,7 +201,7 @@ func (r *runner) parts(c *exports.Contents) (parts [][]string, err error) {
 	return parts, nil
 }
 
-// part stores days, which are in order.
+// part stores a group of days, in order.
 func (r *runner) part(ctx context.Context, reader *exports.Reader, c *exports.Contents, days []string) error {
 	w := calendar.Span{From: days[0], To: days[len(days)-1]}
 	sums, err := r.sums(reader, c, days)
@@ -234,7 +234,8 @@ func (r *runner) part(ctx context.Context, reader *exports.Reader, c *exports.Co
 	return ctx.Err()
 }
 
-// sums adds up the facts of days. A dimension that was measured on a day has counts there, even if they are empty.
+// sums adds up the facts of days. A dimension that was measured on a day has an entry, even if
+// empty.
 func (r *runner) sums(reader *exports.Reader, c *exports.Contents, days []string) (map[DayKey]*Counts, error) {
 	sums := map[DayKey]*Counts{}
 	for _, day := range days {
@@ -253,7 +254,8 @@ func (r *runner) sums(reader *exports.Reader, c *exports.Contents, days []string
 	})
 }
 
-// count adds a fact. It does not bound the values: those of a day are bounded when all are known, so that the greatest stay.
+// count adds a fact. It does not limit the values: those of a day are limited once all are known,
+// so that the greatest are kept.
 func (c *Counts) count(f *exports.Fact) error {
 	into := &c.Other
 	if c.Visitors += f.Visitors; f.Value == "" {
@@ -269,7 +271,7 @@ func (c *Counts) count(f *exports.Fact) error {
 	return nil
 }
 
-// note adds what is stored to the result.
+// note adds stored counts to the result.
 func (r *runner) note(key DayKey, sum *Counts) {
 	r.stored[key.Day] = true
 	switch all := sum.Sum(); key.Dimension {
@@ -282,7 +284,7 @@ func (r *runner) note(key DayKey, sum *Counts) {
 	}
 }
 
-// held names the imports that have counts of these days, where they are others.
+// held returns the other imports that have counts of these days.
 func (r *runner) held(ctx context.Context, w calendar.Span) (map[DayKey]string, error) {
 	held := map[DayKey]string{}
 	for _, d := range r.out.Dimensions {
@@ -298,7 +300,8 @@ func (r *runner) held(ctx context.Context, w calendar.Span) (map[DayKey]string, 
 	return held, nil
 }
 
-// put stores a day, unless an import has it that is not left over.
+// put stores a day, unless another import has it. leftOver is a deleted import whose day may be
+// replaced.
 func (r *runner) put(ctx context.Context, key DayKey, sum *Counts, leftOver string) error {
 	day := Day{DayKey: key, ImportID: r.out.ImportID, ExpiresAt: expires(r.now, r.into.KeepDays)}
 	day.Counts.add(sum)
@@ -309,7 +312,7 @@ func (r *runner) put(ctx context.Context, key DayKey, sum *Counts, leftOver stri
 	return err
 }
 
-// expires is when what is stored now may be deleted; zero: never.
+// expires returns when items stored now may be deleted; zero: never.
 func expires(now time.Time, keep time.Duration) time.Time {
 	if keep == 0 {
 		return time.Time{}
@@ -317,10 +320,10 @@ func expires(now time.Time, keep time.Duration) time.Time {
 	return now.Add(keep)
 }
 
-// months stores the sums of the import's days of a dimension.
+// months stores the monthly sums of the import's days of a dimension.
 func (r *runner) months(ctx context.Context, d exports.Dimension) error {
 	var month Month
-	all := &Counts{} // unbounded, so that the month keeps its greatest values
+	all := &Counts{} // unlimited until the month is complete, so that the greatest values are kept
 	flush := func() error {
 		if month.Month == "" {
 			return nil
@@ -348,7 +351,7 @@ func (r *runner) months(ctx context.Context, d exports.Dimension) error {
 	return flush()
 }
 
-// gather adds a day to the counts of its month. It does not bound the values.
+// gather adds a day to the counts of its month, without limiting the values.
 func (c *Counts) gather(day *Day) {
 	c.Visitors += day.Visitors
 	switch day.Dimension {

@@ -13,33 +13,34 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrGone is returned when imported days have expired of which only the month is left.
+// ErrGone is returned for imported days that have expired, so that only their month is left.
 var ErrGone = errors.New("imported: days have expired")
 
-// Ask asks for what is imported of a site's days.
+// Ask selects the imported counts of a site's days.
 type Ask struct {
 	SiteID   string
-	From, To string // both included
+	From, To string // both inclusive
 	KeepDays time.Duration
-	// OwnSince tells the first day of which the site has counts of its own, "" for none. exact is false where only its month
-	// is known: it is then the month's first. It is asked when something is imported only.
+	// OwnSince returns the first day with the site's own counts, or "". exact is false if only its
+	// month is known; day is then the first of the month. It is called only if there are imports.
 	OwnSince func(context.Context) (day string, exact bool, err error)
 }
 
-// A View is what is imported of a range of days, as far as it counts: up to the first day of which the site has counts of
-// its own. The nil View has nothing.
+// A View holds the imported counts of a range of days that end before the site's own counts begin.
+// The nil View is empty.
 type View struct {
 	t       *table.Table
 	ask     Ask
-	imports map[string]*Import // that are done, by id
-	days    []string           // of the range that count, in order
-	months  []string           // those of them that are whole and answered from months
-	single  []string           // days of the others
-	totals  map[string]*Counts // by day, or month
-	byDay   tally.Values       // by day alone, without visitors
+	imports map[string]*Import // completed imports, by ID
+	days    []string           // counted days of the range, in order
+	months  []string           // whole months, read as months
+	single  []string           // days outside these months
+	totals  map[string]*Counts // by day or month
+	byDay   tally.Values       // by day only, without visitors
 }
 
-// Find finds what is imported of a range; nil for nothing. It asks one Query where nothing is.
+// Find returns the imported counts of a range, or nil if there are none. Without imports it makes
+// one Query call.
 func Find(ctx context.Context, t *table.Table, ask Ask) (*View, error) {
 	v := &View{t: t, ask: ask, imports: map[string]*Import{}, totals: map[string]*Counts{}}
 	for im, err := range ImportsOfSite.All(ctx, t, SiteIn{ask.SiteID}) {
@@ -59,10 +60,10 @@ func Find(ctx context.Context, t *table.Table, ask Ask) (*View, error) {
 	return v, nil
 }
 
-// Range is the first and the last day of the range that are imported and count, ends included.
+// Range returns the first and last counted day of the range.
 func (v *View) Range() (from, to string) { return v.days[0], v.days[len(v.days)-1] }
 
-// choose says which days count, and which of them are answered by month.
+// choose selects the days that count, and which of them are read as months.
 func (v *View) choose(ctx context.Context) error {
 	since, exact, err := v.ask.OwnSince(ctx)
 	if err != nil {
@@ -90,7 +91,7 @@ func (v *View) choose(ctx context.Context) error {
 	return nil
 }
 
-// bounds are the first and the last day of all imports.
+// bounds returns the first and last day of all imports.
 func (v *View) bounds() (first, last string) {
 	for _, im := range v.imports {
 		if first == "" || im.From < first {
@@ -101,7 +102,8 @@ func (v *View) bounds() (first, last string) {
 	return first, last
 }
 
-// within is the first own day in a month of which no more is known: what an import knew of it, or the month's first day.
+// within returns the site's first own day in a month of which only the month is known: the day on
+// which an import stopped in that month, or the month's first day.
 func (v *View) within(since string) string {
 	day := since
 	for _, im := range v.imports {
@@ -112,8 +114,8 @@ func (v *View) within(since string) string {
 	return day
 }
 
-// answers reports whether the imports' sums of a month are all that is asked of it: the range does not cut it, nor does the
-// site's first own day.
+// answers reports whether the imports' sums of a month can be used: neither the range nor the
+// site's first own day splits it.
 func (v *View) answers(month, since string) bool {
 	first, last := calendar.MonthBounds(month)
 	for _, im := range v.imports {
@@ -125,7 +127,7 @@ func (v *View) answers(month, since string) bool {
 	return true
 }
 
-// LoadTotals reads the totals of days, or of months where the range has whole ones and nobody wants the days. Errors: ErrGone.
+// LoadTotals reads the totals of days, or of whole months if byMonth is set. Errors: ErrGone.
 func (v *View) LoadTotals(ctx context.Context, byMonth bool) error {
 	if v == nil {
 		return nil
@@ -144,7 +146,7 @@ func (v *View) LoadTotals(ctx context.Context, byMonth bool) error {
 			sum.Visitors += c.Visitors
 			for day, n := range c.byDay(of) {
 				if d == exports.PageTotals && v.byDay[day].EngagedMS != 0 {
-					continue // the export has attention by day, too
+					continue // the export also has engaged time by day
 				}
 				v.byDay.Add(day, n)
 				sum.Other = sum.Other.Plus(n)
@@ -165,10 +167,11 @@ func (c *Counts) byDay(of []string) tally.Values {
 	return tally.Values{of[0]: c.Other}
 }
 
-// maxSpans is the most Query calls that days take.
+// maxSpans limits the Query calls for single days.
 const maxSpans = 3
 
-// each calls add with what is imported of a dimension in months and days. of names the days that the counts include.
+// each calls add with the imported counts of a dimension in months and days. of lists the days in
+// the counts.
 func (v *View) each(ctx context.Context, d exports.Dimension, months, days []string, add func(start string, of []string, c *Counts)) error {
 	if len(months) > 0 {
 		in := MonthsIn{v.ask.SiteID, d, months[0], calendar.MonthAfter(months[len(months)-1])}
@@ -197,7 +200,7 @@ func (v *View) each(ctx context.Context, d exports.Dimension, months, days []str
 	return nil
 }
 
-// checkKept refuses days that have expired, rather than showing them as nothing.
+// checkKept returns ErrGone for expired days, which would otherwise look empty.
 func (v *View) checkKept(days []string) error {
 	if len(days) == 0 || v.ask.KeepDays == 0 {
 		return nil
@@ -214,7 +217,7 @@ func (v *View) checkKept(days []string) error {
 	return nil
 }
 
-// Total is what was counted in a day or month, as far as it is in the range. LoadTotals comes before.
+// Total returns the counts of a day or month within the range. Call LoadTotals first.
 func (v *View) Total(start string) (c Counts) {
 	if v == nil {
 		return c
@@ -234,8 +237,8 @@ func (v *View) Total(start string) (c Counts) {
 	return c
 }
 
-// Values adds what is imported of a dimension to values, and to other what has no name there. covered is the total of the days on
-// which the dimension was measured.
+// Values adds the imported counts of a dimension to values, and the unnamed rest to other. covered
+// is the total of the days on which the dimension was measured. Errors: ErrGone.
 func (v *View) Values(ctx context.Context, d exports.Dimension, values tally.Values, other *tally.Count) (covered tally.Count, err error) {
 	if v == nil {
 		return covered, nil
@@ -256,8 +259,8 @@ func (v *View) Values(ctx context.Context, d exports.Dimension, values tally.Val
 	return covered, err
 }
 
-// Extent is the first and the last day that a site's imports have, empty for none. Days of which the
-// site has its own counts do not matter here: those are later.
+// Extent returns the first and last day of a site's imports, or "" if there are none. It ignores
+// that the site's own counts replace later days.
 func Extent(ctx context.Context, t *table.Table, siteID string) (first, last string, err error) {
 	for im, err := range ImportsOfSite.All(ctx, t, SiteIn{siteID}) {
 		if err != nil {

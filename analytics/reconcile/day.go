@@ -11,27 +11,27 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// A derived item is compared with exactly the events that it has counted, while events are being written:
+// A derived item is compared with exactly the events that it counts, while new events are written:
 //
-//	1. read the item's version
-//	2. read the raw events, and compute what they make of the item
-//	3. wait until everything in the stream is folded
-//	4. read the item again
+//   1. Read the item's version.
+//   2. Read the raw events and compute the item.
+//   3. Wait until everything in the stream is folded.
+//   4. Read the item again.
 //
-// If its version is the same, nothing was counted in it between 1 and 4. So it counts no event that was not there
-// before 1, all of which are among those of 2; and because of 3 it counts all of these. What it is must be what was
-// computed, and a replacement on condition of that version changes nothing else. If the version is another, the item
-// is tried again.
+// If the version is unchanged, nothing was counted in the item between steps 1 and 4. So it counts
+// only events that were stored before step 1, all of which step 2 read; and because of step 3 it
+// counts all of these. The item must then equal the computed one, and a replacement on condition of
+// that version cannot lose anything. If the version changed, the item is tried again.
 
-// maxTries bounds how often one day's items are tried that keep being written.
+// maxTries limits the attempts on a day's items that keep being written.
 const maxTries = 8
 
-// check is the comparison of the items of one kind.
+// check compares the items of one kind.
 type check interface {
-	find(ctx context.Context, d *analytics.Derived) error  // compares all, and keeps those that look different
-	before(ctx context.Context) error                      // step 1, for those
-	after(ctx context.Context, d *analytics.Derived) error // step 4: settles those that were not written meanwhile
-	left() int                                             // how many are not settled
+	find(ctx context.Context, d *analytics.Derived) error  // compares all items and keeps those that differ as suspects
+	before(ctx context.Context) error                      // step 1, for the suspects
+	after(ctx context.Context, d *analytics.Derived) error // step 4: settles the suspects that were not written in between
+	left() int                                             // number of unsettled suspects
 	busy()                                                 // gives up on them
 }
 
@@ -39,7 +39,7 @@ type check interface {
 type checkOf[S any, K comparable] struct {
 	r        *reconciler
 	kind     kindOf[S, K]
-	stored   []K // keys that were found stored, whether wanted or not
+	stored   []K // keys of stored items, wanted or not
 	suspects []K
 	versions []int64
 	mended   int
@@ -56,7 +56,7 @@ func (c *checkOf[S, K]) busy() {
 	c.suspects = nil
 }
 
-// wanted is what a key's item should be.
+// wanted returns the computed item of a key, empty if there are no facts for it.
 func (c *checkOf[S, K]) wanted(want map[K]*S, k K) S {
 	if s := want[k]; s != nil {
 		return *s
@@ -141,7 +141,7 @@ func (c *checkOf[S, K]) after(ctx context.Context, d *analytics.Derived) error {
 	return nil
 }
 
-// mend replaces what differs, if that is wanted, and returns what has changed meanwhile.
+// mend replaces differing items when rebuilding, and returns the keys that changed in the meantime.
 func (c *checkOf[S, K]) mend(ctx context.Context, all []fold.Replacement[S, K]) (changed []K, err error) {
 	if c.r.verb != Rebuilding {
 		return nil, nil
@@ -160,7 +160,7 @@ func (c *checkOf[S, K]) replacement(k K, want S, stored fold.Stored[S]) fold.Rep
 	return r
 }
 
-// note counts a difference, and lists the first of them.
+// note counts a difference, and lists it if it is one of the first.
 func (r *reconciler) note(d Difference) {
 	r.found.Count++
 	if r.verb == Rebuilding {
@@ -171,7 +171,7 @@ func (r *reconciler) note(d Difference) {
 	}
 }
 
-// settle repeats steps 1 to 4 for what looks different, until all of it is settled or it was tried often enough.
+// settle repeats steps 1 to 4 for the suspects until all are settled or maxTries is reached.
 func (r *reconciler) settle(ctx context.Context, day string, checks ...check) error {
 	for try := 0; ; try++ {
 		left := 0
@@ -212,7 +212,7 @@ func (r *reconciler) attempt(ctx context.Context, day string, checks []check) er
 	return nil
 }
 
-// folded computes what the events of a day make, and waits until they are folded.
+// folded computes what the events of a day yield, then waits until they are folded.
 func (r *reconciler) folded(ctx context.Context, day string) (*analytics.Derived, error) {
 	d, err := r.derive(ctx, day)
 	if err != nil {
@@ -228,7 +228,8 @@ func (r *reconciler) drain(ctx context.Context) error {
 	return nil
 }
 
-// day compares everything that is derived from one day: visitors' days first, because all else follows from them.
+// day compares everything derived from one day. Visitors' days come first, because sessions and
+// parts of the statistics derive from them. Errors: analytics.ErrSealed.
 func (r *reconciler) day(ctx context.Context, day string) error {
 	if err := analytics.CheckRaw(ctx, r.t, &r.site, day, r.t.Now()); err != nil {
 		return err
@@ -257,7 +258,7 @@ func (r *reconciler) day(ctx context.Context, day string) error {
 	return nil
 }
 
-// visitors compares visitors' days: those that events make, and those that are there.
+// visitors compares visitors' days, both computed and stored.
 func (r *reconciler) visitors(ctx context.Context, day string, d *analytics.Derived) (mended bool, err error) {
 	c := &checkOf[analytics.Visitor, analytics.VisitorKey]{r: r, kind: kindOfVisitor}
 	for _, shard := range r.site.Sharding.Over(time.Time{}, time.Time{}) {
@@ -278,7 +279,7 @@ func (r *reconciler) visitors(ctx context.Context, day string, d *analytics.Deri
 	return c.mended > 0, err
 }
 
-// followers compares what follows from events and visitors' days.
+// followers compares sessions, statistics and breakdowns.
 func (r *reconciler) followers(ctx context.Context, day string, d *analytics.Derived) error {
 	sessions := &checkOf[analytics.Session, analytics.SessionKey]{r: r, kind: kindOfSession}
 	stats := &checkOf[analytics.Stats, analytics.StatsKey]{r: r, kind: kindOfStats}
@@ -309,7 +310,8 @@ func (r *reconciler) followers(ctx context.Context, day string, d *analytics.Der
 	return r.settle(ctx, day, checks...)
 }
 
-// storedHours finds the statistics and breakdowns that a day's hours have, also under names that no hour should have.
+// storedHours finds the stored statistics and breakdowns of a day's hours, including those whose
+// start is not an hour of the day.
 func (r *reconciler) storedHours(ctx context.Context, day string, stats func(analytics.StatsKey), breakdown func(analytics.BreakdownKey)) error {
 	from, to, err := r.cal.HourRange(day, day)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// derive reads the raw events of a day and computes what is derived from them.
+// derive computes everything derived from a day, from its raw events.
 func (r *reconciler) derive(ctx context.Context, day string) (*analytics.Derived, error) {
 	from, to, err := r.cal.Bounds(day)
 	if err != nil {
@@ -28,5 +28,5 @@ func (r *reconciler) derive(ctx context.Context, day string) (*analytics.Derived
 	return d, nil
 }
 
-// progressEvery is how many events are read between two reports of progress.
+// progressEvery is the number of events between progress reports.
 const progressEvery = 50_000

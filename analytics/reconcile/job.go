@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// JobKey names a verify or rebuild of a range of days.
+// JobKey names a verification or rebuild of a range of days.
 type JobKey struct {
 	Group  string `dynamodbav:"group"` // of folds
 	Verb   Verb   `dynamodbav:"verb"`
@@ -19,28 +19,29 @@ type JobKey struct {
 	To     string `dynamodbav:"to"`
 }
 
-// Job is how far a verify or rebuild came, so that it can go on after it was stopped. It is deleted at the end.
+// Job is the progress of a verification or rebuild, so that an interrupted one can be resumed. It
+// is deleted on completion.
 type Job struct {
 	JobKey
-	Last  string      `dynamodbav:"last"` // day that was finished last
+	Last  string      `dynamodbav:"last"` // last completed day
 	Found Differences `dynamodbav:"found"`
 	At    time.Time   `dynamodbav:"at"`
 }
 
-// keepJob is how long a stopped job can go on. What it has compared says little after that.
+// keepJob is how long an interrupted job can be resumed. After that its results are outdated.
 const keepJob = 24 * time.Hour
 
-// Jobs are the verifies and rebuilds in progress.
+// Jobs holds the verifications and rebuilds in progress.
 var Jobs = table.Define[Job, JobKey]("analytics.job", table.Def[Job]{
 	PK: "FOLD#{group}", SK: "JOB#{verb}#{siteId}#{from}#{to}",
 	Expires: func(j *Job) time.Time { return j.At.Add(keepJob) },
 	Doc:     "How far a verify or rebuild came.",
 })
 
-// Schema is all that this package stores, beside what it is asked of.
+// Schema holds the entities of this package and of package analytics.
 var Schema = table.MustSchema("reconcile", analytics.Schema, Jobs, Verifications, LastVerification)
 
-// resume finds how far the same job came before.
+// resume loads the progress of an earlier run of the same job.
 func (r *reconciler) resume(ctx context.Context, in RangeIn) (*Job, error) {
 	key := JobKey{analytics.FoldGroup, r.verb, in.Site, in.From, in.To}
 	job, err := Jobs.Get(ctx, r.t, key)
@@ -54,7 +55,7 @@ func (r *reconciler) resume(ctx context.Context, in RangeIn) (*Job, error) {
 	return &job, nil
 }
 
-// finished writes down that a day is done.
+// finished stores that a day is completed.
 func (r *reconciler) finished(ctx context.Context, job *Job, day string) error {
 	job.Last, job.Found, job.At = day, r.found, r.t.Now()
 	if err := Jobs.Put(ctx, r.t, job); err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// kindOf is one kind of derived items: how they are compared and replaced.
+// kindOf describes how derived items of one kind are compared and replaced.
 type kindOf[S any, K comparable] struct {
 	entity *table.Entity[S, K]
 	states states[S, K]
 	zero   func(K) S
 	want   func(*analytics.Derived) map[K]*S
 	same   func(stored, want *S) bool
-	empty  func(*S) bool                                // nothing was ever counted in it: as if it were not there
-	finish func(want, stored *S, r analytics.Retention) // makes what is wanted ready to be written over what is stored
-	text   func(*S) any                                 // what people should see of it
+	empty  func(*S) bool                                // counts nothing: equivalent to an absent item
+	finish func(want, stored *S, r analytics.Retention) // prepares want to be written over stored
+	text   func(*S) any                                 // the part to show to people
 }
 
 var kindOfVisitor = kindOf[analytics.Visitor, analytics.VisitorKey]{
@@ -94,8 +94,8 @@ func sameSession(a, b *analytics.Session) bool {
 	return x == y
 }
 
-// sameStats compares what is stored with what is wanted. What is stored may know of earlier and later arrivals: those of
-// events that were erased. An hour that has lost all of its events stays, with nothing counted.
+// sameStats compares stored with wanted statistics. Stored ones may have a wider range of arrivals,
+// of events that were erased. An hour that lost all its events remains as an item with zero counts.
 func sameStats(stored, want *analytics.Stats) bool {
 	if !stored.Same(want) || stored.ActiveVisitors != want.ActiveVisitors || !bytes.Equal(stored.Active, want.Active) {
 		return false
@@ -103,9 +103,9 @@ func sameStats(stored, want *analytics.Stats) bool {
 	return want.Until == 0 || stored.Day == want.Day && stored.Since != 0 && stored.Since <= want.Since && stored.Until >= want.Until
 }
 
-// fitsBreakdown compares what is stored with the unbounded counts that are wanted. Which values found a place depends
-// on when they came, but each that did must have exactly its count, and the rest must be exactly the sum of the others;
-// only what was full once may have a rest.
+// fitsBreakdown compares a stored breakdown with the unbounded counts. Which values were kept
+// depends on the order of their arrival. But every kept value must have its exact count, the rest
+// must be the exact sum of the others, and only a breakdown that was once full may have a rest.
 func fitsBreakdown(stored, want *analytics.Breakdown) bool {
 	var placed tally.Count
 	for v, c := range stored.Values {
@@ -120,7 +120,7 @@ func fitsBreakdown(stored, want *analytics.Breakdown) bool {
 	return stored.Full || stored.Other == tally.Count{} && len(stored.Values) == len(want.Values) && stored.Day == want.Day
 }
 
-// finishBreakdown bounds the values, and keeps the item for as long as the stored one would have been.
+// finishBreakdown limits the values, and keeps the expiry of the stored item if that is later.
 func finishBreakdown(want, stored *analytics.Breakdown, r analytics.Retention) {
 	all := want.Values
 	want.Values = nil
@@ -129,7 +129,7 @@ func finishBreakdown(want, stored *analytics.Breakdown, r analytics.Retention) {
 	want.ExpiresAt = analytics.HourExpiry(want.Start, want.Kept, r)
 }
 
-// differenceOf describes how a stored item differs from what is wanted.
+// differenceOf describes the difference between a stored and a wanted item.
 func differenceOf[S any, K comparable](kind kindOf[S, K], key K, stored fold.Stored[S], want *S) Difference {
 	d := Difference{Entity: kind.entity.Name(), Key: keyText(kind.entity, key), Kind: Wrong}
 	switch there := !kind.empty(&stored.State); {
@@ -147,7 +147,7 @@ func differenceOf[S any, K comparable](kind kindOf[S, K], key K, stored fold.Sto
 	return d
 }
 
-// keyText is the key as it is stored.
+// keyText returns the partition and sort key of an item.
 func keyText[S any, K comparable](e *table.Entity[S, K], key K) string {
 	k, err := e.Key(key)
 	if err != nil {

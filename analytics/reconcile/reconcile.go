@@ -1,6 +1,5 @@
-// Package reconcile makes derived items anew of what they were made of. Days and months it rolls up from the tier below;
-// everything else it verifies against raw facts, or rebuilds from them, while writes go on. Whoever keeps a table imports
-// it: the program, the server and what erases facts.
+// Package reconcile recomputes derived items from their sources. It rolls up days and months from
+// the finer tier, and verifies or rebuilds everything else from raw events, while writes continue.
 package reconcile
 
 import (
@@ -14,57 +13,58 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrRange is returned when a range of days to verify or rebuild is malformed or empty.
+// ErrRange is returned for a malformed or empty range of days.
 var ErrRange = errors.New("analytics: range of days")
 
-// Folded waits until what was written is folded. *fold.Worker is one.
+// Folded waits until all writes are folded. *fold.Worker implements it.
 type Folded interface {
-	// Drain returns when every change that is in the stream now, and every change that its folding makes, is folded
-	// and durable.
+	// Drain returns when every change now in the stream, and every change that folding it causes,
+	// is folded and durable.
 	Drain(ctx context.Context) error
 }
 
-// RangeIn names days of a site, YYYY-MM-DD in its zone, both inclusive.
+// RangeIn selects days of a site, YYYY-MM-DD in its zone, both inclusive.
 type RangeIn struct{ Site, From, To string }
 
-// Verb says what is done with differences.
+// Verb is what to do with differences.
 type Verb string
 
 // The verbs.
 const (
-	Verifying  Verb = "verify"  // they are reported
-	Rebuilding Verb = "rebuild" // they are mended
+	Verifying  Verb = "verify"  // report differences
+	Rebuilding Verb = "rebuild" // repair differences
 )
 
-// Progress is reported after every day, and while the events of one are read.
+// Progress is reported after every day, and while the events of a day are read.
 type Progress struct {
 	Verb      Verb
 	Site      string
-	Day       string // in work, or just finished
+	Day       string // current or just completed
 	Done, Of  int    // days
 	Events    int64  // raw events read so far
 	Items     int64  // derived items compared so far
 	Different int64
 }
 
-// Differences is what a range of days was found to be.
+// Differences is the result of comparing a range of days.
 type Differences struct {
 	Days   int   `dynamodbav:"days" json:"days"`
-	Events int64 `dynamodbav:"events" json:"events"` // raw events that were read, some more than once
-	Items  int64 `dynamodbav:"items" json:"items"`   // derived items that were compared
+	Events int64 `dynamodbav:"events" json:"events"` // raw events read, some more than once
+	Items  int64 `dynamodbav:"items" json:"items"`   // derived items compared
 	Count  int64 `dynamodbav:"count" json:"count"`   // items that differed
-	Mended int64 `dynamodbav:"mended" json:"mended"` // of these, by Rebuild
-	// List describes the first hundred of them.
+	Mended int64 `dynamodbav:"mended" json:"mended"` // of these, repaired by Rebuild
+	// List describes the first hundred differences.
 	List []Difference `dynamodbav:"list,omitempty" json:"list,omitempty"`
-	// Busy are items that looked different but were written again and again, so that no state of theirs could be
-	// compared with a settled set of events. Ask again when there is less traffic.
+	// Busy lists items that seemed to differ but were written so often that no state could be
+	// compared with a fixed set of events. Try again when there is less traffic.
 	Busy []string `dynamodbav:"busy,omitempty" json:"busy,omitempty"`
-	// Sealed are the first hundred days, of SealedDays, that were left out because raw events of theirs may have expired.
+	// Sealed lists the first hundred of SealedDays days that were skipped, because some of their
+	// raw events may have expired.
 	Sealed     []string `dynamodbav:"sealed,omitempty" json:"sealed,omitempty"`
 	SealedDays int      `dynamodbav:"sealedDays,omitempty" json:"sealedDays,omitempty"`
 }
 
-// Difference is one derived item that is not what its facts say.
+// Difference is a derived item that does not match its facts.
 type Difference struct {
 	Entity string         `dynamodbav:"entity" json:"entity"`
 	Key    string         `dynamodbav:"key" json:"key"` // partition and sort key
@@ -73,36 +73,40 @@ type Difference struct {
 	Want   string         `dynamodbav:"want,omitempty" json:"want,omitempty"`     // shortened
 }
 
-// DifferenceKind says how an item differs.
+// DifferenceKind is how an item differs.
 type DifferenceKind string
 
 // The kinds of difference.
 const (
-	Missing DifferenceKind = "missing" // there are facts for it, but it is not there
+	Missing DifferenceKind = "missing" // not stored, although there are facts for it
 	Wrong   DifferenceKind = "wrong"
-	Extra   DifferenceKind = "extra" // it is there, but no facts are
+	Extra   DifferenceKind = "extra" // stored without facts
 )
 
 const (
 	maxListed  = 100
-	maxListing = 400 // bytes of one side of a listed difference
+	maxListing = 400 // bytes of each side of a listed difference
 )
 
-// Verify computes what is derived from the raw events of days again, in memory and with the functions of the folds,
-// and compares visitors' days, sessions, statistics and breakdowns with it; and rolled-up days and months with the
-// tiers below them. Events may be written meanwhile: what is in flight is no difference. Days whose first raw events may
-// have expired are left out and named; a range of nothing else is refused with analytics.ErrSealed. If it was stopped it goes on after the last day that it finished.
+// Verify recomputes what is derived from the raw events of days, in memory with the functions of
+// the folds. It compares the results with the stored visitors' days, sessions, statistics and
+// breakdowns, and compares rolled-up days and months with their finer tier. Events may be written
+// at the same time; changes in flight are not differences. Days whose first raw events may have
+// expired are skipped and listed. Verify resumes an interrupted run of the same range within 24
+// hours. Errors: ErrRange; analytics.ErrSealed if all days are skipped; table.ErrNotFound for the
+// site; those of w and the store.
 func Verify(ctx context.Context, t *table.Table, w Folded, in RangeIn, progress func(Progress)) (Differences, error) {
 	return reconcile(ctx, t, w, in, Verifying, progress)
 }
 
-// Rebuild is Verify that also mends what differs: each item is replaced in one write, on condition that it is still the
-// one that was compared, so that what is being counted meanwhile is neither lost nor counted twice.
+// Rebuild is Verify and also repairs differences. Each item is replaced in one write, on condition
+// that it is still the one that was compared, so concurrent counts are neither lost nor doubled.
 func Rebuild(ctx context.Context, t *table.Table, w Folded, in RangeIn, progress func(Progress)) (Differences, error) {
 	return reconcile(ctx, t, w, in, Rebuilding, progress)
 }
 
-// AggregateHourly computes the hour of an instant again from raw events, and mends its statistics and breakdowns.
+// AggregateHourly recomputes the hour that contains at from raw events, and repairs its statistics
+// and breakdowns. Errors: analytics.ErrSealed.
 func AggregateHourly(ctx context.Context, t *table.Table, w Folded, siteID string, at time.Time) error {
 	r, err := newReconciler(ctx, t, w, siteID, Rebuilding)
 	if err != nil {
@@ -129,7 +133,7 @@ func reconcile(ctx context.Context, t *table.Table, w Folded, in RangeIn, verb V
 	return r.found, nil
 }
 
-// maxRangeDays is the longest range that is verified at once: a hundred years. A day without facts costs a few reads.
+// maxRangeDays is the longest range: a hundred years. A day without facts costs a few reads.
 const maxRangeDays = 36_600
 
 func (in RangeIn) check() error {
@@ -144,7 +148,7 @@ func (in RangeIn) check() error {
 	return nil
 }
 
-// reconciler compares one site's days.
+// reconciler compares the days of one site.
 type reconciler struct {
 	t        *table.Table
 	w        Folded
@@ -152,7 +156,7 @@ type reconciler struct {
 	cal      calendar.Zone
 	verb     Verb
 	report   func(Progress)
-	onlyHour string // compare only statistics and breakdowns of this hour; "" for everything
+	onlyHour string // if set, compare only statistics and breakdowns of this hour
 	at       Progress
 	found    Differences
 }
@@ -169,7 +173,7 @@ func newReconciler(ctx context.Context, t *table.Table, w Folded, siteID string,
 	return &reconciler{t: t, w: w, site: site, cal: cal, verb: verb, report: func(Progress) {}}, nil
 }
 
-// run does day after day, and writes down how far it came.
+// run compares day by day and stores its progress.
 func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 	job, err := r.resume(ctx, in)
 	if err != nil {
@@ -202,7 +206,7 @@ func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 			return err
 		}
 		sealed = nil
-	} else if sealed == nil && r.found.SealedDays > 0 { // it went on behind the last of them
+	} else if sealed == nil && r.found.SealedDays > 0 { // the run resumed after the last sealed day
 		sealed = analytics.ErrSealed
 	}
 	if err := Jobs.Delete(ctx, r.t, job.JobKey); err != nil {
@@ -211,7 +215,7 @@ func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 	return sealed
 }
 
-// leaveOut notes a day that can no longer be compared.
+// leaveOut records a day that can no longer be compared.
 func (r *reconciler) leaveOut(day string) {
 	if r.found.SealedDays++; len(r.found.Sealed) < maxListed {
 		r.found.Sealed = append(r.found.Sealed, day)

@@ -12,14 +12,14 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Roll-ups are compared with the tier below, which was compared with the facts before. One that waits for its roll-up
-// is not different: its mark says so.
+// Roll-ups are compared with the finer tier, which was compared with the facts before. A bucket
+// that still waits for its roll-up, as its mark shows, does not count as a difference.
 
 func (r *reconciler) roller() *roller {
 	return &roller{t: r.t, site: r.site, cal: r.cal, now: r.t.Now()}
 }
 
-// rolledDay compares a day that is over with its hours.
+// rolledDay compares a completed day with its hours.
 func (r *reconciler) rolledDay(ctx context.Context, day string) error {
 	if day >= r.cal.Day(r.t.Now()) {
 		return nil
@@ -28,11 +28,11 @@ func (r *reconciler) rolledDay(ctx context.Context, day string) error {
 	if err != nil {
 		return err
 	}
-	b.complete = true // its raw events are all there, so its hours are
+	b.complete = true // its raw events are complete, and so its hours are
 	return r.rolledUp(ctx, b, day, day)
 }
 
-// months compares the months of days with their days.
+// months compares the months of the given days with their days.
 func (r *reconciler) months(ctx context.Context, days []string) error {
 	for _, month := range calendar.MonthsOf(days) {
 		first, last := calendar.MonthBounds(month)
@@ -43,8 +43,8 @@ func (r *reconciler) months(ctx context.Context, days []string) error {
 	return nil
 }
 
-// rolledUp compares a bucket with the tier below, unless days from first to last wait for a roll-up. Rebuild makes it
-// again in either case.
+// rolledUp compares a bucket with the finer tier, unless a day from first to last waits for a
+// roll-up. Rebuild recomputes it in any case.
 func (r *reconciler) rolledUp(ctx context.Context, b rolling, first, last string) error {
 	for range maxTries {
 		waiting, err := r.waiting(ctx, first, last)
@@ -68,12 +68,13 @@ func (r *reconciler) rolledUp(ctx context.Context, b rolling, first, last string
 	return nil
 }
 
-// settleRollup reports or mends what is not the sum of the tier below. It is not settled while hours are being written.
+// settleRollup reports or repairs items that differ from the sum of the finer tier. It returns
+// false while hours are being written.
 func (r *reconciler) settleRollup(ctx context.Context, changes []rollChange, waiting bool, first, last string) (settled bool, err error) {
 	if len(changes) == 0 {
 		return true, nil
 	}
-	if !waiting { // the hours may have changed just now, and their mark not be there yet
+	if !waiting { // the hours may have changed just now, with their mark not yet folded
 		if err := r.drain(ctx); err != nil {
 			return false, err
 		}
@@ -105,7 +106,7 @@ func (r *reconciler) waiting(ctx context.Context, first, last string) (bool, err
 	return err == nil, err
 }
 
-// storedSessions yields the sessions of users that started on a day.
+// storedSessions yields the sessions of identified users that started on a day.
 func (r *reconciler) storedSessions(ctx context.Context, day string) iter.Seq2[analytics.Session, error] {
 	return func(yield func(analytics.Session, error) bool) {
 		from, to, err := r.cal.Bounds(day)

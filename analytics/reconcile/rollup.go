@@ -16,30 +16,32 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Days and months are made by setting them to the sum of the tier below, never by adding to them, so doing it again
-// changes nothing. Every change of an hour leaves a mark at its day. A roll-up reads the mark, then the versions of what
-// it will write, then the tier below; it writes on condition of these versions and takes the mark off on condition that
-// it is still as it was. So of two that run at once the later one to read wins, and a late event is never forgotten: it
-// leaves the mark changed, or a new one.
+// Days and months are set to the sum of the finer tier, never incremented, so repeating a roll-up
+// changes nothing. Every change of an hour marks its day. A roll-up reads the mark, then the
+// versions of the items to write, then the finer tier. It writes on condition of these versions,
+// and removes the mark on condition that it is unchanged. So of two concurrent roll-ups the one
+// that read last wins, and late events are not lost: they change the mark, or create a new one.
 
-// Rolled says what a roll-up did.
+// Rolled is the result of a roll-up.
 type Rolled struct {
-	Days   []string // rolled up
-	Months []string // of these days, rolled up after them
-	Open   []string // days that are not over; reports answer them from their hours
-	// Sealed are days, and months, that changed after the first of what they were made of may have expired. They are
-	// final: making them again from what is left would lose counts. What came late is in its hours only.
+	Days   []string // days rolled up
+	Months []string // months of these days, rolled up after them
+	Open   []string // days that are not over; reports read their hours instead
+	// Sealed lists days and months that changed when some of their sources may already have
+	// expired. They are final: recomputing them would lose counts. Late events count only in their
+	// hours.
 	Sealed []string
 }
 
-// RollUp makes the days that are over at a time and whose hours have changed, and the months of these days. It may be
-// stopped and run again at any time, and run in several places at once.
+// RollUp rolls up the days that ended before now and whose hours changed, then the months of these
+// days. It may be interrupted, repeated, and run concurrently. Errors: table.ErrNotFound for the
+// site.
 func RollUp(ctx context.Context, t *table.Table, siteID string, now time.Time) (Rolled, error) {
 	r, err := newRoller(ctx, t, siteID, now)
 	if err != nil {
 		return Rolled{}, err
 	}
-	marked := make(map[string][]string) // by month
+	marked := make(map[string][]string) // days by month
 	today := r.cal.Day(now)
 	for m, err := range analytics.DaysToRollUp.All(ctx, t, analytics.DaysIn{SiteID: siteID}) {
 		switch {
@@ -59,7 +61,8 @@ func RollUp(ctx context.Context, t *table.Table, siteID string, now time.Time) (
 	return r.rolled, nil
 }
 
-// AggregateDaily makes the day bucket of an instant from its hours, whether they have changed or not.
+// AggregateDaily recomputes the day that contains at from its hours, changed or not. Errors:
+// analytics.ErrSealed.
 func AggregateDaily(ctx context.Context, t *table.Table, siteID string, at time.Time) error {
 	r, err := newRoller(ctx, t, siteID, t.Now())
 	if err != nil {
@@ -68,7 +71,8 @@ func AggregateDaily(ctx context.Context, t *table.Table, siteID string, at time.
 	return refuseFinal(r.rollDay(ctx, r.cal.Day(at)))
 }
 
-// AggregateMonthly makes the month bucket of an instant from its days, whether they have changed or not.
+// AggregateMonthly recomputes the month that contains at from its days, changed or not. Errors:
+// analytics.ErrSealed.
 func AggregateMonthly(ctx context.Context, t *table.Table, siteID string, at time.Time) error {
 	r, err := newRoller(ctx, t, siteID, t.Now())
 	if err != nil {
@@ -102,7 +106,7 @@ func refuseFinal(final bool, err error) error {
 	return err
 }
 
-// rollMarked rolls up days of one month, then the month, and takes the marks off.
+// rollMarked rolls up days of one month, then the month, and then removes the marks.
 func (r *roller) rollMarked(ctx context.Context, month string, days []string) error {
 	keys := make([]analytics.RollupKey, len(days))
 	for i, day := range days {
@@ -130,7 +134,7 @@ func (r *roller) rollMarked(ctx context.Context, month string, days []string) er
 	}
 	for i, key := range keys {
 		err := fold.RemoveState(ctx, r.t, analytics.RollupMarks, key, marks[i].Version)
-		if err != nil && !errors.Is(err, table.ErrConflict) { // a changed mark stays, for the next roll-up
+		if err != nil && !errors.Is(err, table.ErrConflict) { // a changed mark stays for the next roll-up
 			return err
 		}
 		r.rolled.note(analytics.Day, days[i], final[i])
@@ -158,11 +162,11 @@ func (r *roller) rollDay(ctx context.Context, day string) (final bool, err error
 	return r.roll(ctx, b)
 }
 
-// maxRolls bounds how often a bucket is made again because another roll-up wrote it meanwhile.
+// maxRolls limits the attempts on a bucket that other roll-ups write at the same time.
 const maxRolls = 16
 
-// roll makes the statistics and every breakdown of a bucket. final says that it was left as it is because a part of
-// what it was made of may have expired.
+// roll computes the statistics and all breakdowns of a bucket. final reports that the bucket was
+// left as it is, because some of its sources may have expired.
 func (r *roller) roll(ctx context.Context, b rolling) (final bool, err error) {
 	for range maxRolls {
 		var changes []rollChange

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	rollReaders = 8 // dimensions of a bucket that are read at once
+	rollReaders = 8 // dimensions of a bucket read concurrently
 	rollWriters = 8
 )
 
-// rolling is a bucket to make, and the half-open range of the tier below that it is made of.
+// rolling is a bucket to compute, and the half-open range of the finer tier to sum.
 type rolling struct {
 	period   analytics.Period
 	start    string
 	of       analytics.Period
 	from, to string
-	endDay   string // the day after the bucket
-	complete bool   // the tier below is known to be complete, so the bucket is made even if it looks final
+	endDay   string // day after the bucket
+	complete bool   // the finer tier is known to be complete: compute the bucket even if it seems final
 }
 
 func (r *roller) ofDay(day string) (rolling, error) {
@@ -39,14 +39,15 @@ func (r *roller) ofMonth(month string) rolling {
 	return rolling{period: analytics.Month, start: month, of: analytics.Day, from: first, to: next, endDay: next}
 }
 
-// rollChange is one item of a bucket that is not the sum of the tier below.
+// rollChange is an item of a bucket that differs from the sum of the finer tier.
 type rollChange struct {
 	difference Difference
-	apply      func(context.Context) error // writes the sum, on condition that the item was not written meanwhile
+	apply      func(context.Context) error // writes the sum if the item is unchanged
 }
 
-// changes finds what has to be written so that a bucket is the sum of the tier below. The versions of the items are
-// read before what they are made of. final says that the bucket is to be left as it is.
+// changes finds the items of a bucket that differ from the sum of the finer tier. The versions of
+// the items are read before their sources, so that a concurrent roll-up is noticed. final reports
+// that the bucket must stay as it is.
 func (r *roller) changes(ctx context.Context, b rolling) (changes []rollChange, final bool, err error) {
 	stats, final, err := r.changedStats(ctx, b)
 	if err != nil || final {
@@ -113,8 +114,8 @@ func (r *roller) changedStats(ctx context.Context, b rolling) (change *rollChang
 	}, false, nil
 }
 
-// final reports whether a bucket must not be made again: some of what it was made of may have expired, by its age, or
-// has, as the first fact that it counts is no longer counted below.
+// final reports whether a bucket must not be recomputed, because a source may have expired by its
+// age, or has expired: its first counted fact is no longer counted below.
 func (r *roller) final(stored, sum *analytics.Stats) bool {
 	if stored.Since == 0 {
 		return false
@@ -154,12 +155,13 @@ func (r *roller) changedBreakdown(ctx context.Context, b rolling, key analytics.
 	}, nil
 }
 
-// sameBreakdown compares two breakdowns that were made in one go of the same parts.
+// sameBreakdown compares two breakdowns that were computed in one step from the same parts.
 func sameBreakdown(a, b *analytics.Breakdown) bool {
 	return maps.Equal(a.Values, b.Values) && a.Other == b.Other && a.Full == b.Full && a.Since == b.Since && a.Until == b.Until
 }
 
-// expires is when a rolled-up bucket may be deleted: its lifetime after its end, or after the arrival of its last fact.
+// expires returns when a rolled-up bucket may be deleted: its lifetime counts from its end or from
+// the arrival of its last fact, whichever is later.
 func (r *roller) expires(b rolling, until int64) (time.Time, error) {
 	keep := r.site.Retention.Of(b.period)
 	if keep == 0 {

@@ -9,20 +9,20 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// states are where the states of one kind are kept.
+// states stores the states of one kind of derived items.
 type states[S any, K comparable] interface {
-	// load reads states, in the order of the keys. What cannot be read counts as absent.
+	// load reads states in the order of the keys. An unreadable state counts as absent.
 	load(ctx context.Context, t *table.Table, keys []K) ([]fold.Stored[S], error)
-	// replace replaces those that still have their versions, and returns the others.
+	// replace replaces states with unchanged versions, and returns the keys of the others.
 	replace(ctx context.Context, t *table.Table, all []fold.Replacement[S, K]) (changed []K, err error)
 }
 
-// rows are states that are items of their own.
+// rows stores each state in its own item.
 type rows[S any, K comparable] struct {
 	entity *table.Entity[S, K]
 }
 
-// loadChunk is how many items are loaded, and compared, at once.
+// loadChunk is how many items are loaded and compared at once.
 const loadChunk = 1000
 
 func (s rows[S, K]) load(ctx context.Context, t *table.Table, keys []K) ([]fold.Stored[S], error) {
@@ -53,7 +53,7 @@ func (s rows[S, K]) replace(ctx context.Context, t *table.Table, all []fold.Repl
 	return changed, nil
 }
 
-// visitorsInLog are the visitors' days.
+// visitorsInLog stores visitors' days in analytics.VisitLog.
 type visitorsInLog struct{}
 
 func (visitorsInLog) load(ctx context.Context, t *table.Table, keys []analytics.VisitorKey) ([]fold.Stored[analytics.Visitor], error) {
@@ -64,5 +64,5 @@ func (visitorsInLog) replace(ctx context.Context, t *table.Table, all []fold.Rep
 	return analytics.VisitLog.Replace(ctx, t, all, ignore)
 }
 
-// ignore takes no notice of a page that cannot be read: its visitors are found missing, and made again.
+// ignore ignores an unreadable page: its visitors count as missing and are rebuilt.
 func ignore(error) {}

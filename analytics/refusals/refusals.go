@@ -1,7 +1,7 @@
-// Package refusals counts the events that were turned away, per site and day: those of bots by what they are, those of
-// language models' crawlers by name, and others by reason. A refused event is no fact and is not stored, so these counts
-// are not folded: a Counter adds them up in memory and writes them now and then. A process that is killed loses those of
-// the last ten seconds. Only server counts; analytics knows the entity as one of a site's.
+// Package refusals counts filtered-out events per site and day: bots by category, AI crawlers by
+// name, and others by reason. A filtered-out event is not a fact and is not stored, so its counts
+// cannot be folded. Instead, a Counter adds them up in memory and writes them every ten seconds. A
+// process that is killed loses the last ten seconds.
 package refusals
 
 import (
@@ -15,39 +15,39 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// DayKey names the refusals of a site's day, YYYY-MM-DD in the site's time zone.
+// DayKey names the counts of a site's day, YYYY-MM-DD in the site's time zone.
 type DayKey struct {
 	SiteID string `dynamodbav:"siteId"`
 	Day    string `dynamodbav:"day"`
 }
 
-// Day counts the events that were turned away in a day.
+// Day counts the events that were filtered out in a day.
 type Day struct {
 	DayKey
-	Bots      map[string]int64 `dynamodbav:"bots,omitempty"`    // by what they are: crawler, library, monitor, …
-	AI        map[string]int64 `dynamodbav:"ai,omitempty"`      // language models' crawlers and agents, by name
-	Others    map[string]int64 `dynamodbav:"reasons,omitempty"` // not of bots, by reason
+	Bots      map[string]int64 `dynamodbav:"bots,omitempty"`    // by category: crawler, library, monitor, …
+	AI        map[string]int64 `dynamodbav:"ai,omitempty"`      // AI crawlers and agents, by name
+	Others    map[string]int64 `dynamodbav:"reasons,omitempty"` // not bots, by reason
 	ExpiresAt time.Time        `dynamodbav:"-"`                 // stored as ttl
 }
 
-// lifetime is how long the counts of a day are kept: as long as a day's statistics are by default.
+// lifetime is how long a day's counts are kept: the default of daily statistics.
 const lifetime = 2 * 365 * 24 * time.Hour
 
-// Days are the refusals of sites' days.
+// Days holds the counts by site and day.
 var Days = table.Define[Day, DayKey]("analytics.refusals", table.Def[Day]{
 	PK: "SITE#{siteId}", SK: "REFUSED#{day}",
 	Expires: func(d *Day) time.Time { return d.ExpiresAt },
 	Doc:     "How many events of one day of a site were turned away, and why.",
 })
 
-// RangeIn asks for the days from From up to, but without, To; an empty end is open.
+// RangeIn selects the days in [From, To); an empty end is open.
 type RangeIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	From   string `dynamodbav:"from"`
 	To     string `dynamodbav:"to"`
 }
 
-// ByDay are the refusals of a site by day.
+// ByDay queries the counts of a site by day.
 var ByDay = table.NewQuery(Days, table.QueryDef[RangeIn]{
 	ID: "W14", Question: "the events of a site that were turned away, by day",
 	From: "REFUSED#{from}", To: "REFUSED#{to}",
@@ -64,7 +64,7 @@ const (
 	AICrawler
 )
 
-// of is the counts of a kind; a nil map is made.
+// of returns the counts of a kind, and creates a nil map.
 func (d *Day) of(k Kind) map[string]int64 {
 	m := &d.Others
 	switch k {
@@ -89,14 +89,14 @@ func (d *Day) Add(o *Day) {
 	}
 }
 
-// flushEvery is how often a Counter writes, and maxDays how many days of sites it holds in between: what comes for
-// more is not counted.
+// flushEvery is how often a Counter writes. maxDays limits the days it holds between writes; events
+// of further days are not counted.
 const (
 	flushEvery = 10 * time.Second
 	maxDays    = 10_000
 )
 
-// A Counter counts refusals. It is safe for concurrent use.
+// A Counter counts filtered-out events. It is safe for concurrent use. mu protects pending.
 type Counter struct {
 	t *table.Table
 
@@ -104,10 +104,11 @@ type Counter struct {
 	pending map[DayKey]*Day
 }
 
-// NewCounter makes a Counter that writes to t, when it is told to.
+// NewCounter returns a Counter for t. It writes only in Flush and Run.
 func NewCounter(t *table.Table) *Counter { return &Counter{t: t, pending: map[DayKey]*Day{}} }
 
-// Count counts n refused events. reason is one of a closed list, never a text that a sender chose.
+// Count counts n events. reason must be from a fixed list, never text that a sender chose, because
+// the number of reasons in an item is not limited.
 func (c *Counter) Count(day DayKey, k Kind, reason string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,7 +123,8 @@ func (c *Counter) Count(day DayKey, k Kind, reason string, n int) {
 	d.of(k)[reason] += int64(n)
 }
 
-// Flush writes what was counted. What cannot be written is kept for the next time.
+// Flush writes the counts. Counts that cannot be written are kept for the next flush. After an
+// error, the remaining days are kept without further writes.
 func (c *Counter) Flush(ctx context.Context) error {
 	c.mu.Lock()
 	taken := c.pending
@@ -154,10 +156,10 @@ func (c *Counter) Flush(ctx context.Context) error {
 	return fmt.Errorf("refusals: flush: %w", failed)
 }
 
-// add adds counts to those that are stored.
+// add adds counts to the stored ones.
 func add(ctx context.Context, t *table.Table, day *Day) error {
 	expires := t.Now().Add(lifetime)
-	for { // ends: an item that is there is modified, and one that is not is created, by us or by another
+	for { // terminates: either the item exists and is modified, or somebody creates it
 		_, err := Days.Modify(ctx, t, day.DayKey, func(d *Day) error {
 			d.Bots, d.AI, d.Others = maps.Clone(d.Bots), maps.Clone(d.AI), maps.Clone(d.Others)
 			d.Add(day)
@@ -175,7 +177,8 @@ func add(ctx context.Context, t *table.Table, day *Day) error {
 	}
 }
 
-// Run writes every ten seconds until ctx ends, and once more then. Failures are told, and tried again.
+// Run flushes every ten seconds, and a last time when ctx ends. Errors are passed to tell, and the
+// counts are written later.
 func (c *Counter) Run(ctx context.Context, tell func(error)) {
 	ticker := time.NewTicker(flushEvery)
 	defer ticker.Stop()

@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// buckets are the figures of every bucket of the range, and total their sum.
+// buckets returns the figures of every bucket of the range, and their sum.
 func (r *reporter) buckets() (buckets []Bucket, total analytics.Stats, err error) {
 	starts, at := r.starts()
 	for _, start := range starts {
@@ -25,7 +25,7 @@ func (r *reporter) buckets() (buckets []Bucket, total analytics.Stats, err error
 	return buckets, total, r.checkKept()
 }
 
-// starts names the buckets of the range, and tells how to find their statistics.
+// starts returns the buckets of the range, and a function that returns their statistics.
 func (r *reporter) starts() (starts []string, at func(string) *analytics.Stats) {
 	switch r.in.Period {
 	case analytics.Hour:
@@ -40,7 +40,8 @@ func (r *reporter) starts() (starts []string, at func(string) *analytics.Stats) 
 	}
 }
 
-// hours names the hours of a day of the range. The days were parsed before.
+// hours returns the hours of a day of the range. It cannot fail, because the days were parsed
+// before.
 func (r *reporter) hours(day string) []string {
 	hours, err := r.cal.Hours(day)
 	if err != nil {
@@ -56,7 +57,7 @@ func (r *reporter) hour(start string) *analytics.Stats {
 	return &analytics.Stats{}
 }
 
-// day is the roll-up of a day, or the sum of its hours where they are ahead of it.
+// day returns the roll-up of a day, or the sum of its hours if they are newer.
 func (r *reporter) day(day string) *analytics.Stats {
 	if r.fresh[day] {
 		return r.sumOfHours(day)
@@ -75,7 +76,7 @@ func (r *reporter) sumOfHours(day string) *analytics.Stats {
 	return sum
 }
 
-// month is the roll-up of a month, or the sum of those of its days that are in the range.
+// month returns the roll-up of a month, or the sum of its days within the range.
 func (r *reporter) month(month string) *analytics.Stats {
 	if r.rolledUp(month) {
 		if s := r.byMonth[month]; s != nil {
@@ -92,7 +93,7 @@ func (r *reporter) month(month string) *analytics.Stats {
 	return sum
 }
 
-// rolledUp reports whether a month is answered from its own bucket.
+// rolledUp reports whether a month is read from its own bucket.
 func (r *reporter) rolledUp(month string) bool {
 	for _, m := range r.plan.months {
 		if m == month {
@@ -102,7 +103,8 @@ func (r *reporter) rolledUp(month string) bool {
 	return false
 }
 
-// checkKept refuses an answer from buckets that are too fine for their age, rather than showing expired ones as zero.
+// checkKept returns ErrExpired if the report needs buckets that may have expired, which would look
+// like zero. Sealed buckets that still equal the sum of their parts are not affected.
 func (r *reporter) checkKept() error {
 	if r.in.Period == analytics.Hour {
 		for _, d := range r.days {
@@ -124,7 +126,8 @@ func (r *reporter) checkKept() error {
 	return nil
 }
 
-// sumOfDays is the sum of the days of a month; nil if the range does not hold all of them.
+// sumOfDays returns the sum of the days of a month, or nil if the range does not contain all of
+// them.
 func (r *reporter) sumOfDays(month string) *analytics.Stats {
 	first, last := calendar.MonthBounds(month)
 	if first < r.in.From || last > r.in.To {
@@ -146,7 +149,7 @@ func totals(s *analytics.Stats) Totals {
 	return t
 }
 
-// FiguresOf are the counts of a bucket as people are shown them.
+// FiguresOf returns the counts of a bucket in the form shown to people.
 func FiguresOf(s *analytics.Stats) Figures {
 	f := Figures{
 		PageViews: s.PageViews, Visits: s.Visits, Visitors: s.NewVisitors, Events: s.Events,

@@ -14,22 +14,24 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Imported says which days of a report are known from what other analytics counted. It is not nil where there are such.
+// Imported describes the days of a report that come from other analytics products. It is nil if
+// there are none.
 type Imported struct {
-	From     string `json:"from"` // first and last of these days, both in the range
+	From     string `json:"from"` // first and last of these days within the range
 	To       string `json:"to"`
-	Included bool   `json:"included"` // the report counts them
-	Note     string `json:"note"`     // what a reader has to know, a sentence or two
+	Included bool   `json:"included"` // whether the report counts them
+	Note     string `json:"note"`     // a remark for readers, a sentence or two
 }
 
-// What reports say of imported days. These are sums that other analytics made: of them nobody can tell more.
+// Notes about imported days. These days are sums computed elsewhere and cannot be broken down
+// further.
 const (
 	noteImported = "%s to %s include imported data: visitors of several days are the sum of the days."
 	noteNoHours  = "%s to %s are imported and have no hours: they are not counted here. Ask by day."
 	noteNoVisits = "%s to %s are imported as daily counts, without visits to look into: they are not counted here."
 )
 
-// loadImported finds what is imported of the range.
+// loadImported loads the imported counts of the range.
 func (r *reporter) loadImported(ctx context.Context) (err error) {
 	r.imported, err = findImported(ctx, r.t, &r.site, r.cal, r.in.From, r.in.To)
 	if err != nil || r.in.Period == analytics.Hour {
@@ -48,8 +50,8 @@ func findImported(ctx context.Context, t *table.Table, site *analytics.Site, cal
 	})
 }
 
-// ImportedDays says which days of a range are known from imported counts; nil for none. It is for answers that are made of
-// events or visits, of which these days have none. Errors: ErrInvalid for a malformed range, table.ErrNotFound.
+// ImportedDays returns the days of a range with imported counts, or nil. It is for answers computed
+// from events or visits, which these days lack. Errors: table.ErrNotFound for the site.
 func ImportedDays(ctx context.Context, t *table.Table, siteID, from, to string) (*Imported, error) {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
@@ -71,7 +73,7 @@ func sayImported(v *imported.View, note string, included bool) *Imported {
 	return &Imported{From: from, To: to, Included: included, Note: fmt.Sprintf(note, from, to)}
 }
 
-// aboutImported is what the report says of its imported days.
+// aboutImported returns the report's remark about imported days.
 func (r *reporter) aboutImported() *Imported {
 	switch {
 	case r.imported == nil:
@@ -82,7 +84,7 @@ func (r *reporter) aboutImported() *Imported {
 	return sayImported(r.imported, noteImported, true)
 }
 
-// withImported is a bucket with what is imported of it.
+// withImported returns a bucket with its imported counts added.
 func (r *reporter) withImported(start string, own *analytics.Stats) *analytics.Stats {
 	if r.imported == nil || r.in.Period == analytics.Hour {
 		return own
@@ -91,7 +93,7 @@ func (r *reporter) withImported(start string, own *analytics.Stats) *analytics.S
 	return plus(own, &c)
 }
 
-// plus adds imported totals to a copy of statistics.
+// plus returns a copy of own with imported totals added.
 func plus(own *analytics.Stats, c *imported.Counts) *analytics.Stats {
 	sum, n := *own, c.Sum()
 	sum.NewVisitors += c.Visitors
@@ -105,8 +107,9 @@ func plus(own *analytics.Stats, c *imported.Counts) *analytics.Stats {
 	return &sum
 }
 
-// addImported adds what is imported of the report's dimension. The totals that it returns are those of which a value may be
-// missing: own ones, and those of imported days on which the dimension was measured.
+// addImported adds the imported counts of the report's dimension. It returns the totals against
+// which missing values are computed: own totals, and those of imported days that measured the
+// dimension.
 func (r *reporter) addImported(ctx context.Context, own *analytics.Stats, values tally.Values, other *tally.Count) (*analytics.Stats, error) {
 	if r.imported == nil || r.in.Period == analytics.Hour {
 		return own, nil
@@ -118,8 +121,8 @@ func (r *reporter) addImported(ctx context.Context, own *analytics.Stats, values
 	return plus(own, &imported.Counts{Other: covered}), err
 }
 
-// ownSince is the first day of a site that has statistics of its own; "" for none. It is not exact where only the month is
-// left: it is then the month's first.
+// ownSince returns the first day with the site's own statistics, or "". exact is false if only the
+// month is left; day is then the first of the month.
 func ownSince(ctx context.Context, t *table.Table, site *analytics.Site, cal calendar.Zone) (day string, exact bool, err error) {
 	exact = true
 	for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
@@ -143,7 +146,8 @@ func ownSince(ctx context.Context, t *table.Table, site *analytics.Site, cal cal
 	return day, exact, nil
 }
 
-// ImportInto says where imported counts of a site go: its days until it counts itself, or until today, which is not over.
+// ImportInto returns the destination of imported counts: the site's days before its own counts, and
+// before today, which is not over. Errors: table.ErrNotFound for the site.
 func ImportInto(ctx context.Context, t *table.Table, siteID string) (into imported.Into, err error) {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {

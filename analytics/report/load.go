@@ -9,8 +9,8 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// load reads the statistics of the range: marks first, so that a day that is being rolled up meanwhile is answered from
-// its hours or from the new roll-up, never from the old one.
+// load reads the statistics of the range. Marks are read first, so that a day that is rolled up at
+// the same time is answered from its hours or the new roll-up, never from the outdated one.
 func (r *reporter) load(ctx context.Context) error {
 	fresh, err := r.freshDays(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *reporter) load(ctx context.Context) error {
 	return r.loadImported(ctx)
 }
 
-// ask is the question for the statistics of buckets that start in [from, to).
+// ask selects the statistics of buckets that start in [from, to).
 func (r *reporter) ask(period analytics.Period, from, to string) analytics.StatsIn {
 	return analytics.StatsIn{SiteID: r.in.Site, Period: period, From: from, To: to}
 }
@@ -56,7 +56,8 @@ func (r *reporter) loadHours(ctx context.Context, first, last string) error {
 	return err
 }
 
-// freshDays are the days whose hours are, or may be, ahead of their roll-up: those with a mark and those not over.
+// freshDays returns the days whose hours are, or may be, newer than their roll-up: marked days and
+// days that are not over.
 func (r *reporter) freshDays(ctx context.Context) (map[string]bool, error) {
 	fresh := make(map[string]bool)
 	for m, err := range analytics.DaysToRollUp.All(ctx, r.t, analytics.DaysIn{SiteID: r.in.Site, From: r.in.From, To: calendar.ShiftDay(r.in.To, 1)}) {
@@ -78,7 +79,7 @@ func statsByStart(items iter.Seq2[analytics.Stats, error]) (map[string]*analytic
 		if err != nil {
 			return nil, err
 		}
-		if have := byStart[s.Start]; have != nil { // another part
+		if have := byStart[s.Start]; have != nil { // another part of the hour
 			have.Merge(&s)
 			continue
 		}

@@ -8,15 +8,15 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// plan says from which tier each day of a range is answered. Coarse tiers are small, so they answer what they can.
+// plan assigns each day of a range to a tier. Coarse tiers are preferred because they are smaller.
 type plan struct {
 	months []string // whole months that are closed and rolled up
-	days   []string // days that are rolled up, outside of these months
+	days   []string // rolled-up days outside these months
 	hours  []string // days that are open, or changed since their roll-up
 }
 
-// newPlan divides days, which are consecutive. fresh says of which days the hours are ahead of their roll-up, coarsest
-// what the answer may be made of at most.
+// newPlan divides consecutive days. fresh holds the days whose hours are newer than their roll-up;
+// coarsest is the coarsest allowed tier.
 func newPlan(days []string, fresh map[string]bool, coarsest analytics.Period) plan {
 	var p plan
 	for len(days) > 0 {
@@ -30,7 +30,7 @@ func newPlan(days []string, fresh map[string]bool, coarsest analytics.Period) pl
 	return p
 }
 
-// add plans for days of one month.
+// add plans days of one month.
 func (p *plan) add(days []string, fresh map[string]bool, coarsest analytics.Period) {
 	first, last := calendar.MonthBounds(calendar.MonthOf(days[0]))
 	whole := days[0] == first && days[len(days)-1] == last
@@ -47,6 +47,6 @@ func (p *plan) add(days []string, fresh map[string]bool, coarsest analytics.Peri
 	}
 }
 
-// maxSpans is the most Query calls that one tier of a report takes. What lies between days that wait for a roll-up is
-// read along with them when they are in more places.
+// maxSpans limits the Query calls of one tier of a report. If the days of a tier are in more
+// separate spans, the days between them are read too.
 const maxSpans = 3

@@ -1,5 +1,6 @@
-// Package report answers what people ask of a site's statistics: totals, buckets, the top values of a dimension, web vitals. It reads
-// derived items only, and adds to them the counts that other analytics exported.
+// Package report answers questions about a site's statistics: totals, buckets, the top values of a
+// dimension, web vitals. It reads only derived items, and adds the counts imported from other
+// products.
 package report
 
 import (
@@ -19,30 +20,30 @@ import (
 )
 
 var (
-	// ErrInvalid is returned when a report is asked for in a way that has no answer: a malformed or empty range, an
-	// unknown period or dimension.
+	// ErrInvalid is returned for an invalid request: a malformed or empty range, an unknown period
+	// or an unknown dimension.
 	ErrInvalid = errors.New("analytics: report")
-	// ErrExpired is returned when a report asks for buckets finer than those still kept. The message says what to ask
-	// for instead.
+	// ErrExpired is returned when a report needs finer buckets than those still kept. The message
+	// says what to request instead.
 	ErrExpired = errors.New("analytics: buckets have expired")
 )
 
-// The largest ranges of a report, in days.
+// The longest ranges of a report, in days.
 const (
 	maxReportDays   = 3_660 // ten years
 	maxReportByHour = 366   // a year of hours is 8,784 buckets
 )
 
-// Request asks for the statistics of a site.
+// Request selects the statistics of a site.
 type Request struct {
 	Site     string
-	From, To string              // days of the site's zone, YYYY-MM-DD, both inclusive; at most ten years, by hour one
+	From, To string              // days in the site's zone, YYYY-MM-DD, inclusive; at most ten years, by hour one
 	Period   analytics.Period    // of Buckets; default Day
 	By       analytics.Dimension // of Top; default ByPage
-	Limit    int                 // of Top; 0 or less is all
+	Limit    int                 // of Top; 0 or less means all
 }
 
-// Report is the answer. Its JSON form is part of the HTTP API.
+// Report is the answer to a Request. Its JSON form is part of the HTTP API.
 type Report struct {
 	Site     string           `json:"site"`
 	From     string           `json:"from"`
@@ -50,69 +51,71 @@ type Report struct {
 	Period   analytics.Period `json:"period"`
 	TimeZone string           `json:"timezone"`
 	Totals   Totals           `json:"totals"`
-	Buckets  []Bucket         `json:"buckets"` // of every hour, day or month that the range touches, in order; those without data are zero
+	Buckets  []Bucket         `json:"buckets"` // every hour, day or month of the range, in order; zero without data
 	Top      []Row            `json:"top"`
-	// Imported is there when days of the range are known from what other analytics counted.
+	// Imported is set if some days of the range come from other analytics products.
 	Imported *Imported `json:"imported,omitempty"`
 	Cost     Cost      `json:"-"`
 }
 
-// Figures are the counts of a bucket or a range.
+// Figures are the counts of a bucket or range.
 type Figures struct {
 	PageViews int64 `json:"pageViews"`
-	// Visits are counted in the bucket in which they start, with their bounces and seconds.
+	// Visits are counted in the bucket in which they start, as are their bounces and seconds.
 	Visits int64 `json:"visits"`
-	// Visitors of an hour are those with an event in it. Visitors of a day, a month and a range are the visitors of its
-	// days: a visitor counts once a day, because days cannot be linked.
+	// Visitors of an hour have an event in it. Visitors of a day, month or range are summed over
+	// days: a visitor who returns the next day is counted again, because days cannot be linked.
 	Visitors int64  `json:"visitors"`
 	Events   int64  `json:"events"`  // custom events
-	Bounces  int64  `json:"bounces"` // visits of one page view and no custom event
+	Bounces  int64  `json:"bounces"` // visits with one page view and no custom event
 	Seconds  int64  `json:"seconds"` // total duration of visits
 	Revenue  string `json:"revenue"` // exact decimal, in the site's currency
-	// Conversions of all goals are counted in the bucket in which their visits start.
+	// Conversions of all goals count in the bucket in which their visits start.
 	Conversions    int64   `json:"conversions"`
-	EngagedSeconds float64 `json:"engagedSeconds"` // of attention that pages had, where the tracker tells
+	EngagedSeconds float64 `json:"engagedSeconds"` // time that pages were in front of visitors, if the tracker reports it
 }
 
 // Totals are the figures of the whole range.
 type Totals struct {
 	Figures
-	BounceRate *float64 `json:"bounceRate,omitempty"` // bounces / visits, absent without visits
+	BounceRate *float64 `json:"bounceRate,omitempty"` // bounces / visits; absent without visits
 }
 
-// Bucket is one hour, day or month. A month that the range cuts holds the days within the range.
+// Bucket is one hour, day or month. A month at the edge of the range counts only days in the range.
 type Bucket struct {
 	Start string `json:"start"` // 2026-05-12T14:00:00Z, 2026-05-12 or 2026-05
 	Figures
 }
 
-// Row counts one value of the report's dimension. None and Other stand for what has no value, or no place.
+// Row holds the counts of one value of the report's dimension. The values None and Other stand for
+// a missing value, and for values that did not fit.
 type Row struct {
 	Value     string `json:"value"`
 	PageViews int64  `json:"pageViews"`
 	Visits    int64  `json:"visits"`
-	Events    int64  `json:"events,omitempty"` // of events and what they name; ByGoal: conversions
+	Events    int64  `json:"events,omitempty"` // events or URLs; ByGoal: conversions
 
-	// What follows is absent where the dimension does not count it, or nothing was counted.
-	Visitors       int64    `json:"visitors,omitempty"`   // only where raw events were counted
+	// The fields below are absent if the dimension does not count them, or nothing was counted.
+	Visitors       int64    `json:"visitors,omitempty"`   // only if raw events were counted
 	BounceRate     *float64 `json:"bounceRate,omitempty"` // bounces / visits
-	Duration       *float64 `json:"duration,omitempty"`   // seconds of a visit, on average
+	Duration       *float64 `json:"duration,omitempty"`   // average duration of a visit, seconds
 	EngagedSeconds float64  `json:"engagedSeconds,omitempty"`
-	ScrollDepth    *float64 `json:"scrollDepth,omitempty"` // percent of the page that a visitor of a day saw, on average
+	ScrollDepth    *float64 `json:"scrollDepth,omitempty"` // average maximum scroll depth, percent
 	Revenue        string   `json:"revenue,omitempty"`
 }
 
-// Cost is what a report consumed.
+// Cost is the cost of a report.
 type Cost = meter.Cost
 
-// Make answers from the derived buckets alone. It asks one Query for the marks of days that wait for a roll-up, one
-// each for months and days, and one or a few for the hours of days that are open or wait; the same again for the
-// breakdown. How many events the buckets hold makes no difference.
+// Make computes a report from derived buckets. It makes one Query call for the marks of days that
+// wait for a roll-up, one each for months and days, and one to three for hours of days that are
+// open or marked; then the same for the breakdown. The cost does not depend on the number of
+// events. Errors: ErrInvalid, ErrExpired, table.ErrNotFound for the site.
 func Make(ctx context.Context, t *table.Table, in Request) (Report, error) {
 	return report(ctx, t, in, true)
 }
 
-// Statistics is Make without Top, at half of its price.
+// Statistics is Make without Top, at half the cost.
 func Statistics(ctx context.Context, t *table.Table, in Request) (Report, error) {
 	return report(ctx, t, in, false)
 }
@@ -141,21 +144,21 @@ func report(ctx context.Context, t *table.Table, in Request, top bool) (Report, 
 	return out, nil
 }
 
-// reporter holds what a report has loaded.
+// reporter holds the loaded data of a report.
 type reporter struct {
 	t     *table.Table
 	in    Request
 	site  analytics.Site
 	cal   calendar.Zone
 	now   time.Time
-	days  []string        // of the range
-	fresh map[string]bool // days whose hours are ahead of their roll-up
-	plan  plan            // of Buckets and Totals
+	days  []string        // all days of the range
+	fresh map[string]bool // days whose hours are newer than their roll-up
+	plan  plan            // for Buckets and Totals
 
 	byMonth, byDay, byHour map[string]*analytics.Stats
 
-	own      analytics.Stats // of the whole range
-	imported *imported.View  // nil: nothing
+	own      analytics.Stats // own counts of the whole range
+	imported *imported.View  // nil: none
 }
 
 func newReporter(ctx context.Context, t *table.Table, in Request) (*reporter, error) {
@@ -203,7 +206,7 @@ func (in Request) check() error {
 	return nil
 }
 
-// nameList names dimensions, for people.
+// nameList joins the names of dimensions for a message.
 func nameList(all []analytics.Dimension) string {
 	names := make([]string, len(all))
 	for i, d := range all {

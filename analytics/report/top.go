@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// top counts the values of the report's dimension over the whole range, from the coarsest buckets that have them.
+// top returns the values of the report's dimension over the whole range, from the coarsest buckets.
 func (r *reporter) top(ctx context.Context) ([]Row, error) {
 	values, other, err := r.values(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (r *reporter) top(ctx context.Context) ([]Row, error) {
 		return nil, err
 	}
 	none := r.none(total, values.Sum().Plus(other))
-	values.Add(analytics.Other, other) // a sender may send these names, too: no value has two rows
+	values.Add(analytics.Other, other) // Add, not assignment: senders may use these names as values, too
 	values.Add(analytics.None, none)
 	rows := make([]Row, 0, len(values))
 	for v, c := range values {
@@ -51,7 +51,7 @@ func appendRow(rows []Row, value string, c tally.Count) []Row {
 	return append(rows, row)
 }
 
-// ratio is nil where there is nothing to divide by.
+// ratio returns nil if by is not positive.
 func ratio(of, by int64) *float64 {
 	if by <= 0 {
 		return nil
@@ -60,9 +60,10 @@ func ratio(of, by int64) *float64 {
 	return &r
 }
 
-// none is what has no value: the totals less what has one. Counts are never below zero, even while some are still being
-// folded; revenue may be, because refunds are negative. A visit is counted under each page that it saw, so pages do not
-// tell how many visits saw none. Events, goals and properties have no such row.
+// none returns the counts without a value: the totals minus those with a value. Counts are not
+// negative even while changes are being folded; revenue can be, because of refunds. A visit is
+// counted under each of its pages, so the visits without a page are unknown. Events, goals and
+// properties have no such row.
 func (r *reporter) none(total *analytics.Stats, sum tally.Count) tally.Count {
 	var c tally.Count
 	if r.in.By == analytics.ByPage {
@@ -81,8 +82,8 @@ func (r *reporter) none(total *analytics.Stats, sum tally.Count) tally.Count {
 	return c
 }
 
-// order is by page views; by visits for the pages on which they begin and end; by events for events and goals. Ties are in order
-// of the values.
+// order returns the order of rows: by page views; by visits for entry and exit pages; by events for
+// events and goals. Ties are broken by value last.
 func (r *reporter) order() func(a, b Row) int {
 	first := func(row Row) int64 { return row.PageViews }
 	switch r.in.By {
@@ -148,7 +149,7 @@ func (r *reporter) hoursOf(days []string) []string {
 	return hours
 }
 
-// among tells whether a list has a value.
+// among returns a function that reports whether a value is in list.
 func among(list []string) func(string) bool {
 	set := make(map[string]bool, len(list))
 	for _, v := range list {
@@ -157,8 +158,8 @@ func among(list []string) func(string) bool {
 	return func(v string) bool { return set[v] }
 }
 
-// monthSpans covers months, which are in order, by one range. Single months within it may be wanted from finer buckets;
-// they are read and passed over.
+// monthSpans returns one span that covers the sorted months. Months within it that are read from
+// finer buckets are read and skipped.
 func monthSpans(months []string) []calendar.Span {
 	if len(months) == 0 {
 		return nil

@@ -15,26 +15,27 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// VitalsRequest asks for the web vitals of a site. From and To are days of its zone, YYYY-MM-DD, both inclusive; at most ten
-// years.
+// VitalsRequest selects the web vitals of a site. From and To are days in its zone, YYYY-MM-DD,
+// both inclusive; at most ten years.
 type VitalsRequest struct{ Site, From, To string }
 
-// Vitals is the answer. Its JSON form is part of the HTTP API.
+// Vitals is the answer to a VitalsRequest. Its JSON form is part of the HTTP API.
 type Vitals struct {
 	Site     string      `json:"site"`
 	From     string      `json:"from"`
 	To       string      `json:"to"`
 	TimeZone string      `json:"timezone"`
 	Total    VitalsRow   `json:"total"`
-	Pages    []VitalsRow `json:"pages"`   // by page loads; with Other for pages that found no place
-	Devices  []VitalsRow `json:"devices"` // by page loads; None for those that did not say
+	Pages    []VitalsRow `json:"pages"`   // by page loads; Other holds pages that did not fit
+	Devices  []VitalsRow `json:"devices"` // by page loads; None holds loads of unknown device type
 	Cost     Cost        `json:"-"`
 }
 
-// VitalsRow are the web vitals of a page, of a kind of device or of a site. A metric that nobody measured is absent.
+// VitalsRow holds the web vitals of a page, a device type or a site. Metrics that were not measured
+// are absent.
 type VitalsRow struct {
 	Value string `json:"value,omitempty"`
-	Loads int64  `json:"loads"` // page loads that measured anything
+	Loads int64  `json:"loads"` // page loads with at least one measurement
 	LCP   *Vital `json:"lcp,omitempty"`
 	INP   *Vital `json:"inp,omitempty"`
 	CLS   *Vital `json:"cls,omitempty"`
@@ -42,27 +43,28 @@ type VitalsRow struct {
 
 // Vital is one metric over many page loads.
 type Vital struct {
-	// P75 is what three of four page loads were at or below: milliseconds, or the layout shift. It is less than 5 % from
-	// the exact one and always on the right side of the thresholds.
+	// P75 is the 75th percentile: milliseconds, or the layout shift. Its error is less than 5 %,
+	// and it is always on the correct side of the thresholds.
 	P75              float64 `json:"p75"`
 	Rating           Rating  `json:"rating"`           // of P75
-	Loads            int64   `json:"loads"`            // page loads that measured it
-	Good             float64 `json:"good"`             // part of them, 0 to 1; exact
-	NeedsImprovement float64 `json:"needsImprovement"` // part of them, 0 to 1; exact
-	Poor             float64 `json:"poor"`             // part of them, 0 to 1; exact
+	Loads            int64   `json:"loads"`            // page loads that measured the metric
+	Good             float64 `json:"good"`             // share of these loads, 0 to 1; exact
+	NeedsImprovement float64 `json:"needsImprovement"` // share of these loads, 0 to 1; exact
+	Poor             float64 `json:"poor"`             // share of these loads, 0 to 1; exact
 }
 
-// Rating is what web.dev thinks of a value.
+// Rating is the rating of a value by web.dev.
 type Rating string
 
-// The ratings. Good are 2.5 s, 200 ms and 0.1 or less, poor more than 4 s, 500 ms and 0.25.
+// The ratings. Good is up to 2.5 s, 200 ms or 0.1; poor is above 4 s, 500 ms or 0.25.
 const (
 	Good             Rating = "good"
 	NeedsImprovement Rating = "needs improvement"
 	Poor             Rating = "poor"
 )
 
-// WebVitals answers from the derived buckets alone, and asks what Make asks. Errors: ErrInvalid, ErrExpired.
+// WebVitals reads only derived buckets, with the same queries as Make. Errors: ErrInvalid,
+// ErrExpired, table.ErrNotFound for the site.
 func WebVitals(ctx context.Context, t *table.Table, in VitalsRequest) (Vitals, error) {
 	m := meter.New(t)
 	r, err := newReporter(ctx, m.Table, Request{Site: in.Site, From: in.From, To: in.To, Period: analytics.Month})
@@ -121,7 +123,7 @@ func vitalsRow(value string, c tally.Count) VitalsRow {
 	}
 }
 
-// vitalOf sums a metric up, with its percentile in whole parts of a unit; nil if nobody measured it.
+// vitalOf summarizes a metric, with its percentile rounded to 1/parts; nil if it was not measured.
 func vitalOf(h vitals.Histograms, m vitals.Metric, parts float64) *Vital {
 	s := h.Summary(m)
 	if s.Count <= 0 {

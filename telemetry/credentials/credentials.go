@@ -1,5 +1,5 @@
-// Package credentials gives devices what they prove themselves by: tokens that they send, and codes by which they are taken into
-// service. Package telemetry checks tokens.
+// Package credentials issues the credentials of devices: tokens that they send, and claim codes
+// with which they are taken into service. Package telemetry checks tokens.
 package credentials
 
 import (
@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	maxTokens = 2 // valid at once: the one that a device has, and the one that it is to get
-	// rotationTime is how long the older token stays valid.
+	maxTokens = 2 // valid at once: the current one and its successor
+	// rotationTime is how long the previous token stays valid.
 	rotationTime = 7 * 24 * time.Hour
 )
 
-// NewToken gives a device a token, and returns it: it is shown this once. The one that was valid before stays so for
-// seven days, an older one is no longer. A token is the device's id, a point and a secret. Errors: table.ErrNotFound.
+// NewToken issues a token and returns it; it cannot be retrieved later. The previous token stays
+// valid for seven days, older ones do not. A token is the device ID, a point and a secret. Errors:
+// table.ErrNotFound.
 func NewToken(ctx context.Context, t *table.Table, deviceID string) (string, error) {
 	token, made := makeToken(deviceID, now(t))
 	_, err := telemetry.ModifyDevice(ctx, t, deviceID, func(d *telemetry.Device) error {
@@ -39,7 +40,7 @@ func makeToken(deviceID string, now time.Time) (string, telemetry.Token) {
 	return token, telemetry.Token{Hash: hash, CreatedAt: now}
 }
 
-// rotate adds a token, and lets the one before expire.
+// rotate adds a token, and makes the previous one expire.
 func rotate(tokens []telemetry.Token, made telemetry.Token) []telemetry.Token {
 	valid := slices.DeleteFunc(slices.Clone(tokens), func(k telemetry.Token) bool { return k.Expired(made.CreatedAt) })
 	for i := range valid {
@@ -53,7 +54,8 @@ func rotate(tokens []telemetry.Token, made telemetry.Token) []telemetry.Token {
 	return append(valid, made)
 }
 
-// RevokeTokens takes all tokens of a device away but the newest, or all.
+// RevokeTokens revokes the tokens of a device, either all of them or all but the newest. Errors:
+// table.ErrNotFound.
 func RevokeTokens(ctx context.Context, t *table.Table, deviceID string, all bool) error {
 	_, err := telemetry.ModifyDevice(ctx, t, deviceID, func(d *telemetry.Device) error {
 		keep := 1
@@ -69,13 +71,14 @@ func RevokeTokens(ctx context.Context, t *table.Table, deviceID string, all bool
 	return nil
 }
 
-// ErrClaim is returned when a claim code is wrong, was used, or has expired.
+// ErrClaim is returned for a claim code that is wrong, used or expired.
 var ErrClaim = errors.New("credentials: claim code is not valid")
 
 const claimTime = 365 * 24 * time.Hour
 
-// NewClaim makes a code by which a device that is provisioned can be taken into service; it is shown this once, to be
-// printed on the device. It holds for a year. Errors: table.ErrNotFound, telemetry.ErrTransition when the device is in service.
+// NewClaim returns a code with which a provisioned device can be claimed. It cannot be retrieved
+// later, and is meant to be printed on the device. It is valid for a year. Errors:
+// table.ErrNotFound, telemetry.ErrTransition if the device is not provisioned.
 func NewClaim(ctx context.Context, t *table.Table, deviceID string) (code string, err error) {
 	d, err := telemetry.GetDevice(ctx, t, deviceID)
 	if err != nil {
@@ -92,8 +95,8 @@ func NewClaim(ctx context.Context, t *table.Table, deviceID string) (code string
 	return code, nil
 }
 
-// Claim takes a device into service in a fleet, and returns it with its token. A code works once. Errors: ErrClaim,
-// table.ErrNotFound when there is no such fleet.
+// Claim takes a device into service in a fleet, and returns the device and its token. A code works
+// once. Errors: ErrClaim, table.ErrNotFound for an unknown fleet.
 func Claim(ctx context.Context, t *table.Table, code, fleetID string) (telemetry.Device, string, error) {
 	if _, err := telemetry.GetFleet(ctx, t, fleetID); err != nil {
 		return telemetry.Device{}, "", err
@@ -111,7 +114,7 @@ func Claim(ctx context.Context, t *table.Table, code, fleetID string) (telemetry
 			return ErrClaim
 		}
 		if d.FleetID != fleetID {
-			d.FleetID, d.ProfileID = fleetID, "" // a profile is a fleet's own
+			d.FleetID, d.ProfileID = fleetID, "" // profiles belong to a fleet
 		}
 		d.Status, d.Tokens = telemetry.Active, []telemetry.Token{made}
 		return nil

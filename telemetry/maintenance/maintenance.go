@@ -1,5 +1,6 @@
-// Package maintenance does the work of telemetry that waits for its time: it applies retractions, purges what was deleted, moves readings into
-// segments, and rolls days up. Whoever asks for such work writes a task, so that it is done whatever becomes of the process that was asked.
+// Package maintenance does telemetry's deferred work: it applies retractions, purges deleted
+// devices and fleets, moves readings into segments, and rolls up days. Requests for such work are
+// stored as tasks, so that they survive the requesting process.
 package maintenance
 
 import (
@@ -13,16 +14,17 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// Done says what Run did.
+// Done is the result of Run.
 type Done struct {
-	Tasks   int // that were finished
-	Waiting int // tasks for which it is too early, or which failed
+	Tasks   int // completed tasks
+	Waiting int // tasks that are not due yet, or failed
 	Moved   readings.Moved
 	telemetry.RolledUp
 }
 
-// Run does what waits: retractions, purges, readings that are to be moved into segments, days that are over. Call it every half minute;
-// several may. What fails does not keep the rest from being done: the error joins all.
+// Run does all pending work: tasks, moving readings into segments, and roll-ups. Call it every half
+// minute; calls may be concurrent. A failure does not stop other work: the error joins all
+// failures.
 func Run(ctx context.Context, t *table.Table, w telemetry.Folded) (did Done, err error) {
 	var problems []error
 	note := func(err error) {
@@ -50,8 +52,9 @@ func Run(ctx context.Context, t *table.Table, w telemetry.Folded) (did Done, err
 	return did, errors.Join(problems...)
 }
 
-// do does a task, and forgets it if it is finished and was not asked for again meanwhile. A young one is never finished: it
-// is asked for before there is anything to do, so that it is not forgotten by whoever is stopped in between.
+// do executes a task, and deletes it if it is completed and was not requested again in the
+// meantime. A task younger than SettingsNotice is kept, because it is stored before the work
+// exists: its requester may have stopped in between, and repeats it.
 func do(ctx context.Context, t *table.Table, w telemetry.Folded, task *telemetry.Task) (done bool, err error) {
 	young := t.Now().Before(task.At.Add(telemetry.SettingsNotice))
 	switch task.Verb {

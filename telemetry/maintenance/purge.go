@@ -11,14 +11,15 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// Purged says what a purge did.
+// Purged is the result of a purge.
 type Purged struct {
-	Waiting bool  `json:"waiting,omitempty"` // the device was deleted a moment ago, and readings may still come: try again later
-	Items   int64 `json:"items"`             // that were deleted
+	Waiting bool  `json:"waiting,omitempty"` // the device or fleet was deleted a moment ago and may still receive readings: try again later
+	Items   int64 `json:"items"`             // deleted items
 }
 
-// PurgeDevice deletes everything that a deleted device has, the device itself last. It may be stopped at any time and run
-// again. A device that is not marked as deleted is refused. Errors: table.ErrNotFound when there is none any more.
+// PurgeDevice deletes all data of a deleted device, and the device itself last. It may be
+// interrupted and repeated. It returns an error if the device is not marked as deleted, and
+// table.ErrNotFound if it does not exist.
 func PurgeDevice(ctx context.Context, t *table.Table, w telemetry.Folded, deviceID string) (Purged, error) {
 	p := purging{t: t}
 	err := p.run(ctx, w, deviceID)
@@ -50,7 +51,7 @@ func (p *purging) run(ctx context.Context, w telemetry.Folded, deviceID string) 
 	if err != nil {
 		return err
 	}
-	// What came of it goes the way of all readings first, so that it is in its own partition.
+	// Move the device's readings into its own partition first, so that they are deleted with it.
 	if _, err := telemetry.MoveReadingsOf(ctx, p.t, &d); err != nil && !errors.Is(err, telemetry.ErrDamaged) {
 		return err
 	}
@@ -65,7 +66,7 @@ func (p *purging) run(ctx context.Context, w telemetry.Folded, deviceID string) 
 	return telemetry.Devices.Delete(ctx, p.t, d.DeviceKey)
 }
 
-// beside deletes what is in the partition of an item, but the item.
+// beside deletes everything in the partition of an item except the item.
 func (p *purging) beside(ctx context.Context, w telemetry.Folded, self table.Item) error {
 	n, err := purge.Ranges(ctx, p.t, w.Drain, purge.Beside(self))
 	p.done.Items += n

@@ -11,9 +11,10 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// PurgeFleet deletes the devices of a deleted fleet and all that they have, its profiles with their rules, and the fleet
-// itself last. It may be stopped at any time and run again, and has to be: devices are purged a while after they are
-// deleted. Errors: table.ErrNotFound when there is none any more.
+// PurgeFleet deletes the devices of a deleted fleet with all their data, its profiles and their
+// rules, and the fleet itself last. It may be interrupted, and must be repeated while Waiting is
+// set, because devices are purged some time after their deletion. Errors: table.ErrNotFound if the
+// fleet does not exist.
 func PurgeFleet(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Purged, error) {
 	p := purging{t: t}
 	err := p.fleet(ctx, w, fleetID)
@@ -62,7 +63,7 @@ func (p *purging) fleet(ctx context.Context, w telemetry.Folded, fleetID string)
 	return p.last(ctx, w, f.FleetKey)
 }
 
-// last deletes the rest of a fleet's items, and then the fleet.
+// last deletes the remaining items of a fleet, and then the fleet.
 func (p *purging) last(ctx context.Context, w telemetry.Folded, k telemetry.FleetKey) error {
 	self, err := telemetry.Fleets.Key(k)
 	if err == nil {
@@ -75,7 +76,7 @@ func (p *purging) last(ctx context.Context, w telemetry.Folded, k telemetry.Flee
 	return telemetry.Fleets.Delete(ctx, p.t, k)
 }
 
-// profiles deletes a fleet's profiles and what is kept beside them.
+// profiles deletes a fleet's profiles and everything in their partitions.
 func (p *purging) profiles(ctx context.Context, w telemetry.Folded, fleetID string) error {
 	for profile, err := range telemetry.ProfilesOfFleet.All(ctx, p.t, telemetry.FleetIn{FleetID: fleetID}) {
 		if err != nil {
@@ -96,7 +97,8 @@ func (p *purging) profiles(ctx context.Context, w telemetry.Folded, fleetID stri
 	return nil
 }
 
-// readings deletes what is left where a fleet's readings arrive: damaged blocks, and which readings have come.
+// readings deletes what remains in the partitions in which readings arrive: damaged blocks, and the
+// windows of known readings.
 func (p *purging) readings(ctx context.Context, w telemetry.Folded, fleetID string) error {
 	ranges, err := readings.Partitions(fleetID)
 	if err != nil {

@@ -10,41 +10,44 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// MaxLines is how many points one text of line protocol may have.
+// MaxLines is the maximum number of points in one text.
 const MaxLines = 20_000
 
-// Lines say how InfluxDB's line protocol becomes readings. A point is a reading, and each of its fields a value:
+// Lines converts InfluxDB's line protocol into readings. A point becomes a reading, and each field
+// a value:
 //
 //	boiler,device=b1 temperature=71.25,valve="open" 1778594400000000000
 //
-// are boiler.temperature and boiler.valve of device b1. A field that is called value has its measurement's name alone. Tags
-// that do not name the device are those of the reading: part of the metric's name, since in InfluxDB they tell series apart, as in
-// cpu.idle{cpu=cpu0}, unless its fleet says that they describe the device.
+// yields boiler.temperature and boiler.valve of device b1. A field named value yields only the
+// measurement's name. Tags that do not name the device are tags of the reading. They become part of
+// the metric's name, because InfluxDB distinguishes series by tags, as in cpu.idle{cpu=cpu0},
+// unless the fleet declares them as properties of the device.
 type Lines struct {
-	// Unit is what timestamps count; default nanoseconds. What is finer than a millisecond tells readings apart that say the
-	// same.
+	// Unit is the unit of timestamps; default nanoseconds. Parts finer than a millisecond
+	// distinguish readings with equal values.
 	Unit time.Duration
-	// Device is whose readings they are. "": the first of DeviceTags that a line has says it.
+	// Device is the device of all readings. "": the first of DeviceTags in a line.
 	Device string
-	// DeviceTags are the tags that name devices, and are no part of a metric's name; default device, device_id and host. A line
-	// that has host beside another of them may be of a device behind the host, such as a sensor of a gateway, or of a part of the
-	// host, such as a disk. It is the host's, and what the others say part of the metric's name, if Device is set and is not what
-	// they say, and also if what they say is no device; see Incoming.Host.
+	// DeviceTags are the tags that name devices and are not part of a metric's name; default
+	// device, device_id and host. If a line has host and another of these tags, the reading may
+	// belong to a device behind the host, such as a sensor of a gateway, or to a part of the host,
+	// such as a disk. It belongs to the host, with the other tags as part of the metric's name, if
+	// Device is set and differs from them, or if they name no known device; see Incoming.Host.
 	DeviceTags []string
 }
 
-// hostTag is what Telegraf calls the machine that it runs on, and adds to each line.
+// hostTag is Telegraf's tag for its own machine, which it adds to every line.
 const hostTag = "host"
 
 var deviceTags = []string{"device", "device_id", hostTag}
 
-// Line is a reading and the number of its line, from 1.
+// Line is a reading and its line number, from 1.
 type Line struct {
 	Reading
 	Number int
 }
 
-// Parse reads points. What is wrong with one is said of that one. Errors: ErrTooMany.
+// Parse parses points. Errors in a point are returned in its Line. Errors: ErrTooMany.
 func (l Lines) Parse(text []byte) ([]Line, error) {
 	if l.Unit <= 0 {
 		l.Unit = time.Nanosecond
@@ -66,7 +69,7 @@ func (l Lines) Parse(text []byte) ([]Line, error) {
 	return lines, nil
 }
 
-// reading makes a reading of a point.
+// reading converts a point into a reading.
 func (l *Lines) reading(p *lineprotocol.Point) (in telemetry.Incoming, err error) {
 	if err := l.setSender(p, &in); err != nil {
 		return in, err
@@ -94,7 +97,7 @@ func (l *Lines) reading(p *lineprotocol.Point) (in telemetry.Incoming, err error
 	return in, nil
 }
 
-// setSender says whose the reading is, and which of its tags tell series apart.
+// setSender sets the device of a reading, and the tags that distinguish series.
 func (l *Lines) setSender(p *lineprotocol.Point, in *telemetry.Incoming) error {
 	named, host := l.find(p, notHost), l.find(p, isHost)
 	switch {
@@ -121,7 +124,7 @@ func isHost(tag string) bool  { return tag == hostTag }
 func notHost(tag string) bool { return tag != hostTag }
 func isDevice(string) bool    { return true }
 
-// find returns the value of the first of DeviceTags that a line has and that is wanted; "" if it has none.
+// find returns the value of the first wanted tag of DeviceTags in a line, or "".
 func (l *Lines) find(p *lineprotocol.Point, wanted func(tag string) bool) string {
 	for _, name := range l.DeviceTags {
 		if !wanted(name) {
@@ -134,7 +137,7 @@ func (l *Lines) find(p *lineprotocol.Point, wanted func(tag string) bool) string
 	return ""
 }
 
-// tagsOf are a line's tags without those of DeviceTags that are to be left out.
+// tagsOf returns a line's tags, without the given DeviceTags.
 func (l *Lines) tagsOf(p *lineprotocol.Point, without func(tag string) bool) map[string]string {
 	var rest map[string]string
 	for _, t := range p.Tags {

@@ -1,10 +1,10 @@
-// Package payload reads the JSON in which devices tell what they measure, the same over HTTP, over MQTT and in files:
+// Package payload parses readings in JSON, in the same format for HTTP, MQTT and files:
 //
 //	{"device": "boiler-1", "at": "2026-05-12T14:00:00.250Z", "seq": 17,
 //	 "values": {"temperature": 71.25, "valve": "open", "alarm": false}, "units": {"temperature": "C"}, "tags": {"tank": "north"}}
 //
-// or an array of such. Only values are required. What is wrong with one reading is said of that reading; the others are
-// read. It is for whatever takes readings in.
+// or an array of such objects. Only values are required. An error in one reading does not affect
+// the others.
 package payload
 
 import (
@@ -21,31 +21,31 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// MaxReadings is how many readings one text may have.
+// MaxReadings is the maximum number of readings in one text.
 const MaxReadings = 5_000
 
-// Errors of whole texts: nothing of it was read.
+// Errors of a whole text, of which nothing was read.
 var (
-	// ErrSyntax is returned when a text is no JSON, or neither an object nor an array.
+	// ErrSyntax is returned when a text is not JSON, or neither an object nor an array.
 	ErrSyntax = errors.New("payload: not readings in JSON")
-	// ErrTooMany is returned when an array has more than MaxReadings.
+	// ErrTooMany is returned when an array has more than MaxReadings elements.
 	ErrTooMany = fmt.Errorf("payload: more than %d readings at once", MaxReadings)
 )
 
-// Reading is one reading of a text, or what is wrong with it.
+// Reading is one reading of a text, or its error.
 type Reading struct {
 	telemetry.Incoming
-	// Err says why it cannot be read, for people; nil if it can.
+	// Err explains to people why the reading cannot be parsed; nil if it can.
 	Err error
 }
 
-// Outcome is what becomes of a reading that cannot be read.
+// Outcome returns the outcome of a reading with an error.
 func (r *Reading) Outcome() telemetry.Outcome {
 	return telemetry.Outcome{Status: telemetry.Rejected, Reason: telemetry.BadValue, Detail: r.Err.Error()}
 }
 
-// Parse reads one reading, or an array of them. Readings that name no device are of the given one. Errors: ErrSyntax,
-// ErrTooMany.
+// Parse parses one reading or an array of readings. Readings without a device belong to the given
+// one. Errors: ErrSyntax, ErrTooMany.
 func Parse(text []byte, device string) ([]Reading, error) {
 	text = bytes.TrimSpace(text)
 	if readings, ok := parseQuickly(text, device); ok {
@@ -54,7 +54,7 @@ func Parse(text []byte, device string) ([]Reading, error) {
 	return parseCarefully(text, device)
 }
 
-// parseCarefully finds out of each reading what is wrong with it.
+// parseCarefully parses readings with a separate error for each.
 func parseCarefully(text []byte, device string) ([]Reading, error) {
 	if len(text) > 0 && text[0] == '{' {
 		r, err := parseOne(text, device)
@@ -76,7 +76,7 @@ func parseCarefully(text []byte, device string) ([]Reading, error) {
 		if err := in.Decode(&one); err != nil {
 			return nil, fmt.Errorf("%w: reading %d: %v", ErrSyntax, len(readings)+1, err)
 		}
-		r, _ := parseOne(one, device) // the reading has it
+		r, _ := parseOne(one, device) // the error is also in the reading
 		readings = append(readings, r)
 	}
 	if _, err := in.Token(); err != nil {
@@ -88,8 +88,8 @@ func parseCarefully(text []byte, device string) ([]Reading, error) {
 	return readings, nil
 }
 
-// Value reads what a topic of one metric carries: a number, a truth value, or any other text as it is. The bool is false
-// for a text that is none in UTF-8, or empty.
+// Value parses the payload of a topic for one metric: a number, a truth value, or any other text as
+// it is. It returns false for an empty text, and for JSON objects and arrays.
 func Value(text []byte) (telemetry.Value, bool) {
 	text = bytes.TrimSpace(text)
 	var v telemetry.Value
@@ -99,10 +99,10 @@ func Value(text []byte) (telemetry.Value, bool) {
 	return telemetry.Text(string(text)), len(text) > 0 && text[0] != '{' && text[0] != '['
 }
 
-// received is a reading in JSON as it comes.
+// received is a reading as received.
 type received = form[map[string]sent]
 
-// form is a reading in JSON.
+// form is the JSON form of a reading.
 type form[V any] struct {
 	Device  string            `json:"device"`
 	At      moment            `json:"at,omitzero"`
@@ -114,7 +114,7 @@ type form[V any] struct {
 	Tags    map[string]string `json:"tags,omitempty"`
 }
 
-// readingOf is a reading as it was sent, of a device if it names none.
+// readingOf converts a received reading. device is used if the reading names none.
 func readingOf(f *received, device string, err error) Reading {
 	if f.Device == "" {
 		f.Device = device
@@ -125,10 +125,10 @@ func readingOf(f *received, device string, err error) Reading {
 	}}
 }
 
-// maxNth bounds how many readings are the same.
+// maxNth limits the number of equal readings.
 const maxNth = 1_000_000
 
-// Append appends readings as Parse reads them, in an array.
+// Append appends readings as an array in the format of Parse.
 func Append(b []byte, readings []telemetry.Incoming) ([]byte, error) {
 	forms := make([]form[telemetry.Values], len(readings))
 	for i := range readings {
@@ -153,7 +153,7 @@ func parseOne(text []byte, device string) (Reading, error) {
 	return readingOf(&f, device, err), err
 }
 
-// sent is a value as a device sent it. What is no value is no reason to refuse the others: err says what is wrong with it.
+// sent is a value as received. An invalid value does not affect the others: err says what is wrong.
 type sent struct {
 	telemetry.Value
 	err error
@@ -161,7 +161,7 @@ type sent struct {
 
 var errNested = errors.New("a value is a number, a text, true or false")
 
-// UnmarshalJSON takes any JSON.
+// UnmarshalJSON accepts any JSON.
 func (v *sent) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && (b[0] == '[' || b[0] == '{') {
 		v.err = errNested
@@ -171,7 +171,7 @@ func (v *sent) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// valuesOf tells values from what is none.
+// valuesOf separates valid values from invalid ones.
 func valuesOf(all map[string]sent) (telemetry.Values, []telemetry.Omitted) {
 	if all == nil {
 		return nil, nil
@@ -189,16 +189,16 @@ func valuesOf(all map[string]sent) (telemetry.Values, []telemetry.Omitted) {
 	return values, omitted
 }
 
-// moment is a time as devices write it: RFC 3339, or a number of milliseconds since 1970.
+// moment is a time in JSON: RFC 3339, or milliseconds since 1970.
 type moment struct{ time.Time }
 
-// maxMilliseconds is the year 9999: what is beyond is no number of milliseconds.
+// maxMilliseconds is the end of the year 9999; greater numbers are invalid.
 const maxMilliseconds = 253402300799999
 
 func (m *moment) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '"' {
 		err := m.Time.UnmarshalJSON(text)
-		if err == nil && m.IsZero() { // a clock that was never set, not a reading without a time
+		if err == nil && m.IsZero() { // a clock that was never set is not a missing time
 			m.Time = m.Add(time.Millisecond)
 		}
 		return err

@@ -9,14 +9,14 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// parseQuickly reads readings that are all just as documented, in half the time that it takes to say what is wrong with one that is not.
-// It is not ok if there is anything else in the text, which then means what parseCarefully makes of it: a null, a name in another case or twice, a
-// text that is not UTF-8.
+// parseQuickly parses readings in exactly the documented form, in half the time of parseCarefully.
+// ok is false for anything else, such as a null, a name in other case or repeated, or invalid
+// UTF-8. Such a text is left to parseCarefully.
 func parseQuickly(text []byte, device string) (readings []Reading, ok bool) {
 	if len(text) == 0 || text[0] != '[' || bytes.Contains(text, []byte("null")) {
 		return nil, false
 	}
-	in := jsontext.NewDecoder(bytes.NewBuffer(text), json.RejectUnknownMembers(true)) // which reads a Buffer without copying it
+	in := jsontext.NewDecoder(bytes.NewBuffer(text), json.RejectUnknownMembers(true)) // a *bytes.Buffer is read without a copy
 	if _, err := in.ReadToken(); err != nil {
 		return nil, false
 	}
@@ -33,7 +33,7 @@ func parseQuickly(text []byte, device string) (readings []Reading, ok bool) {
 	return readings, true
 }
 
-// UnmarshalJSONFrom is UnmarshalJSON of what parseQuickly reads.
+// UnmarshalJSONFrom is UnmarshalJSON for parseQuickly.
 func (v *sent) UnmarshalJSONFrom(in *jsontext.Decoder) error {
 	switch in.PeekKind() {
 	case '[', '{':

@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	silentFrom = 3 // devices that have to fall silent at once for it to be the fleet that is silent
+	silentFrom = 3 // minimum number of devices for the silence of a fleet
 
-	// SilenceLasts is how long a device that fell silent counts as a part of its fleet's silence. So a silence ends after that
-	// time even if no device returns.
+	// SilenceLasts is how long a device that fell silent counts as part of its fleet's silence. So
+	// a silence ends after that time even if no device returns.
 	SilenceLasts = 24 * time.Hour
 )
 
-// fleet is what a sweep finds of the devices of one fleet.
+// fleet holds the result of a sweep for one fleet.
 type fleet struct {
 	online int
 	missed []pause // of the devices that fell silent within SilenceLasts
 }
 
-// pause says of a device when it was heard of last and when it was called offline, in epoch milliseconds. It fell silent at some
-// time between them.
+// pause is the time between a device's last arrival and its detection as offline, in epoch
+// milliseconds. It fell silent at some time in between.
 type pause struct{ heard, called int64 }
 
-// miss notes a device that is offline.
+// miss records an offline device.
 func (f *fleet) miss(st *telemetry.Status, now time.Time) {
 	if now.Sub(time.UnixMilli(st.OfflineSince)) < SilenceLasts {
 		f.missed = append(f.missed, pause{st.LastSeen, st.OfflineSince})
 	}
 }
 
-// silence says whether most of the fleet fell silent at once: at least three devices, and at least half of those that were online
-// until then. nil: it did not.
+// silence reports whether most of the fleet fell silent at once: at least three devices, and at
+// least half of those that were online until then. nil: it did not.
 func (f *fleet) silence(listening time.Time) *telemetry.Silence {
 	n, last := atOnce(f.missed)
 	if n < silentFrom || 2*n < n+f.online {
@@ -43,8 +43,9 @@ func (f *fleet) silence(listening time.Time) *telemetry.Silence {
 	return &telemetry.Silence{Since: later(time.UnixMilli(last), listening).UTC(), Devices: n, Of: n + f.online}
 }
 
-// atOnce returns how many devices may have fallen silent at the same time, at most, and when the last of them was heard of: the
-// greatest number of pauses that have an instant in common, the latest of several.
+// atOnce returns how many devices at most may have fallen silent at the same time, and the last
+// arrival of these: the greatest number of pauses with a common instant, and the latest such
+// instant.
 func atOnce(all []pause) (most int, last int64) {
 	slices.SortFunc(all, func(a, b pause) int { return cmp.Compare(a.heard, b.heard) })
 	called := make([]int64, len(all))
@@ -52,7 +53,7 @@ func atOnce(all []pause) (most int, last int64) {
 		called[i] = all[i].called
 	}
 	slices.Sort(called)
-	over := 0 // pauses that ended before the one that begins
+	over := 0 // pauses that ended before the current one began
 	for i := range all {
 		for called[over] < all[i].heard {
 			over++

@@ -13,16 +13,17 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Swept says what a sweep found.
+// Swept is the result of a sweep.
 type Swept struct {
 	Offline []telemetry.Status  // devices that fell silent since the last sweep
 	Silent  []telemetry.Silence // fleets of which most devices fell silent at once
 }
 
-// Sweep finds devices that have fallen silent, by their own rhythm, and writes down that they are offline: one write when
-// one falls silent, and none while it sends. Then it finds fleets of which most devices fell silent at once. Silence counts from
-// listening at the earliest (Listening.Since); the zero time means that somebody always listened. Call it every half minute or
-// so. Several may.
+// Sweep detects devices that fell silent, by their expected interval, and marks them as offline:
+// one write per silence, none while a device sends. Then it detects fleets of which most devices
+// fell silent at once. Silence counts from listening (Listening.Since) at the earliest; the zero
+// time means that a server always listened. Call it about every half minute; calls may be
+// concurrent.
 func Sweep(ctx context.Context, t *table.Table, listening time.Time) (Swept, error) {
 	s := &sweep{t: t, now: t.Now(), listening: listening, fleets: make(map[string]*fleet)}
 	for _, do := range []func(context.Context) error{s.online, s.offline, s.silences} {
@@ -38,7 +39,7 @@ type sweep struct {
 	now       time.Time
 	listening time.Time
 	fleets    map[string]*fleet
-	known     map[string]bool // devices that online has looked at: an index may list them as offline meanwhile
+	known     map[string]bool // devices already seen by online: the index may list them again as offline
 	did       Swept
 }
 
@@ -51,7 +52,7 @@ func (s *sweep) fleet(id string) *fleet {
 	return f
 }
 
-// online looks at the devices that are online, as their statuses were written.
+// online checks the devices that are stored as online.
 func (s *sweep) online(ctx context.Context) error {
 	statuses, err := telemetry.StatusesByConnectivity.Collect(ctx, s.t, telemetry.ConnectivityIn{Connectivity: telemetry.Online})
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *sweep) online(ctx context.Context) error {
 	return nil
 }
 
-// offline looks at the devices that are offline, and were so before this sweep.
+// offline checks the devices that were offline before this sweep.
 func (s *sweep) offline(ctx context.Context) error {
 	for st, err := range telemetry.StatusesByConnectivity.All(ctx, s.t, telemetry.ConnectivityIn{Connectivity: telemetry.Offline}) {
 		if err != nil {
@@ -97,13 +98,13 @@ func (s *sweep) offline(ctx context.Context) error {
 	return nil
 }
 
-// miss calls a device offline.
+// miss marks a device as offline.
 func (s *sweep) miss(ctx context.Context, st *telemetry.Status) error {
 	now, changed, err := rewrite(ctx, s.t, st, func(st *telemetry.Status) { st.Miss(s.now) })
 	if err != nil {
 		return err
 	}
-	if !changed { // it was heard of meanwhile
+	if !changed { // it sent in the meantime
 		s.fleet(st.FleetID).online++
 		return nil
 	}
@@ -112,17 +113,17 @@ func (s *sweep) miss(ctx context.Context, st *telemetry.Status) error {
 	return nil
 }
 
-// rewind mends a status whose last arrival lies in the future. Otherwise the device would be online until then, and could not come
-// back if it is offline.
+// rewind corrects a status with a last arrival in the future. Otherwise the device would stay
+// online until then, or could not come back if it is offline.
 func (s *sweep) rewind(ctx context.Context, st *telemetry.Status) error {
-	if time.UnixMilli(st.LastSeen).Sub(s.now) < telemetry.LeastPause { // clocks of several servers differ a little
+	if time.UnixMilli(st.LastSeen).Sub(s.now) < telemetry.LeastPause { // the clocks of servers differ slightly
 		return nil
 	}
 	_, _, err := rewrite(ctx, s.t, st, func(st *telemetry.Status) { st.Rewind(s.now) })
 	return err
 }
 
-// silences writes down which fleets fell silent, and which did not.
+// silences stores which fleets are silent, and deletes silences that ended.
 func (s *sweep) silences(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(s.fleets)) {
 		silence := s.fleets[id].silence(s.listening)
@@ -141,7 +142,7 @@ func (s *sweep) silences(ctx context.Context) error {
 	return nil
 }
 
-// rewrite changes a status, unless the device was heard of, or found to be offline, since the status was read.
+// rewrite changes a status, unless the device sent or went offline since the status was read.
 func rewrite(ctx context.Context, t *table.Table, was *telemetry.Status, change func(*telemetry.Status)) (is telemetry.Status, changed bool, err error) {
 	loaded, err := fold.Load(ctx, t, telemetry.Statuses, []telemetry.StatusKey{was.StatusKey})
 	if err != nil {
@@ -159,8 +160,9 @@ func rewrite(ctx context.Context, t *table.Table, was *telemetry.Status, change 
 	return is, err == nil, err
 }
 
-// expected is how often devices send, as their profiles say, of those for which that matters: they have paused without having
-// shown a rhythm, or paused for longer than by their rhythm.
+// expected returns the intervals in the profiles of devices for which they matter: devices that
+// have paused for longer than their estimated interval allows, or that paused without a known
+// interval.
 func expected(ctx context.Context, t *table.Table, online []telemetry.Status, now time.Time) (map[string]time.Duration, error) {
 	var paused []telemetry.DeviceKey
 	for i := range online {

@@ -1,4 +1,5 @@
-// Package reindex recounts and relabels the devices of all fleets, which repairs what folds have missed.
+// Package reindex recounts the devices of all fleets, and repairs labels and counts that folds
+// missed.
 package reindex
 
 import (
@@ -15,35 +16,37 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Recounted says what was found.
+// Recounted is the result of a recount.
 type Recounted struct {
-	Items  int          // labels and counts that were compared
-	Labels int          // that were missing, or of a device that does not have them
-	Counts int          // of fleets, that were wrong
-	List   []Difference // the first hundred of these
-	Busy   []string     // fleets whose counts, and devices whose labels, kept being written: ask again when there is less traffic
+	Items  int          // labels and counts compared
+	Labels int          // labels that were missing, or that the device should not have
+	Counts int          // fleets with wrong counts
+	List   []Difference // the first hundred differences
+	Busy   []string     // fleets and devices that kept being written; retry when there is less traffic
 }
 
-// Difference is a label that is there and should not be, or the other way round, or counts of a fleet that are wrong.
+// Difference is a label that is missing or should not exist, or a fleet with wrong counts.
 type Difference struct {
-	Label        telemetry.LabelKey // of counts, the zero key
-	There        bool               // the label, or the counts
+	Label        telemetry.LabelKey // zero for counts
+	There        bool               // whether the label, or the counts, are stored
 	Stored, Want telemetry.FleetCounts
 }
 
-// Compare compares the labels and the counts of a fleet with its devices and statuses, and changes nothing. See Recount.
+// Compare compares the labels and counts of a fleet with its devices and statuses, without changing
+// anything. See Recount.
 func Compare(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Recounted, error) {
 	return run(ctx, &recounter{t: t, w: w, fleetID: fleetID, dry: true})
 }
 
-// RecountFleet is Recount of one fleet.
+// RecountFleet is Recount for one fleet.
 func RecountFleet(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Recounted, error) {
 	return run(ctx, &recounter{t: t, w: w, fleetID: fleetID})
 }
 
-// Recount compares the labels and the counts of all fleets with their devices and statuses, and mends what differs: what
-// folds have missed. Devices may be written meanwhile: each item is replaced on condition that it is still the one that was
-// compared, and that everything that was read is folded into it. It may be stopped at any time and run again.
+// Recount compares the labels and counts of all fleets with their devices and statuses, and repairs
+// differences, which folds missed. Devices may be written at the same time: an item is replaced on
+// condition that it is still the one that was compared, and that everything that was read is
+// folded. It may be interrupted and repeated.
 func Recount(ctx context.Context, t *table.Table, w telemetry.Folded) (Recounted, error) {
 	return run(ctx, &recounter{t: t, w: w})
 }
@@ -60,18 +63,18 @@ func run(ctx context.Context, r *recounter) (Recounted, error) {
 type recounter struct {
 	t       *table.Table
 	w       telemetry.Folded
-	fleetID string // "": all
-	dry     bool   // differences are only listed
+	fleetID string // "": all fleets
+	dry     bool   // only report differences
 	did     Recounted
 }
 
 const (
-	recountChunk = 500 // labels that are compared at once
-	maxTries     = 6   // of what is being written
+	recountChunk = 500 // labels compared at once
+	maxTries     = 6   // attempts on items that keep being written
 	maxListed    = 100
 )
 
-// lacking looks for labels that devices should have.
+// lacking checks the labels that devices should have.
 func (r *recounter) lacking(ctx context.Context) error {
 	var keys []telemetry.LabelKey
 	for d, err := range telemetry.EachDevice(ctx, r.t) {
@@ -91,7 +94,7 @@ func (r *recounter) lacking(ctx context.Context) error {
 	return r.labels(ctx, keys)
 }
 
-// fleets are those whose labels and counts are compared.
+// fleets yields the fleets to compare.
 func (r *recounter) fleets(ctx context.Context) iter.Seq2[telemetry.Fleet, error] {
 	if r.fleetID == "" {
 		return telemetry.FleetsOfOwner.All(ctx, r.t, telemetry.OwnerIn{OwnerID: telemetry.DefaultOwner})
@@ -99,7 +102,7 @@ func (r *recounter) fleets(ctx context.Context) iter.Seq2[telemetry.Fleet, error
 	return func(yield func(telemetry.Fleet, error) bool) { yield(telemetry.GetFleet(ctx, r.t, r.fleetID)) }
 }
 
-// left looks for labels that nobody has any more.
+// left checks the stored labels, which may be left over.
 func (r *recounter) left(ctx context.Context) error {
 	for f, err := range r.fleets(ctx) {
 		if err != nil {
@@ -124,8 +127,8 @@ func (r *recounter) left(ctx context.Context) error {
 	return nil
 }
 
-// labels compares labels with their devices, and settles those that differ: see reconciler for why that is right while
-// devices are written.
+// labels compares labels with their devices and repairs differences. It is correct while devices
+// are written, because a label must differ again after a drain, at an unchanged version.
 func (r *recounter) labels(ctx context.Context, keys []telemetry.LabelKey) error {
 	r.did.Items += len(keys)
 	keys, before, err := r.differing(ctx, keys)
@@ -151,7 +154,7 @@ func (r *recounter) labels(ctx context.Context, keys []telemetry.LabelKey) error
 	return err
 }
 
-// differing returns those labels that are there and should not be, or the other way round.
+// differing returns the labels that are missing or should not exist.
 func (r *recounter) differing(ctx context.Context, keys []telemetry.LabelKey) (differ []telemetry.LabelKey, found []fold.Stored[telemetry.Label], err error) {
 	stored, err := fold.Load(ctx, r.t, telemetry.Labels, keys)
 	if err != nil {
@@ -178,7 +181,7 @@ func (r *recounter) differing(ctx context.Context, keys []telemetry.LabelKey) (d
 	return differ, found, nil
 }
 
-// settle mends labels that still differ and were not written meanwhile, and returns the others.
+// settle repairs labels that still differ and were not written in between. It returns the others.
 func (r *recounter) settle(ctx context.Context, keys []telemetry.LabelKey, stored []fold.Stored[telemetry.Label], versions map[telemetry.LabelKey]int64) (left []telemetry.LabelKey, found []fold.Stored[telemetry.Label], err error) {
 	for i, k := range keys {
 		s := &stored[i]
@@ -217,8 +220,8 @@ func (r *recounter) busy(what string) {
 	}
 }
 
-// counts compares what fleets count with their devices and statuses. Everything is read before the wait and after it: the
-// index that it is read from may be behind, and only what is the same twice is settled.
+// counts compares the counts of fleets with their devices and statuses. Everything is read before
+// and after the drain, because the index may lag behind; only equal results are used.
 func (r *recounter) counts(ctx context.Context) error {
 	var keys []telemetry.FleetCountsKey
 	for f, err := range r.fleets(ctx) {
@@ -257,7 +260,7 @@ func (r *recounter) counts(ctx context.Context) error {
 	return nil
 }
 
-// count makes the counts of all fleets of their devices and statuses.
+// count computes the counts of all fleets from devices and statuses.
 func (r *recounter) count(ctx context.Context) (map[telemetry.FleetCountsKey]*telemetry.FleetCounts, error) {
 	all := make(map[telemetry.FleetCountsKey]*telemetry.FleetCounts)
 	at := func(fleetID string) *telemetry.FleetCounts {
@@ -286,7 +289,7 @@ func (r *recounter) count(ctx context.Context) (map[telemetry.FleetCountsKey]*te
 	return all, nil
 }
 
-// replaceCounts mends the counts that differ, and returns those that are not settled.
+// replaceCounts repairs counts that differ, and returns those that are not settled.
 func (r *recounter) replaceCounts(ctx context.Context, keys []telemetry.FleetCountsKey, before []fold.Stored[telemetry.FleetCounts], want, again map[telemetry.FleetCountsKey]*telemetry.FleetCounts) (left []telemetry.FleetCountsKey, err error) {
 	after, err := fold.Load(ctx, r.t, telemetry.Counts, keys)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"slices"
 )
 
-// headBytes are what is looked at of a file to tell what it is.
+// headBytes is how much of a file is examined to detect its format.
 const headBytes = 64 << 10
 
-// Detect reports whether a file is an export of daily counts: a folder or archive of tables, or one of them. Errors: those
-// of the file system.
+// Detect reports whether a file is an export of daily counts: a folder or archive of tables, or a
+// single table. Errors: those of the file system.
 func Detect(name string) (yes bool, err error) {
 	info, err := os.Stat(name)
 	if err != nil || info.IsDir() {
@@ -38,7 +38,7 @@ func ignore(err error, these ...error) error {
 	return err
 }
 
-// hasTable reports whether the beginning of a file has a table of daily counts.
+// hasTable reports whether the beginning of a file contains a table of daily counts.
 func hasTable(head []byte) bool {
 	s := newSections(bytes.NewReader(head))
 	for {

@@ -1,7 +1,7 @@
-// Package exports reads what other analytics give to those who leave: daily counts as CSV. It knows Plausible's export, a zip
-// of tables, and tables in the manner of Google Analytics 4, of a date, at most one dimension and metrics; it says every
-// count in onefold's terms, and nothing of where counts are stored. It is used by package imported, and by whoever wants to
-// know what a file holds. What it reads was written by anybody: files, lines, numbers and names are bounded.
+// Package exports reads daily counts that other analytics products export as CSV: Plausible's zip
+// of tables, and tables in the style of Google Analytics 4 with a date, at most one dimension, and
+// metrics. It converts all counts to onefold's terms and does not know where they are stored. Its
+// input is untrusted, so the sizes of files, rows, numbers and names are limited.
 package exports
 
 import (
@@ -20,41 +20,41 @@ import (
 )
 
 var (
-	// ErrFormat is returned when nothing of an export can be read as counts of days.
+	// ErrFormat is returned when an export has no readable table of daily counts.
 	ErrFormat = errors.New("exports: no table of daily counts")
-	// ErrTooMuch is returned when an export exceeds a bound. The message says which.
+	// ErrTooMuch is returned when an export exceeds a limit. The message says which.
 	ErrTooMuch = errors.New("exports: too much")
 )
 
-// The bounds of an export.
+// Limits of an export.
 const (
-	maxFiles  = 500     // tables in all
-	maxBytes  = 8 << 30 // of all tables, unpacked
+	maxFiles  = 500     // total number of tables
+	maxBytes  = 8 << 30 // total size of tables, unpacked
 	maxRecord = 1 << 20 // bytes of a row
-	maxEntry  = 10_000  // files that an archive may have
+	maxEntry  = 10_000  // files in an archive
 )
 
-// An Export is a number of tables. Close it.
+// An Export is a set of tables. Call Close when done.
 type Export struct {
 	members []member
 	closers []io.Closer
-	most    int64 // bytes that are read, unpacked; 0: maxBytes
+	most    int64 // limit of bytes to read, unpacked; 0: maxBytes
 }
 
 // member is one CSV file of an export.
 type member struct {
 	name string // without folders
-	size int64  // as it is told; -1: unknown
+	size int64  // as declared; -1: unknown
 	open func() (io.ReadCloser, error)
 
-	// What Inspect found out.
-	again bool   // it is the same as one before, to the byte
-	mixed bool   // its rows are not in the order of days
+	// Results of Inspect.
+	again bool   // identical to an earlier file
+	mixed bool   // rows are not sorted by day
 	last  string // day of its last row
 }
 
-// Open finds the tables in CSV files, zip archives and folders. They are read when Inspect and Read are called, each time
-// anew, so they have to stay as they are. Errors: ErrFormat, ErrTooMuch, those of the file system.
+// Open finds the tables in CSV files, zip archives and folders. Inspect and Reader read them again
+// each time, so they must not change. Errors: ErrFormat, ErrTooMuch, those of the file system.
 func Open(names ...string) (*Export, error) {
 	e := &Export{}
 	for _, name := range names {
@@ -65,7 +65,7 @@ func Open(names ...string) (*Export, error) {
 	return e, e.check()
 }
 
-// OpenZip finds the tables in an archive of a size in bytes.
+// OpenZip finds the tables in a zip archive of the given size in bytes.
 func OpenZip(r io.ReaderAt, size int64) (*Export, error) {
 	archive, err := zip.NewReader(r, size)
 	if err != nil {
@@ -78,7 +78,7 @@ func OpenZip(r io.ReaderAt, size int64) (*Export, error) {
 	return e, e.check()
 }
 
-// OpenCSV is an export of one table of a size in bytes, which is held by r.
+// OpenCSV returns an export with one table, read from r, of the given size in bytes.
 func OpenCSV(name string, r io.ReaderAt, size int64) *Export {
 	return &Export{members: []member{{name: path.Base(name), size: size, open: func() (io.ReadCloser, error) {
 		return io.NopCloser(io.NewSectionReader(r, 0, size)), nil
@@ -113,7 +113,7 @@ func (e *Export) add(name string) error {
 	return e.addArchive(&archive.Reader)
 }
 
-// isArchive reports whether a file begins as zip archives do. One that cannot be read is found out later.
+// isArchive reports whether a file begins like a zip archive. Errors are left for later reads.
 func isArchive(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -142,7 +142,7 @@ func (e *Export) addFolder(name string) error {
 	return nil
 }
 
-// tablesOf are the CSV files in a folder.
+// tablesOf returns the CSV files in a folder.
 func tablesOf(name string) (files []string, err error) {
 	entries, err := os.ReadDir(name)
 	for _, entry := range entries {
@@ -153,7 +153,8 @@ func tablesOf(name string) (files []string, err error) {
 	return files, err
 }
 
-// Files are the files that Open would open: in place of folders, the tables in them. Errors: those of the file system.
+// Files returns the files that Open would open, with folders replaced by the tables in them.
+// Errors: those of the file system.
 func Files(names ...string) (files []string, err error) {
 	for _, name := range names {
 		info, err := os.Stat(name)
@@ -178,7 +179,8 @@ func (e *Export) addFile(name string, size int64) error {
 	return nil
 }
 
-// addArchive takes the tables of an archive, in whatever folders. Nothing is unpacked to disk, and names are only shown.
+// addArchive adds the tables of an archive, from all its folders. Nothing is unpacked to disk, and
+// names are used only for display.
 func (e *Export) addArchive(archive *zip.Reader) error {
 	if len(archive.File) > maxEntry {
 		return fmt.Errorf("%w: the archive has %d files, at most %d are read", ErrTooMuch, len(archive.File), maxEntry)
@@ -191,7 +193,7 @@ func (e *Export) addArchive(archive *zip.Reader) error {
 	return nil
 }
 
-// isTable reports whether a file is one by its name. What macOS puts beside files is none.
+// isTable reports whether a file is a table by its name. Metadata files of macOS are not.
 func isTable(name string) bool {
 	base := path.Base(name)
 	return strings.EqualFold(path.Ext(base), ".csv") && !strings.HasPrefix(base, "._") && !strings.HasPrefix(name, "__MACOSX/")
@@ -214,7 +216,7 @@ func (e *Export) check() error {
 	return nil
 }
 
-// Size is how many bytes the tables have, unpacked, as far as it is told.
+// Size returns the declared, unpacked size of all tables in bytes, without those of unknown size.
 func (e *Export) Size() (bytes int64) {
 	for _, m := range e.members {
 		bytes += max(m.size, 0)
@@ -224,13 +226,13 @@ func (e *Export) Size() (bytes int64) {
 
 func (e *Export) limit() int64 { return cmp.Or(e.most, maxBytes) }
 
-// bounded ends a read that exceeds the bytes left of an export, or whose context is over. What an archive says of its
-// sizes is not believed.
+// bounded limits a read to the bytes left of an export, and stops it when its context ends. Sizes
+// declared in an archive are not trusted.
 type bounded struct {
 	ctx  context.Context
 	r    io.Reader
 	left *int64
-	tell func(bytes int64) // as they are read
+	tell func(bytes int64) // called as bytes are read
 }
 
 func (b *bounded) Read(p []byte) (int, error) {

@@ -5,36 +5,36 @@ import (
 	"github.com/onefold/onefold/analytics/internal/tally"
 )
 
-// Dimension is what a fact counts by: a dimension of statistics, or one of the two here.
+// Dimension is what a fact counts by: a dimension of statistics, or one of the totals below.
 type Dimension = facets.Dimension
 
-// The totals of a day. They are separate because exports have them in several tables.
+// The totals of a day. They are separate because exports have them in separate tables.
 const (
-	Totals      Dimension = "total"       // visitors, visits, page views and what goes with them
+	Totals      Dimension = "total"       // visitors, visits, page views and related counts
 	EventTotals Dimension = "total_event" // custom events
-	PageTotals  Dimension = "total_page"  // attention of all pages: Plausible has no other total of it
+	PageTotals  Dimension = "total_page"  // engaged time of all pages, for which Plausible has no other total
 )
 
-// ofDay reports whether a dimension has totals rather than values.
+// ofDay reports whether a dimension has totals instead of values.
 func ofDay(d Dimension) bool { return d == Totals || d == EventTotals || d == PageTotals }
 
-// Fact is one count of an export: of a day, or of one value of a dimension in a day.
+// Fact is one count of an export: the total of a day, or one value of a dimension on a day.
 type Fact struct {
 	Day       string // YYYY-MM-DD
 	Dimension Dimension
-	Value     string // empty for totals
-	Rest      bool   // it counts values that the export did not name
-	Visitors  int64  // of Totals
+	Value     string // "" for totals
+	Rest      bool   // sum of values that the export does not name
+	Visitors  int64  // only for Totals
 	Count     tally.Count
 }
 
-// cell is the place of one value in a row, and what it is counted by.
+// cell is a value in a row, with its dimension.
 type cell struct {
 	dimension Dimension
 	value     string
 }
 
-// keep is which counts of a row belong to a dimension.
+// keep returns the counts of a row that its dimension stores.
 func keep(d Dimension, n *numbers) (visitors int64, c tally.Count) {
 	switch d {
 	case Totals:

@@ -11,7 +11,8 @@ import (
 	"github.com/onefold/onefold/analytics/internal/facets"
 )
 
-// What Google calls metrics and dimensions, in its API, its pages and Looker Studio, in small letters and digits alone:
+// Google's names of metrics and dimensions, in its API, user interface and Looker Studio, reduced
+// to lower-case letters and digits:
 // https://developers.google.com/analytics/devguides/reporting/data/v1/api-schema
 var (
 	ga4Metrics = map[string]metric{
@@ -35,19 +36,19 @@ var (
 		"browser": facets.Browser, "operatingsystem": facets.OS, "devicecategory": facets.Device, "screenresolution": facets.Screen,
 		"language": facets.Language, "languagecode": facets.Language, "hostname": facets.Hostname, "eventname": facets.EventName,
 	}
-	ga4Derived = map[string]bool{ // metrics that say nothing new, and those that are not counted here
+	ga4Derived = map[string]bool{ // derived metrics, and metrics that are not imported
 		"newusers": true, "returningusers": true, "keyevents": true, "conversions": true, "viewspersession": true, "viewsperactiveuser": true,
 		"screenpageviewspersession": true, "screenpageviewsperuser": true, "engagedsessionsperactiveuser": true, "averageengagementtime": true,
 		"averageengagementtimepersession": true, "averageengagementtimeperactiveuser": true, "eventcountperactiveuser": true, "eventcountperuser": true, "sessionsperactiveuser": true, "sessionsperuser": true,
 		"eventspersession": true, "eventvalue": true, "sessionkeyeventrate": true, "userkeyeventrate": true, "property": true,
 	}
 	ga4Events   = map[string]string{"file_download": downloadEvent, "click": outboundEvent}
-	ga4NoEvents = map[string]bool{ // what Google counts as events by itself
+	ga4NoEvents = map[string]bool{ // events that Google generates itself
 		"page_view": true, "session_start": true, "first_visit": true, "user_engagement": true, "scroll": true, "first_open": true, "screen_view": true,
 	}
 )
 
-// plain is a column's name without what differs between Google's ways of writing it.
+// plain normalizes a column name, to unify Google's different spellings.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -57,8 +58,8 @@ func plain(name string) string {
 	}, name)
 }
 
-// ga4Layout reads a header in the manner of Google Analytics. A table without days is nothing to import; one with several
-// dimensions is refused, since what its rows count does not add up.
+// ga4Layout parses a header in the style of Google Analytics. It returns ErrFormat for a table
+// without days, and for one with several dimensions, because its rows cannot be added up.
 func ga4Layout(header, comments []string) (*layout, error) {
 	l := &layout{format: GA4, day: -1, width: len(header), metrics: map[int]metric{}}
 	var by []valueAt
@@ -95,7 +96,7 @@ func ga4Layout(header, comments []string) (*layout, error) {
 	return l, nil
 }
 
-// choose says what the rows count, and leaves out the metrics that mean something else there.
+// choose determines what the rows count, and drops metrics that mean something else in this table.
 func (l *layout) choose(by []valueAt) {
 	l.table = "totals"
 	l.cells = func([]string) []cell { return []cell{{Totals, ""}} }
@@ -132,12 +133,12 @@ func ga4Cells(record []string, v valueAt) []cell {
 	case text == rest:
 		return []cell{{v.dimension, rest}}
 	case v.dimension == facets.UTMMedium && (text == "organic" || text == "referral"), v.dimension == facets.UTMCampaign && strings.HasPrefix(text, "("):
-		return nil // Google's words for visits without a tag
+		return nil // Google's terms for visits without campaign parameters
 	}
 	return appendCells(nil, record, []valueAt{v})
 }
 
-// startDate is the first day that comments tell: "Start date: 20260501".
+// startDate returns the start date in the comments, such as "Start date: 20260501".
 func startDate(comments []string) string {
 	for _, c := range comments {
 		name, value, ok := strings.Cut(c, ":")

@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/analytics/internal/facets"
 )
 
-// Format is whose export a table is.
+// Format is the product that a table was exported from.
 type Format string
 
 // The formats.
@@ -16,23 +16,23 @@ const (
 	GA4       Format = "ga4"
 )
 
-// layout says how the rows of a table are read.
+// layout describes how to read the rows of a table.
 type layout struct {
 	format  Format
-	table   string // what it counts, for people
-	width   int    // columns that a row has at least
+	table   string // name for people
+	width   int    // minimum number of columns
 	day     int    // column of the day
-	nth     string // where the day is a number: the first day
+	nth     string // first day, if days are given as numbers
 	metrics map[int]metric
-	cells   func(record []string) []cell // the values that a row counts
-	ignored []string                     // names of columns that say nothing here
+	cells   func(record []string) []cell // values that a row counts
+	ignored []string                     // names of unused columns
 
-	measures  dimensions // those that a row measures, even if it has no value of them
+	measures  dimensions // measured by each row, even without a value
 	omitsNone bool       // visits without a value have no row
 }
 
-// layoutOf finds out what a table is by the names of its columns and the comments above it. nil: no table of daily counts.
-// The error says why a table that looks like one is none.
+// layoutOf identifies a table by its column names and the comments above it. It returns nil if it
+// is not a table of daily counts, and an error if it looks like one but cannot be used.
 func layoutOf(header, comments []string) (*layout, error) {
 	if l := plausibleLayout(header); l != nil {
 		return l, nil
@@ -40,7 +40,7 @@ func layoutOf(header, comments []string) (*layout, error) {
 	return ga4Layout(header, comments)
 }
 
-// facts calls v with the day of a row and with what the row counts.
+// facts calls v with the day of a row and each of its facts.
 func (l *layout) facts(record []string, v visitor) error {
 	if len(record) < l.width {
 		return &rowError{fmt.Sprintf("%d columns: want %d", len(record), l.width)}
@@ -83,15 +83,15 @@ func (l *layout) dayOf(text string) (string, error) {
 	return day(text)
 }
 
-// rowError says why a row is malformed. The others of its table are read.
+// rowError describes a malformed row. The other rows of its table are still read.
 type rowError struct{ text string }
 
 func (e *rowError) Error() string { return e.text }
 
-// plausibleTable is one table of Plausible's export: https://plausible.io/docs/csv-import tells of them.
+// plausibleTable is one table of Plausible's export, see https://plausible.io/docs/csv-import.
 type plausibleTable struct {
 	name       string
-	needs      []string // columns by which it is recognised, beside date
+	needs      []string // columns that identify it, besides date
 	dimensions map[string]Dimension
 	metrics    map[string]metric
 	cells      func(column map[string]int) func(record []string) []cell // nil: those of dimensions
@@ -100,7 +100,7 @@ type plausibleTable struct {
 
 var ofVisits = map[string]metric{"visits": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}
 
-// plausibleTables are in the order in which they are recognised: the one with no dimension last.
+// plausibleTables lists the tables in the order of detection, the one without dimensions last.
 var plausibleTables = []plausibleTable{
 	{name: "imported_entry_pages", needs: []string{"entry_page", "entrances"}, dimensions: map[string]Dimension{"entry_page": facets.EntryPage},
 		metrics: map[string]metric{"entrances": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}},
@@ -118,7 +118,8 @@ var plausibleTables = []plausibleTable{
 		metrics: map[string]metric{"visitors": visitors, "visits": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}},
 }
 
-// known are the columns of Plausible's that are no news: they are read, or there is nothing here to count them by.
+// known lists Plausible's columns that are not reported as ignored: they are read, or have no
+// counterpart here.
 var known = map[string]bool{
 	"date": true, "visitors": true, "source": true, "referrer": true, "utm_source": true, "utm_medium": true, "utm_campaign": true, "utm_content": true, "utm_term": true,
 	"country": true, "region": true, "city": true, "name": true, "link_url": true, "path": true,
@@ -170,13 +171,13 @@ func (t *plausibleTable) layout(column map[string]int) *layout {
 	return l
 }
 
-// valueAt is a column of a dimension's values.
+// valueAt is a column with the values of a dimension.
 type valueAt struct {
 	column    int
 	dimension Dimension
 }
 
-// appendCells adds the values of columns. What has no value is counted by no cell.
+// appendCells appends the values of columns. It skips missing values.
 func appendCells(cells []cell, record []string, values []valueAt) []cell {
 	for _, v := range values {
 		if value := named(v.dimension, record[v.column]); value != "" {
@@ -186,7 +187,7 @@ func appendCells(cells []cell, record []string, values []valueAt) []cell {
 	return cells
 }
 
-// columnsOf are the columns that there are of some.
+// columnsOf returns the existing columns among the given dimensions.
 func columnsOf(column map[string]int, dimensions map[string]Dimension) (values []valueAt) {
 	for name, d := range dimensions {
 		if i, ok := column[name]; ok {

@@ -6,18 +6,19 @@ import (
 	"github.com/onefold/onefold/analytics/internal/facets"
 )
 
-// Reports derive the visits without a value of a dimension: the total of a day less the visits with a value. They may do so for a
-// day on which the dimension was measured, even if no visit had a value, and must not do so for a day of which no table says
-// anything.
+// Reports compute visits without a value of a dimension as the total of a day minus the visits with
+// a value. This is correct only for days on which the dimension was measured, even if no visit had
+// a value. It is wrong for days that no table covers.
 //
-// A row measures the dimensions of its table on its day. This is sufficient for tables in which visits without a value have rows:
-// "(not set)" in Google's, an empty text in Plausible's. Plausible's table of places leaves out visits whose country is not known
-// (lib/plausible/exports.ex). It measures all days of its export.
+// A row measures the dimensions of its table on its day. That suffices for tables in which visits
+// without a value have rows: "(not set)" in Google's, an empty text in Plausible's. Plausible's
+// table of locations omits visits from unknown countries (lib/plausible/exports.ex), so it measures
+// all days of its export.
 
-// dimensions is a set of dimensions: one bit for each of facets.All.
+// dimensions is a set of dimensions, one bit for each of facets.All.
 type dimensions uint64
 
-// with adds a dimension, unless reports have no row for missing values of it.
+// with adds a dimension, unless reports have no row for its missing values.
 func (s dimensions) with(d Dimension) dimensions {
 	if d != facets.Page && !slices.Contains(facets.OfVisits[:], d) {
 		return s
@@ -36,10 +37,10 @@ func (s dimensions) list() (all []Dimension) {
 	return all
 }
 
-// Measured are the dimensions that were measured on a day, even if no fact of the day has a value.
+// Measured returns the dimensions that were measured on a day, even if no fact has a value of them.
 func (c *Contents) Measured(day string) []Dimension { return c.measured[day].list() }
 
-// measure notes the days that tables measured which leave out visits without a value.
+// measure adds the days measured by tables that omit visits without a value.
 func (c *Contents) measure() {
 	for i := range c.Tables {
 		t := &c.Tables[i]
@@ -55,8 +56,8 @@ func (c *Contents) measure() {
 	}
 }
 
-// extent is the first and the last day of the export that a table belongs to. Several exports may be read at once: those tables
-// belong to one whose days overlap.
+// extent returns the first and last day of a table's export. If several exports are read together,
+// a table belongs to the tables whose days overlap.
 func (c *Contents) extent(of *Table) (from, to string) {
 	from, to = of.From, of.To
 	for i := range c.Tables {

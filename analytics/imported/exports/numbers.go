@@ -12,27 +12,27 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// metric is what a column counts.
+// metric is the meaning of a column.
 type metric int
 
 const (
 	noMetric metric = iota
 	visitors
-	activeVisitors // where there are no visitors
+	activeVisitors // used if there are no visitors
 	visits
 	pageViews
 	bounces
-	seconds // of visits, together
+	seconds // total duration of visits
 	events
-	engagedSeconds  // of attention, together
-	scrollSum       // of depths, in percent
-	scrolls         // how often a depth is in it
-	revenue         //
+	engagedSeconds // total engaged time
+	scrollSum      // sum of scroll depths, percent
+	scrolls        // number of depths in scrollSum
+	revenue
 	engagedVisits   // visits that did not bounce
 	bounceRate      // bounces / visits
 	engagementRate  // 1 - bounceRate
-	secondsPerVisit // on average
-	metrics         // how many there are
+	secondsPerVisit // average duration
+	metrics         // number of metrics
 )
 
 // numbers are the counts of a row.
@@ -41,20 +41,20 @@ type numbers struct {
 	revenue                                                                           string
 }
 
-// maxCount is the greatest number that a row may have: a thousand times what the largest sites see in a day, and so small
-// that sums of all rows fit.
+// maxCount is the maximum of a number in a row: a thousand times the daily counts of the largest
+// sites, and small enough that the sums of all rows do not overflow.
 const maxCount = 1e12
 
 var errNumber = errors.New("not a count")
 
-// measures are the columns of a row that count, as they were read.
+// measures holds the numbers of a row as read.
 type measures struct {
 	value [metrics]float64
 	has   [metrics]bool
 	money string
 }
 
-// read reads one cell. An empty one counts nothing.
+// read parses one cell. Empty cells are skipped.
 func (m *measures) read(what metric, text string) (err error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return nil
@@ -76,7 +76,7 @@ func (m *measures) read(what metric, text string) (err error) {
 	return err
 }
 
-// numbers are the counts that follow from the columns. Counts that have to be multiplied out are rounded.
+// numbers derives the counts from the columns. Products, such as rate times visits, are rounded.
 func (m *measures) numbers() (numbers, error) {
 	whole := func(what metric) int64 { return int64(math.Round(m.value[what])) }
 	n := numbers{
@@ -89,7 +89,7 @@ func (m *measures) numbers() (numbers, error) {
 	if !m.has[bounces] {
 		switch {
 		case m.has[engagedVisits]:
-			n.bounces = max(0, n.visits-whole(engagedVisits)) // Google counts more engaged visits than visits, at times
+			n.bounces = max(0, n.visits-whole(engagedVisits)) // Google sometimes counts more engaged visits than visits
 		case m.has[bounceRate]:
 			n.bounces = int64(math.Round(m.value[visits] * m.value[bounceRate]))
 		case m.has[engagementRate]:
@@ -106,8 +106,8 @@ func (m *measures) numbers() (numbers, error) {
 	return n, nil
 }
 
-// count reads a number of things: digits, perhaps with commas between thousands, perhaps with a fraction, which is
-// rounded.
+// count parses a count: digits, optionally with commas between thousands and with a fraction, which
+// is rounded later.
 func count(text string) (float64, error) {
 	v, err := strconv.ParseFloat(ungroup(text), 64)
 	if err != nil || strings.ContainsAny(text, "xX_pP") || !(v >= 0 && v <= maxCount) { // false for NaN, too
@@ -116,7 +116,7 @@ func count(text string) (float64, error) {
 	return v, nil
 }
 
-// ungroup takes the commas between thousands out of a number that has them in the right places.
+// ungroup removes the commas between thousands if they are in the right places.
 func ungroup(text string) string {
 	parts := strings.Split(text, ",")
 	for _, p := range parts[1:] {
@@ -127,7 +127,7 @@ func ungroup(text string) string {
 	return strings.Join(parts, "")
 }
 
-// rate reads a share: 0.45 or 45%.
+// rate parses a share, such as 0.45 or 45%.
 func rate(text string) (float64, error) {
 	digits, percent := strings.CutSuffix(text, "%")
 	v, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
@@ -140,7 +140,7 @@ func rate(text string) (float64, error) {
 	return v, nil
 }
 
-// duration reads seconds, or hours, minutes and seconds with colons between.
+// duration parses seconds, or hours, minutes and seconds separated by colons.
 func duration(text string) (float64, error) {
 	if !strings.Contains(text, ":") {
 		return count(text)
@@ -159,7 +159,7 @@ func duration(text string) (float64, error) {
 	return total, nil
 }
 
-// amount reads an amount of money, without its currency.
+// amount parses an amount of money, without its currency symbol.
 func amount(text string) (string, error) {
 	a, err := decimal.Parse(ungroup(strings.TrimLeft(text, "$€£ ")))
 	if err != nil || strings.HasPrefix(a, "-") {
@@ -168,12 +168,12 @@ func amount(text string) (string, error) {
 	return a, nil
 }
 
-// earliest is the first day that an export may have: no web analytics are older.
+// earliest is the first valid day: web analytics did not exist before.
 const earliest = "1993-01-01"
 
 var dayLayouts = [...]string{calendar.DayLayout, "20060102", "Jan 2, 2006", "2006/01/02"}
 
-// day reads a date, in the layouts in which exports write them.
+// day parses a date in the layouts that exports use.
 func day(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if len(text) == len(calendar.DayLayout) && text[4] == '-' || len(text) <= len("Jan 02, 2006") {
@@ -186,7 +186,7 @@ func day(text string) (string, error) {
 	return "", fmt.Errorf("not a day from %s on: %q: want 2026-05-12 or 20260512", earliest, clip(text, shown))
 }
 
-// nthDay is the day that lies a number of days after the first.
+// nthDay returns the day that is the given number of days after first.
 func nthDay(first, text string) (string, error) {
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || n < 0 || n > 40_000 {

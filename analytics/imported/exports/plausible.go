@@ -9,22 +9,22 @@ import (
 	"github.com/onefold/onefold/internal/referral"
 )
 
-// Names of events that have a dimension of their own here.
+// Names of events with a dimension of their own.
 const (
 	outboundEvent = "outbound"
 	downloadEvent = "download"
 	notFoundEvent = "404"
 )
 
-// Names of events in Plausible's export.
+// Names of events in Plausible's exports.
 const (
 	plausibleOutbound   = "Outbound Link: Click"
 	plausibleDownload   = "File Download"
 	plausibleView       = "pageview"
-	plausibleEngagement = "engagement" // measures a page; it is in exports of some versions
+	plausibleEngagement = "engagement" // measures a page; exported by some versions
 )
 
-// plausibleEvents counts events by name, and by the address or page that some of them tell.
+// plausibleEvents counts events by name, and some of them by URL or page.
 func plausibleEvents(column map[string]int) func([]string) []cell {
 	at := func(record []string, name string) string {
 		if i, ok := column[name]; ok {
@@ -55,12 +55,12 @@ func plausibleEvents(column map[string]int) func([]string) []cell {
 	}
 }
 
-// plausibleOrigins are the dimensions that the table of sources has columns for.
+// plausibleOrigins maps the columns of the sources table to dimensions.
 var plausibleOrigins = map[string]Dimension{
 	"source": facets.Source, "referrer": facets.Referrer, "utm_source": facets.UTMSource, "utm_medium": facets.UTMMedium, "utm_campaign": facets.UTMCampaign, "utm_content": facets.UTMContent, "utm_term": facets.UTMTerm,
 }
 
-// plausibleSources counts by the columns, and by source and channel as they follow from them.
+// plausibleSources counts by these columns, and by the source and channel derived from them.
 func plausibleSources(column map[string]int) func([]string) []cell {
 	values := slices.DeleteFunc(columnsOf(column, plausibleOrigins), func(v valueAt) bool { return v.dimension == facets.Source })
 	known := map[string]referral.Source{}
@@ -97,7 +97,7 @@ func plausibleSources(column map[string]int) func([]string) []cell {
 	}
 }
 
-// plausibleOrigin is the source under the name that it has here, and its channel.
+// plausibleOrigin returns the source under onefold's name, and its channel.
 func plausibleOrigin(s referral.Source) referral.Source {
 	ask := s
 	switch {
@@ -113,10 +113,11 @@ func plausibleOrigin(s referral.Source) referral.Source {
 	return found
 }
 
-// plausibleRegions are the dimensions that the table of places has columns for.
+// plausibleRegions maps the columns of the locations table to dimensions.
 var plausibleRegions = map[string]Dimension{"country": facets.Country, "region": facets.Region, "city": facets.City}
 
-// plausiblePlaces counts by country, region and city. Plausible's export numbers cities as geonames.org does.
+// plausiblePlaces counts by country, region and city. Plausible's exports identify cities by
+// GeoNames ID.
 func plausiblePlaces(column map[string]int) func([]string) []cell {
 	values := slices.DeleteFunc(columnsOf(column, plausibleRegions), func(v valueAt) bool { return v.dimension == facets.City })
 	city, ok := column["city"]

@@ -15,24 +15,24 @@ import (
 	"strings"
 )
 
-// Table is one table of an export, and what is in it.
+// Table describes one table of an export.
 type Table struct {
 	File      string   `json:"file"`
 	Format    Format   `json:"format,omitempty"`
-	Table     string   `json:"table,omitempty"` // what it counts
-	Rows      int64    `json:"rows"`            // that are counted
+	Table     string   `json:"table,omitempty"` // what the table counts
+	Rows      int64    `json:"rows"`            // counted rows
 	Malformed int64    `json:"malformed,omitempty"`
 	From      string   `json:"from,omitempty"` // first day
 	To        string   `json:"to,omitempty"`   // last day
 	Ignored   []string `json:"ignored,omitempty"`
-	Problem   string   `json:"problem,omitempty"` // why nothing is read of it
+	Problem   string   `json:"problem,omitempty"` // why the table cannot be read
 
 	layout *layout
 }
 
-// Contents are what is in an export.
+// Contents describes an export.
 type Contents struct {
-	ID        string   `json:"id"` // of the content, whatever the files are called
+	ID        string   `json:"id"` // hash of the content, independent of file names
 	Format    Format   `json:"format"`
 	Tables    []Table  `json:"tables"`
 	Rows      int64    `json:"rows"`
@@ -41,16 +41,16 @@ type Contents struct {
 	To        string   `json:"to"`
 	Shown     []string `json:"-"` // the first malformed rows, for people
 
-	facts      map[string]int64      // how many there are of each day
+	facts      map[string]int64      // number of facts by day
 	measured   map[string]dimensions // by day
-	dimensions map[Dimension]bool    // that facts have
+	dimensions map[Dimension]bool    // dimensions with facts
 }
 
 func newContents() *Contents {
 	return &Contents{facts: map[string]int64{}, measured: map[string]dimensions{}, dimensions: map[Dimension]bool{}}
 }
 
-// Dimensions are those that are counted or were measured, totals among them, in order.
+// Dimensions returns the counted or measured dimensions, including totals, in order.
 func (c *Contents) Dimensions() []Dimension {
 	var measured dimensions
 	for _, s := range c.measured {
@@ -61,10 +61,10 @@ func (c *Contents) Dimensions() []Dimension {
 	return slices.Compact(all)
 }
 
-// Days are the days on which anything was counted or measured, in order.
+// Days returns the days with counts or measurements, in order.
 func (c *Contents) Days() []string { return slices.Sorted(maps.Keys(c.facts)) }
 
-// Facts is how many facts there are of a day: more than it has values.
+// Facts returns the number of facts of a day, an upper bound of its number of values.
 func (c *Contents) Facts(day string) int64 { return c.facts[day] }
 
 const (
@@ -73,8 +73,9 @@ const (
 	maxColumns = 200
 )
 
-// Inspect reads everything and says what is in it. progress is told the bytes that were read; nil: nobody. Errors:
-// ErrFormat when there is nothing to import, ErrTooMuch, and those of the files.
+// Inspect reads all tables and describes them. progress is called with the number of bytes just
+// read; nil: not called. Errors: ErrFormat if there is nothing to import, ErrTooMuch, and those of
+// the files.
 func (e *Export) Inspect(ctx context.Context, progress func(bytes int64)) (*Contents, error) {
 	c := newContents()
 	left := e.limit()
@@ -112,7 +113,7 @@ func (e *Export) Inspect(ctx context.Context, progress func(bytes int64)) (*Cont
 	return c, nil
 }
 
-// add adds what is in a file.
+// add adds the contents of a file.
 func (c *Contents) add(part *Contents) {
 	c.Tables = append(c.Tables, part.Tables...)
 	c.Rows += part.Rows
@@ -128,7 +129,7 @@ func (c *Contents) add(part *Contents) {
 	maps.Copy(c.dimensions, part.dimensions)
 }
 
-// twice refuses two tables that count the same in the same days: their sums would be twice what was.
+// twice rejects tables that count the same dimension on the same days: their sums would be doubled.
 func (c *Contents) twice() error {
 	for i := range c.Tables {
 		for j := range c.Tables[:i] {
@@ -146,7 +147,7 @@ func (c *Contents) twice() error {
 	return nil
 }
 
-// reasons says of each table why it is none, as far as there is room.
+// reasons lists why tables cannot be read, as far as there is room.
 func (c *Contents) reasons() string {
 	var b strings.Builder
 	for i := range c.Tables {
@@ -160,7 +161,7 @@ func (c *Contents) reasons() string {
 	return b.String()
 }
 
-// note counts what is in a table.
+// note returns a visitor that counts the contents of a table.
 func (c *Contents) note(m *member) visitor {
 	var t *Table
 	return visitor{
@@ -204,7 +205,7 @@ func (c *Contents) note(m *member) visitor {
 	}
 }
 
-// count notes facts of a day in a table; 0 notes the day alone.
+// count adds facts of a day in a table; 0 only adds the day.
 func (c *Contents) count(t *Table, day string, facts int64) {
 	c.facts[day] += facts
 	if t.From == "" || day < t.From {
@@ -213,11 +214,11 @@ func (c *Contents) count(t *Table, day string, facts int64) {
 	t.To = max(t.To, day)
 }
 
-// visitor is told what is in a file.
+// visitor receives the contents of a file.
 type visitor struct {
-	table func(l *layout, err error) // of each table, or why there is none
+	table func(l *layout, err error) // for each table, with the error if it cannot be read
 	row   func(line int64, record []string, err error)
-	day   func(day string) // of each row, before its facts
+	day   func(day string) // for each row, before its facts
 	fact  func(f Fact) error
 }
 
@@ -281,7 +282,8 @@ func (s *sections) readTable(v visitor) error {
 	}
 }
 
-// row counts one row, of a table whose first line comes after first. malformed says that it could not be read.
+// row processes one row of a table that starts after line first. malformed is its parse error, if
+// any.
 func (s *sections) row(l *layout, record []string, v visitor, first int64, malformed error) error {
 	if parse := (*csv.ParseError)(nil); errors.As(malformed, &parse) {
 		v.row(first+int64(parse.StartLine), record, parse.Err)
@@ -298,7 +300,7 @@ func (s *sections) row(l *layout, record []string, v visitor, first int64, malfo
 	return nil
 }
 
-// isTotal reports whether a row has the sums of a table and no day, as Google's have.
+// isTotal reports whether a row has the totals of a table and no day, as in Google's exports.
 func (l *layout) isTotal(record []string) bool {
 	return l.format == GA4 && l.day < len(record) && strings.TrimSpace(record[l.day]) == ""
 }

@@ -7,26 +7,27 @@ import (
 	"iter"
 )
 
-// A Reader reads an export's facts, some days at a time. Files whose rows are in the order of days are read once in all,
-// others once for every call of Days. Close it.
+// A Reader reads the facts of an export, a few days at a time. Files sorted by day are read once in
+// total, other files once per call of Days. Call Close when done.
 type Reader struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	progress func(bytes int64)
-	most     int64 // bytes of a file
+	most     int64 // per file
 	cursors  []*cursor
 }
 
-// cursor is how far a file is read.
+// cursor is the read position in a file.
 type cursor struct {
 	m       *member
-	left    int64 // bytes that may be read
+	left    int64 // bytes that may still be read
 	next    func() (Fact, error, bool)
 	stop    func()
 	pending *Fact // of a later day
 }
 
-// Reader reads an export that Inspect has looked at. progress is told the bytes that were read; nil: nobody.
+// Reader returns a reader for an export that Inspect has read. progress is called with the number
+// of bytes just read; nil: not called.
 func (e *Export) Reader(ctx context.Context, progress func(bytes int64)) *Reader {
 	r := &Reader{progress: progress, most: e.limit()}
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -38,8 +39,8 @@ func (e *Export) Reader(ctx context.Context, progress func(bytes int64)) *Reader
 	return r
 }
 
-// Days calls yield with every fact of the days from one to another, both included. Days that were passed over before are
-// not read again. Errors: those of yield and of the files.
+// Days calls yield with every fact of the days from one to another, inclusive. Call it with
+// ascending ranges: earlier days are not read again. Errors: those of yield and of the files.
 func (r *Reader) Days(from, to string, yield func(Fact) error) error {
 	for _, c := range r.cursors {
 		if err := c.read(r, from, to, yield); err != nil {
@@ -96,7 +97,7 @@ func (c *cursor) read(r *Reader, from, to string, yield func(Fact) error) error 
 	}
 }
 
-// facts are those of a file, and the error that ends them.
+// facts yields the facts of a file, and last the error that stopped it, if any.
 func (c *cursor) facts(r *Reader) iter.Seq2[Fact, error] {
 	return func(yield func(Fact, error) bool) {
 		stopped := errors.New("stopped")

@@ -8,19 +8,20 @@ import (
 	"strings"
 )
 
-// sections divides a CSV file into its tables: exports of Google Analytics write several of them into one file, each
-// behind lines of comments, with empty lines between. An empty line ends a table, one within quotes does not.
+// sections splits a CSV file into tables. Google Analytics writes several tables into one file,
+// each preceded by comment lines and separated by empty lines. An empty line ends a table, unless
+// it is inside quotes.
 type sections struct {
 	r        *bufio.Reader
-	line     int64    // number of the line last read, from 1
+	line     int64    // number of the last line read, from 1
 	comments []string // of the section, without #
-	pending  []byte   // read and not handed on
-	begun    bool     // the file's first bytes were looked at
-	quoted   bool     // within quotes
-	inLine   bool     // within a line that is longer than the buffer
-	record   int      // bytes of the record
-	over     bool     // the section is read
-	err      error    // of the file, io.EOF at its end
+	pending  []byte   // read but not returned yet
+	begun    bool     // the byte order mark was checked
+	quoted   bool     // inside quotes
+	inLine   bool     // inside a line that is longer than the buffer
+	record   int      // bytes of the current record
+	over     bool     // the section has ended
+	err      error    // of the file; io.EOF at its end
 }
 
 const (
@@ -32,7 +33,7 @@ func newSections(r io.Reader) *sections {
 	return &sections{r: bufio.NewReaderSize(r, lineBuffer), over: true}
 }
 
-// next goes to the next table; false at the file's end.
+// next moves to the next table and returns false at the end of the file.
 func (s *sections) next() (bool, error) {
 	if !s.begun {
 		s.begun = true
@@ -40,7 +41,7 @@ func (s *sections) next() (bool, error) {
 			return false, err
 		}
 	}
-	if _, err := io.Copy(io.Discard, s); err != nil { // the rest of a table that nobody wanted
+	if _, err := io.Copy(io.Discard, s); err != nil { // skip the rest of an unread table
 		return false, err
 	}
 	s.comments = nil
@@ -65,9 +66,9 @@ func (s *sections) next() (bool, error) {
 	return false, s.err
 }
 
-// mark passes over a mark of UTF-8, and refuses other encodings.
+// mark skips a UTF-8 byte order mark, and rejects other encodings.
 func (s *sections) mark() error {
-	first, _ := s.r.Peek(3) // a shorter file has no mark; its error comes again
+	first, _ := s.r.Peek(3) // shorter files have no mark; the error is returned again later
 	switch {
 	case bytes.HasPrefix(first, []byte("\xef\xbb\xbf")):
 		_, err := s.r.Discard(3)
@@ -78,7 +79,7 @@ func (s *sections) mark() error {
 	return nil
 }
 
-// read reads a line, or as much of it as the buffer holds. whole says that it is a line from its beginning to its end.
+// read returns a line, or the part of it that fits in the buffer. whole reports a complete line.
 func (s *sections) read() (part []byte, whole bool) {
 	part, err := s.r.ReadSlice('\n')
 	first := !s.inLine
@@ -92,7 +93,7 @@ func (s *sections) read() (part []byte, whole bool) {
 	return part, first && !s.inLine
 }
 
-// hand takes a part of a record.
+// hand makes a part of a record available to Read.
 func (s *sections) hand(part []byte, _ bool) {
 	s.pending = part
 	s.record += len(part)
@@ -107,7 +108,7 @@ func (s *sections) hand(part []byte, _ bool) {
 	}
 }
 
-// Read reads the table.
+// Read returns the bytes of the current table.
 func (s *sections) Read(p []byte) (int, error) {
 	for len(s.pending) == 0 {
 		if s.over {

@@ -13,24 +13,24 @@ import (
 	"github.com/onefold/onefold/internal/referral"
 )
 
-// The bounds of values, in bytes, as of those that are counted from events. Longer ones are cut.
+// Limits of values in bytes, the same as for events. Longer values are cut.
 const (
 	maxPage  = 512
 	maxURL   = 512
 	maxName  = 120
 	maxPlace = 64
-	shown    = 60 // of what is not understood, in messages
+	shown    = 60 // of unparsable input, in messages
 )
 
-// missing are the words by which exports say that there is no value.
+// missing lists the words that exports use for a missing value.
 var missing = map[string]bool{
 	"": true, "(none)": true, "(not set)": true, "(not provided)": true, "(direct)": true, "Direct / None": true, "(data not available)": true,
 }
 
-// rest is what exports call the values that they count together.
+// rest is the name that exports use for the sum of unnamed values.
 const rest = "(other)"
 
-// named says each value as onefold counts it; empty for none.
+// named returns a value in onefold's form, or "" if it is missing.
 func named(d Dimension, text string) string {
 	if text = strings.TrimSpace(text); missing[text] {
 		return ""
@@ -64,7 +64,7 @@ func named(d Dimension, text string) string {
 	return clip(text, maxPlace)
 }
 
-// or is what a name is called here, or the name itself.
+// or returns the replacement of a name, or the name itself.
 func or(names map[string]string, name string, most int) string {
 	if other, ok := names[name]; ok {
 		return other
@@ -72,7 +72,7 @@ func or(names map[string]string, name string, most int) string {
 	return clip(name, most)
 }
 
-// pagePath is the path of a page's address or path, without its query.
+// pagePath returns the path of a page's URL or path, without the query.
 func pagePath(text string) string {
 	p := referral.Locate(text).Path
 	if p == "" || p[0] != '/' {
@@ -81,7 +81,7 @@ func pagePath(text string) string {
 	return clip(p, maxPage)
 }
 
-// referrer is host and path of a page that referred.
+// referrer returns host and path of a referring page.
 func referrer(text string) string {
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
@@ -90,7 +90,7 @@ func referrer(text string) string {
 	return clip(a.Host+strings.TrimSuffix(a.Path, "/"), referral.MaxReferrer)
 }
 
-// origin names the place that a visit came from, and its channel, by the rules that events are counted by.
+// origin returns the source of a visit and its channel, by the rules for events.
 func origin(s referral.Source) referral.Source {
 	query := url.Values{}
 	for name, value := range map[string]string{"utm_source": s.UTM.Source, "utm_medium": s.Medium, "utm_campaign": s.Campaign, "utm_term": s.Term, "utm_content": s.Content} {
@@ -105,7 +105,7 @@ func origin(s referral.Source) referral.Source {
 	return referral.Of(from, referral.Address{Query: query.Encode()}, nil)
 }
 
-// channels are those of Google Analytics that have other names here.
+// channels maps names of Google Analytics to onefold's, where they differ.
 var channels = map[string]string{
 	"Mobile Push Notifications": referral.ChannelPush, "Cross-network": referral.ChannelPaidOther, "Unassigned": referral.ChannelOtherCampaign,
 	"Paid Other": referral.ChannelPaidOther, "AI Assistant": referral.ChannelAI,
@@ -117,7 +117,8 @@ var systems = map[string]string{"Mac": "macOS", "Macintosh": "macOS", "Mac OS X"
 
 var browsers = map[string]string{"Microsoft Edge": "Edge", "Samsung Browser": "Samsung Internet", "Safari (in-app)": "Safari", "Mobile Safari": "Safari", "MIUI Browser": "Miui Browser", "YaBrowser": "Yandex Browser", "Opera GX": "Opera", "Internet Explorer Mobile": "Internet Explorer"}
 
-// country is the ISO 3166-1 code of a code or an English name, or what it was where that is not known.
+// country returns the ISO 3166-1 code for a code or English name, or the text itself if it is
+// unknown.
 func country(text string) string {
 	if len(text) == 2 {
 		return strings.ToUpper(text)
@@ -128,7 +129,7 @@ func country(text string) string {
 	return clip(text, maxPlace)
 }
 
-// countryCodes are the codes of countries by their English names in lower case.
+// countryCodes maps English country names in lower case to codes.
 var countryCodes = sync.OnceValue(func() map[string]string {
 	codes := map[string]string{"turkey": "TR", "türkiye": "TR", "united states of america": "US", "hong kong": "HK", "macao": "MO", "macau": "MO", "myanmar": "MM", "czech republic": "CZ", "côte d’ivoire": "CI", "bosnia & herzegovina": "BA", "palestine": "PS", "north macedonia": "MK"}
 	names := display.English.Regions()
@@ -146,7 +147,8 @@ var countryCodes = sync.OnceValue(func() map[string]string {
 	return codes
 })
 
-// clip makes valid UTF-8 of a text without control characters and cuts it, between characters, to at most n bytes.
+// clip returns s as valid UTF-8 without control characters, cut between characters to at most n
+// bytes.
 func clip(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.Map(func(r rune) rune {

@@ -9,17 +9,17 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// Day is what a visitor did in a day, as far as it is counted.
+// Day holds the parts of a visitor's day that breakdowns count.
 type Day struct {
 	Visits  visits.List
 	Scrolls visits.Depths
 }
 
-// Add counts a value in an hour, in epoch seconds. Counts may be negative.
+// Add adds a count to a value in an hour, in epoch seconds. Counts may be negative.
 type Add func(d Dimension, hour int64, value string, c tally.Count)
 
-// Change takes what a visitor's day was before a change off again and counts what it is now, without touching what is
-// the same.
+// Change subtracts a visitor's previous day and adds the current one, without touching equal parts.
+// Visits are matched by their first event, by which both lists are sorted.
 func Change(before, after Day, add Add) {
 	olds, news := before.Visits, after.Visits
 	for len(olds) > 0 || len(news) > 0 {
@@ -38,7 +38,7 @@ func Change(before, after Day, add Add) {
 	changeScrolls(before, after, add)
 }
 
-// Touch names everything that a visitor's day is counted in, with nothing to count.
+// Touch calls add with a zero count for every value and hour in which a visitor's day is counted.
 func Touch(day Day, add Add) {
 	for i := range day.Visits {
 		count(&day.Visits[i], 0, add)
@@ -46,7 +46,8 @@ func Touch(day Day, add Add) {
 	countScrolls(day, 0, add)
 }
 
-// compareFirst says which of two lists of visits has the one that comes first: 0 if both begin with the same.
+// compareFirst reports which list has the earlier first visit: negative a, positive b, 0 if both
+// start with the same event.
 func compareFirst(a, b visits.List) int {
 	switch {
 	case len(b) == 0:
@@ -57,7 +58,7 @@ func compareFirst(a, b visits.List) int {
 	return cmp.Compare(a[0].FirstID, b[0].FirstID)
 }
 
-// whole is what a visit counts in the hour in which it started, page views aside.
+// whole returns the counts of a visit in the hour in which it started, except page views.
 func whole(v *visits.Visit, sign int64) tally.Count {
 	c := tally.Count{Visits: sign, Seconds: sign * v.Seconds(), Revenue: decimal.Times(v.Revenue, sign)}
 	if v.Bounced() {
@@ -66,7 +67,7 @@ func whole(v *visits.Visit, sign int64) tally.Count {
 	return c
 }
 
-// count counts all of a visit with a sign; 0 only names what it is counted in.
+// count counts all of a visit with a sign; 0 only names the values.
 func count(v *visits.Visit, sign int64, add Add) {
 	all := whole(v, sign)
 	for i, value := range ValuesOf(v) {
@@ -78,8 +79,8 @@ func count(v *visits.Visit, sign int64, add Add) {
 	countGoals(v, sign, add)
 }
 
-// countValue counts a visit under one value: page views in the hours in which they happened, all else in the one in
-// which it started.
+// countValue counts a visit under one value: page views in their own hours, everything else in the
+// hour in which the visit started.
 func countValue(v *visits.Visit, d Dimension, value string, all tally.Count, sign int64, add Add) {
 	if value == "" {
 		return
@@ -106,7 +107,8 @@ func countGoals(v *visits.Visit, sign int64, add Add) {
 	}
 }
 
-// change counts what differs between two states of a visit. Both begin with the same event, so in the same hour.
+// change counts the difference between two states of a visit. Both start with the same event, and
+// so in the same hour.
 func change(o, n *visits.Visit, add Add) {
 	var room [4]gained
 	gains := gainedIn(room[:0], o, n)
@@ -132,13 +134,13 @@ func change(o, n *visits.Visit, add Add) {
 	}
 }
 
-// gained is what a visit counts more in an hour than it did.
+// gained is the difference between two states of a visit in one hour.
 type gained struct {
 	hour  int64
 	count tally.Count
 }
 
-// gainedIn lists the hours in which two states of a visit differ. The first hour of both is the same.
+// gainedIn lists the hours in which two states of a visit differ. Their first hours are equal.
 func gainedIn(out []gained, o, n *visits.Visit) []gained {
 	first := tally.Count{Seconds: n.Seconds() - o.Seconds()}
 	if o.Revenue != n.Revenue {
@@ -170,7 +172,8 @@ func gainedIn(out []gained, o, n *visits.Visit) []gained {
 	return out
 }
 
-// changePages counts the visit under pages that it gained, and takes it off those that it lost. Both lists are sorted.
+// changePages counts the visit under added pages and subtracts it from removed pages. Both lists
+// are sorted.
 func changePages(hour int64, was, is []string, add Add) {
 	for len(was) > 0 || len(is) > 0 {
 		switch {
@@ -186,8 +189,8 @@ func changePages(hour int64, was, is []string, add Add) {
 	}
 }
 
-// countScrolls counts how deep each page was seen that day, with a sign, in the hour in which the first visit that saw
-// the page started; where no visit lists it, the first visit.
+// countScrolls counts the scroll depth of each page of the day, with a sign, in the hour in which
+// the first visit to list the page started. If no visit lists it, the first visit's hour is used.
 func countScrolls(day Day, sign int64, add Add) {
 	for i := range day.Scrolls {
 		s := &day.Scrolls[i]
@@ -217,7 +220,7 @@ func changeScrolls(before, after Day, add Add) {
 	}
 }
 
-// scrolled reports whether a page counts the same depth in the same hour.
+// scrolled reports whether a page has the same depth in the same hour.
 func (d *Day) scrolled(s visits.Depth, hour int64) bool {
 	i, found := d.Scrolls.Find(s.Page)
 	if !found || d.Scrolls[i].Percent != s.Percent {

@@ -1,11 +1,10 @@
-// Package facets says under which values of which dimensions events and visits are counted, and how: what a visitor's day
-// adds to the breakdowns of hours, and what a change of it adds or takes off again. It is a part of analytics, and used by
-// nobody else.
+// Package facets defines the values of dimensions under which events and visits are counted, and
+// computes what a visitor's day, or a change of it, adds to and subtracts from hourly breakdowns.
 package facets
 
 import "github.com/onefold/onefold/analytics/internal/visits"
 
-// Dimension is one way to break statistics down.
+// Dimension is a property that statistics are broken down by.
 type Dimension string
 
 // The dimensions. See the constants of package analytics for what each counts.
@@ -36,20 +35,21 @@ const (
 	Download    Dimension = "download"
 	NotFound    Dimension = "not_found"
 
-	// VitalsOf is what dimensions of web vitals begin with: what of vitals events is counted beside the dimension itself.
+	// VitalsOf is the prefix of the dimensions of web vitals: VitalsOf + Page counts vitals by
+	// page.
 	VitalsOf = "vitals:"
-	// Property is what dimensions of custom properties begin with.
+	// Property is the prefix of the dimensions of custom properties.
 	Property = "prop:"
 )
 
-// OfVisits are the dimensions of which a visit has one value each, in the order of ValuesOf.
+// OfVisits are the dimensions with one value per visit, in the order of ValuesOf.
 var OfVisits = [...]Dimension{
 	EntryPage, ExitPage, Referrer, Source, Channel,
 	UTMSource, UTMMedium, UTMCampaign, UTMTerm, UTMContent,
 	Country, Region, City, Browser, OS, Device, Screen, Language, Hostname,
 }
 
-// ValuesOf are a visit's values of OfVisits.
+// ValuesOf returns a visit's values of OfVisits.
 func ValuesOf(v *visits.Visit) [len(OfVisits)]string {
 	return [...]string{
 		v.Entry.Path, v.Exit.Path, v.Referrer, v.Source.Name, v.Channel,
@@ -58,5 +58,5 @@ func ValuesOf(v *visits.Visit) [len(OfVisits)]string {
 	}
 }
 
-// All are all dimensions but those of custom properties.
+// All are all dimensions except custom properties.
 var All = append([]Dimension{Page, EventName, Goal, Outbound, Download, NotFound}, OfVisits[:]...)

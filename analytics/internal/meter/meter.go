@@ -1,4 +1,4 @@
-// Package meter counts what reads cost. It is a part of analytics, and used by nobody else.
+// Package meter measures the cost of reads.
 package meter
 
 import (
@@ -12,29 +12,29 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Cost is what reads consumed.
+// Cost is the cost of reads.
 type Cost struct {
 	Requests  int     // Query and GetItem calls
 	ReadUnits float64 // consumed read capacity
 }
 
-// Meter is the API with its reads counted.
+// Meter is a dynamo.API that counts its reads.
 type Meter struct {
 	dynamo.API
-	Table *table.Table // that reads through the meter
+	Table *table.Table // reads through the meter
 
 	mu   sync.Mutex
 	sums Cost
 }
 
-// New counts what is read of a table from now on.
+// New returns a meter for the reads of a table.
 func New(t *table.Table) *Meter {
 	m := &Meter{API: t.API()}
 	m.Table = table.New(m, t.Name(), table.Options{Clock: t.Now})
 	return m
 }
 
-// Cost is what was counted so far.
+// Cost returns the cost so far.
 func (m *Meter) Cost() Cost {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +50,7 @@ func (m *Meter) add(c *types.ConsumedCapacity) {
 	}
 }
 
-// Query counts a page.
+// Query runs a query and counts it as one request.
 func (m *Meter) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	metered := *in
 	metered.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
@@ -61,7 +61,7 @@ func (m *Meter) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*d
 	return out, err
 }
 
-// GetItem counts a read of one item.
+// GetItem reads an item and counts it.
 func (m *Meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	metered := *in
 	metered.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal

@@ -5,24 +5,25 @@ import (
 	"slices"
 )
 
-// The most values that a bounded set holds, and the bytes that their names may have.
+// Limits of a bounded set: the number of values and the total bytes of their names.
 const (
 	MaxValues = 1000
 	MaxBytes  = 64 << 10
 )
 
-// Bounded is a set of values with the exact rest of those that found no place.
+// Bounded is a limited set of values, with an exact rest for all others.
 type Bounded struct {
-	Values *Values // at most Most, of at most MaxBytes
-	Other  *Count  // counts together what found no place
-	Full   *bool   // once full, always full
-	Most   int     // how many values have a place; 0: MaxValues
+	Values *Values // at most Most values, with names of at most MaxBytes
+	Other  *Count  // total of the values that did not fit
+	Full   *bool   // never reset once set
+	Most   int     // maximum number of values; 0: MaxValues
 }
 
-// Merge adds a delta. While there is room, every value gets a place and values that come to zero lose theirs: order
-// does not matter. Once a value finds no room the set is full for good: those that have a place keep it, even at zero,
-// and what is new, now and later, is counted in the rest. So a value's count is never divided after it has a place,
-// and values and rest always add up exactly.
+// Merge adds a delta. While there is room, every value is kept, and a value whose count reaches
+// zero is removed, so the order of merges does not matter. Once a value does not fit, the set is
+// full for good: its values stay, even at zero, and all other values, now and later, count in
+// Other. So the count of a value in the set is never split, and values and rest always add up
+// exactly.
 func (b Bounded) Merge(delta Values) {
 	if *b.Values == nil {
 		*b.Values = make(Values, len(delta))
@@ -60,7 +61,7 @@ func (b Bounded) set(value string, c Count) {
 	(*b.Values)[value] = c
 }
 
-// fresh lists the values of a delta that have no place yet.
+// fresh lists the values of a delta that are not in the set.
 func (b Bounded) fresh(delta Values) (fresh []string) {
 	for v, c := range delta {
 		if _, ok := (*b.Values)[v]; !ok && c != (Count{}) {
@@ -70,8 +71,8 @@ func (b Bounded) fresh(delta Values) (fresh []string) {
 	return fresh
 }
 
-// rank puts the fresh values with the greatest counts first when not all of them will find a place beside those there
-// are, whose names have size bytes.
+// rank sorts fresh values by count, greatest first, if not all of them will fit. size is the length
+// of the names already in the set.
 func (b Bounded) rank(fresh []string, delta Values, size int) {
 	for _, v := range fresh {
 		size += len(v)

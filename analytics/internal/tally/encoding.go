@@ -12,21 +12,22 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
-// ErrMalformed is returned when stored bytes are not values.
+// ErrMalformed is returned when stored bytes are not encoded values.
 var ErrMalformed = errors.New("tally: not the counts of values")
 
-// Values are stored as one binary attribute, a fraction of the size of a map and of the time to read it
+// Values are stored as one binary attribute, which is much smaller and faster to read than a map
 // (docs/format/analytics.md):
 //
 //	0x02, then for each value, sorted:
-//	  uvarint  bytes that it shares with the value before
-//	  uvarint  bytes that follow
-//	  bytes
-//	  uvarint  a bit for each of (*Count).numbers that is not zero, and above them one for the revenue and one for vitals
-//	  varint   of each of these numbers
-//	  uvarint  length of the revenue, and its bytes, if there is one; then the same of vitals
+//	  uvarint  length of the prefix shared with the previous value
+//	  uvarint  length of the rest
+//	  bytes    the rest
+//	  uvarint  bit mask: a bit for each nonzero number of (*Count).numbers, then revenue, then vitals
+//	  varint   each of these numbers
+//	  uvarint  length of the revenue, and its bytes, if its bit is set; the same for vitals
 //
-// Format 0x01, which is read and no longer written, has three varints behind the bytes: page views, visits and events.
+// Format 0x01, which is only read, has three varints after the bytes: page views, visits and
+// events.
 const (
 	version       = 2
 	versionBefore = 1
@@ -35,7 +36,7 @@ const (
 	vitalsBit  = 1 << 9
 )
 
-// MarshalDynamoDBAttributeValue stores the values as binary.
+// MarshalDynamoDBAttributeValue encodes the values as a binary attribute.
 func (v Values) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	buf := make([]byte, 1, 1+24*len(v))
 	buf[0] = version
@@ -104,7 +105,8 @@ func (c *Count) read(r *varint.Reader) {
 	}
 }
 
-// UnmarshalDynamoDBAttributeValue reads what MarshalDynamoDBAttributeValue stored. Errors: ErrMalformed.
+// UnmarshalDynamoDBAttributeValue decodes what MarshalDynamoDBAttributeValue encoded. Errors:
+// ErrMalformed.
 func (v *Values) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	b, ok := av.(*types.AttributeValueMemberB)
 	if !ok || len(b.Value) == 0 || b.Value[0] != version && b.Value[0] != versionBefore {

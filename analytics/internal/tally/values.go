@@ -1,6 +1,6 @@
-// Package tally counts the values of a dimension: what is counted of each, a bound on how many have a place of their own,
-// and a compact form for a table. Counts add up exactly, whatever finds no place. It is a part of analytics, and used by
-// nobody else.
+// Package tally holds the counts of a dimension's values: the counts of one value, a limited set of
+// values, and their compact encoding. Counts always add up exactly, because values that do not fit
+// in a limited set are counted together.
 package tally
 
 import (
@@ -8,25 +8,25 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// Count is what is counted of one value. What a dimension does not count is zero.
+// Count holds the counts of one value. Counts that a dimension does not use are zero.
 type Count struct {
 	PageViews int64  `dynamodbav:"v,omitempty"`
 	Visits    int64  `dynamodbav:"s,omitempty"`
 	Events    int64  `dynamodbav:"e,omitempty"` // of a goal: conversions
 	Bounces   int64  `dynamodbav:"b,omitempty"`
-	Seconds   int64  `dynamodbav:"t,omitempty"` // total duration of the visits
+	Seconds   int64  `dynamodbav:"t,omitempty"` // total duration of these visits
 	EngagedMS int64  `dynamodbav:"g,omitempty"`
-	Scrolls   int64  `dynamodbav:"n,omitempty"` // how often a depth is in Scroll
-	Scroll    int64  `dynamodbav:"d,omitempty"` // sum of depths, in percent
+	Scrolls   int64  `dynamodbav:"n,omitempty"` // number of depths in Scroll
+	Scroll    int64  `dynamodbav:"d,omitempty"` // sum of scroll depths, percent
 	Revenue   string `dynamodbav:"r,omitempty"`
 
 	Vitals vitals.Histograms `dynamodbav:"w,omitempty"`
 }
 
-// Plus adds counts.
+// Plus returns the sum of c and o.
 func (c Count) Plus(o Count) Count { return c.plus(&o, +1) }
 
-// Minus takes counts off.
+// Minus returns c minus o.
 func (c Count) Minus(o Count) Count { return c.plus(&o, -1) }
 
 func (c Count) plus(o *Count, sign int64) Count {
@@ -45,18 +45,18 @@ func (c Count) plus(o *Count, sign int64) Count {
 	return c
 }
 
-// weight is what decides which of many new values get the last places.
+// weight decides which of many new values get the last places.
 func (c Count) weight() int64 { return c.PageViews + c.Visits + c.Events }
 
-// numbers are the whole numbers of a count, in the order in which they are stored.
+// numbers returns the integer counts in the order of the encoding. Their order must not change.
 func (c *Count) numbers() [8]*int64 {
 	return [8]*int64{&c.PageViews, &c.Visits, &c.Events, &c.Bounces, &c.Seconds, &c.EngagedMS, &c.Scrolls, &c.Scroll}
 }
 
-// Values are the counts of a dimension's values.
+// Values holds the counts of a dimension's values.
 type Values map[string]Count
 
-// Add adds counts to a value.
+// Add adds c to a value.
 func (v *Values) Add(value string, c Count) {
 	if *v == nil {
 		*v = make(Values)
@@ -64,7 +64,7 @@ func (v *Values) Add(value string, c Count) {
 	(*v)[value] = (*v)[value].Plus(c)
 }
 
-// Sum adds all values up.
+// Sum returns the sum of all values.
 func (v Values) Sum() (sum Count) {
 	for _, c := range v {
 		sum = sum.Plus(c)

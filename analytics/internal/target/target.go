@@ -1,4 +1,4 @@
-// Package target tells which goals of a site an event reaches. It is a part of analytics, and used by nobody else.
+// Package target finds the goals of a site that an event reaches.
 package target
 
 import (
@@ -12,32 +12,33 @@ import (
 	"github.com/onefold/onefold/internal/glob"
 )
 
-// ErrTarget is returned when a definition cannot be used. The message says why.
+// ErrTarget is returned for an invalid definition. The message says why.
 var ErrTarget = errors.New("target")
 
-// The bounds of a definition, in bytes.
+// Limits of a definition, in bytes.
 const (
 	maxPattern = 256
 	maxEvent   = 120
 )
 
-// Definition is what has to happen for a goal, and what that counts. Exactly one of Path and Event is set.
+// Definition is the condition of a goal, and what reaching it is worth. Exactly one of Path and
+// Event is set.
 type Definition struct {
-	Goal   string // id
-	Path   string // of a page view: * is any text without a slash, ** any text
-	Regexp bool   // Path is a regular expression (RE2) that the whole path matches
+	Goal   string // goal ID
+	Path   string // of a page view; * matches text without slashes, ** any text
+	Regexp bool   // Path is a regular expression (RE2) for the whole path
 	Event  string // name of a custom event
-	Once   bool   // counts once in a visit
-	Value  string // decimal: what one conversion is worth; "": the event's revenue
+	Once   bool   // at most one conversion per visit
+	Value  string // decimal worth of a conversion; "": the event's revenue
 }
 
-// target is a definition, ready to be asked.
+// target is a compiled definition.
 type target struct {
 	Definition
-	path *regexp.Regexp // of Regexp
+	path *regexp.Regexp // set if Regexp
 }
 
-// compile checks a definition. It writes its value the way amounts are compared.
+// compile checks a definition and normalizes its value.
 func (d Definition) compile() (t target, err error) {
 	if (d.Path == "") == (d.Event == "") {
 		return t, fmt.Errorf("%w: give either a path or an event", ErrTarget)
@@ -55,7 +56,7 @@ func (d Definition) compile() (t target, err error) {
 	if !d.Regexp || d.Path == "" {
 		return t, nil
 	}
-	if _, err := regexp.Compile(d.Path); err != nil { // by itself: an odd parenthesis must not end the group around it
+	if _, err := regexp.Compile(d.Path); err != nil { // compile it alone first: an unbalanced parenthesis must not close the group around it
 		return t, fmt.Errorf("%w: path: %w", ErrTarget, err)
 	}
 	if t.path, err = regexp.Compile(`\A(?s:` + d.Path + `)\z`); err != nil {
@@ -64,7 +65,7 @@ func (d Definition) compile() (t target, err error) {
 	return t, nil
 }
 
-// Check refuses what cannot be reached or counted, and returns the value the way amounts are compared. Errors: ErrTarget.
+// Check validates a definition and returns its value in normalized form. Errors: ErrTarget.
 func (d Definition) Check() (value string, err error) {
 	t, err := d.compile()
 	return t.Value, err
@@ -83,12 +84,12 @@ func (t *target) reachedBy(name, path string) bool {
 	}
 }
 
-// Set are the goals of a site. The zero value has none.
+// Set holds the goals of a site. The zero value is empty.
 type Set struct {
 	targets []target
 }
 
-// NewSet makes the set of definitions that Check has accepted; others are left away.
+// NewSet compiles definitions that Check accepted. It ignores invalid definitions.
 func NewSet(all []Definition) Set {
 	var s Set
 	for _, d := range all {
@@ -99,7 +100,7 @@ func NewSet(all []Definition) Set {
 	return s
 }
 
-// Reached are the conversions of one event; name is "" for a page view. The zero set, and most events, have none.
+// Reached returns the conversions of one event; name is "" for a page view. Most events have none.
 func (s *Set) Reached(name, path, revenue string) visits.Conversions {
 	var all []visits.Conversion
 	for i := range s.targets {

@@ -1,5 +1,4 @@
-// Package throttle sends requests again that the store refused for their rate, a bounded number of times. It is a part of
-// analytics, and used by nobody else.
+// Package throttle retries requests that the store throttled, a limited number of times.
 package throttle
 
 import (
@@ -11,18 +10,19 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// Retry says how. Its Sleep waits, or returns the context's error; nil is a timer.
+// Retry configures retries. Sleep waits, or returns the context's error; nil uses a timer.
 type Retry struct {
 	Sleep func(context.Context, time.Duration) error
 }
 
-// How often a request that was throttled is sent again, and how long it waits: twice as long each time.
+// The number of retries, and the first delay. Delays double each time, with jitter.
 const (
 	maxThrottles  = 8
 	firstThrottle = 20 * time.Millisecond
 )
 
-// Do calls request, and again while it is throttled, a bounded number of times; not when whoever sends it has done so.
+// Do calls request, and retries it while it is throttled. It does not retry if the API client has
+// already given up after its own retries.
 func (r Retry) Do(ctx context.Context, request func() error) error {
 	wait := firstThrottle
 	for try := 0; ; try++ {

@@ -7,17 +7,17 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// Conversion says how often a goal was reached. What the goal was when it was reached is a part of it: Goal, Once and
-// Value tell one from another. Counts and revenue add up, and may be taken off again.
+// Conversion is how often a goal was reached. Goal, Once and Value identify it: the same goal with
+// another definition is another conversion. Counts and revenue can be added and subtracted.
 type Conversion struct {
-	Goal    string // id
-	Once    bool   // counts once in a visit
-	Value   string // decimal: what one is worth; "": the revenue of its events
+	Goal    string // goal ID
+	Once    bool   // at most one conversion per visit
+	Value   string // decimal worth of one; "": the revenue of its events
 	Count   int64  // events
 	Revenue string // of these events
 }
 
-// Conversions are sorted by what tells them from each other. None of them is zero.
+// Conversions are sorted by Goal, Value and Once. None of them is zero.
 type Conversions []Conversion
 
 func (c *Conversion) compare(o *Conversion) int {
@@ -30,16 +30,16 @@ func (c *Conversion) compare(o *Conversion) int {
 	return 1
 }
 
-// Of are the conversions of one event, in any order; it may keep all.
+// Of returns the conversions of one event, given in any order. It may keep and modify all.
 func Of(all []Conversion) Conversions {
 	slices.SortFunc(all, func(a, b Conversion) int { return a.compare(&b) })
 	return slices.CompactFunc(all, func(a, b Conversion) bool { return a.compare(&b) == 0 })
 }
 
-// Plus adds conversions. Neither is changed.
+// Plus returns the sum of cs and os. Neither is modified.
 func (cs Conversions) Plus(os Conversions) Conversions { return cs.combine(os, +1) }
 
-// Minus takes conversions off. Neither is changed.
+// Minus returns cs minus os. Neither is modified.
 func (cs Conversions) Minus(os Conversions) Conversions { return cs.combine(os, -1) }
 
 func (cs Conversions) combine(os Conversions, sign int64) Conversions {
@@ -75,7 +75,7 @@ func (cs Conversions) combine(os Conversions, sign int64) Conversions {
 	return out
 }
 
-// Worth is what a visit with it counts: conversions, and their revenue.
+// Worth returns the conversions that a visit counts, and their revenue.
 func (c *Conversion) Worth() (conversions int64, revenue string) {
 	conversions = max(c.Count, 0)
 	if c.Once {

@@ -8,21 +8,22 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
-// Depth is how deep a visitor saw a page in a day.
+// Depth is the maximum scroll depth of a page in a visitor's day, in percent.
 type Depth struct {
 	Page    string
 	Percent int64
 }
 
-// Depths are the greatest depth of each page, sorted by page; of the least MaxPages pages, as in List.
+// Depths holds the maximum depth of each page, sorted by page. It is limited to the MaxPages pages
+// that sort first, as in List.
 type Depths []Depth
 
-// Find says where a page is, or would be.
+// Find returns the index of a page, or where to insert it.
 func (ds Depths) Find(page string) (int, bool) {
 	return slices.BinarySearchFunc(ds, page, func(d Depth, page string) int { return strings.Compare(d.Page, page) })
 }
 
-// Add notes a depth. The list itself may be shared.
+// Add adds a depth. It copies the list, which may be shared.
 func (ds *Depths) Add(d Depth) {
 	i, found := ds.Find(d.Page)
 	switch {
@@ -37,15 +38,16 @@ func (ds *Depths) Add(d Depth) {
 	}
 }
 
-// Merge notes the depths of another part of the day.
+// Merge adds the depths of another part of the day.
 func (ds *Depths) Merge(os Depths) {
 	for _, o := range os {
 		ds.Add(o)
 	}
 }
 
-// Append appends the encoding of the depths to buf (docs/format/analytics.md): a uvarint, how many there are; then of each, sorted by
-// page, uvarint length, bytes of the page, uvarint percent.
+// Append appends the encoding of the depths to buf (docs/format/analytics.md): the number of depths
+// as a uvarint, then for each, sorted by page, uvarint length and bytes of the page, uvarint
+// percent.
 func (ds Depths) Append(buf []byte) []byte {
 	buf = binary.AppendUvarint(buf, uint64(len(ds)))
 	for _, d := range ds {
@@ -56,7 +58,7 @@ func (ds Depths) Append(buf []byte) []byte {
 	return buf
 }
 
-// ReadDepths reads what Append appended. What is malformed makes the reader fail.
+// ReadDepths reads what Append appended. Malformed input makes the reader fail.
 func ReadDepths(r *varint.Reader) Depths {
 	n := r.Count()
 	if n == 0 {

@@ -8,26 +8,27 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
-// ErrMalformed is returned when stored visits cannot be read.
+// ErrMalformed is returned when stored visits cannot be decoded.
 var ErrMalformed = errors.New("visits: not a visitor's visits")
 
-// The visits of a visitor's day are encoded together. A text that occurs again is stored once. docs/format/analytics.md:
+// The visits of a visitor's day are encoded together; each distinct text is stored once. See
+// docs/format/analytics.md:
 //
 //	0x02
-//	uvarint  number of texts, and of each:  uvarint length, bytes
-//	of each visit until the end:
+//	uvarint  number of texts, and for each:  uvarint length, bytes
+//	for each visit until the end:
 //	  varint   start, epoch milliseconds
 //	  uvarint  end - start
 //	  varint   custom events
-//	  uvarint  number of hours, and of each:  varint hour/60 - hour before/60, varint page views
-//	  uvarint  number of pages, and of each:  uvarint its text
+//	  uvarint  number of hours, and for each:  varint hour/60 - previous hour/60, varint page views
+//	  uvarint  number of pages, and for each:  uvarint text
 //	  uvarint  26 texts, in the order of (*Visit).texts
-//	  uvarint  number of goals, and of each:  uvarint goal, uvarint once, uvarint value, varint events, uvarint revenue
+//	  uvarint  number of goals, and for each:  uvarint goal, uvarint once, uvarint value, varint events, uvarint revenue
 //
-// A text is named by its place in the list; 0 is the empty text.
+// A text is referred to by its position in the list, from 1; 0 is the empty text.
 const version = 2
 
-// texts are a visit's strings, in the order in which they are stored.
+// texts returns a visit's strings in the order of the encoding.
 func (v *Visit) texts() [26]*string {
 	return [26]*string{
 		&v.FirstID, &v.Own, &v.Entry.Path, &v.Entry.ID, &v.Exit.Path, &v.Exit.ID, &v.Revenue, &v.UserID, &v.UserAt,
@@ -36,7 +37,7 @@ func (v *Visit) texts() [26]*string {
 	}
 }
 
-// textTable numbers texts. A few are looked for one by one, many by a map.
+// textTable numbers texts. It searches few texts linearly and many with a map.
 type textTable struct {
 	list  []string
 	index map[string]uint64
@@ -120,7 +121,7 @@ func (v *Visit) append(buf []byte, table *textTable) []byte {
 	return buf
 }
 
-// Read reads what Append appended. Errors: ErrMalformed.
+// Read decodes what Append encoded. Errors: ErrMalformed.
 func (vs *List) Read(b []byte) error {
 	if len(b) == 0 || b[0] != version {
 		return ErrMalformed
@@ -138,10 +139,10 @@ func (vs *List) Read(b []byte) error {
 	return nil
 }
 
-// reader reads visits whose texts it has read.
+// reader reads visits after their text table.
 type reader struct {
 	varint.Reader
-	texts []string // the first is empty
+	texts []string // the first is ""
 }
 
 func (r *reader) readTexts() {
@@ -172,7 +173,7 @@ func (r *reader) read(v *Visit) {
 		v.Hours[i] = Hour{before * 60, r.Int()}
 	}
 	if len(v.Hours) == 0 {
-		r.Fail() // every event is in some hour
+		r.Fail() // every event is in an hour
 	}
 	if n := r.Count(); n > 0 {
 		v.Pages = make([]string, n)

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// List are the visits of one visitor's day, ordered by their first event.
+// List holds the visits of one visitor's day, ordered by their first event.
 //
-// They are a function of the set of events alone. Events without a session id of the client's are points in time whose
-// visits are the union of the intervals that reach to the next point when it is nearer than Gap: a union of unions is
-// the union of all, so neither order nor grouping matters. Events with a session id are one visit per id, which needs no
-// order either. What a visit says of itself is a sum, a least or greatest event id, or the least few of a set, and so is
-// every bound: of the client's ids the least MaxOwn have a visit of their own and all others share one; of the day's
-// pages the least MaxPages are listed.
+// A list depends only on the set of events, not on their order or grouping. Events without a client
+// session ID are points in time; their visits join points that are less than Gap apart. This is a
+// union of intervals, and a union of unions is the union of all. Events with a session ID form one
+// visit per ID. All fields of a visit are sums, minimum or maximum event IDs, or the smallest
+// elements of a set. The limits work the same way: the MaxOwn smallest session IDs have their own
+// visits and all others share one; the MaxPages smallest pages of a day are listed.
 type List []Visit
 
-// What ends a visit, and the bounds of a visitor's day.
+// What ends a visit, and the limits of a visitor's day.
 const (
 	Gap      = 30 * time.Minute
-	MaxOwn   = 24        // visits of a day by session ids of the client; with the 48 that Gap allows, the largest day fits in an item
-	OtherOwn = "(other)" // stands for the ids beyond them: no client can send it
-	MaxPages = 100       // distinct pages of a visitor's day that its visits list
+	MaxOwn   = 24        // visits of a day by client session ID; with the 48 that Gap allows, the largest day fits in an item
+	OtherOwn = "(other)" // replaces the IDs beyond MaxOwn; clients cannot send it
+	MaxPages = 100       // distinct pages listed in a visitor's day
 )
 
-// Add puts a visit of other events into the list. What the visit holds may be shared with it afterwards.
+// Add adds a visit of other events. The list may share memory with the visit afterwards.
 func (vs *List) Add(v *Visit) {
 	if !vs.join(v) {
 		*vs = Union(*vs, List{*v})
 	}
 }
 
-// join puts a visit into the one that it belongs to, in place. It does nothing and says false when there is none, or
-// when there are two, which it makes one.
+// join merges v into the visit that it belongs to, in place. It returns false, and changes nothing,
+// if no visit touches v, or if several do, which v would connect.
 func (vs List) join(v *Visit) bool {
 	at := -1
 	for i := range vs {
@@ -60,14 +60,14 @@ func (vs List) join(v *Visit) bool {
 	return true
 }
 
-// Union is the visits of all events of both. Neither is changed.
+// Union returns the visits of all events in a and b. Neither is modified.
 func Union(a, b List) List {
 	all := make(List, 0, len(a)+len(b))
 	all = append(append(all, a...), b...)
 	all.sort()
 	all.collapseOwn()
 	out := all[:0]
-	last := -1 // the last visit without an id of the client's: the only one that the next may touch
+	last := -1 // last visit without a session ID: the only one that the next can touch
 	for i := range all {
 		v := all[i]
 		at := last
@@ -94,7 +94,7 @@ func (vs List) sort() {
 	slices.SortFunc(vs, func(a, b Visit) int { return cmp.Compare(a.FirstID, b.FirstID) })
 }
 
-// collapseOwn gives the client's session ids beyond the least MaxOwn the one name that they share.
+// collapseOwn replaces the session IDs beyond the MaxOwn smallest with OtherOwn.
 func (vs List) collapseOwn() {
 	owns := make([]string, 0, 8)
 	for i := range vs {
@@ -118,7 +118,7 @@ func (vs List) collapseOwn() {
 	}
 }
 
-// boundPages keeps the least MaxPages of all visits' pages.
+// boundPages keeps the MaxPages smallest pages of all visits.
 func (vs List) boundPages() {
 	total := 0
 	for i := range vs {

@@ -1,6 +1,6 @@
-// Package visits joins what a visitor does in a day into visits (sessions), by a merge that needs no order: visits are a
-// function of the set of events alone, so late, repeated and regrouped events make the same visits, and the same bytes of
-// their compact form for a table. It is a part of analytics, and used by nobody else.
+// Package visits joins a visitor's events of a day into visits (sessions). Visits depend only on
+// the set of events: late, repeated and regrouped events yield the same visits, and the same bytes
+// of their compact encoding.
 package visits
 
 import (
@@ -11,40 +11,40 @@ import (
 	"github.com/onefold/onefold/internal/referral"
 )
 
-// Visit is one visit (session): events of a visitor with less than Gap between each and the next. Its source and client
-// are those of its first event.
+// Visit is one visit (session): events of a visitor less than Gap apart. Its source and client are
+// those of its first event.
 type Visit struct {
-	Start   int64       `dynamodbav:"start"`         // epoch milliseconds of its first event
-	End     int64       `dynamodbav:"end"`           // epoch milliseconds of its last event
-	FirstID string      `dynamodbav:"first"`         // id of its first event: the earliest, ties by id
-	Own     string      `dynamodbav:"own,omitempty"` // session id that the client sent
+	Start   int64       `dynamodbav:"start"`         // time of its first event, epoch milliseconds
+	End     int64       `dynamodbav:"end"`           // time of its last event, epoch milliseconds
+	FirstID string      `dynamodbav:"first"`         // ID of its first event: the earliest, ties by ID
+	Own     string      `dynamodbav:"own,omitempty"` // session ID sent by the client
 	Entry   Landing     `dynamodbav:"entry"`
 	Exit    Landing     `dynamodbav:"exit"`
 	Events  int64       `dynamodbav:"events,omitempty"` // custom events
-	Hours   []Hour      `dynamodbav:"hours"`            // by hour: page views are counted where they happened
-	Pages   []string    `dynamodbav:"pages,omitempty"`  // distinct paths, sorted, of the first MaxPages of the visitor's day
+	Hours   []Hour      `dynamodbav:"hours"`            // page views by hour
+	Pages   []string    `dynamodbav:"pages,omitempty"`  // distinct paths, sorted, of the day's first MaxPages
 	Revenue string      `dynamodbav:"revenue,omitempty"`
 	UserID  string      `dynamodbav:"user,omitempty"`
-	UserAt  string      `dynamodbav:"userAt,omitempty"` // id of the event that UserID is from: the last that has one
-	Host    string      `dynamodbav:"host,omitempty"`   // of its first event's page
+	UserAt  string      `dynamodbav:"userAt,omitempty"` // ID of the last event with a user ID, which UserID is from
+	Host    string      `dynamodbav:"host,omitempty"`   // host of its first event's page
 	Goals   Conversions `dynamodbav:"goals,omitempty"`
 	referral.Source
 	Client
 }
 
-// Landing is the first or last page view of a visit. Empty when the visit has none.
+// Landing is the first or last page view of a visit, empty if the visit has none.
 type Landing struct {
 	Path string `dynamodbav:"path,omitempty"`
-	ID   string `dynamodbav:"id,omitempty"` // of the event
+	ID   string `dynamodbav:"id,omitempty"` // event ID
 }
 
-// Hour counts a visit's page views in one hour of the site.
+// Hour holds a visit's page views in one hour of the site.
 type Hour struct {
-	Hour  int64 `dynamodbav:"h"` // epoch seconds of the hour's start
+	Hour  int64 `dynamodbav:"h"` // start of the hour, epoch seconds
 	Views int64 `dynamodbav:"v,omitempty"`
 }
 
-// Client says with what, and from where, a visitor came.
+// Client describes a visitor's device and location.
 type Client struct {
 	Country  string `dynamodbav:"country,omitempty"` // ISO 3166-1 alpha-2
 	Region   string `dynamodbav:"region,omitempty"`
@@ -56,7 +56,7 @@ type Client struct {
 	Language string `dynamodbav:"lang,omitempty"`
 }
 
-// touches reports whether two visits are one.
+// touches reports whether two visits are parts of one.
 func (v *Visit) touches(o *Visit) bool {
 	if v.Own != o.Own {
 		return false
@@ -65,7 +65,8 @@ func (v *Visit) touches(o *Visit) bool {
 	return v.Own != "" || o.Start-v.End < gap && v.Start-o.End < gap
 }
 
-// merge puts the events of another visit into this one. What the lists of both hold is not changed: they may be shared.
+// merge adds the events of another visit. It does not modify the lists of either, which may be
+// shared.
 func (v *Visit) merge(o *Visit) {
 	if o.FirstID < v.FirstID {
 		v.Start, v.FirstID, v.Source, v.Client, v.Host = o.Start, o.FirstID, o.Source, o.Client, o.Host
@@ -128,7 +129,7 @@ func mergePages(a, b []string) []string {
 	return append(append(out, a...), b...)
 }
 
-// Views are the visit's page views.
+// Views returns the visit's page views.
 func (v *Visit) Views() (n int64) {
 	for _, h := range v.Hours {
 		n += h.Views
@@ -136,11 +137,11 @@ func (v *Visit) Views() (n int64) {
 	return n
 }
 
-// Bounced reports whether the visitor saw one page and did nothing else.
+// Bounced reports whether the visitor viewed one page and did nothing else.
 func (v *Visit) Bounced() bool { return v.Events == 0 && v.Views() == 1 }
 
-// Seconds is how long the visit took, from its first event to its last.
+// Seconds returns the time from the visit's first event to its last.
 func (v *Visit) Seconds() int64 { return (v.End - v.Start) / 1000 }
 
-// StartHour is the hour in which the visit started, in epoch seconds: that of its first event.
+// StartHour returns the hour of the visit's first event, in epoch seconds.
 func (v *Visit) StartHour() int64 { return v.Hours[0].Hour }

@@ -7,15 +7,15 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
-// ErrMalformed is returned when stored bytes are no histograms.
+// ErrMalformed is returned when stored bytes are not encoded histograms.
 var ErrMalformed = errors.New("vitals: not histograms")
 
-// Histograms are one of each metric that was measured, in the form in which they are stored (docs/format/analytics.md).
-// The same counts are the same text, whatever order they were added in, so they can be compared with ==. The zero value
-// holds nothing. Counts may be negative: what is to be taken off.
+// Histograms holds one histogram per measured metric, in encoded form (docs/format/analytics.md).
+// Equal counts have equal encodings, regardless of the order of additions, so values can be
+// compared with ==. The zero value is empty. Counts may be negative, for subtraction.
 type Histograms string
 
-// cell is a bucket of a metric with something in it.
+// cell is a nonempty bucket of a metric.
 type cell struct {
 	metric Metric
 	bucket int
@@ -26,12 +26,12 @@ func (c cell) before(o cell) bool {
 	return c.metric < o.metric || c.metric == o.metric && c.bucket < o.bucket
 }
 
-// Of is one measurement.
+// Of returns the histogram of one measurement.
 func Of(m Metric, value float64) Histograms {
 	return encode([]cell{{m, scales[m].bucket(value), 1}})
 }
 
-// Parse takes what was stored. Errors: ErrMalformed.
+// Parse decodes stored histograms. Errors: ErrMalformed.
 func Parse(b []byte) (Histograms, error) {
 	cells, err := decode(b)
 	if err != nil {
@@ -40,7 +40,7 @@ func Parse(b []byte) (Histograms, error) {
 	return encode(cells), nil
 }
 
-// Plus adds others, or takes them off for a sign of -1.
+// Plus returns the sum of h and o, or h minus o if sign is -1.
 func (h Histograms) Plus(o Histograms, sign int64) Histograms {
 	if o == "" || sign == 0 {
 		return h
@@ -63,7 +63,7 @@ func (h Histograms) Plus(o Histograms, sign int64) Histograms {
 	return encode(sum)
 }
 
-// cells are the buckets in order. What was stored was checked by Parse.
+// cells returns the buckets in order. It cannot fail for histograms from Of, Parse and Plus.
 func (h Histograms) cells() []cell {
 	cells, err := decode([]byte(h))
 	if err != nil {
@@ -72,7 +72,8 @@ func (h Histograms) cells() []cell {
 	return cells
 }
 
-// encode writes cells, which are in order. Each begins with how far its bucket is from the one before.
+// encode encodes sorted cells. Each cell starts with the distance of its bucket from the previous
+// one.
 func encode(cells []cell) Histograms {
 	buf := make([]byte, 0, 4+3*len(cells))
 	for i := 0; i < len(cells); {
@@ -119,16 +120,16 @@ func decode(b []byte) ([]cell, error) {
 	return cells, nil
 }
 
-// Summary is what a histogram says of a metric.
+// Summary summarizes a metric.
 type Summary struct {
-	Count                        int64 // page loads that were measured
+	Count                        int64 // measured page loads
 	Good, NeedsImprovement, Poor int64 // of these; exact
 	P75                          float64
 }
 
-// Summary sums a metric up. P75 is what three of four page loads were at or below, less than 5 % from the exact one and
-// always on the right side of the thresholds. What is less than a fortieth of what is good is 0, and nothing is more than
-// about twenty times that.
+// Summary returns the summary of a metric. P75 is the 75th percentile, with an error of less than 5
+// % and always on the correct side of the thresholds. Values below 1/40 of Good become 0, and
+// values above about 20 times Good are capped.
 func (h Histograms) Summary(m Metric) Summary {
 	var s Summary
 	scale := scales[m]
@@ -146,7 +147,7 @@ func (h Histograms) Summary(m Metric) Summary {
 		}
 		s.Count += c.count
 	}
-	rank, seen := (3*s.Count+3)/4, int64(0) // the nearest rank
+	rank, seen := (3*s.Count+3)/4, int64(0) // nearest-rank method
 	for _, c := range cells {
 		if c.metric != m {
 			continue

@@ -1,30 +1,29 @@
-// Package vitals counts web vitals in histograms: of a page, a device or a site, over any time. Histograms add up exactly
-// and can be taken off again, so statistics of hours make those of days and months. It is a part of analytics, and used by
-// nobody else.
+// Package vitals counts web vitals in histograms, of a page, a device or a site, over any period.
+// Histograms can be added and subtracted exactly, so days and months are sums of hours.
 package vitals
 
 import "math"
 
-// Metric is one of the web vitals.
+// Metric is a web vital.
 type Metric uint8
 
-// The metrics, as https://web.dev/articles/vitals defines them. Their numbers are stored.
+// The metrics, as defined by https://web.dev/articles/vitals. Their numbers are stored.
 const (
 	LCP Metric = iota + 1 // largest contentful paint, milliseconds
 	INP                   // interaction to next paint, milliseconds
-	CLS                   // cumulative layout shift, without unit
+	CLS                   // cumulative layout shift, unitless
 )
 
-// Metrics are all of them.
+// Metrics lists all metrics.
 var Metrics = [...]Metric{LCP, INP, CLS}
 
-// Scale says what values of a metric are good and poor, by web.dev: good up to and with Good, poor above Poor, and in
-// need of improvement between.
+// Scale has the thresholds of a metric from web.dev: values up to Good are good, values above Poor
+// are poor, and values between them need improvement.
 type Scale struct {
 	Name       string
 	Good, Poor float64
 
-	steps int // buckets from Good to Poor, such that one is less than a tenth wider than the one before
+	steps int // buckets from Good to Poor, so many that the bucket width is less than 10 %
 }
 
 var scales = [...]Scale{
@@ -33,21 +32,21 @@ var scales = [...]Scale{
 	CLS: {"cls", 0.1, 0.25, 10},
 }
 
-// Scale is the scale of the metric.
+// Scale returns the scale of the metric.
 func (m Metric) Scale() Scale { return scales[m] }
 
-// The buckets of a scale. Bucket b holds what is above good·w^(b-1), up to and with good·w^b, where w is the width: so
-// what is good is in buckets up to 0, what is poor in those above steps. The lowest holds all that is below it, too, and
-// the highest all above.
+// The buckets of a scale. Bucket b holds values in (good·w^(b-1), good·w^b], where w is the width.
+// So good values are in buckets up to 0, and poor values in buckets above steps. The lowest bucket
+// also holds everything below it, and the highest everything above.
 const (
-	lowest  = -40 // up to a fortieth of what is good
-	highest = 32  // about twenty times what is good
+	lowest  = -40 // up to 1/40 of Good
+	highest = 32  // about 20 times Good
 )
 
-// width is how many times wider a bucket is than the one before.
+// width returns the ratio between adjacent bucket limits.
 func (s *Scale) width() float64 { return math.Pow(s.Poor/s.Good, 1/float64(s.steps)) }
 
-// bucket is the bucket of a value. Rounding never moves a value over a threshold.
+// bucket returns the bucket of a value. Rounding never moves a value across a threshold.
 func (s *Scale) bucket(value float64) int {
 	if !(value > 0) {
 		return lowest
@@ -62,7 +61,7 @@ func (s *Scale) bucket(value float64) int {
 	return max(b, s.steps+1)
 }
 
-// middle is the value that stands for a bucket: less than 5 % from any in it. The lowest bucket's is 0.
+// middle returns the value that represents a bucket, within 5 % of its values; 0 for the lowest.
 func (s *Scale) middle(bucket int) float64 {
 	if bucket <= lowest {
 		return 0

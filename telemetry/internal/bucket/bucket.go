@@ -1,5 +1,5 @@
-// Package bucket holds what the readings of one device in one bucket of time make, metric by metric. It is the state of
-// telemetry's aggregates, and used by nobody else.
+// Package bucket holds the state of telemetry's aggregates: for each metric, what the readings of
+// one device in one bucket of time add up to.
 package bucket
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/quantiles"
 )
 
-// Kind is what the values of a metric are. Its numbers are part of the stored format.
+// Kind is the kind of a metric. Its numbers are part of the stored format.
 type Kind byte
 
 // The kinds.
@@ -29,30 +29,31 @@ const (
 	State
 )
 
-// Metric is what the values of one metric make. The zero value is that of none.
+// Metric is the state of one metric. The zero value has no readings.
 //
-// Invariant: it is a function of the multiset of values and times that were added, in any order and grouping: counts and
-// exact sums add up; extremes are lattices; First and Last are the least and the greatest point in time; spread and track
-// say the same of themselves.
+// Invariant: it is a function of the multiset of values and times that were added, in any order and
+// grouping. Counts and exact sums are added; extremes are lattices; First and Last are the smallest
+// and greatest point by place; Spread and Track have the same property.
 type Metric struct {
 	Name         string
 	Kind         Kind
 	Count        int64
-	Sum, Squares decimalsum.Decimal  // of numbers
-	Min, Max     decimalsum.Decimal  // of numbers
+	Sum, Squares decimalsum.Decimal  // for numbers
+	Min, Max     decimalsum.Decimal  // for numbers
 	First, Last  counterseries.Point // by place
-	Spread       quantiles.Spread    // of gauges
-	Track        counterseries.Track // of counters and states, in the finest buckets
-	// Run is what counters and states went through: of a bucket that was made of finer ones, or derived from the readings
-	// because its track was too long. It is of the first Known readings. Folds leave both alone.
+	Spread       quantiles.Spread    // for gauges
+	Track        counterseries.Track // for counters and states, in the finest buckets
+	// Run summarizes a counter or state in a bucket made of finer ones, or in a bucket whose track
+	// was too long, derived from its readings. It covers the first Known readings. Folds do not
+	// change it.
 	Run   *counterseries.Run
 	Known int64
 }
 
-// Metrics are those of one bucket, by name and kind.
+// Metrics are the metrics of one bucket, sorted by name and kind.
 type Metrics []Metric
 
-// At returns the state of a metric, and makes it if there is none.
+// At returns the state of a metric, and adds it if necessary.
 func (m *Metrics) At(name string, kind Kind) *Metric {
 	i, found := slices.BinarySearchFunc(*m, Metric{Name: name, Kind: kind}, compare)
 	if !found {
@@ -65,7 +66,7 @@ func compare(a, b Metric) int {
 	return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 }
 
-// Number adds the number of a reading.
+// Number adds a number.
 func (m *Metric) Number(place order.Place, v decimalsum.Decimal) {
 	if m.Count == 0 || v.Cmp(&m.Min) < 0 {
 		m.Min = v
@@ -80,7 +81,7 @@ func (m *Metric) Number(place order.Place, v decimalsum.Decimal) {
 	}
 }
 
-// Named adds the state of a reading.
+// Named adds a state.
 func (m *Metric) Named(place order.Place, name string, form counterseries.Form) {
 	m.point(counterseries.Point{Place: place, Name: name, Form: form})
 }
@@ -101,7 +102,7 @@ func (m *Metric) point(p counterseries.Point) {
 	}
 }
 
-// Merge adds all that was added to another bucket. It may keep parts of it.
+// Merge adds another bucket, and may share its memory afterwards.
 func (m *Metrics) Merge(o Metrics) {
 	if len(*m) == 0 {
 		*m = o
@@ -117,7 +118,7 @@ func (m *Metric) merge(o *Metric) {
 	m.Track.Merge(&o.Track)
 }
 
-// Parts adds what another metric says but for its track and run, which have an order.
+// Parts adds another metric except its track and run, which depend on order.
 func (m *Metric) Parts(o *Metric) {
 	if o.Count == 0 {
 		return
@@ -139,7 +140,7 @@ func (m *Metric) Parts(o *Metric) {
 	m.Spread.Merge(&o.Spread)
 }
 
-// Whole is what a counter or state went through. ok is false if only the readings can tell.
+// Whole returns the run of a counter or state. ok is false if it can only be derived from readings.
 func (m *Metric) Whole() (r counterseries.Run, ok bool) {
 	switch {
 	case m.Run != nil && m.Known == m.Count:
@@ -150,14 +151,16 @@ func (m *Metric) Whole() (r counterseries.Run, ok bool) {
 	return m.Track.Run(), true
 }
 
-// room is how many bytes the spreads, tracks and runs of all metrics take, about. Beside it are names, counts, sums and extremes,
-// which are bounded by themselves: of a thousand metrics with names of 50 bytes and floating-point values, some 150 KB. Both are below
-// DynamoDB's 400 KB for an item.
+// room is the approximate number of bytes for the sketches, tracks and runs of all metrics. Names,
+// counts, sums and extremes come on top and are limited by themselves: a thousand metrics with
+// names of 50 bytes and floating-point values take some 150 KB. Together they fit in DynamoDB's 400
+// KB per item.
 const room = 240 << 10
 
-// Fit lets each metric have its share of the room: a spread that needs more is coarser, a track that needs more is over, a run that
-// needs more is forgotten. It is to be called before metrics are stored or compared. Since the number of metrics only grows and a
-// share only shrinks, what is kept is a function of the readings, whenever it is called in between.
+// Fit limits each metric to its share of the room: a larger sketch becomes coarser, a larger track
+// is given up, a larger run is dropped. Call it before metrics are stored or compared. Since the
+// number of metrics only grows and a share only shrinks, the result is a function of the readings,
+// no matter when Fit was called in between.
 func (m Metrics) Fit() {
 	for i := range m {
 		m[i].fit(room / len(m))
@@ -173,7 +176,7 @@ func (m *Metric) fit(share int) {
 	}
 }
 
-// Settle gives a metric the run that was derived from the readings.
+// Settle sets the run that was derived from the readings.
 func (m *Metric) Settle(r counterseries.Run) {
 	m.Run, m.Known = &r, m.Count
 }
@@ -181,10 +184,10 @@ func (m *Metric) Settle(r counterseries.Run) {
 // format is the first byte of an encoding.
 const format = 3
 
-// ErrEncoding is returned when a stored bucket cannot be read.
+// ErrEncoding is returned when a stored bucket cannot be decoded.
 var ErrEncoding = errors.New("bucket: malformed encoding")
 
-// Append encodes the metrics. docs/format/telemetry.md describes it.
+// Append appends the encoding of the metrics; see docs/format/telemetry.md.
 func (m Metrics) Append(b []byte) []byte {
 	b = binary.AppendUvarint(append(b, format), uint64(len(m)))
 	for i := range m {
@@ -211,7 +214,7 @@ func (m *Metric) append(b []byte) []byte {
 	return m.Run.Append(binary.AppendUvarint(b, uint64(m.Known)))
 }
 
-// Decode reads what Append wrote. Errors: ErrEncoding.
+// Decode decodes what Append encoded. Errors: ErrEncoding.
 func Decode(b []byte) (Metrics, error) {
 	if len(b) == 0 {
 		return nil, nil
@@ -253,12 +256,12 @@ func read(r *varint.Reader) (m Metric) {
 	return m
 }
 
-// MarshalDynamoDBAttributeValue stores the metrics as one binary value.
+// MarshalDynamoDBAttributeValue encodes the metrics as one binary value.
 func (m Metrics) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return &types.AttributeValueMemberB{Value: m.Append(make([]byte, 0, 256*len(m)+2))}, nil
 }
 
-// UnmarshalDynamoDBAttributeValue reads them.
+// UnmarshalDynamoDBAttributeValue decodes the metrics. Errors: ErrEncoding.
 func (m *Metrics) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	b, ok := av.(*types.AttributeValueMemberB)
 	if !ok {

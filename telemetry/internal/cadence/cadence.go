@@ -1,4 +1,4 @@
-// Package cadence estimates the interval at which a device reports, from the times of its last readings.
+// Package cadence estimates the expected interval of a device from its recent arrivals.
 package cadence
 
 import (
@@ -8,16 +8,18 @@ import (
 )
 
 const (
-	kept = 24 // arrivals that are remembered
-	// slot is the number of seconds whose arrivals count as one. It is a third of LeastPause, so a shorter rhythm would make no
-	// difference, and a device that uploads what it stored within a minute or two is not taken for one that sends every second.
+	kept = 24 // remembered arrivals
+	// slot is the number of seconds whose arrivals count as one. It is a third of LeastPause, so a
+	// finer slot would make no difference. It also keeps a device that uploads stored readings
+	// within a minute or two from looking like one that sends every second.
 	slot = 30
 )
 
-// Pulse holds the last arrivals, in epoch seconds and in order: the last one of each slot.
+// Pulse holds recent arrivals in epoch seconds, sorted: the last arrival of each slot.
 //
-// Invariant: it holds the last arrival of each of the latest 24 slots, in whatever order and grouping arrivals were added: the
-// latest slots of a union are among the latest of its parts.
+// Invariant: it holds the last arrival of each of the latest 24 slots, in whatever order and
+// grouping arrivals were added, because the latest slots of a union are among the latest of its
+// parts.
 type Pulse []int64
 
 // Add adds an arrival.
@@ -48,8 +50,8 @@ func (p *Pulse) Until(at int64) {
 	*p = slices.DeleteFunc(*p, func(have int64) bool { return have > at })
 }
 
-// Rhythm is the time that passes between two arrivals: four of five are no longer. So neither an outage nor what comes
-// in bursts makes much of a difference. 0: fewer than three arrivals say nothing.
+// Rhythm returns the expected interval: the 80th percentile of the gaps between arrivals, so that
+// neither outages nor bursts have much effect. It returns 0 for fewer than three arrivals.
 func (p Pulse) Rhythm() time.Duration {
 	if len(p) < 3 {
 		return 0
@@ -62,15 +64,16 @@ func (p Pulse) Rhythm() time.Duration {
 	return time.Duration(gaps[(len(gaps)*4-1)/5]) * time.Second
 }
 
-// LeastPause is no silence, however often something is heard of.
+// LeastPause is the shortest pause that can count as silence.
 const LeastPause = 90 * time.Second
 
 const (
-	missedBeats = 3                // that may be missed
-	unknownBeat = 15 * time.Minute // of which too little is known
+	missedBeats = 3                // expected intervals without arrivals
+	unknownBeat = 15 * time.Minute // assumed if the interval is unknown
 )
 
-// Patience is how long nothing is heard before that is silence, by how often something should be heard; 0: nobody knows.
+// Patience returns how long a device may be quiet before it counts as offline; beat is the expected
+// interval, 0 if unknown.
 func Patience(beat time.Duration) time.Duration {
 	if beat == 0 {
 		beat = unknownBeat

@@ -1,5 +1,5 @@
-// Package counterseries keeps metrics for which the order of readings matters: the increase of a counter, across resets, and
-// the duration of each state.
+// Package counterseries keeps the points of counters and states, for which the order of readings matters:
+// how much a counter has grown despite resets, and how long each state lasted.
 package counterseries
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/order"
 )
 
-// A Point is a value of a reading. A gauge's and a counter's is Number, a state's Name.
+// A Point is a value of a reading: Number for gauges and counters, Name for states.
 type Point struct {
 	order.Place
 	Number decimalsum.Decimal
 	Name   string
-	Form   Form // of Name
+	Form   Form // type of Name
 }
 
-// Form says what a state was sent as. Its numbers are part of the stored format.
+// Form is the type in which a state was sent. Its numbers are part of the stored format.
 type Form byte
 
 // The forms.
@@ -30,41 +30,43 @@ const (
 	Truth
 )
 
-// Counted is the point as a counter walks over it. Where sequence numbers do not order the readings of a millisecond, a counter takes them by
-// size: their order is arbitrary, and a step down in it would be taken for a reset.
+// Counted returns the point as counters order it. If sequence numbers do not order the readings of
+// a millisecond, counters order them by value: their order is arbitrary, and a decrease would be
+// mistaken for a reset.
 func (p Point) Counted() Point {
 	p.Tie = 0
 	return p
 }
 
-// compare orders points by place. Values decide between places that are the same.
+// compare orders points by place, then by value.
 func compare(a, b Point) int {
 	return cmp.Or(a.Place.Compare(b.Place), a.Number.Cmp(&b.Number), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Form, b.Form))
 }
 
-// Before reports whether a point comes before another.
+// Before reports whether a comes before b.
 func Before(a, b Point) bool { return compare(a, b) < 0 }
 
-// maxPoints bounds a track: a reading every five seconds for an hour.
+// maxPoints limits a track: a reading every five seconds for an hour.
 const maxPoints = 720
 
-// Track is the set of the points of one bucket. The zero value is empty.
+// Track is the set of points in one bucket. The zero value is empty.
 //
-// What a counter grew by is the sum over neighbours in time, and a late reading comes between two that were neighbours.
-// So no summary shorter than the points can be merged with others in any order: the set of points can, as a union.
+// The growth of a counter is a sum over adjacent readings, and a late reading separates two that
+// were adjacent. So no summary shorter than the points can be merged in any order. The set of
+// points can, as a union.
 //
-// Invariant: while there are at most maxPoints different ones, a track is their set. As soon as there were more it is
-// Over and keeps none: whoever needs them reads the readings themselves. Both are a function of the points that were added,
-// in any order and grouping.
+// Invariant: while there are at most maxPoints distinct points, a track is their set. After that it
+// is Over and keeps none; users must read the readings. Both depend only on the added points, in
+// any order and grouping.
 type Track struct {
-	points []Point // in order
+	points []Point // sorted
 	over   bool
 }
 
 // Over reports whether there were too many points to keep.
 func (t *Track) Over() bool { return t.over }
 
-// GiveUp makes a track one that is over: what it would be of is not known.
+// GiveUp makes the track Over, because its points are not known.
 func (t *Track) GiveUp() { t.points, t.over = nil, true }
 
 // Add adds a point.
@@ -81,11 +83,11 @@ func (t *Track) Add(p Point) {
 	t.bound()
 }
 
-// maxPointBytes is the size of the largest point: a text.
+// maxPointBytes is the size of the largest point, a text.
 const maxPointBytes = 4 + 2 + 6 + tieBytes + 128
 
-// Fit gives the points up when they need more bytes than so many. Of tracks that are merged, the largest number of bytes has to
-// be that of the last one.
+// Fit gives up the points if they need more than the given number of bytes. If tracks are merged,
+// none may have been fitted to fewer bytes than the result will be.
 func (t *Track) Fit(bytes int) {
 	if len(t.points)*maxPointBytes <= bytes {
 		return
@@ -94,14 +96,14 @@ func (t *Track) Fit(bytes int) {
 	var b []byte
 	for _, p := range t.points {
 		b = p.appendValue(b[:0])
-		size += 4 + len(b) // of the time at most 4, so that the size of a set that grows does, too
+		size += 4 + len(b) // a fixed 4 bytes for the time, so that the size only grows with the set
 	}
 	if size > bytes {
 		t.GiveUp()
 	}
 }
 
-// bound gives the points up when they are too many.
+// bound gives up the points if there are too many.
 func (t *Track) bound() {
 	if len(t.points) > maxPoints {
 		t.points, t.over = nil, true
@@ -137,10 +139,11 @@ func union(a, b []Point) []Point {
 	return append(append(all, a...), b...)
 }
 
-// Run is what the points make.
+// Run returns the run of the points.
 func (t *Track) Run() Run { return RunOf(t.points) }
 
-// Append encodes the track: whether it is over, then its points, each by what differs from the one before.
+// Append appends the encoding: whether the track is over, then its points, with delta-encoded
+// times.
 func (t *Track) Append(b []byte) []byte {
 	if t.over {
 		return append(b, 1)
@@ -155,10 +158,10 @@ func (t *Track) Append(b []byte) []byte {
 	return b
 }
 
-// Append encodes the point.
+// Append appends the encoding of the point.
 func (p Point) Append(b []byte) []byte { return p.appendValue(binary.AppendVarint(b, p.At)) }
 
-// ReadPoint takes a point off an encoding.
+// ReadPoint decodes a point.
 func ReadPoint(r *varint.Reader) (p Point) {
 	p.At = r.Int()
 	readValue(r, &p)
@@ -215,7 +218,7 @@ func readValue(r *varint.Reader, p *Point) {
 	}
 }
 
-// Read takes a track off an encoding.
+// Read decodes a track.
 func Read(r *varint.Reader) (t Track) {
 	switch r.Uint() {
 	case 0:

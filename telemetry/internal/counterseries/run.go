@@ -9,35 +9,36 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 )
 
-// Run is what a sequence of points in order makes. The zero value is that of none.
+// Run summarizes a sequence of points in order. The zero value is empty.
 //
-// A counter grows, from one point to the next, by the difference; or by the whole of the next where that is lower, for
-// then it was reset in between. A state lasts until the next point.
+// From one point to the next, a counter grows by the difference, or, if the next is lower, by the
+// whole next value, because the counter was reset in between. A state lasts until the next point.
 //
-// Then is associative, so runs of neighbouring buckets make that of the longer one; but which states are among the rest,
-// where there are more than 32, depends on the buckets. Runs must not overlap in time.
+// Then is associative, so the runs of adjacent buckets combine into that of the whole, except that
+// with more than 32 states it depends on the buckets which states count as the rest. Runs must not
+// overlap in time.
 type Run struct {
-	N           int64 // points
+	N           int64 // number of points
 	First, Last Point
 	Increase    decimalsum.Decimal
 	Resets      int64
-	Lasted      []Lasted // by name: the states between First and Last
+	Lasted      []Lasted // sorted by name; states between First and Last
 }
 
-// Lasted says how long a state lasted.
+// Lasted is the duration of a state.
 type Lasted struct {
 	Name string
 	MS   int64
 }
 
-// maxStates bounds the names of a run; the rest is RestName.
+// maxStates limits the states of a run; others are counted as RestName.
 const (
 	maxStates = 32
-	// RestName stands for states beyond the first 32, in the order of their names.
+	// RestName stands for the states beyond the first 31 by name.
 	RestName = "(other)"
 )
 
-// RunOf is the run of points in order.
+// RunOf returns the run of sorted points.
 func RunOf(points []Point) (r Run) {
 	for i := range points {
 		r = r.next(points[i])
@@ -46,7 +47,7 @@ func RunOf(points []Point) (r Run) {
 	return r
 }
 
-// RunOfAny is the run of points in any order, some of which may be there twice.
+// RunOfAny returns the run of unsorted points, which may contain duplicates.
 func RunOfAny(points []Point) Run {
 	slices.SortFunc(points, compare)
 	return RunOf(slices.CompactFunc(points, func(a, b Point) bool { return compare(a, b) == 0 }))
@@ -61,7 +62,7 @@ func (r Run) next(p Point) Run {
 	return r
 }
 
-// step goes from the last point to another.
+// step advances from the last point to the next.
 func (r *Run) step(to Point) {
 	switch {
 	case r.Last.Name != "":
@@ -82,7 +83,7 @@ func (r *Run) last(name string, ms int64) {
 	}
 }
 
-// Then is the run of both, one after the other.
+// Then returns the run of r followed by next.
 func (r Run) Then(next Run) Run {
 	switch {
 	case r.N == 0:
@@ -101,7 +102,7 @@ func (r Run) Then(next Run) Run {
 	return r
 }
 
-// Until lets the last state last until a time, in epoch milliseconds.
+// Until extends the last state to a time, in epoch milliseconds.
 func (r Run) Until(at int64) Run {
 	if r.N > 0 && r.Last.Name != "" && at > r.Last.At {
 		r.Lasted = slices.Clone(r.Lasted)
@@ -110,7 +111,7 @@ func (r Run) Until(at int64) Run {
 	return r
 }
 
-// bound joins the states beyond maxStates.
+// bound combines the states beyond maxStates.
 func (r *Run) bound() {
 	if len(r.Lasted) <= maxStates {
 		return
@@ -128,7 +129,7 @@ func (r *Run) bound() {
 	r.last(RestName, rest)
 }
 
-// Append encodes the run.
+// Append appends the encoding of the run.
 func (r *Run) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(r.N))
 	if r.N == 0 {
@@ -144,7 +145,7 @@ func (r *Run) Append(b []byte) []byte {
 	return b
 }
 
-// ReadRun takes a run off an encoding.
+// ReadRun decodes a run.
 func ReadRun(in *varint.Reader) (r Run) {
 	if r.N = int64(in.Uint()); r.N == 0 {
 		return r

@@ -1,5 +1,5 @@
-// Package decimalsum is the arithmetic of measurements: decimals that are added, squared and compared without rounding, so
-// that the order in which readings arrive never changes a digit.
+// Package decimalsum is decimal arithmetic for measurements. Decimals are added, squared and compared
+// without rounding, so that the order in which readings arrive never changes a digit.
 package decimalsum
 
 import (
@@ -15,11 +15,12 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
-// Decimal is a decimal number. Its zero value is 0. Copies may share memory: what is changed is assigned to anew.
+// Decimal is a decimal number. The zero value is 0. Copies may share memory, so methods never
+// modify their operands.
 type Decimal struct{ d apd.Decimal }
 
-// The bounds of a measurement: its significant digits, and the powers of ten of its first and its last. They bound what a
-// sum of squares can take.
+// Limits of a measurement: significant digits, and the powers of ten of the first and last digit.
+// They bound the size of a sum of squares.
 const (
 	maxDigits   = 34
 	maxExponent = 40
@@ -27,14 +28,14 @@ const (
 
 var (
 	unrounded = apd.BaseContext
-	// printed is enough for means and deviations: more digits than any sensor has.
+	// printed has enough digits for means and deviations: more than any sensor.
 	printed = apd.BaseContext.WithPrecision(20)
 )
 
-// ErrNumber is returned by Parse for what is no finite decimal, or one out of bounds.
+// ErrNumber is returned by Parse for text that is not a finite decimal within the limits.
 var ErrNumber = errors.New("not a decimal number of at most 34 digits between 1e-40 and 1e40")
 
-// Parse reads a number: digits with an optional sign, point and exponent. Errors: ErrNumber.
+// Parse parses digits with an optional sign, point and exponent. Errors: ErrNumber.
 func Parse(s string) (Decimal, error) {
 	if d, ok := parseShort(s); ok {
 		return d, nil
@@ -59,7 +60,7 @@ func Parse(s string) (Decimal, error) {
 
 func shorten(s string) string { return s[:min(len(s), 40)] }
 
-// parseShort reads a plain number of at most 18 digits, which nearly all measurements are.
+// parseShort parses a plain number of at most 18 digits, which covers nearly all measurements.
 func parseShort(s string) (d Decimal, ok bool) {
 	digits, negative := s, false
 	if s != "" && s[0] == '-' {
@@ -96,14 +97,14 @@ func parseShort(s string) (d Decimal, ok bool) {
 	return d, true
 }
 
-// Of is a whole number.
+// Of returns an integer.
 func Of(n int64) Decimal {
 	var d Decimal
 	d.d.SetInt64(n)
 	return d
 }
 
-// String writes the number plainly, without zeros that say nothing.
+// String formats the number without exponent and without redundant zeros.
 func (a Decimal) String() string {
 	var d apd.Decimal
 	d.Reduce(&a.d)
@@ -113,11 +114,11 @@ func (a Decimal) String() string {
 	return d.Text('f')
 }
 
-// Float is the nearest float64.
+// Float returns the nearest float64.
 func (a Decimal) Float() float64 {
 	f, err := a.d.Float64()
 	if err != nil {
-		return 0 // not of numbers within the bounds of Parse, nor of sums of such
+		return 0 // impossible for numbers within the limits of Parse, and for their sums
 	}
 	return f
 }
@@ -125,35 +126,36 @@ func (a Decimal) Float() float64 {
 // IsZero reports whether the number is 0.
 func (a Decimal) IsZero() bool { return a.d.IsZero() }
 
-// Cmp is -1, 0 or +1 as a is less than, equal to, or greater than b.
+// Cmp returns -1, 0 or +1 if a is less than, equal to, or greater than b.
 func (a *Decimal) Cmp(b *Decimal) int { return a.d.Cmp(&b.d) }
 
-// Plus is a + b.
+// Plus returns a + b.
 func (a Decimal) Plus(b Decimal) (sum Decimal) {
 	exactly(unrounded.Add(&sum.d, &a.d, &b.d))
 	return sum
 }
 
-// Minus is a - b.
+// Minus returns a - b.
 func (a Decimal) Minus(b Decimal) (difference Decimal) {
 	exactly(unrounded.Sub(&difference.d, &a.d, &b.d))
 	return difference
 }
 
-// Times is a · b.
+// Times returns a · b.
 func (a Decimal) Times(b Decimal) (product Decimal) {
 	exactly(unrounded.Mul(&product.d, &a.d, &b.d))
 	return product
 }
 
-// exactly is where unrounded arithmetic would fail: exponents a hundred thousand apart, which no numbers of Parse have.
+// exactly panics if unrounded arithmetic fails. That needs exponents a hundred thousand apart,
+// which numbers from Parse do not have.
 func exactly(_ apd.Condition, err error) {
 	if err != nil {
 		panic(fmt.Sprintf("exact: %v", err))
 	}
 }
 
-// Mean is sum / n, with 20 digits; 0 for no values.
+// Mean returns sum / n with 20 digits, or 0 if n is 0.
 func Mean(sum Decimal, n int64) (mean Decimal) {
 	if n > 0 {
 		exactly(printed.Quo(&mean.d, &sum.d, apd.New(n, 0)))
@@ -161,13 +163,13 @@ func Mean(sum Decimal, n int64) (mean Decimal) {
 	return mean
 }
 
-// Deviation is the standard deviation of n values (of these, not an estimate for others that they were drawn from), by
-// their sum and the sum of their squares, with 20 digits. It is 0 for sums that no values have, of a damaged aggregate.
+// Deviation returns the population standard deviation of n values, from their sum and the sum of
+// their squares, with 20 digits. It returns 0 for impossible sums, of a damaged aggregate.
 func Deviation(sum, squares Decimal, n int64) (deviation Decimal) {
 	if n == 0 {
 		return deviation
 	}
-	variance := Of(n).Times(squares).Minus(sum.Times(sum)) // n² times it, exactly: so it is never below zero for values
+	variance := Of(n).Times(squares).Minus(sum.Times(sum)) // n² times the variance, exactly: never negative for real values
 	if variance.d.Negative {
 		return deviation
 	}
@@ -176,7 +178,8 @@ func Deviation(sum, squares Decimal, n int64) (deviation Decimal) {
 	return deviation
 }
 
-// Append encodes the number: its exponent, then the length and sign of the coefficient, then that, big-endian.
+// Append appends the encoding of the number: the exponent, the length and sign of the coefficient,
+// and the coefficient, big-endian.
 func (a Decimal) Append(b []byte) []byte {
 	var d apd.Decimal
 	d.Reduce(&a.d)
@@ -192,7 +195,7 @@ func (a Decimal) Append(b []byte) []byte {
 	return append(binary.AppendUvarint(b, head), coefficient...)
 }
 
-// Read takes a number off an encoding.
+// Read decodes a number.
 func Read(r *varint.Reader) (a Decimal) {
 	exponent, head := r.Int(), r.Uint()
 	if exponent < -4*maxExponent || exponent > 4*maxExponent || head>>1 > 256 {
@@ -217,10 +220,10 @@ func Read(r *varint.Reader) (a Decimal) {
 	return a
 }
 
-// ParseFloat is the number as a float64 is printed: the shortest decimal that reads back as it. Errors: ErrNumber.
+// ParseFloat returns the shortest decimal that reads back as f. Errors: ErrNumber.
 func ParseFloat(f float64) (Decimal, error) { return Parse(strconv.FormatFloat(f, 'g', -1, 64)) }
 
-// IsNoNumber reports whether a text is what programs write for a number that is none, in any case.
+// IsNoNumber reports whether a text is a program's notation for a non-finite number, in any case.
 func IsNoNumber(text string) bool {
 	switch strings.ToLower(strings.TrimLeft(text, "+-")) {
 	case "nan", "inf", "infinity":

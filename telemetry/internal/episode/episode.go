@@ -1,5 +1,6 @@
-// Package episode is the machine that makes alerts of a series: when one becomes pending, fires and is resolved, in event
-// time. It is pure, and a part of telemetry: alerts run it over what is stored, back-tests over what was.
+// Package episode is the state machine that turns a series into alerts: it decides in event time
+// when an alert becomes pending, fires and is resolved. It is pure. Alerts run it over stored
+// readings, and back-tests over past ones.
 package episode
 
 import (
@@ -8,13 +9,14 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 )
 
-// Key is the place of a point in its series. Points of one millisecond are told apart, and ordered, by Disc.
+// Key is the position of a point in its series. Disc distinguishes and orders points of one
+// millisecond.
 type Key struct {
 	At   int64 // epoch milliseconds
 	Disc string
 }
 
-// Compare orders keys as the table does.
+// Compare orders keys in the order of the table.
 func (k Key) Compare(o Key) int { return cmp.Or(cmp.Compare(k.At, o.At), cmp.Compare(k.Disc, o.Disc)) }
 
 // Point is one value of a series.
@@ -23,7 +25,7 @@ type Point struct {
 	Value decimalsum.Decimal
 }
 
-// Levels say which values breach, and for how long they have to. Below mirrors the comparisons.
+// Levels are the thresholds of a rule and their durations. Below mirrors the comparisons.
 type Levels struct {
 	Raise, Clear decimalsum.Decimal // Clear is not above Raise, or with Below not below it
 	Below        bool
@@ -33,7 +35,7 @@ type Levels struct {
 // Breaches reports whether a value is beyond the raise level.
 func (l *Levels) Breaches(v *decimalsum.Decimal) bool { return l.beyond(v, &l.Raise) }
 
-// Keeps reports whether a value is beyond the clear level, so that it keeps what fires.
+// Keeps reports whether a value is beyond the clear level, so that it sustains a firing episode.
 func (l *Levels) Keeps(v *decimalsum.Decimal) bool { return l.beyond(v, &l.Clear) }
 
 func (l *Levels) beyond(v, level *decimalsum.Decimal) bool {
@@ -43,7 +45,7 @@ func (l *Levels) beyond(v, level *decimalsum.Decimal) bool {
 	return v.Cmp(level) > 0
 }
 
-// Phase says where a machine is.
+// Phase is the state of a machine.
 type Phase string
 
 // The phases.
@@ -53,28 +55,29 @@ const (
 	Firing  Phase = "firing"
 )
 
-// Episode is what there is of one so far.
+// Episode is an episode so far.
 type Episode struct {
-	First    Key                // its first point, which breached
-	Fired    int64              // when it began to fire; 0: it is pending
-	Last     Key                // the last point that kept it
-	Resolved int64              // when it ended; 0: it has not
-	Value    decimalsum.Decimal // of Last
-	Peak     decimalsum.Decimal // the worst value
+	First    Key                // first point, which breached
+	Fired    int64              // when it began to fire; 0: pending
+	Last     Key                // last point that sustained it
+	Resolved int64              // when it ended; 0: not yet
+	Value    decimalsum.Decimal // value of Last
+	Peak     decimalsum.Decimal // worst value
 }
 
-// Machine steps over the points of a series, in order. The zero value is idle, before all points.
+// Machine processes the points of a series in order. The zero value is idle, before all points.
 //
-// A point that breaches begins an episode, pending. A pending one is dropped by the first point that does not breach, and
-// fires at the first that does For or more after it began. While it fires, a point beyond the clear level keeps it; one
-// that is not resolves it, once KeepFor has passed since the last that kept it. An episode that fires for no time at all
-// would share its first millisecond with the next one, so one is resolved after its first millisecond.
+// A breaching point starts a pending episode. The first point that does not breach drops it; the
+// first breaching point at least For after the start fires it. While it fires, points beyond the
+// clear level sustain it; any other point resolves it, if KeepFor has passed since the last
+// sustaining point. An episode never ends in its first millisecond, because it could then share
+// that millisecond with the next episode.
 type Machine struct {
 	Phase   Phase
 	Episode Episode // unless idle
 }
 
-// Step goes over the next point. It returns the episode if this point ends one that fired.
+// Step processes the next point. It returns the firing episode that the point ends, if any.
 func (m *Machine) Step(l *Levels, p *Point) (ended *Episode) {
 	switch m.Phase {
 	case Idle:
@@ -111,7 +114,7 @@ func (m *Machine) fire(l *Levels, p *Point) {
 	}
 }
 
-// keep notes a point that keeps the episode.
+// keep records a sustaining point.
 func (m *Machine) keep(l *Levels, p *Point) {
 	e := &m.Episode
 	e.Last, e.Value = p.Key, p.Value

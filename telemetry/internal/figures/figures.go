@@ -1,4 +1,4 @@
-// Package figures says in numbers and words what an aggregate holds of one metric. It is a part of telemetry, and used by nobody else.
+// Package figures turns the state of a metric in an aggregate into figures for people.
 package figures
 
 import (
@@ -10,18 +10,18 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 )
 
-// Kind says what the values of a metric are, and so what their aggregates say.
+// Kind is the kind of a metric. It determines the figures of aggregates.
 type Kind string
 
 // The kinds of metrics.
 const (
-	Gauge   Kind = "gauge"   // a number that goes up and down
-	Counter Kind = "counter" // a number that only grows, but for resets to somewhere lower
-	State   Kind = "state"   // a text, a truth value, or a number that is a name
+	Gauge   Kind = "gauge"   // a number that rises and falls
+	Counter Kind = "counter" // a number that only grows, except when it is reset
+	State   Kind = "state"   // a text, a truth value, or a number used as a name
 )
 
-// Figures are what an aggregate says of one metric. Numbers are decimals, exact but for Mean, Deviation and Rate, which have
-// 20 digits, and for percentiles where Exact is false.
+// Figures are the figures of one metric in an aggregate. Numbers are exact decimals, except Mean,
+// Deviation and Rate, which have 20 digits, and percentiles if Exact is false.
 type Figures struct {
 	Metric  string    `json:"metric"`
 	Kind    Kind      `json:"kind"`
@@ -31,16 +31,16 @@ type Figures struct {
 	First   string    `json:"first"`
 	Last    string    `json:"last"`
 
-	// Of gauges and counters.
+	// For gauges and counters.
 	Sum       string `json:"sum,omitempty"`
 	Mean      string `json:"mean,omitempty"`
 	Min       string `json:"min,omitempty"`
 	Max       string `json:"max,omitempty"`
-	Deviation string `json:"deviation,omitempty"` // standard deviation of these values, not an estimate for others
+	Deviation string `json:"deviation,omitempty"` // population standard deviation
 
-	// Of gauges: the least values that 50, 90, 95 and 99 percent are at or below. Exact says that they are values that were
-	// measured; else they are of a DDSketch, and PercentileError is their relative error: 0.01, and more where a device has hundreds of
-	// metrics.
+	// For gauges: the smallest values that 50, 90, 95 and 99 percent are at or below. If Exact,
+	// they are measured values. Otherwise they come from a DDSketch, and PercentileError is their
+	// relative error: 0.01, or more if a device has hundreds of metrics.
 	P50   string `json:"p50,omitempty"`
 	P90   string `json:"p90,omitempty"`
 	P95   string `json:"p95,omitempty"`
@@ -49,22 +49,23 @@ type Figures struct {
 
 	PercentileError float64 `json:"percentileError,omitempty"`
 
-	// Of counters: by how much it grew since the last reading of the bucket before, if that is known, and else since the
-	// first of this one; and how often it was reset meanwhile.
+	// For counters: the growth since the last reading of the previous bucket, if known, or else
+	// since the first reading of this one; and the number of resets in that time.
 	Increase string `json:"increase,omitempty"`
 	Resets   int64  `json:"resets,omitempty"`
-	Rate     string `json:"rate,omitempty"` // of the increase, a second
+	Rate     string `json:"rate,omitempty"` // increase per second
 
-	// Of states: for how long each lasted within the bucket, in seconds. A state lasts until the next reading.
+	// For states: seconds that each lasted within the bucket. A state lasts until the next reading.
 	Lasted map[string]float64 `json:"lasted,omitempty"`
 
-	// Partial says that the order of readings matters and is not known any more: Increase and Lasted are left out.
+	// Partial means that the order of readings matters but is no longer known. Increase and Lasted
+	// are omitted.
 	Partial bool `json:"partial,omitempty"`
 }
 
 var kindNames = map[bucket.Kind]Kind{bucket.Gauge: Gauge, bucket.Counter: Counter, bucket.State: State}
 
-// Of says what a metric's bucket says by itself.
+// Of returns the figures that a metric's bucket yields by itself.
 func Of(m *bucket.Metric) Figures {
 	f := Figures{
 		Metric: m.Name, Kind: kindNames[m.Kind], Count: m.Count, FirstAt: time.UnixMilli(m.First.At).UTC(), LastAt: time.UnixMilli(m.Last.At).UTC(),
@@ -95,8 +96,8 @@ func textOf(p counterseries.Point) string {
 	return p.Number.String()
 }
 
-// AddRun says what a counter or state went through in a bucket that ends at a time; before is what it went through before
-// that, of which only the last point counts.
+// AddRun adds the figures of a counter's or state's run in a bucket. before is the previous run, of
+// which only the last point matters.
 func (f *Figures) AddRun(run, before counterseries.Run, start, end time.Time) {
 	if run.N == 0 {
 		return
@@ -105,7 +106,7 @@ func (f *Figures) AddRun(run, before counterseries.Run, start, end time.Time) {
 	if before.N > 0 && before.Last.At < run.First.At {
 		from = before.Last.At
 		step := counterseries.Run{N: 1, First: before.Last, Last: before.Last}
-		if f.Kind == State { // what lasted before the bucket is none of its time
+		if f.Kind == State { // time before the bucket does not count
 			step.Last.At = max(step.Last.At, start.UnixMilli())
 		}
 		run = step.Then(run)

@@ -1,4 +1,5 @@
-// Package ingeststate remembers how a device sends: its rate, its metrics, and when its status was last updated for each.
+// Package ingeststate keeps the ingest state of a device in memory: its rate, its metrics, and when its
+// status was last updated.
 package ingeststate
 
 import (
@@ -10,25 +11,25 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Sender is what is remembered of one device. The zero value knows nothing; Limit and Learn come before the rest. It is safe
+// Sender is the ingest state of one device. Call Limit and Learn before other methods. It is safe
 // for concurrent use.
 type Sender struct {
 	mu      sync.Mutex
 	limiter *rate.Limiter
-	told    time.Time         // when the status was told anything
-	metrics map[string]metric // that were sent; nil: not learned yet
+	told    time.Time         // last update of the status
+	metrics map[string]metric // sent so far; nil: not learned yet
 }
 
-// metric is what is remembered of one, by the device's clock in epoch milliseconds.
+// metric is the state of one metric, by the device's clock in epoch milliseconds.
 type metric struct {
-	at   int64 // of the reading that had it last
-	told int64 // when the status was told of it last
+	at   int64 // last reading with the metric
+	told int64 // last reading that updated the status
 }
 
-// never is when the status was told of a metric that it was not told of yet.
+// never is the value of told for a metric that the status has not seen.
 const never = math.MinInt64
 
-// Limit sets how many readings a minute are taken, in bursts of a minute's.
+// Limit sets the allowed readings per minute, with bursts of a minute's worth.
 func (s *Sender) Limit(perMinute int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +45,7 @@ func (s *Sender) Learned() bool {
 	return s.metrics != nil
 }
 
-// Learn takes over which metrics the status knows, and of when. What is known already stays.
+// Learn sets the metrics in the status with their times. Only the first call has an effect.
 func (s *Sender) Learn(metrics map[string]int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +58,7 @@ func (s *Sender) Learn(metrics map[string]int64) {
 	}
 }
 
-// Allow takes a reading, or says when the next one will be taken.
+// Allow accepts a reading, or returns after what time the next one will be accepted.
 func (s *Sender) Allow(now time.Time) (after time.Duration, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,15 +68,16 @@ func (s *Sender) Allow(now time.Time) (after time.Duration, ok bool) {
 	return time.Duration(float64(time.Second) / float64(s.limiter.Limit())), false
 }
 
-// alive is for how long a metric counts that is not sent any more, in milliseconds: so that no aggregate of a day has many more
-// than the limit.
+// alive is how long a metric counts against the limit after its last reading, in milliseconds. A
+// day, so that no daily aggregate has many more metrics than the limit.
 const alive = 24 * 60 * 60 * 1000
 
-// near reports whether a metric was sent within a day of a time, before or after it.
+// near reports whether a metric was sent within a day before or after a time.
 func (m metric) near(at int64) bool { return max(m.at, at)-min(m.at, at) <= alive }
 
-// Meet remembers the metrics of a reading, unless the device would have more than so many within a day of it. It returns those
-// that are too many, in order. at is in epoch milliseconds, by the device's clock; values are by metric.
+// Meet records the metrics of a reading, unless the device would then have more than most within a
+// day of it. It returns the excess metrics, sorted. at is in epoch milliseconds, by the device's
+// clock; values are by metric.
 func Meet[V any](s *Sender, at int64, values map[string]V, most int) (excess []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +107,7 @@ func Meet[V any](s *Sender, at int64, values map[string]V, most int) (excess []s
 	return excess
 }
 
-// near counts the metrics that were sent within a day of a time.
+// near counts the metrics sent within a day of a time.
 func (s *Sender) near(at int64) (n int) {
 	for _, m := range s.metrics {
 		if m.near(at) {
@@ -115,10 +117,11 @@ func (s *Sender) near(at int64) (n int) {
 	return n
 }
 
-// leastKept is how many metrics are remembered at least, so that a low limit does not make the memory short.
+// leastKept is the minimum number of remembered metrics, for low limits.
 const leastKept = 256
 
-// forget bounds what is remembered: metrics that were sent long before or after a time go first.
+// forget limits the remembered metrics. Those that were not sent within a day of at are dropped
+// first.
 func (s *Sender) forget(at int64, most int) {
 	keep := max(4*most, leastKept)
 	for _, all := range []bool{false, true} {
@@ -133,7 +136,8 @@ func (s *Sender) forget(at int64, most int) {
 	}
 }
 
-// Untell forgets that the status was told of a reading, since the reading was not stored: it was there already, or its store is away.
+// Untell forgets that a reading updated the status, because it was not stored: it was a duplicate,
+// or the store failed.
 func Untell[V any](s *Sender, values map[string]V) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,10 +149,10 @@ func Untell[V any](s *Sender, values map[string]V) {
 	}
 }
 
-// Quiet reports whether the device's status need not follow a reading, of a time by the device's clock in epoch milliseconds: it
-// was told of the device within a time, and of each of the reading's metrics within that time of the reading's own. A
-// reading that is sent again is as loud as at first, for it may be that it was not stored. A reading of the past tells nothing of
-// the device itself.
+// Quiet reports whether a reading need not update the device's status, because within every the
+// status was updated for the device, and for each of the reading's metrics by a reading less than
+// every older. A reading that is sent again is not quiet, because its first copy may not have been
+// stored. A past reading says nothing about whether the device is online.
 func Quiet[V any](s *Sender, at int64, values map[string]V, now time.Time, every time.Duration, past bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

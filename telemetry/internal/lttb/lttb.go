@@ -1,15 +1,16 @@
-// Package lttb thins a curve out for the eye: largest triangle three buckets, as in S. Steinarsson, Downsampling Time
-// Series for Visual Representation (2013). It is a part of telemetry, and used by nobody else.
+// Package lttb downsamples a curve for display with the algorithm largest triangle three buckets:
+// S. Steinarsson, Downsampling Time Series for Visual Representation (2013).
 package lttb
 
 import "math"
 
-// Point is a point of a curve. X grows.
+// Point is a point of a curve. X must increase.
 type Point struct{ X, Y float64 }
 
-// Thin chooses n of the points, by index and in order, so that the curve looks the same: the first, the last, and of each
-// bucket between the one that makes the largest triangle with the one chosen before and the mean of the bucket after.
-// n is at least 3; as many points or fewer are all chosen.
+// Thin returns the indexes, in order, of n points that preserve the shape of the curve: the first,
+// the last, and from each bucket in between the point that forms the largest triangle with the
+// previously chosen point and the mean of the next bucket. n is at least 3. If there are at most n
+// points, all are returned.
 func Thin(points []Point, n int) []int {
 	n = max(n, 3)
 	chosen := make([]int, 0, min(n, len(points)))

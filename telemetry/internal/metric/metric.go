@@ -1,4 +1,4 @@
-// Package metric names what devices measure. It is a part of telemetry, and used by nobody else.
+// Package metric defines the names of metrics.
 package metric
 
 import (
@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBytes is how long a name may be.
+// MaxBytes is the maximum length of a name.
 const MaxBytes = 100
 
-// Valid reports whether a metric can have the name.
+// Valid reports whether name is a valid metric name.
 func Valid(name string) bool {
 	if name == "" || len(name) > MaxBytes || strings.TrimSpace(name) != name || !utf8.ValidString(name) {
 		return false
@@ -20,8 +20,8 @@ func Valid(name string) bool {
 	return !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '#' || c == '*' || c == '"' || c == '\\' })
 }
 
-// Labels are the part of a metric's name that tells series apart which only differ in tags: {cpu=cpu0,mode=user}, in the order of
-// the tags' names. It is empty when no tags are left without the given ones.
+// Labels returns the part of a metric's name that distinguishes series by tags:
+// {cpu=cpu0,mode=user}, sorted by tag. It is empty if no tags remain after removing the given ones.
 func Labels(tags map[string]string, without []string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(tags)) {
@@ -43,7 +43,7 @@ func Labels(tags map[string]string, without []string) string {
 	return b.String() + "}"
 }
 
-// Rename adds a suffix to all names.
+// Rename appends a suffix to all names.
 func Rename[M ~map[string]V, V any](all M, suffix string) M {
 	if all == nil || suffix == "" {
 		return all
@@ -57,7 +57,7 @@ func Rename[M ~map[string]V, V any](all M, suffix string) M {
 
 const maxProperties = 32
 
-// CheckProperties refuses tags that are to be properties: names that no metric could have, and more than anybody needs.
+// CheckProperties validates property tags: each must be a valid metric name, at most 32, distinct.
 func CheckProperties(tags []string) error {
 	if len(tags) > maxProperties {
 		return fmt.Errorf("%d property tags: at most %d", len(tags), maxProperties)

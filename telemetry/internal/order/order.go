@@ -1,10 +1,13 @@
-// Package order names the readings of a device and puts them in order. It is a part of telemetry, and used by nobody else.
+// Package order names and orders the readings of a device.
 //
-// Readings are ordered by time. Those of one millisecond are ordered by sequence number, and those without a number come first. What is
-// left, readings without a number and equal numbers of two sessions, has no order of its own: a hash of the values, or of the session,
-// decides. Lists, curves, latest values, aggregates and alerts all follow this order, in whatever order readings arrive.
+// Readings are ordered by time. Readings of one millisecond are ordered by sequence number; those
+// without a number come first. The remaining cases, readings without numbers and equal numbers of
+// two sessions, have no natural order: a hash of the values, or of the session, decides. Lists,
+// curves, latest values, aggregates and alerts all use this order, regardless of the order of
+// arrival.
 //
-// The order of two readings of a millisecond is that of their names, compared as texts. What keeps no names keeps a Place.
+// Readings of one millisecond are in the order of their names, compared as texts. Data without
+// names keeps a Place.
 package order
 
 import (
@@ -19,10 +22,11 @@ import (
 
 const (
 	digits  = 12 // of a sequence number in a name
-	tieSize = 6  // letters that hold a tie
+	tieSize = 6  // letters of a tie
 )
 
-// letters are those of base64 for URLs in the order of their bytes, so that texts have the order of what they encode.
+// letters is the alphabet of base64 for URLs in byte order, so that encoded texts sort like the
+// encoded values.
 const letters = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
 
 var (
@@ -35,18 +39,19 @@ var (
 	}()
 )
 
-// Text encodes a hash in 11 letters, which have its order.
+// Text encodes a hash in 11 letters, which sort like the hash.
 func Text(hash uint64) string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], hash)
 	return encoding.EncodeToString(b[:])
 }
 
-// Unnumbered names a reading without a sequence number, by a hash of its values. The hyphen sorts before all digits.
+// Unnumbered returns the name of a reading without a sequence number, from a hash of its values.
+// The hyphen sorts before all digits.
 func Unnumbered(hash uint64) string { return "-" + Text(hash) }
 
-// Numbered names a reading with a sequence number, from 0 to 10¹²-1. Readings with one number are in the order of a hash of their
-// sessions.
+// Numbered returns the name of a reading with a sequence number, 0 to 10¹²-1. Readings with equal
+// numbers are ordered by a hash of their sessions.
 func Numbered(seq int64, session string) string {
 	if session == "" {
 		return fmt.Sprintf("%0*d", digits, seq)
@@ -54,22 +59,23 @@ func Numbered(seq int64, session string) string {
 	return fmt.Sprintf("%0*d-%s-%s", digits, seq, mark(session), session)
 }
 
-// mark is what orders the sessions of a number.
+// mark returns the part of a name that orders the sessions of a number.
 func mark(session string) string { return Text(xxhash.Sum64String(session))[:tieSize] }
 
-// Nth is one more than the sequence number in a name; 0 if it has none.
+// Nth returns the sequence number in a name plus one, or 0 if there is none.
 func Nth(name string) int64 {
 	if len(name) < digits {
 		return 0
 	}
-	n, err := strconv.ParseUint(name[:digits], 10, 63) // which takes no signs
+	n, err := strconv.ParseUint(name[:digits], 10, 63) // accepts no signs
 	if err != nil {
 		return 0
 	}
 	return int64(n) + 1
 }
 
-// Split returns one more than the sequence number in a name, and its session. ok is false for a name that Numbered does not make.
+// Split returns the sequence number in a name plus one, and the session. ok is false unless
+// Numbered made the name.
 func Split(name string) (nth int64, session string, ok bool) {
 	nth = Nth(name)
 	if nth == 0 || len(name) == digits {
@@ -81,14 +87,14 @@ func Split(name string) (nth int64, session string, ok bool) {
 	return 0, "", false
 }
 
-// Place is where a reading is among those of its device.
+// Place is the position of a reading among those of its device.
 type Place struct {
-	At  int64  // epoch milliseconds, by the device's clock
-	Nth int64  // one more than its sequence number; 0: it has none
-	Tie uint32 // the upper half of the hash in its name; 0: a number without a session needs none
+	At  int64  // by the device's clock, epoch milliseconds
+	Nth int64  // sequence number plus one; 0: none
+	Tie uint32 // upper half of the hash in the name; 0 for a number without a session, which needs none
 }
 
-// Of returns the place of the reading of a time, in epoch milliseconds, with a name.
+// Of returns the place of a reading by its time, in epoch milliseconds, and name.
 func Of(at int64, name string) Place {
 	p := Place{At: at, Nth: Nth(name)}
 	if p.Nth > 0 {

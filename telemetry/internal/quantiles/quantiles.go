@@ -1,5 +1,4 @@
-// Package quantiles keeps a distribution of values, to answer percentiles: exact while there are few distinct values, then by
-// a sketch.
+// Package quantiles is a quantile sketch that is exact while there are few distinct values.
 package quantiles
 
 import (
@@ -14,30 +13,31 @@ import (
 )
 
 const (
-	// Accuracy is the relative error of a percentile of the sketch, unless it had to be made coarser: see Error.
+	// Accuracy is the relative error of percentiles, unless bins had to be joined: see Error.
 	Accuracy = 0.01
 
-	maxDistinct = 64   // values that are kept as they are; an hour of minutes has 60
-	maxBins     = 1024 // with 1 % they cover eight powers of ten
-	maxLevel    = 16   // at which all sizes that there are share a few bins
-	valueBytes  = 20   // that a value and its count take, at most but for counts beyond a hundred
-	binBytes    = 4    // that a bin takes, as a rule
+	maxDistinct = 64   // values kept exactly; an hour of minutes has 60
+	maxBins     = 1024 // with 1 % they cover eight orders of magnitude
+	maxLevel    = 16   // at this level, all possible values share a few bins
+	valueBytes  = 20   // maximum for a value and its count, unless the count exceeds a hundred
+	binBytes    = 4    // typical size of a bin
 )
 
-// Spread counts values. The zero value has none.
+// Spread counts values. The zero value is empty.
 //
-// Invariant: it is a function of the multiset of values that were added and of the smallest size that it was fitted to, whatever
-// their order, and however they were grouped and merged. While there are at most maxDistinct different values, of which no more
-// bytes are needed than it was fitted to, it holds these with their counts. As soon as there were more it holds, and from then on
-// only, the bins of a DDSketch: the bin of a value is a function of the value alone, and the number of distinct values only grows, so
-// it makes no difference when that happened. While the bins are too many, each two neighbours become one, which squares the ratio
-// of their bounds (as in UDDSketch): the level is how often. It is the least at which they are few enough, and so it only rises.
+// Invariant: it is a function of the multiset of added values and of the smallest size that it was
+// fitted to, regardless of order, grouping and merges. While there are at most maxDistinct distinct
+// values that fit in that size, it holds them with their counts. After that it permanently holds
+// only the bins of a DDSketch. A value's bin depends only on the value, and the number of distinct
+// values only grows, so it does not matter when the switch happened. While there are too many bins,
+// neighbors are joined pairwise, which squares the ratio of their bounds (as in UDDSketch); level
+// counts the joins. The level is the smallest at which bins are few enough, so it only rises.
 type Spread struct {
-	values []value // by value, while sketched is false
-	bins   []bin   // by index
-	// sketched says that there were too many values to keep.
+	values []value // sorted, until sketched
+	bins   []bin   // sorted by place
+	// sketched is set once there were too many values to keep.
 	sketched bool
-	level    int // how often bins were joined
+	level    int // number of joins
 }
 
 type value struct {
@@ -45,8 +45,8 @@ type value struct {
 	n int64
 }
 
-// bin counts values of one sign and about one size. Its place orders it: the index of a positive value's size shifted up
-// by 1<<30, that of a negative one's mirrored, and 0 for zero.
+// bin counts values of one sign and similar magnitude. place orders bins: it is the index of the
+// magnitude plus 1<<30 for positive values, its negative for negative values, and 0 for zero.
 type bin struct {
 	place int64
 	n     int64
@@ -59,7 +59,7 @@ var sizes = newSizes()
 func newSizes() *mapping.LogarithmicMapping {
 	m, err := mapping.NewLogarithmicMapping(Accuracy)
 	if err != nil {
-		panic(err) // for another Accuracy only
+		panic(err) // impossible for this Accuracy
 	}
 	return m
 }
@@ -75,7 +75,7 @@ func (s *Spread) placeOf(f float64) int64 {
 	}
 }
 
-// coarser is the place of a bin some levels higher.
+// coarser returns the place of a bin at a higher level.
 func coarser(place int64, levels int) int64 {
 	switch {
 	case place > 0:
@@ -97,7 +97,7 @@ func (s *Spread) valueOf(place int64) float64 {
 	return 0
 }
 
-// Error is the relative error of percentiles, which is Accuracy unless bins were joined; 0 while they are exact.
+// Error returns the relative error of percentiles: Accuracy unless bins were joined, 0 while exact.
 func (s *Spread) Error() float64 {
 	if !s.sketched {
 		return 0
@@ -106,7 +106,7 @@ func (s *Spread) Error() float64 {
 	return (ratio - 1) / (ratio + 1)
 }
 
-// Add counts a value.
+// Add adds a value.
 func (s *Spread) Add(v decimalsum.Decimal) {
 	if s.sketched {
 		s.addBin(bin{s.placeOf(v.Float()), 1})
@@ -124,7 +124,7 @@ func (s *Spread) Add(v decimalsum.Decimal) {
 	}
 }
 
-// Merge counts all values of another spread, which is not changed.
+// Merge adds all values of another spread, which is not modified.
 func (s *Spread) Merge(o *Spread) {
 	if !s.sketched && !o.sketched {
 		if s.mergeValues(o.values); len(s.values) > maxDistinct {
@@ -164,7 +164,7 @@ func (s *Spread) mergeValues(o []value) {
 	s.values = append(append(merged, a...), o...)
 }
 
-// sketch goes over to bins.
+// sketch replaces values with bins.
 func (s *Spread) sketch() {
 	s.sketched = true
 	values := s.values
@@ -192,8 +192,8 @@ func (s *Spread) addBin(b bin) {
 	s.bins = slices.Insert(s.bins, i, b)
 }
 
-// Fit makes the spread need about so many bytes at most, at the price of exactness. Of spreads that are merged, the largest
-// number of bytes has to be that of the last one.
+// Fit limits the spread to about the given number of bytes, at the cost of accuracy. If spreads are
+// merged, none may have been fitted to fewer bytes than the result will be.
 func (s *Spread) Fit(bytes int) {
 	if !s.sketched && len(s.values)*valueBytes > bytes && s.size() > bytes {
 		s.sketch()
@@ -201,7 +201,7 @@ func (s *Spread) Fit(bytes int) {
 	s.bound(max(bytes/binBytes, 1))
 }
 
-// size is how many bytes values need, with two for a count: it only grows.
+// size returns the encoded size of the values, with two bytes per count, so that it only grows.
 func (s *Spread) size() (n int) {
 	var b []byte
 	for _, v := range s.values {
@@ -211,14 +211,14 @@ func (s *Spread) size() (n int) {
 	return n
 }
 
-// bound joins bins while there are too many.
+// bound joins bins while there are more than most.
 func (s *Spread) bound(most int) {
 	for len(s.bins) > most && s.level < maxLevel {
 		s.coarsen()
 	}
 }
 
-// coarsen makes one bin of each two neighbours.
+// coarsen joins neighboring bins pairwise.
 func (s *Spread) coarsen() {
 	s.level++
 	joined := s.bins[:0]
@@ -233,10 +233,11 @@ func (s *Spread) coarsen() {
 	s.bins = joined
 }
 
-// Exact reports whether percentiles are values that were counted. Else they are within Error of such.
+// Exact reports whether percentiles are actual values. Otherwise they are within Error of one.
 func (s *Spread) Exact() bool { return !s.sketched }
 
-// Percentile is the least value that at least p percent of all are at or below, 0 < p ≤ 100. ok is false for no values.
+// Percentile returns the smallest value that at least p percent of all values are at or below, 0 <
+// p ≤ 100. ok is false if there are no values.
 func (s *Spread) Percentile(p float64) (v decimalsum.Decimal, ok bool) {
 	var total int64
 	for _, x := range s.values {
@@ -260,7 +261,8 @@ func (s *Spread) Percentile(p float64) (v decimalsum.Decimal, ok bool) {
 	return v, false
 }
 
-// Append encodes the spread: whether it is sketched and how many parts it has, the level of bins, then the parts.
+// Append appends the encoding: the number of parts and whether they are bins, the level of bins,
+// the parts.
 func (s *Spread) Append(b []byte) []byte {
 	if !s.sketched {
 		b = binary.AppendUvarint(b, uint64(len(s.values))<<1)
@@ -279,7 +281,7 @@ func (s *Spread) Append(b []byte) []byte {
 	return b
 }
 
-// Read takes a spread off an encoding.
+// Read decodes a spread.
 func Read(r *varint.Reader) (s Spread) {
 	head := r.Uint()
 	n := head >> 1

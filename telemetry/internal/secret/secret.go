@@ -1,5 +1,5 @@
-// Package secret makes what a device proves itself by: tokens that it sends, and codes that are printed on it. Only their
-// hashes are stored. It is a part of telemetry, and used by nobody else.
+// Package secret creates the credentials of devices: tokens that they send, and claim codes printed
+// on them. Only their hashes are stored.
 package secret
 
 import (
@@ -13,11 +13,11 @@ import (
 
 const (
 	tokenBytes = 32
-	codeBytes  = 10 // 80 bits: nobody guesses it at any rate that is allowed
+	codeBytes  = 10 // 80 bits: not guessable at any permitted rate
 )
 
-// NewToken makes a token of a device, which is its id, a point and a secret, and the hash of the secret. The secret has
-// 256 random bits: a plain hash leaves nothing to guess.
+// NewToken returns a token for a device, which is the device ID, a point and a secret, and the hash
+// of the secret. The secret has 256 random bits, so a plain hash suffices.
 func NewToken(deviceID string) (token string, hash []byte) {
 	raw := make([]byte, tokenBytes)
 	rand.Read(raw) //nolint:errcheck // never returns an error since Go 1.24
@@ -25,7 +25,7 @@ func NewToken(deviceID string) (token string, hash []byte) {
 	return deviceID + "." + text, hashOf(text)
 }
 
-// Split takes a token apart. It is not one if the secret is longer than those that NewToken makes.
+// Split splits a token. It rejects secrets that are longer than those of NewToken.
 func Split(token string) (deviceID, secret string, ok bool) {
 	at := strings.LastIndexByte(token, '.')
 	if at < 0 || len(token)-at-1 > base64.RawURLEncoding.EncodedLen(tokenBytes) {
@@ -34,13 +34,13 @@ func Split(token string) (deviceID, secret string, ok bool) {
 	return token[:at], token[at+1:], true
 }
 
-// Proof is a secret that somebody shows.
+// Proof is a hashed secret to compare with stored hashes.
 type Proof []byte
 
 // ProofOf prepares a secret for comparisons.
 func ProofOf(secret string) Proof { return hashOf(secret) }
 
-// Of reports whether it is the secret with a hash, in a time that tells nothing of either.
+// Of reports whether the secret has the given hash, in constant time.
 func (p Proof) Of(hash []byte) bool { return subtle.ConstantTimeCompare(p, hash) == 1 }
 
 func hashOf(text string) []byte {
@@ -48,14 +48,14 @@ func hashOf(text string) []byte {
 	return h[:]
 }
 
-// NewCode makes a code of 20 hexadecimal digits.
+// NewCode returns a claim code of 20 hexadecimal digits.
 func NewCode() string {
 	raw := make([]byte, codeBytes)
 	rand.Read(raw) //nolint:errcheck // never returns an error since Go 1.24
 	return strings.ToUpper(hex.EncodeToString(raw))
 }
 
-// CodeHash is the hash of a code however it is typed: in small letters, with blanks and hyphens.
+// CodeHash returns the hash of a code. Case, blanks and hyphens do not matter.
 func CodeHash(code string) string {
 	code = strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(code))
 	return hex.EncodeToString(hashOf(code))

@@ -356,7 +356,7 @@ const steps = {
     assert.equal(await guest.getByRole('link', { name: 'Settings' }).count(), 0)
     await guest.goto(link)
     await guest.reload()
-    await guest.getByText('This invitation does not hold any more').waitFor()
+    await guest.getByText('This invitation is no longer valid').waitFor()
     await page.reload()
     await promote(page, page)
     await guest.goto(server + '/sites/blog')

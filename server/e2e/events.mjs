@@ -133,7 +133,7 @@ const steps = {
     await look(page, 'hostile')
     assert.equal(await page.evaluate(() => window.hacked), undefined)
     await page.goto(server + '/events/order/none')
-    await page.getByText('There is no aggregate of this type and id').waitFor()
+    await page.getByText('There is no aggregate with this type and ID').waitFor()
     await look(page, 'missing')
   },
   async small(page) {

@@ -19,19 +19,20 @@ type madeAnswer struct {
 	}
 }
 
-// sharedOfPlace is a share, and the site that it shows.
+// sharedOfPlace is a shared view together with its site.
 type sharedOfPlace struct {
 	Site string `json:"site"`
 	Name string `json:"name"`
 	ID   string `json:"id"`
 }
 
-// madeRoutes tell what stops working with a person, before the person is disabled or deleted.
+// madeRoutes registers the operation that lists what stops working when a user is disabled or
+// deleted.
 func (s *Server) madeRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "user-made", Method: http.MethodGet, Path: "/api/v1/users/{id}/made",
-		Summary:     "The keys and shared views that a user made",
-		Description: "They are refused once the user is disabled, deleted or no admin of their site. A key that is needed on is rotated by somebody else first.",
+		Summary:     "List the keys and shared views that a user created",
+		Description: "They are rejected once the user is disabled, deleted or no longer an admin of their site. To keep using a key, have somebody else rotate it first.",
 		Tags:        []string{"accounts"}, Errors: []int{http.StatusNotFound},
 	}), s.made)
 }

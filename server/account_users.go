@@ -19,7 +19,7 @@ type userBody struct {
 	PersonBody
 	Disabled bool            `json:"disabled"`
 	Created  time.Time       `json:"created"`
-	Roles    accounts.Grants `json:"roles" doc:"viewer, admin or owner by the ids of sites, and fleet:ID of fleets; * stands for all."`
+	Roles    accounts.Grants `json:"roles" doc:"viewer, admin or owner by site ID, or by fleet:ID for fleets; * stands for all."`
 }
 
 func describeUser(u *accounts.User) userBody {
@@ -57,7 +57,7 @@ type updateUserRequest struct {
 	Body struct {
 		Name     *string          `json:"name,omitempty" maxLength:"100"`
 		Disabled *bool            `json:"disabled,omitempty"`
-		Roles    *accounts.Grants `json:"roles,omitempty" doc:"All of the user's roles: those not named are taken away."`
+		Roles    *accounts.Grants `json:"roles,omitempty" doc:"All of the user's roles. Roles that are not listed are removed."`
 		Password *string          `json:"password,omitempty" maxLength:"256"`
 	}
 }
@@ -65,11 +65,11 @@ type updateUserRequest struct {
 func (s *Server) userRoutes(api huma.API) {
 	const list, one = "/api/v1/users", "/api/v1/users/{id}"
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
-		OperationID: "users", Method: http.MethodGet, Path: list, Summary: "All users", Tags: []string{"accounts"},
+		OperationID: "users", Method: http.MethodGet, Path: list, Summary: "List all users", Tags: []string{"accounts"},
 	}), s.users)
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "add-user", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Make a user", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
+		Summary: "Create a user", Description: "Repeating the request within ten minutes returns the same response.", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
 	}), s.addUser)
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "update-user", Method: http.MethodPatch, Path: one, MaxBodyBytes: middleware.MaxSmallBody,
@@ -109,8 +109,8 @@ func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, 
 	return &userAnswer{describeUser(&user)}, nil
 }
 
-// checkRoles refuses roles on sites that are not there, unless they were given before: whoever makes such a site later
-// shall know who has a role on it.
+// checkRoles rejects roles on sites that do not exist. Roles that the user already has are
+// accepted: the person who later creates such a site should know who has a role on it.
 func (s *Server) checkRoles(ctx context.Context, roles, before accounts.Grants) error {
 	for site := range roles {
 		if _, had := before[site]; had {
@@ -123,8 +123,8 @@ func (s *Server) checkRoles(ctx context.Context, roles, before accounts.Grants) 
 	return nil
 }
 
-// checkSite refuses what is for a site or a fleet that is not there, or is being deleted. All sites are there, and so is the
-// event store.
+// checkSite rejects a site or fleet that does not exist or is being deleted. All sites ("*") and
+// the event store always exist.
 func (s *Server) checkSite(ctx context.Context, site string) error {
 	if site == accounts.AllSites {
 		return nil

@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// addresses are what net/http names clients by in its own log.
+// addresses matches the client addresses in net/http's own log lines.
 var addresses = regexp.MustCompile(`(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-fA-F:.%\w]*:[0-9a-fA-F:.%\w]*\])(:\d+)?`)
 
-// withoutAddresses logs lines of net/http as warnings, without the addresses of clients: they are logged nowhere.
+// withoutAddresses logs the lines of net/http as warnings, without client addresses, which are
+// never logged.
 type withoutAddresses struct{ logger *slog.Logger }
 
 func (w withoutAddresses) Write(line []byte) (int, error) {

@@ -11,32 +11,34 @@ import (
 	"time"
 )
 
-// connections bounds how many there are. When all are taken, whoever comes gets the place of one that asks for nothing: of the
-// one that has been idle for longest after an answer, or has sent nothing since it was made, or does not finish what it began to ask.
-// While there is none they wait, all but one in the system's queue.
+// connections limits the number of open connections. When all are taken, a new connection replaces
+// an idle one: the one that has been idle longest after a response, that has sent nothing since it
+// was opened, or that does not finish its request. While none is idle, new connections wait, all
+// but one in the system's queue.
 type connections struct {
 	net.Listener
 	most int
 
 	mu     sync.Mutex
-	freed  *sync.Cond // one was closed, or may be taken the place of, or the listener ended
+	freed  *sync.Cond // a connection was closed or became replaceable, or the listener was closed
 	open   int
-	silent [phases]*list.List // of *connection that no request is answered on, by phase, the longest first
+	silent [phases]*list.List // of *connection without a request being served, by phase, longest first
 	ended  bool
 }
 
-// phase is what a connection does while nobody answers a request on it.
+// phase is the state of a connection on which no request is being served.
 type phase int
 
 const (
-	idle  phase = iota // after an answer
-	fresh              // since it was made
-	half               // a request has begun to come
+	idle  phase = iota // after a response
+	fresh              // since it was opened
+	half               // a request has begun to arrive
 	phases
 )
 
-// spared is how long a connection keeps its place in a phase: a request that comes at once, or from a slow network, is not lost
-// when many come together. A browser repeats one that is sent just when its idle connection is closed.
+// spared is how long a connection in a phase is protected from being replaced, so that requests
+// that arrive in a burst or over a slow network are not lost. Idle connections are not protected: a
+// browser repeats a request that it sent just as its idle connection was closed.
 var spared = [phases]time.Duration{fresh: 100 * time.Millisecond, half: time.Second}
 
 type connection struct {
@@ -46,8 +48,8 @@ type connection struct {
 	err   error
 	in    phase
 	since time.Time
-	place *list.Element // of connections.silent; nil: a request is answered
-	heard atomic.Bool   // something was read since it is in its phase
+	place *list.Element // in connections.silent; nil while a request is served
+	heard atomic.Bool   // something was read since the phase began
 }
 
 // Read implements net.Conn.
@@ -68,7 +70,7 @@ func bounded(l net.Listener, most int) *connections {
 	return c
 }
 
-// count returns how many connections there are.
+// count returns the number of open connections.
 func (c *connections) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +90,7 @@ func (c *connections) Accept() (net.Conn, error) {
 	return own, nil
 }
 
-// takePlace waits for a place, and reports false when the listener ended meanwhile.
+// takePlace waits for a free place and reports false if the listener was closed meanwhile.
 func (c *connections) takePlace(own *connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +100,7 @@ func (c *connections) takePlace(own *connection) bool {
 		case victim != nil:
 			c.remove(victim)
 			c.mu.Unlock()
-			_ = victim.Close() // nobody waits for an answer on it
+			_ = victim.Close() // no response is expected on it
 			c.mu.Lock()
 		case soon > 0:
 			timer := time.AfterFunc(soon, func() { c.mu.Lock(); c.freed.Signal(); c.mu.Unlock() })
@@ -116,7 +118,8 @@ func (c *connections) takePlace(own *connection) bool {
 	return true
 }
 
-// victim is a connection whose place may be taken, or after how long there may be one; 0: when something changes.
+// victim returns a connection to replace. If there is none, soon is when one may become
+// replaceable, or 0 if only a change can help.
 func (c *connections) victim(now time.Time) (_ *connection, soon time.Duration) {
 	for p, all := range c.silent {
 		for range all.Len() {
@@ -133,14 +136,14 @@ func (c *connections) victim(now time.Time) (_ *connection, soon time.Duration) 
 			case first.heard.Load():
 				c.add(first, half)
 			default:
-				c.add(first, phase(p)) // a request waits until somebody reads it
+				c.add(first, phase(p)) // a request is waiting to be read
 			}
 		}
 	}
 	return nil, soon
 }
 
-// add puts a connection behind those that are in a phase.
+// add appends a connection to the list of its phase.
 func (c *connections) add(conn *connection, p phase) {
 	c.remove(conn)
 	conn.in, conn.since = p, time.Now()
@@ -148,7 +151,7 @@ func (c *connections) add(conn *connection, p phase) {
 	conn.place = c.silent[p].PushBack(conn)
 }
 
-// remove takes a connection off those that no request is answered on.
+// remove takes a connection off the lists of replaceable connections.
 func (c *connections) remove(conn *connection) {
 	if conn.place != nil {
 		c.silent[conn.in].Remove(conn.place)
@@ -165,7 +168,7 @@ func (c *connections) Close() error {
 	return c.Listener.Close()
 }
 
-// Close frees the place.
+// Close frees the connection's place.
 func (c *connection) Close() error {
 	c.once.Do(func() {
 		c.err = c.Conn.Close()
@@ -178,7 +181,7 @@ func (c *connection) Close() error {
 	return c.err
 }
 
-// observe is http.Server's ConnState: it tells what a connection does.
+// observe is http.Server's ConnState hook: it tracks the state of connections.
 func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	own, ok := conn.(*connection)
 	if !ok {
@@ -195,15 +198,15 @@ func (c *connections) observe(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// ofConnection is the key of a request's connection.
+// ofConnection is the context key of a request's connection.
 type ofConnection struct{}
 
-// remember is http.Server's ConnContext.
+// remember is http.Server's ConnContext hook.
 func (c *connections) remember(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, ofConnection{}, conn)
 }
 
-// serving keeps the places of connections on which requests are answered.
+// serving protects connections from being replaced while a request is served on them.
 func (c *connections) serving(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if own, ok := r.Context().Value(ofConnection{}).(*connection); ok {

@@ -6,7 +6,8 @@ import (
 	"github.com/onefold/onefold/server/dashboard"
 )
 
-// dashboardRoutes serve the page wherever nothing else is. securityHeaders says what it may load.
+// dashboardRoutes serves the dashboard at every path that has no other route. securityHeaders
+// limits what it may load.
 func dashboardRoutes(mux *http.ServeMux) error {
 	page, err := dashboard.Load()
 	if err != nil {

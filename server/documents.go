@@ -14,8 +14,9 @@ import (
 	"github.com/onefold/onefold/server/internal/webfile"
 )
 
-// documentRoutes serve the API's document, for programs and for people. Both are made once, and asking again costs nothing;
-// a network may ask as often as for anything else that is public.
+// documentRoutes serves the OpenAPI document for programs and for people. Both are built and
+// compressed once, so requests are cheap. Networks are rate-limited as for everything else that is
+// public.
 func (s *Server) documentRoutes(api huma.API, mux *http.ServeMux) error {
 	text, err := json.Marshal(api.OpenAPI())
 	if err != nil {
@@ -62,7 +63,7 @@ func compressed(text []byte) ([]byte, error) {
 	return zipped.Bytes(), nil
 }
 
-// notFound answers that there is nothing, with a reason.
+// notFound returns a handler that answers 404 with a reason.
 func notFound(detail string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", detail))

@@ -5,11 +5,13 @@ import (
 	"strings"
 )
 
-// pagePolicy lets our pages load what we serve, and nothing from elsewhere. Scripts and style sheets are files; only
-// single elements may carry a style of their own, such as the length of a bar.
+// pagePolicy lets our pages load what this server serves and nothing from other hosts. Scripts and
+// style sheets are files; only single elements may have a style attribute, such as the width of a
+// bar.
 const pagePolicy = "default-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors "
 
-// always are values of headers that all answers share, in the form of a map of headers. Nobody writes to them: Set and Add make new ones.
+// always holds header values that all responses share, in the form that http.Header stores. Nothing
+// may write to these slices: Set and Add replace them.
 var always = struct{ noSniff, noReferrer, sameOrigin, noDevices, noStore, noContent, noFrames []string }{
 	noSniff:    []string{"nosniff"},
 	noReferrer: []string{"no-referrer"},
@@ -20,7 +22,7 @@ var always = struct{ noSniff, noReferrer, sameOrigin, noDevices, noStore, noCont
 	noFrames:   []string{"DENY"},
 }
 
-// securityHeaders says what no browser should do with an answer of ours.
+// securityHeaders adds the headers that restrict what browsers do with our responses.
 func (s *Server) securityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -41,20 +43,21 @@ func (s *Server) securityHeaders(next http.Handler) http.Handler {
 		default:
 			h.Set("Content-Security-Policy", pagePolicy+frames)
 		}
-		if frames == "'none'" { // for browsers that do not know frame-ancestors
+		if frames == "'none'" { // for browsers without frame-ancestors
 			h["X-Frame-Options"] = always.noFrames
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// sharePrefix is where shared views are, as pages.
+// sharePrefix is the path of the pages of shared views.
 const sharePrefix = "/share/"
 
-// embedders are the origins whose pages may show a shared view in a frame, as a content security policy names them.
+// embedders returns the origins whose pages may show a shared view in a frame, in the syntax of a
+// content security policy.
 func (s *Server) embedders(r *http.Request) string {
 	share, err := s.o.Accounts.FindShare(r.Context(), strings.TrimPrefix(r.URL.Path, sharePrefix))
-	if err != nil { // the page says so itself
+	if err != nil { // the page reports the problem itself
 		return ""
 	}
 	return strings.Join(share.Embed, " ")

@@ -10,19 +10,20 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// ingestTag marks the operations that take facts in. Appending to streams is one of the event store's.
+// ingestTag marks the operations that ingest facts. Appending to streams is an operation of the
+// event store.
 const (
 	ingestTag       = "ingest"
 	appendOperation = "append-events"
 )
 
-// intake knows which routes take facts in.
+// intake knows the routes that ingest facts.
 type intake struct {
 	mux      *http.ServeMux
 	patterns map[string]bool
 }
 
-// newIntake begins with the scripts that send facts.
+// newIntake returns an intake that knows the tracker scripts.
 func newIntake(mux *http.ServeMux, scripts []string) *intake {
 	in := &intake{mux: mux, patterns: make(map[string]bool)}
 	for _, path := range scripts {
@@ -31,7 +32,8 @@ func newIntake(mux *http.ServeMux, scripts []string) *intake {
 	return in
 }
 
-// noting is the adapter that notes operations while they are registered, also those that the API's document does not have.
+// noting returns an adapter that records operations as they are registered, including those hidden
+// from the API document.
 func (in *intake) noting(to huma.Adapter) huma.Adapter { return &notingAdapter{to, in} }
 
 type notingAdapter struct {
@@ -39,7 +41,7 @@ type notingAdapter struct {
 	in *intake
 }
 
-// Handle registers an operation.
+// Handle registers an operation, and records its route if it ingests facts.
 func (a *notingAdapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	if slices.Contains(op.Tags, ingestTag) || op.OperationID == appendOperation {
 		a.in.patterns[op.Method+" "+op.Path] = true
@@ -47,7 +49,7 @@ func (a *notingAdapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	a.Adapter.Handle(op, handler)
 }
 
-// takes reports whether a request is for one of the routes; that of a browser which asks whether it may, too.
+// takes reports whether r matches one of the routes, including CORS preflights.
 func (in *intake) takes(r *http.Request) bool {
 	as := *r
 	if as.Method == http.MethodOptions {
@@ -57,13 +59,14 @@ func (in *intake) takes(r *http.Request) bool {
 	return in.patterns[pattern]
 }
 
-// Intake is the part of the handler that takes facts in: events, readings and domain events, and the scripts that send them.
-// All else is not found. It is for processes that do nothing else, and may be stopped between two requests: settle, which is
-// called after each, writes down what was only counted.
+// Intake returns the part of the handler that ingests events, readings and domain events, and
+// serves the tracker scripts. Everything else is not found. It is for processes that do nothing
+// else and may be stopped between two requests: call settle after each request to store what was
+// only counted in memory.
 func (s *Server) Intake() (handler http.Handler, settle func(context.Context) error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.intake.takes(r) {
-			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "Only events, readings and the tracker are here."))
+			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "Only events, readings and the tracker are served here."))
 			return
 		}
 		s.handler.ServeHTTP(w, r)

@@ -15,13 +15,13 @@ type liveAnswer struct {
 	}
 }
 
-// liveRoutes tell whoever restarts processes whether that would help. It looks at nothing outside of this one: a server whose
-// table is away keeps what it acknowledged, and must not be restarted for it.
+// liveRoutes registers the liveness probe. It checks nothing outside of this process: a server
+// whose table is unreachable still holds acknowledged facts, so restarting it would not help.
 func liveRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "live", Method: http.MethodGet, Path: "/livez",
-		Summary: "Whether the process answers", Tags: []string{"operations"},
-		Description: "For whoever restarts processes: 200 as long as there is an answer, whatever is with the table. /healthz is for monitors, /readyz for load balancers.",
+		Summary: "Report whether the process answers", Tags: []string{"operations"},
+		Description: "Liveness probe: 200 as long as the process answers, whatever the state of the table. Use /healthz for monitoring and /readyz for load balancers.",
 	}), func(context.Context, *struct{}) (*liveAnswer, error) {
 		answer := &liveAnswer{}
 		answer.Body.Status = "alive"

@@ -14,21 +14,23 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// registerMetrics registers what is of no product: the folds, and the process.
+// registerMetrics registers the metrics that belong to no product: those of the folds and of the
+// process.
 func registerMetrics(m *middleware.Metrics, w *fold.Worker, clock func() time.Time) {
 	m.MustRegister(FoldCollector(w, clock), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
-// metrics answers Prometheus: who knows the token, if there is one; else anybody, as often as a guest may ask.
+// metrics serves Prometheus. If a token is set, requests must send it; otherwise they are
+// rate-limited like those of guests.
 func (s *Server) metrics() http.Handler {
 	handler := s.door.Metrics.Handler()
 	if s.o.MetricsToken == "" {
-		if s.o.MetricsApart { // whoever reaches that address may ask
+		if s.o.MetricsApart { // everyone who can reach that address may read them
 			return handler
 		}
 		return s.door.LimitGuests(handler)
 	}
-	want := sha256.Sum256([]byte("Bearer " + s.o.MetricsToken)) // so that comparing takes the same time whatever was sent
+	want := sha256.Sum256([]byte("Bearer " + s.o.MetricsToken)) // hashed, so that the comparison takes the same time for every input
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		if subtle.ConstantTimeCompare(got[:], want[:]) == 1 {
@@ -37,12 +39,13 @@ func (s *Server) metrics() http.Handler {
 		}
 		s.door.LimitGuests(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="onefold metrics"`)
-			middleware.WriteProblem(w, middleware.Problem(http.StatusUnauthorized, "unauthorized", "Send the token that onefold serve --metrics-token was given: Authorization: Bearer <token>."))
+			middleware.WriteProblem(w, middleware.Problem(http.StatusUnauthorized, "unauthorized", "Send the token that was passed to onefold serve --metrics-token: Authorization: Bearer <token>."))
 		})).ServeHTTP(w, r)
 	})
 }
 
-// foldCollector reads the worker's own counters when it is asked, so that nothing is counted twice.
+// foldCollector reads the worker's own counters when it is scraped, so that nothing is counted
+// twice.
 type foldCollector struct {
 	worker *fold.Worker
 	since  time.Time
@@ -52,13 +55,13 @@ type foldCollector struct {
 	counts *prometheus.Desc
 }
 
-// FoldCollector tells Prometheus what a worker does.
+// FoldCollector exports the metrics of a worker to Prometheus.
 func FoldCollector(w *fold.Worker, clock func() time.Time) prometheus.Collector {
 	return &foldCollector{
 		worker: w, since: clock(), clock: clock,
-		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Age of the oldest change that this process has to fold and has not folded, at most; absent while it folds nothing.", nil, nil),
-		held:   prometheus.NewDesc("onefold_fold_held_seconds", "Age of the oldest change that is read and waits, as serve --fold-delay lets it.", nil, nil),
-		counts: prometheus.NewDesc("onefold_fold_total", "What the fold worker did, by kind.", []string{"kind"}, nil),
+		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Upper bound of the age of the oldest change that this process has yet to fold; absent while it folds nothing.", nil, nil),
+		held:   prometheus.NewDesc("onefold_fold_held_seconds", "Age of the oldest change that was read and is held back by serve --fold-delay.", nil, nil),
+		counts: prometheus.NewDesc("onefold_fold_total", "Operations of the fold worker, by kind.", []string{"kind"}, nil),
 	}
 }
 
@@ -90,12 +93,12 @@ func (c *foldCollector) Collect(out chan<- prometheus.Metric) {
 
 // Lag is how far a worker is behind.
 type Lag struct {
-	Behind  time.Duration // age of the oldest change, at most, that the worker has to fold and has not folded
-	Unknown string        // why Behind is not known; empty: it is known
-	Late    bool          // it is more than the delays that the worker was given and StaleAfter
+	Behind  time.Duration // upper bound of the age of the oldest change that the worker has yet to fold
+	Unknown string        // why Behind is unknown; empty if it is known
+	Late    bool          // Behind exceeds the worker's configured delays by more than StaleAfter
 }
 
-// Seconds is Behind, nil if it is not known.
+// Seconds returns Behind in seconds, or nil if it is unknown.
 func (l Lag) Seconds() *float64 {
 	if l.Unknown != "" {
 		return nil
@@ -104,14 +107,14 @@ func (l Lag) Seconds() *float64 {
 	return &seconds
 }
 
-// FoldsBehind returns how far a worker is behind. since is when the worker was made.
+// FoldsBehind returns how far a worker is behind. since is when the worker was created.
 func FoldsBehind(w *fold.Worker, since, now time.Time) Lag {
 	status := w.Status()
 	switch owned := slices.ContainsFunc(status.Shards, func(s fold.ShardStatus) bool { return s.Owned }); {
 	case status.Aside:
 		return Lag{Unknown: "no worker in this process"}
 	case !owned && !status.At.IsZero():
-		return Lag{Unknown: "the worker in this process reads no shard"}
+		return Lag{Unknown: "the worker in this process reads no shards"}
 	}
 	behind := status.Lag(since, now)
 	return Lag{Behind: behind, Late: behind > StaleAfter+w.Delay()}

@@ -15,28 +15,30 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Letter is an email to a person about the person's account.
+// Letter is an email to a person about that person's account.
 type Letter struct {
-	ID            string // for its Message-ID
+	ID            string // for its Message-ID header
 	To            string
 	Subject, Text string
 	Date          time.Time
 }
 
-// Of mail about accounts. It waits in memory: what it tells of is in the record as well.
+// Limits of mail about accounts. Letters wait in memory and are lost on a stop; the audit record
+// has what they report.
 const (
-	maxNotices    = 100 // that wait to be sent; more are left out
+	maxNotices    = 100 // waiting letters; further ones are dropped
 	noticeTries   = 3
-	noticePause   = 20 * time.Second // before the second try; before the third, twice as long
-	slowedNoticed = 24 * time.Hour   // an account's owner is told at most once in so long that attempts are slowed down
+	noticePause   = 20 * time.Second // before the first retry; doubled before the second
+	slowedNoticed = 24 * time.Hour   // at most one email per account, kind and day about rate-limited attempts
 )
 
-// notices tells people by email what happens to their accounts. Whoever caused it does not wait for the mail, and does not learn by
-// how long an answer takes whether an address has an account. Without a way to send, it does nothing.
+// notices emails people about changes to their accounts. Requests do not wait for the mail, so that
+// the response time does not reveal whether an address has an account. Without send, it does
+// nothing.
 type notices struct {
-	send     func(context.Context, Letter) error // nil: nobody is told
+	send     func(context.Context, Letter) error // nil: no mail is sent
 	accounts *accounts.Store
-	url      string // of the server; "": unknown
+	url      string // of the server; "" if unknown
 	clock    func() time.Time
 	logger   *slog.Logger
 	work     *background.Work
@@ -44,7 +46,8 @@ type notices struct {
 	pause    func(context.Context, time.Duration) error
 }
 
-// prepare makes a letter, or none for nobody or for those who were told already.
+// prepare builds a letter. It returns nil if there is no recipient or the recipient was already
+// notified.
 type prepare func(context.Context) (*Letter, error)
 
 func newNotices(o *Options) *notices {
@@ -58,13 +61,13 @@ func newNotices(o *Options) *notices {
 	return n
 }
 
-// run sends one letter after another.
+// run sends the letters one after another.
 func (n *notices) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			if left := len(n.waiting); left > 0 {
-				n.logger.Warn("mail about accounts was not sent: the server stops", "letters", left)
+				n.logger.Warn("server stops: mail about accounts was not sent", "letters", left)
 			}
 			return
 		case made := <-n.waiting:
@@ -73,7 +76,7 @@ func (n *notices) run(ctx context.Context) {
 				err = n.try(ctx, *l)
 			}
 			if err != nil {
-				n.logger.Error("mail about an account was not sent", "error", err)
+				n.logger.Error("sending mail about an account failed", "error", err)
 			}
 		}
 	}
@@ -101,23 +104,23 @@ func (n *notices) enqueue(made prepare) {
 	select {
 	case n.waiting <- made:
 	default:
-		n.logger.Warn("mail about an account was left out: too much of it waits")
+		n.logger.Warn("mail about an account was dropped: too many letters are waiting")
 	}
 }
 
-// Close stops sending, and waits for the letter that is under way.
+// Close stops sending and waits for the letter being sent.
 func (n *notices) Close() { n.work.Close() }
 
-// tell sends a letter to a user: what happened, and what to do if it was somebody else.
+// tell sends a letter to a user that says what happened, and what to do if somebody else did it.
 func (n *notices) tell(u *accounts.User, subject, happened string) {
 	l := n.letter(u.Email, subject, happened, changePassword)
 	n.enqueue(func(context.Context) (*Letter, error) { return &l, nil })
 }
 
-// What to do if it was somebody else, under Account, Security.
+// Advice in case somebody else did it. Both texts continue with where: Account, Security.
 const (
-	changePassword = "If it was not, change your password, which ends all other sessions, and check your\nauthenticator app, passkeys and sessions"
-	beReady        = "If it was not, nobody got in by it. Make sure that you use your password nowhere else,\nand add a passkey"
+	changePassword = "If it was not you, change your password, which ends all other sessions, and check your\nauthenticator app, passkeys and sessions"
+	beReady        = "If it was not you, nobody has logged in. Make sure that you use your password nowhere else,\nand add a passkey"
 )
 
 func (n *notices) letter(to, subject, happened, advice string) Letter {
@@ -128,11 +131,11 @@ func (n *notices) letter(to, subject, happened, advice string) Letter {
 		where += "."
 	}
 	now := n.clock().UTC()
-	text := happened + "\n\nTime: " + now.Format("2 January 2006, 15:04 UTC") + "\n\nIf this was you, there is nothing to do.\n\n" + advice + where + "\n"
+	text := happened + "\n\nTime: " + now.Format("2 January 2006, 15:04 UTC") + "\n\nIf this was you, you do not need to do anything.\n\n" + advice + where + "\n"
 	return Letter{ID: rand.Text(), To: to, Subject: subject, Text: text, Date: now}
 }
 
-// loggedIn tells of a login with a browser that nobody had logged in with before.
+// loggedIn notifies a user of a login with a browser that the user had not used before.
 func (n *notices) loggedIn(u *accounts.User, on accounts.Device) {
 	with := on.Browser
 	if with == "" {
@@ -141,10 +144,11 @@ func (n *notices) loggedIn(u *accounts.User, on accounts.Device) {
 	if on.System != "" {
 		with += " on " + on.System
 	}
-	n.tell(u, "New login to onefold", fmt.Sprintf("Somebody logged in to your onefold account %s from a browser\nthat was not used before: %s.", u.Email, with))
+	n.tell(u, "New login to onefold", fmt.Sprintf("Someone logged in to your onefold account %s from a browser\nthat was not used before: %s.", u.Email, with))
 }
 
-// passwordsSlowed tells whoever has an address, if somebody has, that attempts at the password are slowed down.
+// passwordsSlowed notifies the user with an address, if there is one, that attempts at the password
+// are rate-limited.
 func (n *notices) passwordsSlowed(email string) {
 	n.enqueue(func(ctx context.Context) (*Letter, error) {
 		u, err := n.accounts.UserByEmail(ctx, email)
@@ -155,15 +159,15 @@ func (n *notices) passwordsSlowed(email string) {
 			return nil, err
 		}
 		return n.oncePerDay(ctx, &u, "passwords", "Wrong passwords for your onefold account",
-			"Somebody tries wrong passwords for your onefold account "+u.Email+".\nFurther attempts have to wait up to a minute each. Browsers that you have logged in with,\nand passkeys, are not slowed down.", beReady)
+			"Someone is trying wrong passwords for your onefold account "+u.Email+".\nFurther attempts now have to wait for up to a minute each. Passkeys, and browsers that you\nhave logged in with before, do not have to wait.", beReady)
 	})
 }
 
-// codesSlowed tells somebody whose password is known to whoever guesses codes.
+// codesSlowed notifies a user that somebody who knows the password is guessing codes.
 func (n *notices) codesSlowed(u accounts.User) {
 	n.enqueue(func(ctx context.Context) (*Letter, error) {
 		return n.oncePerDay(ctx, &u, "codes", "Wrong codes for your onefold account",
-			"Somebody entered your right password for "+u.Email+", then wrong codes.\nIf it was not you, your password is known to somebody else.", changePassword)
+			"Someone entered the correct password for "+u.Email+", then wrong codes.\nIf it was not you, someone else knows your password.", changePassword)
 	})
 }
 

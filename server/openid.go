@@ -16,21 +16,21 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// OpenID is a provider that people log in with.
+// OpenID configures a provider that people log in with.
 type OpenID struct {
 	Provider *openid.Provider
-	Name     string // on the button, such as Keycloak
+	Name     string // on the login button, such as Keycloak
 	Admit    accounts.Admission
 }
 
-// OpenIDCallback is the path below the public URL that the provider sends browsers back to.
+// OpenIDCallback is the path, below the public URL, to which the provider redirects browsers.
 const OpenIDCallback = openIDPath + "/callback"
 
 const (
 	openIDPath   = "/api/v1/login/openid"
 	openIDCookie = "onefold_openid"
-	openIDWithin = 10 * time.Minute // for a person to log in at the provider
-	maxOpenIDTo  = 512              // bytes of where somebody goes after the login
+	openIDWithin = 10 * time.Minute // how long a person may take to log in at the provider
+	maxOpenIDTo  = 512              // maximum length in bytes of the path to return to
 )
 
 type openIDRequest struct {
@@ -38,12 +38,12 @@ type openIDRequest struct {
 }
 
 type openIDCallback struct {
-	Pending string `cookie:"onefold_openid" doc:"Of the browser that asked."`
+	Pending string `cookie:"onefold_openid" doc:"Cookie of the browser that began the login."`
 	Browser string `cookie:"onefold_browser"`
 	State   string `query:"state" maxLength:"128"`
 	Code    string `query:"code" maxLength:"8192"`
 	Issuer  string `query:"iss" maxLength:"1024"`
-	Error   string `query:"error" maxLength:"128" doc:"What the provider answered instead of a code."`
+	Error   string `query:"error" maxLength:"128" doc:"The provider's error code, instead of a code."`
 }
 
 type redirectAnswer struct {
@@ -60,14 +60,14 @@ func (s *Server) openIDRoutes(api huma.API) {
 			Errors: []int{http.StatusNotFound, http.StatusTooManyRequests},
 		})
 	}
-	huma.Register(api, op("login-openid", openIDPath, "Send the browser to the OpenID provider"), s.toOpenID)
-	huma.Register(api, middleware.AnyQuery(op("login-openid-callback", OpenIDCallback, "Log in somebody who comes back from the OpenID provider")), s.fromOpenID)
+	huma.Register(api, op("login-openid", openIDPath, "Redirect the browser to the OpenID provider"), s.toOpenID)
+	huma.Register(api, middleware.AnyQuery(op("login-openid-callback", OpenIDCallback, "Complete a login at the OpenID provider")), s.fromOpenID)
 }
 
-// allowOpenID takes one attempt from those of a caller's network.
+// allowOpenID counts one attempt against the limit of the caller's network.
 func (s *Server) allowOpenID(who *middleware.Caller) error {
 	if s.o.OpenID == nil {
-		return middleware.Problem(http.StatusNotFound, "no_openid", "This server has no OpenID provider: start it with --openid-issuer.")
+		return middleware.Problem(http.StatusNotFound, "no_openid", "This server has no OpenID provider. Start it with --openid-issuer.")
 	}
 	if wait, ok := s.signIns.Allow(who.Network, 1); !ok {
 		return middleware.RateLimited("logins from this network", wait)
@@ -75,7 +75,8 @@ func (s *Server) allowOpenID(who *middleware.Caller) error {
 	return nil
 }
 
-// toOpenID leaves the browser a secret, from which all that the provider is asked with follows.
+// toOpenID sets a cookie with a secret, from which all parameters of the request to the provider
+// are derived.
 func (s *Server) toOpenID(ctx context.Context, in *openIDRequest) (*redirectAnswer, error) {
 	who := middleware.CallerOf(ctx)
 	if err := s.allowOpenID(who); err != nil {
@@ -90,8 +91,8 @@ func (s *Server) toOpenID(ctx context.Context, in *openIDRequest) (*redirectAnsw
 	return redirect(there, s.pendingCookie(pending, who.Secure)), nil
 }
 
-// fromOpenID logs in whom the provider names. Whatever comes of it, the browser is sent to a page of ours, so that the code is in no
-// address that stays.
+// fromOpenID logs in the person whom the provider names. Whatever the outcome, the browser is
+// redirected to one of our pages, so that the code does not stay in the address bar.
 func (s *Server) fromOpenID(ctx context.Context, in *openIDCallback) (*redirectAnswer, error) {
 	who := middleware.CallerOf(ctx)
 	if err := s.allowOpenID(who); err != nil {
@@ -126,7 +127,8 @@ func (s *Server) fromOpenID(ctx context.Context, in *openIDCallback) (*redirectA
 	return redirect(localPath(string(page)), append(entered.SetCookie, s.pendingCookie("", who.Secure))...), nil
 }
 
-// tellOpenID records a login, and tells the person of what is new.
+// tellOpenID records a login, and notifies the person of a new browser or a new link with the
+// provider.
 func (s *Server) tellOpenID(ctx context.Context, user *accounts.User, how accounts.Admitted, browser string) error {
 	actor := "user:" + user.UserID
 	switch {
@@ -134,7 +136,7 @@ func (s *Server) tellOpenID(ctx context.Context, user *accounts.User, how accoun
 		s.door.RecordChange(ctx, accounts.Entry{Actor: actor, Action: "user.create", Subject: user.UserID}, nil, describeUser(user))
 	case how.Linked:
 		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "user.identity", Subject: user.UserID})
-		s.notices.tell(user, "Your onefold account is linked with "+s.o.OpenID.Name, "Your onefold account "+user.Email+" is linked with "+s.o.OpenID.Name+" now: who logs in there as you gets in here.")
+		s.notices.tell(user, "Your onefold account is linked with "+s.o.OpenID.Name, "Your onefold account "+user.Email+" is linked with "+s.o.OpenID.Name+". Anyone who logs in there as you can log in here.")
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "session.login"})
 	known, _, err := s.o.Accounts.KnownBrowser(ctx, user.Email, browser)
@@ -144,12 +146,13 @@ func (s *Server) tellOpenID(ctx context.Context, user *accounts.User, how accoun
 	return err
 }
 
-// providerError is what a provider says instead of who somebody is, such as access_denied.
+// providerError is an error code that a provider returned, such as access_denied.
 type providerError struct{ code string }
 
-func (e *providerError) Error() string { return "the OpenID provider answered " + e.code }
+func (e *providerError) Error() string { return "the OpenID provider returned " + e.code }
 
-// notByOpenID sends the browser to the login page, which says by the code what is wrong. Why is for the log.
+// notByOpenID redirects the browser to the login page with a code that says what is wrong. The log
+// has the reason.
 func (s *Server) notByOpenID(ctx context.Context, secure bool, err error) *redirectAnswer {
 	code := "failed"
 	var said *providerError
@@ -167,7 +170,7 @@ func (s *Server) notByOpenID(ctx context.Context, secure bool, err error) *redir
 	case errors.Is(err, accounts.ErrOtherIdentity):
 		code = "other_identity"
 	}
-	s.o.Logger.WarnContext(ctx, "nobody was logged in by the OpenID provider", "code", code, "error", err)
+	s.o.Logger.WarnContext(ctx, "OpenID login failed", "code", code, "error", err)
 	return redirect("/login?"+url.Values{"openid": {code}}.Encode(), s.pendingCookie("", secure))
 }
 
@@ -175,7 +178,8 @@ func redirect(to string, cookies ...http.Cookie) *redirectAnswer {
 	return &redirectAnswer{Status: http.StatusSeeOther, Location: to, CacheControl: "no-store", SetCookie: cookies}
 }
 
-// pendingCookie holds a login that is under way; "" ends it. Lax: the browser comes back from another site.
+// pendingCookie returns the cookie of a login in progress; "" deletes it. SameSite is Lax, because
+// the browser returns from another site.
 func (s *Server) pendingCookie(value string, secure bool) http.Cookie {
 	c := http.Cookie{Name: openIDCookie, Value: value, Path: openIDPath, HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode, MaxAge: int(openIDWithin.Seconds())}
 	if value == "" {
@@ -184,7 +188,8 @@ func (s *Server) pendingCookie(value string, secure bool) http.Cookie {
 	return c
 }
 
-// localPath is a path on this server, or "/" for anything that a browser could take as another place.
+// localPath returns a path on this server, or "/" for anything that a browser could resolve to
+// another host.
 func localPath(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || len(to) > maxOpenIDTo || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {

@@ -4,5 +4,5 @@ package server
 
 import "net"
 
-// readable reports false: what has come is not known before it is read.
+// readable reports false: on this system, unread data cannot be detected without reading it.
 func readable(net.Conn) bool { return false }

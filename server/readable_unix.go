@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// readable reports whether something has come over a connection that nobody has read yet.
+// readable reports whether data has arrived on a connection that has not been read yet.
 func readable(conn net.Conn) bool {
 	sys, ok := conn.(syscall.Conn)
 	if !ok {
@@ -19,9 +19,9 @@ func readable(conn net.Conn) bool {
 	}
 	var n int
 	var first [1]byte
-	// Control, and not Read, which would wait for whoever reads.
+	// Control does not wait for a concurrent Read, as Read would.
 	err = raw.Control(func(fd uintptr) {
-		n, _, _ = syscall.Recvfrom(int(fd), first[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT) // an error: nothing
+		n, _, _ = syscall.Recvfrom(int(fd), first[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT) // an error counts as no data
 	})
 	return err == nil && n > 0
 }

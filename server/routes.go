@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// routes wires every operation. What is not an operation of the API is served beside it.
+// routes registers every operation of the API, and handlers for everything else.
 func (s *Server) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
 	s.intake = newIntake(mux, s.visits.Scripts())
@@ -43,7 +43,7 @@ func (s *Server) routes() (http.Handler, error) {
 	}
 	s.wellKnownRoutes(mux)
 	if s.o.MetricsApart {
-		mux.Handle("GET /metrics", notFound("The metrics are at an address of their own."))
+		mux.Handle("GET /metrics", notFound("The metrics are served at a separate address."))
 	} else {
 		mux.Handle("GET /metrics", s.metrics())
 	}
@@ -59,27 +59,27 @@ func (s *Server) routes() (http.Handler, error) {
 
 func (s *Server) api(mux *http.ServeMux) huma.API {
 	config := huma.DefaultConfig("onefold", s.o.Version)
-	config.Info.Description = "Events in, statistics out."
+	config.Info.Description = "Web analytics, telemetry and an event store."
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		middleware.TokenScheme:   {Type: "http", Scheme: "bearer", Description: "An API key, the access of a shared view, or the token that `onefold serve` was started with."},
-		middleware.SessionScheme: {Type: "apiKey", In: "cookie", Name: middleware.SessionCookie, Description: "What logging in sets. Requests that change something also send X-CSRF-Token, which GET /api/v1/me tells."},
+		middleware.TokenScheme:   {Type: "http", Scheme: "bearer", Description: "An API key, the access token of a shared view, or the token that `onefold serve` was started with."},
+		middleware.SessionScheme: {Type: "apiKey", In: "cookie", Name: middleware.SessionCookie, Description: "Cookie set by logging in. Requests that change something must also send X-CSRF-Token, from GET /api/v1/me."},
 	}
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
-	config.DocsPath = ""                            // the package's page loads from elsewhere
-	config.OpenAPIPath, config.SchemasPath = "", "" // documentRoutes serve the document
-	config.Formats = maps.Clone(config.Formats)     // huma's own, which all servers of a process share
+	config.DocsPath = ""                            // huma's page would load scripts from elsewhere
+	config.OpenAPIPath, config.SchemasPath = "", "" // documentRoutes serves the document
+	config.Formats = maps.Clone(config.Formats)     // a copy: huma's map is shared by all servers of the process
 	config.Formats["application/json"], config.Formats["json"] = middleware.JSON, middleware.JSON
-	// navigator.sendBeacon cannot say application/json without asking the server first.
+	// navigator.sendBeacon cannot send application/json without a CORS preflight.
 	config.Formats["text/plain"] = middleware.JSON
-	config.CreateHooks = nil // no $schema links in answers
+	config.CreateHooks = nil // no $schema links in responses
 	config.Transformers = append(config.Transformers, middleware.WithCode)
 	api := huma.NewAPI(config, s.intake.noting(humago.NewAdapter(mux, "")))
 	api.UseMiddleware(s.door.Metrics.Observe, s.door.Authorize(api))
 	return api
 }
 
-// schemaName names types in the API's document. Products have types of the same name, so those of telemetry and of the event
-// store say whose they are.
+// schemaName names types in the API document. Products have types with the same name, so types of
+// telemetry and of the event store get a prefix.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
@@ -94,10 +94,11 @@ func schemaName(t reflect.Type, hint string) string {
 	return name
 }
 
-// methods are those that operations have.
+// methods are the HTTP methods of operations.
 var methods = [...]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
-// unknownPaths answers requests below /api/ that no operation is for with a problem, like all other errors there.
+// unknownPaths answers requests below /api/ that match no operation with a problem, like all other
+// errors there.
 func unknownPaths(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/api/") || isOperation(mux, r, r.Method) {
@@ -111,15 +112,16 @@ func unknownPaths(mux *http.ServeMux) http.Handler {
 			}
 		}
 		if len(allowed) == 0 {
-			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "There is no such operation. /docs lists them."))
+			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "There is no such operation. See /docs."))
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		middleware.WriteProblem(w, middleware.Problem(http.StatusMethodNotAllowed, "method_not_allowed", "This path knows "+strings.Join(allowed, ", ")+"."))
+		middleware.WriteProblem(w, middleware.Problem(http.StatusMethodNotAllowed, "method_not_allowed", "This path supports "+strings.Join(allowed, ", ")+"."))
 	})
 }
 
-// isOperation reports whether the mux has a pattern below /api/ for a request, were it of a method.
+// isOperation reports whether the mux has a pattern below /api/ for the request's path and the
+// given method.
 func isOperation(mux *http.ServeMux, r *http.Request, method string) bool {
 	as := *r
 	as.Method = method

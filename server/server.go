@@ -1,6 +1,6 @@
-// Package server is the HTTP face of onefold: it assembles the routes of the products, adds those of accounts, health and
-// metrics and the dashboard, and serves them. It maps requests to verbs and errors to status codes, and holds no rule of
-// its own. Only cmd starts it.
+// Package server serves onefold over HTTP. It assembles the routes of the products, adds accounts,
+// health checks, metrics and the dashboard, and maps errors to status codes. Domain logic stays in
+// the packages that it calls.
 package server
 
 import (
@@ -33,24 +33,27 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Options configure a server. Table, Worker and Analytics.Collector are required. Statistics are never public by
-// accident: they are for people who log in, for keys, and for what a site's settings make public.
+// Options configure a server. Table, Worker and Analytics.Collector are required. Statistics are
+// never public by default: people must log in, programs need a key, and a site's settings may make
+// its statistics public.
 type Options struct {
 	Table    *table.Table
-	Worker   *fold.Worker    // asked for its lag by /healthz and /metrics; cmd runs it
-	Accounts *accounts.Store // default: those of Table
+	Worker   *fold.Worker    // its lag is reported by /healthz and /metrics; the caller runs it
+	Accounts *accounts.Store // default: the accounts in Table
 
-	// Service and StreamService are what Table and Worker ask when that is a service, which can be away: /readyz and /metrics
-	// tell of them. Default: none.
+	// Service and StreamService are the services behind Table and Worker, if they can become
+	// unreachable. /readyz and /metrics report their state. Default: none.
 	Service       *resilient.Store
 	StreamService *resilient.Streams
-	// Drain empties what Collectors keep while Service is away: /readyz and /metrics tell of it; cmd runs it. Default: none.
+	// Drain empties the spools of the Collectors while Service is unreachable. /readyz and /metrics
+	// report its state; the caller runs it. Default: none.
 	Drain *spool.Drain
 
-	// TryWrite finds out whether a write gets through, by a small one: /readyz and /healthz tell what became of it. It may take
-	// longer than its context lasts. Default: it is not tried, as of a store that is a service, where writes cost.
+	// TryWrite checks with a small write whether the table accepts writes. /readyz and /healthz
+	// report the result. It may outlast its context. Default: no writes are tried, as for a store
+	// that is a service, where writes cost money.
 	TryWrite func(context.Context) error
-	// Failing tells which parts have failed that the server can do without: /healthz names them. Default: none.
+	// Failing returns the failed parts that the server can do without, for /healthz. Default: none.
 	Failing func() []Part
 
 	Analytics webanalytics.Options
@@ -58,36 +61,38 @@ type Options struct {
 	Events    events.Options
 	Capacity  capacity.Options
 
-	Collectors []prometheus.Collector // further ones for /metrics
+	Collectors []prometheus.Collector // additional ones for /metrics
 
-	MetricsToken string // /metrics asks for it as "Authorization: Bearer <token>"; "": for none
-	MetricsApart bool   // /metrics is not found here: cmd serves Metrics at an address of its own
+	MetricsToken string // /metrics requires "Authorization: Bearer <token>"; "": no token
+	MetricsApart bool   // /metrics is not served here: the caller serves Metrics at a separate address
 
-	// SecurityContact is where to report a vulnerability, as /.well-known/security.txt tells: a URI. Default: it tells of none.
+	// SecurityContact is a URI for reporting vulnerabilities, published in
+	// /.well-known/security.txt. Default: no such file is served.
 	SecurityContact string
 
-	Token string // reads all sites as "Authorization: Bearer <token>"; "": there is none
+	Token string // "Authorization: Bearer <token>" reads all sites; "": no such token
 
-	TrustProxy bool           // take the client's address from X-Forwarded-For, and its place from an edge; only behind a proxy that sets them
-	Proxies    []netip.Prefix // the networks of proxies before the last one: they are no clients. Used with TrustProxy
+	TrustProxy bool           // take the client's address from X-Forwarded-For, and its location from the headers of an edge; only behind a proxy that sets them
+	Proxies    []netip.Prefix // networks of proxies before the last one, which are not clients; used with TrustProxy
 
-	// PublicURL is where people reach the server, such as https://onefold.example.com. Passkeys are for its host name, and mail
-	// about accounts has it as a link. Default: there are no passkeys.
+	// PublicURL is the URL at which people reach the server, such as https://onefold.example.com.
+	// Passkeys are bound to its host name, and mail about accounts links to it. Default: passkeys
+	// are unavailable.
 	PublicURL string
 
-	// OpenID is a provider that people log in with, beside their passwords. Default: there is none.
+	// OpenID is a provider that people can log in with in addition to passwords. Default: none.
 	OpenID *OpenID
 
-	// Mail sends an email to a person about the person's account: of a login with a new browser, of attempts that are slowed down, and of
-	// changes to how the person logs in. Default: nobody is told.
+	// Mail emails a person about their account: logins with a new browser, rate-limited attempts,
+	// and changes to how the person logs in. Default: no mail is sent.
 	Mail func(context.Context, Letter) error
 
-	// Load keeps the memory that requests take within a budget. Default: there is none.
+	// Load keeps the memory of requests within a budget. Default: no limit.
 	Load *load.Gate
 
-	MaxConnections int // at a time; default 10,000. More find the place of an idle one, or wait
+	MaxConnections int // maximum concurrent connections, default 10,000; beyond it, idle connections are replaced, then new ones wait
 
-	ShutdownFor time.Duration // how long requests under way may take to finish at shutdown; default 10 s
+	ShutdownFor time.Duration // how long a shutdown waits for requests in flight; default 10 s
 	Version     string
 	Logger      *slog.Logger // default: discards
 	Clock       func() time.Time
@@ -101,7 +106,7 @@ func (o *Options) defaults() error {
 		return err
 	}
 	if o.MetricsToken != "" && len(o.MetricsToken) < middleware.MinTokenBytes {
-		return errors.New("server: a token that reads metrics has at least 16 characters")
+		return errors.New("server: the metrics token must have at least 16 characters")
 	}
 	if o.Accounts == nil {
 		o.Accounts = accounts.New(o.Table, accounts.Options{})
@@ -124,20 +129,23 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// product is what one kind of data has of the server. A further one is a package beside webanalytics, its options a field
-// of Options; New makes it.
+// product is the server part of one product, such as web analytics. To add one, add a package
+// beside webanalytics, a field to Options, and a call in New.
 type product interface {
-	// Register adds operations to the API, each guarded, and to the mux what is served beside it.
+	// Register adds the product's operations to the API, each with its authorization, and other
+	// handlers to the mux.
 	Register(huma.API, *http.ServeMux) error
-	// Wrap handles what comes before operations are looked up.
+	// Wrap adds middleware that runs before operations are looked up.
 	Wrap(http.Handler) http.Handler
-	// Run does what goes on while the server runs. When ctx ends, no request is under way any more.
+	// Run runs background work while the server runs. When ctx ends, no requests are in flight any
+	// more.
 	Run(ctx context.Context)
-	// Close ends streams and work in the background, and waits for it.
+	// Close ends streams and background work, and waits for them.
 	Close()
 }
 
-// Server answers HTTP requests. Make one with New; it holds no global state, so a process can have several.
+// Server answers HTTP requests. Create one with New. It has no global state, so a process can have
+// several.
 type Server struct {
 	o        Options
 	since    time.Time
@@ -147,15 +155,15 @@ type Server struct {
 	devices  *devices.Service
 	handler  http.Handler
 	agents   *useragent.Parser
-	party    *passkey.Party      // nil: there are no passkeys
-	signIns  *middleware.Limiter // with passkeys, by network
+	party    *passkey.Party      // nil if passkeys are unavailable
+	signIns  *middleware.Limiter // passkey logins, by network
 	notices  *notices
 	intake   *intake
 	writes   trial
 	listener atomic.Pointer[connections] // nil before Run
 }
 
-// New makes a server. It fails when a required option is missing.
+// New creates a server. It fails if a required option is missing or PublicURL is invalid.
 func New(o Options) (*Server, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
@@ -213,16 +221,17 @@ func (s *Server) makeProducts() (err error) {
 	return err
 }
 
-// Handler returns the server as an http.Handler, for those who do not Run it. They call Close when they are done.
+// Handler returns the server as an http.Handler, for callers that do not use Run. They must call
+// Close when they are done.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Metrics is the handler of /metrics, for an address of its own.
+// Metrics returns the handler of /metrics, to serve it at a separate address.
 func (s *Server) Metrics() http.Handler { return s.metrics() }
 
-// Devices is what devices talk to, for ways in that are not HTTP.
+// Devices returns the service that devices talk to, for protocols other than HTTP.
 func (s *Server) Devices() *devices.Service { return s.devices }
 
-// Close ends streams and what goes on in the background, and waits for it. Run does so itself.
+// Close ends streams and background work, and waits for them. Run calls it itself.
 func (s *Server) Close() {
 	for _, p := range s.products {
 		p.Close()
@@ -230,12 +239,12 @@ func (s *Server) Close() {
 	s.notices.Close()
 }
 
-// Run serves on the listener until ctx ends, then lets the requests under way finish.
+// Run serves on the listener until ctx ends, then waits for the requests in flight.
 func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	web, listener := s.web(nil), bounded(l, s.o.MaxConnections)
 	s.listener.Store(listener)
 	web.Handler, web.ConnState, web.ConnContext = listener.serving(s.handler), listener.observe, listener.remember
-	defer s.runProducts(ctx)() // after which no request can come any more
+	defer s.runProducts(ctx)() // no request can arrive after it
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
 	defer s.Close()
@@ -244,11 +253,11 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
-	s.Close() // streams would keep the server from ending
+	s.Close() // open streams would keep the server from shutting down
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.o.ShutdownFor)
 	defer cancel()
 	err := web.Shutdown(grace)
-	if err != nil { // requests that would outlive the table
+	if err != nil { // requests must not outlive the table
 		err = errors.Join(err, web.Close())
 	}
 	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
@@ -257,7 +266,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// web is the server of a handler. No client holds a connection for long without doing something with it.
+// web returns the HTTP server of a handler. Its timeouts keep clients from holding idle
+// connections.
 func (s *Server) web(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
@@ -270,7 +280,7 @@ func (s *Server) web(handler http.Handler) *http.Server {
 	}
 }
 
-// runProducts lets the products run until stop is called, which waits for them.
+// runProducts runs the products until stop is called, which waits for them.
 func (s *Server) runProducts(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup

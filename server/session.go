@@ -14,20 +14,21 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// meBody is what a page has to know of who uses it.
+// meBody is what a page needs to know about its user.
 type meBody struct {
-	User *PersonBody `json:"user,omitempty" doc:"Absent for keys and the token."`
-	CSRF string      `json:"csrf,omitempty" doc:"What a page sends as X-CSRF-Token with requests that change something."`
-	// Owner and NewSites spare a page the rules of roles.
-	Owner    bool       `json:"owner" doc:"Looks after accounts: an owner of all sites."`
-	NewSites bool       `json:"newSites" doc:"May make sites and fleets."`
+	User *PersonBody `json:"user,omitempty" doc:"Absent for keys and tokens."`
+	CSRF string      `json:"csrf,omitempty" doc:"Send it as X-CSRF-Token with requests that change something."`
+	// Owner and NewSites save pages from evaluating roles.
+	Owner    bool       `json:"owner" doc:"May manage accounts, as an owner of all sites."`
+	NewSites bool       `json:"newSites" doc:"May create sites and fleets."`
 	Sites    []siteRole `json:"sites"`
 	Fleets   []siteRole `json:"fleets"`
 
-	EventStore accounts.Role `json:"eventStore,omitempty" enum:"viewer,admin,owner" doc:"The role on the event store. Absent: none."`
+	EventStore accounts.Role `json:"eventStore,omitempty" enum:"viewer,admin,owner" doc:"The caller's role on the event store. Absent if none."`
 }
 
-// PersonBody is what is told of a person. It is exported, because the API's document has no fields of others that are embedded.
+// PersonBody describes a person. It is exported because the API document omits the fields of
+// unexported embedded types.
 type PersonBody struct {
 	ID    string `json:"id"`
 	Email string `json:"email"`
@@ -45,7 +46,7 @@ type meAnswer struct {
 }
 
 type loginRequest struct {
-	Browser string `cookie:"onefold_browser" doc:"Of a browser that has logged in before. Others' wrong passwords do not slow it down."`
+	Browser string `cookie:"onefold_browser" doc:"Cookie of a browser that has logged in before. Wrong passwords of others do not delay it."`
 	Body    struct {
 		Email    string `json:"email" maxLength:"254"`
 		Password string `json:"password" maxLength:"1024"`
@@ -56,7 +57,7 @@ type cookieAnswer struct {
 	SetCookie []http.Cookie `header:"Set-Cookie"`
 }
 
-// signInRoutes are all ways in for people, and out again.
+// signInRoutes registers the operations that log people in and out.
 func (s *Server) signInRoutes(api huma.API) {
 	s.sessionRoutes(api)
 	s.sessionListRoutes(api)
@@ -68,20 +69,20 @@ func (s *Server) signInRoutes(api huma.API) {
 func (s *Server) sessionRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "login", Method: http.MethodPost, Path: "/api/v1/login", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Log in", Description: "Sets a session cookie. If the account has an authenticator app, the answer is 401 `second_factor_required` with a `challenge`, for /api/v1/login/code.", Tags: []string{"accounts"},
+		Summary: "Log in", Description: "Sets a session cookie. If the account has an authenticator app, the response is 401 `second_factor_required` with a `challenge` for /api/v1/login/code.", Tags: []string{"accounts"},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
 	}), s.logIn)
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "logout", Method: http.MethodPost, Path: "/api/v1/logout", DefaultStatus: http.StatusNoContent,
-		Summary: "End the session", Tags: []string{"accounts"},
+		Summary: "Log out", Tags: []string{"accounts"},
 	}), s.logOut)
 	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
 		OperationID: "me", Method: http.MethodGet, Path: "/api/v1/me",
-		Summary: "Who asks, and what they may do", Tags: []string{"accounts"},
+		Summary: "Get the caller and its permissions", Tags: []string{"accounts"},
 	}), s.me)
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "update-me", Method: http.MethodPatch, Path: "/api/v1/me", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Change one's own name or password", Description: "A new password ends all other sessions.", Tags: []string{"accounts"},
+		Summary: "Change the caller's name or password", Description: "A new password ends all other sessions.", Tags: []string{"accounts"},
 	}), s.updateMe)
 }
 
@@ -100,12 +101,13 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 		return nil, secondFactorRequired(login)
 	}
 	if errors.Is(err, accounts.ErrDenied) {
-		// Of unknown addresses, too: an answer takes as long, and tells nobody which addresses have accounts.
+		// Unknown addresses are recorded too, so that the response takes as long and does not
+		// reveal which addresses have accounts.
 		s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
 		if s.door.Slowed(in.Body.Email) {
 			s.notices.passwordsSlowed(in.Body.Email)
 		}
-		return nil, middleware.Problem(http.StatusUnauthorized, "bad_login", "Address or password is wrong.")
+		return nil, middleware.Problem(http.StatusUnauthorized, "bad_login", "Wrong email address or password.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -118,7 +120,7 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
-// loggedIn answers whoever has just logged in, with the cookie.
+// loggedIn returns the response, with the session cookie, to a caller who has just logged in.
 func (s *Server) loggedIn(ctx context.Context, secure bool, user accounts.User, login accounts.Login) (*meAnswer, error) {
 	who := &middleware.Caller{Actor: "user:" + user.UserID, Grants: user.Grants, User: &user, Login: login, Secure: secure}
 	body, err := s.describe(ctx, who)
@@ -136,7 +138,8 @@ func (s *Server) loggedIn(ctx context.Context, secure bool, user accounts.User, 
 // browserKnown is how long a browser stays known after a login.
 const browserKnown = 180 * 24 * time.Hour
 
-// cookie holds a session's token, out of the reach of scripts and of other sites' forms.
+// cookie returns the cookie with a session's token. Scripts cannot read it, and forms of other
+// sites do not send it.
 func (s *Server) cookie(name string, login accounts.Login, secure bool) http.Cookie {
 	return http.Cookie{
 		Name: name, Value: login.Token, Path: "/", HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
@@ -167,7 +170,7 @@ func (s *Server) logOut(ctx context.Context, in *logoutRequest) (*cookieAnswer, 
 	return &cookieAnswer{[]http.Cookie{gone}}, nil
 }
 
-// me also moves the cookie's end, which slides with use.
+// me also renews the cookie's expiry, which moves with use.
 func (s *Server) me(ctx context.Context, _ *struct{}) (*meAnswer, error) {
 	who := middleware.CallerOf(ctx)
 	body, err := s.describe(ctx, who)
@@ -209,8 +212,8 @@ func (s *Server) describe(ctx context.Context, who *middleware.Caller) (meBody, 
 type updateMeRequest struct {
 	Body struct {
 		Name            *string `json:"name,omitempty" maxLength:"100"`
-		Password        string  `json:"password,omitempty" maxLength:"256" doc:"The new one."`
-		CurrentPassword string  `json:"currentPassword,omitempty" maxLength:"1024" doc:"Needed to change the password."`
+		Password        string  `json:"password,omitempty" maxLength:"256" doc:"The new password."`
+		CurrentPassword string  `json:"currentPassword,omitempty" maxLength:"1024" doc:"Required to change the password."`
 	}
 }
 
@@ -233,7 +236,8 @@ func (s *Server) updateMe(ctx context.Context, in *updateMeRequest) (*meAnswer, 
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
-// changePassword ends all sessions of a person who knows the old password but the one that asks for it.
+// changePassword ends all sessions of the person except the one of the request. It requires the old
+// password.
 func (s *Server) changePassword(ctx context.Context, who *middleware.Caller, old, password string) (accounts.User, accounts.Login, error) {
 	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {
 		return accounts.User{}, accounts.Login{}, err

@@ -9,27 +9,28 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// How often a write is tried, and how long it may take: whoever asks more often is told what the last one found.
+// The interval between trial writes, and their time limit. Requests in between get the last result.
 const (
 	tryEvery  = time.Second
 	tryWithin = 1500 * time.Millisecond
 )
 
-// errNoAnswer is returned when a write has not got through in time.
-var errNoAnswer = errors.New("a write has not got through in " + tryWithin.String())
+// errNoAnswer is returned when a write did not complete in time.
+var errNoAnswer = errors.New("a write did not complete within " + tryWithin.String())
 
-// trial tries whether writes get through, one at a time: on a disk that stalls, one goroutine waits for it and no more.
+// trial checks whether writes succeed, one at a time: on a disk that stalls, only one goroutine
+// waits.
 type trial struct {
-	try   func(context.Context) error // nil: it is not tried
+	try   func(context.Context) error // nil: no writes are tried
 	clock func() time.Time
 
 	mu    sync.Mutex
-	under chan struct{} // closed when the write under way has returned; nil: none is
-	at    time.Time     // when the last one was begun
-	found error         // by the last one that returned
+	under chan struct{} // closed when the current write returns; nil if there is none
+	at    time.Time     // when the last write began
+	found error         // result of the last write that returned
 }
 
-// run tries a write, or tells what the one found that was tried just now.
+// run tries a write, or returns the last result if a write was tried just before.
 func (t *trial) run(ctx context.Context) error {
 	if t.try == nil {
 		return nil
@@ -50,7 +51,8 @@ func (t *trial) run(ctx context.Context) error {
 	}
 }
 
-// begin begins a write unless one is under way, and returns what tells of its end; nil when the last was tried just now.
+// begin starts a write, unless one is running, and returns a channel that is closed when the write
+// ends. If a write was tried just before, the channel is nil and found is its result.
 func (t *trial) begin(ctx context.Context) (done chan struct{}, found error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,21 +75,21 @@ func (t *trial) begin(ctx context.Context) (done chan struct{}, found error) {
 	return done, nil
 }
 
-// Kinds of writes that do not get through, as health tells them.
+// Statuses of writes that fail, as health checks report them.
 const (
 	diskFull   = "full"
 	unwritable = "unwritable"
 )
 
-// trouble is what a trial finds, in a word and in a sentence; "" for none.
+// trouble returns the status and the reason that a trial write found, or "" if writes succeed.
 func (s *Server) trouble(ctx context.Context) (status, reason string) {
 	switch err := s.writes.run(ctx); {
 	case err == nil:
 		return "", ""
 	case dynamo.IsFull(err):
-		return diskFull, "The disk is nearly full: what adds to it is refused, reads and deletes go on. Free space or enlarge the disk."
+		return diskFull, "The disk is nearly full. Requests that add data are rejected; reads and deletes work. Free space or enlarge the disk."
 	default:
-		s.o.Logger.ErrorContext(ctx, "health: a write did not get through", "error", err)
-		return unwritable, "A write did not get through. The log says why."
+		s.o.Logger.ErrorContext(ctx, "health: a trial write failed", "error", err)
+		return unwritable, "A write failed or timed out. The log has the reason."
 	}
 }

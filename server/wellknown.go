@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// securityExpiry is how long a copy of security.txt may be relied on. RFC 9116, section 2.5.5, asks for less than a year.
+// securityExpiry is how long a copy of security.txt is valid. RFC 9116, section 2.5.5, recommends
+// less than a year.
 const securityExpiry = 180 * 24 * time.Hour
 
-// wellKnownRoutes serve what programs look for at fixed places (RFC 8615). What is not there is not found: the dashboard's page
-// is for people.
+// wellKnownRoutes serves files at well-known paths (RFC 8615). Other well-known paths are 404,
+// because the dashboard's page is not for programs.
 func (s *Server) wellKnownRoutes(mux *http.ServeMux) {
-	mux.Handle("GET /.well-known/", notFound("There is nothing at this well-known place."))
+	mux.Handle("GET /.well-known/", notFound("There is nothing at this well-known path."))
 	if s.o.SecurityContact == "" {
 		return
 	}
@@ -23,11 +24,11 @@ func (s *Server) wellKnownRoutes(mux *http.ServeMux) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Cache-Control", "public, max-age=3600")
 		expires := s.o.Clock().UTC().Truncate(24 * time.Hour).Add(securityExpiry)
-		fmt.Fprintf(w, "Contact: %s\nExpires: %s\n", s.o.SecurityContact, expires.Format(time.RFC3339)) // a reader who is gone does not mind
+		fmt.Fprintf(w, "Contact: %s\nExpires: %s\n", s.o.SecurityContact, expires.Format(time.RFC3339)) // the reader may be gone; ignore the error
 	})
 }
 
-// checkContact refuses what RFC 9116 does not allow as a contact.
+// checkContact rejects contacts that RFC 9116 does not allow.
 func checkContact(contact string) error {
 	u, err := url.Parse(contact)
 	if contact == "" || err == nil && contact == u.String() && (u.Scheme == "https" && u.Host != "" || (u.Scheme == "mailto" || u.Scheme == "tel") && u.Opaque != "") &&

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// claims are those that onefold reads, of ID tokens and of user info.
+// claims are the claims that onefold reads from ID tokens and user info.
 type claims struct {
 	AuthorizedParty string `json:"azp"`
 	Email           string `json:"email"`
@@ -16,7 +16,7 @@ type claims struct {
 // truth is a boolean that some providers send as a string.
 type truth bool
 
-// UnmarshalJSON takes both.
+// UnmarshalJSON accepts a boolean or a string.
 func (t *truth) UnmarshalJSON(text []byte) error {
 	switch string(text) {
 	case `true`, `"true"`:
@@ -29,7 +29,7 @@ func (t *truth) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// bounded refuses answers that are longer than any of a provider.
+// bounded rejects responses that are longer than any legitimate response of a provider.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

@@ -1,5 +1,5 @@
-// Package openid lets an OpenID provider say who somebody is: the authorization code flow of OpenID Connect, with PKCE. It stores
-// nothing and knows no accounts; package accounts does.
+// Package openid authenticates people with an OpenID provider: the authorization code flow of
+// OpenID Connect, with PKCE. It stores nothing and knows no accounts; package accounts does.
 package openid
 
 import (
@@ -21,57 +21,59 @@ import (
 )
 
 var (
-	// ErrOptions is returned by New for what no provider can be asked with. The message says what to choose.
+	// ErrOptions is returned by New for invalid options. The message says what to choose.
 	ErrOptions = errors.New("openid")
-	// ErrUnavailable is returned when the provider cannot be reached, or does not answer as one. It is joined with why, which is for
-	// logs.
+	// ErrUnavailable is returned when the provider is unreachable or responds unexpectedly. It is
+	// joined with the reason, which is for logs.
 	ErrUnavailable = errors.New("openid: the provider cannot be reached")
-	// ErrRefused is returned for an answer that is not one to this browser's question, is signed by somebody else or out of its time. It
-	// is joined with why, which is for logs.
+	// ErrRefused is returned for a response that does not belong to this browser's request, has a
+	// wrong signature, or is expired. It is joined with the reason, which is for logs.
 	ErrRefused = errors.New("openid: refused")
 )
 
 const (
 	askTimeout = 10 * time.Second // for one request to the provider
-	maxAnswer  = 1 << 20          // bytes of one answer of the provider
-	maxClaim   = 1024             // bytes of a claim; OpenID Connect allows subjects of 255
+	maxAnswer  = 1 << 20          // maximum size in bytes of a response of the provider
+	maxClaim   = 1024             // maximum size in bytes of a claim; OpenID Connect allows subjects of 255
 	secretSize = 32               // bytes
-	retryAfter = 5 * time.Second  // a failed discovery is tried again
+	retryAfter = 5 * time.Second  // how long to wait after a failed discovery
 )
 
-// Options describe the provider, and onefold as the provider knows it. Issuer, ClientID and RedirectURL are required.
+// Options describe the provider and onefold's registration with it. Issuer, ClientID and
+// RedirectURL are required.
 type Options struct {
 	Issuer       string // URL below which the provider has /.well-known/openid-configuration
 	ClientID     string
-	ClientSecret string // "": onefold is a public client, which PKCE alone protects
-	RedirectURL  string // where the provider sends browsers back to
+	ClientSecret string // "": onefold is a public client, protected by PKCE alone
+	RedirectURL  string // where the provider redirects browsers
 
-	// TrustEmail takes addresses as verified when the provider does not say whether they are.
+	// TrustEmail treats addresses as verified if the provider does not say whether they are.
 	TrustEmail bool
 	Clock      func() time.Time // default time.Now
 }
 
-// Person is whom the provider names.
+// Person is the person whom the provider authenticated.
 type Person struct {
 	Issuer        string
-	Subject       string // never given to somebody else by the issuer
-	Email         string // "" when the provider does not tell
+	Subject       string // the issuer never reuses it for another person
+	Email         string // "" if the provider does not send it
 	EmailVerified bool
-	Name          string // "" when the provider does not tell
+	Name          string // "" if the provider does not send it
 }
 
-// Provider asks an OpenID provider. It is safe for concurrent use.
+// Provider is a client of an OpenID provider. It is safe for concurrent use.
 type Provider struct {
 	o      Options
 	client *http.Client
 
 	mu         sync.Mutex
 	discovered *oidc.Provider // nil until the provider was reached
-	failed     error          // of the last attempt to reach it
-	retry      time.Time      // before then no other attempt is made: logins do not queue for a provider that is away
+	failed     error          // the error of the last attempt to reach it
+	retry      time.Time      // no new attempt before this time, so that logins do not queue up for an unreachable provider
 }
 
-// New makes a provider, and asks it nothing yet: it may be away, and is asked when somebody logs in. Errors: ErrOptions.
+// New creates a Provider. It sends no request: discovery happens at the first login, because the
+// provider may be unreachable now. Errors: ErrOptions.
 func New(o Options) (*Provider, error) {
 	if err := checkIssuer(o.Issuer); err != nil {
 		return nil, err
@@ -86,7 +88,7 @@ func New(o Options) (*Provider, error) {
 	return &Provider{o: o, client: &http.Client{Timeout: askTimeout, Transport: bounded{transport}}}, nil
 }
 
-// checkIssuer wants TLS, but for a provider on the same machine.
+// checkIssuer requires TLS, except for a provider on the same machine.
 func checkIssuer(issuer string) error {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -99,16 +101,16 @@ func checkIssuer(issuer string) error {
 	return nil
 }
 
-// Host is the host name of the provider.
+// Host returns the host name of the provider.
 func (p *Provider) Host() string {
 	u, err := url.Parse(p.o.Issuer)
-	if err != nil { // New has parsed it
+	if err != nil { // unreachable: New has parsed it
 		return p.o.Issuer
 	}
 	return u.Hostname()
 }
 
-// provider discovers what the provider can do and where, once.
+// provider performs discovery once and caches the result.
 func (p *Provider) provider(ctx context.Context) (*oidc.Provider, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +120,7 @@ func (p *Provider) provider(ctx context.Context) (*oidc.Provider, error) {
 	if p.failed != nil && p.o.Clock().Before(p.retry) {
 		return nil, p.failed
 	}
-	// Whoever gives up waiting does not end what others wait for.
+	// A caller who gives up must not cancel the discovery that others wait for.
 	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.client), p.o.Issuer)
 	if err != nil {
 		p.failed, p.retry = errors.Join(ErrUnavailable, err), p.o.Clock().Add(retryAfter)
@@ -135,21 +137,24 @@ func (p *Provider) config(at *oidc.Provider) *oauth2.Config {
 	}
 }
 
-// NewSecret makes what a browser keeps while it is away at the provider. State, nonce and PKCE verifier are derived from it, so that the
-// server remembers nothing of those who never come back.
+// NewSecret returns the secret that a browser keeps during a login at the provider. State, nonce
+// and PKCE verifier are derived from it, so that the server stores nothing for browsers that never
+// return.
 func NewSecret() string {
 	raw := make([]byte, secretSize)
 	rand.Read(raw) // never fails
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// derived is a value that follows from a browser's secret, and tells nothing of the secret or of the others.
+// derived derives a value from a browser's secret. The value reveals nothing about the secret or
+// other derived values.
 func derived(secret, purpose string) string {
 	sum := sha256.Sum256([]byte("onefold openid " + purpose + " " + secret))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// Begin is the URL at the provider that a browser with a secret is sent to. Errors: ErrUnavailable.
+// Begin returns the URL at the provider to which a browser with a secret is redirected. Errors:
+// ErrUnavailable.
 func (p *Provider) Begin(ctx context.Context, secret string) (string, error) {
 	at, err := p.provider(ctx)
 	if err != nil {
@@ -158,8 +163,8 @@ func (p *Provider) Begin(ctx context.Context, secret string) (string, error) {
 	return p.config(at).AuthCodeURL(derived(secret, "state"), oidc.Nonce(derived(secret, "nonce")), oauth2.S256ChallengeOption(derived(secret, "verifier"))), nil
 }
 
-// Finish is whom the provider names to a browser that came back with a code and a state. issuer is what the browser brought as iss
-// (RFC 9207), or "". Errors: ErrRefused, ErrUnavailable.
+// Finish completes the login of a browser that returned with a code and a state, and returns the
+// person. issuer is the parameter iss (RFC 9207), or "". Errors: ErrRefused, ErrUnavailable.
 func (p *Provider) Finish(ctx context.Context, secret, state, issuer, code string) (Person, error) {
 	if secret == "" || subtle.ConstantTimeCompare([]byte(state), []byte(derived(secret, "state"))) != 1 {
 		return Person{}, refused("the state is not this browser's")
@@ -179,15 +184,15 @@ func (p *Provider) Finish(ctx context.Context, secret, state, issuer, code strin
 	return p.named(ctx, at, token, derived(secret, "nonce"))
 }
 
-// exchangeError tells a provider that refuses a code from one that does not answer.
+// exchangeError distinguishes a provider that rejects a code from one that does not respond.
 func exchangeError(err error) error {
 	if answer := (*oauth2.RetrieveError)(nil); errors.As(err, &answer) && answer.Response != nil && answer.Response.StatusCode < http.StatusInternalServerError {
-		return refused("the code: %s %s", answer.ErrorCode, answer.ErrorDescription) // err has the whole answer, which may have tokens
+		return refused("the code: %s %s", answer.ErrorCode, answer.ErrorDescription) // err has the whole response, which may contain tokens
 	}
 	return errors.Join(ErrUnavailable, err)
 }
 
-// named checks an ID token, and asks the provider for what is not in it.
+// named verifies an ID token, and requests missing claims from the provider.
 func (p *Provider) named(ctx context.Context, at *oidc.Provider, token *oauth2.Token, nonce string) (Person, error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
@@ -215,7 +220,8 @@ func (p *Provider) named(ctx context.Context, at *oidc.Provider, token *oauth2.T
 	return p.person(id, &c)
 }
 
-// ask fills in claims from the provider's user info endpoint: many keep them out of the ID token.
+// ask fills in claims from the provider's user info endpoint, because many providers keep them out
+// of the ID token.
 func (p *Provider) ask(ctx context.Context, at *oidc.Provider, token *oauth2.Token, subject string, c *claims) error {
 	info, err := at.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package passkey checks what browsers and authenticators say by WebAuthn: that a passkey was made for this server, and that its
-// holder has it in hand and proved to be there. It stores nothing; package accounts does, and alone uses it.
+// Package passkey verifies WebAuthn responses of browsers: that a passkey was created for this
+// server, and that its holder has it and was verified. It stores nothing; package accounts does.
 package passkey
 
 import (
@@ -14,20 +14,20 @@ import (
 )
 
 var (
-	// ErrAddress is returned for a public URL that browsers accept no passkeys of.
+	// ErrAddress is returned for a public URL for which browsers cannot create passkeys.
 	ErrAddress = errors.New("passkeys need a public URL like https://onefold.example.com, or http://localhost:8090, without a path: browsers make none for other schemes, for addresses of numbers or for single pages")
-	// ErrRefused is returned for an answer that is malformed, of another server, or not signed by the passkey. It is joined with why,
-	// which is for logs.
+	// ErrRefused is returned for a response that is malformed, for another server, or not signed by
+	// the passkey. It is joined with the reason, which is for logs.
 	ErrRefused = errors.New("passkey: refused")
 )
 
-// Party is the server as passkeys know it: by its host name, at one origin.
+// Party is the server as a WebAuthn relying party: its host name and origin.
 type Party struct {
 	web *webauthn.WebAuthn
 }
 
-// NewParty makes the party of a public URL. Its host name is what passkeys are for: when that changes, they do not work any more.
-// Errors: ErrAddress.
+// NewParty returns the party of a public URL. Passkeys are bound to its host name and stop working
+// if it changes. Errors: ErrAddress.
 func NewParty(publicURL string) (*Party, error) {
 	u, err := url.Parse(publicURL)
 	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
@@ -41,43 +41,43 @@ func NewParty(publicURL string) (*Party, error) {
 	web, err := webauthn.New(&webauthn.Config{
 		RPID: strings.ToLower(u.Hostname()), RPDisplayName: "onefold", RPOrigins: []string{u.Scheme + "://" + strings.ToLower(u.Host)},
 		AttestationPreference:             protocol.PreferNoAttestation,
-		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore, // some password managers send what nobody asked for
+		ExtensionsUnsolicitedOutputPolicy: protocol.UnsolicitedOutputPolicyIgnore, // some password managers send unsolicited extensions
 		AuthenticatorSelection: protocol.AuthenticatorSelection{
 			ResidentKey: protocol.ResidentKeyRequirementRequired, RequireResidentKey: &required, UserVerification: protocol.VerificationRequired,
 		},
 	})
 	if err != nil {
-		return nil, ErrAddress // it is an address of numbers, or no name
+		return nil, ErrAddress // an IP address, or not a name
 	}
 	return &Party{web}, nil
 }
 
-// Owner is whose passkeys are made or checked.
+// Owner is the owner of passkeys.
 type Owner struct {
-	ID    string // of the user; at most 64 bytes
+	ID    string // user ID; at most 64 bytes
 	Email string
-	Name  string // "": the address is shown
+	Name  string // "": the email address is shown
 	Keys  []Key
 }
 
-// Key is what is stored of a passkey.
+// Key is the stored part of a passkey.
 type Key struct {
-	ID        []byte // that the authenticator chose
+	ID        []byte // chosen by the authenticator
 	PublicKey []byte // COSE
-	Counter   uint32 // of signatures; 0 for authenticators that do not count
-	Synced    bool   // its authenticator may copy it to others of its holder
+	Counter   uint32 // signature counter; 0 for authenticators that do not count
+	Synced    bool   // the authenticator may copy the passkey to the holder's other devices
 	Hints     []string
 }
 
-// The methods that WebAuthn's library asks an owner by.
+// Methods of webauthn.User.
 
-// WebAuthnID is the user handle.
+// WebAuthnID returns the user handle.
 func (o *Owner) WebAuthnID() []byte { return []byte(o.ID) }
 
-// WebAuthnName tells accounts apart.
+// WebAuthnName returns the name that distinguishes accounts.
 func (o *Owner) WebAuthnName() string { return o.Email }
 
-// WebAuthnDisplayName is for people.
+// WebAuthnDisplayName returns the name shown to people.
 func (o *Owner) WebAuthnDisplayName() string {
 	if o.Name == "" {
 		return o.Email
@@ -85,7 +85,7 @@ func (o *Owner) WebAuthnDisplayName() string {
 	return o.Name
 }
 
-// WebAuthnCredentials are the passkeys.
+// WebAuthnCredentials returns the passkeys.
 func (o *Owner) WebAuthnCredentials() []webauthn.Credential {
 	all := make([]webauthn.Credential, len(o.Keys))
 	for i, k := range o.Keys {
@@ -100,8 +100,8 @@ func (o *Owner) WebAuthnCredentials() []webauthn.Credential {
 	return all
 }
 
-// Create is what a browser is asked to make a passkey by: the publicKey of navigator.credentials.create, as JSON. Authenticators that
-// hold one of the owner's already are left out.
+// Create returns the options for creating a passkey: the publicKey of navigator.credentials.create,
+// as JSON. Authenticators that already have a passkey of the owner are excluded.
 func (p *Party) Create(o *Owner, challenge []byte) (any, error) {
 	options, _, err := p.begin(o, challenge)
 	if err != nil {
@@ -122,13 +122,14 @@ func (p *Party) begin(o *Owner, challenge []byte) (*protocol.CredentialCreation,
 	return options, session, nil
 }
 
-// A Creation is what a browser answered to Create. Challenge is what it says it was made with, which is the caller's to check.
+// A Creation is a browser's response to Create. The caller must check Challenge, the challenge that
+// the response was made with.
 type Creation struct {
 	Challenge []byte
 	parsed    *protocol.ParsedCredentialCreationData
 }
 
-// ParseCreation reads the JSON of a new PublicKeyCredential. Errors: ErrRefused.
+// ParseCreation parses the JSON of a new PublicKeyCredential. Errors: ErrRefused.
 func ParseCreation(answer []byte) (*Creation, error) {
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
 	if err != nil {
@@ -141,7 +142,7 @@ func ParseCreation(answer []byte) (*Creation, error) {
 	return &Creation{challenge, parsed}, nil
 }
 
-// Created checks a new passkey. Errors: ErrRefused.
+// Created verifies a new passkey. Errors: ErrRefused.
 func (p *Party) Created(o *Owner, c *Creation) (Key, error) {
 	_, session, err := p.begin(o, c.Challenge)
 	if err != nil {
@@ -160,11 +161,11 @@ func (p *Party) Created(o *Owner, c *Creation) (Key, error) {
 	return k, nil
 }
 
-// The ways to reach an authenticator that are kept, such as usb.
+// Limits on the stored transports of an authenticator, such as usb.
 const maxHints, maxHint = 8, 32
 
-// Request is what a browser is asked to sign in by: the publicKey of navigator.credentials.get, as JSON. The person chooses among the
-// passkeys for this server.
+// Request returns the options for logging in: the publicKey of navigator.credentials.get, as JSON.
+// The person chooses among the passkeys for this server.
 func (p *Party) Request(challenge []byte) (any, error) {
 	options, _, err := p.web.BeginDiscoverableLogin(webauthn.WithChallenge(challenge))
 	if err != nil {
@@ -173,7 +174,7 @@ func (p *Party) Request(challenge []byte) (any, error) {
 	return options.Response, nil
 }
 
-// An Assertion is what a browser answered to Request. Nothing in it is checked yet.
+// An Assertion is a browser's response to Request. Nothing in it is verified yet.
 type Assertion struct {
 	Challenge []byte
 	OwnerID   string
@@ -181,7 +182,7 @@ type Assertion struct {
 	parsed    *protocol.ParsedCredentialAssertionData
 }
 
-// ParseAssertion reads the JSON of a PublicKeyCredential that signs in. Errors: ErrRefused.
+// ParseAssertion parses the JSON of a PublicKeyCredential for a login. Errors: ErrRefused.
 func ParseAssertion(answer []byte) (*Assertion, error) {
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(answer)
 	if err != nil {
@@ -194,8 +195,9 @@ func ParseAssertion(answer []byte) (*Assertion, error) {
 	return &Assertion{challenge, string(parsed.Response.UserHandle), parsed.RawID, parsed}, nil
 }
 
-// Check checks that the owner's passkey signed an assertion, and that its holder proved to be there. copied reports that the counter
-// of signatures did not go on, so that the passkey may have been copied. Errors: ErrRefused.
+// Check verifies that the owner's passkey signed an assertion, and that its holder was verified.
+// copied reports that the signature counter did not advance, so that the passkey may have been
+// copied. Errors: ErrRefused.
 func (p *Party) Check(o *Owner, a *Assertion) (counter uint32, copied bool, err error) {
 	_, session, err := p.web.BeginDiscoverableLogin(webauthn.WithChallenge(a.Challenge))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package apidocs renders the document of an API as a page for people, without scripts and without loading anything from
-// elsewhere. The server shows it.
+// Package apidocs renders an OpenAPI document as an HTML page, without scripts and without loading
+// anything from other hosts.
 package apidocs
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// style is the page's style sheet. Its hash is in the page's policy, so that no other can be put in.
+// style is the page's style sheet. Its hash is in the content security policy, so that no other
+// styles apply.
 const style = `
 :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent); }
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 0 auto; padding: 2rem 1rem 6rem; }
@@ -61,8 +62,8 @@ type part struct {
 
 type row struct{ Name, Kind, Doc string }
 
-// Page renders the API's document. policy is the content security policy that lets the page show as it is meant to. needs
-// says for people what an operation asks of its caller.
+// Page renders the API document. policy is the content security policy to serve it with. needs
+// describes the permission that an operation requires.
 func Page(api huma.API, needs func(*huma.Operation) string) (text []byte, policy string, err error) {
 	var html bytes.Buffer
 	err = page.Execute(&html, map[string]any{"Style": template.CSS(style), "Groups": groups(api, needs)})
@@ -121,7 +122,7 @@ func (o *operation) add(title string, rows []row) {
 	}
 }
 
-// fields are those of a JSON object, and of what is in it one level down.
+// fields returns the fields of a JSON object, and those of its members one level down.
 func fields(api huma.API, content map[string]*huma.MediaType) []row {
 	media := content["application/json"]
 	if media == nil || media.Schema == nil {

@@ -1,4 +1,5 @@
-// Package capacity is what the table's partitions take, over HTTP: which keys are hot, why, and what to do. Only server uses it.
+// Package capacity serves the load on the table's partition keys: which keys are hot, why, and what
+// to do about it.
 package capacity
 
 import (
@@ -15,25 +16,27 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Options say what is known of what the table takes. The zero value is for a table that is not metered here.
+// Options describe the metering of the table. The zero value means that this process does not meter
+// it.
 type Options struct {
-	// Uses are what keys took since a time, at most Longest ago, the oldest first; nil: nothing here meters the table.
+	// Uses returns the use of keys since a time at most Longest ago, oldest first. nil: this
+	// process does not meter the table.
 	Uses   func(since time.Time) []heat.Use
-	Schema *table.Schema // of the table, which says what its keys are; required with Uses
+	Schema *table.Schema // schema of the table, to interpret keys; required with Uses
 }
 
-// Longest is how long uses are asked back.
+// Longest is how far back uses are requested.
 const Longest = 24 * time.Hour
 
-// Service tells of capacity behind a door. Make one with New.
+// Service serves capacity with authorization. Create one with New.
 type Service struct {
 	o     Options
 	door  *middleware.Door
 	table *table.Table
-	keys  *redact.Keys // as callers may see them: to see what takes most is not to see who is measured
+	keys  *redact.Keys // anonymizes keys for callers: access to the load is not access to the identity of people and devices
 }
 
-// New makes the service of a table.
+// New creates the service for a table. It fails if Uses is set without Schema.
 func New(d *middleware.Door, t *table.Table, o Options) (*Service, error) {
 	if o.Uses != nil && o.Schema == nil {
 		return nil, errors.New("server: Capacity.Schema is required with Capacity.Uses")
@@ -45,17 +48,17 @@ func New(d *middleware.Door, t *table.Table, o Options) (*Service, error) {
 func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	huma.Register(api, middleware.Guard(middleware.ForAllSites, huma.Operation{
 		OperationID: "heat", Method: http.MethodGet, Path: "/api/v1/heat", Tags: []string{"server"},
-		Summary:     "Which partition keys take most, why, and what to do",
-		Description: "A partition key gives 3,000 read and 1,000 write units a second, whatever the table may take. The embedded table is metered once a minute; of a table on DynamoDB, CloudWatch Contributor Insights know it.",
+		Summary:     "List the partition keys with the highest load",
+		Description: "A partition key supports 3,000 read units and 1,000 write units per second, whatever the capacity of the table. An embedded table is metered once a minute. For a table on DynamoDB, use CloudWatch Contributor Insights.",
 	}), s.heat)
 	return nil
 }
 
-// Wrap handles nothing that is not an operation.
+// Wrap adds no middleware.
 func (s *Service) Wrap(next http.Handler) http.Handler { return next }
 
-// Run has nothing to do.
+// Run does nothing.
 func (s *Service) Run(context.Context) {}
 
-// Close has nothing to end.
+// Close does nothing.
 func (s *Service) Close() {}

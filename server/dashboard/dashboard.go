@@ -1,5 +1,5 @@
-// Package dashboard holds the page that shows statistics, and serves it. The page is a Vite project in this folder; it
-// speaks to nothing but the HTTP API. Only server uses it.
+// Package dashboard embeds and serves the web dashboard. The dashboard is a Vite project in this
+// directory, and uses only the HTTP API.
 package dashboard
 
 import (
@@ -16,23 +16,23 @@ import (
 	"github.com/onefold/onefold/server/internal/webfile"
 )
 
-// dist holds but a README until the page is built.
+// dist has only a README until the dashboard is built.
 //
 //go:embed dist
 var dist embed.FS
 
-// Page serves the page and what it loads. It is the page for every path that is not a file of it, because paths are
-// read in the browser.
+// Page serves the dashboard's page and its files. Every path that is not a file gets the page,
+// whose script interprets the path.
 type Page struct {
-	files map[string]*webfile.File // by path, "/assets/index-1a2b.js"; empty when the page was not built
+	files map[string]*webfile.File // by path, such as "/assets/index-1a2b.js"; empty if the dashboard was not built
 }
 
-// codings are the encodings that the build leaves beside a file, the best first.
+// codings are the content codings that the build stores beside a file, best first.
 var codings = []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}}
 
 const index = "/index.html"
 
-// Load reads the page that was built into the binary.
+// Load reads the dashboard that was built into the binary.
 func Load() (*Page, error) {
 	built, err := fs.Sub(dist, "dist/web")
 	if err != nil {
@@ -45,7 +45,7 @@ func load(built fs.FS) (*Page, error) {
 	p := &Page{files: map[string]*webfile.File{}}
 	err := fs.WalkDir(built, ".", func(name string, d fs.DirEntry, err error) error {
 		if name == "." && errors.Is(err, fs.ErrNotExist) {
-			return fs.SkipAll // not built
+			return fs.SkipAll // the dashboard was not built
 		}
 		if err != nil || d.IsDir() || path.Ext(name) == ".br" || path.Ext(name) == ".gz" {
 			return err
@@ -76,16 +76,16 @@ func readFile(built fs.FS, name string) (*webfile.File, error) {
 	return f, nil
 }
 
-// Built reports whether the binary holds the page.
+// Built reports whether the binary has the dashboard.
 func (p *Page) Built() bool { return p.files[index] != nil }
 
-// notBuilt is what a binary without the page answers.
-const notBuilt = "This binary was built without the dashboard. Build it with `make build`, which needs Node.js 20 or newer.\nThe statistics are in the API, described at /openapi.json.\n"
+// notBuilt is the response of a binary without the dashboard.
+const notBuilt = "This binary was built without the dashboard. Build it with `make build`, which needs Node.js 20 or newer.\nThe API has the same statistics; see /openapi.json.\n"
 
-// assets is where the files are whose names change with their content.
+// assets is the directory of files whose names change with their content.
 const assets = "/assets/"
 
-// ServeHTTP sends a file, or the page.
+// ServeHTTP serves a file, or the page.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch f := p.files[r.URL.Path]; {
 	case !p.Built():
@@ -94,7 +94,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		f.ServeHTTP(w, r)
 	case strings.HasPrefix(r.URL.Path, assets):
-		http.Error(w, "There is no such file. The page was renewed; load it again.", http.StatusNotFound)
+		http.Error(w, "There is no such file. The dashboard was updated; reload the page.", http.StatusNotFound)
 	default:
 		w.Header().Set("Cache-Control", "no-cache")
 		p.files[index].ServeHTTP(w, r)

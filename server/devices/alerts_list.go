@@ -10,13 +10,13 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// maxAlertSteps is how many lists one page of alerts may be made of.
+// maxAlertSteps is the maximum number of lists that one page of alerts reads.
 const maxAlertSteps = 200
 
 type alertsRequest struct {
 	middleware.FleetPath
 	State    string             `query:"state" enum:"open,all" default:"open"`
-	Device   string             `query:"device" maxLength:"65" doc:"Its alerts only; ~FLEET is the fleet as a whole."`
+	Device   string             `query:"device" maxLength:"65" doc:"Only alerts of this device; ~FLEET is the fleet as a whole."`
 	Severity telemetry.Severity `query:"severity" enum:"info,warning,critical"`
 	PageParams
 }
@@ -24,11 +24,12 @@ type alertsRequest struct {
 type alertsAnswer struct {
 	Body struct {
 		Alerts []AlertBody `json:"alerts"`
-		Cursor string      `json:"cursor,omitempty" doc:"Of the next page, if there may be one."`
+		Cursor string      `json:"cursor,omitempty" doc:"Cursor of the next page, if there may be one."`
 	}
 }
 
-// alertLists are lists of alerts, one after another: at names a list, "" the first, and next the one after it, "" none.
+// alertLists reads a page of a sequence of lists. at names the list, "" for the first; next names
+// the following list, "" if there is none.
 type alertLists func(ctx context.Context, at, cursor string, limit int) (page table.Page[telemetry.Alert], next string, err error)
 
 func (s *Service) alerts(ctx context.Context, in *alertsRequest) (*alertsAnswer, error) {
@@ -52,7 +53,8 @@ func (s *Service) alerts(ctx context.Context, in *alertsRequest) (*alertsAnswer,
 	return answer, nil
 }
 
-// page walks lists until it is full. Its cursor is the list where it stopped and that one's cursor.
+// page reads lists until the page is full. Its cursor consists of the list where it stopped and
+// that list's cursor.
 func (in *alertsRequest) page(ctx context.Context, lists alertLists) (found []telemetry.Alert, cursor string, err error) {
 	at, inner, both := strings.Cut(in.Cursor, "~")
 	if in.Cursor != "" && !both {
@@ -97,7 +99,7 @@ func (s *Service) alertsOf(ctx context.Context, deviceID, cursor string, limit i
 	return telemetry.AlertsOfDevice.Page(ctx, s.table, telemetry.DeviceIn{DeviceID: deviceID}, cursor, limit)
 }
 
-// openAlerts are a list for each severity, the worst first.
+// openAlerts reads a list for each severity, worst first.
 func (s *Service) openAlerts(in *alertsRequest) alertLists {
 	after := map[string]telemetry.Severity{"": telemetry.Critical, "critical": telemetry.Warning, "warning": telemetry.Info}
 	if in.Severity != "" {
@@ -116,8 +118,9 @@ func (s *Service) openAlerts(in *alertsRequest) alertLists {
 	}
 }
 
-// allAlerts are the list of the fleet as a whole, then one for each device, by id. No index has the alerts of a fleet that
-// have ended: where the page before stopped is the cursor of the list of devices.
+// allAlerts reads the list of the fleet as a whole, then a list for each device, by ID. No index
+// has the resolved alerts of a fleet, so the device where a page stopped is the cursor in the list
+// of devices.
 func (s *Service) allAlerts(fleetID string) alertLists {
 	const first = "-" // the first device
 	return func(ctx context.Context, at, cursor string, limit int) (page table.Page[telemetry.Alert], next string, err error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// ChannelPath names a channel of a fleet.
+// ChannelPath names a notification channel of a fleet.
 type ChannelPath struct {
 	middleware.FleetPath
 	Channel string `path:"channel" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -"`
@@ -26,15 +26,15 @@ func (in *ChannelPath) key() alerts.ChannelKey {
 	return alerts.ChannelKey{FleetID: in.Fleet, ChannelID: in.Channel}
 }
 
-// ChannelForm is what people say of a channel. What is wrong with it is told by alerts.CheckChannel.
+// ChannelForm has the settings of a channel that people choose. alerts.CheckChannel validates them.
 type ChannelForm struct {
 	Name   string                 `json:"name,omitempty"`
 	Kind   alerts.ChannelKind     `json:"kind" doc:"webhook or email."`
-	URL    string                 `json:"url,omitempty" audit:"hide" doc:"Of a webhook. Who may not change it sees its host only."`
-	To     []string               `json:"to,omitempty" audit:"hide" doc:"Addresses, of email."`
-	Least  telemetry.Severity     `json:"least,omitempty" doc:"Tell of alerts that are at least so bad: info, warning or critical. Absent: all."`
-	Events []telemetry.Transition `json:"events,omitempty" doc:"firing, resolved, withdrawn. None: all."`
-	Within int                    `json:"within,omitempty" doc:"Seconds after which it is too late to tell. 0: a day, -1: never."`
+	URL    string                 `json:"url,omitempty" audit:"hide" doc:"URL of a webhook. Callers who may not change the channel see only its host."`
+	To     []string               `json:"to,omitempty" audit:"hide" doc:"Recipients, for email."`
+	Least  telemetry.Severity     `json:"least,omitempty" doc:"Notify only of alerts of this severity or worse: info, warning or critical. Default: all."`
+	Events []telemetry.Transition `json:"events,omitempty" doc:"Any of firing, resolved, withdrawn. Default: all."`
+	Within int                    `json:"within,omitempty" doc:"Seconds after which a notification is dropped. 0: a day, -1: never."`
 	Off    bool                   `json:"off,omitempty"`
 }
 
@@ -43,7 +43,8 @@ type channelBody struct {
 	ChannelForm
 }
 
-// describeChannel leaves the secret out, and the address, which may be one, unless whoever asks may change it.
+// describeChannel omits the secret. It also omits the URL, which may contain a secret, unless the
+// caller may change the channel.
 func describeChannel(ctx context.Context, c *alerts.Channel) channelBody {
 	address := c.URL
 	if u, err := url.Parse(address); address != "" && err == nil && !middleware.CallerOf(ctx).May(middleware.ForWrite, accounts.OfFleet(c.FleetID)) {
@@ -66,7 +67,7 @@ type putChannelRequest struct {
 type putChannelAnswer struct {
 	Body struct {
 		Channel channelBody `json:"channel"`
-		Secret  string      `json:"secret,omitempty" doc:"By which a webhook's messages are signed. It is told when it is made, once."`
+		Secret  string      `json:"secret,omitempty" doc:"Signs the messages of a webhook. Returned once, when the webhook is created."`
 	}
 }
 
@@ -86,9 +87,9 @@ type notificationBody struct {
 	ID        string               `json:"id"`
 	Channel   string               `json:"channel"`
 	Event     telemetry.Transition `json:"event"`
-	Alert     alerts.Told          `json:"alert" doc:"As it was then."`
+	Alert     alerts.Told          `json:"alert" doc:"The alert at the time of the notification."`
 	State     alerts.DeliveryState `json:"state" enum:"waiting,sent,skipped,dead"`
-	Due       time.Time            `json:"due,omitzero" doc:"When it is tried next, if it waits."`
+	Due       time.Time            `json:"due,omitzero" doc:"When delivery is tried next, if it is pending."`
 	Attempts  int                  `json:"attempts"`
 	LastError string               `json:"lastError,omitempty"`
 	CreatedAt time.Time            `json:"createdAt"`
@@ -110,7 +111,7 @@ type notificationAnswer struct{ Body notificationBody }
 
 type notificationsAnswer struct {
 	Body struct {
-		Notifications []notificationBody `json:"notifications" doc:"Those of the latest alerts first."`
+		Notifications []notificationBody `json:"notifications" doc:"Notifications of the latest alerts first."`
 		Cursor        string             `json:"cursor,omitempty"`
 	}
 }
@@ -119,21 +120,21 @@ func (s *Service) channelRoutes(api huma.API) {
 	const list, one, sent = fleetPath + "/channels", fleetPath + "/channels/{channel}", fleetPath + "/notifications"
 	tags := []string{"alerts"}
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "channels", Method: http.MethodGet, Path: list, Summary: "How people are told of a fleet's alerts", Tags: tags,
+		OperationID: "channels", Method: http.MethodGet, Path: list, Summary: "List the notification channels of a fleet", Tags: tags,
 	}), s.channels)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
-		OperationID: "put-channel", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Make or replace a channel", Description: "A webhook keeps its secret.", Tags: tags,
+		OperationID: "put-channel", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Create or replace a channel", Description: "A webhook keeps its secret.", Tags: tags,
 	}), s.putChannel)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-channel", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
-		Summary: "Delete a channel", Description: "What waits for it is skipped.", Tags: tags,
+		Summary: "Delete a channel", Description: "Pending notifications are skipped.", Tags: tags,
 	}), s.deleteChannel)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "notifications", Method: http.MethodGet, Path: sent, Summary: "What was told of a fleet's alerts, and how that went", Tags: tags,
+		OperationID: "notifications", Method: http.MethodGet, Path: sent, Summary: "List the notifications of a fleet's alerts with their delivery", Tags: tags,
 	}), s.notifications)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "resend-notification", Method: http.MethodPost, Path: sent + "/{notification}/resend", DefaultStatus: http.StatusAccepted,
-		Summary: "Try a notification anew that could not be delivered, or was skipped", Description: "Others stay as they are.", Tags: tags,
+		Summary: "Retry a failed or skipped notification", Description: "Notifications in other states are left unchanged.", Tags: tags,
 	}), s.resend)
 }
 
@@ -178,7 +179,8 @@ func (s *Service) putChannel(ctx context.Context, in *putChannelRequest) (*putCh
 	return answer, nil
 }
 
-// channelBefore is what a channel was, for the record; nil if there was none.
+// channelBefore returns the previous state of a channel for the audit record, or nil if it did not
+// exist.
 func channelBefore(ctx context.Context, c *alerts.Channel) any {
 	if c.ChannelID == "" {
 		return nil

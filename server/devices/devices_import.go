@@ -20,14 +20,14 @@ import (
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
-// maxImport is how many devices one request may make.
+// maxImport is the maximum number of devices per request.
 const maxImport = 5000
 
 type importDevicesRequest struct {
 	middleware.FleetPath
 	ContentType string `header:"Content-Type" doc:"text/csv or application/jsonl."`
-	Tokens      bool   `query:"tokens" doc:"Give each new device a token, which the answer tells this once."`
-	DryRun      bool   `query:"dryRun" doc:"Only read, and say what is wrong."`
+	Tokens      bool   `query:"tokens" doc:"Create a token for each new device. The response is the only place where it appears."`
+	DryRun      bool   `query:"dryRun" doc:"Only validate the list."`
 	RawBody     []byte `contentType:"text/csv"`
 }
 
@@ -36,7 +36,7 @@ type importDevicesAnswer struct {
 		Created  int              `json:"created"`
 		Existing int              `json:"existing"`
 		Rejected int              `json:"rejected"`
-		Devices  []importedDevice `json:"devices" doc:"One a line, in order."`
+		Devices  []importedDevice `json:"devices" doc:"One per line, in order."`
 	}
 }
 
@@ -48,7 +48,7 @@ type importedDevice struct {
 	Token  string `json:"token,omitempty"`
 }
 
-// formLine is a line of a list of devices.
+// formLine is one line of a device list.
 type formLine struct {
 	DeviceForm
 	line int
@@ -58,9 +58,9 @@ type formLine struct {
 func (s *Service) importDeviceRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "import-devices", Method: http.MethodPost, Path: devicesPath + "/import", MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
-		Summary: "Make up to 5,000 devices of a list",
-		Description: "JSON lines like the body of POST …/devices, or CSV whose first line names its columns: id, name, type, status, location, firmware, profile, " +
-			"tags (separated by ;) and note:NAME. Devices that there are already stay as they are. A line that is wrong is said so, and the others are made.",
+		Summary: "Create up to 5,000 devices from a list",
+		Description: "JSON Lines like the body of POST …/devices, or CSV whose first line names the columns: id, name, type, status, location, firmware, profile, " +
+			"tags (separated by ;) and note:NAME. Existing devices are left unchanged. Invalid lines are reported, and the others are created.",
 		Tags: []string{"devices"}, Errors: []int{http.StatusBadRequest, http.StatusUnsupportedMediaType},
 	}), s.importDevices)
 }
@@ -105,7 +105,8 @@ func (s *Service) importDevices(ctx context.Context, in *importDevicesRequest) (
 	return answer, nil
 }
 
-// makeDevices makes devices and notes what became of each. Errors: those of the store, when some may not be made.
+// makeDevices creates devices and reports the outcome of each. Errors: those of the store, if some
+// devices may not have been created.
 func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, devices []telemetry.NewDevice, of []int, notes []importedDevice) error {
 	_, errs := telemetry.CreateDevices(ctx, s.table, devices)
 	for n, err := range errs {
@@ -117,12 +118,12 @@ func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, dev
 		case errors.Is(err, table.ErrExists):
 			note.Status = "exists"
 			if d, err := telemetry.GetDevice(ctx, s.table, note.ID); err != nil || d.FleetID != in.Fleet {
-				note.Status, note.Detail = "rejected", "the id is taken"
+				note.Status, note.Detail = "rejected", "the ID is taken"
 			}
 		case errors.Is(err, telemetry.ErrInvalid), errors.Is(err, table.ErrKeyValue):
 			note.Status, note.Detail = "rejected", whatIsInvalid(err)
-		case errors.Is(err, table.ErrNotFound): // the fleet is there: the request is about it
-			note.Status, note.Detail = "rejected", fmt.Sprintf("there is no profile %q in the fleet", devices[n].ProfileID)
+		case errors.Is(err, table.ErrNotFound): // the fleet exists: the request is authorized for it
+			note.Status, note.Detail = "rejected", fmt.Sprintf("the fleet has no profile %q", devices[n].ProfileID)
 		default:
 			return err
 		}
@@ -137,15 +138,15 @@ func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, dev
 	return nil
 }
 
-// whatIsInvalid is what an error says of what was sent, without where the error came from.
+// whatIsInvalid returns the reason of a validation error without its package prefixes.
 func whatIsInvalid(err error) string {
 	if _, what, ok := strings.Cut(err.Error(), telemetry.ErrInvalid.Error()+": "); ok {
 		return what
 	}
-	return "the id has a byte that ids may not have"
+	return "the ID contains an invalid character"
 }
 
-// readForms reads a list. Errors: problems.
+// readForms parses a device list. Its errors are problems.
 func readForms(contentType string, body []byte) ([]formLine, error) {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -164,7 +165,7 @@ func readForms(contentType string, body []byte) ([]formLine, error) {
 		return nil, middleware.Problem(http.StatusBadRequest, "bad_csv", err.Error())
 	}
 	if len(lines) > maxImport {
-		return nil, middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_devices", fmt.Sprintf("At most %d devices at once. Send the list in parts.", maxImport))
+		return nil, middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_devices", fmt.Sprintf("At most %d devices per request. Split the list.", maxImport))
 	}
 	return lines, nil
 }
@@ -180,7 +181,7 @@ func readJSONLines(body []byte) (lines []formLine) {
 		in := json.NewDecoder(bytes.NewReader(text))
 		in.DisallowUnknownFields()
 		if l.err = in.Decode(&l.DeviceForm); l.err == nil && in.More() {
-			l.err = errors.New("there is something after the device")
+			l.err = errors.New("unexpected data after the device")
 		}
 		lines = append(lines, l)
 		if len(lines) > maxImport {
@@ -195,7 +196,7 @@ func readCSV(body []byte) (lines []formLine, err error) {
 	in.FieldsPerRecord = -1
 	head, err := in.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the first line names the columns")
+		return nil, errors.New("the first line must name the columns")
 	}
 	if err != nil {
 		return nil, err
@@ -219,7 +220,7 @@ func readCSV(body []byte) (lines []formLine, err error) {
 			l.line, _ = in.FieldPos(0)
 		}
 		if err == nil && len(row) != len(head) {
-			l.err = fmt.Errorf("it has %d columns, the first line %d", len(row), len(head))
+			l.err = fmt.Errorf("expected as many columns as the header: got %d, want %d", len(row), len(head))
 		}
 		for i := 0; l.err == nil && i < len(row); i++ {
 			l.err = l.set(head[i], strings.TrimSpace(row[i]))
@@ -229,7 +230,7 @@ func readCSV(body []byte) (lines []formLine, err error) {
 	return lines, nil
 }
 
-// set sets what a column says.
+// set sets the field of a column.
 func (f *DeviceForm) set(column, text string) error {
 	if note, ok := strings.CutPrefix(column, "note:"); ok && note != "" {
 		if text != "" {

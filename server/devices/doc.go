@@ -1,2 +1,3 @@
-// Package devices is how devices reach telemetry, and people what devices measured.
+// Package devices serves telemetry: devices send readings through it, and people read and manage
+// them.
 package devices

@@ -17,19 +17,19 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-const exportTimeout = time.Hour // of all of an export
+const exportTimeout = time.Hour // of a whole export
 
 type exportRequest struct {
 	DevicePath
 	Times
 	Kind   string           `query:"kind" enum:"readings,aggregates" default:"readings"`
-	Format string           `query:"format" enum:"csv,jsonl" default:"csv" doc:"In CSV each value of a reading is a line, and a text that a spreadsheet would take for a formula has an apostrophe before it."`
-	Period telemetry.Period `query:"period" enum:"10min,hourly,daily" default:"hourly" doc:"Of aggregates."`
+	Format string           `query:"format" enum:"csv,jsonl" default:"csv" doc:"In CSV, each value of a reading is a line. Text that a spreadsheet could run as a formula is prefixed with an apostrophe."`
+	Period telemetry.Period `query:"period" enum:"10min,hourly,daily" default:"hourly" doc:"Period of aggregates."`
 }
 
 func (s *Service) exportRoutes(api huma.API) {
-	op := readOperation("export-device", "/export", "Readings or aggregates of a range of time, as a file")
-	op.Description = "Written as it is read. An answer that breaks off is not all of it."
+	op := readOperation("export-device", "/export", "Export readings or aggregates of a time range as a file")
+	op.Description = "The response is streamed. A response that is cut off is incomplete."
 	op.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{"text/csv": {}, "application/jsonl": {}}}}
 	huma.Register(api, op, s.export)
 }
@@ -98,7 +98,7 @@ func writeRows(rows *csv.Writer, r *telemetry.Reading) error {
 	return nil
 }
 
-// harmless keeps a spreadsheet from taking a text for a formula.
+// harmless prefixes text that a spreadsheet would run as a formula.
 func harmless(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text
@@ -133,7 +133,8 @@ func (s *Service) exportAggregates(ctx context.Context, file io.Writer, format s
 	return rows.Error()
 }
 
-// value is the first or last value of a metric: of a state it is a text of a device's.
+// value formats the first or last value of a metric. The value of a state is text that a device
+// sent, so it is made harmless.
 func value(f telemetry.Figures, text string) string {
 	if f.Kind == telemetry.State {
 		return harmless(text)

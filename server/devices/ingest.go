@@ -21,20 +21,21 @@ import (
 )
 
 const (
-	maxBody   = 8 << 20 // of readings, and of what a compressed body becomes
+	maxBody   = 8 << 20 // maximum size of readings in bytes, before and after decompression
 	ingestFor = 30 * time.Second
 )
 
-// tooLong is said of a body of more than maxBody.
-var tooLong = fmt.Sprintf("The body has more than %d MiB. Send it in parts.", maxBody>>20)
+// tooLong is the message for a body of more than maxBody.
+var tooLong = fmt.Sprintf("The body is larger than %d MiB. Split it into several requests.", maxBody>>20)
 
-// sender is who readings come from: a device, or the holder of a key of a fleet or of all.
+// sender is the authenticated source of readings: a device, or the holder of a key for one fleet or
+// for all.
 type sender struct {
-	deviceID string // "": not one device
-	fleetID  string // "": any
+	deviceID string // "": not a single device
+	fleetID  string // "": any fleet
 }
 
-// identify finds out who sends. Errors: problems, those of the store.
+// identify authenticates the sender. Errors: problems, and those of the store.
 func (s *Service) identify(ctx context.Context, token string) (sender, error) {
 	if !accounts.IsKey(token) {
 		d, err := s.o.Collector.Authenticate(ctx, token)
@@ -49,19 +50,20 @@ func (s *Service) identify(ctx context.Context, token string) (sender, error) {
 	}
 	fleet, ok := sendsFor(key)
 	if !ok {
-		return sender{}, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send readings. Make one of the fleet with the scope ingest.")
+		return sender{}, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send readings. Create a key of the fleet with scope ingest.")
 	}
 	return sender{fleetID: fleet}, nil
 }
 
-// sendsFor is the fleet that the holder of a key may send readings for, or "" for any; ok is false if there is none.
+// sendsFor returns the fleet that a key's holder may send readings for, or "" for all fleets; ok is
+// false if none.
 func sendsFor(key accounts.Key) (fleetID string, ok bool) {
 	fleetID, ok = accounts.FleetOf(key.Site)
 	return fleetID, (ok || key.Site == accounts.AllSites) && key.Scope != accounts.Read
 }
 
 type readingsRequest struct {
-	Authorization   string `header:"Authorization" doc:"Bearer, and the token of a device or a key of the fleet with the scope ingest or write."`
+	Authorization   string `header:"Authorization" doc:"Bearer with a device token, or with a key of the fleet with scope ingest or write."`
 	ContentEncoding string `header:"Content-Encoding" doc:"gzip or none."`
 	RawBody         []byte `contentType:"application/json"`
 }
@@ -70,7 +72,7 @@ type readingsAnswer struct {
 	Status     int
 	RetryAfter string `header:"Retry-After"`
 	Body       struct {
-		Outcomes []telemetry.Outcome `json:"outcomes" doc:"One a reading, in the order sent."`
+		Outcomes []telemetry.Outcome `json:"outcomes" doc:"One per reading, in order."`
 		Now      int64               `json:"now" doc:"The server's clock, in milliseconds since 1970."`
 	}
 }
@@ -79,15 +81,15 @@ func (s *Service) ingestRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "ingest-readings", Method: http.MethodPost, Path: "/api/readings", DefaultStatus: http.StatusAccepted,
 		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
-		Summary: "Take readings in",
+		Summary: "Ingest readings",
 		Description: `One reading, or an array of up to 5,000:
 
     {"device": "boiler-1", "at": "2026-05-12T14:00:00.250Z", "seq": 17,
      "values": {"temperature": 71.25, "valve": "open", "alarm": false}, "units": {"temperature": "C"}}
 
 Only values are required, and with a key device. ` + "`at`" + ` may be milliseconds since 1970. A device's token stands for that device alone. ` +
-			"Answers 202 when the outcome of each reading is decided: `stored`, `duplicate` and `late` ones are durable, so is a `queued` one, which is stored when the table can be reached again; a `rejected` one says why, and sending it " +
-			"again will not help. When some came faster than the fleet allows (`too_fast`) the status is 429: send all again after Retry-After, or just those; what is stored counts once.",
+			"Returns 202 once the outcome of each reading is decided. `stored`, `duplicate` and `late` readings are durable. So are `queued` readings, which are stored when the table can be reached again. `rejected` readings have a reason; sending them " +
+			"again does not help. If some arrived faster than the fleet allows (`too_fast`), the status is 429: send all or just those again after Retry-After. Stored readings count once.",
 		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
 	}), s.ingestReadings)
 }
@@ -118,9 +120,10 @@ func (s *Service) ingestReadings(ctx context.Context, in *readingsRequest) (*rea
 	return answer, nil
 }
 
-// take stores n readings and says what became of each. One that has an error was not to be read.
+// take stores n readings and returns the outcome of each. If reading(i) returns an error, reading i
+// is rejected.
 func (s *Service) take(ctx context.Context, from sender, n int, reading func(int) (telemetry.Incoming, error)) ([]telemetry.Outcome, error) {
-	// A sender that goes away has sent all the same.
+	// Readings are stored even if the client disconnects.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
 	defer cancel()
 	outcomes := make([]telemetry.Outcome, n)
@@ -131,7 +134,7 @@ func (s *Service) take(ctx context.Context, from sender, n int, reading func(int
 		case err != nil:
 			outcomes[i] = telemetry.Outcome{Status: telemetry.Rejected, Reason: telemetry.BadValue, Detail: err.Error()}
 		case from.deviceID != "" && r.DeviceID != from.deviceID:
-			outcomes[i] = telemetry.Outcome{Status: telemetry.Rejected, Reason: notYours, Detail: "the token is of another device"}
+			outcomes[i] = telemetry.Outcome{Status: telemetry.Rejected, Reason: notYours, Detail: "the token belongs to another device"}
 		default:
 			r.FleetID = from.fleetID
 			readings, of = append(readings, r), append(of, i)
@@ -146,10 +149,11 @@ func (s *Service) take(ctx context.Context, from sender, n int, reading func(int
 	return outcomes, err
 }
 
-// notYours is why a reading is rejected that a device sends for another.
+// notYours is the reason for rejecting a reading that a device sends for another.
 const notYours telemetry.Reason = "other_device"
 
-// retryAfter is how long to wait with readings that came too fast; 0 if none did.
+// retryAfter returns how long to wait before sending readings again that were too fast, or 0 if
+// none were.
 func retryAfter(outcomes []telemetry.Outcome) (wait time.Duration) {
 	for i := range outcomes {
 		if outcomes[i].Reason == telemetry.TooFast {
@@ -159,18 +163,19 @@ func retryAfter(outcomes []telemetry.Outcome) (wait time.Duration) {
 	return wait
 }
 
-// seconds are those of a Retry-After, a minute at most: what is allowed meanwhile is stored.
+// seconds formats a Retry-After header, at most a minute: by then, more readings are allowed.
 func seconds(wait time.Duration) string {
 	return strconv.Itoa(int(min(wait, time.Minute)/time.Second) + 1)
 }
 
-// tokenOf is the token of an Authorization header, by the schemes of the web and of InfluxDB.
+// tokenOf returns the token of an Authorization header, with the scheme of HTTP (Bearer) or of
+// InfluxDB (Token).
 func tokenOf(header string) (string, bool) {
 	scheme, token, ok := strings.Cut(strings.TrimSpace(header), " ")
 	return strings.TrimSpace(token), ok && (strings.EqualFold(scheme, "Bearer") || strings.EqualFold(scheme, "Token"))
 }
 
-// plainBody is a body as it was before it was compressed. Errors: problems.
+// plainBody decompresses a body. Its errors are problems.
 func plainBody(body []byte, encoding string) ([]byte, error) {
 	switch encoding {
 	case "", "identity":
@@ -185,7 +190,7 @@ func plainBody(body []byte, encoding string) ([]byte, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, middleware.Problem(http.StatusBadRequest, "bad_request", "The body is no gzip: "+err.Error()+".")
+		return nil, middleware.Problem(http.StatusBadRequest, "bad_request", "The body is not valid gzip: "+err.Error()+".")
 	case len(body) > maxBody:
 		return nil, middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", tooLong)
 	}

@@ -19,23 +19,23 @@ import (
 	"github.com/onefold/onefold/telemetry/payload"
 )
 
-// linesRequest is what clients of InfluxDB 2 send.
+// linesRequest is a write request of InfluxDB 2 clients.
 type linesRequest struct {
-	Authorization   string `header:"Authorization" doc:"Token or Bearer, and the token of a device or a key of the fleet with the scope ingest or write."`
+	Authorization   string `header:"Authorization" doc:"Token or Bearer, with a device token, or with a key of the fleet with scope ingest or write."`
 	ContentEncoding string `header:"Content-Encoding" doc:"gzip or none."`
-	Bucket          string `query:"bucket" doc:"The fleet. A device's token and a fleet's key say it, too."`
-	Org             string `query:"org" doc:"Not looked at."`
-	Precision       string `query:"precision" doc:"What timestamps count: ns, us, ms or s. Default: ns."`
+	Bucket          string `query:"bucket" doc:"The fleet. Optional with a device token or a fleet key."`
+	Org             string `query:"org" doc:"Ignored."`
+	Precision       string `query:"precision" doc:"Unit of timestamps: ns, us, ms or s. Default: ns."`
 	RawBody         []byte `contentType:"text/plain"`
 }
 
-// oldLinesRequest is what clients of InfluxDB 1 send.
+// oldLinesRequest is a write request of InfluxDB 1 clients.
 type oldLinesRequest struct {
 	Authorization   string `header:"Authorization"`
 	ContentEncoding string `header:"Content-Encoding"`
 	Database        string `query:"db" doc:"The fleet."`
 	User            string `query:"u"`
-	Password        string `query:"p" doc:"The token or key, where no header has it."`
+	Password        string `query:"p" doc:"The token or key, if it is not in a header."`
 	Precision       string `query:"precision" doc:"ns, u, ms, s, m or h. Default: ns."`
 	RawBody         []byte `contentType:"text/plain"`
 }
@@ -44,11 +44,11 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 	op := huma.Operation{
 		OperationID: "write-lines", Method: http.MethodPost, Path: "/api/v2/write", DefaultStatus: http.StatusNoContent,
 		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
-		Summary: "Take readings in as InfluxDB's line protocol",
-		Description: "As InfluxDB 2 does, so that Telegraf and InfluxDB's clients work unchanged; up to 20,000 lines. A line is a reading of the device that its tag `device`, `device_id` or `host` names; " +
-			"field `f` of measurement `m` is the metric `m.f` (`m` for a field called value), with the other tags in braces, `cpu.idle{cpu=cpu0}`, unless the fleet calls them property tags. " +
-			"Answers 204 when all lines are durable. When some were refused the status is 400, the message names them by number, and the others are stored. " +
-			"429 when a device sends faster than its fleet allows: send all again after Retry-After; what is stored counts once.",
+		Summary: "Ingest readings in InfluxDB line protocol",
+		Description: "Compatible with InfluxDB 2, so that Telegraf and InfluxDB clients work unchanged; up to 20,000 lines. A line is a reading of the device named by its tag `device`, `device_id` or `host`; " +
+			"field `f` of measurement `m` becomes the metric `m.f` (`m` for a field named value), with the other tags in braces, as in `cpu.idle{cpu=cpu0}`, unless the fleet lists them as property tags. " +
+			"Returns 204 once all lines are durable. If some lines are rejected, the status is 400, the message gives their numbers, and the others are stored. " +
+			"429 if a device sends faster than its fleet allows: send everything again after Retry-After. Stored readings count once.",
 		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests},
 	}
 	old := op
@@ -59,7 +59,7 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 	})
 	old.OperationID, old.Path, old.Hidden, old.Middlewares = "write-lines-v1", "/write", true, huma.Middlewares{refuseLong(true)}
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, old), func(ctx context.Context, in *oldLinesRequest) (*huma.StreamResponse, error) {
-		fleet, _, _ := strings.Cut(in.Database, "/") // what follows names how long InfluxDB keeps it
+		fleet, _, _ := strings.Cut(in.Database, "/") // the rest names a retention policy of InfluxDB
 		return s.writeLines(ctx, oldToken(in), fleet, in.Precision, in.ContentEncoding, in.RawBody).answer(true), nil
 	})
 	for _, path := range []string{"GET /ping", "GET /api/v2/ping"} {
@@ -69,11 +69,12 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 	mux.HandleFunc("POST /query", created)
 }
 
-// drained is how much is read of a body that is too long, in bytes: a client that is still sending may not hear why it is
-// refused, and InfluxDB's send 50 MB at most.
+// drained is how many bytes of a rejected body are read: a client that is still sending may
+// otherwise miss the response. InfluxDB clients send at most 50 MB.
 const drained = 64 << 20
 
-// refuseLong answers requests that say to have too long a body in the form that their clients read.
+// refuseLong rejects requests that announce a body that is too long, in the response format of
+// their clients.
 func refuseLong(old bool) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, _ := humago.Unwrap(ctx)
@@ -82,14 +83,14 @@ func refuseLong(old bool) func(huma.Context, func(huma.Context)) {
 			return
 		}
 		if err := ctx.SetReadDeadline(time.Now().Add(ingestFor)); err == nil {
-			_, _ = io.CopyN(io.Discard, r.Body, drained) // whatever it ends with, the answer is the same
+			_, _ = io.CopyN(io.Discard, r.Body, drained) // the response is the same whatever the error
 		}
 		w := written{status: http.StatusRequestEntityTooLarge, code: codes[http.StatusRequestEntityTooLarge], message: tooLong}
 		w.answer(old).Body(ctx)
 	}
 }
 
-// oldToken is the token of a client of InfluxDB 1, which may call it a password.
+// oldToken returns the token of an InfluxDB 1 client, which may send it as a password.
 func oldToken(in *oldLinesRequest) string {
 	if token, ok := tokenOf(in.Authorization); ok {
 		return token
@@ -103,13 +104,13 @@ func oldToken(in *oldLinesRequest) string {
 	return in.Password
 }
 
-// written is the answer to lines.
+// written is the response to a write of lines.
 type written struct {
 	status  int
-	code    string // InfluxDB's
+	code    string // InfluxDB's error code
 	message string
 	wait    time.Duration
-	after   string // when to try again, as an error says; "": it says nothing
+	after   string // when to retry, as given by an error; "" if it gives none
 	lines   []refusedLine
 }
 
@@ -120,7 +121,7 @@ type refusedLine struct {
 	Detail string           `json:"detail"`
 }
 
-// badLine is the reason of a line that cannot be read.
+// badLine is the reason for a line that cannot be parsed.
 const badLine telemetry.Reason = "bad_line"
 
 func (s *Service) writeLines(ctx context.Context, token, fleet, precision, encoding string, body []byte) written {
@@ -130,7 +131,7 @@ func (s *Service) writeLines(ctx context.Context, token, fleet, precision, encod
 	}
 	from, err := s.identify(ctx, token)
 	if err == nil && fleet != "" && from.fleetID != "" && fleet != from.fleetID {
-		return written{status: http.StatusNotFound, code: "not found", message: fmt.Sprintf("bucket %.64q not found: the token is for another fleet", fleet)}
+		return written{status: http.StatusNotFound, code: "not found", message: fmt.Sprintf("bucket %.64q not found: the token belongs to another fleet", fleet)}
 	}
 	if err == nil {
 		body, err = plainBody(body, encoding)
@@ -152,10 +153,10 @@ func (s *Service) writeLines(ctx context.Context, token, fleet, precision, encod
 	return judge(lines, became)
 }
 
-// judge makes one answer of many outcomes.
+// judge combines many outcomes into one response.
 func judge(lines []payload.Line, became []telemetry.Outcome) written {
 	if wait := retryAfter(became); wait > 0 {
-		return written{status: http.StatusTooManyRequests, code: "too many requests", message: "the fleet allows a device fewer readings a minute: send all again later, what is stored counts once", wait: wait}
+		return written{status: http.StatusTooManyRequests, code: "too many requests", message: "too many readings per minute for a device of this fleet: send everything again later, stored readings count once", wait: wait}
 	}
 	w := written{status: http.StatusNoContent}
 	for i := range became {
@@ -174,12 +175,12 @@ func judge(lines []payload.Line, became []telemetry.Outcome) written {
 	return w
 }
 
-// How many refused lines an answer names, and its message.
+// How many rejected lines a response lists, and how many its message names.
 const maxNamed, maxTold = 1000, 20
 
 func partial(refused []refusedLine, of int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "partial write: %d of %d lines were refused, the others are stored: ", len(refused), of)
+	fmt.Fprintf(&b, "partial write: %d of %d lines were rejected, the others are stored: ", len(refused), of)
 	for i, r := range refused {
 		if i == maxTold {
 			fmt.Fprintf(&b, "; and %d more", len(refused)-i)
@@ -193,14 +194,14 @@ func partial(refused []refusedLine, of int) string {
 	return b.String()
 }
 
-// codes are InfluxDB's words for a status.
+// codes maps statuses to InfluxDB's error codes.
 var codes = map[int]string{
 	http.StatusBadRequest: "invalid", http.StatusUnauthorized: "unauthorized", http.StatusForbidden: "forbidden", http.StatusNotFound: "not found",
 	http.StatusRequestEntityTooLarge: "request too large", http.StatusUnsupportedMediaType: "invalid", http.StatusTooManyRequests: "too many requests",
 	http.StatusServiceUnavailable: "unavailable",
 }
 
-// failed is the answer when nothing is known to be stored.
+// failed returns the response for an error after which nothing is known to be stored.
 func (s *Service) failed(ctx context.Context, err error) written {
 	p := new(huma.ErrorModel)
 	if !errors.As(err, &p) {
@@ -217,7 +218,7 @@ func (s *Service) failed(ctx context.Context, err error) written {
 	return w
 }
 
-// answer writes in the form of InfluxDB 2, or 1.
+// answer writes the response in the format of InfluxDB 2, or 1.
 func (w written) answer(old bool) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		ctx.SetHeader("X-Influxdb-Version", influxVersion)
@@ -235,7 +236,7 @@ func (w written) answer(old bool) *huma.StreamResponse {
 			ctx.SetHeader("WWW-Authenticate", `Token realm="onefold"`)
 		}
 		ctx.SetStatus(w.status)
-		_ = middleware.PlainJSON(ctx.BodyWriter()).Encode(w.form(old)) // a client that is gone does not hear it
+		_ = middleware.PlainJSON(ctx.BodyWriter()).Encode(w.form(old)) // the client may be gone; ignore the error
 	}}
 }
 
@@ -252,7 +253,7 @@ func (w written) form(old bool) any {
 	}{w.code, w.message, w.lines}
 }
 
-// influxVersion is the version of InfluxDB whose protocol this is: clients ask before they write.
+// influxVersion is the version of InfluxDB that clients are told when they ask before they write.
 const influxVersion = "v2.7.0"
 
 func pong(w http.ResponseWriter, _ *http.Request) {
@@ -266,7 +267,7 @@ func healthy(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"name":"onefold","message":"ready for writes","status":"pass","checks":[],"version":"` + influxVersion + `","commit":""}` + "\n"))
 }
 
-// created answers the one statement that clients of InfluxDB 1 send before they write.
+// created answers the one statement that InfluxDB 1 clients send before they write.
 func created(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Influxdb-Version", influxVersion)

@@ -13,34 +13,36 @@ import (
 	"github.com/onefold/onefold/telemetry/payload"
 )
 
-// The topics that devices publish to. A device names itself, though it is known: so what it sends is understood without
-// its login, and what it sends for another is refused rather than taken for its own.
+// The topics that devices publish to. Topics name the device, although the login identifies it. So
+// messages can be understood without the login, and messages for another device are rejected
+// instead of being counted for the sender.
 const (
 	topicRoot     = "devices/"
-	topicReadings = "readings" // devices/DEVICE/readings: readings in JSON
-	topicValue    = "values/"  // devices/DEVICE/values/METRIC: one value, measured now
+	topicReadings = "readings" // devices/DEVICE/readings: readings as JSON
+	topicValue    = "values/"  // devices/DEVICE/values/METRIC: one value with the current time
 )
 
-// errMQTTLogin is why a client is refused, without telling what was wrong.
+// errMQTTLogin is the only reason that rejected clients get, so that they cannot probe for devices.
 var errMQTTLogin = errors.New("devices: unknown device or wrong token")
 
-// Messages takes readings in that devices publish over MQTT.
+// Messages ingests readings that devices publish over MQTT.
 type Messages struct {
 	Collector *telemetry.Collector
-	// Gateway returns the fleet that a key may send readings for, or "" for any; an error refuses the key. nil: there are no gateways.
+	// Gateway returns the fleet that a key may send readings for, or "" for all. An error rejects
+	// the key. nil: gateways are not supported.
 	Gateway func(ctx context.Context, user, key string) (fleetID string, err error)
-	// Device returns a device, of which a gateway sends.
+	// Device returns a device that a gateway sends for.
 	Device func(ctx context.Context, deviceID string) (telemetry.Device, error)
-	// Count is told every outcome. nil: nobody counts.
+	// Count is called with all outcomes. Optional.
 	Count func([]telemetry.Outcome)
-	// Stored is told of readings and what became of them, in parallel. nil: nobody wants to know.
+	// Stored is called with readings and their outcomes, as parallel slices. Optional.
 	Stored func([]telemetry.Incoming, []telemetry.Outcome)
-	// Overloaded reports that there is no memory for more messages. nil: there always is.
+	// Overloaded reports that there is no memory for more messages. nil: never.
 	Overloaded func() bool
 }
 
-// Login lets devices in by their token, which is the password; the user name is the device's id. Whoever else has a key
-// of a fleet sends for the devices of that fleet.
+// Login authenticates a client. The user name of a device is its ID and the password its token. Any
+// other client needs a key of a fleet, and sends for the devices of that fleet.
 func (m *Messages) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
 	device, err := m.Collector.Authenticate(ctx, l.Password)
 	switch {
@@ -67,17 +69,17 @@ func (m *Messages) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) 
 	}), nil
 }
 
-// taker takes messages of the devices that mine knows.
+// taker ingests messages for the devices that mine accepts.
 func (m *Messages) taker(mine func(context.Context, string) (bool, error)) mqtt.Taker {
 	return func(ctx context.Context, messages []mqtt.Message) []mqtt.Verdict {
 		t := taking{verdicts: make([]mqtt.Verdict, len(messages))}
 		if m.Overloaded != nil && m.Overloaded() {
-			return t.verdicts // Failed: they are sent again
+			return t.verdicts // Failed: the client sends them again
 		}
 		for i := range messages {
 			t.read(i, &messages[i], func(id string) (bool, error) { return mine(ctx, id) })
 			if t.over {
-				break // what comes after it does not count
+				break // messages after it are not processed
 			}
 		}
 		outcomes, err := m.Collector.Ingest(ctx, t.readings)
@@ -93,23 +95,23 @@ func (m *Messages) taker(mine func(context.Context, string) (bool, error)) mqtt.
 	}
 }
 
-// taking is a few messages that are being decided.
+// taking is a batch of messages being processed.
 type taking struct {
 	verdicts []mqtt.Verdict
 	readings []telemetry.Incoming
-	of       []int // parallel to readings: the number of the message
+	of       []int // parallel to readings: the index of the message
 	unread   []telemetry.Outcome
-	over     bool // the client is disconnected
+	over     bool // the client gets disconnected
 }
 
-// read takes a message apart.
+// read parses a message into readings.
 func (t *taking) read(i int, m *mqtt.Message, mine func(string) (bool, error)) {
 	rest, ok := strings.CutPrefix(m.Topic, topicRoot)
 	device, what, _ := strings.Cut(rest, "/")
 	if ok {
 		var err error
 		if ok, err = mine(device); err != nil {
-			t.verdicts[i], t.over = mqtt.Failed, true // nobody can say whose it is
+			t.verdicts[i], t.over = mqtt.Failed, true // ownership could not be checked
 			return
 		}
 	}
@@ -124,7 +126,7 @@ func (t *taking) read(i int, m *mqtt.Message, mine func(string) (bool, error)) {
 	case single:
 		t.readValue(i, device, metric, m.Payload)
 	default:
-		t.wrong(i, "there is no such topic")
+		t.wrong(i, "unknown topic")
 	}
 }
 
@@ -136,7 +138,7 @@ func (t *taking) wrong(i int, detail string) {
 func (t *taking) readValue(i int, device, metric string, text []byte) {
 	v, ok := payload.Value(text)
 	if !ok {
-		t.wrong(i, "the value is neither a number, a text nor a truth value")
+		t.wrong(i, "the value must be a number, text or boolean")
 		return
 	}
 	t.verdicts[i] = mqtt.Malformed // until it is stored
@@ -164,9 +166,9 @@ func (t *taking) readMany(i int, device string, text []byte) {
 	}
 }
 
-// settle turns outcomes into verdicts. A message of which at least one reading is safe is acknowledged: what else it says
-// will not become better when it is sent again. One of which a reading came too fast is sent again; what is stored of it
-// then is a duplicate.
+// settle turns outcomes into verdicts. A message with at least one durable reading is acknowledged,
+// because resending it would not fix the others. If a reading was too fast, the message is to be
+// sent again; its stored readings are then duplicates.
 func (t *taking) settle(outcomes []telemetry.Outcome, err error) {
 	for n, i := range t.of {
 		if t.verdicts[i] == mqtt.Forbidden {

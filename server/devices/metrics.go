@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// metrics count readings.
+// metrics counts readings.
 type metrics struct {
 	readings *prometheus.CounterVec
 	rejected *prometheus.CounterVec
@@ -19,11 +19,11 @@ func newMetrics(of *middleware.Metrics) *metrics {
 		readings: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_readings_total", Help: "Readings by outcome."}, []string{"outcome"}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_readings_rejected_total", Help: "Rejected readings by reason."}, []string{"reason"}),
 		omitted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "onefold_readings_omitted_values_total", Help: "Values left out of readings whose other values were taken, by reason.",
+			Name: "onefold_readings_omitted_values_total", Help: "Values omitted from readings whose other values were stored, by reason.",
 		}, []string{"reason"}),
 	}
 	for _, status := range []telemetry.OutcomeStatus{telemetry.Stored, telemetry.Duplicate, telemetry.StoredLate, telemetry.Rejected, telemetry.Queued} {
-		m.readings.WithLabelValues(string(status)) // a rate is known from the first reading on
+		m.readings.WithLabelValues(string(status)) // so that a rate is known from the first reading on
 	}
 	of.MustRegister(m.readings, m.rejected, m.omitted)
 	return m
@@ -47,5 +47,5 @@ func (m *metrics) count(outcomes []telemetry.Outcome) {
 	}
 }
 
-// Waiting is how many single readings wait to be stored together with others.
+// Waiting returns the number of single readings that wait to be stored in a batch.
 func (s *Service) Waiting() int { return s.o.Collector.Waiting() }

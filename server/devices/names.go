@@ -9,8 +9,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// names says for people who did something. What is stored are ids, so that a name can change, and is gone with its account.
-// One is for one request.
+// names resolves actors to names. IDs are stored, so that a name can change and disappears with its
+// account. Use one per request.
 type names struct {
 	s     *Service
 	known map[string]string
@@ -18,7 +18,7 @@ type names struct {
 
 func (s *Service) names() *names { return &names{s, map[string]string{}} }
 
-// of is the name of an actor of the record: a person's, a key's, or what it is.
+// of returns the name of an actor: a person's or a key's name, otherwise its kind.
 func (n *names) of(ctx context.Context, actor string) (string, error) {
 	kind, id, _ := strings.Cut(actor, ":")
 	if kind != "user" && kind != "key" {
@@ -29,7 +29,7 @@ func (n *names) of(ctx context.Context, actor string) (string, error) {
 	}
 	name, err := n.read(ctx, kind, id)
 	if errors.Is(err, table.ErrNotFound) {
-		name, err = map[string]string{"user": "somebody who left", "key": "a revoked key"}[kind], nil
+		name, err = map[string]string{"user": "a former user", "key": "a revoked key"}[kind], nil
 	}
 	if err == nil {
 		n.known[actor] = name

@@ -12,10 +12,10 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Times are a range of time, half open.
+// Times is a half-open time range.
 type Times struct {
 	From time.Time `query:"from" doc:"RFC 3339. Default: a day before the end."`
-	To   time.Time `query:"to" doc:"RFC 3339, not included. Default: now."`
+	To   time.Time `query:"to" doc:"RFC 3339, exclusive. Default: now."`
 }
 
 func (r Times) filled(now time.Time) (from, to time.Time) {
@@ -33,16 +33,16 @@ type seriesRequest struct {
 	DevicePath
 	Times
 	Metric     string           `query:"metric" required:"true" maxLength:"100"`
-	Resolution telemetry.Period `query:"resolution" enum:"raw,10min,hourly,daily" doc:"Default: the finest that has at most maxPoints."`
-	MaxPoints  int              `query:"maxPoints" minimum:"3" maximum:"10000" default:"500" doc:"Of more, those are left out whose loss is seen least."`
-	Fill       telemetry.Fill   `query:"fill" enum:"null,previous,linear" doc:"What stands where nothing was measured. Default: nothing."`
+	Resolution telemetry.Period `query:"resolution" enum:"raw,10min,hourly,daily" doc:"Default: the finest with at most maxPoints."`
+	MaxPoints  int              `query:"maxPoints" minimum:"3" maximum:"10000" default:"500" doc:"If there are more, points whose loss is least visible are dropped."`
+	Fill       telemetry.Fill   `query:"fill" enum:"null,previous,linear" doc:"What to return where nothing was measured. Default: nothing."`
 }
 
 type seriesAnswer struct{ Body telemetry.Series }
 
-// PageParams say which page of a list is wanted.
+// PageParams select a page of a list.
 type PageParams struct {
-	Cursor string `query:"cursor" doc:"Of the page before."`
+	Cursor string `query:"cursor" doc:"From the previous page."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
@@ -50,8 +50,8 @@ type readingBody struct {
 	At      time.Time        `json:"at" doc:"By the device's clock."`
 	Arrived time.Time        `json:"arrived"`
 	Values  telemetry.Values `json:"values"`
-	Late    bool             `json:"late,omitempty" doc:"It came later than its profile calls late."`
-	Void    []string         `json:"retracted,omitempty" doc:"Metrics that were retracted when it came; * is all."`
+	Late    bool             `json:"late,omitempty" doc:"The reading arrived later than its profile allows."`
+	Void    []string         `json:"retracted,omitempty" doc:"Metrics that were retracted when the reading arrived; * is all."`
 }
 
 func describeReading(r *telemetry.Reading) readingBody {
@@ -66,8 +66,8 @@ type readingsPageRequest struct {
 
 type readingsPage struct {
 	Body struct {
-		Readings []readingBody `json:"readings" doc:"In the order of time."`
-		Cursor   string        `json:"cursor,omitempty" doc:"Of the next page, if there may be one."`
+		Readings []readingBody `json:"readings" doc:"In order of time."`
+		Cursor   string        `json:"cursor,omitempty" doc:"Cursor of the next page, if there may be one."`
 	}
 }
 
@@ -81,7 +81,7 @@ type aggregatesRequest struct {
 }
 
 type aggregateBody struct {
-	Start       string              `json:"start" doc:"Of the bucket: 2026-05-12T14:00:00Z, or the fleet's day 2026-05-12."`
+	Start       string              `json:"start" doc:"Start of the bucket: 2026-05-12T14:00:00Z, or the fleet's day 2026-05-12."`
 	Readings    int64               `json:"readings"`
 	Late        int64               `json:"late,omitempty"`
 	Corrections int64               `json:"corrections,omitempty"`
@@ -90,7 +90,7 @@ type aggregateBody struct {
 
 type aggregatesAnswer struct {
 	Body struct {
-		Aggregates []aggregateBody `json:"aggregates" doc:"The day that is going on has none; a series has it."`
+		Aggregates []aggregateBody `json:"aggregates" doc:"The current day has none; a series includes it."`
 		Cursor     string          `json:"cursor,omitempty"`
 	}
 }
@@ -100,10 +100,10 @@ func readOperation(id, path, summary string) huma.Operation {
 }
 
 func (s *Service) readingRoutes(api huma.API) {
-	huma.Register(api, readOperation("device-series", "/series", "A curve of one metric, as fine as fits: readings, or aggregates"), s.series)
-	huma.Register(api, readOperation("device-readings", "/readings", "The readings of a range of time, as they are"), s.readings)
-	huma.Register(api, readOperation("device-latest", "/latest", "The latest reading, by the device's clock"), s.latest)
-	huma.Register(api, readOperation("device-aggregates", "/aggregates", "What all metrics came to in tens of minutes, hours or days"), s.aggregates)
+	huma.Register(api, readOperation("device-series", "/series", "Get a time series of one metric: readings or aggregates, as fine as fits"), s.series)
+	huma.Register(api, readOperation("device-readings", "/readings", "List the raw readings of a time range"), s.readings)
+	huma.Register(api, readOperation("device-latest", "/latest", "Get the latest reading, by the device's clock"), s.latest)
+	huma.Register(api, readOperation("device-aggregates", "/aggregates", "List the aggregates of all metrics: 10 minutes, hours or days"), s.aggregates)
 }
 
 func (s *Service) series(ctx context.Context, in *seriesRequest) (*seriesAnswer, error) {
@@ -137,7 +137,7 @@ func (s *Service) readings(ctx context.Context, in *readingsPageRequest) (*readi
 	return answer, nil
 }
 
-// described are the items of a page as they are answered.
+// described converts the items of a page to their bodies.
 func described[T, B any](page table.Page[T], describe func(*T) B) []B {
 	all := make([]B, len(page.Items))
 	for i := range page.Items {
@@ -179,7 +179,7 @@ func describeAggregate(a *telemetry.Aggregate) aggregateBody {
 	return aggregateBody{a.Start, a.Readings, a.Late, a.Corrections, telemetry.FiguresOf(a)}
 }
 
-// buckets asks for the aggregates whose buckets begin in a range of time.
+// buckets returns the range of aggregates whose buckets begin in a time range.
 func (s *Service) buckets(ctx context.Context, in *DevicePath, p telemetry.Period, from, to time.Time) (telemetry.AggregatesIn, error) {
 	ask := telemetry.AggregatesIn{DeviceID: in.Device, Period: p}
 	if !from.Before(to) {
@@ -196,12 +196,12 @@ func (s *Service) buckets(ctx context.Context, in *DevicePath, p telemetry.Perio
 		}
 		layout = time.DateOnly
 	}
-	// A bucket that begins at an instant is in the range if the instant is: so is one whose start is written as that.
+	// A bucket is in the half-open range if its start is.
 	ask.From, ask.To = firstAt(from, zone, layout), firstAt(to, zone, layout)
 	return ask, nil
 }
 
-// firstAt is the start of the first bucket that does not begin before an instant.
+// firstAt returns the start of the first bucket that does not begin before an instant.
 func firstAt(at time.Time, zone *time.Location, layout string) string {
 	local := at.In(zone)
 	if layout != time.DateOnly {

@@ -16,20 +16,22 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Options configure telemetry. The zero value is good.
+// Options configure telemetry. The zero value has good defaults.
 type Options struct {
-	Collector *telemetry.Collector // default: one of the table
+	Collector *telemetry.Collector // default: a new one for the table
 	// DeviceTags are the tags that name devices in line protocol; default device, device_id and host.
 	DeviceTags []string
-	// Shared says that other servers take readings in for the same table: who watches a device is shown theirs, too.
+	// Shared means that other servers ingest readings for the same table, which are then shown in
+	// live streams, too.
 	Shared bool
-	// PrivateWebhooks allows webhooks at private and loopback addresses. Default: refused when they are saved, as they are when called.
+	// PrivateWebhooks allows webhooks to private and loopback addresses. Default: they are rejected
+	// when saved and when called.
 	PrivateWebhooks bool
 	// Overloaded reports that there is no memory for more messages. Default: never.
 	Overloaded func() bool
 }
 
-// Service is telemetry behind a door. Make one with New.
+// Service serves telemetry with authorization. Create one with New.
 type Service struct {
 	o          Options
 	door       *middleware.Door
@@ -42,7 +44,7 @@ type Service struct {
 	verifications *jobs.Board[fleetVerification]
 }
 
-// New makes the service of a table whose folds are w's.
+// New creates the service for a table whose folds w runs.
 func New(d *middleware.Door, t *table.Table, w telemetry.Folded, o Options) (*Service, error) {
 	if w == nil {
 		return nil, errors.New("devices: the folds are required")
@@ -78,16 +80,16 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	return nil
 }
 
-// Wrap handles nothing that is not an operation.
+// Wrap adds no middleware.
 func (s *Service) Wrap(next http.Handler) http.Handler { return next }
 
-// Run has nothing to do but what requests begin.
+// Run does nothing: all background work is started by requests.
 func (s *Service) Run(context.Context) {}
 
-// Close ends streams and what goes on in the background, and waits for it.
+// Close ends streams and background work, and waits for them.
 func (s *Service) Close() { s.background.Close() }
 
-// Login lets devices and gateways in over MQTT; see Messages.
+// Login authenticates devices and gateways over MQTT; see Messages.
 func (s *Service) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
 	m := Messages{
 		Collector: s.o.Collector, Gateway: s.gateway, Count: s.metrics.count, Stored: s.tail.tell,
@@ -96,7 +98,7 @@ func (s *Service) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
 	return m.Login(ctx, l)
 }
 
-// gateway is the fleet that a key sends for, or "" for any, whatever its holder is called.
+// gateway returns the fleet that a key sends for, or "" for all. The user name is ignored.
 func (s *Service) gateway(ctx context.Context, _, token string) (fleetID string, err error) {
 	key, err := s.door.SenderKey(ctx, token)
 	if err != nil {

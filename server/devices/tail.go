@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	streamFor  = 10 * time.Minute // then a stream ends; browsers come back, and are asked who they are again
-	maxStreams = 200              // at a time
-	tailAhead  = 256              // readings that may wait for a slow reader
-	tailBeat   = 15 * time.Second // so that proxies do not take silence for the end
+	streamFor  = 10 * time.Minute // after this time a stream ends; browsers reconnect and are authorized again
+	maxStreams = 200              // concurrent streams
+	tailAhead  = 256              // readings buffered for a slow reader
+	tailBeat   = 15 * time.Second // heartbeat interval, so that proxies do not close a silent stream
 )
 
-// tailed is a reading as it came.
+// tailed is a reading in a stream.
 type tailed struct {
 	Device string           `json:"device"`
 	At     time.Time        `json:"at"`
@@ -30,25 +30,25 @@ type tailed struct {
 	Late   bool             `json:"late,omitempty"`
 }
 
-// missed says that a reader was too slow for so many readings.
+// missed reports how many readings were skipped for a slow reader.
 type missed struct {
 	Missed int `json:"missed"`
 }
 
-// beat says that the stream goes on.
+// beat is the heartbeat of a stream.
 type beat struct {
 	Now time.Time `json:"now"`
 }
 
-// tail gives readings to those who watch them come, in this process.
+// tail distributes new readings to the streams of this process.
 type tail struct {
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
 }
 
-// listener watches one device, or all of which it cares.
+// listener is a stream's subscription to one device or to all.
 type listener struct {
-	device string // "": any
+	device string // "" for all devices
 	come   chan tailed
 	missed int // guarded by tail.mu
 }
@@ -68,7 +68,7 @@ func (t *tail) listen(device string) (l *listener, leave func()) {
 	}
 }
 
-// tell gives new readings to whoever listens. Nobody waits for a listener.
+// tell distributes new readings to listeners without waiting for any.
 func (t *tail) tell(readings []telemetry.Incoming, became []telemetry.Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -94,7 +94,7 @@ func (t *tail) tell(readings []telemetry.Incoming, became []telemetry.Outcome) {
 	}
 }
 
-// gone is how many readings a listener has missed since it was asked last.
+// gone returns how many readings a listener has missed since the last call.
 func (t *tail) gone(l *listener) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,8 +106,8 @@ func (t *tail) gone(l *listener) int {
 func (s *Service) tailRoutes(api huma.API) {
 	types := map[string]any{"reading": tailed{}, "missed": missed{}, "beat": beat{}}
 	admit := huma.Middlewares{s.door.AdmitStreams(api, "readings", maxStreams)}
-	one := readOperation("tail-device", "/tail", "Readings of a device as they come, as server-sent events")
-	one.Description = "Where several servers share a table, those of the others come up to two seconds later, unless they are late by more than a minute."
+	one := readOperation("tail-device", "/tail", "Stream new readings of a device as server-sent events")
+	one.Description = "If several servers share a table, readings of the other servers arrive up to two seconds later, unless they are late by more than a minute."
 	one.Errors = append(one.Errors, http.StatusNotFound)
 	one.Middlewares = append(huma.Middlewares{s.onlyKnown(api)}, admit...)
 	sse.Register(api, one, types, func(ctx context.Context, in *DevicePath, send sse.Sender) {
@@ -115,13 +115,13 @@ func (s *Service) tailRoutes(api huma.API) {
 	})
 	sse.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "tail-fleet", Method: http.MethodGet, Path: fleetPath + "/tail", Middlewares: admit,
-		Summary: "Readings of a fleet as they come, as server-sent events", Description: "Where several servers share a table, those that the one asked takes in.", Tags: []string{"readings"},
+		Summary: "Stream new readings of a fleet as server-sent events", Description: "If several servers share a table, only readings that this server ingests.", Tags: []string{"readings"},
 	}), types, func(ctx context.Context, in *middleware.FleetPath, send sse.Sender) {
 		s.stream(ctx, "", in.Fleet, send)
 	})
 }
 
-// onlyKnown refuses requests for a device that the fleet of the path does not have.
+// onlyKnown rejects requests for a device that is not in the path's fleet.
 func (s *Service) onlyKnown(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		path := DevicePath{FleetPath: middleware.FleetPath{Fleet: ctx.Param("fleet")}, Device: ctx.Param("device")}
@@ -148,20 +148,20 @@ func (s *Service) stream(ctx context.Context, device, fleet string, send sse.Sen
 		err = w.watch(ctx, l)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.door.Logger.WarnContext(ctx, "a stream ended", "device", device, "error", err)
+		s.door.Logger.WarnContext(ctx, "stream ended with an error", "device", device, "error", err)
 	}
 }
 
-// watcher is somebody who watches readings come.
+// watcher serves one stream.
 type watcher struct {
 	s      *Service
 	fleet  string
 	send   sse.Sender
-	mine   map[string]bool // devices, whether they are of the fleet
-	others *others         // nil: there are no other servers, or more than one device is watched
+	mine   map[string]bool // whether a device belongs to the fleet
+	others *others         // nil if there are no other servers, or more than one device is watched
 }
 
-// watch sends readings until ctx ends, or there is nobody to send to.
+// watch sends readings until ctx ends or the client is gone.
 func (w *watcher) watch(ctx context.Context, l *listener) error {
 	ticker, look := time.NewTicker(tailBeat), time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -169,7 +169,7 @@ func (w *watcher) watch(ctx context.Context, l *listener) error {
 	if w.others == nil {
 		look.Stop()
 	}
-	gone := w.send.Data(beat{w.s.table.Now().UTC()}) // now it listens
+	gone := w.send.Data(beat{w.s.table.Now().UTC()}) // the listener is registered now
 	for gone == nil {
 		var come []tailed
 		select {
@@ -197,7 +197,7 @@ func (w *watcher) watch(ctx context.Context, l *listener) error {
 	return nil
 }
 
-// isOf reports whether a device is of a fleet, and remembers it for the stream.
+// isOf reports whether a device belongs to a fleet, and caches the result for the stream.
 func (s *Service) isOf(ctx context.Context, device, fleet string, known map[string]bool) bool {
 	is, asked := known[device]
 	if asked {
@@ -205,7 +205,7 @@ func (s *Service) isOf(ctx context.Context, device, fleet string, known map[stri
 	}
 	d, err := telemetry.GetDevice(ctx, s.table, device)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		s.door.Logger.WarnContext(ctx, "a reading is not shown to those who watch", "device", device, "error", err)
+		s.door.Logger.WarnContext(ctx, "a reading is missing in a live stream", "device", device, "error", err)
 		return false
 	}
 	known[device] = err == nil && d.FleetID == fleet

@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	lookEvery  = 2 * time.Second // how often it is looked for readings that other servers took in
-	lookBehind = time.Minute     // how much older than the latest one a reading may be, by device time, to be found
+	lookEvery  = 2 * time.Second // how often readings of other servers are looked for
+	lookBehind = time.Minute     // how much older than the latest reading, by device time, a reading may be to be found
 )
 
-// others finds the readings of a device that other servers took in: those that are in the table and were not told yet.
+// others finds the readings of a device that other servers ingested: those in the table that the
+// stream has not sent yet.
 type others struct {
 	t      *table.Table
 	device string
 	newest int64      // epoch milliseconds, by device time
-	from   int64      // where the next look begins: a minute before what was the newest at the last
-	told   map[id]int // how many were told, from there on
-	own    map[id]int // how many this server took in
+	from   int64      // where the next read begins: a minute before the newest reading of the last one
+	told   map[id]int // how many were sent, from there on
+	own    map[id]int // how many this server ingested
 }
 
-// id is what a watcher is told of a reading. Several that are the same to the letter are told as often.
+// id identifies a reading for a watcher. Identical readings share an id and are counted.
 type id struct {
 	at     int64  // epoch milliseconds
 	values string // JSON
@@ -34,13 +35,13 @@ type id struct {
 
 func idOf(one *tailed) id {
 	values, err := json.Marshal(one.Values)
-	if err != nil { // none of its kinds fails
+	if err != nil { // cannot happen: all kinds of values can be encoded
 		return id{at: one.At.UnixMilli()}
 	}
 	return id{one.At.UnixMilli(), string(values)}
 }
 
-// othersOf begins after the readings that are there.
+// othersOf begins after the readings that exist now.
 func othersOf(ctx context.Context, t *table.Table, device string) (*others, error) {
 	o := &others{t: t, device: device, newest: t.Now().UnixMilli(), told: map[id]int{}, own: map[id]int{}}
 	latest, err := (telemetry.ReadingsIn{DeviceID: device, Partial: true}).Newest(ctx, t)
@@ -55,8 +56,8 @@ func othersOf(ctx context.Context, t *table.Table, device string) (*others, erro
 	return o, err
 }
 
-// took notes a reading that this server took in, and reports whether that is to be told: it may have been found in the table
-// a moment before.
+// took notes a reading that this server ingested, and reports whether to send it: it may already
+// have been found in the table.
 func (o *others) took(one *tailed) bool {
 	i := idOf(one)
 	if o.own[i]++; o.own[i] <= o.told[i] {
@@ -66,13 +67,13 @@ func (o *others) took(one *tailed) bool {
 	return true
 }
 
-// note says that a reading was told.
+// note records that a reading was sent.
 func (o *others) note(i id) {
 	o.told[i]++
 	o.newest = max(o.newest, i.at)
 }
 
-// look returns what was not told yet, in the order of device time.
+// look returns the readings that were not sent yet, in order of device time.
 func (o *others) look(ctx context.Context) ([]tailed, error) {
 	var found []tailed
 	there := map[id]int{}

@@ -84,14 +84,14 @@ export const looking = (of, shots, whole = () => true) => async (page, name) => 
 export async function setUp(page, server, token, name = 'Ada Lovelace') {
   await page.goto(server + '/setup#' + token)
   await page.getByLabel('Name').fill(name)
-  await page.getByLabel('E-mail').fill('ada@example.com')
+  await page.getByLabel('Email').fill('ada@example.com')
   await page.getByLabel('Password').fill('a sentence that nobody guesses')
-  await page.getByRole('button', { name: 'Create the account' }).click()
+  await page.getByRole('button', { name: 'Create account' }).click()
 }
 
 // invite asks bob in on a page or dialog of people, and returns the link that is for him.
 export async function invite(people) {
-  await people.getByLabel('E-mail').fill('bob@example.com')
+  await people.getByLabel('Email').fill('bob@example.com')
   await people.getByRole('button', { name: 'Invite' }).click()
   const link = await people.locator('.made code').textContent()
   await people.getByText('invited as viewer').waitFor()
@@ -107,7 +107,7 @@ export async function join(page, link, seen) {
   await seen(guest)
   await guest.getByLabel('Name').fill('Bob')
   await guest.getByLabel('Password').fill('a long enough password')
-  await guest.getByRole('button', { name: 'Create the account' }).click()
+  await guest.getByRole('button', { name: 'Create account' }).click()
   return guest
 }
 

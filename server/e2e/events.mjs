@@ -24,9 +24,9 @@ const steps = {
     await look(page, 'none')
     await page.goto(server + '/account/keys')
     await page.getByLabel('Name').fill('Shop')
-    await page.getByLabel('May').selectOption('ingest')
-    await page.getByLabel('Of').selectOption('The event store')
-    await page.getByRole('button', { name: 'Make a key' }).click()
+    await page.getByLabel('Scope').selectOption('ingest')
+    await page.getByLabel('Access to').selectOption('The event store')
+    await page.getByRole('button', { name: 'Create key' }).click()
     key = await page.locator('.made code').textContent()
     await page.getByText('ingest · the event store').waitFor()
     for (let n = 1; n <= 30; n++) await append(page, String(1000 + n), [placed(n)])
@@ -88,7 +88,7 @@ const steps = {
     await until('three rows of changes', async () => await changes.getByRole('row').count() === 3)
     await page.getByLabel('Compare with version').fill('1')
     await page.keyboard.press('Tab')
-    await changes.getByRole('row', { name: /new.*invoice.*I-88/ }).waitFor()
+    await changes.getByRole('row', { name: /added.*invoice.*I-88/ }).waitFor()
     await look(page, 'changes')
     await page.keyboard.press('e')
     await page.keyboard.press('j')
@@ -98,7 +98,7 @@ const steps = {
     await page.getByText('Grace Hopper').first().waitFor()
     await page.getByText('192.0.2.1').waitFor()
     await look(page, 'event')
-    const file = await page.request.get(server + await page.getByRole('link', { name: 'JSON lines' }).getAttribute('href'))
+    const file = await page.request.get(server + await page.getByRole('link', { name: 'JSON Lines' }).getAttribute('href'))
     assert.equal((await file.text()).trim().split('\n').length, 5)
   },
   // What comes is shown as it comes, and what was chosen stays.
@@ -121,7 +121,7 @@ const steps = {
     await page.getByText('294 events').waitFor()
     const rows = (n) => page.waitForFunction((n) => document.querySelectorAll('.timeline li').length === n, n)
     await rows(100)
-    await page.getByRole('button', { name: 'Earlier events' }).click()
+    await page.getByRole('button', { name: 'Show older events' }).click()
     await rows(200)
     await page.goto(server + '/events/order/long?at=42&show=state')
     await page.getByRole('heading', { name: 'After event 42' }).waitFor()
@@ -133,7 +133,7 @@ const steps = {
     await look(page, 'hostile')
     assert.equal(await page.evaluate(() => window.hacked), undefined)
     await page.goto(server + '/events/order/none')
-    await page.getByText('There is no aggregate of this type and id').waitFor()
+    await page.getByText('There is no aggregate with this type and ID').waitFor()
     await look(page, 'missing')
   },
   async small(page) {

@@ -100,7 +100,7 @@ async function dialogOf(page, more, want, totals, where) {
   assert.ok(Object.keys(want).some(head => head in sums) || !Object.keys(want).length, `${where} shows ${Object.keys(sums)}`)
   comesTo(sums, want, totals, where)
   if (await dialog.locator('tfoot tr').count()) {
-    await dialog.getByRole('button', { name: 'List every value' }).click()
+    await dialog.getByRole('button', { name: 'List all values' }).click()
     await answered(page)
     await dialog.locator('tfoot tr').waitFor({ state: 'detached' })
     comesTo(await columns(dialog), want, totals, where + ', every value')

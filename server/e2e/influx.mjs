@@ -93,7 +93,7 @@ const steps = {
     const lines = Array.from({ length: 10 }, (_, i) => bad[i + 1] ?? line(i + 1))
     const error = await refused({ gzipThreshold: 10, maxRetries: 5 }, lines)
     assert.deepEqual([error.statusCode, error.code, error.contentType.split(';')[0], error.canRetry()], [400, 'invalid', 'application/json', false])
-    assert.match(error.message, /^partial write: 4 of 10 lines were refused, the others are stored: line 3: .*; line 5: .*; line 6: .*; line 8: /)
+    assert.match(error.message, /^partial write: 4 of 10 lines were rejected, the others are stored: line 3: .*; line 5: .*; line 6: .*; line 8: /)
     assert.deepEqual(error.json.lines.map((l) => [l.line, l.reason]), [[3, 'bad_line'], [5, 'unknown_device'], [6, 'bad_line'], [8, 'bad_line']])
     assert.deepEqual((await stored('d1', 'wrong.')).readings.map((r) => r.values['wrong.n']), [1, 2, 4, 7, 9, 10])
   },
@@ -128,7 +128,7 @@ const steps = {
     for (const gzipThreshold of [1000, 1e9]) {
       const error = await refused({ batchSize: 20_000, gzipThreshold }, lines)
       assert.deepEqual([error.statusCode, error.code, error.canRetry()], [413, 'request too large', false], String(gzipThreshold))
-      assert.match(error.message, /Send it in parts/)
+      assert.match(error.message, /Split it into several requests/)
     }
   },
   // An answer is lost, and one says that the server is not there: the client sends again, and all is stored once.

@@ -31,7 +31,7 @@ async function logOut(page) {
 }
 
 async function logIn(page) {
-  await page.getByLabel('E-mail').fill('ada@example.com')
+  await page.getByLabel('Email').fill('ada@example.com')
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Log in', exact: true }).click()
 }
@@ -62,10 +62,10 @@ await walk({
     assert.ok(await app.getByRole('img').evaluate((i) => i.complete && i.naturalWidth > 0), 'the QR code is not shown')
     secret = await app.locator('code').textContent()
     await look(page, 'enrol')
-    await app.getByLabel('Code that the app shows').fill('000000')
+    await app.getByLabel('Code from the app').fill('000000')
     await app.getByRole('button', { name: 'Turn on' }).click()
     await app.getByRole('alert').getByText('The code is wrong').waitFor()
-    await app.getByLabel('Code that the app shows').fill(code(secret))
+    await app.getByLabel('Code from the app').fill(code(secret))
     await app.getByRole('button', { name: 'Turn on' }).click()
     await app.getByText('10 of 10 recovery codes are left').waitFor()
     recovery = (await app.locator('.codes').textContent()).split('\n')
@@ -106,7 +106,7 @@ await walk({
     await add('Laptop')
     await passkeys.getByRole('listitem').getByText('Laptop').waitFor()
     await add('Laptop again')
-    await page.getByRole('alert').getByText('This device has a passkey for this account already.').waitFor()
+    await page.getByRole('alert').getByText('This device already has a passkey for this account.').waitFor()
     await page.keyboard.press('Escape')
     await passkeys.getByRole('button', { name: 'Rename' }).click()
     await page.getByRole('dialog').getByLabel('Name').fill('Work laptop')

@@ -1,5 +1,5 @@
-// Package events is the routes of the event store: appending, reading, watching, and what aggregates there are. Only server
-// uses it.
+// Package events serves the event store: appending, reading, live streams, and the list of
+// aggregates.
 package events
 
 import (
@@ -16,15 +16,16 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Options configure the event store. The zero value is good.
+// Options configure the event store. The zero value has good defaults.
 type Options struct {
-	Store       *eventstore.Store // default: one of the table, with transactions
-	Projections []Projection      // those of the program, one of each name
-	// CaughtUp returns when everything that is in the change stream is folded: the default is that of the server's worker.
+	Store       *eventstore.Store // default: a store in the table, with transactions
+	Projections []Projection      // projections of the program, with distinct names
+	// CaughtUp waits until everything in the change stream is folded. Default: with the server's
+	// worker.
 	CaughtUp func(context.Context) error
 }
 
-// Service is an event store behind a door. Make one with New.
+// Service serves the event store with authorization. Create one with New.
 type Service struct {
 	o          Options
 	door       *middleware.Door
@@ -35,7 +36,7 @@ type Service struct {
 	rebuilds   *jobs.Board[rebuildBody]
 }
 
-// New makes the service of a table.
+// New creates the service for a table.
 func New(d *middleware.Door, t *table.Table, o Options) (*Service, error) {
 	if o.Store == nil {
 		var err error
@@ -50,7 +51,7 @@ func New(d *middleware.Door, t *table.Table, o Options) (*Service, error) {
 	}, nil
 }
 
-// maxRebuilds is how many projections a server rebuilds at a time.
+// maxRebuilds is the maximum number of concurrent rebuilds on a server.
 const maxRebuilds = 8
 
 const (
@@ -61,7 +62,7 @@ const (
 // AggregatePath names an aggregate.
 type AggregatePath struct {
 	Type string `path:"type" maxLength:"64"`
-	ID   string `path:"id" maxLength:"256" doc:"Percent-encoded where it has characters that paths give a meaning."`
+	ID   string `path:"id" maxLength:"256" doc:"Percent-encoded if it contains characters with a meaning in paths."`
 }
 
 func (p *AggregatePath) id() eventstore.ID { return eventstore.ID{Type: p.Type, ID: p.ID} }
@@ -79,23 +80,23 @@ func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	return nil
 }
 
-// operation declares an operation of the event store.
+// operation returns the declaration of an operation of the event store.
 func operation(need middleware.Permission, id, method, path, summary string) huma.Operation {
 	return middleware.GuardOf(accounts.EventStore, need, huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"event store"}, MaxBodyBytes: middleware.MaxSmallBody,
 	})
 }
 
-// Wrap handles nothing that is not an operation.
+// Wrap adds no middleware.
 func (s *Service) Wrap(next http.Handler) http.Handler { return next }
 
-// Run has nothing to do but what requests begin.
+// Run does nothing: all background work is started by requests.
 func (s *Service) Run(context.Context) {}
 
 // Close ends streams and rebuilds, and waits for them.
 func (s *Service) Close() { s.background.Close() }
 
-// record writes down who changed what of an aggregate. Appends are a record of their own.
+// record records who changed an aggregate. Appends need no record, because events are one.
 func (s *Service) record(ctx context.Context, action string, id eventstore.ID) {
 	s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.EventStore, Subject: id.String()})
 }

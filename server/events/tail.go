@@ -18,24 +18,24 @@ import (
 )
 
 const (
-	streamFor  = 10 * time.Minute // then a stream ends; browsers come back, and are asked who they are again
-	maxStreams = 200              // at a time
-	tailBeat   = 15 * time.Second // so that proxies do not take silence for the end
-	tailLook   = 2 * time.Second  // for what other processes append
+	streamFor  = 10 * time.Minute // after this time a stream ends; browsers reconnect and are authorized again
+	maxStreams = 200              // concurrent streams
+	tailBeat   = 15 * time.Second // heartbeat interval, so that proxies do not close a silent stream
+	tailLook   = 2 * time.Second  // polling interval for appends of other processes
 )
 
-// beat says that the stream goes on.
+// beat is the heartbeat of a stream.
 type beat struct {
 	Now time.Time `json:"now"`
 }
 
-// bell wakes up those who watch. The zero value is ready.
+// bell wakes up streams on an append. The zero value is ready to use.
 type bell struct {
 	mu   sync.Mutex
-	rung chan struct{} // closed when it rings; nil: nobody listens
+	rung chan struct{} // closed when the bell rings; nil if nobody listens
 }
 
-// listen returns what is closed when the bell rings next.
+// listen returns a channel that is closed when the bell rings next.
 func (b *bell) listen() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,18 +56,18 @@ func (b *bell) ring() {
 
 type tailRequest struct {
 	AggregatePath
-	Last  string `header:"Last-Event-ID" maxLength:"20" doc:"The number of the last event that was seen; browsers send it when they come back."`
-	After int64  `query:"after" minimum:"-1" default:"-1" doc:"The number of the last event that was seen, where Last-Event-ID does not say it; 0 for all. Default: only what is appended from now on."`
+	Last  string `header:"Last-Event-ID" maxLength:"20" doc:"The number of the last event that was seen. Browsers send it when they reconnect."`
+	After int64  `query:"after" minimum:"-1" default:"-1" doc:"The number of the last event that was seen, if there is no Last-Event-ID; 0 for all. Default: only new events."`
 }
 
 func (s *Service) tailRoutes(api huma.API) {
-	tail := operation(middleware.ForRead, "tail-events", http.MethodGet, aggregatePath+"/tail", "The events of a stream as they are appended, as server-sent events")
-	tail.Description = "The id of each is its number in the stream, so that a reader who comes back misses none. The stream need not be there yet."
+	tail := operation(middleware.ForRead, "tail-events", http.MethodGet, aggregatePath+"/tail", "Stream the events of an aggregate as server-sent events")
+	tail.Description = "The event ID is its number in the stream, so that a reader who reconnects misses nothing. The stream need not exist yet."
 	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "aggregate", maxStreams)}
 	sse.Register(api, tail, map[string]any{"event": eventjson.Event{}, "beat": beat{}}, s.tail)
 }
 
-// position is the number of the event after which a stream goes on.
+// position returns the number of the event after which a stream continues.
 func (s *Service) position(ctx context.Context, in *tailRequest) (int64, error) {
 	if n, err := strconv.ParseInt(in.Last, 10, 64); err == nil && n >= 0 {
 		return n, nil
@@ -101,24 +101,25 @@ func (s *Service) tail(ctx context.Context, in *tailRequest, send sse.Sender) {
 	s.ended(ctx, err)
 }
 
-// ended says why a stream ended that nobody closed.
+// ended logs why a stream ended with an error.
 func (s *Service) ended(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		s.door.Logger.WarnContext(ctx, "a stream ended", "error", err)
+		s.door.Logger.WarnContext(ctx, "stream ended with an error", "error", err)
 	}
 }
 
-// watch lets more send what there is, again and again, as soon as there may be more and now and then, until the reader is gone.
+// watch calls more, which sends the new events, after every append of this process and every
+// interval, until the reader is gone.
 func (s *Service) watch(ctx context.Context, send sse.Sender, every time.Duration, more func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, streamFor)
 	defer cancel()
 	defer context.AfterFunc(s.background.Context(), cancel)()
 	look, pulse := time.NewTicker(every), time.NewTicker(tailBeat)
 	defer look.Stop()
-	defer pulse.Stop()
-	err := send.Data(beat{s.table.Now().UTC()}) // now it listens
+	defer cadence.Stop()
+	err := send.Data(beat{s.table.Now().UTC()}) // the reader is connected now
 	for err == nil {
-		rung := s.appended.listen() // before it looks: what comes meanwhile wakes it
+		rung := s.appended.listen() // before reading, so that an append meanwhile wakes the loop
 		if err = more(ctx); err != nil {
 			return err
 		}
@@ -127,7 +128,7 @@ func (s *Service) watch(ctx context.Context, send sse.Sender, every time.Duratio
 			return ctx.Err()
 		case <-rung:
 		case <-look.C:
-		case <-pulse.C:
+		case <-cadence.C:
 			err = send.Data(beat{s.table.Now().UTC()})
 		}
 	}

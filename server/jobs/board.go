@@ -13,8 +13,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Board knows the jobs of a kind; T, as JSON at most 64 KB, is what they tell. Make one with NewBoard. It is safe for
-// concurrent use.
+// Board manages the jobs of one kind. T is their published state, at most 64 KB as JSON. Create one
+// with NewBoard. It is safe for concurrent use.
 type Board[T any] struct {
 	t          *table.Table
 	kind       string
@@ -23,15 +23,17 @@ type Board[T any] struct {
 	logger     *slog.Logger
 
 	mu   sync.Mutex
-	mine map[string]*Job[T] // those under way here, by what they work on
+	mine map[string]*Job[T] // running jobs of this process, by subject
 }
 
-// NewBoard makes the board of a kind of which this server does most at a time. What they tell is written down in background.
+// NewBoard creates the board of a kind of job. This server runs at most most of them at a time, and
+// publishes their states in background.
 func NewBoard[T any](t *table.Table, kind string, most int, background *background.Work, logger *slog.Logger) *Board[T] {
 	return &Board[T]{t: t, kind: kind, most: most, background: background, logger: logger, mine: map[string]*Job[T]{}}
 }
 
-// Begin notes that a job begins, which tells state until it changes that. End or Drop it. Errors: ErrBusy, ErrStopping.
+// Begin registers a job with its initial state. The caller must End or Drop it. Errors: ErrBusy,
+// ErrStopping.
 func (b *Board[T]) Begin(ctx context.Context, id, on string, state T) (*Job[T], error) {
 	j := &Job[T]{board: b, id: id, key: Key{b.kind, on}, state: state, over: make(chan struct{}), left: make(chan struct{})}
 	if err := b.enter(ctx, j); err != nil {
@@ -48,7 +50,8 @@ func (b *Board[T]) Begin(ctx context.Context, id, on string, state T) (*Job[T], 
 	return j, nil
 }
 
-// enter notes the job here. One that is just ending is waited for: other servers may know of its end already.
+// enter registers the job in this process. It waits for a job on the same subject that is just
+// ending, because other servers may already know of its end.
 func (b *Board[T]) enter(ctx context.Context, j *Job[T]) error {
 	for {
 		there, full := b.tryEnter(j)
@@ -66,7 +69,7 @@ func (b *Board[T]) enter(ctx context.Context, j *Job[T]) error {
 	}
 }
 
-// tryEnter notes the job unless another on the same thing is there, or as many as there may be.
+// tryEnter registers the job, unless there is one on the same subject or the limit is reached.
 func (b *Board[T]) tryEnter(j *Job[T]) (there *Job[T], full bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,18 +87,18 @@ func (b *Board[T]) leave(j *Job[T]) {
 	close(j.left)
 }
 
-// Phase says what is known of a job.
+// Phase is the phase of a job.
 type Phase int
 
 // The phases of a job.
 const (
-	None  Phase = iota // there was none of late
-	Under              // it is under way, here or on another server
-	Ended              // it told its end
-	Lost               // its server was killed, or has lost the table
+	None  Phase = iota // there was no job recently
+	Under              // running, here or on another server
+	Ended              // finished
+	Lost               // its server was killed, or cannot reach the table
 )
 
-// Last returns what the last job on a thing tells.
+// Last returns the state and phase of the last job on a subject.
 func (b *Board[T]) Last(ctx context.Context, on string) (state T, phase Phase, err error) {
 	b.mu.Lock()
 	j := b.mine[on]

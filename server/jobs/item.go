@@ -7,35 +7,36 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Key names what a job works on.
+// Key identifies the kind and the subject of a job.
 type Key struct {
 	Kind string `dynamodbav:"kind"` // such as verify
-	On   string `dynamodbav:"on"`   // such as a site's id
+	On   string `dynamodbav:"on"`   // the subject, such as a site's ID
 }
 
-// Item is what a job has told last.
+// Item is the last published state of a job.
 type Item struct {
 	Key
-	ID    string    `dynamodbav:"id"`   // of the job; another one may follow on the same thing
-	Told  time.Time `dynamodbav:"told"` // when
+	ID    string    `dynamodbav:"id"`   // of the job; a later job on the same subject has another
+	Told  time.Time `dynamodbav:"told"` // time of the last update
 	Ended bool      `dynamodbav:"ended,omitempty"`
 	State []byte    `dynamodbav:"state"` // JSON
 }
 
 const (
-	every    = 2 * time.Second  // how often a job tells how far it is
-	patience = 30 * time.Second // with one that is silent; its server was killed, or has lost the table
-	keep     = 24 * time.Hour   // how long it is told how a job ended
+	every    = 2 * time.Second  // interval of updates
+	patience = 30 * time.Second // a job without updates for so long is lost: its server was killed, or cannot reach the table
+	keep     = 24 * time.Hour   // how long the result of a job is kept
 )
 
-// Jobs are the last jobs on each thing.
+// Jobs has the last job of each kind and subject.
 var Jobs = table.Define[Item, Key]("server.job", table.Def[Item]{
 	PK: "JOB#{kind}", SK: "ON#{on}", MaxBytes: 64 << 10,
 	Expires: func(i *Item) time.Time { return i.Told.Add(keep) },
 	Doc:     "How far long work of a server is, or how it ended, for a day.",
 })
 
-// LastJob is the last job of a kind on a thing. Error: table.ErrNotFound when there was none of late.
+// LastJob reads the last job of a kind on a subject. Errors: table.ErrNotFound if there was none
+// recently.
 var LastJob = table.NewGet[Key](Jobs, table.GetDef{
 	ID: "J1", Question: "how far the work of a kind on a thing is",
 	Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 600},
@@ -43,11 +44,12 @@ var LastJob = table.NewGet[Key](Jobs, table.GetDef{
 
 var jobID = table.FieldOf(Jobs, func(i *Item) *string { return &i.ID })
 
-// Schema is all that this package stores and asks.
+// Schema has all entities and access patterns of this package.
 var Schema = table.MustSchema("jobs", Jobs, LastJob)
 
-// ErrBusy says that a job of the kind is under way on the same thing, or that this server has as many as it does at a time.
+// ErrBusy is returned when a job of the kind is running on the same subject, or when this server
+// already runs as many as it may.
 var ErrBusy = errors.New("jobs: one is under way")
 
-// ErrStopping says that the server ends.
+// ErrStopping is returned when the server is stopping.
 var ErrStopping = errors.New("jobs: the server is stopping")

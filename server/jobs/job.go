@@ -11,37 +11,37 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Job is work under way in this process. It is safe for concurrent use.
+// Job is a running job of this process. It is safe for concurrent use.
 type Job[T any] struct {
 	board *Board[T]
 	id    string
 	key   Key
-	over  chan struct{} // closed when there is no more to tell
-	left  chan struct{} // closed when another may begin
+	over  chan struct{} // closed when the job publishes no more states
+	left  chan struct{} // closed when another job may begin
 
 	mu    sync.Mutex
 	state T
 
-	writing sync.Mutex // what is told last is written last
+	writing sync.Mutex // orders writes, so that the last state is written last
 }
 
-// State is what the job tells now.
+// State returns the job's current state.
 func (j *Job[T]) State() T {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.state
 }
 
-// Change changes what the job tells.
+// Change changes the job's state.
 func (j *Job[T]) Change(change func(*T)) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	change(&j.state)
 }
 
-// End makes a last change and writes down what the job then tells, for a day. Nobody sees the change before another job
-// may begin: whoever is told that this one has ended is not told that it is in the way. The job is over, whatever the
-// error.
+// End changes the state for the last time, and stores it for a day. The change becomes visible only
+// once another job may begin, so that a client who sees the end and starts the next job does not
+// get ErrBusy. The job is over, whatever the error.
 func (j *Job[T]) End(ctx context.Context, last func(*T)) error {
 	defer j.board.leave(j)
 	close(j.over)
@@ -52,7 +52,7 @@ func (j *Job[T]) End(ctx context.Context, last func(*T)) error {
 	return j.put(ctx, state, true)
 }
 
-// Drop makes as if the job had not begun. The job is over, whatever the error.
+// Drop removes the job as if it had not begun. The job is over, whatever the error.
 func (j *Job[T]) Drop(ctx context.Context) error {
 	defer j.board.leave(j)
 	close(j.over)
@@ -65,7 +65,7 @@ func (j *Job[T]) Drop(ctx context.Context) error {
 	return nil
 }
 
-// claim takes the place of the job that was there before, unless that goes on.
+// claim replaces the item of the previous job, unless that is still running.
 func (j *Job[T]) claim(ctx context.Context) error {
 	item, err := j.item(j.State(), false)
 	if err != nil {
@@ -87,7 +87,7 @@ func (j *Job[T]) claim(ctx context.Context) error {
 	return err
 }
 
-// tell writes down how far the job is until it is over.
+// tell stores the job's state periodically until the job is over.
 func (j *Job[T]) tell(ctx context.Context) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -100,12 +100,12 @@ func (j *Job[T]) tell(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := j.write(ctx); err != nil && ctx.Err() == nil {
-			j.board.logger.WarnContext(ctx, "how far a job is was not written down", "kind", j.key.Kind, "error", err)
+			j.board.logger.WarnContext(ctx, "storing the progress of a job failed", "kind", j.key.Kind, "error", err)
 		}
 	}
 }
 
-// write writes down what the job tells now, unless it is over.
+// write stores the job's current state, unless the job is over.
 func (j *Job[T]) write(ctx context.Context) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
@@ -115,7 +115,7 @@ func (j *Job[T]) write(ctx context.Context) error {
 	return j.put(ctx, j.State(), false)
 }
 
-// put writes down what the job tells. Where another has taken its place, nothing is written: others ask for that one.
+// put stores the job's state. If another job has replaced this one, nothing is written.
 func (j *Job[T]) put(ctx context.Context, state T, ended bool) error {
 	item, err := j.item(state, ended)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package load keeps the memory that requests take within a budget. Bodies that there is no room for wait a moment, and are
-// then refused with 503 and Retry-After; near the end of the process's memory all but small ones of people are.
+// Package load keeps the memory that requests take within a budget. A request without room for its
+// body waits briefly and is then rejected with 503 and Retry-After. Near the memory limit of the
+// process, all requests are rejected except small ones of people.
 package load
 
 import (
@@ -14,34 +15,35 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// Options say how much there is.
+// Options configure the budget.
 type Options struct {
-	Bytes int64          // that bodies under way and what is made of them may take
-	Used  func() float64 // which part of the process's memory is in use, from 0 to 1; nil: it has no limit
+	Bytes int64          // budget for bodies being processed and what is made of them
+	Used  func() float64 // the share of the process's memory in use, from 0 to 1; nil: no limit
 	Wait  time.Duration  // how long a request waits for room; default 2 s
 }
 
-// From which part of the memory in use on a body counts four times, so that fewer are under way, and from which it is refused.
+// The shares of memory in use from which bodies count four times, so that fewer are processed at a
+// time, and from which they are rejected.
 const (
 	tightFrom  = 0.70
 	refuseFrom = 0.85
 	tightTimes = 4
 )
 
-// What a body is taken to need.
+// Estimates of the memory that a body needs.
 const (
-	decoded     = 5        // times its bytes: JSON, what is read of it, and what is written
-	compressed  = 10       // times its bytes, when it is compressed
-	largest     = 8 << 20  // bytes of any body that is taken whole
-	least       = 4 << 10  // bytes of a request with a body
-	unknown     = 1 << 20  // bytes of one that does not say
-	smallOfUser = 16 << 10 // bytes of what people do on pages, which goes on until the end
+	decoded     = 5        // times its size: JSON, the values read from it, and what is written
+	compressed  = 10       // times its size, if it is compressed
+	largest     = 8 << 20  // maximum size in bytes of bodies that are read into memory
+	least       = 4 << 10  // bytes of any request with a body
+	unknown     = 1 << 20  // bytes of a body without a known length
+	smallOfUser = 16 << 10 // bytes of the small requests of people, which are accepted until the end
 )
 
-// retryAfter is when a refused request may be sent again.
+// retryAfter is the Retry-After of a rejected request, in seconds.
 const retryAfter = "2"
 
-// Gate admits requests.
+// Gate admits requests within the budget.
 type Gate struct {
 	o       Options
 	room    *semaphore.Weighted
@@ -49,7 +51,7 @@ type Gate struct {
 	taken   prometheus.Gauge
 }
 
-// New makes a gate.
+// New creates a gate.
 func New(o Options) *Gate {
 	if o.Used == nil {
 		o.Used = func() float64 { return 0 }
@@ -58,18 +60,18 @@ func New(o Options) *Gate {
 		o.Wait = 2 * time.Second
 	}
 	return &Gate{o: o, room: semaphore.NewWeighted(o.Bytes),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_requests_shed_total", Help: "Requests with bodies that were refused because there was no memory for them."}),
-		taken:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "onefold_memory_requests_bytes", Help: "Memory that is set aside for requests with bodies that are under way."}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_requests_shed_total", Help: "Requests with bodies that were rejected because there was no memory for them."}),
+		taken:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "onefold_memory_requests_bytes", Help: "Memory reserved for requests with bodies that are being processed."}),
 	}
 }
 
-// Collectors tell what was admitted.
+// Collectors returns the gate's metrics.
 func (g *Gate) Collectors() []prometheus.Collector { return []prometheus.Collector{g.refused, g.taken} }
 
-// Overloaded reports whether there is no memory for more to come in, over whatever protocol.
+// Overloaded reports whether there is no memory for more input, over any protocol.
 func (g *Gate) Overloaded() bool { return g.o.Used() >= refuseFrom }
 
-// Handler admits the requests of another handler.
+// Handler returns middleware that admits requests to next.
 func (g *Gate) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength == 0 {
@@ -80,9 +82,9 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 		if !ok {
 			g.refused.Inc()
 			w.Header().Set("Retry-After", retryAfter)
-			w.Header().Set("Connection", "close") // or the body that nobody reads is read to its end
+			w.Header().Set("Connection", "close") // otherwise net/http would read the rest of the unread body
 			middleware.WriteProblem(w, middleware.Problem(http.StatusServiceUnavailable, "overloaded",
-				"The server has no memory left for this request. Send it again later, in smaller batches if it is a batch; what is stored counts once."))
+				"The server has no memory left for this request. Send it again later, as smaller batches if it is a batch. Stored data counts once."))
 			return
 		}
 		g.taken.Add(float64(weight))
@@ -112,10 +114,10 @@ func (g *Gate) admit(r *http.Request) (weight int64, ok bool) {
 	return weight, g.room.Acquire(ctx, weight) == nil
 }
 
-// needs is how many bytes a request is taken to need.
+// needs estimates the memory in bytes that a request needs.
 func needs(r *http.Request) int64 {
 	n := r.ContentLength
-	if n < 0 || n > largest { // what is larger goes to a disk as it comes, or is refused
+	if n < 0 || n > largest { // larger bodies are streamed to disk, or rejected
 		n = unknown
 	}
 	if r.Header.Get("Content-Encoding") != "" {
@@ -124,7 +126,8 @@ func needs(r *http.Request) int64 {
 	return decoded * max(min(n, largest), least)
 }
 
-// ofUser reports whether a request is something small that somebody does on a page, such as logging in or freeing room.
+// ofUser reports whether a request is a small one from a person using the dashboard, such as
+// logging in or freeing space.
 func ofUser(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/api/v1/") && r.ContentLength >= 0 && r.ContentLength <= smallOfUser
 }

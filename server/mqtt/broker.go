@@ -19,27 +19,28 @@ import (
 
 // Options configure a Broker. Only Login is required.
 type Options struct {
-	// Login returns what takes the messages of a client, or an error, and then the client is refused; by ErrUnavailable it is
-	// told that it is not to blame. It must be quick.
+	// Login authenticates a client and returns the Taker of its messages. An error rejects the
+	// client; ErrUnavailable tells it to try again later. Login must be quick.
 	Login func(context.Context, Login) (Taker, error)
 
 	TLS *tls.Config // nil: not encrypted
 
-	MaxClients     int // connected at once; default 20,000
-	MaxPacketBytes int // of one packet; default 256 KiB
-	MaxInFlight    int // messages of one client that wait to be decided, at most; default 128
-	// Drain is how long messages that wait may take to be decided when the broker is told to stop; default 10 s.
+	MaxClients     int // concurrent connections; default 20,000
+	MaxPacketBytes int // maximum size of a packet; default 256 KiB
+	MaxInFlight    int // maximum number of undecided messages per client; default 128
+	// Drain is how long a stopping broker waits for undecided messages; default 10 s.
 	Drain  time.Duration
-	Logger *slog.Logger // default: nothing is logged
+	Logger *slog.Logger // default: discards
 }
 
-// ErrUnavailable is what a Login returns when it cannot say who a client is for the moment: the client shall try again.
+// ErrUnavailable is returned by a Login that cannot authenticate anybody at the moment. Clients are
+// told to try again.
 var ErrUnavailable = errors.New("mqtt: nobody can log in at the moment")
 
 const (
-	maxKeepAlive = time.Hour        // a client that is silent for longer, and half as long again, is gone
-	connectFor   = 10 * time.Second // from the connection to its CONNECT
-	takeFor      = 30 * time.Second // how long deciding on messages may take
+	maxKeepAlive = time.Hour        // a client that is silent for one and a half times this is disconnected
+	connectFor   = 10 * time.Second // time limit from the connection to its CONNECT
+	takeFor      = 30 * time.Second // time limit for deciding on messages
 	writeBytes   = 512
 	readBytes    = 1024
 )
@@ -68,14 +69,14 @@ func setDefault[T comparable](v *T, d T) {
 	}
 }
 
-// A Broker takes messages in. Make one with New and run it once.
+// A Broker ingests messages. Create one with New and run it once.
 type Broker struct {
 	o      Options
 	server *mochi.Server
 
-	ctx    context.Context // of takers
+	ctx    context.Context // the context of Takers
 	cancel context.CancelFunc
-	done   chan struct{} // closed when no more messages are taken
+	done   chan struct{} // closed when no more messages are accepted
 
 	mu       sync.Mutex
 	stopping bool
@@ -84,7 +85,7 @@ type Broker struct {
 	counts counts
 }
 
-// counts are what Figures tells.
+// counts are the counters behind Figures.
 type counts struct {
 	verdicts [Forbidden + 1]atomic.Int64
 	refused  atomic.Int64
@@ -92,16 +93,16 @@ type counts struct {
 	waiting  atomic.Int64
 }
 
-// Figures tells what a broker has done since it was made.
+// Figures are the counters of a broker since its creation.
 type Figures struct {
-	Clients                                   int64 // connected now
-	MaxClients                                int64 // that may be
-	Waiting                                   int64 // messages that are being decided, or wait for it
-	Refused                                   int64 // logins
-	Taken, Malformed, Busy, Forbidden, Failed int64 // messages
+	Clients                                   int64 // current connections
+	MaxClients                                int64 // maximum number of connections
+	Waiting                                   int64 // messages being decided, or waiting for it
+	Refused                                   int64 // rejected logins
+	Taken, Malformed, Busy, Forbidden, Failed int64 // messages by verdict
 }
 
-// New makes a Broker.
+// New creates a Broker. It fails if an option is missing or out of range.
 func New(o Options) (*Broker, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -113,15 +114,15 @@ func New(o Options) (*Broker, error) {
 	limits.MaximumPacketSize = uint32(o.MaxPacketBytes)
 	limits.MaximumQos = 1
 	limits.ReceiveMaximum, limits.MaximumInflight = uint16(o.MaxInFlight), uint16(o.MaxInFlight)
-	limits.MaximumClientWritesPending = 1 // nothing is sent but acknowledgements, which do not wait there
+	limits.MaximumClientWritesPending = 1 // only acknowledgements are sent, and they bypass this queue
 	limits.MaximumSessionExpiryInterval = 0
 	limits.TopicAliasMaximum, limits.RetainAvailable = 0, 0
 	limits.SharedSubAvailable, limits.WildcardSubAvailable, limits.SubIDAvailable = 0, 0, 0
 	limits.Compatibilities.NoInheritedPropertiesOnAck = true
 	b.server = mochi.New(&mochi.Options{
 		Capabilities: limits, ClientNetWriteBufferSize: writeBytes, ClientNetReadBufferSize: readBytes,
-		SysTopicResendInterval: int64(time.Hour / time.Second), // nobody can read them
-		// The library's log quotes packets, which are what devices measure.
+		SysTopicResendInterval: int64(time.Hour / time.Second), // rarely, because nobody can subscribe to them
+		// The library's log quotes packets, which contain readings.
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err := b.server.AddHook(&hook{b: b}, nil); err != nil {
@@ -130,7 +131,8 @@ func New(o Options) (*Broker, error) {
 	return b, nil
 }
 
-// Run takes messages from a listener until ctx ends, and then decides on those that are there. It closes the listener.
+// Run serves a listener until ctx ends, then decides on the messages that have arrived. It closes
+// the listener.
 func (b *Broker) Run(ctx context.Context, l net.Listener) error {
 	defer b.cancel()
 	w := &watched{Listener: l, failed: make(chan error, 1), conns: map[*conn]struct{}{}}
@@ -154,17 +156,17 @@ func (b *Broker) Run(ctx context.Context, l net.Listener) error {
 	return errors.Join(err, b.hangUp(w))
 }
 
-// partingFor is how long clients may take to hear that the broker stops.
+// partingFor is how long clients may take to receive the disconnect of a stopping broker.
 const partingFor = 5 * time.Second
 
-// hangUp tells clients that the broker stops, and closes the connections of those that do not listen.
+// hangUp tells clients that the broker stops, and closes connections that do not respond.
 func (b *Broker) hangUp(w *watched) error {
 	late := time.AfterFunc(partingFor, w.closeAll)
 	defer late.Stop()
 	return b.server.Close()
 }
 
-// stop lets clients' messages be decided, for as long as Options.Drain says, and takes no more.
+// stop stops accepting messages, and waits up to Options.Drain for those being decided.
 func (b *Broker) stop() {
 	late := time.AfterFunc(b.o.Drain, b.cancel)
 	defer late.Stop()
@@ -175,7 +177,7 @@ func (b *Broker) stop() {
 	b.taking.Wait()
 }
 
-// begin notes that a client's messages are going to be decided; not when the broker stops.
+// begin registers that a client's messages are being decided. It fails if the broker is stopping.
 func (b *Broker) begin() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -185,7 +187,7 @@ func (b *Broker) begin() bool {
 	return !b.stopping
 }
 
-// Figures tells what the broker has done.
+// Figures returns the counters of the broker.
 func (b *Broker) Figures() Figures {
 	of := func(v Verdict) int64 { return b.counts.verdicts[v].Load() }
 	return Figures{
@@ -194,8 +196,8 @@ func (b *Broker) Figures() Figures {
 	}
 }
 
-// watched tells when its listener fails, knows its connections, and gives them little time to say what they want: the
-// library gives them for ever.
+// watched wraps a listener. It reports when the listener fails, tracks connections, and limits the
+// time until a client's first packet, which the library does not.
 type watched struct {
 	net.Listener
 	failed chan error
@@ -205,7 +207,7 @@ type watched struct {
 	over  bool // new connections are closed at once
 }
 
-// conn is a connection that its listener knows until it is closed.
+// conn is a connection that is tracked until it is closed.
 type conn struct {
 	net.Conn
 	w *watched
@@ -224,7 +226,7 @@ func (w *watched) closeAll() {
 	w.over = true
 	w.mu.Unlock()
 	for _, c := range all {
-		_ = c.Close() // whoever reads it hears of it
+		_ = c.Close() // its reader gets the error
 	}
 }
 
@@ -247,7 +249,7 @@ func (w *watched) Accept() (net.Conn, error) {
 	}
 }
 
-// keep notes a connection; not one that is gone already, or comes too late.
+// keep tracks a connection, unless it is closed already or the listener has stopped.
 func (w *watched) keep(c net.Conn) (net.Conn, bool) {
 	known := &conn{c, w}
 	w.mu.Lock()

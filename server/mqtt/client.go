@@ -8,35 +8,36 @@ import (
 	"github.com/mochi-mqtt/server/v2/packets"
 )
 
-// client is what is known of one connection. Its messages are decided in the background, many at a time, and acknowledged
-// in the order in which they came [MQTT-4.6.0-2]: so a client that does not wait for each acknowledgement shares the
-// wait for the disk with itself. A client that sends nothing has no goroutine here.
+// client is the state of one connection. Its messages are decided in the background, many at a
+// time, and acknowledged in the order of arrival [MQTT-4.6.0-2]. So the messages of a client that
+// does not wait for each acknowledgement share disk syncs. An idle client has no goroutine here.
 type client struct {
 	b    *Broker
 	cl   *mochi.Client
 	take Taker
 
-	room chan struct{} // has an entry for each message that waits: full, the connection is not read
+	room chan struct{} // has an entry for each undecided message; while it is full, the connection is not read
 
 	mu      sync.Mutex
 	queue   []waiting
 	running bool
-	over    bool // it was disconnected for what it sent: nothing more of it counts
+	over    bool // it was disconnected for what it sent; further messages are ignored
 }
 
-// waiting is a message that waits to be decided.
+// waiting is a message that is not decided yet.
 type waiting struct {
 	Message
 	id uint16
 }
 
-// mostAtOnce is how many messages a Taker is given at once.
+// mostAtOnce is the maximum number of messages per call of a Taker.
 const mostAtOnce = 256
 
-// add lets a message be decided. It waits while too many do, and returns when the message is in line or never will be.
+// add queues a message. It waits while too many are undecided, and returns when the message is
+// queued or has been dropped.
 func (c *client) add(m waiting) {
 	select {
-	case <-c.b.done: // not by chance, as below
+	case <-c.b.done: // checked first, because select chooses at random below
 		return
 	default:
 	}
@@ -92,7 +93,7 @@ func (c *client) drop() {
 	c.queue, c.running = nil, false
 }
 
-// decide asks for verdicts and acts on them.
+// decide calls the Taker and acts on its verdicts.
 func (c *client) decide(ms []waiting) {
 	ctx, cancel := context.WithTimeout(c.b.ctx, takeFor)
 	defer cancel()
@@ -141,14 +142,14 @@ func (c *client) answer(m *waiting, v Verdict) bool {
 	if code.Code >= packets.ErrUnspecifiedError.Code {
 		ack.Properties.ReasonString = code.Reason
 	}
-	if err := c.cl.WritePacket(ack); err != nil { // it does not hear: it will send the message again
+	if err := c.cl.WritePacket(ack); err != nil { // the client did not receive it and will send the message again
 		c.cl.Stop(err)
 		return false
 	}
 	return true
 }
 
-// disconnect says why, to clients that can be told, and closes the connection.
+// disconnect closes the connection. MQTT 5 clients are told why.
 func (c *client) disconnect(why packets.Code) bool {
 	if c.cl.Properties.ProtocolVersion >= 5 {
 		_ = c.b.server.DisconnectClient(c.cl, why) // returns why

@@ -9,8 +9,9 @@ import (
 	"github.com/mochi-mqtt/server/v2/packets"
 )
 
-// hook is where the library asks. It acknowledges by itself whatever a hook returns a plain error for, so publishing is
-// taken out of its hands altogether: OnPublish always answers ErrRejectPacket, which acknowledges nothing.
+// hook receives the library's callbacks. The library acknowledges messages by itself when a hook
+// returns a plain error. So OnPublish always returns ErrRejectPacket, which acknowledges nothing,
+// and this package acknowledges instead.
 type hook struct {
 	mochi.HookBase
 	b       *Broker
@@ -27,8 +28,8 @@ func (h *hook) Provides(what byte) bool {
 	return false
 }
 
-// OnConnect makes a session the user's own: else who knows another's client id could take its place. There are no wills,
-// since nobody could receive them.
+// OnConnect makes sessions private to the user: otherwise anyone who knows a client ID could take
+// over its session. Wills are removed, because nobody could receive them.
 func (h *hook) OnConnect(cl *mochi.Client, pk packets.Packet) error {
 	cl.ID = string(pk.Connect.Username) + "\x00" + cl.ID
 	cl.Properties.Will = mochi.Will{}
@@ -57,17 +58,17 @@ func (h *hook) OnConnectAuthenticate(cl *mochi.Client, pk packets.Packet) bool {
 	return true
 }
 
-// turnAway tells a client to try again later. The library would say that its password is wrong, and a client that hears
-// that may give up for good; on a connection that is closed it says nothing.
+// turnAway tells a client to try again later. The library would report a wrong password, after
+// which a client may give up for good, and on a closed connection it reports nothing.
 func (h *hook) turnAway(cl *mochi.Client) {
-	_ = h.b.server.SendConnack(cl, packets.ErrServerUnavailable, false, nil) // whether it hears or not
+	_ = h.b.server.SendConnack(cl, packets.ErrServerUnavailable, false, nil) // best effort
 	cl.Stop(packets.ErrServerUnavailable)
 }
 
-// OnACLCheck lets nobody subscribe. Whether a topic may be published to is for the Taker to say.
+// OnACLCheck forbids subscriptions. Whether a topic may be published to is up to the Taker.
 func (h *hook) OnACLCheck(_ *mochi.Client, _ string, write bool) bool { return write }
 
-// OnPacketRead refuses QoS 2, which the library would take for QoS 1.
+// OnPacketRead rejects QoS 2, which the library would treat as QoS 1.
 func (h *hook) OnPacketRead(cl *mochi.Client, pk packets.Packet) (packets.Packet, error) {
 	if pk.FixedHeader.Type != packets.Publish || pk.FixedHeader.Qos < 2 {
 		return pk, nil

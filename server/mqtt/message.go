@@ -1,49 +1,52 @@
-// Package mqtt takes messages in over MQTT 3.1.1 and 5, and acknowledges them when whoever takes them says that they are
-// safe: never before. It is a way in, no broker: nothing can be subscribed to, nothing is retained, and QoS ends at 1.
+// Package mqtt ingests messages over MQTT 3.1.1 and 5, and acknowledges them only when their
+// consumer reports that they are durable. It is not a general broker: there are no subscriptions
+// and no retained messages, and the highest QoS is 1.
 //
-// Its surface knows neither what messages say nor which library speaks the protocol; the library is imported here alone.
-// The server gives it a Login, and wires what that returns to the readings of devices.
+// The package knows nothing about the content of messages, and its API does not expose the MQTT
+// library, which only this package imports. The server provides a Login whose Takers ingest the
+// readings of devices.
 package mqtt
 
 import "context"
 
-// Login is how a client proves who it is.
+// Login has the credentials of a client.
 type Login struct {
 	Username string
 	Password string
-	ClientID string // as the client calls itself; it proves nothing
+	ClientID string // chosen by the client; it proves nothing
 	Address  string // of the connection, with the port
 }
 
-// Message is what a client publishes.
+// Message is a message that a client publishes.
 type Message struct {
 	Topic   string
 	Payload []byte
 	QoS     byte // 0 or 1
-	Dup     bool // the client says that it may have sent it before
+	Dup     bool // the client reports that it may have sent the message before
 }
 
-// Verdict says what becomes of a message.
+// Verdict is the outcome of a message.
 type Verdict byte
 
 // The verdicts.
 const (
-	// Failed messages are not safe, for no fault of theirs. They are not acknowledged, and the client is disconnected, so
-	// that it sends them again. It is the zero value: nothing is acknowledged by mistake.
+	// Failed messages are not durable, through no fault of theirs. They are not acknowledged, and
+	// the client is disconnected, so that it sends them again. Failed is the zero value, so that
+	// nothing is acknowledged by mistake.
 	Failed Verdict = iota
-	// Taken messages are safe, and acknowledged.
+	// Taken messages are durable, and are acknowledged.
 	Taken
-	// Malformed messages can never be taken. They are acknowledged, in MQTT 5 with the reason "payload format invalid",
-	// or they would be sent for ever.
+	// Malformed messages can never be accepted. They are acknowledged, in MQTT 5 with the reason
+	// "payload format invalid", because otherwise they would be sent again forever.
 	Malformed
-	// Busy says that the client sends more than it may. MQTT 5 has the reason "quota exceeded"; a client of MQTT 3 is
-	// disconnected without acknowledgement, and sends again later.
+	// Busy means that the client sends more than it may. MQTT 5 has the reason "quota exceeded"; an
+	// MQTT 3 client is disconnected without an acknowledgement and sends the message again later.
 	Busy
-	// Forbidden messages have a topic that is not the client's. It is disconnected.
+	// Forbidden messages have a topic that the client may not use. The client is disconnected.
 	Forbidden
 )
 
-// A Taker decides on messages of one client, in the order in which they came, and returns a verdict for each. When it
-// returns, those that are Taken are safe. It is called by one goroutine at a time, and bounds its own time by ctx, which
-// ends when the broker has to.
+// A Taker decides on the messages of one client, in the order of arrival, and returns a verdict for
+// each. Messages that are Taken must be durable when it returns. It is called by one goroutine at a
+// time, and must return when ctx ends.
 type Taker func(ctx context.Context, messages []Message) []Verdict

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/server/dashboard"
 )
 
-// scripts is where those for browsers are, seen from the test's folder.
+// scripts returns the path of the browser scripts, relative to the test's directory.
 func scripts(t *testing.T) string {
 	t.Helper()
 	root, err := os.Getwd()
@@ -27,7 +27,8 @@ func scripts(t *testing.T) string {
 	}
 }
 
-// NeedBrowser finds Chromium and Node.js, or skips the test saying what is missing.
+// NeedBrowser finds Chromium and Node.js, or skips the test with a message that says what is
+// missing.
 func NeedBrowser(t *testing.T) (browser, node string) {
 	t.Helper()
 	if testing.Short() {
@@ -52,7 +53,7 @@ func NeedBrowser(t *testing.T) (browser, node string) {
 	return browser, node
 }
 
-// NeedPage skips a test that looks at the dashboard in a browser where either is missing.
+// NeedPage skips a test of the dashboard if the browser or the built dashboard is missing.
 func NeedPage(t *testing.T) {
 	t.Helper()
 	NeedBrowser(t)
@@ -63,7 +64,7 @@ func NeedPage(t *testing.T) {
 	}
 }
 
-// Script prepares a script of e2e for Chromium. It gets half an hour, for the machine may be busy.
+// Script prepares a browser script of e2e. It gets half an hour, because the machine may be busy.
 func Script(t *testing.T, script string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	browser, node := NeedBrowser(t)

@@ -1,4 +1,5 @@
-// Package servertest is a server for a test, on a table in memory, and people who use it.
+// Package servertest runs a server for a test, on a table in memory, and simulates people who use
+// it.
 package servertest
 
 import (
@@ -49,7 +50,7 @@ type House struct {
 	Collector *analytics.Collector
 }
 
-// New serves until the test ends, with options that change may change. Nobody folds but the test.
+// New runs a server until the test ends. change may modify its options. Only the test folds.
 func New(t *testing.T, change func(*server.Options)) *House {
 	t.Helper()
 	db, err := engine.OpenMemory(engine.Options{})
@@ -58,13 +59,13 @@ func New(t *testing.T, change func(*server.Options)) *House {
 	return On(t, db, change)
 }
 
-// DB is where a house may stand.
+// DB is the database of a House.
 type DB interface {
 	dynamo.API
 	dynamo.Streams
 }
 
-// On is New on a database of the test's own. If that has a time of its own, the house has it, too.
+// On is like New on a database of the test's own. If the database has a clock, the house uses it.
 func On(t *testing.T, db DB, change func(*server.Options)) *House {
 	t.Helper()
 	clock := time.Now
@@ -95,10 +96,10 @@ func On(t *testing.T, db DB, change func(*server.Options)) *House {
 	return &House{T: t, URL: web.URL, Table: tbl, Worker: worker, Server: s, Accounts: o.Accounts, Collector: o.Analytics.Collector}
 }
 
-// Schema is that of a house's table.
+// Schema is the schema of a house's table.
 var Schema = table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema, eventstore.Schema, jobs.Schema)
 
-// folds are those of all products.
+// folds returns the folds of all products.
 func folds(t *table.Table) []*fold.Fold {
 	return slices.Concat(
 		analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t)}),
@@ -108,7 +109,7 @@ func folds(t *table.Table) []*fold.Fold {
 	)
 }
 
-// Must ends a test that cannot go on.
+// Must fails the test immediately if err is not nil.
 func Must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -116,7 +117,7 @@ func Must(t *testing.T, err error) {
 	}
 }
 
-// Post sends a body as a browser would, and returns status and answer.
+// Post sends a body as a browser would, and returns the status and body of the response.
 func (h *House) Post(path, body string, headers ...string) (int, string) {
 	h.Helper()
 	r, err := http.NewRequestWithContext(h.Context(), http.MethodPost, h.URL+path, strings.NewReader(body))
@@ -126,7 +127,7 @@ func (h *House) Post(path, body string, headers ...string) (int, string) {
 	return h.Do(r, headers)
 }
 
-// Get asks as a browser would that nobody logged in with.
+// Get sends a request as a browser without a login would.
 func (h *House) Get(path string, headers ...string) (int, string) {
 	h.Helper()
 	r, err := http.NewRequestWithContext(h.Context(), http.MethodGet, h.URL+path, nil)
@@ -134,13 +135,13 @@ func (h *House) Get(path string, headers ...string) (int, string) {
 	return h.Do(r, headers)
 }
 
-// Do sends a request with further headers, names and values in turn.
+// Do sends a request with additional headers, as alternating names and values.
 func (h *House) Do(r *http.Request, headers []string) (int, string) {
 	h.Helper()
 	return h.Send(http.DefaultClient, r, headers)
 }
 
-// Send sends a request with a client of one's own.
+// Send is Do with another HTTP client.
 func (h *House) Send(web *http.Client, r *http.Request, headers []string) (int, string) {
 	h.Helper()
 	for i := 0; i < len(headers); i += 2 {
@@ -154,7 +155,7 @@ func (h *House) Send(web *http.Client, r *http.Request, headers []string) (int, 
 	return answer.StatusCode, string(body)
 }
 
-// PageViewsToday folds, and asks for the page views of the site's day.
+// PageViewsToday folds, and returns today's page views of the site.
 func (h *House) PageViewsToday() int64 {
 	h.Helper()
 	Must(h.T, h.Worker.Drain(h.Context()))
@@ -170,7 +171,7 @@ func (h *House) PageViewsToday() int64 {
 	return report.Totals.PageViews
 }
 
-// Visited is a house whose site has seen three visitors on eight pages today.
+// Visited returns a house whose site has seen three visitors on eight pages today.
 func Visited(t *testing.T) *House { return visited(New(t, nil)) }
 
 // VisitedOn is Visited on a database of the test's own.
@@ -190,7 +191,7 @@ func visited(h *House) *House {
 	return h
 }
 
-// Stored are the raw events of the last hour.
+// Stored returns the raw events of the last hour.
 func (h *House) Stored() []analytics.Event {
 	h.Helper()
 	site, err := analytics.GetSite(h.Context(), h.Table, "blog")
@@ -201,7 +202,7 @@ func (h *House) Stored() []analytics.Event {
 	return events
 }
 
-// Settings changes the site's settings, and waits for nobody to notice.
+// Settings changes the site's settings, and does not wait for caches.
 func (h *House) Settings(change func(*analytics.Site)) {
 	h.Helper()
 	_, err := analytics.UpdateSite(h.Context(), h.Table, "blog", func(s *analytics.Site) error {

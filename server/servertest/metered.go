@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/server"
 )
 
-// Metered is a house that knows what its table takes, whose time passes by order. It has a site, "shop", on one partition.
+// Metered is a house that meters its table, with a clock that the test controls. It has a site,
+// "shop", on one partition.
 type Metered struct {
 	*House
 	DB *enginetest.DB
@@ -22,7 +23,7 @@ type Metered struct {
 	uses []heat.Use
 }
 
-// NewMetered serves until the test ends. Its time begins at start.
+// NewMetered runs a server until the test ends. Its clock begins at start.
 func NewMetered(t *testing.T, start time.Time) *Metered {
 	t.Helper()
 	m := &Metered{DB: enginetest.New(t, enginetest.At(start))}
@@ -38,7 +39,7 @@ func (m *Metered) since(at time.Time) []heat.Use {
 	return slices.DeleteFunc(slices.Clone(m.uses), func(u heat.Use) bool { return u.At.Before(at) })
 }
 
-// Minutes lets time pass, and meters each minute.
+// Minutes advances the clock, and meters each minute.
 func (m *Metered) Minutes(n int) {
 	for range n {
 		m.DB.Advance(time.Minute)
@@ -50,7 +51,8 @@ func (m *Metered) Minutes(n int) {
 	}
 }
 
-// Rush sends the shop as many events in one second, by one hundred visitors and each in a request of its own, and lets a minute pass.
+// Rush sends events to the shop within one second, by one hundred visitors and each in a request of
+// its own, and advances the clock by a minute.
 func (m *Metered) Rush(events int) error {
 	for i := range events {
 		hit := analytics.Hit{Path: "/", UserAgent: Firefox, Address: fmt.Sprintf("192.0.2.%d", i%100)}

@@ -9,17 +9,17 @@ import (
 	"github.com/onefold/onefold/accounts"
 )
 
-// Password is that of everybody.
+// Password is the password of every person.
 const Password = "correct horse battery"
 
-// Person is somebody with a browser: it keeps cookies, and knows the token against forged requests.
+// Person is a person with a browser, which keeps cookies and the CSRF token.
 type Person struct {
 	*House
 	Web  *http.Client
 	CSRF string
 }
 
-// NewPerson makes an account and logs in.
+// NewPerson creates an account and logs in.
 func (h *House) NewPerson(email string, grants accounts.Grants) *Person {
 	h.Helper()
 	_, err := h.Accounts.AddUser(h.Context(), accounts.NewUser{Email: email, Password: Password, Grants: grants})
@@ -33,14 +33,14 @@ func (h *House) NewPerson(email string, grants accounts.Grants) *Person {
 	return p
 }
 
-// Browser is one that nobody has logged in with.
+// Browser returns a browser without a login.
 func (h *House) Browser() *Person {
 	jar, err := cookiejar.New(nil)
 	Must(h.T, err)
 	return &Person{House: h, Web: &http.Client{Jar: jar}}
 }
 
-// Learn takes the token against forged requests from an answer.
+// Learn reads the CSRF token from a response.
 func (p *Person) Learn(me string) {
 	p.Helper()
 	var body struct{ CSRF string }
@@ -48,7 +48,7 @@ func (p *Person) Learn(me string) {
 	p.CSRF = body.CSRF
 }
 
-// Do sends a request, with further headers, and returns status and answer.
+// Do sends a request with additional headers, and returns the status and body of the response.
 func (p *Person) Do(method, path, body string, headers ...string) (int, string) {
 	p.Helper()
 	r, err := http.NewRequestWithContext(p.Context(), method, p.URL+path, strings.NewReader(body))
@@ -62,7 +62,7 @@ func (p *Person) Do(method, path, body string, headers ...string) (int, string) 
 	return p.Send(p.Web, r, headers)
 }
 
-// Want fails unless a request is answered with a status and a text.
+// Want fails the test unless the response has the status and contains a text.
 func (p *Person) Want(status int, says, method, path, body string, headers ...string) string {
 	p.Helper()
 	got, answer := p.Do(method, path, body, headers...)

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/internal/useragent"
 )
 
-// Fill stores made-up traffic of a site's last days, up to now.
+// Fill stores simulated traffic of a site's last days, up to now.
 func Fill(t *testing.T, c *analytics.Collector, site string, days, visitsPerDay int) {
 	t.Helper()
 	now := time.Now().UTC()

@@ -1,6 +1,6 @@
-// Package tracker holds the scripts that run in the pages of measured sites, and serves them. They are built by
-// `make web` (see package.json); the sources are plain scripts as well, so a binary that was built without Node.js serves
-// those. Only server uses it.
+// Package tracker embeds and serves the scripts that run in the pages of measured sites. `make web`
+// builds them (see package.json). The sources are plain scripts as well, so a binary that was built
+// without Node.js serves those.
 package tracker
 
 import (
@@ -16,24 +16,24 @@ import (
 	"github.com/onefold/onefold/server/internal/webfile"
 )
 
-// dist holds but a README until the scripts are built.
+// dist has only a README until the scripts are built.
 //
 //go:embed src/*.js dist
 var files embed.FS
 
-// Script is one script, ready to be sent.
+// Script is a script ready to be served.
 type Script struct {
-	Built bool // false: the source as it is, because nothing was built
+	Built bool // false: the source, because the scripts were not built
 	file  *webfile.File
 }
 
-// The scripts: Main is what a page includes, Vitals what Main loads for pages that ask for web vitals.
+// The scripts: pages include Main, which loads Vitals in pages that ask for web vitals.
 const (
 	Main   = "onefold.js"
 	Vitals = "onefold.vitals.js"
 )
 
-// Load reads the script of that name, Main or Vitals.
+// Load reads the script Main or Vitals.
 func Load(name string) (*Script, error) {
 	text, err := files.ReadFile(path.Join("dist", name))
 	built := !errors.Is(err, fs.ErrNotExist)
@@ -67,7 +67,8 @@ func zip(text []byte) ([]byte, error) {
 	return zipped.Bytes(), nil
 }
 
-// ServeHTTP sends the script, to pages of any origin. Browsers keep it for an hour and then ask whether it changed.
+// ServeHTTP serves the script, to pages of any origin. Browsers cache it for an hour and then
+// revalidate.
 func (s *Script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Cache-Control", "public, max-age=3600")

@@ -15,7 +15,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// IsPublic reports whether a site shows its statistics to everyone. One that is not there does not.
+// IsPublic reports whether a site's statistics are public. It returns false for a site that does
+// not exist.
 func IsPublic(ctx context.Context, t *table.Table, siteID string) (bool, error) {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
@@ -24,28 +25,28 @@ func IsPublic(ctx context.Context, t *table.Table, siteID string) (bool, error) 
 	return site.Public, err
 }
 
-// badgeFresh is how long a badge is given again without being counted anew. Browsers and caches keep it for an hour.
+// badgeFresh is how long a badge is served from memory. Browsers and caches keep it for an hour.
 const badgeFresh = time.Minute
 
-// errNotPublic is returned for a badge of a site that does not show its statistics to everyone, or does not exist.
+// errNotPublic is returned for the badge of a site that is not public or does not exist.
 var errNotPublic = errors.New("webanalytics: the site is not public")
 
-// serveBadge draws the visitors of a public site's last thirty days, for people to put on their pages. Of other sites it does
-// not even say whether they exist.
+// serveBadge draws a badge with the visitors of a public site's last thirty days. The response does
+// not reveal whether other sites exist.
 func (s *Service) serveBadge(w http.ResponseWriter, r *http.Request) {
 	if wait, ok := s.door.AllowGuest(middleware.Network(r.RemoteAddr)); !ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-		http.Error(w, "Too many badges are asked for from this network.", http.StatusTooManyRequests)
+		http.Error(w, "Too many requests for badges from this network.", http.StatusTooManyRequests)
 		return
 	}
 	siteID, ok := strings.CutSuffix(r.PathValue("file"), ".svg")
 	visitors, err := s.recentVisitors(r.Context(), siteID)
 	if !ok || errors.Is(err, errNotPublic) {
-		http.Error(w, "There is no public site of this id.", http.StatusNotFound)
+		http.Error(w, "There is no public site with this ID.", http.StatusNotFound)
 		return
 	}
 	if err != nil {
-		s.door.Logger.WarnContext(r.Context(), "badge not drawn", "error", err)
+		s.door.Logger.WarnContext(r.Context(), "drawing a badge failed", "error", err)
 		http.Error(w, "The table did not answer.", http.StatusServiceUnavailable)
 		return
 	}
@@ -56,7 +57,8 @@ func (s *Service) serveBadge(w http.ResponseWriter, r *http.Request) {
 	drawBadge(w, short(visitors))
 }
 
-// recentVisitors counts the visitors of a public site's last thirty days, at most once in badgeFresh. Errors: errNotPublic.
+// recentVisitors returns the visitors of a public site's last thirty days, counted at most once per
+// badgeFresh. Errors: errNotPublic, and those of the store.
 func (s *Service) recentVisitors(ctx context.Context, siteID string) (int64, error) {
 	return s.badges.get(siteID, s.door.Clock(), badgeFresh, func() (int64, error) {
 		public, err := IsPublic(ctx, s.table, siteID)
@@ -75,7 +77,7 @@ func (s *Service) recentVisitors(ctx context.Context, siteID string) (int64, err
 	})
 }
 
-// short writes a count in at most four digits.
+// short formats a count in at most four characters.
 func short(n int64) string {
 	switch {
 	case n >= 10_000_000:
@@ -90,7 +92,7 @@ func short(n int64) string {
 	return fmt.Sprint(n)
 }
 
-// drawBadge writes an image of 20 pixels' height. The text is digits and a letter.
+// drawBadge writes an SVG image, 20 pixels high. value consists of digits and at most a letter.
 func drawBadge(w http.ResponseWriter, value string) {
 	const label, letter = 102, 8 // pixels
 	width := letter*len(value) + 14

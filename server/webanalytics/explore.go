@@ -15,16 +15,16 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// rawTimeout bounds a question that raw events answer.
+// rawTimeout limits a query that reads raw events.
 const rawTimeout = 50 * time.Second
 
 // FilterParams select visits.
 type FilterParams struct {
-	Filter []string `query:"filter,explode" maxItems:"20" doc:"Only visits with a value: dimension:op:value|value, such as country:is:DE|AT. Op is is, is_not, contains, contains_not or matches (* is any text without a slash, ** any text). Dimensions are those of breakdowns; (none) is no value. \\| is a bar, \\\\ a backslash. A visit has to fulfil all filters, and is counted as a whole."`
+	Filter []string `query:"filter,explode" maxItems:"20" doc:"Only visits with a value: dimension:op:value|value, such as country:is:DE|AT. The op is is, is_not, contains, contains_not or matches (* matches text without a slash, ** any text). Dimensions are those of breakdowns; (none) stands for no value. Escape a bar as \\| and a backslash as \\\\. A visit must match all filters, and is counted as a whole."`
 }
 
-// count answers from statistics where these know, else from raw events, as always when raw is asked for. Without a dimension
-// there are no rows.
+// count answers from statistics if they suffice, otherwise, or if raw is set, from raw events.
+// Without a dimension there are no rows.
 func (s *Service) count(ctx context.Context, ask report.Request, filter []string, raw bool) (explore.Report, explore.Source, error) {
 	filters, err := explore.ParseFilters(filter)
 	if err == nil {
@@ -51,19 +51,20 @@ func (s *Service) count(ctx context.Context, ask report.Request, filter []string
 	return out, out.Source, err
 }
 
-// leftOut adds to the notes of an answer that is made of visits which imported days it leaves out.
+// leftOut adds a note to a report made from visits if the range has imported days, which have no
+// visits and are left out.
 func (s *Service) leftOut(ctx context.Context, r explore.Range, notes *[]string) error {
 	days, err := report.ImportedDays(ctx, s.table, r.Site, r.From, r.To)
 	if days != nil {
-		*notes = append(slices.Clip(*notes), days.Note) // others may have got the same
+		*notes = append(slices.Clip(*notes), days.Note) // a copy: the slice may be shared
 	}
 	return err
 }
 
 type readingAnswer struct {
 	Body struct {
-		Done int `json:"done" doc:"Days that were looked at, by all questions about the site that wait for their answer."`
-		Of   int `json:"of" doc:"Days that they ask for; 0 when nobody waits."`
+		Done int `json:"done" doc:"Days read so far, for all running queries of the site."`
+		Of   int `json:"of" doc:"Days to read for these queries; 0 if none is running."`
 	}
 }
 
@@ -73,7 +74,8 @@ func (s *Service) reading(_ context.Context, in *middleware.SitePath) (*readingA
 	return &answer, nil
 }
 
-// onlyRaw reports whether no statistics are kept of a dimension: of a property that the site does not list.
+// onlyRaw reports whether a dimension has no statistics, as for a property that the site does not
+// list.
 func (s *Service) onlyRaw(ctx context.Context, ask report.Request) bool {
 	if !strings.HasPrefix(string(ask.By), explore.Property) {
 		return false
@@ -82,7 +84,7 @@ func (s *Service) onlyRaw(ctx context.Context, ask report.Request) bool {
 	return err == nil && !slices.Contains(site.Dimensions(), ask.By)
 }
 
-// question is the range of days and the filters that a request asks for.
+// question parses the day range and filters of a request.
 func (s *Service) question(ctx context.Context, site middleware.SitePath, days DayRange, f FilterParams) (r explore.Range, filters []explore.Filter, err error) {
 	if filters, err = explore.ParseFilters(f.Filter); err != nil {
 		return r, nil, err
@@ -91,7 +93,7 @@ func (s *Service) question(ctx context.Context, site middleware.SitePath, days D
 	return explore.Range{Site: site.Site, From: from, To: to}, filters, err
 }
 
-// statisticsOperation is an operation that reads statistics of a site.
+// statisticsOperation returns an operation that reads statistics of a site.
 func statisticsOperation(id, path, summary string) huma.Operation {
 	return huma.Operation{OperationID: id, Method: http.MethodGet, Path: "/api/v1/sites/{site}/" + path, Summary: summary, Tags: []string{"statistics"}}
 }

@@ -20,16 +20,16 @@ import (
 	"github.com/onefold/onefold/server/jobs"
 )
 
-// The bounds of an upload.
+// Limits of an upload.
 const (
-	maxUpload      = 2 << 30 // bytes of all files
-	maxUploadFiles = 500     // as of an export
+	maxUpload      = 2 << 30 // total size of all files in bytes
+	maxUploadFiles = 500     // the same limit as in package exports
 	uploadTimeout  = time.Hour
-	uploadPatience = 30 * time.Second // for a sender to send some more
-	uploadAnswer   = 30 * time.Second // for a sender to take the answer
+	uploadPatience = 30 * time.Second // how long the client may pause
+	uploadAnswer   = 30 * time.Second // how long the client may take to read the response
 )
 
-// addImport takes files in and begins to import them.
+// addImport receives files and starts to import them.
 func (s *Service) addImport(ctx context.Context, in *uploadRequest) (*importAnswer, error) {
 	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -41,7 +41,7 @@ func (s *Service) addImport(ctx context.Context, in *uploadRequest) (*importAnsw
 	began := ImportWork{ID: rand.Text(), State: workUploading, At: s.door.Clock().UTC(), DryRun: in.DryRun}
 	job, err := s.imported.Begin(ctx, began.ID, in.Site, began)
 	if errors.Is(err, jobs.ErrBusy) {
-		return nil, middleware.Problem(http.StatusConflict, "busy", "An import of this site is under way, or several of others. Try again when it has ended.")
+		return nil, middleware.Problem(http.StatusConflict, "busy", "An import of this site is running, or several of other sites. Try again when it has ended.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -58,7 +58,7 @@ func (s *Service) addImport(ctx context.Context, in *uploadRequest) (*importAnsw
 	return &importAnswer{job.State()}, nil
 }
 
-// upload is what was sent, in a folder of its own.
+// upload is a set of received files in a folder of their own.
 type upload struct {
 	folder string
 	names  []string
@@ -66,7 +66,8 @@ type upload struct {
 
 func (u *upload) remove() error { return os.RemoveAll(u.folder) }
 
-// receive writes the files of a request to disk. Each has a folder of its own, so that it can keep its name.
+// receive writes the files of a request to disk. Each gets a folder of its own, so that it can keep
+// its name.
 func (s *Service) receive(in *uploadRequest, parts *multipart.Reader) (_ *upload, err error) {
 	if s.o.Uploads != "" {
 		if err := os.MkdirAll(s.o.Uploads, 0o700); err != nil {
@@ -85,7 +86,7 @@ func (s *Service) receive(in *uploadRequest, parts *multipart.Reader) (_ *upload
 	from := &sender{control: http.NewResponseController(in.w), left: maxUpload, until: time.Now().Add(uploadTimeout)}
 	for {
 		part, err := parts.NextPart()
-		if err == io.EOF { // itself: one in the middle of a part is wrapped
+		if err == io.EOF { // not wrapped, as it would be in the middle of a part
 			break
 		}
 		if err != nil {
@@ -101,15 +102,15 @@ func (s *Service) receive(in *uploadRequest, parts *multipart.Reader) (_ *upload
 		}
 	}
 	if len(u.names) == 0 {
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "There is no file in the request.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "The request has no files.")
 	}
 	return u, from.allow(uploadAnswer)
 }
 
-// add writes one file.
+// add writes one file to disk.
 func (u *upload) add(part *multipart.Part, from *sender) (err error) {
 	if len(u.names) == maxUploadFiles {
-		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_much", fmt.Sprintf("At most %d files are taken at once.", maxUploadFiles))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_much", fmt.Sprintf("At most %d files per upload.", maxUploadFiles))
 	}
 	folder := filepath.Join(u.folder, strconv.Itoa(len(u.names)))
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -127,7 +128,7 @@ func (u *upload) add(part *multipart.Part, from *sender) (err error) {
 	return err
 }
 
-// safeName is the name of a file that somebody sent, as a file may be called here.
+// safeName turns an uploaded file's name into a safe file name.
 func safeName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r == unicode.ReplacementChar || !unicode.IsPrint(r) {
@@ -135,9 +136,9 @@ func safeName(name string) string {
 		}
 		return r
 	}, name)
-	const most = 120 // bytes; a file system takes 255
+	const most = 120 // bytes; file systems allow 255
 	for len(name) > most {
-		name = strings.ToValidUTF8(name[len(name)-most:], "") // the end says what it is
+		name = strings.ToValidUTF8(name[len(name)-most:], "") // keep the end, which has the extension
 	}
 	if strings.Trim(name, ".") == "" {
 		return "file"
@@ -145,16 +146,16 @@ func safeName(name string) string {
 	return name
 }
 
-// errUploadTooLarge is returned when the files of a request are too large together.
+// errUploadTooLarge is returned when the files of a request exceed the size limit together.
 var errUploadTooLarge = errors.New("the files are too large")
 
-// sender reads what somebody sends, who has a while for each part of it.
+// sender reads from a client with a deadline for each read.
 type sender struct {
 	r       io.Reader
 	control *http.ResponseController
 	left    int64 // bytes
 	until   time.Time
-	err     error // that ended it
+	err     error // the error that ended the upload
 }
 
 // Read implements io.Reader.
@@ -172,7 +173,7 @@ func (s *sender) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// allow lets the sender have a while from now on to send, and then to take the answer.
+// allow extends the deadlines for the client to send, and then to read the response.
 func (s *sender) allow(patience time.Duration) error {
 	now := time.Now()
 	if now.After(s.until) {
@@ -185,13 +186,13 @@ func (s *sender) allow(patience time.Duration) error {
 	return err
 }
 
-// uploadProblem is the answer to files that could not be taken in.
+// uploadProblem returns the response to a failed upload.
 func uploadProblem(err error) error {
 	switch {
 	case errors.Is(err, errUploadTooLarge):
-		return middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("At most %d MiB are taken at once. Use `onefold import` on the server for more.", maxUpload>>20))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("At most %d MiB per upload. For more, run `onefold import` on the server.", maxUpload>>20))
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return middleware.Problem(http.StatusRequestTimeout, "timeout", "The files came too slowly. Send them again.")
+		return middleware.Problem(http.StatusRequestTimeout, "timeout", "The upload was too slow. Send the files again.")
 	}
-	return middleware.Problem(http.StatusBadRequest, "bad_request", "The request is no multipart/form-data, or ends within a file. Send it again.")
+	return middleware.Problem(http.StatusBadRequest, "bad_request", "The request is not multipart/form-data, or ends within a file. Send it again.")
 }

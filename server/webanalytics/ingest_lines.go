@@ -18,10 +18,11 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// linesType is the media type of a batch with an event a line. Its lines are read as they come, and the body is never held whole.
+// linesType is the media type of a batch with one event per line. Lines are read as they arrive, so
+// the body is never in memory as a whole.
 const linesType = "application/x-ndjson"
 
-// Why a line is rejected.
+// Reasons for rejecting a line.
 const (
 	reasonBadLine  analytics.Reason = "bad_line"
 	reasonLongLine analytics.Reason = "line_too_long"
@@ -32,7 +33,7 @@ var (
 	errNoLines      = errors.New("no lines")
 )
 
-// linesIngest answers requests whose events come as lines. A line that is wrong is rejected alone.
+// linesIngest serves requests with one event per line. An invalid line is rejected alone.
 func (s *Service) linesIngest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || r.URL.Path != eventsPath || !isLines(r.Header.Get("Content-Type")) {
@@ -46,7 +47,7 @@ func (s *Service) linesIngest(next http.Handler) http.Handler {
 	})
 }
 
-// isLines reports whether a body is said to be lines.
+// isLines reports whether a content type is linesType.
 func isLines(contentType string) bool {
 	if contentType == linesType {
 		return true
@@ -55,14 +56,14 @@ func isLines(contentType string) bool {
 	return err == nil && kind == linesType
 }
 
-// takeLines stores the events of a request. Nothing is stored unless the whole body has come.
+// takeLines stores the events of a request. Nothing is stored unless the whole body arrives.
 func (s *Service) takeLines(w http.ResponseWriter, r *http.Request) (*outcomes, error) {
 	site := r.URL.Query().Get("site")
 	if !within(site, 1, 128) {
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_site", "Say of which site the lines are: /api/events?site=SITE")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_site", "Name the site of the lines: /api/events?site=SITE")
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return nil, middleware.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send lines without a content encoding.")
+		return nil, middleware.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the lines without Content-Encoding.")
 	}
 	events, decided, err := readLines(http.MaxBytesReader(w, r.Body, maxBatchBytes))
 	if err != nil {
@@ -71,24 +72,25 @@ func (s *Service) takeLines(w http.ResponseWriter, r *http.Request) (*outcomes, 
 	return s.ingest(r.Context(), site, senderOf(r), events, decided)
 }
 
-// linesProblem is the answer to an error of readLines.
+// linesProblem returns the response to an error of readLines.
 func linesProblem(err error) error {
 	switch tooLarge := new(http.MaxBytesError); {
 	case errors.As(err, &tooLarge):
-		return middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("A batch has at most %d bytes. Send it in parts.", maxBatchBytes))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("A batch may have at most %d bytes. Split it into several requests.", maxBatchBytes))
 	case errors.Is(err, errTooManyLines):
-		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_events", fmt.Sprintf("A batch has at most %d events. Send it in parts.", maxEvents))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_events", fmt.Sprintf("A batch may have at most %d events. Split it into several requests.", maxEvents))
 	case errors.Is(err, errNoLines):
 		return middleware.Problem(http.StatusUnprocessableEntity, "no_events", "The body has no lines.")
 	}
 	return middleware.Problem(http.StatusBadRequest, "bad_request", "The body ended early.")
 }
 
-// lineReaders have room for the longest line and its end.
+// lineReaders have buffers for the longest line and its line ending.
 var lineReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, maxEventBytes+len("\r\n")) }}
 
-// readLines reads a body with an event a line; empty lines are none. Of each line there is an event or, if it holds none that is as
-// documented, an outcome with a status. Errors: errNoLines, errTooManyLines, and those of the body.
+// readLines reads a body with one event per line and skips empty lines. For each line it returns an
+// event, or an outcome with a status if the line is invalid. Errors: errNoLines, errTooManyLines,
+// and those of the body.
 func readLines(body io.Reader) (events []Event, decided []analytics.Outcome, err error) {
 	in := lineReaders.Get().(*bufio.Reader)
 	in.Reset(body)
@@ -101,7 +103,7 @@ func readLines(body io.Reader) (events []Event, decided []analytics.Outcome, err
 		line, err := in.ReadSlice('\n')
 		long := errors.Is(err, bufio.ErrBufferFull)
 		for errors.Is(err, bufio.ErrBufferFull) {
-			_, err = in.ReadSlice('\n') // line is gone, and not read again
+			_, err = in.ReadSlice('\n') // skips the rest; line is not used again
 		}
 		if ended = err != nil; ended && !errors.Is(err, io.EOF) {
 			return nil, nil, err
@@ -124,20 +126,20 @@ func readLines(body io.Reader) (events []Event, decided []analytics.Outcome, err
 	return events, decided, nil
 }
 
-// readLine reads an event, or says what is wrong with its line.
+// readLine decodes an event, or returns an outcome that says what is wrong with the line.
 func readLine(line []byte, number int, texts *[textCache]string) (Event, analytics.Outcome) {
 	e, ok := decodeLine(line, texts)
-	detail := "line %d is no JSON object with an event's fields, each once and of its type"
+	detail := "line %d is not a JSON object with an event's fields, each at most once and of the right type"
 	if ok && e.valid() {
 		return e, analytics.Outcome{}
 	}
 	if ok {
-		detail = "line %d has no url, or a field that is longer than the API's document allows"
+		detail = "line %d has no url, or a field that exceeds its documented length"
 	}
 	return Event{}, analytics.Outcome{Status: analytics.Rejected, Reason: reasonBadLine, Detail: fmt.Sprintf(detail, number)}
 }
 
-// decodeLine reads an event as decodeEvents reads those of a batch.
+// decodeLine decodes an event as decodeEvents decodes those of a batch.
 func decodeLine(line []byte, texts *[textCache]string) (e Event, ok bool) {
 	s := scanner{b: line, texts: texts}
 	s.event(&e, nil)
@@ -150,7 +152,8 @@ func decodeLine(line []byte, texts *[textCache]string) (e Event, ok bool) {
 	return e, err == nil && !hasNull(line)
 }
 
-// hasNull reports whether there is a null in what is JSON: outside of texts no other word has an n.
+// hasNull reports whether valid JSON contains null: outside of strings, no other literal contains
+// an n.
 func hasNull(text []byte) bool {
 	inText := false
 	for i := 0; i < len(text); i++ {
@@ -166,7 +169,7 @@ func hasNull(text []byte) bool {
 	return false
 }
 
-// countBroken counts a line that is no event. Errors: analytics.ErrUnknownSite, and those of the store.
+// countBroken counts an invalid line. Errors: analytics.ErrUnknownSite, and those of the store.
 func (s *Service) countBroken(ctx context.Context, site string, reason analytics.Reason) error {
 	day, err := s.o.Collector.Today(ctx, site)
 	if err != nil {

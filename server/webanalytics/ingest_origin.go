@@ -2,7 +2,8 @@ package webanalytics
 
 import "net/http"
 
-// allowIngestFromAnywhere lets pages of any origin send events, without credentials. Everything else stays same-origin.
+// allowIngestFromAnywhere lets pages of any origin send events, without credentials. Everything
+// else stays same-origin.
 func (s *Service) allowIngestFromAnywhere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := r.URL.Path; p != eventPath && p != eventsPath && (p != s.o.EventPath || p == "") {
@@ -21,5 +22,5 @@ func (s *Service) allowIngestFromAnywhere(next http.Handler) http.Handler {
 	})
 }
 
-// anyOrigin is a header's value. Nobody writes to it.
+// anyOrigin is a header value. Nothing may write to it.
 var anyOrigin = []string{"*"}

@@ -9,17 +9,17 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// pixelPath is the image that pages show to browsers without scripts.
+// pixelPath is the path of the image that counts browsers without scripts.
 const pixelPath = "/api/pixel.gif"
 
-// pixel is a transparent image of one point: the smallest GIF.
+// pixel is the smallest GIF: one transparent pixel.
 const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 
 type pixelRequest struct {
 	Sender
 	Site     string `query:"site" required:"true" minLength:"1" maxLength:"128"`
-	URL      string `query:"url" maxLength:"4096" doc:"Address of the page, or its path. Default: the Referer header, of which browsers may tell the host alone."`
-	Referrer string `query:"ref" maxLength:"4096" doc:"Address of the page before."`
+	URL      string `query:"url" maxLength:"4096" doc:"URL of the page, or its path. Default: the Referer header, which browsers may reduce to the origin."`
+	Referrer string `query:"ref" maxLength:"4096" doc:"URL of the previous page."`
 	Page     string `header:"Referer"`
 	Purpose  string `header:"Sec-Purpose"`
 }
@@ -35,19 +35,19 @@ func (s *Service) pixelRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "ingest-pixel", Method: http.MethodGet, Path: pixelPath,
 		Summary: "Count a page view of a browser without scripts", Tags: []string{"ingest"},
-		Description: "Every load is a page view: an image has no id by which a second one could be told from a retry. The image is the answer whatever became of it.",
+		Description: "Every load is a page view, because an image request has no ID to detect retries by. The response is the image, whatever the outcome.",
 		Responses:   map[string]*huma.Response{"200": {Description: "A transparent image.", Content: map[string]*huma.MediaType{"image/gif": {}}}},
 	}), s.pixel)
 }
 
-// pixel counts a page view. What a browser loads before anybody looks at it is none.
+// pixel counts a page view. Prefetches do not count.
 func (s *Service) pixel(ctx context.Context, in *pixelRequest) (*pixelAnswer, error) {
 	page := in.URL
 	if page == "" {
 		page = in.Page
 	}
 	if page == "" {
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_page", "Say which page it was: /api/pixel.gif?site=SITE&url=/path")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_page", "Name the page: /api/pixel.gif?site=SITE&url=/path")
 	}
 	if in.Purpose == "" {
 		if _, err := s.ingest(ctx, in.Site, &in.Sender, []Event{{URL: page, Referrer: in.Referrer}}, nil); err != nil {

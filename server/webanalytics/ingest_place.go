@@ -8,15 +8,16 @@ import (
 	"github.com/onefold/onefold/internal/geo"
 )
 
-// edge is what a content delivery network calls the headers in which it tells a visitor's place.
+// edge has the names of the headers in which a content delivery network sends a visitor's location.
 type edge struct {
 	country, region, city string
 	regionCode            bool // region is a code within the country, not a name
 	escaped               bool // city is percent-encoded
 }
 
-// edges are those whose headers are believed behind a proxy: Cloudflare with its "add visitor location headers", Vercel,
-// CloudFront, and Fastly as its examples of VCL name them. The first that names a country counts.
+// edges are the networks whose headers are trusted behind a proxy: Cloudflare with its "add visitor
+// location headers", Vercel, CloudFront, and Fastly with the names of its VCL examples. The first
+// one with a country is used.
 var edges = [...]edge{
 	{country: "CF-IPCountry", region: "CF-Region", city: "CF-IPCity"},
 	{country: "X-Vercel-IP-Country", region: "X-Vercel-IP-Country-Region", city: "X-Vercel-IP-City", regionCode: true, escaped: true},
@@ -24,7 +25,8 @@ var edges = [...]edge{
 	{country: "X-Fastly-Country-Code", region: "X-Fastly-Region", city: "X-Fastly-City", regionCode: true},
 }
 
-// placeOf is where a request comes from: as the database says or, where it says nothing and a proxy is trusted, the edge.
+// placeOf returns the location of a request: from the GeoIP database, or if that has none and a
+// proxy is trusted, from the edge.
 func (s *Service) placeOf(from *Sender) geo.Place {
 	if s.o.Places != nil {
 		if address, err := netip.ParseAddr(from.address); err == nil {
@@ -60,7 +62,8 @@ func placeByEdge(header func(string) string) geo.Place {
 	return geo.Place{}
 }
 
-// countryCode is a country as an edge names it; empty for what is none: XX is unknown and T1 is Tor.
+// countryCode returns a country code from an edge, or "" for values that are not countries: XX is
+// unknown and T1 is Tor.
 func countryCode(s string) string {
 	s = strings.ToUpper(s)
 	if len(s) != 2 || s == "XX" || s[0] < 'A' || s[0] > 'Z' || s[1] < 'A' || s[1] > 'Z' {

@@ -17,16 +17,16 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// The operations of ingest, as the API's document and the metrics name them.
+// IDs of the ingest operations, as in the API document and the metrics.
 const (
 	oneOperation   = "ingest-event"
 	aliasOperation = "ingest-event-alias"
 	manyOperation  = "ingest-events"
 )
 
-// quickIngest answers requests whose events are as they should be, which is found out for a fraction of what it takes to
-// say what is wrong with one that is not. All others go the way of every operation, with the same body: the API's
-// document, and what it says of errors, are decided there.
+// quickIngest is a fast path for valid events, which costs a fraction of full validation. Any other
+// request falls through, with the same body, to the huma operation, which alone defines the API
+// document and the error messages.
 func (s *Service) quickIngest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		operation, most := s.quickOperation(r)
@@ -36,7 +36,7 @@ func (s *Service) quickIngest(next http.Handler) http.Handler {
 		}
 		start := s.door.Clock()
 		body, err := bodyOf(r)
-		if err != nil { // most likely nobody is there to hear it
+		if err != nil { // most likely the client is gone
 			middleware.WriteProblem(w, middleware.Problem(http.StatusBadRequest, "bad_request", "The body ended early."))
 			return
 		}
@@ -52,7 +52,7 @@ func (s *Service) quickIngest(next http.Handler) http.Handler {
 	})
 }
 
-// senderOf is who a request comes from that does not go the way of every operation.
+// senderOf returns the sender of a request that bypasses huma.
 func senderOf(r *http.Request) *Sender {
 	return &Sender{
 		UserAgent: r.UserAgent(), address: r.RemoteAddr, header: r.Header.Get,
@@ -60,7 +60,8 @@ func senderOf(r *http.Request) *Sender {
 	}
 }
 
-// quickOperation is the operation of ingest that a request is for, and how long its body may be; "" for other requests.
+// quickOperation returns the ingest operation that a request is for and its maximum body size, or
+// "" for other requests.
 func (s *Service) quickOperation(r *http.Request) (operation string, most int64) {
 	if r.Method != http.MethodPost {
 		return "", 0
@@ -76,7 +77,8 @@ func (s *Service) quickOperation(r *http.Request) (operation string, most int64)
 	return "", 0
 }
 
-// bodyOf reads a body whose length is told. Room for one of many events is made as it comes, and not for what is only told.
+// bodyOf reads a body with a known length. Memory for large bodies is allocated as data arrives,
+// not by the announced length.
 func bodyOf(r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxEventBytes {
 		return io.ReadAll(r.Body)
@@ -86,19 +88,20 @@ func bodyOf(r *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// isJSON reports whether a body is, or may be, JSON: navigator.sendBeacon calls it text.
+// isJSON reports whether a body may be JSON: navigator.sendBeacon sends it as text.
 func isJSON(contentType string) bool {
 	switch contentType {
-	case "", "application/json", "text/plain", "text/plain;charset=UTF-8": // the last is what browsers make of a text
+	case "", "application/json", "text/plain", "text/plain;charset=UTF-8": // the last is what browsers send for a string
 		return true
 	}
 	kind, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (kind == "application/json" || kind == "text/plain")
 }
 
-// decodeEvents reads the body of a request. It is not ok if there is anything in it that is not just as documented.
+// decodeEvents decodes the body of a request. ok is false if anything in it is not exactly as
+// documented.
 func decodeEvents(body []byte, many bool) (site string, events []Event, ok bool) {
-	if bytes.Contains(body, []byte("null")) { // which Go takes for no value, and the document for a wrong one
+	if bytes.Contains(body, []byte("null")) { // Go decodes null as absent; the API document does not allow it
 		return "", nil, false
 	}
 	if site, events, ok = decodePlain(body, many); !ok {
@@ -115,8 +118,9 @@ func decodeEvents(body []byte, many bool) (site string, events []Event, ok bool)
 	return site, events, true
 }
 
-// decodeAny reads any body that can be read. The next version of encoding/json takes half the time of the present one, and is stricter: names in
-// another case, or twice, and texts that are not UTF-8 are not ok.
+// decodeAny decodes any valid body. It uses the experimental next version of encoding/json, which
+// takes half the time and is stricter: names in another case, duplicate names and invalid UTF-8 are
+// rejected.
 func decodeAny(body []byte, many bool) (site string, events []Event, ok bool) {
 	var err error
 	if many {
@@ -131,7 +135,7 @@ func decodeAny(body []byte, many bool) (site string, events []Event, ok bool) {
 	return site, events, err == nil
 }
 
-// valid reports whether an event keeps to the lengths that its fields' tags name.
+// valid reports whether an event's fields keep the lengths in their tags.
 func (e *Event) valid() bool {
 	v := e.Visitor
 	return within(e.ID, 0, 26) && within(e.Name, 0, 120) && within(e.URL, 1, 4096) && within(e.Referrer, 0, 4096) &&
@@ -139,12 +143,12 @@ func (e *Event) valid() bool {
 		len(e.Properties) <= 30 && within(e.Revenue, 0, 40) && (v == nil || v.Address != "" && v.UserAgent != "" && within(v.Address, 0, 64) && within(v.UserAgent, 0, 2048))
 }
 
-// within reports whether a text has so many characters.
+// within reports whether the number of characters is in range.
 func within(s string, least, most int) bool {
 	return len(s) >= least && (len(s) <= most || utf8.RuneCountInString(s) <= most)
 }
 
-// writeOutcomes answers, and returns the status.
+// writeOutcomes writes the response and returns its status.
 func (s *Service) writeOutcomes(w http.ResponseWriter, r *http.Request, answer *outcomes, err error) int {
 	if err != nil {
 		p := new(huma.ErrorModel)
@@ -163,18 +167,18 @@ func (s *Service) writeOutcomes(w http.ResponseWriter, r *http.Request, answer *
 	w.WriteHeader(http.StatusAccepted)
 	text := bodies.Get().(*[]byte)
 	*text = answer.appendTo((*text)[:0])
-	_, _ = w.Write(*text) // a client that is gone does not hear it
+	_, _ = w.Write(*text) // the client may be gone; ignore the error
 	bodies.Put(text)
 	return http.StatusAccepted
 }
 
-// jsonType is what the header says of an answer. Nobody writes to it.
+// jsonType is the value of the Content-Type header. Nothing may write to it.
 var jsonType = []string{"application/json"}
 
-// bodies are buffers of answers.
+// bodies pools the buffers of responses.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// appendTo appends the answer's body, just as an encoder would write it.
+// appendTo appends the response's body, byte for byte as an encoder would write it.
 func (o *outcomes) appendTo(b []byte) []byte {
 	b = append(b, `{"outcomes":[`...)
 	for i := range o.Body.Outcomes {
@@ -202,12 +206,12 @@ func appendOutcome(b []byte, o *analytics.Outcome) []byte {
 	return append(b, '}')
 }
 
-// appendText appends a JSON text: what a client has chosen may need an encoder's care.
+// appendText appends a JSON string. Strings from clients may need escaping by an encoder.
 func appendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			var text bytes.Buffer
-			_ = middleware.PlainJSON(&text).Encode(s) // a string can be encoded, and a buffer takes it
+			_ = middleware.PlainJSON(&text).Encode(s) // cannot fail: strings can be encoded, and a buffer accepts them
 			return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...)
 		}
 	}

@@ -13,43 +13,43 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// Sender is who a request comes from. Neither address nor user agent is stored or logged.
+// Sender is the sender of a request. Neither its address nor its user agent is stored or logged.
 type Sender struct {
 	UserAgent string `header:"User-Agent"`
 	address   string
 	dnt, gpc  bool
-	header    func(name string) string // of the request; nil for a visitor that a server tells of
+	header    func(name string) string // reads a request header; nil for a visitor described by a server
 }
 
-// Resolve takes what huma has no tag for, and what is not worth a line in the API's documents.
+// Resolve fills in what huma has no tag for, or what is omitted from the API document.
 func (s *Sender) Resolve(ctx huma.Context) []error {
 	s.address, s.header = ctx.RemoteAddr(), ctx.Header
 	s.dnt, s.gpc = ctx.Header("DNT") == "1", ctx.Header("Sec-GPC") == "1"
 	return nil
 }
 
-// Visitor is who an event is of, when a server sends it in place of the visitor's browser.
+// Visitor describes the visitor of an event that a server sends on behalf of the visitor's browser.
 type Visitor struct {
-	Address   string `json:"address" maxLength:"64" doc:"IP address of the visitor. Used for the visitor's id and place, then forgotten."`
+	Address   string `json:"address" maxLength:"64" doc:"IP address of the visitor. Used to compute the visitor ID and location, then discarded."`
 	UserAgent string `json:"userAgent" maxLength:"2048" doc:"User agent of the visitor's browser."`
 }
 
-// tellsVisitors reports whether the sender says whose events these are, and refuses it to those without a key: anybody
-// could invent visitors, each of another address.
+// tellsVisitors reports whether the events describe their visitors, which requires a key: otherwise
+// anybody could invent visitors, each with another address.
 func (s *Service) tellsVisitors(ctx context.Context, site string, from *Sender, events []Event) (bool, error) {
 	if !slices.ContainsFunc(events, func(e Event) bool { return e.Visitor != nil }) {
 		return false, nil
 	}
 	token, ok := strings.CutPrefix(from.header("Authorization"), "Bearer ")
 	if !ok || !accounts.IsKey(token) {
-		return false, middleware.Problem(http.StatusUnauthorized, "unauthorized", "To say whose event it is, send a key of the site: Authorization: Bearer <key>.")
+		return false, middleware.Problem(http.StatusUnauthorized, "unauthorized", "Events with a visitor need a key of the site: Authorization: Bearer <key>.")
 	}
 	key, err := s.door.SenderKey(ctx, token)
 	if err != nil && !errors.Is(err, accounts.ErrDenied) {
 		return false, s.door.Error(ctx, err)
 	}
 	if err != nil || key.Scope == accounts.Read || key.Site != site && key.Site != accounts.AllSites {
-		return false, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send events of this site. Make one with the scope ingest.")
+		return false, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send events of this site. Create a key with scope ingest.")
 	}
 	return true, nil
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/onefold/onefold/server/tracker"
 )
 
-// trackerPath is where pages load the tracker from.
+// trackerPath is the default path of the tracker.
 const trackerPath = "/js/" + tracker.Main
 
-// trackerRoutes serves the tracker's scripts, at their own path and at the one that the operator chose.
+// trackerRoutes serves the tracker's scripts, at the default path and at the configured one.
 func (s *Service) trackerRoutes(mux *http.ServeMux) error {
 	main, err := tracker.Load(tracker.Main)
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Service) trackerRoutes(mux *http.ServeMux) error {
 	return nil
 }
 
-// mainScripts are the paths of the tracker.
+// mainScripts returns the paths of the tracker.
 func (s *Service) mainScripts() []string {
 	if s.o.TrackerPath == "" {
 		return []string{trackerPath}
@@ -37,10 +37,10 @@ func (s *Service) mainScripts() []string {
 	return []string{trackerPath, s.o.TrackerPath}
 }
 
-// vitalsScript is where the main script looks for the one that measures how pages load.
+// vitalsScript returns the path at which the main script looks for the web vitals script.
 func vitalsScript(main string) string { return strings.TrimSuffix(main, ".js") + ".vitals.js" }
 
-// Scripts are the paths at which browsers find the tracker and what belongs to it.
+// Scripts returns the paths of all tracker scripts.
 func (s *Service) Scripts() (paths []string) {
 	for _, at := range s.mainScripts() {
 		paths = append(paths, at, vitalsScript(at))
@@ -48,7 +48,7 @@ func (s *Service) Scripts() (paths []string) {
 	return paths
 }
 
-// checkAliases refuses paths that cannot be served beside the server's own.
+// checkAliases rejects configured paths that conflict with the server's own.
 func (o *Options) checkAliases() error {
 	for _, p := range []string{o.TrackerPath, o.EventPath} {
 		if p == "" {
@@ -56,11 +56,11 @@ func (o *Options) checkAliases() error {
 		}
 		if !strings.HasPrefix(p, "/") || p == "/" || path.Clean(p) != p || strings.ContainsAny(p, "{} ?#") ||
 			strings.HasPrefix(p, "/api/v1/") || p == trackerPath || p == eventPath || p == eventsPath || p == pixelPath {
-			return errors.New("server: path " + p + ": choose one like /js/numbers.js or /numbers that is not the server's own")
+			return errors.New("server: path " + p + ": choose a path like /js/numbers.js or /numbers that the server does not use itself")
 		}
 	}
 	if o.TrackerPath != "" && o.TrackerPath == o.EventPath {
-		return errors.New("server: the tracker and events need a path each")
+		return errors.New("server: the tracker and events need different paths")
 	}
 	return nil
 }

@@ -5,23 +5,26 @@ import (
 	"time"
 )
 
-// maxMoments bounds how many sites' answers are kept. When there are more, all are forgotten.
+// maxMoments is the maximum number of sites in the cache. When it is exceeded, the cache is
+// cleared.
 const maxMoments = 200
 
-// moments keeps the last answer for each site for a while. While one caller makes an answer, others who ask for the same site
-// wait for it, so that many who ask cost one answer. The zero value keeps nothing yet.
+// moments caches the last result per site for a short time. While one caller computes a result,
+// others who ask for the same site wait for it, so that many concurrent requests cost one
+// computation. The zero value is an empty cache.
 type moments[T any] struct {
 	mu    sync.Mutex
 	sites map[string]*moment[T]
 }
 
 type moment[T any] struct {
-	mu     sync.Mutex // held while the answer is made
+	mu     sync.Mutex // held while the result is computed
 	at     time.Time
 	answer T
 }
 
-// get returns the answer for a site that is younger than fresh, or a new one. Errors are not kept.
+// get returns the cached result for a site if it is younger than fresh, otherwise a new one. Errors
+// are not cached.
 func (m *moments[T]) get(site string, now time.Time, fresh time.Duration, answer func() (T, error)) (T, error) {
 	of := m.of(site)
 	of.mu.Lock()

@@ -11,8 +11,9 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// checkProperties refuses properties of events that a site does not list to those who may see figures only, as a
-// dimension and in filters: raw events hold whatever was sent with them, and that may tell of somebody.
+// checkProperties rejects, for callers who may only see statistics, properties of events that the
+// site does not list, both as a dimension and in filters. Raw events contain everything that was
+// sent, which may identify people.
 func (s *Service) checkProperties(ctx context.Context, siteID string, by analytics.Dimension, filters []explore.Filter) error {
 	if middleware.CallerOf(ctx).May(middleware.ForRead, siteID) {
 		return nil
@@ -31,7 +32,7 @@ func (s *Service) checkProperties(ctx context.Context, siteID string, by analyti
 	}
 	shown := site.Dimensions()
 	if slices.ContainsFunc(asked, func(d analytics.Dimension) bool { return !slices.Contains(shown, d) }) {
-		return middleware.Problem(http.StatusForbidden, "forbidden", "This view shows only the properties that the site's settings list.")
+		return middleware.Problem(http.StatusForbidden, "forbidden", "This view only has the properties that are listed in the site's settings.")
 	}
 	return nil
 }

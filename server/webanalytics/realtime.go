@@ -17,27 +17,27 @@ import (
 
 const (
 	realtimeMinutes = 30
-	presentMinutes  = 5 // a visitor with an event in them is there now
+	presentMinutes  = 5 // a visitor with an event in these minutes is present
 
-	realtimeEvery   = 5 * time.Second  // a stream tells
-	realtimeFresh   = 2 * time.Second  // an answer is given again so long, however many ask
-	streamFor       = 10 * time.Minute // then a stream ends; browsers come back, and are asked who they are again
-	maxStreams      = 200              // at a time
-	realtimeVisits  = 1000             // the latest visits that are looked at
-	realtimeReach   = 2 * time.Hour    // how long ago a visit that goes on may have begun
-	realtimeLongest = 10               // rows of a list
+	realtimeEvery   = 5 * time.Second  // interval of stream messages
+	realtimeFresh   = 2 * time.Second  // a response is cached this long, for all callers
+	streamFor       = 10 * time.Minute // after this time a stream ends; browsers reconnect and are authorized again
+	maxStreams      = 200              // concurrent streams
+	realtimeVisits  = 1000             // the latest visits that are read
+	realtimeReach   = 2 * time.Hour    // how long ago a visit that still continues may have begun
+	realtimeLongest = 10               // rows per list
 )
 
-// realtimeBody is what goes on at a site.
+// realtimeBody is the current traffic of a site.
 type realtimeBody struct {
 	Now    int64 `json:"now" doc:"Visitors of the last five minutes."`
 	Last30 struct {
 		Visitors  int64            `json:"visitors"`
 		PageViews int64            `json:"pageViews"`
-		Minutes   []realtimeMinute `json:"minutes" doc:"The last thirty, the present one last."`
+		Minutes   []realtimeMinute `json:"minutes" doc:"The last thirty minutes, the current one last."`
 	} `json:"last30"`
-	Pages     []realtimeRow `json:"pages" doc:"Where the visits of the last five minutes are."`
-	Sources   []realtimeRow `json:"sources" doc:"Where they came from."`
+	Pages     []realtimeRow `json:"pages" doc:"The current pages of the visits of the last five minutes."`
+	Sources   []realtimeRow `json:"sources" doc:"The sources of these visits."`
 	Countries []realtimeRow `json:"countries"`
 }
 
@@ -58,7 +58,7 @@ func (s *Service) realtimeRoutes(api huma.API) {
 	const path = "/api/v1/sites/{site}/realtime"
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "realtime", Method: http.MethodGet, Path: path,
-		Summary: "What goes on now", Tags: []string{"statistics"},
+		Summary: "Get the current traffic", Tags: []string{"statistics"},
 	}), func(ctx context.Context, in *middleware.SitePath) (*realtimeAnswer, error) {
 		body, err := s.realtime(ctx, in.Site)
 		if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) realtimeRoutes(api huma.API) {
 	})
 	stream := middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "realtime-stream", Method: http.MethodGet, Path: path + "/stream",
-		Summary: "What goes on, again and again, as server-sent events", Tags: []string{"statistics"},
+		Summary: "Stream the current traffic as server-sent events", Tags: []string{"statistics"},
 	})
 	stream.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "realtime", maxStreams)}
 	sse.Register(api, stream, map[string]any{"realtime": realtimeBody{}}, s.streamRealtime)
@@ -84,11 +84,11 @@ func (s *Service) streamRealtime(ctx context.Context, in *middleware.SitePath, s
 		body, err := s.realtime(ctx, in.Site)
 		if err != nil {
 			if ctx.Err() == nil {
-				s.door.Logger.WarnContext(ctx, "a stream ended", "site", in.Site, "error", err)
+				s.door.Logger.WarnContext(ctx, "stream ended with an error", "site", in.Site, "error", err)
 			}
 			return
 		}
-		if send.Data(body) != nil { // nobody listens
+		if send.Data(body) != nil { // the client is gone
 			return
 		}
 		select {
@@ -113,7 +113,7 @@ func (s *Service) realtime(ctx context.Context, siteID string) (realtimeBody, er
 	})
 }
 
-// lastMinutes fills in what the minutes' own counts say.
+// lastMinutes fills in the counts of the last minutes.
 func (s *Service) lastMinutes(ctx context.Context, siteID string, now time.Time, body *realtimeBody) error {
 	var all, present sketch.Set
 	counted := map[string]*analytics.Realtime{}
@@ -121,7 +121,7 @@ func (s *Service) lastMinutes(ctx context.Context, siteID string, now time.Time,
 		if err != nil {
 			return err
 		}
-		if have := counted[m.Minute]; have != nil { // another part
+		if have := counted[m.Minute]; have != nil { // add up the parts of a minute
 			have.Visitors.Merge(m.Visitors)
 			have.PageViews += m.PageViews
 			continue
@@ -146,7 +146,7 @@ func (s *Service) lastMinutes(ctx context.Context, siteID string, now time.Time,
 	return nil
 }
 
-// presentVisits fills in the lists, from the visits that had an event in the last minutes.
+// presentVisits fills in the lists from the visits with an event in the last minutes.
 func (s *Service) presentVisits(ctx context.Context, siteID string, now time.Time, body *realtimeBody) error {
 	pages, sources, countries := map[string]int64{}, map[string]int64{}, map[string]int64{}
 	since, oldest := now.Add(-presentMinutes*time.Minute).UnixMilli(), now.Add(-realtimeReach).UnixMilli()
@@ -169,11 +169,11 @@ func (s *Service) presentVisits(ctx context.Context, siteID string, now time.Tim
 	return nil
 }
 
-// longest are the values with the most visitors.
+// longest returns the values with the most visitors.
 func longest(counts map[string]int64) []realtimeRow {
 	if n := counts[""]; n > 0 {
 		delete(counts, "")
-		counts[analytics.None] += n // a sender may send that name, too: no value has two rows
+		counts[analytics.None] += n // added up, because a client may send that name, too: each value has one row
 	}
 	rows := make([]realtimeRow, 0, len(counts))
 	for value, n := range counts {

@@ -20,34 +20,34 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// siteBody is what one may know of a site; its import key is nobody's business.
+// siteBody is the public part of a site. The import key is never included.
 type siteBody struct {
 	ID               string        `json:"id"`
 	Name             string        `json:"name"`
 	Domains          []string      `json:"domains"`
 	TimeZone         string        `json:"timezone"`
-	Currency         string        `json:"currency" doc:"ISO 4217, of all revenue."`
-	Public           bool          `json:"public" doc:"Everybody may see its statistics."`
-	CustomProperties []string      `json:"customProperties" doc:"Properties of events that are dimensions, prop:NAME."`
-	HasEvents        bool          `json:"hasEvents" doc:"Something is counted: events, or imported days."`
-	Role             accounts.Role `json:"role,omitempty" doc:"Of whoever asks."`
+	Currency         string        `json:"currency" doc:"ISO 4217 code, for all revenue."`
+	Public           bool          `json:"public" doc:"Anyone may see the statistics."`
+	CustomProperties []string      `json:"customProperties" doc:"Event properties that are dimensions, as prop:NAME."`
+	HasEvents        bool          `json:"hasEvents" doc:"The site has counts: of events, or of imported days."`
+	Role             accounts.Role `json:"role,omitempty" doc:"The caller's role."`
 	*SiteSettings
 }
 
-// SiteSettings are for those who have a role on the site, not for shared and public views.
+// SiteSettings are visible to people with a role on the site, but not in shared and public views.
 type SiteSettings struct {
-	Shards     []shardsBody  `json:"shards" required:"false" doc:"Over how many partitions its events are spread. The last step whose time has come holds; earlier events stay where they are."`
+	Shards     []shardsBody  `json:"shards" required:"false" doc:"Number of partitions over time. The last step whose time has come applies; earlier events stay where they are."`
 	Retention  retentionBody `json:"retention" required:"false"`
 	Exclude    excludeBody   `json:"exclude" required:"false"`
-	RespectDNT bool          `json:"respectDnt" required:"false" doc:"Do not count senders that ask so by Do Not Track."`
-	RespectGPC bool          `json:"respectGpc" required:"false" doc:"Do not count senders that ask so by Global Privacy Control."`
+	RespectDNT bool          `json:"respectDnt" required:"false" doc:"Do not count visitors who send Do Not Track."`
+	RespectGPC bool          `json:"respectGpc" required:"false" doc:"Do not count visitors who send Global Privacy Control."`
 }
 
 type retentionBody struct {
-	RawDays   int `json:"rawDays,omitempty" minimum:"0" doc:"Events. 0: the default, 30."`
-	HourDays  int `json:"hourDays,omitempty" minimum:"0" doc:"Hours and visits. 0: the default, 90."`
-	DayDays   int `json:"dayDays,omitempty" minimum:"0" doc:"Days. 0: the default, 730."`
-	MonthDays int `json:"monthDays,omitempty" minimum:"0" doc:"Months. 0: for ever."`
+	RawDays   int `json:"rawDays,omitempty" minimum:"0" doc:"Raw events. 0: the default, 30."`
+	HourDays  int `json:"hourDays,omitempty" minimum:"0" doc:"Hourly statistics and visits. 0: the default, 90."`
+	DayDays   int `json:"dayDays,omitempty" minimum:"0" doc:"Daily statistics. 0: the default, 730."`
+	MonthDays int `json:"monthDays,omitempty" minimum:"0" doc:"Monthly statistics. 0: forever."`
 }
 
 type excludeBody struct {
@@ -62,10 +62,10 @@ type siteAnswer struct {
 
 type newSiteRequest struct {
 	Body struct {
-		ID       string   `json:"id,omitempty" maxLength:"64" doc:"What trackers send: lower-case letters, digits and . _ - . Default: the first domain, or made of the name."`
+		ID       string   `json:"id,omitempty" maxLength:"64" doc:"Sent by trackers. Lower-case letters, digits and . _ - . Default: the first domain, or derived from the name."`
 		Name     string   `json:"name,omitempty" maxLength:"200"`
 		Domains  []string `json:"domains,omitempty" maxItems:"50"`
-		TimeZone string   `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed: all statistics are in its days. Default: UTC."`
+		TimeZone string   `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed, because all statistics use its days. Default: UTC."`
 	}
 }
 
@@ -89,24 +89,24 @@ func (s *Service) siteRoutes(api huma.API) {
 	const list, one = "/api/v1/sites", "/api/v1/sites/{site}"
 	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
 		OperationID: "sites", Method: http.MethodGet, Path: list,
-		Summary: "The sites that one may see, with their last week", Tags: []string{"sites"},
+		Summary: "List the sites that the caller may see, with their last week", Tags: []string{"sites"},
 	}), s.sites)
 	huma.Register(api, middleware.Guard(middleware.ForAllSites, huma.Operation{
 		OperationID: "add-site", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Make a site", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"sites"}, Errors: []int{http.StatusConflict},
+		Summary: "Create a site", Description: "Repeating the request within ten minutes returns the same response.", Tags: []string{"sites"}, Errors: []int{http.StatusConflict},
 	}), s.addSite)
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "site", Method: http.MethodGet, Path: one,
-		Summary: "A site's settings", Description: "Shared and public views see only what they show.", Tags: []string{"sites"},
+		Summary: "Get a site's settings", Description: "Shared and public views see only what they need.", Tags: []string{"sites"},
 	}), s.site)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "update-site", Method: http.MethodPatch, Path: one, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Change a site's settings", Description: "What is not named stays as it is. What was counted before does, too.", Tags: []string{"sites"},
+		Summary: "Update a site's settings", Description: "Fields that are not given stay unchanged. Existing statistics are not recomputed.", Tags: []string{"sites"},
 	}), s.updateSite)
 	s.shardRoutes(api, one)
 	huma.Register(api, middleware.Guard(middleware.ForOwner, huma.Operation{
 		OperationID: "delete-site", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
-		Summary: "Delete a site and everything that it has", Description: "It is unknown from now on; what it has is deleted in the background. Roles, keys and shares of it go at once.", Tags: []string{"sites"},
+		Summary: "Delete a site and all its data", Description: "The site is unknown at once. Its data is deleted in the background; its roles, keys and shares end at once.", Tags: []string{"sites"},
 	}), s.deleteSite)
 }
 
@@ -133,7 +133,7 @@ func (s *Service) describeSite(ctx context.Context, site *analytics.Site) (*site
 	return &siteAnswer{Body: body}, nil
 }
 
-// allOf is all that is set of a site, as the record keeps it, too.
+// allOf returns all settings of a site, as the audit record stores them, too.
 func allOf(site *analytics.Site) siteBody {
 	return siteBody{
 		ID: site.SiteID, Name: cmp.Or(site.Name, site.SiteID), Domains: orEmpty(site.Domains), TimeZone: site.TimeZone, Currency: cmp.Or(site.Currency, analytics.DefaultCurrency),
@@ -142,7 +142,7 @@ func allOf(site *analytics.Site) siteBody {
 	}
 }
 
-// describeRetention says how long tiers are kept, the defaults filled in.
+// describeRetention returns the retention with defaults filled in.
 func describeRetention(r analytics.Retention) retentionBody {
 	const day = 24 * time.Hour
 	return retentionBody{int(r.Raw() / day), int(r.Of(analytics.Hour) / day), int(r.Of(analytics.Day) / day), int(r.Of(analytics.Month) / day)}
@@ -173,10 +173,11 @@ func (s *Service) addSite(ctx context.Context, in *newSiteRequest) (*siteAnswer,
 	return s.describeSite(ctx, &site)
 }
 
-// sentAgain is how long a request that is like one before counts as the same, whose answer was lost.
+// sentAgain is how long a repeated request counts as a retry of the first, whose response may have
+// been lost.
 const sentAgain = 10 * time.Minute
 
-// addedBefore finds the site that has been made of the same a moment ago.
+// addedBefore finds a site that an identical request created shortly before.
 func (s *Service) addedBefore(ctx context.Context, n *analytics.NewSite) (analytics.Site, bool) {
 	site, err := analytics.GetSite(ctx, s.table, n.ID)
 	sameDomain := func(stored, asked string) bool { return stored == referral.HostName(asked) }
@@ -184,7 +185,7 @@ func (s *Service) addedBefore(ctx context.Context, n *analytics.NewSite) (analyt
 		site.TimeZone == cmp.Or(n.TimeZone, "UTC") && slices.EqualFunc(site.Domains, n.Domains, sameDomain)
 }
 
-// siteIDFrom makes an id of a domain or a name: what cannot be part of it becomes a dash.
+// siteIDFrom derives a site ID from a domain or name. Invalid characters become dashes.
 func siteIDFrom(text string) string {
 	id := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
@@ -209,7 +210,7 @@ func (s *Service) updateSite(ctx context.Context, in *updateSiteRequest) (*siteA
 	return s.describeSite(ctx, &site)
 }
 
-// change takes over what the request names.
+// change applies the given fields of a request to a site.
 func (in *updateSiteRequest) change(site *analytics.Site) error {
 	b := &in.Body
 	middleware.Set(&site.Name, b.Name)
@@ -229,7 +230,8 @@ func (in *updateSiteRequest) change(site *analytics.Site) error {
 	return nil
 }
 
-// deleteSite marks the site first. Should it be broken off after that, roles, keys and shares go when the site is purged.
+// deleteSite first marks the site as deleted. If it is interrupted after that, roles, keys and
+// shares are removed when the site is purged.
 func (s *Service) deleteSite(ctx context.Context, in *middleware.SitePath) (*struct{}, error) {
 	site, err := analytics.GetSite(ctx, s.table, in.Site)
 	if err == nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// siteLine is a site as the list of sites shows it.
+// siteLine is a site in the list of sites.
 type siteLine struct {
 	ID               string        `json:"id"`
 	Name             string        `json:"name"`
 	Domains          []string      `json:"domains"`
 	TimeZone         string        `json:"timezone"`
 	Role             accounts.Role `json:"role" enum:"viewer,admin,owner"`
-	Visitors         int64         `json:"visitors" doc:"Of the last seven days, today included."`
-	PreviousVisitors int64         `json:"previousVisitors" doc:"Of the seven days before."`
+	Visitors         int64         `json:"visitors" doc:"Visitors of the last seven days, including today."`
+	PreviousVisitors int64         `json:"previousVisitors" doc:"Visitors of the seven days before."`
 	Trend            []int64       `json:"trend" doc:"Visitors of each of the last seven days."`
 }
 
@@ -34,8 +34,8 @@ type sitesAnswer struct {
 
 const (
 	trendDays = 7
-	// trendSites bounds how many sites of a list get their figures; the others have none. atOnce of them are asked for
-	// at a time.
+	// trendSites is the maximum number of sites in a list that get figures; the others have none.
+	// atOnce is how many sites are read in parallel.
 	trendSites = 100
 	atOnce     = 4
 )
@@ -67,7 +67,7 @@ func (s *Service) sites(ctx context.Context, _ *struct{}) (*sitesAnswer, error) 
 	return answer, nil
 }
 
-// fillTrend asks for two weeks of a site.
+// fillTrend reads the figures of two weeks of a site.
 func (s *Service) fillTrend(ctx context.Context, line *siteLine) error {
 	zone, err := calendar.LoadZone(line.TimeZone)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) fillTrend(ctx context.Context, line *siteLine) error {
 		Site: line.ID, From: calendar.ShiftDay(today, 1-2*trendDays), To: today, Period: analytics.Day,
 	})
 	if errors.Is(err, report.ErrExpired) {
-		return nil // a retention of days shorter than two weeks
+		return nil // daily statistics are kept for less than two weeks
 	}
 	if err != nil {
 		return err

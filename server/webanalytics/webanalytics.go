@@ -1,6 +1,6 @@
-// Package webanalytics is web analytics over HTTP: it takes events in, gives statistics out, and looks after sites and
-// goals. It maps requests to the verbs of analytics and their errors to status codes, and holds no rule of its own. Only
-// server assembles it.
+// Package webanalytics serves web analytics over HTTP: it ingests events, reports statistics, and
+// manages sites and goals. It maps requests to functions of package analytics and errors to status
+// codes. Domain logic stays in package analytics.
 package webanalytics
 
 import (
@@ -26,17 +26,17 @@ import (
 type Options struct {
 	Collector *analytics.Collector
 
-	Archive     explore.Archive // raw events that have expired; default: none
-	KeepBytes   int             // of raw events that filtered reports keep in memory; default 128 MB
-	Places      *geo.Live       // places of addresses; default: only what a trusted edge says
-	TrackerPath string          // also serves the tracker here, such as /js/numbers.js
-	EventPath   string          // also takes single events here; a page's tracker is told by its data-api
+	Archive     explore.Archive // expired raw events; default: none
+	KeepBytes   int             // memory in bytes for raw events of filtered reports; default 128 MB
+	Places      *geo.Live       // locations of addresses; default: only what a trusted edge sends
+	TrackerPath string          // additional path of the tracker, such as /js/numbers.js
+	EventPath   string          // additional path for single events; pages set it as data-api of the tracker
 
-	Uploads string // folder in which uploaded files are kept while they are imported; default: the system's for temporary files
+	Uploads string // folder for uploaded files while they are imported; default: the system's temporary folder
 
-	EventRate  float64 // events a second from one address, sustained; default 100
+	EventRate  float64 // sustained events per second from one address; default 100
 	EventBurst int     // events at once from one address; default 2,000
-	SiteRate   float64 // events a second of one site, sustained, ten times as many at once; default 10,000
+	SiteRate   float64 // sustained events per second of one site, ten times as many at once; default 10,000
 }
 
 func (o *Options) defaults() error {
@@ -55,7 +55,7 @@ func (o *Options) defaults() error {
 	return o.checkAliases()
 }
 
-// Service is web analytics behind a door. Make one with New.
+// Service serves web analytics with authorization. Create one with New.
 type Service struct {
 	o       Options
 	door    *middleware.Door
@@ -71,14 +71,14 @@ type Service struct {
 	raw           *explore.Explorer
 	verifications *jobs.Board[verifyBody]
 	realtimes     moments[realtimeBody]
-	badges        moments[int64] // visitors of public sites
+	badges        moments[int64] // visitors of public sites, for badges
 	imported      *jobs.Board[ImportWork]
-	importTurn    chan struct{} // holds one while an import runs: it takes up to 512 MB
-	erasing       chan struct{} // holds one while somebody is erased: it reads all raw events of a site
+	importTurn    chan struct{} // semaphore: one import at a time, because each takes up to 512 MB
+	erasing       chan struct{} // semaphore: one erasure at a time, because each reads all raw events of a site
 	background    *background.Work
 }
 
-// New makes the service of a table that the worker folds.
+// New creates the service for a table that the worker folds.
 func New(d *middleware.Door, t *table.Table, w *fold.Worker, o Options) (*Service, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func New(d *middleware.Door, t *table.Table, w *fold.Worker, o Options) (*Servic
 	}, nil
 }
 
-// Register adds the operations to the API, and to the mux what is served beside it.
+// Register adds the operations to the API, and other handlers to the mux.
 func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.ingestRoutes(api)
 	s.importRoutes(api)
@@ -124,18 +124,19 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	return s.trackerRoutes(mux)
 }
 
-// Wrap handles what comes before operations are looked up: events that are as they should be, from pages of anywhere.
+// Wrap adds middleware that runs before operations are looked up: CORS for ingest, and the fast
+// paths for valid events.
 func (s *Service) Wrap(next http.Handler) http.Handler {
 	return s.allowIngestFromAnywhere(s.linesIngest(s.quickIngest(next)))
 }
 
-// Run writes down what is counted in memory, until ctx ends and once more then.
+// Run periodically stores what is counted in memory until ctx ends, and then once more.
 func (s *Service) Run(ctx context.Context) {
-	s.refusals.Run(ctx, func(err error) { s.door.Logger.Warn("refusals not written yet", "error", err) })
+	s.refusals.Run(ctx, func(err error) { s.door.Logger.Warn("rejections not stored yet", "error", err) })
 }
 
-// Settle writes down at once what is counted in memory.
+// Settle immediately stores what is counted in memory.
 func (s *Service) Settle(ctx context.Context) error { return s.refusals.Flush(ctx) }
 
-// Close ends streams and what goes on in the background, and waits for it.
+// Close ends streams and background work, and waits for them.
 func (s *Service) Close() { s.background.Close() }

@@ -1,4 +1,4 @@
-// Package openidtest starts an OpenID provider for tests, of code that others have written and certified: oidc-provider for Node.js.
+// Package openidtest runs a certified OpenID provider for tests: oidc-provider for Node.js.
 package openidtest
 
 import (
@@ -16,21 +16,22 @@ import (
 	"testing"
 )
 
-// How onefold is known to the provider.
+// onefold's registration with the provider.
 const (
 	ClientID     = "onefold"
 	ClientSecret = "known to the provider and to onefold"
 )
 
-// Person is somebody who has an account at the provider.
+// Person is a person with an account at the provider.
 type Person struct {
 	Email         string `json:"email,omitempty"`
 	EmailVerified any    `json:"email_verified,omitempty"`
 	Name          string `json:"name,omitempty"`
 }
 
-// Start runs a provider until the test ends, and returns its issuer. People are known by their subjects. It skips the test when
-// the provider is missing, unless ONEFOLD_TEST_OPENID says that it must not be, and under -short.
+// Start runs a provider until the test ends, and returns its issuer. people are keyed by subject.
+// If the provider is not installed, the test is skipped, or fails if ONEFOLD_TEST_OPENID is set.
+// The test is also skipped with -short.
 func Start(t testing.TB, redirectURL string, people map[string]Person) (issuer string) {
 	t.Helper()
 	if testing.Short() {
@@ -74,7 +75,8 @@ func Start(t testing.TB, redirectURL string, people map[string]Person) (issuer s
 	return strings.TrimSpace(line)
 }
 
-// program is where the provider is installed: tests run in their package's directory, below the repository's root.
+// program returns the path of the installed provider. Tests run in their package's directory, below
+// the root of the repository.
 func program() string {
 	dir, err := os.Getwd()
 	for err == nil {
@@ -92,8 +94,9 @@ func program() string {
 
 var action = regexp.MustCompile(`<form[^>]* action="([^"]+)"`)
 
-// LogIn is a person at the provider with a browser of one's own: it follows to where onefold sends the browser, logs in as a subject,
-// agrees, and returns where the provider sends the browser back to.
+// LogIn simulates a person at the provider, with a new browser. It follows the URL to which onefold
+// redirects the browser, logs in as a subject, consents, and returns the URL to which the provider
+// redirects back.
 func LogIn(t testing.TB, there, subject string) (back *url.URL) {
 	t.Helper()
 	jar, err := cookiejar.New(nil)

@@ -1,5 +1,5 @@
-// Package passkeytest is a browser with an authenticator, for tests: it makes passkeys and signs in with them, and does so wrongly
-// when it is told to.
+// Package passkeytest simulates a browser with an authenticator: it creates passkeys and logs in
+// with them, with faults on request.
 package passkeytest
 
 import (
@@ -14,19 +14,19 @@ import (
 	"errors"
 )
 
-// Authenticator holds one passkey of one host. Its fields may be changed between uses.
+// Authenticator has one passkey for one host. Its fields may be changed between uses.
 type Authenticator struct {
-	Origin  string // of the page, such as https://onefold.example.com
-	Host    string // that it signs for; "": the one that it is asked for
-	Counter uint32 // of signatures: each use adds 1; 0 at first: it does not count
-	Absent  bool   // nobody is asked for a finger, face or PIN
+	Origin  string // origin of the page, such as https://onefold.example.com
+	Host    string // host to sign for; "": the requested one
+	Counter uint32 // signature counter: each use adds 1; 0 at first means that it does not count
+	Absent  bool   // no user verification by finger, face or PIN
 
 	ID     []byte // of the passkey
-	Handle []byte // of its owner
+	Handle []byte // user handle of its owner
 	key    *ecdsa.PrivateKey
 }
 
-// Options are those of the API, of which only these matter here.
+// options are the WebAuthn options, with only the fields that matter here.
 type options struct {
 	Challenge string
 	RP        struct{ ID string }
@@ -39,7 +39,8 @@ var encoding = base64.RawURLEncoding
 // Flags of authenticator data.
 const present, verified, attested = 1, 4, 64
 
-// Create makes a passkey as options ask, and returns what a browser sends: PublicKeyCredential as JSON.
+// Create creates a passkey as requested, and returns the browser's response: a PublicKeyCredential
+// as JSON.
 func (a *Authenticator) Create(asked []byte) ([]byte, error) {
 	var o options
 	if err := json.Unmarshal(asked, &o); err != nil {
@@ -60,7 +61,7 @@ func (a *Authenticator) Create(asked []byte) ([]byte, error) {
 	a.key, a.Handle, a.ID = key, handle, make([]byte, 32)
 	rand.Read(a.ID) // never fails
 	data := a.data(o.RP.ID, attested)
-	data = append(data, make([]byte, 16)...) // of no model
+	data = append(data, make([]byte, 16)...) // AAGUID of no model
 	data = binary.BigEndian.AppendUint16(data, uint16(len(a.ID)))
 	data = append(data, a.ID...)
 	// COSE: {1: EC2, 3: ES256, -1: P-256, -2: x, -3: y}
@@ -78,7 +79,7 @@ func (a *Authenticator) Create(asked []byte) ([]byte, error) {
 	})
 }
 
-// Get signs in as options ask, and returns what a browser sends.
+// Get logs in as requested, and returns the browser's response.
 func (a *Authenticator) Get(asked []byte) ([]byte, error) {
 	var o options
 	if err := json.Unmarshal(asked, &o); err != nil {
@@ -119,7 +120,7 @@ func (a *Authenticator) data(host string, flags byte) []byte {
 func (a *Authenticator) client(kind, challenge string) []byte {
 	text, err := json.Marshal(map[string]any{"type": kind, "challenge": challenge, "origin": a.Origin, "crossOrigin": false})
 	if err != nil {
-		panic(err) // texts can be written
+		panic(err) // unreachable: strings can be encoded
 	}
 	return text
 }

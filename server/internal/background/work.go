@@ -1,5 +1,5 @@
-// Package background is the work of a server that outlives the request which began it. It ends with the server, which waits
-// for it.
+// Package background runs server work that outlives the request which started it. The work ends
+// with the server, which waits for it.
 package background
 
 import (
@@ -7,23 +7,24 @@ import (
 	"sync"
 )
 
-// Work is what goes on. Make one with New.
+// Work is a group of background goroutines. Create one with New.
 type Work struct {
 	ctx  context.Context
 	stop context.CancelFunc
 
-	mu   sync.Mutex // no work begins while Close waits
+	mu   sync.Mutex // guards against starting work while Close waits
 	work sync.WaitGroup
 }
 
-// New begins with nothing to do.
+// New returns a group without work.
 func New() *Work {
 	w := new(Work)
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	return w
 }
 
-// Start does work that ends when the context does. After Close it reports false and does nothing.
+// Start runs work in a goroutine. work must return when its context ends. After Close, Start
+// reports false and does nothing.
 func (w *Work) Start(work func(context.Context)) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,7 +35,7 @@ func (w *Work) Start(work func(context.Context)) bool {
 	return true
 }
 
-// Close ends all work and waits for it.
+// Close cancels all work and waits for it.
 func (w *Work) Close() {
 	w.mu.Lock()
 	w.stop()
@@ -42,5 +43,5 @@ func (w *Work) Close() {
 	w.work.Wait()
 }
 
-// Context ends when the work does: for streams, which run in their requests.
+// Context ends when Close is called. Streams, which run in their requests, use it.
 func (w *Work) Context() context.Context { return w.ctx }

@@ -1,5 +1,5 @@
-// Package download sends files that are made while they are sent: nothing is told before it has to be, so that an error can
-// still be answered as one, and a reader has a while to take each part. Packages of routes use it.
+// Package download sends files while they are generated. The response starts only when the first
+// part is ready, so that an earlier error can still be reported as one. Each write has a deadline.
 package download
 
 import (
@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	patience = 30 * time.Second // for a reader to take what was written
+	patience = 30 * time.Second // deadline of each write
 	buffer   = 32 << 10
 )
 
-// ErrStarted is wrapped by the error of a file of which a part was sent: the connection is to be closed, so that nobody takes
-// it for the whole.
+// ErrStarted is wrapped by the error of a download that was partly sent. The connection must then
+// be closed, so that the client does not take the part for the whole.
 var ErrStarted = errors.New("download: broke off")
 
-// Send answers with what write writes, within a time at most. header sets the headers of the file when there is no error
-// before its first part. Errors: that of write, and ErrStarted with it when a part was sent.
+// Send sends the output of write as the response, within a time limit. header sets the response
+// headers; it is called only if the first part is ready without an error. Errors: that of write,
+// joined with ErrStarted if a part was sent.
 func Send(w http.ResponseWriter, within time.Duration, header func(http.Header), write func(io.Writer) error) error {
 	f := &file{w: w, control: http.NewResponseController(w), within: within, header: header}
 	err := f.allow(within)
@@ -36,7 +37,7 @@ func Send(w http.ResponseWriter, within time.Duration, header func(http.Header),
 	return err
 }
 
-// file buffers what is written, and sends no header before it has to.
+// file buffers output, and delays the header until the buffer is full.
 type file struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -69,8 +70,8 @@ func (f *file) flush() error {
 	return errors.Join(err, f.allow(f.within))
 }
 
-// allow lets the next write take a while. What is computed between two writes counts, too, and a deadline that has passed
-// cannot be moved; so it is far away but while something is written.
+// allow extends the deadline of the next write. The time between two writes would count, too, and a
+// deadline that has passed cannot be moved, so the deadline is far away except during a write.
 func (f *file) allow(most time.Duration) error {
 	if err := f.control.SetWriteDeadline(time.Now().Add(most)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("download: %w", err)

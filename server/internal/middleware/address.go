@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// WithClientAddress makes RemoteAddr the bare address of whoever sent the request, so that no handler has to know
-// whether a proxy stands in front.
+// WithClientAddress sets RemoteAddr to the client's bare address, so that no handler needs to know
+// about proxies.
 func (d *Door) WithClientAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.RemoteAddr = d.clientAddress(r)
@@ -17,8 +17,9 @@ func (d *Door) WithClientAddress(next http.Handler) http.Handler {
 	})
 }
 
-// clientAddress believes the last entry of X-Forwarded-For, the one that the proxy in front added or, while that is one
-// of the operator's own proxies, the one before it. All that come before are the client's to invent.
+// clientAddress trusts the last entry of X-Forwarded-For, which the proxy in front added, or while
+// that is one of the operator's own proxies, the entry before it. Clients can forge all earlier
+// entries.
 func (o *Options) clientAddress(r *http.Request) string {
 	client, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -31,7 +32,7 @@ func (o *Options) clientAddress(r *http.Request) string {
 	for i := len(hops) - 1; i >= 0; i-- {
 		hop, ok := parseHop(strings.TrimSpace(hops[i]))
 		if !ok {
-			break // what an own proxy did not write, nobody has to believe
+			break // an entry that no own proxy wrote cannot be trusted
 		}
 		client = hop.String()
 		if !slices.ContainsFunc(o.Proxies, func(p netip.Prefix) bool { return p.Contains(hop) }) {
@@ -41,7 +42,8 @@ func (o *Options) clientAddress(r *http.Request) string {
 	return client
 }
 
-// parseHop reads an address as proxies write it: with or without port, IPv6 with or without brackets.
+// parseHop parses an address as proxies write it: with or without port, and for IPv6 with or
+// without brackets.
 func parseHop(hop string) (netip.Addr, bool) {
 	if with, err := netip.ParseAddrPort(hop); err == nil {
 		return with.Addr().Unmap(), true
@@ -50,7 +52,8 @@ func parseHop(hop string) (netip.Addr, bool) {
 	return ip.Unmap(), err == nil
 }
 
-// Network is what rate limits are kept for: an IPv4 address, or the /64 that one IPv6 customer has.
+// Network returns the unit of rate limiting for an address: an IPv4 address, or the /64 network
+// that one IPv6 customer has.
 func Network(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || !ip.Is6() || ip.Is4In6() {

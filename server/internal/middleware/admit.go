@@ -20,14 +20,16 @@ import (
 
 const apiPrefix = "/api/v1/"
 
-// The cookies of somebody who logged in, of somebody who opened a shared view, and of a browser that somebody has logged in with.
+// Cookies of a session, of an opened shared view, and of a browser that somebody has logged in
+// with.
 const (
 	SessionCookie = "onefold_session"
 	ShareCookie   = "onefold_share"
 	BrowserCookie = "onefold_browser"
 )
 
-// Authorize is the one place that decides whether an operation is done: who asks, for which site, for what.
+// Authorize is the middleware that decides whether a caller may run an operation. It is the only
+// place that does.
 func (d *Door) Authorize(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		who, err := d.admit(ctx)
@@ -39,7 +41,7 @@ func (d *Door) Authorize(api huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// admit finds out who calls, and refuses an operation that they may not do.
+// admit identifies the caller, and rejects operations that the caller is not authorized for.
 func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 	r, _ := humago.Unwrap(ctx)
 	need, _ := ctx.Operation().Metadata[permissionKey].(Permission)
@@ -69,36 +71,38 @@ func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 	return who, nil
 }
 
-// limitGuests bounds how much those ask who have no role anywhere: public views are for everyone, and every question costs
-// reads.
+// limitGuests rate-limits callers without any role: public views are open to everyone, and every
+// request costs reads.
 func (d *Door) limitGuests(who *Caller) error {
 	if who.May(ForSomebody, "") || who.sends != "" {
 		return nil
 	}
 	if wait, ok := d.AllowGuest(who.Network); !ok {
-		return RateLimited("questions of this network", wait)
+		return RateLimited("requests from this network", wait)
 	}
 	return nil
 }
 
-// AllowGuest takes one question from what a network may ask without a role, or says how long to wait.
+// AllowGuest charges one request to the rate limit of a network without a role, or returns how long
+// to wait.
 func (d *Door) AllowGuest(network string) (wait time.Duration, ok bool) {
 	return d.guests.Allow(network, 1)
 }
 
-// LimitGuests lets a network ask for what is public as often as AllowGuest does, whoever asks.
+// LimitGuests limits requests to public resources with AllowGuest, whoever the caller is.
 func (d *Door) LimitGuests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if wait, ok := d.AllowGuest(Network(r.RemoteAddr)); !ok {
 			w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-			WriteProblem(w, Problem(http.StatusTooManyRequests, "rate_limited", "Too many questions of this network."))
+			WriteProblem(w, Problem(http.StatusTooManyRequests, "rate_limited", "Too many requests from this network."))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// identify fills in who calls: by the Authorization header if there is one, else by a cookie.
+// identify fills in the caller: from the Authorization header if there is one, otherwise from a
+// cookie.
 func (d *Door) identify(ctx context.Context, r *http.Request, who *Caller) error {
 	err := accounts.ErrDenied
 	session, _ := r.Cookie(SessionCookie)
@@ -115,7 +119,7 @@ func (d *Door) identify(ctx context.Context, r *http.Request, who *Caller) error
 		err = d.identifyShare(ctx, who.shareCookie, who)
 	}
 	if errors.Is(err, accounts.ErrDenied) {
-		return nil // nobody: a public view may still be for them
+		return nil // anonymous: public views may still be allowed
 	}
 	return err
 }
@@ -143,7 +147,7 @@ func (d *Door) identifyBearer(ctx context.Context, header string, who *Caller) e
 	return nil
 }
 
-// keyGrants are the roles that a key stands for. One that only sends events has none.
+// keyGrants returns the roles that a key stands for. A key that only sends events has none.
 func keyGrants(k accounts.Key) accounts.Grants {
 	switch k.Scope {
 	case accounts.Read:
@@ -175,7 +179,7 @@ func (d *Door) identifyShare(ctx context.Context, token string, who *Caller) err
 	return nil
 }
 
-// Permit refuses a caller who may not do what is asked.
+// Permit rejects a caller who lacks a permission.
 func (d *Door) Permit(ctx context.Context, who *Caller, need Permission, site string) error {
 	if who.May(need, site) {
 		return nil
@@ -189,11 +193,11 @@ func (d *Door) Permit(ctx context.Context, who *Caller, need Permission, site st
 	if who.Actor == "" {
 		return Problem(http.StatusUnauthorized, "unauthorized", "Log in, or send a key: Authorization: Bearer <key>.")
 	}
-	return Problem(http.StatusForbidden, "forbidden", "This is not for you. An owner of the installation can give you a role on the site or fleet.")
+	return Problem(http.StatusForbidden, "forbidden", "You do not have access. An owner of the installation can give you a role on the site or fleet.")
 }
 
-// isOpen reports whether a site shows its statistics to someone without a role on it: to everyone, or by a link that the
-// caller has opened, beside being logged in as somebody who has no role.
+// isOpen reports whether a caller without a role on a site may see its statistics: because the site
+// is public, or because the caller opened a shared link, possibly while logged in without a role.
 func (d *Door) isOpen(ctx context.Context, who *Caller, site string) (bool, error) {
 	if who.shared == "" && who.shareCookie != "" {
 		if err := d.identifyShare(ctx, who.shareCookie, who); err != nil && !errors.Is(err, accounts.ErrDenied) {
@@ -206,16 +210,16 @@ func (d *Door) isOpen(ctx context.Context, who *Caller, site string) (bool, erro
 	return d.Public(ctx, site)
 }
 
-// checkOrigin refuses requests that change something and that a page of elsewhere made a browser send.
+// checkOrigin rejects changes that a page of another origin made a browser request.
 func (d *Door) checkOrigin(r *http.Request, who *Caller) error {
 	if err := d.origins.Check(r); err != nil {
-		return Problem(http.StatusForbidden, "cross_origin", "Pages of other origins may not do this.")
+		return Problem(http.StatusForbidden, "cross_origin", "Requests from pages of other origins are not allowed.")
 	}
 	if who.User == nil || safeMethod(r.Method) {
 		return nil
 	}
 	if subtle.ConstantTimeCompare([]byte(r.Header.Get("X-CSRF-Token")), []byte(accounts.CSRF(who.Login.Token))) != 1 {
-		return Problem(http.StatusForbidden, "csrf", "Send the header X-CSRF-Token with the csrf of GET /api/v1/me.")
+		return Problem(http.StatusForbidden, "csrf", "Send the header X-CSRF-Token with the csrf value of GET /api/v1/me.")
 	}
 	return nil
 }
@@ -224,14 +228,14 @@ func safeMethod(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-// checkQuery refuses parameters that the operation does not know: a filter with a typing error must not be ignored.
+// checkQuery rejects unknown query parameters, so that a misspelled filter is not silently ignored.
 func checkQuery(op *huma.Operation, r *http.Request) error {
 	if r.URL.RawQuery == "" || op.Metadata[anyQueryKey] != nil {
 		return nil
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return Problem(http.StatusBadRequest, "bad_query", "The query string cannot be read.")
+		return Problem(http.StatusBadRequest, "bad_query", "The query string is malformed.")
 	}
 	var known []string
 	for _, p := range op.Parameters {
@@ -242,23 +246,23 @@ func checkQuery(op *huma.Operation, r *http.Request) error {
 	for name := range query {
 		if !slices.Contains(known, name) {
 			slices.Sort(known)
-			return Problem(http.StatusBadRequest, "unknown_parameter", "There is a query parameter that this operation does not have. It has: "+strings.Join(known, ", ")+".")
+			return Problem(http.StatusBadRequest, "unknown_parameter", "Unknown query parameter. This operation accepts: "+strings.Join(known, ", ")+".")
 		}
 	}
 	return nil
 }
 
-// OverTLS reports whether the client came over TLS, here or at the proxy in front.
+// OverTLS reports whether the client connected over TLS, here or at the proxy in front.
 func (d *Door) OverTLS(r *http.Request) bool {
 	return r.TLS != nil || d.TrustProxy && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
-// Refuse answers a request that goes no further.
+// Refuse sends an error as the response to a request.
 func (d *Door) Refuse(api huma.API, ctx huma.Context, err error) {
 	var p *huma.ErrorModel
 	if !errors.As(err, &p) {
 		if err = d.Error(ctx.Context(), err); !errors.As(err, &p) {
-			p = Problem(http.StatusInternalServerError, "internal", "Something went wrong here.")
+			p = Problem(http.StatusInternalServerError, "internal", "Internal error.")
 		}
 	}
 	var extra huma.HeadersError
@@ -273,6 +277,6 @@ func (d *Door) Refuse(api huma.API, ctx huma.Context, err error) {
 	ctx.SetHeader("Content-Type", "application/problem+json")
 	ctx.SetStatus(p.Status)
 	if err := api.Marshal(ctx.BodyWriter(), "application/json", p); err != nil {
-		d.Logger.Warn("answer not written", "error", err)
+		d.Logger.Warn("writing a response failed", "error", err)
 	}
 }

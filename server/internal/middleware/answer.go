@@ -8,15 +8,15 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// JSON is the format of answers: as huma writes them, but what is large may append itself.
+// JSON is the format of responses. It is huma's, except that large bodies may encode themselves.
 var JSON = huma.Format{Marshal: writeJSON, Unmarshal: json.Unmarshal}
 
-// appender is an answer that writes itself as PlainJSON would, without reflection.
+// appender is a response body that encodes itself, exactly as PlainJSON would, without reflection.
 type appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }
 
-// buffers are kept for the next answer if they have not grown beyond maxBuffer bytes.
+// buffers are reused unless they have grown beyond maxBuffer bytes.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxBuffer = 1 << 20

@@ -6,27 +6,27 @@ import (
 	"github.com/onefold/onefold/accounts"
 )
 
-// Caller is who sent a request. The zero value is nobody.
+// Caller is the sender of a request. The zero value is anonymous.
 type Caller struct {
-	Actor  string          // for the record: user:ID, key:ID, share:ID or token; "" for nobody
-	Grants accounts.Grants // of a person, a key or the token
-	Place  string          // that the request is about: a site, or what stands for a fleet; "" for neither
-	User   *accounts.User  // of a person
-	Login  accounts.Login  // of a person
-	Behind string          // id of the user who logged in, or who made the key; "": nobody, or the command line
+	Actor  string          // for the audit record: user:ID, key:ID, share:ID or token; "" if anonymous
+	Grants accounts.Grants // roles of a person, a key or the token
+	Place  string          // the subject of the request: a site, or the place of a fleet; "" if neither
+	User   *accounts.User  // set for a person
+	Login  accounts.Login  // set for a person
+	Behind string          // ID of the logged-in user or the key's creator; "" if there is none, as for keys created on the command line
 	shared string          // the site whose statistics a share shows
-	sends  string          // what a key that does nothing else sends to
+	sends  string          // the place that an ingest-only key may send to
 
-	shareCookie string // of a browser that opened a shared view; not looked at before it is needed
+	shareCookie string // cookie of a shared view; looked up only if needed
 
-	Secure  bool   // came over TLS
-	Network string // that attempts are counted for
-	Agent   string // the User-Agent that was sent
+	Secure  bool   // the request came over TLS
+	Network string // the unit that attempts are counted for
+	Agent   string // the User-Agent header
 }
 
 type callerKey struct{}
 
-// CallerOf is who sent the request that a handler works on.
+// CallerOf returns the caller of the request that a handler serves.
 func CallerOf(ctx context.Context) *Caller {
 	if who, ok := ctx.Value(callerKey{}).(*Caller); ok {
 		return who
@@ -34,7 +34,7 @@ func CallerOf(ctx context.Context) *Caller {
 	return &Caller{}
 }
 
-// May reports whether a caller has a permission; on operations of a site, for that site.
+// May reports whether a caller has a permission; for operations of a site, on that site.
 func (c *Caller) May(need Permission, site string) bool {
 	role := c.Grants.On(site)
 	switch need {

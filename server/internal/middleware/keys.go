@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// keysFor is how long a key that was good stays so for senders while the table cannot be asked: what they send waits in
-	// the spool, if there is one, and nothing is told to them.
+	// keysFor is how long a valid key of a sender stays valid while the table is unreachable: what
+	// it sends waits in the spool, if there is one, and nothing is returned to it.
 	keysFor = 24 * time.Hour
 	maxKeys = 10_000
 )
 
-// keys remembers the keys that sent something, by the hash of their tokens.
+// keys caches the keys of senders by the hash of their tokens.
 type keys struct {
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]knownKey
@@ -29,8 +29,8 @@ type knownKey struct {
 	at  time.Time
 }
 
-// SenderKey is accounts.Store.UseKey for requests that bring events or readings and ask for nothing: while the table cannot
-// be reached, it goes by what it last said of the key, for a day.
+// SenderKey is accounts.Store.UseKey for requests that only send events or readings. While the
+// table is unreachable, it uses the last known state of the key, for up to a day.
 func (d *Door) SenderKey(ctx context.Context, token string) (accounts.Key, error) {
 	key, err := d.Accounts.UseKey(ctx, token)
 	id := sha256.Sum256([]byte(token))

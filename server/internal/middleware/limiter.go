@@ -7,11 +7,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxAddresses bounds how many addresses are remembered for rate limiting.
+// maxAddresses is the maximum number of addresses that a Limiter remembers.
 const maxAddresses = 50_000
 
-// Limiter gives each address its own rate. When it knows too many addresses it forgets the older half: a flood from
-// many addresses costs memory that is bounded, and a patient client nothing.
+// Limiter limits the rate of each address. When it knows too many addresses, it forgets the older
+// half: memory stays bounded in a flood from many addresses, and a client that stays below its rate
+// loses nothing.
 type Limiter struct {
 	rate  rate.Limit
 	burst int
@@ -22,12 +23,14 @@ type Limiter struct {
 	older   map[string]*rate.Limiter
 }
 
-// NewLimiter allows each address so many a second, and burst at once.
+// NewLimiter returns a limiter that allows each address perSecond events per second and burst at
+// once.
 func NewLimiter(perSecond float64, burst int, clock func() time.Time) *Limiter {
 	return &Limiter{rate: rate.Limit(perSecond), burst: burst, clock: clock, current: map[string]*rate.Limiter{}}
 }
 
-// Allow takes n events from the address's budget, or says how long to wait until it holds that many.
+// Allow charges n events to the address's budget, or returns how long to wait until it has that
+// many.
 func (l *Limiter) Allow(address string, n int) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

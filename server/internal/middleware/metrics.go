@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Metrics are one server's Prometheus metrics, on a registry of its own, where products register theirs. No label holds
-// what a client chose.
+// Metrics are one server's Prometheus metrics, in a registry of their own, to which products add
+// theirs. No label contains values that clients choose.
 type Metrics struct {
 	*prometheus.Registry
 	seconds  *prometheus.HistogramVec
@@ -23,7 +23,7 @@ type Metrics struct {
 	clock    func() time.Time
 }
 
-// requestBuckets are few, since there are as many of each as there are operations.
+// requestBuckets has few buckets, because every operation has each of them.
 var requestBuckets = []float64{0.005, 0.025, 0.1, 0.5, 2.5, 10}
 
 func newMetrics(clock func() time.Time) Metrics {
@@ -37,31 +37,31 @@ func newMetrics(clock func() time.Time) Metrics {
 		}, []string{"operation", "class"}),
 		panics:  prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_http_panics_total", Help: "Panics of HTTP handlers. The connection of the request was closed; the log has the stack."}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_streams", Help: "Open live streams."}, []string{"stream"}),
-		most:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_max_streams", Help: "Live streams that may be open at a time."}, []string{"stream"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_http_streams_refused_total", Help: "Live streams refused because too many were open, of all callers or of one."}, []string{"stream"}),
+		most:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_max_streams", Help: "Maximum number of live streams."}, []string{"stream"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_http_streams_refused_total", Help: "Live streams rejected because too many were open, in total or for one caller."}, []string{"stream"}),
 		clock:   clock,
 	}
 	m.MustRegister(m.seconds, m.requests, m.panics, m.streams, m.most, m.refused)
 	return m
 }
 
-// Observe times every operation.
+// Observe is middleware that measures every operation.
 func (m *Metrics) Observe(ctx huma.Context, next func(huma.Context)) {
 	start, one := m.clock(), &oneStatus{answer: ctx}
 	next(one)
 	m.Answered(ctx.Operation().OperationID, one.Status(), start)
 }
 
-// oneStatus sends one status an answer. Huma sets a second one, 499, when nobody is there any more to hear the rest of an answer
-// that has begun: that counts, and is not sent, which net/http would log.
+// oneStatus sends at most one status per response. Huma sets a second one, 499, if the client
+// disconnects during the response. It is counted but not sent, because net/http would log that.
 type oneStatus struct {
 	answer
 	last int
 }
 
-type answer = huma.Context // its method Context would be hidden by a field of that name
+type answer = huma.Context // an alias, because an embedded field named Context would hide the method Context
 
-// Unwrap is how Huma finds the context that it made.
+// Unwrap lets huma find the context that it created.
 func (c *oneStatus) Unwrap() huma.Context { return c.answer }
 
 // SetStatus implements huma.Context.
@@ -86,7 +86,7 @@ func (m *Metrics) Answered(operation string, status int, start time.Time) {
 	m.requests.WithLabelValues(operation, class(status)).Inc()
 }
 
-// class is that of a status, such as 2xx.
+// class returns the class of a status, such as 2xx.
 func class(status int) string {
 	switch status / 100 {
 	case 2:
@@ -97,12 +97,13 @@ func class(status int) string {
 	return strconv.Itoa(status/100) + "xx"
 }
 
-// CountPanics counts the panics of a handler and passes them on to net/http, which logs them and closes the connection.
+// CountPanics counts the panics of a handler and passes them on to net/http, which logs them and
+// closes the connection.
 func (m *Metrics) CountPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if v := recover(); v != nil {
-				if v != http.ErrAbortHandler { // not a fault: the way to close a connection
+				if v != http.ErrAbortHandler { // not a failure: the standard way to close a connection
 					m.panics.Inc()
 				}
 				panic(v)
@@ -112,7 +113,7 @@ func (m *Metrics) CountPanics(next http.Handler) http.Handler {
 	})
 }
 
-// Handler answers /metrics.
+// Handler serves /metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{Timeout: 5 * time.Second})
 }

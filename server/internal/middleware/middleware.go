@@ -1,5 +1,5 @@
-// Package middleware is what every route of the server runs behind: authentication and authorization, rate limits,
-// request metrics, and the mapping of errors to problem documents.
+// Package middleware is the middleware that the routes of all products share: it identifies and
+// authorizes callers, limits their rates, maps errors to problems, and measures requests.
 package middleware
 
 import (
@@ -14,42 +14,42 @@ import (
 	"github.com/onefold/onefold/accounts"
 )
 
-// Options configure a door. All but Token, TrustProxy, Proxies and Problems are required.
+// Options configure a Door. All fields except Token, TrustProxy, Proxies and Problems are required.
 type Options struct {
 	Accounts *accounts.Store
-	Token    string // reads all sites as "Authorization: Bearer <token>"; "": there is none
+	Token    string // "Authorization: Bearer <token>" reads all sites; "": no such token
 
 	TrustProxy bool           // take the client's address from X-Forwarded-For
-	Proxies    []netip.Prefix // the networks of proxies before the last one: they are no clients. Used with TrustProxy
+	Proxies    []netip.Prefix // networks of proxies before the last one, which are not clients; used with TrustProxy
 
-	Public   func(ctx context.Context, site string) (bool, error) // whether a site shows its statistics to everyone
-	Problems []func(error) error                                  // the answers to errors of products; nil for other errors
+	Public   func(ctx context.Context, site string) (bool, error) // reports whether a site's statistics are public
+	Problems []func(error) error                                  // map errors of products to responses; they return nil for other errors
 
 	Logger *slog.Logger
 	Clock  func() time.Time
 }
 
-// Door lets requests in. Make one with New.
+// Door authorizes requests. Create one with New.
 type Door struct {
 	Options
 	Metrics Metrics
 
-	token   [sha256.Size]byte // of Options.Token, so that comparing takes the same time whatever was sent
+	token   [sha256.Size]byte // hash of Options.Token, so that comparisons take the same time for every input
 	logins  *throttle
 	guests  *Limiter // by network
 	senders keys
 	origins *http.CrossOriginProtection
 
-	recheck func() (ticks <-chan time.Time, stop func()) // when an open stream's caller is looked up again
+	recheck func() (ticks <-chan time.Time, stop func()) // ticks when the callers of open streams are to be looked up again
 }
 
-// MinTokenBytes is the length of the shortest token that may be chosen.
+// MinTokenBytes is the minimum length of a configured token.
 const MinTokenBytes = 16
 
-// New makes a door.
+// New creates a Door. It fails if Options.Token is too short.
 func New(o Options) (*Door, error) {
 	if o.Token != "" && len(o.Token) < MinTokenBytes {
-		return nil, errors.New("server: a token that reads statistics has at least 16 characters")
+		return nil, errors.New("server: the token for reading statistics must have at least 16 characters")
 	}
 	return &Door{
 		Options: o,
@@ -66,20 +66,21 @@ func New(o Options) (*Door, error) {
 	}, nil
 }
 
-// MaxSmallBody bounds requests that hold a few settings.
+// MaxSmallBody is the maximum body size of requests with a few settings.
 const MaxSmallBody = 64 << 10
 
-// RecordChange is Record of a change from one state of something to another, as bodies of the API; nil is what is not there.
+// RecordChange records a change with the API bodies before and after; nil means that there is none.
 func (d *Door) RecordChange(ctx context.Context, e accounts.Entry, before, after any) {
-	if err := e.Change(before, after); err != nil { // the entry is worth having without, too
-		d.Logger.ErrorContext(ctx, "what a change changed was not recorded", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
+	if err := e.Change(before, after); err != nil { // record the entry even without the changed fields
+		d.Logger.ErrorContext(ctx, "recording the changed fields failed", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
 	}
 	d.Record(ctx, e)
 }
 
-// Record writes a change down. What was done stays done when that fails; the log has it then.
+// Record adds an entry to the audit record. If that fails, the change stands and the entry is
+// logged.
 func (d *Door) Record(ctx context.Context, e accounts.Entry) {
 	if err := d.Accounts.Record(context.WithoutCancel(ctx), e); err != nil {
-		d.Logger.ErrorContext(ctx, "a change was not recorded", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
+		d.Logger.ErrorContext(ctx, "recording a change failed", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
 	}
 }

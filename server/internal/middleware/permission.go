@@ -9,36 +9,38 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Permission is what an operation asks of whoever calls it. On operations of one site it is meant for that site.
+// Permission is what an operation requires of its caller. For operations of a site, it must be held
+// on that site.
 type Permission int
 
 const (
-	ForAnyone     Permission = iota + 1 // ingest, health, logging in
-	ForSomebody                         // anyone who is known: a person, a key, the token
-	ForPerson                           // somebody who logged in
-	ForStatistics                       // sees figures that tell of nobody: shared and public views may, too
+	ForAnyone     Permission = iota + 1 // ingest, health, login
+	ForSomebody                         // any known caller: a person, a key, the token
+	ForPerson                           // a logged-in person
+	ForStatistics                       // sees statistics, which identify nobody; also for public and shared views
 	ForRead                             // sees everything
-	ForAppend                           // sends what happened: keys that do nothing else may, too
+	ForAppend                           // sends events or readings; also for ingest-only keys
 	ForWrite                            // changes settings
-	ForOwner                            // deletes the site or fleet, and gives roles on it; a person
-	ForAllSites                         // makes sites and fleets, and sees what the whole table takes
-	ForAccounts                         // looks after accounts; a person
+	ForOwner                            // deletes the site or fleet and manages its roles; only people
+	ForAllSites                         // creates sites and fleets, and sees the load of the whole table
+	ForAccounts                         // manages accounts; only people
 )
 
-// The ways to say who one is, as the API's document names them.
+// Names of the authentication schemes in the API document.
 const (
 	TokenScheme   = "token"
 	SessionScheme = "session"
 )
 
-// Of an operation's metadata.
+// Keys of an operation's metadata.
 const (
 	permissionKey = "permission"
 	placeKey      = "place"
 	anyQueryKey   = "any query"
 )
 
-// Guard declares what an operation needs. Every operation is declared; CheckGuards fails for one that is not.
+// Guard declares the permission that an operation requires. CheckGuards fails for operations
+// without one.
 func Guard(need Permission, op huma.Operation) huma.Operation {
 	op.Metadata = map[string]any{permissionKey: need}
 	if need != ForAnyone {
@@ -48,20 +50,22 @@ func Guard(need Permission, op huma.Operation) huma.Operation {
 	return op
 }
 
-// GuardOf declares what an operation needs on what its path does not name, such as the event store.
+// GuardOf declares the permission that an operation requires on a place that its path does not
+// name, such as the event store.
 func GuardOf(place string, need Permission, op huma.Operation) huma.Operation {
 	op = Guard(need, op)
 	op.Metadata[placeKey] = place
 	return op
 }
 
-// AnyQuery lets an operation have parameters that it does not know: others, who add their own, send people there.
+// AnyQuery lets an operation have unknown query parameters, because third parties that redirect to
+// it add their own.
 func AnyQuery(op huma.Operation) huma.Operation {
 	op.Metadata[anyQueryKey] = true
 	return op
 }
 
-// CheckGuards fails when an operation does not say what it needs.
+// CheckGuards fails if an operation does not declare a permission.
 func CheckGuards(api huma.API) error {
 	for path, item := range api.OpenAPI().Paths {
 		for _, op := range []*huma.Operation{item.Get, item.Put, item.Post, item.Delete, item.Patch, item.Head, item.Options} {
@@ -69,15 +73,15 @@ func CheckGuards(api huma.API) error {
 				continue
 			}
 			if _, ok := op.Metadata[permissionKey].(Permission); !ok {
-				return fmt.Errorf("door: %s %s does not declare what it needs: register it with Guard", op.Method, path)
+				return fmt.Errorf("door: %s %s does not declare a permission: register it with Guard", op.Method, path)
 			}
 		}
 	}
 	return nil
 }
 
-// CheckSchemas fails when the API's document lacks fields that are sent: huma leaves out those of embedded structs that are not
-// exported, which encoding/json does not.
+// CheckSchemas fails if the API document lacks fields that are sent: huma omits the fields of
+// embedded unexported structs, but encoding/json does not.
 func CheckSchemas(api huma.API) error {
 	schemas := api.OpenAPI().Components.Schemas
 	for name, schema := range schemas.Map() {
@@ -98,16 +102,16 @@ func CheckSchemas(api huma.API) error {
 	return nil
 }
 
-// needs says for people what an operation asks of its caller.
+// needs describes the required permissions in the API document.
 var needs = map[Permission]string{
-	ForAnyone: "For anyone.", ForSomebody: "For people and keys.", ForPerson: "For people who logged in.",
-	ForStatistics: "For whoever may see the site's statistics, shared and public views too.",
+	ForAnyone: "For anyone.", ForSomebody: "For people and keys.", ForPerson: "For logged-in people.",
+	ForStatistics: "For callers who may see the site's statistics, including public and shared views.",
 	ForAppend:     "For admins, and keys that send or write.",
 	ForRead:       "For viewers of the site or fleet, and keys that read.", ForWrite: "For admins of the site or fleet, and keys that write.",
-	ForOwner: "For owners of the site, fleet or event store.", ForAllSites: "For admins of all sites, and keys that write to all.", ForAccounts: "For owners of all sites.",
+	ForOwner: "For owners of the site, fleet or event store.", ForAllSites: "For admins of all sites, and keys that write to all sites.", ForAccounts: "For owners of all sites.",
 }
 
-// NeedsOf says for people what an operation asks of its caller.
+// NeedsOf describes the permission that an operation requires.
 func NeedsOf(op *huma.Operation) string {
 	need, _ := op.Metadata[permissionKey].(Permission)
 	return needs[need]

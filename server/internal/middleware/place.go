@@ -9,23 +9,23 @@ import (
 	"github.com/onefold/onefold/accounts"
 )
 
-// SitePath names the site of an operation, for which the caller needs the permission. Parts of requests are exported,
-// because huma fills in no others.
+// SitePath names the site of an operation, on which the caller needs the permission. Embedded parts
+// of requests are exported, because huma fills in no others.
 type SitePath struct {
 	Site string `path:"site" maxLength:"128"`
 }
 
-// FleetPath names the fleet of an operation, for which the caller needs the permission.
+// FleetPath names the fleet of an operation, on which the caller needs the permission.
 type FleetPath struct {
 	Fleet string `path:"fleet" maxLength:"64"`
 }
 
-// Kind is a kind of place that roles are given on.
+// Kind is a kind of place that roles are granted on.
 type Kind struct {
 	Noun   string // for people, with its article
 	path   string
-	prefix string // of the ids of operations
-	place  string // of a kind that there is one of, whose path names none
+	prefix string // prefix of operation IDs
+	place  string // for a kind with a single place, which paths do not name
 	param  huma.Param
 }
 
@@ -40,8 +40,9 @@ func pathParam(name string, longest int) huma.Param {
 	return huma.Param{Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}}
 }
 
-// Guard is Guard for an operation that places of more than one kind have, here of those of this kind: its path is below that of
-// the place. Its request names no place: CallerOf tells which one it is.
+// Guard is like the function Guard, for an operation that exists for several kinds of places. It
+// puts the operation's path below that of the place. The request does not name the place; CallerOf
+// returns it.
 func (k Kind) Guard(need Permission, op huma.Operation) huma.Operation {
 	op.OperationID, op.Path = k.prefix+op.OperationID, k.path+op.Path
 	if k.place != "" {
@@ -52,8 +53,8 @@ func (k Kind) Guard(need Permission, op huma.Operation) huma.Operation {
 	return Guard(need, op)
 }
 
-// placeOf is what roles are looked up for: what the operation was declared with, else a site or a fleet that its path says;
-// "" for neither.
+// placeOf returns the place whose roles apply: the one declared with the operation, otherwise the
+// site or fleet in its path, or "" if there is none.
 func placeOf(ctx huma.Context) string {
 	if place, ok := ctx.Operation().Metadata[placeKey].(string); ok {
 		return place
@@ -64,21 +65,21 @@ func placeOf(ctx huma.Context) string {
 	return ctx.Param("site")
 }
 
-// checkPlace refuses ids that no place has, of operations whose requests do not hold them, and what stands for a place of another
-// kind: a fleet is not changed as if it were a site.
+// checkPlace rejects IDs that no place can have, and IDs of a place of another kind, so that a
+// fleet cannot be changed as if it were a site.
 func checkPlace(ctx huma.Context) error {
 	if !accounts.CanBeSite(ctx.Param("site")) {
-		return Problem(http.StatusNotFound, "not_found", "There is no site of that id. Fleets are under /api/v1/fleets, the event store is under /api/v1/events.")
+		return Problem(http.StatusNotFound, "not_found", "There is no site with this ID. Fleets are under /api/v1/fleets, the event store is under /api/v1/events.")
 	}
 	for _, p := range ctx.Operation().Parameters {
 		if p.In == "path" && p.Schema != nil && p.Schema.MaxLength != nil && len(ctx.Param(p.Name)) > *p.Schema.MaxLength {
-			return Problem(http.StatusNotFound, "not_found", "There is nothing of that id: it is too long for one.")
+			return Problem(http.StatusNotFound, "not_found", "The ID is too long.")
 		}
 	}
 	return nil
 }
 
-// words are what problems call the place that a request is about, and what is sent to it.
+// words returns what problem texts call the request's place and the data sent to it.
 func words(ctx context.Context) (place, sent string) {
 	switch of := CallerOf(ctx).Place; {
 	case of == "":

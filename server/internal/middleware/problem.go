@@ -21,10 +21,12 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// codePrefix begins the `type` of every problem (RFC 9457): what follows is the stable code that a client may compare.
+// codePrefix is the prefix of the `type` of every problem (RFC 9457). The rest is the stable code
+// that clients may compare.
 const codePrefix = "urn:onefold:error:"
 
-// statusCodes are the codes of problems that are known by their status alone, such as those of request validation.
+// statusCodes are the codes of problems that have only a status, such as those of request
+// validation.
 var statusCodes = map[int]string{
 	http.StatusBadRequest:            "bad_request",
 	http.StatusUnauthorized:          "unauthorized",
@@ -41,8 +43,8 @@ var statusCodes = map[int]string{
 	http.StatusInsufficientStorage:   "disk_full",
 }
 
-// WithCode gives a problem the code of its status when it has none of its own, and takes out what was sent: an answer
-// may be logged on its way, and what was sent may be a password.
+// WithCode gives a problem without a code the code of its status. It removes the request's values
+// from the problem, because responses may be logged on their way and a value may be a password.
 func WithCode(_ huma.Context, _ string, answer any) (any, error) {
 	p, ok := answer.(*huma.ErrorModel)
 	if !ok {
@@ -64,15 +66,16 @@ func codeOf(status int) string {
 	return "status_" + strconv.Itoa(status)
 }
 
-// Problem is an answer that tells of an error: a status, the stable code that a client may compare, and what to do.
+// Problem returns an error response with a status, the stable code that clients may compare, and a
+// text that says what to do.
 func Problem(status int, code, detail string) *huma.ErrorModel {
 	return &huma.ErrorModel{Type: codePrefix + code, Title: http.StatusText(status), Status: status, Detail: detail}
 }
 
-// origin is where an error came from, as errors of Go say it first: "goals: goal: ".
+// origin matches the package prefixes of Go errors: "goals: goal: ".
 var origin = regexp.MustCompile(`^(?:[a-z]+: )+`)
 
-// Detail is what an error says to people: without the packages that it came through, and as a sentence begins.
+// Detail returns an error's message for people: capitalized and without package prefixes.
 func Detail(err error) string {
 	text := err.Error()
 	if rest := text[len(origin.FindString(text)):]; rest != "" {
@@ -82,11 +85,11 @@ func Detail(err error) string {
 	return string(unicode.ToUpper(first)) + text[n:]
 }
 
-// Code is the code of a problem.
+// Code returns the code of a problem.
 func Code(p *huma.ErrorModel) string { return strings.TrimPrefix(p.Type, codePrefix) }
 
-// Error is the one place where errors of the verbs become answers. What is not named here is our fault: it is
-// logged, and the client learns no more than that.
+// Error maps errors to responses. It is the only place that does. Unknown errors are internal: they
+// are logged, and the client learns no details.
 func (d *Door) Error(ctx context.Context, err error) error {
 	if known := new(huma.ErrorModel); errors.As(err, &known) {
 		return known
@@ -108,50 +111,50 @@ func (d *Door) Error(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(err, table.ErrNotFound):
-		return Problem(http.StatusNotFound, "not_found", "There is nothing of that id, or no such "+place+".")
+		return Problem(http.StatusNotFound, "not_found", "There is nothing with this ID, or no such "+place+".")
 	case errors.Is(err, table.ErrKeyValue):
-		return Problem(http.StatusUnprocessableEntity, "bad_site", "An id may not contain '#'.")
+		return Problem(http.StatusUnprocessableEntity, "bad_site", "An ID must not contain '#'.")
 	case errors.Is(err, table.ErrCursor):
-		return Problem(http.StatusUnprocessableEntity, "bad_cursor", "The cursor is not one of this list. Begin without one.")
+		return Problem(http.StatusUnprocessableEntity, "bad_cursor", "The cursor does not belong to this list. Start without a cursor.")
 	case errors.Is(err, table.ErrExists):
-		return Problem(http.StatusConflict, "exists", "There is one with this id already.")
+		return Problem(http.StatusConflict, "exists", "Something with this ID already exists.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return Problem(http.StatusGatewayTimeout, "timeout", "The table did not answer in time. Sending the same "+sent+" again counts nothing twice.")
+		return Problem(http.StatusGatewayTimeout, "timeout", "The table did not answer in time. You can safely send the same "+sent+" again: nothing is counted twice.")
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return Problem(http.StatusServiceUnavailable, "cancelled", "The request was given up.")
+		return Problem(http.StatusServiceUnavailable, "cancelled", "The request was cancelled.")
 	}
 	d.Logger.ErrorContext(ctx, "request failed", "error", err)
-	return Problem(http.StatusInternalServerError, "internal", "Something went wrong here. Sending the same "+sent+" again counts nothing twice.")
+	return Problem(http.StatusInternalServerError, "internal", "Internal error. You can safely send the same "+sent+" again: nothing is counted twice.")
 }
 
-// accountsProblem is the answer to an error of accounts about a place; nil for other errors.
+// accountsProblem maps errors of package accounts about a place. It returns nil for other errors.
 func accountsProblem(err error, place string) error {
 	switch {
 	case errors.Is(err, accounts.ErrInvalid):
 		return Problem(http.StatusUnprocessableEntity, "invalid_request", Detail(err))
 	case errors.Is(err, accounts.ErrEmailTaken):
-		return Problem(http.StatusConflict, "email_taken", "There is an account with this address.")
+		return Problem(http.StatusConflict, "email_taken", "An account with this email address already exists.")
 	case errors.Is(err, accounts.ErrMember):
-		return Problem(http.StatusConflict, "member_exists", "This person has another role on the "+place+". Change that one.")
+		return Problem(http.StatusConflict, "member_exists", "This person already has another role on the "+place+". Change that role.")
 	case errors.Is(err, accounts.ErrLastOwner):
-		return Problem(http.StatusConflict, "last_owner", "This is the last owner of all sites. Make somebody else one first.")
+		return Problem(http.StatusConflict, "last_owner", "This is the last owner of all sites. Make another person an owner first.")
 	case errors.Is(err, accounts.ErrSetUp):
-		return Problem(http.StatusForbidden, "bad_setup_token", "This set-up link does not hold. The server prints a new one when it starts, until there is an owner.")
+		return Problem(http.StatusForbidden, "bad_setup_token", "This set-up link is invalid. The server prints a new one at startup until there is an owner.")
 	}
 	return nil
 }
 
-// storeProblem is the answer to an error of a store that takes no more for the moment, is full, cannot be reached or has moved; nil for other
-// errors. All say when to ask again.
+// storeProblem maps errors of a store that is throttled, full, unreachable or moved. It returns nil
+// for other errors. The responses say when to retry.
 func storeProblem(err error, sent string) error {
 	failure, gaveUp := dynamo.GaveUp(err)
 	switch {
 	case gaveUp && failure.Kind == dynamo.Unreachable:
-		return Later(Problem(http.StatusServiceUnavailable, "store_unreachable", "The table cannot be reached. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+		return Later(Problem(http.StatusServiceUnavailable, "store_unreachable", "The table is unreachable. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
 	case gaveUp && failure.Kind == dynamo.Full:
-		return Later(Problem(http.StatusInsufficientStorage, "disk_full", "The server's disk is nearly full, and takes nothing that adds to it. Free space or enlarge the disk. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+		return Later(Problem(http.StatusInsufficientStorage, "disk_full", "The server's disk is nearly full, so requests that add data are rejected. Free space or enlarge the disk. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
 	case gaveUp && failure.Kind == dynamo.Moved:
-		return Later(Problem(http.StatusServiceUnavailable, "store_moved", "The table moves to another place, and this server ends. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+		return Later(Problem(http.StatusServiceUnavailable, "store_moved", "The table is being migrated to another store, and this server is stopping. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
 	case gaveUp:
 		return Later(throttledProblem(), failure.After)
 	case dynamo.IsThrottle(err), errors.Is(err, table.ErrThrottled):
@@ -161,34 +164,35 @@ func storeProblem(err error, sent string) error {
 }
 
 func throttledProblem() *huma.ErrorModel {
-	return Problem(http.StatusTooManyRequests, "throttled", "The table takes no more for the moment. Send it again later, at a lower rate.")
+	return Problem(http.StatusTooManyRequests, "throttled", "The table is throttled. Try again later, at a lower rate.")
 }
 
-// Later is a problem that says when to ask again: in whole seconds, at least one.
+// Later adds the time to retry to a problem, in whole seconds, at least one.
 func Later(p *huma.ErrorModel, after time.Duration) error {
 	seconds := max(int((after+time.Second-1)/time.Second), 1)
 	return huma.ErrorWithHeaders(p, http.Header{"Retry-After": {strconv.Itoa(seconds)}})
 }
 
-// RateLimited refuses what there were too many of, and says when there may be more.
+// RateLimited returns a problem for exceeding a rate limit, with the time to retry.
 func RateLimited(what string, wait time.Duration) error {
 	seconds := strconv.Itoa(int(wait.Seconds()) + 1)
 	return huma.ErrorWithHeaders(Problem(http.StatusTooManyRequests, "rate_limited", "Too many "+what+". Try again after "+seconds+" s."), http.Header{"Retry-After": {seconds}})
 }
 
-// Stopping refuses work that would outlive the server.
+// Stopping returns a problem for work that would outlast the server.
 func Stopping() error {
-	return Problem(http.StatusServiceUnavailable, "unavailable", "The server is stopping. Ask again when it is back.")
+	return Problem(http.StatusServiceUnavailable, "unavailable", "The server is stopping. Try again when it is back.")
 }
 
-// WriteProblem answers outside of the API's operations. A client that is gone does not hear it.
+// WriteProblem writes a problem outside of the API's operations.
 func WriteProblem(w http.ResponseWriter, p *huma.ErrorModel) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
 	_ = PlainJSON(w).Encode(p)
 }
 
-// PlainJSON writes JSON as operations do, which is read by programs: without escapes for pages that it might be put in.
+// PlainJSON returns an encoder as operations use it: responses are for programs, so HTML is not
+// escaped.
 func PlainJSON(w io.Writer) *json.Encoder {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

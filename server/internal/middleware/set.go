@@ -1,6 +1,6 @@
 package middleware
 
-// Set takes over a value that a request may name: nil leaves the field as it is.
+// Set assigns an optional value of a request: nil leaves the field unchanged.
 func Set[T any](field *T, value *T) {
 	if value != nil {
 		*field = *value

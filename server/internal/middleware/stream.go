@@ -12,12 +12,12 @@ import (
 	"github.com/onefold/onefold/server/internal/download"
 )
 
-// recheckStreams is how often a stream's caller is looked up again.
+// recheckStreams is how often the caller of a stream is looked up again.
 const recheckStreams = 15 * time.Second
 
-// AdmitStreams bounds how many streams of an operation are open, shares them out among callers, and lets a stream outlast the
-// limits of other requests. A stream ends within recheckStreams of its caller losing the permission that opened it. name is how
-// metrics call the streams.
+// AdmitStreams limits the number of open streams of an operation, shares them among callers, and
+// exempts streams from the time limits of other requests. A stream ends within recheckStreams after
+// its caller loses the permission. name labels the streams in metrics.
 func (d *Door) AdmitStreams(api huma.API, name string, most int) func(huma.Context, func(huma.Context)) {
 	open := newStreams(most)
 	d.Metrics.most.WithLabelValues(name).Set(float64(most))
@@ -27,7 +27,7 @@ func (d *Door) AdmitStreams(api huma.API, name string, most int) func(huma.Conte
 		if !ok {
 			refused.Inc()
 			d.Refuse(api, ctx, Problem(http.StatusServiceUnavailable, "too_many_streams",
-				"Too many live streams are open. Close one, or ask for the figures without a stream."))
+				"Too many live streams are open. Close one, or poll instead."))
 			return
 		}
 		defer release()
@@ -37,7 +37,7 @@ func (d *Door) AdmitStreams(api huma.API, name string, most int) func(huma.Conte
 		if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
 			d.Logger.Warn("a stream will end early", "error", err)
 		}
-		ctx.SetHeader("X-Accel-Buffering", "no") // proxies must not hold events back
+		ctx.SetHeader("X-Accel-Buffering", "no") // keeps proxies from buffering events
 		permitted, cancel := context.WithCancel(ctx.Context())
 		stop := d.endWithoutPermission(ctx, cancel)
 		defer stop()
@@ -45,7 +45,8 @@ func (d *Door) AdmitStreams(api huma.API, name string, most int) func(huma.Conte
 	}
 }
 
-// endWithoutPermission cancels a stream once its caller may not open it any more. Call stop when the stream has ended.
+// endWithoutPermission cancels a stream once its caller loses the permission to open it. Call stop
+// when the stream has ended.
 func (d *Door) endWithoutPermission(ctx huma.Context, cancel context.CancelFunc) (stop func()) {
 	done := make(chan struct{})
 	stopped := make(chan struct{})
@@ -72,8 +73,8 @@ func (d *Door) endWithoutPermission(ctx huma.Context, cancel context.CancelFunc)
 	}
 }
 
-// stillPermitted looks up the caller of an open stream again. A table that does not answer takes no permission away: the stream
-// shows nothing while that lasts, and ends with its time.
+// stillPermitted looks up the caller of an open stream again. An unreachable table revokes no
+// permission: the stream is silent meanwhile and ends at its time limit.
 func (d *Door) stillPermitted(ctx huma.Context) bool {
 	r, _ := humago.Unwrap(ctx)
 	need, _ := ctx.Operation().Metadata[permissionKey].(Permission)
@@ -86,20 +87,21 @@ func (d *Door) stillPermitted(ctx huma.Context) bool {
 	return !errors.As(err, &refused)
 }
 
-// BrokenOff answers when a download failed: with a problem if nothing was sent, else by closing the connection.
+// BrokenOff handles a failed download: it sends a problem if nothing was sent yet, and otherwise
+// closes the connection.
 func (d *Door) BrokenOff(ctx context.Context, w http.ResponseWriter, err error) {
 	if err == nil {
 		return
 	}
 	if errors.Is(err, download.ErrStarted) {
 		if ctx.Err() == nil {
-			d.Logger.WarnContext(ctx, "a download broke off", "error", err)
+			d.Logger.WarnContext(ctx, "download failed", "error", err)
 		}
-		panic(http.ErrAbortHandler) // the way to close a connection
+		panic(http.ErrAbortHandler) // the standard way to close a connection
 	}
 	var p *huma.ErrorModel
 	if !errors.As(d.Error(ctx, err), &p) {
-		p = Problem(http.StatusServiceUnavailable, "unavailable", "The file cannot be made at the moment.")
+		p = Problem(http.StatusServiceUnavailable, "unavailable", "The file cannot be created at the moment.")
 	}
 	WriteProblem(w, p)
 }

@@ -2,35 +2,36 @@ package middleware
 
 import "sync"
 
-// Shares of the streams of one operation. A visitor of a public page needs one stream, an office behind one address a handful,
-// and a person with many tabs a few more.
+// Shares of the streams of one operation. A visitor of a public page needs one stream, an office
+// behind one address a handful, and a person with many tabs a few more.
 const (
-	perNetwork = 10 // streams of guests of one network
+	perNetwork = 10 // streams of the guests of one network
 	perCaller  = 20 // streams of one person, key or token
 )
 
-// streams counts the open streams of one operation and shares them out: no caller takes those of others, guests together take at
-// most half, and the guests of one place at most a quarter. So a crowd on one public page leaves streams for other public
-// pages, and guests leave streams for everyone with a role.
+// streams counts the open streams of one operation and shares them. Each caller has a limit, all
+// guests together get at most half of the streams, and the guests of one place at most a quarter.
+// So a crowd on one public page leaves streams for other public pages, and guests leave streams for
+// callers with a role.
 type streams struct {
 	most int
 
 	mu     sync.Mutex
 	open   int
-	shares map[string]int // open streams by share; a share without any has no entry
+	shares map[string]int // open streams by share; shares without streams have no entry
 }
 
 func newStreams(most int) *streams {
 	return &streams{most: most, shares: map[string]int{}}
 }
 
-// share is a part of the streams, and how many of them it may hold.
+// share is a group of streams with a limit.
 type share struct {
 	name string
 	most int
 }
 
-// sharesOf are the shares that a caller's stream counts for.
+// sharesOf returns the shares that a caller's stream counts towards.
 func (s *streams) sharesOf(who *Caller) []share {
 	if who.May(ForSomebody, "") {
 		return []share{{"caller " + who.Actor, perCaller}}
@@ -42,7 +43,8 @@ func (s *streams) sharesOf(who *Caller) []share {
 	}
 }
 
-// take opens a stream for a caller, or says no. Release it once when the stream has ended.
+// take opens a stream for a caller if the limits allow it. Call release once when the stream has
+// ended.
 func (s *streams) take(who *Caller) (release func(), ok bool) {
 	of := s.sharesOf(who)
 	s.mu.Lock()

@@ -11,20 +11,20 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// How attempts to guess a password are slowed down. An account is locked for a short while only, because anyone can
-// make it so; a network for longer.
+// Limits on password guessing. An account is locked only for a short time, because anyone can lock
+// it; a network for longer.
 const (
 	freeForAccount, freeForNetwork = 5, 20
 	lockAccount, lockNetwork       = time.Minute, 15 * time.Minute
 	forgetAttempts                 = time.Hour
 )
 
-// guestRate and guestBurst are how many questions a second, and at once, one network may ask without an account or key. A
-// page of a public view asks about fifteen.
+// guestRate and guestBurst limit the requests per second, and at once, of one network without an
+// account or key. A page of a public view makes about fifteen.
 const guestRate, guestBurst = 10, 200
 
-// throttle counts attempts by key, and makes each wait twice as long as the one before once the free ones are used up.
-// When it knows too many keys it forgets the older half.
+// throttle counts attempts by key. Once the free attempts are used up, each wait is twice as long
+// as the one before. When it knows too many keys, it forgets the older half.
 type throttle struct {
 	clock func() time.Time
 
@@ -35,14 +35,15 @@ type throttle struct {
 type attempts struct {
 	count int
 	last  time.Time
-	until time.Time // no attempt before
+	until time.Time // next attempt not before
 }
 
 func newThrottle(clock func() time.Time) *throttle {
 	return &throttle{clock: clock, current: map[string]*attempts{}}
 }
 
-// tryBrowser is try for a browser that has logged in to the account before: it has attempts of its own, which nobody else can use up.
+// tryBrowser is like try for a browser that has logged in to the account before. It has its own
+// attempts, which nobody else can use up.
 func (t *throttle) tryBrowser(browser string) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,14 +56,15 @@ func (t *throttle) tryBrowser(browser string) (wait time.Duration) {
 	return 0
 }
 
-// forgiveBrowser takes the attempts of a browser back when one was right.
+// forgiveBrowser resets the attempts of a browser after a success.
 func (t *throttle) forgiveBrowser(browser string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	*t.of("browser "+browser, t.clock()) = attempts{}
 }
 
-// try counts an attempt before it is made, so that many at once are not free, or says how long to wait.
+// try counts an attempt before it is made, so that concurrent attempts are not free, or returns how
+// long to wait.
 func (t *throttle) try(account, network string) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +86,7 @@ func (t *throttle) slowed(account string) bool {
 	return t.of("account "+account, now).until.After(now)
 }
 
-// forgive takes the attempts on an account back when one was right, and one of the network'd.
+// forgive resets the attempts of an account after a success, and takes back one of the network's.
 func (t *throttle) forgive(account, network string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,8 +123,8 @@ func (a *attempts) add(now time.Time, free int, most time.Duration) {
 	}
 }
 
-// SlowDown refuses an attempt at a password when there were too many of late. browser is that of a known browser, which is not
-// slowed down by what others do; else "".
+// SlowDown rejects a password attempt if there were too many recently. browser identifies a known
+// browser, which other callers' attempts do not delay; otherwise it is "".
 func (d *Door) SlowDown(who *Caller, account, browser string) error {
 	var wait time.Duration
 	if browser != "" {
@@ -138,11 +140,11 @@ func (d *Door) SlowDown(who *Caller, account, browser string) error {
 		http.Header{"Retry-After": {seconds}})
 }
 
-// Slowed reports whether attempts on an account have to wait for the moment, whoever makes them.
+// Slowed reports whether attempts on an account currently have to wait, whoever makes them.
 func (d *Door) Slowed(account string) bool { return d.logins.slowed(throttleKey(account)) }
 
-// Forgive takes the attempts at a password back when one was right. A known browser takes back its own: what others tried meanwhile
-// still counts.
+// Forgive resets the attempts at a password after a success. A known browser resets only its own:
+// attempts of others still count.
 func (d *Door) Forgive(who *Caller, account, browser string) {
 	if browser != "" {
 		d.logins.forgiveBrowser(browser)
@@ -151,7 +153,8 @@ func (d *Door) Forgive(who *Caller, account, browser string) {
 	d.logins.forgive(throttleKey(account), who.Network)
 }
 
-// throttleKey is what attempts on an account are counted under: no address is kept.
+// throttleKey returns the key under which attempts on an account are counted. It is a hash, so that
+// no address is kept.
 func throttleKey(account string) string {
 	sum := sha256.Sum256([]byte(strings.ToLower(strings.TrimSpace(account))))
 	return string(sum[:])

@@ -1,4 +1,4 @@
-// Package qr draws QR codes as SVG, so that a page needs nobody else to show one. The server uses it for authenticator apps.
+// Package qr draws QR codes as SVG, so that a page needs no external service.
 package qr
 
 import (
@@ -9,11 +9,12 @@ import (
 	"github.com/boombuler/barcode/qr"
 )
 
-// quiet is how many modules stay free around a code, as ISO/IEC 18004 asks.
+// quiet is the width of the quiet zone in modules, as ISO/IEC 18004 requires.
 const quiet = 4
 
-// DataURI is an image of a text's QR code: dark on white whatever the page's theme, because many readers take no inverted codes.
-// Errors: of a text that is too long for one, about 2,300 bytes.
+// DataURI returns an image of a text's QR code as a data: URI. It is dark on white whatever the
+// page's theme, because many readers do not support inverted codes. It fails for texts of more than
+// about 2,300 bytes.
 func DataURI(text string) (string, error) {
 	code, err := qr.Encode(text, qr.M, qr.Unicode)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package webfile sends files that do not change while the server runs: in the encoding that the browser likes best of
-// those at hand, and not at all when the browser has them. It exists because the dashboard, the tracker and the documents of
-// the API do the same; headers that say who may have a file, and for how long, are theirs. Only they use it.
+// Package webfile serves files that do not change while the server runs. It chooses the best
+// encoding that the browser accepts, and answers 304 if the browser has the file. Callers set the
+// headers for access and caching.
 package webfile
 
 import (
@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// File is one file in the encodings that there are of it. Make one with New.
+// File is a file in several encodings. Create one with New.
 type File struct {
-	Text []byte // as it is
+	Text []byte // without encoding
 
 	contentType string
 	tag         string
-	encoded     []encoded // the best first
+	encoded     []encoded // best first
 }
 
 type encoded struct {
@@ -25,16 +25,16 @@ type encoded struct {
 	text   []byte
 }
 
-// New makes a file of its text.
+// New creates a file without encodings.
 func New(contentType string, text []byte) *File {
 	sum := sha256.Sum256(text)
 	return &File{Text: text, contentType: contentType, tag: base64.RawURLEncoding.EncodeToString(sum[:9])}
 }
 
-// Add adds the text in a content coding, such as "gzip". Those added first are preferred.
+// Add adds the file in a content coding, such as "gzip". Codings added first are preferred.
 func (f *File) Add(coding string, text []byte) { f.encoded = append(f.encoded, encoded{coding, text}) }
 
-// Encoded returns the text in a content coding, nil for none.
+// Encoded returns the file in a content coding, or nil.
 func (f *File) Encoded(coding string) []byte {
 	for _, e := range f.encoded {
 		if e.coding == coding {
@@ -66,7 +66,7 @@ func (f *File) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(text)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(text) // a client that went away needs nothing
+		_, _ = w.Write(text) // the client may be gone; ignore the error
 	}
 }
 

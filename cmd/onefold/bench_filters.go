@@ -11,13 +11,13 @@ import (
 )
 
 type benchFilters struct {
-	Events int    `help:"Events of the month." default:"10000000"`
-	Seed   uint64 `help:"Chooses the traffic." default:"1"`
-	Keep   int    `help:"Memory for days that were read, MB." default:"512"`
-	Dir    string `help:"Where to put the table; it stays there, and is used again for as many events of the same seed. Default: a temporary directory, removed afterwards." type:"path"`
+	Events int    `help:"Number of events in the month." default:"10000000"`
+	Seed   uint64 `help:"Seed of the generated traffic." default:"1"`
+	Keep   int    `help:"Memory for cached days, in MB." default:"512"`
+	Dir    string `help:"Directory for the table. It is kept, and reused by a run with the same seed and number of events (default: a temporary directory, removed afterwards)." type:"path"`
 
-	CPUProfile  string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path"`
-	HeapProfile string `name:"heapprofile" help:"Write a heap profile here, taken at the end." type:"path"`
+	CPUProfile  string `name:"cpuprofile" help:"Write a CPU profile to this file (for go tool pprof)." type:"path"`
+	HeapProfile string `name:"heapprofile" help:"Write a heap profile, taken at the end, to this file (for go tool pprof)." type:"path"`
 }
 
 // Run measures and prints.

@@ -24,8 +24,8 @@ const demoEmail = "demo@example.com"
 
 type demoCommand struct {
 	listenFlags
-	Seed         uint64 `help:"Chooses one of all possible pasts." default:"1"`
-	VisitsPerDay int    `help:"Mean number of visits a day, of both sites." default:"450"`
+	Seed         uint64 `help:"Seed of the generated data." default:"1"`
+	VisitsPerDay int    `help:"Mean number of visits per day, over both sites." default:"450"`
 	Keep         bool   `help:"Keep the directory when the demo ends."`
 }
 

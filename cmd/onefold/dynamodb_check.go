@@ -18,9 +18,9 @@ type dynamodbCheck struct {
 
 // Help says what is checked. Kong prints it.
 func (c *dynamodbCheck) Help() string {
-	return `Reads every row and prints what does not agree: items, index entries, expiry rows, streams, tokens, descriptors. Files are compared with their checksums. Each line
-says which row it is and what that means. The exit code is 3 when something is wrong. A count that lags after a crash is told but is
-nothing wrong.`
+	return `Reads every row and prints inconsistencies in items, index entries, expiry rows, streams, tokens and descriptors. The checksums of files
+are verified too. Each line names the row and explains the problem. The exit code is 3 if there is a problem. A count that lags after
+a crash is printed, but is not a problem.`
 }
 
 // checkResult is what a check prints as JSON.

@@ -16,21 +16,21 @@ import (
 
 type dynamodbImport struct {
 	dynamodbItems
-	Table   string   `arg:"" help:"The table."`
-	Files   []string `arg:"" optional:"" name:"file" help:"Lines of DynamoDB's JSON, plain, gzip or zstd; a folder of an export of AWS; - or none is standard input."`
-	Create  bool     `help:"Make the table, when there is none, from the description that an export put beside the first file."`
-	Schema  string   `help:"Make the table, when there is none, from this description: what describe-table prints, or the input of create-table." type:"existingfile" placeholder:"FILE"`
-	Rejects string   `help:"Put lines that cannot be imported into this file and go on; the exit code is 1 then. Default: stop at the first." type:"path" placeholder:"FILE"`
-	Writers int      `help:"Batches written at once." default:"4"`
-	Quiet   bool     `short:"q" help:"No progress bar."`
+	Table   string   `arg:"" help:"Table name."`
+	Files   []string `arg:"" optional:"" name:"file" help:"Files of DynamoDB JSON lines, plain or compressed with gzip or zstd, or the directory of an AWS export; - or none is standard input."`
+	Create  bool     `help:"Create the table, if it does not exist, from the description that an export wrote next to the first file."`
+	Schema  string   `help:"Create the table, if it does not exist, from this description: output of describe-table or input of create-table." type:"existingfile" placeholder:"FILE"`
+	Rejects string   `help:"Write lines that cannot be imported to this file and continue; the exit code is then 1 (default: stop at the first such line)." type:"path" placeholder:"FILE"`
+	Writers int      `help:"Number of batches written in parallel." default:"4"`
+	Quiet   bool     `short:"q" help:"Hide the progress bar."`
 }
 
 // Help says how an import behaves. Kong prints it.
 func (c *dynamodbImport) Help() string {
-	return `Puts the item of each line {"Item":{...}}: one with the same key is replaced, and of several lines with one key the last counts. So an
-import that stopped is resumed by doing it again. A folder of an export of AWS to S3 (AWSDynamoDB/ID) is read by its manifest, with the
-checksums and counts in it. --endpoint may be AWS; credentials are those that AWS's tools find: in AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY, of a profile, or of the machine.`
+	return `Puts the item of each line {"Item":{...}}. It replaces an item with the same key; the last of several lines with the same key wins. Run an
+interrupted import again to resume it. The directory of an AWS export to S3 (AWSDynamoDB/ID) is read through its manifest, and its
+checksums and counts are verified. --endpoint may be AWS. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a
+profile or the machine, as with the AWS tools.`
 }
 
 // Run imports items.

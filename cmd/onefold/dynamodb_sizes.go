@@ -52,7 +52,7 @@ func (t *dynamodbTarget) adminJSON(ctx context.Context, task string, into any) e
 
 type dynamodbSizes struct {
 	dynamodbTarget
-	Estimate bool `help:"Do not read all rows: no numbers of index entries and records, and those of items as DescribeTable tells them."`
+	Estimate bool `help:"Do not read all rows: use DescribeTable's estimates for items, and omit index entries and records."`
 }
 
 // Run prints how large tables, indexes and streams are.

@@ -25,7 +25,7 @@ import (
 
 // dynamodbTarget says which database a command works on: the directory of --data, or what runs at an endpoint.
 type dynamodbTarget struct {
-	Endpoint string `help:"URL of a running server, instead of the directory of --data." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ENDPOINT"`
+	Endpoint string `help:"URL of a running server, to use instead of the directory of --data." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ENDPOINT"`
 	Region   string `help:"AWS Region of the endpoint." default:"us-east-1" env:"AWS_REGION"`
 }
 

@@ -13,8 +13,8 @@ import (
 
 // healthCommand asks a server, for containers and monitors that have no other program to do so.
 type healthCommand struct {
-	URL  string `arg:"" optional:"" help:"Of the server. Default: ${default}." default:"http://127.0.0.1:8090" env:"ONEFOLD_URL"`
-	Live bool   `help:"Ask only whether it answers, as whoever restarts it has to: that its table is away is no reason to."`
+	URL  string `arg:"" optional:"" help:"URL of the server (default: ${default})." default:"http://127.0.0.1:8090" env:"ONEFOLD_URL"`
+	Live bool   `help:"Check liveness only: ignore an unreachable table. Use this for restart probes."`
 }
 
 // asks is the path that is asked, and what it says when all is well.

@@ -88,7 +88,7 @@ func (g *globals) positionFile(site, path string) string {
 
 // followFlags let a server follow logs.
 type followFlags struct {
-	Follow []string `help:"Follow a log and import its page views for a site. Repeat for others." placeholder:"SITE=FILE" sep:"none"`
+	Follow []string `help:"Log to follow, importing its page views into a site. Repeat for more." placeholder:"SITE=FILE" sep:"none"`
 }
 
 // services follow each log. The sites must exist.

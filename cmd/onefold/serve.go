@@ -38,8 +38,8 @@ import (
 // listenFlags are shared by the commands that serve.
 type listenFlags struct {
 	Addr           string `help:"Address to listen on." default:"127.0.0.1:8090" env:"ONEFOLD_ADDR"`
-	MaxConnections int    `help:"Connections at a time; more find the place of an idle one, or wait." default:"10000" env:"ONEFOLD_MAX_CONNECTIONS"`
-	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
+	MaxConnections int    `help:"Maximum number of concurrent connections. Beyond it, a new connection replaces an idle one, or waits." default:"10000" env:"ONEFOLD_MAX_CONNECTIONS"`
+	Token          string `help:"Token that authorizes reading statistics, at least 16 characters (default: a new one, printed)." env:"ONEFOLD_TOKEN"`
 	intakeflags.Flags
 	deviceFlags
 	Budget memory.Flags      `embed:""`
@@ -48,8 +48,8 @@ type listenFlags struct {
 	Scrub  scrub.Flags       `embed:"" prefix:"scrub-"`
 	OpenID openidflags.Flags `embed:"" prefix:"openid-"`
 
-	PublicURL       string `name:"public-url" help:"URL where people reach this server, such as https://onefold.example.com: passkeys are for its host name, and an OpenID provider sends people back to it. Default: there are neither." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
-	SecurityContact string `help:"Where to report a vulnerability of this installation, as /.well-known/security.txt tells: https://… or mailto:…. Default: it tells nothing." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
+	PublicURL       string `name:"public-url" help:"Public URL of this server, such as https://onefold.example.com. Passkeys are bound to its host name, and an OpenID provider redirects to it (default: none, without passkeys and OpenID)." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
+	SecurityContact string `help:"Contact for vulnerability reports, published in /.well-known/security.txt: https://… or mailto:… (default: none)." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
 }
 
 type serveCommand struct {
@@ -58,13 +58,13 @@ type serveCommand struct {
 	protocolFlags
 
 	delays.Flags `embed:""`
-	Workers      string `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work. Those tell people of alerts then, and are given --smtp, too." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
+	Workers      string `help:"Where folds and maintenance run: in-process (shared with other workers if the table is shared), or none (only in onefold work, which then sends alerts and needs --smtp too)." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
 
 	Backup backupcli.Flags `embed:"" prefix:"backup-"`
 
-	Warehouse string `help:"Bring raw facts to this warehouse, too, as onefold warehouse export --follow does, and answer questions about those that have expired from there: a directory, or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
+	Warehouse string `help:"Warehouse to export raw facts to, as onefold warehouse export --follow does, and to query for expired facts: a directory or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
 
-	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path" hidden:""`
+	CPUProfile string `name:"cpuprofile" help:"Write a CPU profile to this file (for go tool pprof)." type:"path" hidden:""`
 }
 
 // delayed lets derived items wait.

@@ -14,9 +14,9 @@ import (
 
 // protocolFlags let others at the table of a server while it runs, such as onefold move and onefold backup: by DynamoDB's protocol.
 type protocolFlags struct {
-	Dynamodb              string   `help:"Address at which the embedded table is served as a DynamoDB as well, such as 127.0.0.1:8000, for onefold move, onefold backup and any SDK. Default: not." placeholder:"ADDR" env:"ONEFOLD_SERVE_DYNAMODB"`
-	DynamodbAccessKey     []string `help:"Access key that requests there must be signed with; may be given several times. Default: a new one, printed." placeholder:"ID:SECRET" env:"ONEFOLD_DYNAMODB_ACCESS_KEY"`
-	DynamodbAccessKeyFile string   `help:"File of access keys, one ID:SECRET a line." type:"path" env:"ONEFOLD_DYNAMODB_ACCESS_KEY_FILE"`
+	Dynamodb              string   `help:"Address to serve the embedded table over DynamoDB's protocol too, such as 127.0.0.1:8000, for onefold move, onefold backup and any SDK (default: none)." placeholder:"ADDR" env:"ONEFOLD_SERVE_DYNAMODB"`
+	DynamodbAccessKey     []string `help:"Access key that signs requests to that address. Repeat for more (default: a new one, printed)." placeholder:"ID:SECRET" env:"ONEFOLD_DYNAMODB_ACCESS_KEY"`
+	DynamodbAccessKeyFile string   `help:"File of access keys, one ID:SECRET per line." type:"path" env:"ONEFOLD_DYNAMODB_ACCESS_KEY_FILE"`
 }
 
 // checkLoopback refuses an address that others can reach: what is asked and answered there is not encrypted.

@@ -19,14 +19,14 @@ type siteCommands struct {
 	List   siteList   `cmd:"" help:"List the sites."`
 	Show   siteShow   `cmd:"" help:"Show a site's settings."`
 
-	Parts   siteParts   `cmd:"" help:"Spread what is counted of a site's later events over several items an hour, so that functions or workers side by side do not wait for one another; reports add them up."`
-	Reshard siteReshard `cmd:"" help:"Spread a site's later events over another number of partitions; nothing is rewritten, and reads merge all."`
+	Parts   siteParts   `cmd:"" help:"Set how many items hold each hour's statistics of a site, so that concurrent workers or functions do not compete for one item. Applies to future events; reports add the items up."`
+	Reshard siteReshard `cmd:"" help:"Set how many partitions hold a site's future events. Nothing is rewritten; reads merge all partitions."`
 }
 
 type siteCreate struct {
-	ID       string   `arg:"" help:"The site's id, as its tracker sends it: lower-case letters, digits, '.', '-' and '_'."`
-	Timezone string   `help:"IANA time zone of its days, such as Europe/Berlin." default:"UTC" env:"ONEFOLD_TIMEZONE"`
-	Domain   []string `help:"A domain that the site is served from; may be given again."`
+	ID       string   `arg:"" help:"Site ID, as the tracker sends it: lower-case letters, digits, '.', '-' and '_'."`
+	Timezone string   `help:"IANA time zone of the site's days, such as Europe/Berlin." default:"UTC" env:"ONEFOLD_TIMEZONE"`
+	Domain   []string `help:"Domain of the site. Repeat for more."`
 }
 
 // siteOutput is a site as scripts see it. Its import key is nobody's business.
@@ -115,7 +115,7 @@ func printSites(std streams, sites []siteOutput) error {
 }
 
 type siteShow struct {
-	ID string `arg:"" help:"The site's id."`
+	ID string `arg:"" help:"Site ID."`
 }
 
 // Run shows one site.
@@ -145,8 +145,8 @@ func (g *globals) withSite(ctx context.Context, std streams, id string, get func
 }
 
 type siteParts struct {
-	ID    string `arg:"" help:"The site's id."`
-	Parts int    `arg:"" help:"Items from then on: 1 to 256. More than its partitions are of no use."`
+	ID    string `arg:"" help:"Site ID."`
+	Parts int    `arg:"" help:"Number of items, 1 to 256. More items than the site has partitions bring nothing."`
 }
 
 // Validate is called by kong.
@@ -167,8 +167,8 @@ func (c *siteParts) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 type siteReshard struct {
-	ID     string `arg:"" help:"The site's id."`
-	Shards int    `arg:"" help:"Partitions from then on: 1 to 256, each about 1,000 events a second."`
+	ID     string `arg:"" help:"Site ID."`
+	Shards int    `arg:"" help:"Number of partitions, 1 to 256. Each takes about 1,000 events per second."`
 }
 
 // Validate is called by kong.

@@ -17,8 +17,8 @@ import (
 
 // rangeFlags name a site or a fleet, and days of it.
 type rangeFlags struct {
-	Site   string `required:"" xor:"of" help:"Site. Either this or --fleet."`
-	Fleet  string `required:"" xor:"of" help:"Fleet. Either this or --site."`
+	Site   string `required:"" xor:"of" help:"Site ID. Required unless --fleet is given."`
+	Fleet  string `required:"" xor:"of" help:"Fleet ID. Required unless --site is given."`
 	Device string `help:"Device of the fleet (default: all)."`
 	From   string `help:"First day, YYYY-MM-DD, in the time zone of the site or fleet (default: first day with statistics)."`
 	To     string `help:"Last day, inclusive (default: last day with statistics)."`

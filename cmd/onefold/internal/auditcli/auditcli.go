@@ -30,13 +30,13 @@ type Env struct {
 
 // Commands are the commands of the audit record.
 type Commands struct {
-	List   list   `cmd:"" help:"List who changed what, latest first."`
-	Export export `cmd:"" help:"Write the record to a file, oldest entry first."`
-	Verify verify `cmd:"" help:"Check that no entry of the record is missing, changed, added or moved. Fails when one is."`
+	List   list   `cmd:"" help:"List changes and who made them, latest first."`
+	Export export `cmd:"" help:"Write the audit log to a file, oldest entry first."`
+	Verify verify `cmd:"" help:"Verify that no entry of the audit log is missing, changed, added or moved. Fails otherwise."`
 }
 
 type list struct {
-	Month string `help:"Month, such as 2026-05, in UTC. Default: the present one." placeholder:"MONTH"`
+	Month string `help:"Month in UTC, such as 2026-05 (default: the current month)." placeholder:"MONTH"`
 	Limit int    `help:"Maximum number of entries, 1 to 1000." default:"50"`
 }
 
@@ -99,10 +99,10 @@ func changes(e *accounts.EntryJSON) []string {
 }
 
 type export struct {
-	From   string `help:"First day, such as 2026-05-01, in UTC. Default: the first that is kept." placeholder:"DAY"`
-	To     string `help:"Last day, in UTC. Default: today." placeholder:"DAY"`
-	Format string `help:"ndjson or csv." enum:"ndjson,csv" default:"ndjson"`
-	Output string `short:"o" help:"File to write. Default: standard output." placeholder:"FILE"`
+	From   string `help:"First day in UTC, such as 2026-05-01 (default: the first day kept)." placeholder:"DAY"`
+	To     string `help:"Last day in UTC, inclusive (default: today)." placeholder:"DAY"`
+	Format string `help:"Output format: ndjson or csv." enum:"ndjson,csv" default:"ndjson"`
+	Output string `short:"o" help:"Output file (default: standard output)." placeholder:"FILE"`
 }
 
 // Run writes the file. One that breaks off is removed, so that nobody takes it for the whole.
@@ -148,7 +148,7 @@ func (env *Env) progress() func(int64) {
 }
 
 type verify struct {
-	Head string `help:"Head that an earlier check printed: fail, too, when it is not in the chain any more." placeholder:"HEAD"`
+	Head string `help:"Head printed by an earlier check. Fails if the chain no longer contains it." placeholder:"HEAD"`
 }
 
 type verified struct {

@@ -21,8 +21,8 @@ type restoreCommand struct{ source }
 
 // Help says what is restored. Kong prints it.
 func (c *restoreCommand) Help() string {
-	return `Makes the directory of --data from a backup of onefold backup, and puts beside it what was beside the old one. Nothing is written over. All is
-there afterwards, or nothing.`
+	return `Creates the directory of --data, and its companion files, from a backup of onefold backup. Nothing is overwritten. Either everything is
+restored, or nothing.`
 }
 
 // Run restores.
@@ -43,13 +43,13 @@ func (c *restoreCommand) Run(ctx context.Context, env *Env) error {
 
 type verifyCommand struct {
 	source
-	Dir string `help:"Restore to this directory, which must be empty or absent, and keep it. Default: a temporary one, which is removed." type:"path" placeholder:"DIR"`
+	Dir string `help:"Directory to restore to and keep, empty or absent (default: a temporary directory, removed afterwards)." type:"path" placeholder:"DIR"`
 }
 
 // Help says what is verified. Kong prints it.
 func (c *verifyCommand) Help() string {
-	return `Restores a backup, reads every row of it as onefold dynamodb check does, and prints what does not agree. The disk needs room for the whole table;
-TMPDIR chooses where temporary directories are. The exit code is 3 when there is no backup, or when it is damaged.`
+	return `Restores a backup, checks every row as onefold dynamodb check does, and prints inconsistencies. The disk needs space for the whole
+table; TMPDIR sets the location of temporary directories. The exit code is 3 if there is no backup or the backup is damaged.`
 }
 
 // verified is what verify prints as JSON.

@@ -15,9 +15,9 @@ import (
 
 // Flags let a server make backups.
 type Flags struct {
-	To    string        `help:"Back up the table, and what is kept beside it, to this place: a directory, or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT. Default: no backups." placeholder:"PLACE" env:"ONEFOLD_BACKUP_TO"`
-	Every time.Duration `help:"Time between two backups, from 1m to 366d." default:"24h" env:"ONEFOLD_BACKUP_EVERY"`
-	Keep  int           `help:"Backups to keep, from 1 to 1000; older ones are deleted when a new one is complete." default:"7" env:"ONEFOLD_BACKUP_KEEP"`
+	To    string        `help:"Destination of scheduled backups of the table and its companion files: a directory or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT (default: no backups)." placeholder:"PLACE" env:"ONEFOLD_BACKUP_TO"`
+	Every time.Duration `help:"Interval between backups, 1m to 366d." default:"24h" env:"ONEFOLD_BACKUP_EVERY"`
+	Keep  int           `help:"Number of backups to keep, 1 to 1000. Older ones are deleted when a new one is complete." default:"7" env:"ONEFOLD_BACKUP_KEEP"`
 	Keys  `embed:""`
 }
 

@@ -21,10 +21,10 @@ import (
 
 // source says which backup to read.
 type source struct {
-	From     string `arg:"" help:"A directory or s3://BUCKET/PREFIX?region=REGION with backups, a file (.tar, .tar.zst, .tar.zst.age), or - for standard input."`
-	At       string `help:"Which backup of a directory or bucket: its name, or the beginning of its UTC time, such as 20260512T10. Default: the newest." placeholder:"NAME"`
-	Identity string `help:"File of private keys of age, as age-keygen writes it, to decrypt the backup." placeholder:"FILE" env:"ONEFOLD_BACKUP_IDENTITY"`
-	Quiet    bool   `short:"q" help:"No progress bar."`
+	From     string `arg:"" help:"Backup source: a directory or s3://BUCKET/PREFIX?region=REGION with backups, a file (.tar, .tar.zst, .tar.zst.age), or - for standard input."`
+	At       string `help:"Backup in a directory or bucket: its name, or the beginning of its UTC time, such as 20260512T10 (default: the newest)." placeholder:"NAME"`
+	Identity string `help:"File of age private keys, as age-keygen writes it, to decrypt the backup." placeholder:"FILE" env:"ONEFOLD_BACKUP_IDENTITY"`
+	Quiet    bool   `short:"q" help:"Hide the progress bar."`
 }
 
 // backup is one that was opened.

@@ -14,20 +14,20 @@ import (
 
 // Apply makes the table of a store, or brings it to the schema.
 type Apply struct {
-	MaxRead  int  `help:"Most read units a second that a new table takes; 0 is no bound."`
-	MaxWrite int  `help:"Most write units a second that a new table takes; 0 is no bound."`
-	Prune    bool `help:"Remove indexes that the schema does not have, and make those anew whose keys differ."`
-	DryRun   bool `help:"Say what would be done."`
+	MaxRead  int  `help:"Maximum read units per second of a new table; 0 means no limit."`
+	MaxWrite int  `help:"Maximum write units per second of a new table; 0 means no limit."`
+	Prune    bool `help:"Remove indexes that the schema does not have, and recreate indexes whose keys differ."`
+	DryRun   bool `help:"Print what would be done, and change nothing."`
 }
 
 // Help is shown by --help.
 func (*Apply) Help() string {
-	return `The table is that of --store, on DynamoDB or on a server that speaks its API:
+	return `Creates or updates the table of --store, on DynamoDB or on a server with the same API:
 
     onefold infra apply --store 'dynamodb://onefold?region=eu-central-1'
 
-Updates are made one at a time, as DynamoDB wants it, and waited for. It may be broken off and called again. For a table with
-functions, alarms and roles, write a template instead: onefold infra cloudformation, onefold infra terraform.`
+Updates are made one at a time, as DynamoDB requires, and each is waited for. Run the command again to resume after an interruption.
+For a table with functions, alarms and roles, write a template instead: onefold infra cloudformation, onefold infra terraform.`
 }
 
 type applied struct {

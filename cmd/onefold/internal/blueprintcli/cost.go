@@ -18,15 +18,15 @@ import (
 
 // Cost says what a schema's table costs on DynamoDB.
 type Cost struct {
-	Schema       string        `help:"Which schema: see onefold design." default:"analytics"`
-	EventsPerDay float64       `help:"Events a day, beside 10 thousand, 100 thousand and a million." placeholder:"N"`
-	Region       string        `help:"AWS Region: us-east-1, us-west-2, eu-west-1, eu-central-1, ap-southeast-2." default:"us-east-1"`
-	Months       int           `help:"Months of events that are stored." default:"12"`
-	Observed     bool          `help:"Of what a server on --data metered, instead of what the schema declares: an event is one that was stored, or a reading. Without storage, which is not metered."`
-	FoldDelay    time.Duration `help:"As of onefold serve: 0, or 30s and more, with which derived items are written far less often." default:"0"`
-	Looks        float64       `help:"How often a day people look at the figures: each time reads what a page shows." default:"1000"`
-	PITR         bool          `help:"With continuous backup (point-in-time recovery)." default:"true" negatable:""`
-	Peak         float64       `help:"How many times as much as a mean second the busiest takes." default:"4"`
+	Schema       string        `help:"Schema, as in onefold design." default:"analytics"`
+	EventsPerDay float64       `help:"Events per day, in addition to 10 thousand, 100 thousand and a million." placeholder:"N"`
+	Region       string        `help:"AWS Region: us-east-1, us-west-2, eu-west-1, eu-central-1 or ap-southeast-2." default:"us-east-1"`
+	Months       int           `help:"Months of stored events." default:"12"`
+	Observed     bool          `help:"Use the usage metered by a server on --data instead of the schema's declarations. An event is then a stored event or reading. Storage is not metered and is left out."`
+	FoldDelay    time.Duration `help:"Fold delay, as in onefold serve: 0, or 30s and more, with which derived items are written far less often." default:"0"`
+	Looks        float64       `help:"Dashboard views per day; each reads what one page shows." default:"1000"`
+	PITR         bool          `help:"Include continuous backup (point-in-time recovery)." default:"true" negatable:""`
+	Peak         float64       `help:"Ratio of the busiest second to the mean." default:"4"`
 }
 
 // costs is what is printed.

@@ -14,15 +14,15 @@ import (
 
 // Heat says which partition keys were hot while a server ran.
 type Heat struct {
-	Share float64       `help:"Keys are hot that take more than this share of what a partition can: 3,000 read and 1,000 write units a second." default:"0.5"`
-	Last  time.Duration `help:"Of how long, until the last that was recorded." default:"24h"`
+	Share float64       `help:"Share of a partition's capacity (3,000 read and 1,000 write units per second) above which a key is hot." default:"0.5"`
+	Last  time.Duration `help:"Length of the period, up to the last recorded minute." default:"24h"`
 }
 
 // Help says whose keys are named.
 func (*Heat) Help() string {
-	return `A key that took more than a tenth of what a partition gives is named as it is: whoever can read the file can read the table
-beside it, and has to find what takes so much, as a device that sends too often. Of any other key, what may name a person is ~ and a
-hash, as in logs and on the dashboard's page: the file keeps it when the table has forgotten them.`
+	return `A key that used more than a tenth of a partition's capacity is printed as it is: anyone who can read the file can also read the table
+next to it, and needs the key to find the cause, such as a device that sends too often. In all other keys, parts that may identify a
+person are replaced by ~ and a hash, as in logs and on the dashboard, because the file keeps a key after the person's erasure.`
 }
 
 // heats is what is printed.

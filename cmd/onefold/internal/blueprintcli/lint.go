@@ -14,9 +14,9 @@ var ErrFindings = errors.New("findings")
 
 // Lint says what of a schema is known to go wrong on DynamoDB.
 type Lint struct {
-	Schema  string `help:"Which schema: see onefold design." default:"onefold"`
-	Allowed bool   `help:"Show also what the schema's definitions say to be right, with the reason."`
-	Kinds   bool   `help:"List what is looked for."`
+	Schema  string `help:"Schema, as in onefold design." default:"onefold"`
+	Allowed bool   `help:"Show findings that the schema allows too, with the reason."`
+	Kinds   bool   `help:"List the kinds of findings."`
 }
 
 // Run checks the schema. It fails when there is a finding that is not allowed.

@@ -10,7 +10,7 @@ import (
 )
 
 type alertRebuild struct {
-	Fleet string `help:"Only those of a fleet. Default: all."`
+	Fleet string `help:"Fleet ID (default: all fleets)."`
 }
 
 // rebuiltFleet is what was done to a fleet's alerts, as scripts see it.

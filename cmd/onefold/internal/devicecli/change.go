@@ -20,7 +20,7 @@ import (
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 type deviceUpdate struct {
-	ID string `arg:"" help:"The device's id."`
+	ID string `arg:"" help:"Device ID."`
 	deviceFields
 }
 
@@ -43,8 +43,8 @@ func (c *deviceUpdate) Run(ctx context.Context, env *Env) error {
 }
 
 type deviceToken struct {
-	ID     string `arg:"" help:"The device's id."`
-	Revoke bool   `help:"Make none: take all tokens away."`
+	ID     string `arg:"" help:"Device ID."`
+	Revoke bool   `help:"Revoke all tokens and create none."`
 }
 
 // Run makes a token, or takes all away.
@@ -74,9 +74,9 @@ func (c *deviceToken) Run(ctx context.Context, env *Env) error {
 }
 
 type deviceClaim struct {
-	ID    string `arg:"" optional:"" help:"The device that a code is made for."`
-	Code  string `help:"The code by which a device is taken into service." xor:"what"`
-	Fleet string `help:"The fleet that takes it." placeholder:"FLEET"`
+	ID    string `arg:"" optional:"" help:"Device to create a claim code for."`
+	Code  string `help:"Claim code of the device to claim." xor:"what"`
+	Fleet string `help:"Fleet that claims the device." placeholder:"FLEET"`
 }
 
 // Validate is called by kong.
@@ -118,8 +118,8 @@ func (c *deviceClaim) Run(ctx context.Context, env *Env) error {
 }
 
 type deviceDelete struct {
-	ID  string `arg:"" help:"The device's id."`
-	Yes bool   `required:"" help:"Yes, delete it: nothing brings it back."`
+	ID  string `arg:"" help:"Device ID."`
+	Yes bool   `required:"" help:"Confirm the deletion, which cannot be undone."`
 }
 
 // Run marks the device as deleted; a server deletes what it has.
@@ -134,8 +134,8 @@ func (c *deviceDelete) Run(ctx context.Context, env *Env) error {
 }
 
 type deviceImport struct {
-	File  string `arg:"" help:"CSV with a header: id, and any of name, type, location, firmware, profile, tags (by blanks), status. - is standard input."`
-	Fleet string `required:"" help:"The fleet that they belong to."`
+	File  string `arg:"" help:"CSV file with a header: id, and any of name, type, location, firmware, profile, tags (separated by spaces), status. - is standard input."`
+	Fleet string `required:"" help:"Fleet of the devices."`
 }
 
 // importedDevices says what became of the rows of a CSV.

@@ -18,10 +18,10 @@ import (
 
 // Channels are the commands of ways to tell people.
 type Channels struct {
-	Add    channelAdd    `cmd:"" help:"Tell people of a fleet's alerts, by a webhook or email."`
-	List   channelList   `cmd:"" help:"List how people are told of a fleet's alerts."`
-	Delete channelDelete `cmd:"" help:"Tell nobody by a channel any more."`
-	Test   channelTest   `cmd:"" help:"Send a message by a channel now, to see whether it arrives."`
+	Add    channelAdd    `cmd:"" help:"Create a channel that sends a fleet's alerts to a webhook or by email."`
+	List   channelList   `cmd:"" help:"List the channels of a fleet."`
+	Delete channelDelete `cmd:"" help:"Delete a channel."`
+	Test   channelTest   `cmd:"" help:"Send a test message through a channel."`
 }
 
 // channelOutput is a channel as scripts see it. The secret is shown once, when it is made.
@@ -48,14 +48,14 @@ func channelOutputOf(c *alerts.Channel) channelOutput {
 }
 
 type channelAdd struct {
-	ID      string        `arg:"" optional:"" help:"The channel's id. Default: one is made."`
-	Fleet   string        `required:"" help:"The fleet."`
-	Webhook string        `help:"Post signed JSON to this address." placeholder:"URL" xor:"kind" required:""`
-	Email   []string      `help:"Write to this address. Repeat or separate by commas." placeholder:"ADDRESS" xor:"kind" required:""`
-	Name    string        `help:"What people call it."`
-	Least   string        `help:"The least severity that it tells of: info, warning or critical. Default: all." placeholder:"SEVERITY"`
-	Events  []string      `help:"What it tells of: firing, resolved, withdrawn. Default: all." placeholder:"EVENT"`
-	Within  time.Duration `help:"After how long it is too late to tell. Default: 24h." placeholder:"24h"`
+	ID      string        `arg:"" optional:"" help:"Channel ID (default: a new one)."`
+	Fleet   string        `required:"" help:"Fleet ID."`
+	Webhook string        `help:"URL to post signed JSON to." placeholder:"URL" xor:"kind" required:""`
+	Email   []string      `help:"Email address to notify. Repeat or separate by commas." placeholder:"ADDRESS" xor:"kind" required:""`
+	Name    string        `help:"Display name."`
+	Least   string        `help:"Lowest severity to send: info, warning or critical (default: all)." placeholder:"SEVERITY"`
+	Events  []string      `help:"Events to send: firing, resolved, withdrawn (default: all)." placeholder:"EVENT"`
+	Within  time.Duration `help:"Age at which an unsent notification is dropped (default: 24h)." placeholder:"24h"`
 }
 
 // Run makes the channel. The secret of a webhook is printed, for whoever receives it to verify messages with.
@@ -109,7 +109,7 @@ func (c *channelAdd) unused(ctx context.Context, s *Store) error {
 }
 
 type channelList struct {
-	Fleet string `required:"" help:"The fleet."`
+	Fleet string `required:"" help:"Fleet ID."`
 }
 
 // Run lists the channels.
@@ -144,8 +144,8 @@ func (c *channelList) Run(ctx context.Context, env *Env) error {
 
 // oneChannel names a channel of a fleet.
 type oneChannel struct {
-	ID    string `arg:"" help:"The channel's id."`
-	Fleet string `required:"" help:"The fleet."`
+	ID    string `arg:"" help:"Channel ID."`
+	Fleet string `required:"" help:"Fleet ID."`
 }
 
 func (c *oneChannel) key() alerts.ChannelKey {

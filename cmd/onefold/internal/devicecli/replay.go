@@ -18,11 +18,11 @@ import (
 )
 
 type ruleTest struct {
-	Device string `arg:"" help:"The device whose readings are looked at."`
-	Rule   string `help:"A rule that there is. Default: one that the other flags say." placeholder:"ID"`
-	From   string `help:"Beginning, as 2026-05-12, 2026-05-12T14:00 in the fleet's time zone, or with a zone. Default: the first reading."`
-	To     string `help:"End, which is not included. Default: the last reading."`
-	NoPlot bool   `help:"Draw nothing."`
+	Device string `arg:"" help:"Device whose readings are replayed."`
+	Rule   string `help:"ID of an existing rule (default: the rule given by the other flags)." placeholder:"ID"`
+	From   string `help:"Start, as 2026-05-12, 2026-05-12T14:00 in the fleet's time zone, or with a UTC offset (default: the first reading)."`
+	To     string `help:"End, exclusive (default: the last reading)."`
+	NoPlot bool   `help:"Do not draw the curve."`
 	ruleFields
 }
 

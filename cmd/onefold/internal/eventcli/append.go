@@ -19,12 +19,12 @@ import (
 
 type appendCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
-	Type      string `help:"Type of one event, such as OrderPlaced." placeholder:"TYPE"`
-	Payload   string `help:"What it says, in JSON." placeholder:"JSON"`
-	File      string `help:"JSON lines of events, - for standard input: type, data, occurredAt, actor and more, as the API takes them." placeholder:"FILE"`
-	Expect    string `help:"The version that the stream must have: a number, none, exists or any." default:"any"`
-	CommitID  string `help:"Names the append: repeated with the same name it changes nothing. Default: a new one."`
+	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
+	Type      string `help:"Type of a single event, such as OrderPlaced." placeholder:"TYPE"`
+	Payload   string `help:"Payload of the event, in JSON." placeholder:"JSON"`
+	File      string `help:"File of JSON lines, one event each, with type, data, occurredAt, actor and more, as in the API; - is standard input." placeholder:"FILE"`
+	Expect    string `help:"Expected version of the stream: a number, none, exists or any." default:"any"`
+	CommitID  string `help:"Idempotency key: repeating an append with the same key changes nothing (default: a new one)."`
 }
 
 // Run appends.
@@ -108,8 +108,8 @@ func readEvents(r io.Reader) (events []eventjson.New, err error) {
 
 type closeCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
-	Yes       bool   `required:"" help:"Yes, close it: nothing opens it again."`
+	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
+	Yes       bool   `required:"" help:"Confirm closing the stream, which cannot be undone."`
 }
 
 // Run closes a stream.

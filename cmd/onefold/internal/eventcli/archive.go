@@ -15,10 +15,10 @@ import (
 )
 
 type archiveCommand struct {
-	Dir       string   `arg:"" help:"Directory of the archive. It is made when it is not there."`
-	Type      []string `help:"Archive only aggregates of this type. Repeat or separate by commas. Default: all." placeholder:"TYPE"`
+	Dir       string   `arg:"" help:"Directory of the archive, created if it does not exist."`
+	Type      []string `help:"Aggregate type to archive. Repeat or separate by commas (default: all)." placeholder:"TYPE"`
 	NoParquet bool     `help:"Write JSON lines only."`
-	Verify    bool     `help:"Read the whole archive afterwards, and compare it with its sums."`
+	Verify    bool     `help:"Read the whole archive afterwards and verify its checksums."`
 }
 
 // archived is what the command did.

@@ -13,9 +13,9 @@ import (
 )
 
 type fsckCommand struct {
-	Type    []string `help:"Check only aggregates of this type. Repeat or separate by commas. Default: all." placeholder:"TYPE"`
-	NoIndex bool     `help:"Do not look each item up on the index, which takes most of the time."`
-	Repair  bool     `help:"Repair what can be without inventing facts. Without it, the command says what it would do."`
+	Type    []string `help:"Aggregate type to check. Repeat or separate by commas (default: all)." placeholder:"TYPE"`
+	NoIndex bool     `help:"Skip the lookup of each item in the index, which takes most of the time."`
+	Repair  bool     `help:"Repair everything that can be repaired without inventing facts. Without this flag, repairs are only listed."`
 }
 
 // ErrDamaged is returned when something is wrong that was not repaired.

@@ -19,12 +19,12 @@ import (
 
 type readCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
-	From      int64  `help:"The first event, by its number."`
-	To        int64  `help:"The last event, by its number."`
-	AsOf      string `help:"Only what was recorded up to a time, such as 2026-05-12T14:00:00Z." placeholder:"TIME"`
-	Backwards bool   `help:"The last event first."`
-	Limit     int    `help:"How many at most; 0: all." default:"0"`
+	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
+	From      int64  `help:"Number of the first event."`
+	To        int64  `help:"Number of the last event, inclusive."`
+	AsOf      string `help:"Only events recorded up to this time, such as 2026-05-12T14:00:00Z." placeholder:"TIME"`
+	Backwards bool   `help:"Print the last event first."`
+	Limit     int    `help:"Maximum number of events; 0 means all." default:"0"`
 }
 
 // Run prints events, with --json one a line.
@@ -79,7 +79,7 @@ func printer(out io.Writer, asJSON bool) func(*eventjson.Event) error {
 
 type headCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
+	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
 }
 
 // Run prints a head.
@@ -137,8 +137,8 @@ func (c *typesCommand) Run(ctx context.Context, env *Env) error {
 
 type aggregatesCommand struct {
 	Where
-	Type  string `arg:"" help:"Their type."`
-	Limit int    `help:"How many at most; 0: all." default:"0"`
+	Type  string `arg:"" help:"Aggregate type."`
+	Limit int    `help:"Maximum number of aggregates; 0 means all." default:"0"`
 }
 
 // Run lists aggregates, with --json one a line.
@@ -170,9 +170,9 @@ func (c *aggregatesCommand) Run(ctx context.Context, env *Env) error {
 
 type stateCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
-	At        int64  `help:"After that event. Default: after the last."`
-	Since     int64  `help:"Print only what differs from that earlier version."`
+	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
+	At        int64  `help:"Version: the number of the last event to apply (default: the latest)."`
+	Since     int64  `help:"Print only the difference from this earlier version."`
 }
 
 // Run prints a state, or a difference.

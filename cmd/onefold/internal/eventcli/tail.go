@@ -19,9 +19,9 @@ import (
 
 type tailCommand struct {
 	Where
-	Aggregate string `arg:"" optional:"" help:"The aggregate, as TYPE/ID. Default: all, in the order of the feed."`
-	After     int64  `help:"Begin after that event, or after that position of the feed; 0: with the first. Default: with what is appended from now on." default:"-1"`
-	Count     int    `help:"End after so many events; 0: never." default:"0"`
+	Aggregate string `arg:"" optional:"" help:"Aggregate, as TYPE/ID (default: all, in feed order)."`
+	After     int64  `help:"Event number or feed position to start after; 0 starts with the first event, -1 with the next one appended." default:"-1"`
+	Count     int    `help:"Number of events to print before exiting; 0 means no limit." default:"0"`
 }
 
 const (

@@ -16,7 +16,7 @@ const Least = 128 << 20
 
 // Flags say how much a process may take.
 type Flags struct {
-	Memory Size `help:"Memory that the process may take, such as 512MB or 2GB, at least 128MB. Default: nine tenths of what its cgroup allows, or 60 % of the machine's." placeholder:"SIZE" env:"ONEFOLD_MEMORY"`
+	Memory Size `help:"Maximum memory of the process, such as 512MB or 2GB, at least 128MB (default: 90 % of the cgroup limit, or 60 % of the machine's memory)." placeholder:"SIZE" env:"ONEFOLD_MEMORY"`
 }
 
 // Budget is what a process may take, and what of it its parts may, in bytes.

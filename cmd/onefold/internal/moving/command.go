@@ -19,28 +19,29 @@ import (
 
 // Command moves a table.
 type Command struct {
-	From       string  `help:"Where the table is." placeholder:"STORE" env:"ONEFOLD_MOVE_FROM"`
-	To         string  `help:"Where it goes: an empty directory, or an empty table that onefold infra apply has made." placeholder:"STORE" env:"ONEFOLD_MOVE_TO"`
-	Finish     bool    `help:"The servers and workers of the source are stopped: close it, copy the rest, compare, and say how to go on."`
-	FinishFrom string  `help:"Finish by itself as soon as the server at --from has stopped, from here: its directory." placeholder:"STORE"`
-	Segments   int     `help:"Scans at once, 1 to 1000." default:"8"`
-	MaxUnits   float64 `help:"Write units a second that the target is asked for. Default: as many as it takes." default:"0"`
-	NoCompare  bool    `help:"Do not compare the two at the end, which reads both."`
-	Restart    bool    `help:"Copy again from the beginning, and delete in the target what the source does not have: after source_trimmed, or target_differs."`
-	TakeOver   bool    `help:"Go on with a move that another process has, which is dead."`
-	Reopen     string  `help:"Only let a store be used again that was moved away." placeholder:"STORE"`
-	Quiet      bool    `short:"q" help:"No progress bar."`
+	From       string  `help:"Store URL of the source." placeholder:"STORE" env:"ONEFOLD_MOVE_FROM"`
+	To         string  `help:"Store URL of the destination: an empty directory, or an empty table created by onefold infra apply." placeholder:"STORE" env:"ONEFOLD_MOVE_TO"`
+	Finish     bool    `help:"Finish the migration after the servers and workers of the source have stopped: close the source, copy the rest, compare, and print how to continue."`
+	FinishFrom string  `help:"Finish automatically when the server at --from has stopped, reading the rest from this store: the server's directory." placeholder:"STORE"`
+	Segments   int     `help:"Number of parallel scans, 1 to 1000." default:"8"`
+	MaxUnits   float64 `help:"Maximum write units per second at the destination; 0 means no limit." default:"0"`
+	NoCompare  bool    `help:"Skip the final comparison, which reads both stores."`
+	Restart    bool    `help:"Copy again from the beginning, and delete items of the destination that the source does not have. Use after source_trimmed or target_differs."`
+	TakeOver   bool    `help:"Take over a migration from another process that has died."`
+	Reopen     string  `help:"Reopen a store that a migration closed, and do nothing else." placeholder:"STORE"`
+	Quiet      bool    `short:"q" help:"Hide the progress bar."`
 }
 
 // Help says how a move goes. Kong prints it.
 func (c *Command) Help() string {
-	return `A directory that a server has open is moved by way of that server: serve --dynamodb 127.0.0.1:8000 lets it be read.
+	return `To migrate a directory that a server has open, read it through that server: start it with serve --dynamodb 127.0.0.1:8000.
 
   onefold move --from dynamodb+http://127.0.0.1:8000/onefold --to 'dynamodb://onefold?region=eu-central-1' --finish-from embedded:onefold-data
 
-copies, follows what changes, and says when it has caught up. Stop the server then: what is left is copied, the two are compared, and
-it says how to start from the new place. Senders try again meanwhile. A directory that nobody has open, as
---from embedded:DIR, is moved in one go. The way back is the same. A move that was broken off goes on when it is begun again.`
+copies the table, follows its changes, and reports when it has caught up. Then stop the server: the rest is copied, both stores are
+compared, and the command that starts the server on the new store is printed. Clients retry meanwhile. A directory that no process has
+open, given as --from embedded:DIR, is migrated in one step. A migration back works the same way. Run the command again to resume an
+interrupted migration.`
 }
 
 // Validate refuses what cannot be done. Kong calls it.

@@ -28,28 +28,28 @@ type Env struct {
 
 // Query asks SQL of the warehouse.
 type Query struct {
-	SQL  string `arg:"" optional:"" help:"The query: one SELECT. Without one, or with -, it is read from standard input."`
-	File string `short:"f" help:"Read the query from a file." type:"existingfile"`
+	SQL  string `arg:"" optional:"" help:"Query, one SELECT statement (default: - for standard input)."`
+	File string `short:"f" help:"File that holds the query." type:"existingfile"`
 
-	Warehouse string   `help:"Where the warehouse is: a directory, or s3://BUCKET/PREFIX. Default: beside the directory of --data." env:"ONEFOLD_WAREHOUSE"`
-	Site      []string `help:"Only events of these sites: no other files are read."`
-	Fleet     []string `help:"Only readings of these fleets."`
-	Type      []string `help:"Only domain events of these types."`
-	From      string   `help:"Only from this day, YYYY-MM-DD: of events a day of their site, of all else in UTC." placeholder:"DAY"`
-	To        string   `help:"Only to this day, inclusive." placeholder:"DAY"`
+	Warehouse string   `help:"Warehouse: a directory or s3://BUCKET/PREFIX (default: the directory of --data with .warehouse appended)." env:"ONEFOLD_WAREHOUSE"`
+	Site      []string `help:"Site whose events to query; files of other sites are not read. Repeat or separate by commas."`
+	Fleet     []string `help:"Fleet whose readings to query. Repeat or separate by commas."`
+	Type      []string `help:"Aggregate type whose domain events to query. Repeat or separate by commas."`
+	From      string   `help:"First day, YYYY-MM-DD: days of web events are in the site's time zone, all others in UTC." placeholder:"DAY"`
+	To        string   `help:"Last day, inclusive." placeholder:"DAY"`
 
-	Format string `help:"table, for people; csv, json or parquet for all else." enum:"table,csv,json,parquet" default:"table"`
-	Out    string `help:"File to write; by default, standard output. Parquet wants one." short:"o" type:"path"`
-	Limit  int    `help:"Rows of a table that are shown at most." default:"1000"`
+	Format string `help:"Output format: table for people; csv, json or parquet for programs." enum:"table,csv,json,parquet" default:"table"`
+	Out    string `help:"Output file (default: standard output). Required for parquet." short:"o" type:"path"`
+	Limit  int    `help:"Maximum number of rows shown in a table." default:"1000"`
 
-	Schema  bool `help:"List what can be asked: views, their columns and what these mean."`
-	Explain bool `help:"Run the query, and show how that is done and what of it takes how long."`
+	Schema  bool `help:"List the views and their columns, with descriptions."`
+	Explain bool `help:"Run the query, and show its plan with the time of each step."`
 
-	Memory  int           `help:"Memory that the query may take, MB." default:"1024"`
-	Threads int           `help:"Threads that the query may use. Default: one a processor."`
-	Temp    int           `help:"Disk that it may take for what does not fit in memory, MB." default:"4096"`
-	Timeout time.Duration `help:"How long it may take." default:"10m"`
-	Cache   int           `help:"Disk for copies of files of a warehouse that is not on this machine, MB." default:"10240"`
+	Memory  int           `help:"Maximum memory of the query, in MB." default:"1024"`
+	Threads int           `help:"Maximum number of threads (default: one per processor)."`
+	Temp    int           `help:"Maximum disk space for intermediate results that do not fit in memory, in MB." default:"4096"`
+	Timeout time.Duration `help:"Maximum duration of the query." default:"10m"`
+	Cache   int           `help:"Maximum disk space for cached files of a remote warehouse, in MB." default:"10240"`
 }
 
 // maxSQL bounds a query, in bytes.

@@ -42,8 +42,8 @@ func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 
 // Flags say who may read a server's metrics, and where.
 type Flags struct {
-	MetricsAddr      string `help:"Answer /metrics at this address instead of at --addr, such as 127.0.0.1:9090." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
-	MetricsToken     string `help:"Token that /metrics asks for, at least 16 characters: Authorization: Bearer TOKEN. Default: it asks for none." placeholder:"TOKEN" env:"ONEFOLD_METRICS_TOKEN"`
+	MetricsAddr      string `help:"Address to serve /metrics at instead of --addr, such as 127.0.0.1:9090." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
+	MetricsToken     string `help:"Token required by /metrics, as Authorization: Bearer TOKEN, at least 16 characters (default: none required)." placeholder:"TOKEN" env:"ONEFOLD_METRICS_TOKEN"`
 	MetricsTokenFile string `help:"File that holds the token of /metrics." type:"path" placeholder:"FILE" env:"ONEFOLD_METRICS_TOKEN_FILE"`
 }
 

@@ -24,8 +24,8 @@ import (
 
 // Flags say how often the files are read, and how fast.
 type Flags struct {
-	Every time.Duration `help:"Time between two scrubs, in which all files are read and compared with their checksums, from 1h to 366d; 0: none." default:"168h" env:"ONEFOLD_SCRUB_EVERY"`
-	Rate  memory.Size   `help:"Bytes that a scrub reads in a second, at most." default:"8MB" env:"ONEFOLD_SCRUB_RATE"`
+	Every time.Duration `help:"Interval between scrubs, which read all files and verify their checksums, 1h to 366d; 0 means never." default:"168h" env:"ONEFOLD_SCRUB_EVERY"`
+	Rate  memory.Size   `help:"Maximum bytes per second that a scrub reads." default:"8MB" env:"ONEFOLD_SCRUB_RATE"`
 }
 
 // Limits of the flags.

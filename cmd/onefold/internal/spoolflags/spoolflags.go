@@ -17,10 +17,10 @@ import (
 
 // Flags say where what waits is kept, and how much.
 type Flags struct {
-	Spool      string        `help:"Directory in which events and readings wait, acknowledged, while a table on DynamoDB cannot be reached; none: they are refused then. Default: beside --data, with .spool behind its name." placeholder:"DIR" env:"ONEFOLD_SPOOL"`
-	SpoolBytes int64         `help:"Bytes that may wait; what comes beyond is refused." default:"1073741824" env:"ONEFOLD_SPOOL_BYTES"`
-	Linger     time.Duration `help:"Hold a single event or reading up to this long, at most 10s, so that others share its write. Embedded stores never do." default:"250ms" env:"ONEFOLD_LINGER"`
-	SpoolRate  int           `help:"Events and readings a second that are stored of those that waited, beside two for each that comes meanwhile." default:"2000" env:"ONEFOLD_SPOOL_RATE"`
+	Spool      string        `help:"Directory that queues acknowledged events and readings while a DynamoDB table is unreachable; none rejects them instead (default: the directory of --data with .spool appended)." placeholder:"DIR" env:"ONEFOLD_SPOOL"`
+	SpoolBytes int64         `help:"Maximum bytes in the queue; more is rejected." default:"1073741824" env:"ONEFOLD_SPOOL_BYTES"`
+	Linger     time.Duration `help:"Maximum delay of a single event or reading, at most 10s, so that others share its write. Embedded stores never delay." default:"250ms" env:"ONEFOLD_LINGER"`
+	SpoolRate  int           `help:"Queued events and readings to store per second, in addition to two for each new one." default:"2000" env:"ONEFOLD_SPOOL_RATE"`
 }
 
 // minBytes is the smallest spool: a few large requests.

@@ -20,8 +20,8 @@ const byCommand = "command"
 
 // Sessions lists a user's sessions, or ends some.
 type Sessions struct {
-	Email  string `arg:"" help:"The user's address."`
-	End    string `help:"End this session." placeholder:"ID" xor:"end"`
+	Email  string `arg:"" help:"Email address of the user."`
+	End    string `help:"ID of the session to end." placeholder:"ID" xor:"end"`
 	EndAll bool   `help:"End all sessions of the user." xor:"end"`
 }
 
@@ -82,7 +82,7 @@ func list(env *ground.Env, sessions []accounts.Session) error {
 
 // ResetFactors removes a user's authenticator app, passkeys and identity of an OpenID provider.
 type ResetFactors struct {
-	Email string `arg:"" help:"The user's address."`
+	Email string `arg:"" help:"Email address of the user."`
 }
 
 // Run removes them. The user's sessions end, too: whoever took the phone may have one.

@@ -19,10 +19,10 @@ import (
 
 type exportCommand struct {
 	Where
-	Follow    bool          `help:"Go on until interrupted."`
-	Every     time.Duration `help:"How old changes may be, with --follow, before they are in the warehouse." default:"1m"`
-	Rows      int           `help:"Rows that are committed at a time, at most: what is in memory." default:"100000"`
-	NoCompact bool          `help:"Do not join small files."`
+	Follow    bool          `help:"Keep exporting until interrupted."`
+	Every     time.Duration `help:"Maximum age of a change before it is exported, with --follow." default:"1m"`
+	Rows      int           `help:"Maximum number of rows per commit, which are held in memory." default:"100000"`
+	NoCompact bool          `help:"Do not merge small files."`
 }
 
 // Validate is called by kong.

@@ -108,7 +108,7 @@ func tellProgress(out io.Writer, s warehouse.Status) error {
 
 type compactCommand struct {
 	Where
-	Target int64 `help:"Size of a file, in MB." default:"128"`
+	Target int64 `help:"Target size of a file, in MB." default:"128"`
 }
 
 // Validate is called by kong.
@@ -201,10 +201,10 @@ func (c *checkCommand) tell(env *ground.Env, found []export.Checked) error {
 
 type ddlCommand struct {
 	Where
-	Athena   bool   `help:"SQL statements for Athena." xor:"for" required:""`
-	Glue     bool   `help:"A CloudFormation template, in JSON, of tables in the Glue catalog." xor:"for" required:""`
-	Database string `help:"Name of the database." default:"onefold"`
-	Location string `help:"Where the warehouse is in S3. Default: that of --to." placeholder:"s3://BUCKET/PREFIX"`
+	Athena   bool   `help:"Write SQL statements for Athena." xor:"for" required:""`
+	Glue     bool   `help:"Write a CloudFormation template, in JSON, of tables in the Glue catalog." xor:"for" required:""`
+	Database string `help:"Database name." default:"onefold"`
+	Location string `help:"S3 location of the warehouse (default: --to)." placeholder:"s3://BUCKET/PREFIX"`
 }
 
 // Run writes tables. The warehouse, if it can be read, says which sites, fleets and types there are.

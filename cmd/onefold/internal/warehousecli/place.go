@@ -16,11 +16,11 @@ import (
 
 // Commands are those of the warehouse.
 type Commands struct {
-	Export  exportCommand  `cmd:"" help:"Bring raw facts to the warehouse, each once: off the change stream, and at first all that the table has."`
-	Status  statusCommand  `cmd:"" help:"Say what the warehouse has and how far it is. Needs no table."`
-	Compact compactCommand `cmd:"" help:"Join small files. Needs no table."`
-	Check   checkCommand   `cmd:"" help:"Export what is missing, and compare the warehouse with the table, fact by fact."`
-	DDL     ddlCommand     `cmd:"" name:"ddl" help:"Write the tables by which Athena or Glue reads the warehouse."`
+	Export  exportCommand  `cmd:"" help:"Export raw facts to the warehouse, each once: first everything in the table, then the change stream."`
+	Status  statusCommand  `cmd:"" help:"Show the warehouse's contents and progress. Needs no table."`
+	Compact compactCommand `cmd:"" help:"Merge small files. Needs no table."`
+	Check   checkCommand   `cmd:"" help:"Export missing facts, then compare the warehouse with the table, fact by fact."`
+	DDL     ddlCommand     `cmd:"" name:"ddl" help:"Write table definitions for Athena or Glue to read the warehouse."`
 }
 
 // Forms is what warehouses look like, for messages and help.
@@ -28,7 +28,7 @@ const Forms = "a directory, or " + s3store.Forms
 
 // Where says where the warehouse is.
 type Where struct {
-	To string `help:"Where the warehouse is: a directory, or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT. Default: the directory of --data with .warehouse at its end." env:"ONEFOLD_WAREHOUSE" placeholder:"PLACE"`
+	To string `help:"Warehouse: a directory or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT (default: the directory of --data with .warehouse appended)." env:"ONEFOLD_WAREHOUSE" placeholder:"PLACE"`
 }
 
 // Place is where the warehouse of a table is: as it is said, or beside the table's directory.

@@ -20,9 +20,9 @@ type Status struct{}
 
 // Help is more about it. Kong prints it.
 func (Status) Help() string {
-	return `It reads what workers keep in the table, so it runs anywhere. The lag of a shard is the age of the oldest change that is not folded, at most:
-the time since its worker last said up to when all is folded. DynamoDB keeps changes for 24 hours: the exit code is 3 when one is not folded, or nothing was heard of a shard, for 12 hours, and when changes were missed
-and what they touch was not made again yet.`
+	return `The status is read from the table, so the command runs anywhere. The lag of a shard is the time since its watermark, an upper bound on
+the age of the oldest change that is not folded. DynamoDB keeps changes for 24 hours. The exit code is 3 if a change has not been
+folded, or a shard has no news, for 12 hours; and if there is a gap that has not been repaired yet.`
 }
 
 // statusOutput is the status as scripts see it.

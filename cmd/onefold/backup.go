@@ -60,7 +60,7 @@ func (c *backupCommand) Run(ctx context.Context, std streams, g *globals) error 
 			*engine.BackupManifest
 		}{name, m})
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes, and what is beside %s\n", name, terminal.Count(len(m.Tables), "table"), grouped(m.Bytes()), g.Data)
+	_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes, and the companion files of %s\n", name, terminal.Count(len(m.Tables), "table"), grouped(m.Bytes()), g.Data)
 	return err
 }
 
@@ -113,7 +113,7 @@ func tableID(ctx context.Context, api dynamo.API) (string, error) {
 func embeddedOnly(g *globals) error {
 	where, err := g.place()
 	if err == nil && where.Dir == "" {
-		err = fmt.Errorf("not_embedded: %s is not in a directory; a service backs up its tables itself (point-in-time recovery), and onefold move copies one into a directory", where)
+		err = fmt.Errorf("not_embedded: %s is not an embedded table; use the service's own backups (point-in-time recovery), or copy the table into a directory with onefold move", where)
 	}
 	return err
 }

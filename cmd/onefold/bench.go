@@ -158,17 +158,17 @@ func (r *benchResult) print(out io.Writer) error {
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "lines\t%s\n", grouped(r.Lines))
 	fmt.Fprintf(w, "events\t%s\n", grouped(r.Imported))
-	fmt.Fprintf(w, "lines a second\t%s\n", grouped(int64(r.LinesPerSecond)))
-	fmt.Fprintf(w, "seconds\t%.1f (reading and storing %.1f, folding the rest %.1f, rolling up %.1f)\n",
+	fmt.Fprintf(w, "lines per second\t%s\n", grouped(int64(r.LinesPerSecond)))
+	fmt.Fprintf(w, "seconds\t%.1f (read and store %.1f, fold the rest %.1f, roll up %.1f)\n",
 		r.Seconds.Total, r.Seconds.Read, r.Seconds.Fold, r.Seconds.Roll)
-	fmt.Fprintf(w, "processor time\t%.1f s, %.0f µs a line\n", r.CPUSeconds, 1e6*r.CPUSeconds/float64(max(r.Lines, 1)))
+	fmt.Fprintf(w, "CPU time\t%.1f s, %.0f µs per line\n", r.CPUSeconds, 1e6*r.CPUSeconds/float64(max(r.Lines, 1)))
 	fmt.Fprintf(w, "peak memory\t%.0f MB\n", r.PeakMemoryMB)
 	fmt.Fprintf(w, "on disk\t%.0f MB\n", r.StoredMB)
-	fmt.Fprintf(w, "write units an event\t%.3f\n", r.UnitsPerEvent)
+	fmt.Fprintf(w, "write units per event\t%.3f\n", r.UnitsPerEvent)
 	w.Flush() // into a buffer, which does not fail
 	fmt.Fprintln(&b)
 	w = tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "writes\tunits\tunits an event\t\x20 item")
+	fmt.Fprintln(w, "writes\tunits\tunits per event\t\x20 item")
 	names := slices.SortedFunc(maps.Keys(r.Entities), func(a, b string) int {
 		return int(r.Entities[b].WriteUnits - r.Entities[a].WriteUnits)
 	})

@@ -108,5 +108,5 @@ func verdict(r enginebench.Result) string {
 	case r.Reached():
 		return "reached"
 	}
-	return "not reached"
+	return "missed"
 }

@@ -37,11 +37,11 @@ func (c *benchFilters) Run(ctx context.Context, e *ground.Env) error {
 	if e.JSON {
 		return terminal.JSON(e.Out, r)
 	}
-	if _, err := fmt.Fprintf(e.Out, "%s events of a month, made up and stored in %.1f s; at most %.0f MB of memory\n", terminal.Grouped(r.Events), r.FillSeconds, peakMemoryMB()); err != nil {
+	if _, err := fmt.Fprintf(e.Out, "%s events of a month, generated and stored in %.1f s; peak memory %.0f MB\n", terminal.Grouped(r.Events), r.FillSeconds, peakMemoryMB()); err != nil {
 		return err
 	}
 	for _, a := range r.Answers {
-		if _, err := fmt.Fprintf(e.Out, "%9.3f s, %8.3f s of processor time, %4.0f MB live afterwards, %s visits: %s\n", a.Seconds, a.CPUSeconds, a.HeapMB, terminal.Grouped(a.Visits), a.What); err != nil {
+		if _, err := fmt.Fprintf(e.Out, "%9.3f s, %8.3f s CPU time, %4.0f MB live afterwards, %s visits: %s\n", a.Seconds, a.CPUSeconds, a.HeapMB, terminal.Grouped(a.Visits), a.What); err != nil {
 			return err
 		}
 	}

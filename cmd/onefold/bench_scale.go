@@ -22,7 +22,7 @@ type benchScale struct {
 // Run takes the measures and prints a table.
 func (c *benchScale) Run(ctx context.Context, std streams, g *globals) error {
 	if c.Events < 1 || c.Rows < 30 || c.LeaseFor < time.Second {
-		return fmt.Errorf("bad_options: --events is %d: 1 or more; --rows is %d: 30 or more; --lease-for is %s: 1s or more", c.Events, c.Rows, c.LeaseFor)
+		return fmt.Errorf("bad_options: --events is %d, must be 1 or more; --rows is %d, must be 30 or more; --lease-for is %s, must be 1s or more", c.Events, c.Rows, c.LeaseFor)
 	}
 	return g.benchmark(std, c.Dir, workbench.Setup{Only: c.Only}, func(setup workbench.Setup, report func(workbench.Result)) error {
 		return scalebench.Run(ctx, scalebench.Options{Setup: setup, Events: c.Events, Rows: c.Rows, LeaseFor: c.LeaseFor, Lambda: c.Lambda}, report)

@@ -20,7 +20,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-const description = "One table, folded: web analytics, telemetry of devices and an event store whose every number is a fold of one DynamoDB table."
+const description = "One table, folded: web analytics, device telemetry and an event store in one DynamoDB table, in which every number is a fold."
 
 // globals are the flags that every command has.
 type globals struct {
@@ -80,7 +80,7 @@ type commands struct {
 // engine are the options of an embedded table.
 func (g *globals) engine(logs io.Writer) engine.Options {
 	return engine.Options{Logger: g.logger(logs), DiskReserve: g.Reserve, OnFatal: func(err error) {
-		fmt.Fprintf(logs, "onefold: disk_failed: %v; what was acknowledged is on disk: start again when the disk is well\n", err)
+		fmt.Fprintf(logs, "onefold: disk_failed: %v; all acknowledged data is on disk; repair the disk, then start again\n", err)
 		os.Exit(exitDisk)
 	}}
 }

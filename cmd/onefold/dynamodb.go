@@ -67,7 +67,7 @@ one of them by HTTP basic authentication, which sends the secret: use it over TL
 // Validate refuses what it cannot serve with. Kong calls it.
 func (c *dynamodbServe) Validate() error {
 	if c.StreamShards < 1 || c.StreamShards > mostShards || c.RollShards < 0 {
-		return fmt.Errorf("bad_shards: --stream-shards is %d: 1 to %d; --roll-shards is %d: 0 or more", c.StreamShards, mostShards, c.RollShards)
+		return fmt.Errorf("bad_shards: --stream-shards is %d, must be 1 to %d; --roll-shards is %d, must be 0 or more", c.StreamShards, mostShards, c.RollShards)
 	}
 	for _, origin := range c.Origin {
 		if err := dynamohttp.CheckOrigin(origin); err != nil {
@@ -84,7 +84,7 @@ const mostShards = 256
 func (c *dynamodbServe) checkPlace(line *kong.Context) error {
 	for _, p := range line.Path {
 		if c.Memory && p.Flag != nil && p.Flag.Name == "data" && !p.Resolved {
-			return &exitError{exitUsage, errors.New("memory_or_data: --memory keeps nothing, so --data has no meaning beside it; leave one of them out")}
+			return &exitError{exitUsage, errors.New("memory_or_data: --memory and --data cannot be combined; omit one of them")}
 		}
 	}
 	return nil

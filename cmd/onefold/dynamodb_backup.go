@@ -50,7 +50,7 @@ func (c *dynamodbBackup) run(ctx context.Context, std streams, g *globals, bar *
 	stream := c.Out == "-" || strings.HasSuffix(c.Out, ".tar")
 	if c.Endpoint != "" {
 		if !stream {
-			return nil, &exitError{exitUsage, errors.New("bad_output: a server sends a backup as a stream; name a file that ends in .tar, or -")}
+			return nil, &exitError{exitUsage, errors.New("bad_output: a server sends a backup as a stream; give a file whose name ends in .tar, or -")}
 		}
 		var m *engine.BackupManifest
 		err := c.write(std, func(w io.Writer) (err error) { m, err = c.fetch(ctx, w, bar); return err })

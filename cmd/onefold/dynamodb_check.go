@@ -51,7 +51,7 @@ func (c *dynamodbCheck) Run(ctx context.Context, std streams, g *globals) error 
 			terminal.Count(s.IndexRows, "index entry"), terminal.Count(s.ExpiryRows, "expiry row"), terminal.Count(s.Records, "stream record"), terminal.Count(s.Tokens, "token"))
 	}
 	if n := r.Summary.Findings; err == nil && n > 0 {
-		return &exitError{exitDifferences, fmt.Errorf("damaged: %s; restore a backup, or bring out what can be read with `onefold dynamodb salvage --to DIR`", terminal.Count(n, "finding"))}
+		return &exitError{exitDifferences, fmt.Errorf("damaged: %s; restore a backup, or recover what can be read with `onefold dynamodb salvage --to DIR`", terminal.Count(n, "finding"))}
 	}
 	return err
 }

@@ -40,7 +40,7 @@ machine, as with the AWS tools.`
 // Run exports a table.
 func (c *dynamodbExport) Run(ctx context.Context, std streams, g *globals) error {
 	if c.Segments < 1 || c.Segments > 1000 {
-		return &exitError{exitUsage, errors.New("bad_segments: --segments is 1 to 1000")}
+		return &exitError{exitUsage, errors.New("bad_segments: --segments must be 1 to 1000")}
 	}
 	api, closeAPI, err := c.api(ctx, g, std.err, true)
 	if err != nil {

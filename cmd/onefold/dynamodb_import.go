@@ -36,7 +36,7 @@ profile or the machine, as with the AWS tools.`
 // Run imports items.
 func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err error) {
 	if c.Writers < 1 || c.Writers > 256 {
-		return &exitError{exitUsage, errors.New("bad_writers: --writers is 1 to 256")}
+		return &exitError{exitUsage, errors.New("bad_writers: --writers must be 1 to 256")}
 	}
 	if len(c.Files) == 0 {
 		c.Files = []string{"-"}
@@ -69,7 +69,7 @@ func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err 
 		_, err = fmt.Fprintf(std.out, "%s: %s imported, %s rejected\n", terminal.Count(sum.Lines, "line"), terminal.Count(sum.Items, "item"), grouped(sum.Rejected))
 	}
 	if err == nil && sum.Rejected > 0 {
-		err = fmt.Errorf("rejected: %s not imported; what could be read of that is in %s", terminal.Count(sum.Rejected, "line"), c.Rejects)
+		err = fmt.Errorf("rejected: %s not imported; everything readable of these is in %s", terminal.Count(sum.Rejected, "line"), c.Rejects)
 	}
 	return err
 }
@@ -85,7 +85,7 @@ func (c *dynamodbImport) description() (*transfer.Description, error) {
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("no_description: %w; --schema names another description of the table", err)
+		return nil, fmt.Errorf("no_description: %w; give a description of the table with --schema", err)
 	}
 	d, err := transfer.ParseDescription(b)
 	if err != nil {
@@ -99,13 +99,13 @@ func (c *dynamodbImport) explain(err error) error {
 	var r *transfer.Rejected
 	switch {
 	case errors.As(err, &r):
-		return fmt.Errorf("bad_line: %w\nMend it, or put such lines aside with --rejects FILE; import again: what was imported stays and is only replaced by itself", err)
+		return fmt.Errorf("bad_line: %w\nFix the line, or collect such lines with --rejects FILE, and import again; items already imported are overwritten with the same values", err)
 	case errors.Is(err, transfer.ErrUnreadable):
-		return fmt.Errorf("unreadable: %w\nThe file is cut off or damaged: get it whole; what was imported before stays", err)
+		return fmt.Errorf("unreadable: %w\nThe file is truncated or damaged: get a complete copy and import again; items already imported stay", err)
 	case dynamo.IsNotFound(err):
-		return fmt.Errorf("no_such_table: there is no table %q; --create or --schema FILE makes it (%w)", c.Table, err)
+		return fmt.Errorf("no_such_table: there is no table %q; create it with --create or --schema FILE (%w)", c.Table, err)
 	}
-	return fmt.Errorf("%w\nWhat was imported stays; import again to go on", err)
+	return fmt.Errorf("%w\nItems already imported stay; import again to continue", err)
 }
 
 func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, sources []transfer.Source) (sum transfer.Imported, err error) {

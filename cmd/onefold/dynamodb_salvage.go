@@ -40,7 +40,7 @@ func (c *dynamodbSalvage) Run(ctx context.Context, std streams, g *globals) erro
 	bar.Close()
 	switch {
 	case errors.Is(err, salvage.ErrNoDatabase):
-		return fmt.Errorf("no_database: there is no database in %s; give --data DIR of one", g.Data)
+		return fmt.Errorf("no_database: there is no database in %s; give its directory with --data", g.Data)
 	case errors.Is(err, salvage.ErrInUse):
 		return fmt.Errorf("in_use: %s is open in another process; stop it first", g.Data)
 	case err != nil:
@@ -65,7 +65,7 @@ func (c *dynamodbSalvage) print(std streams, r *salvageResult) error {
 	s := r.Summary
 	_, err := fmt.Fprintf(std.out, "%s: %s, %s, %s\n", c.To, terminal.Count(s.Tables, "table"), terminal.Count(s.Items, "item"), terminal.Count(s.Records, "stream record"))
 	if err == nil && s.Restored > 0 {
-		_, err = fmt.Fprintf(std.out, "%s taken from an index or the stream\n", terminal.Count(s.Restored, "lost item"))
+		_, err = fmt.Fprintf(std.out, "%s recovered from an index or the stream\n", terminal.Count(s.Restored, "lost item"))
 	}
 	return err
 }

@@ -33,7 +33,7 @@ func (c *dynamodbCompact) Run(ctx context.Context, std streams, g *globals) erro
 	if g.JSON {
 		return printJSON(std.out, done)
 	}
-	_, err = fmt.Fprintf(std.out, "tables: %s bytes, %s before; log: %s bytes, %s before\n",
+	_, err = fmt.Fprintf(std.out, "tables: %s bytes (before: %s); log: %s bytes (before: %s)\n",
 		grouped(done.After.Tables), grouped(done.Before.Tables), grouped(done.After.Log), grouped(done.Before.Log))
 	return err
 }

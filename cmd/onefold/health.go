@@ -30,7 +30,7 @@ const healthWithin = 5 * time.Second
 // Run fails unless the server says that it is well.
 func (c *healthCommand) Run(ctx context.Context, std streams) error {
 	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return &exitError{exitUsage, fmt.Errorf("bad_url: %q is no address of a server, such as http://127.0.0.1:8090", c.URL)}
+		return &exitError{exitUsage, fmt.Errorf("bad_url: %q is not a server URL such as http://127.0.0.1:8090", c.URL)}
 	}
 	path, well := c.asks()
 	ctx, cancel := context.WithTimeout(ctx, healthWithin)
@@ -50,13 +50,13 @@ func (c *healthCommand) Run(ctx context.Context, std streams) error {
 		return fmt.Errorf("no_server: %w", err)
 	}
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("unhealthy: %s answers %s: %s", c.URL, answer.Status, text)
+		return fmt.Errorf("unhealthy: %s responded %s: %s", c.URL, answer.Status, text)
 	}
 	var said struct {
 		Status string `json:"status"`
 	}
 	if err := json.Unmarshal(text, &said); err != nil || said.Status != well { // whoever else listens there may answer 200 to anything
-		return fmt.Errorf("unhealthy: what answers at %s is not onefold, or not well: %.200q", c.URL, text)
+		return fmt.Errorf("unhealthy: the server at %s is not onefold or not healthy: %.200q", c.URL, text)
 	}
 	_, err = fmt.Fprintf(std.out, "%s\n", text)
 	return err

@@ -122,7 +122,7 @@ func (c *importCommand) run(ctx context.Context, std streams, s *store) (*import
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("import: %w\nWhat was imported stays; import the same files again to go on where it stopped", err)
+		return nil, fmt.Errorf("import: %w\nImported events stay; import the same files again to resume", err)
 	}
 	if _, err := reconcile.RollUp(ctx, s.table, c.Site, time.Now()); err != nil {
 		return nil, err

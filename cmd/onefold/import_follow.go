@@ -46,7 +46,7 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 // followAll follows the files, with other services beside, and sums up what became of them.
 func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, taker intake.Taker, summary *importSummary, services ...service) error {
 	if slices.Contains(c.Files, "-") {
-		return errors.New("not_followable: standard input ends by itself; import it without --follow")
+		return errors.New("not_followable: standard input cannot be followed; import it without --follow")
 	}
 	var followers []*intake.Importer
 	for _, name := range c.Files {
@@ -55,7 +55,7 @@ func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, 
 			return err
 		}
 		followers, services = append(followers, im), append(services, following)
-		fmt.Fprintf(std.err, "onefold follows %s for the site %s\n", name, c.Site)
+		fmt.Fprintf(std.err, "following %s for site %s\n", name, c.Site)
 	}
 	err := workcli.Together(ctx, services)
 	for _, im := range followers {

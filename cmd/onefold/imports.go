@@ -56,7 +56,7 @@ func (c *importsDelete) Run(ctx context.Context, std streams, g *globals) error 
 		}
 		err := imported.Delete(ctx, s.table, imported.ImportKey{SiteID: c.Site, ImportID: c.ID})
 		if errors.Is(err, table.ErrNotFound) {
-			return fmt.Errorf("no_such_import: %q; `onefold imports list --site %s` shows those there are", c.ID, c.Site)
+			return fmt.Errorf("no_such_import: there is no import %q; `onefold imports list --site %s` lists all imports", c.ID, c.Site)
 		}
 		if err != nil {
 			return err

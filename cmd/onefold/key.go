@@ -99,7 +99,7 @@ func (c *keyRotate) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 func noSuchKey(id string) error {
-	return fmt.Errorf("no_such_key: %s; `onefold key list` shows all", id)
+	return fmt.Errorf("no_such_key: there is no key %s; `onefold key list` lists all keys", id)
 }
 
 // checkSite refuses rights on a site or a fleet that is not there: who makes it later would not know of them. "*" is all

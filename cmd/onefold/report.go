@@ -28,7 +28,7 @@ type reportCommand struct {
 // Validate is called by kong.
 func (c *reportCommand) Validate() error {
 	if c.Limit < 0 {
-		return fmt.Errorf("--limit: %d is below 0, which is all", c.Limit)
+		return fmt.Errorf("--limit must be 0 (all) or more, not %d", c.Limit)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	tune.works, tune.waits = c.Workers != "none", &await.Options{Flag: "--addr", Addr: c.Addr, Err: std.err}
 	err = g.withStore(ctx, std.err, tune, func(s *store) error {
 		if !s.Shared && !tune.works {
-			return fmt.Errorf("bad_workers: --workers none leaves the folding to other processes, and %s can be open in one only: leave it out, or serve a --store that is shared", g.Data)
+			return fmt.Errorf("bad_workers: with --workers none other processes must fold, but only one process can open %s; omit the flag, or serve a shared --store", g.Data)
 		}
 		following, err := c.followFlags.services(ctx, s, g, std.err)
 		if err != nil {
@@ -148,7 +148,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		return errors.Join(err, listener.Close())
 	}
 	url := "http://" + listener.Addr().String()
-	fmt.Fprintf(std.err, "onefold serves %s; events go to %s/api/event\n", url, url)
+	fmt.Fprintf(std.err, "onefold serves %s; send events to %s/api/event\n", url, url)
 	if printed {
 		fmt.Fprintf(std.err, "statistics: curl -H 'Authorization: Bearer %s' %s/api/v1/sites/SITE/report\n", c.Token, url)
 	}
@@ -172,7 +172,7 @@ func (s *store) drain(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
 	defer cancel()
 	if err := s.worker.Drain(ctx); err != nil {
-		logger.Warn("stopped before everything was folded; the next start goes on", "error", err)
+		logger.Warn("stopped before everything was folded; folding continues at the next start", "error", err)
 	}
 }
 
@@ -235,13 +235,13 @@ func countFacts(r *usage.Recorder, o *server.Options) {
 func setupHint(ctx context.Context, std streams, s *store, url string) error {
 	token, err := s.accounts.SetupToken(ctx)
 	if _, gaveUp := dynamo.GaveUp(err); gaveUp { // no reason not to serve
-		_, err = fmt.Fprintf(std.err, "set up: start the server again to be told where the first owner is made, if there is none: %v\n", err)
+		_, err = fmt.Fprintf(std.err, "setup: cannot tell whether an owner exists; if there is none, restart the server to get the setup link: %v\n", err)
 		return err
 	}
 	if err != nil || token == "" {
 		return err
 	}
-	_, err = fmt.Fprintf(std.err, "set up: %s/setup#%s\n", url, token)
+	_, err = fmt.Fprintf(std.err, "setup: %s/setup#%s\n", url, token)
 	return err
 }
 

@@ -57,6 +57,6 @@ func (f *deviceFlags) mqttServices(s *store, login func(context.Context, mqtt.Lo
 		return nil, err
 	}
 	s.mqtt.Broker = broker
-	fmt.Fprintf(std.err, "readings over MQTT: %s\n", l.Addr())
+	fmt.Fprintf(std.err, "MQTT readings: %s\n", l.Addr())
 	return []service{func(ctx context.Context) error { return broker.Run(ctx, l) }}, nil
 }

@@ -22,7 +22,7 @@ type protocolFlags struct {
 // checkLoopback refuses an address that others can reach: what is asked and answered there is not encrypted.
 func checkLoopback(addr string) error {
 	if protocol.CheckAddress(addr, false) != nil {
-		return fmt.Errorf("not_loopback: --dynamodb is an address of this machine, such as 127.0.0.1:8000, not %q; others come through ssh -L", addr)
+		return fmt.Errorf("not_loopback: --dynamodb must be a loopback address such as 127.0.0.1:8000, not %q; connect from other machines through ssh -L", addr)
 	}
 	return nil
 }
@@ -36,7 +36,7 @@ func (f *protocolFlags) services(s *store, logger *slog.Logger, out io.Writer) (
 		return nil, nil
 	}
 	if s.Engine == nil {
-		return nil, &exitError{exitUsage, errors.New("not_embedded: --dynamodb serves an embedded table; this one is on a service already")}
+		return nil, &exitError{exitUsage, errors.New("not_embedded: --dynamodb serves an embedded table only; this table is on a DynamoDB service already")}
 	}
 	keys, err := protocol.Keys(f.DynamodbAccessKey, f.DynamodbAccessKeyFile)
 	if err == nil {

@@ -55,7 +55,7 @@ func (c *siteCreate) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
 		site, err := analytics.CreateSite(ctx, s.table, analytics.NewSite{ID: c.ID, TimeZone: c.Timezone, Domains: c.Domain})
 		if errors.Is(err, table.ErrExists) {
-			return fmt.Errorf("site_exists: there is a site %q already; `onefold site show %s` shows it", c.ID, c.ID)
+			return fmt.Errorf("site_exists: site %q already exists; `onefold site show %s` shows it", c.ID, c.ID)
 		}
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (c *siteList) Run(ctx context.Context, std streams, g *globals) error {
 func retention(r analytics.Retention) string {
 	days := func(d time.Duration) string {
 		if d == 0 {
-			return "for ever"
+			return "forever"
 		}
 		return fmt.Sprintf("%d d", int(d.Hours()/24))
 	}
@@ -152,7 +152,7 @@ type siteParts struct {
 // Validate is called by kong.
 func (c *siteParts) Validate() error {
 	if c.Parts < 1 || c.Parts > table.MaxShards {
-		return fmt.Errorf("bad_parts: 1 to %d items, not %d", table.MaxShards, c.Parts)
+		return fmt.Errorf("bad_parts: the number of items must be 1 to %d, not %d", table.MaxShards, c.Parts)
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (c *siteParts) Validate() error {
 func (c *siteParts) Run(ctx context.Context, std streams, g *globals) error {
 	set := func(t *table.Table) (analytics.Site, error) { return analytics.SetParts(ctx, t, c.ID, c.Parts) }
 	return g.withSite(ctx, std, c.ID, set, func(site *analytics.Site) error {
-		_, err := fmt.Fprintf(std.out, "What is counted of %s from now on is spread over %s an hour.\n", site.SiteID, terminal.Count(site.Parts, "item"))
+		_, err := fmt.Fprintf(std.out, "Statistics of %s are spread over %s per hour from now on.\n", site.SiteID, terminal.Count(site.Parts, "item"))
 		return err
 	})
 }
@@ -174,7 +174,7 @@ type siteReshard struct {
 // Validate is called by kong.
 func (c *siteReshard) Validate() error {
 	if c.Shards < 1 || c.Shards > table.MaxShards {
-		return fmt.Errorf("bad_shards: 1 to %d partitions, not %d", table.MaxShards, c.Shards)
+		return fmt.Errorf("bad_shards: the number of partitions must be 1 to %d, not %d", table.MaxShards, c.Shards)
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (c *siteReshard) Run(ctx context.Context, std streams, g *globals) error {
 	set := func(t *table.Table) (analytics.Site, error) { return analytics.SetShards(ctx, t, c.ID, c.Shards) }
 	return g.withSite(ctx, std, c.ID, set, func(site *analytics.Site) error {
 		step := site.Sharding[len(site.Sharding)-1]
-		_, err := fmt.Fprintf(std.out, "Events of %s from %s on are spread over %s, visitors from the day after. Earlier ones stay where they are; reports read both.\n",
+		_, err := fmt.Fprintf(std.out, "Events of %s from %s on are spread over %s, visitors from the following day. Stored events stay where they are; reports read both.\n",
 			site.SiteID, step.From.Format(time.RFC3339), terminal.Count(step.N, "partition"))
 		return err
 	})

@@ -91,7 +91,7 @@ func readPassword(std streams) (string, error) {
 	fmt.Fprint(std.err, "password: ")
 	line, err := bufio.NewReader(io.LimitReader(std.in, 4096)).ReadString('\n')
 	if err != nil && (!errors.Is(err, io.EOF) || line == "") {
-		return "", fmt.Errorf("no_password: write the password to standard input, on one line (%w)", err)
+		return "", fmt.Errorf("no_password: give the password on standard input, on one line (%w)", err)
 	}
 	return strings.TrimRight(line, "\r\n"), nil
 }
@@ -182,7 +182,7 @@ func changeUser(ctx context.Context, std streams, g *globals, email, action stri
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		u, err := s.accounts.UserByEmail(ctx, email)
 		if errors.Is(err, table.ErrNotFound) {
-			return fmt.Errorf("no_such_user: nobody has the address %s; `onefold user list` shows all", email)
+			return fmt.Errorf("no_such_user: there is no user with the address %s; `onefold user list` lists all users", email)
 		}
 		if err == nil {
 			e := accounts.Entry{Actor: byCommand, Action: action, Subject: u.UserID}

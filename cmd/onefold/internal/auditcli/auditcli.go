@@ -43,7 +43,7 @@ type list struct {
 // Validate refuses a limit that is out of range.
 func (c *list) Validate() error {
 	if c.Limit < 1 || c.Limit > 1000 {
-		return errors.New("--limit: use 1 to 1000")
+		return errors.New("--limit must be 1 to 1000")
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (c *verify) Run(ctx context.Context, env *Env) error {
 		case v.Damage != nil:
 			return env.Alarm(fmt.Errorf("audit_damaged: %s: %s", v.Damage.Code, v.Damage.Detail))
 		case v.Noted == accounts.Missing:
-			return env.Alarm(fmt.Errorf("audit_head_missing: the record has another entry than %s, or none, at that place: it was written anew", c.Head))
+			return env.Alarm(fmt.Errorf("audit_head_missing: the chain no longer contains the head %s: the audit log was rewritten", c.Head))
 		}
 		return nil
 	})
@@ -193,23 +193,23 @@ func printVerified(w io.Writer, v *accounts.Verified) error {
 		if !v.Damage.At.IsZero() {
 			at = " of " + v.Damage.At.Format(time.RFC3339)
 		}
-		lines = append(lines, fmt.Sprintf("First entry that does not fit: %d%s %s", v.Damage.Seq, at, v.Damage.EntryID))
+		lines = append(lines, fmt.Sprintf("First invalid entry: %d%s %s", v.Damage.Seq, at, v.Damage.EntryID))
 	case v.Entries == 0:
 		lines = append(lines, "No entries.")
 	default:
-		lines = append(lines, fmt.Sprintf("%s entries are as they were written, from entry %d on.", terminal.Grouped(v.Entries), v.First))
+		lines = append(lines, fmt.Sprintf("%s entries verified, from entry %d on.", terminal.Grouped(v.Entries), v.First))
 	}
 	if v.First > 1 && v.Damage == nil {
-		lines = append(lines, "Those before have expired.")
+		lines = append(lines, "Earlier entries have expired.")
 	}
 	if v.Older > 0 {
-		lines = append(lines, fmt.Sprintf("%s entries were made by versions without a chain, and cannot be checked.", terminal.Grouped(v.Older)))
+		lines = append(lines, fmt.Sprintf("%s entries were written by versions without a chain, and cannot be verified.", terminal.Grouped(v.Older)))
 	}
 	switch v.Noted {
 	case accounts.Found:
-		lines = append(lines, "The noted head is in the chain.")
+		lines = append(lines, "The given head is in the chain.")
 	case accounts.Expired:
-		lines = append(lines, "The noted head has expired. Note a newer one.")
+		lines = append(lines, "The given head has expired. Use a newer one.")
 	}
 	if v.Head != "" {
 		lines = append(lines, "Head: "+v.Head)

@@ -37,7 +37,7 @@ func (c *restoreCommand) Run(ctx context.Context, env *Env) error {
 	if env.JSON {
 		return terminal.JSON(env.Out, r.BackupManifest)
 	}
-	_, err = fmt.Fprintf(env.Out, "%s: %s as of %s, from %s, and, beside it, files: %d\n", env.Data, terminal.Count(len(r.Tables), "table"), r.Taken.Format(timeForm), r.name, r.files)
+	_, err = fmt.Fprintf(env.Out, "%s: %s as of %s, from %s; companion files: %d\n", env.Data, terminal.Count(len(r.Tables), "table"), r.Taken.Format(timeForm), r.name, r.files)
 	return err
 }
 
@@ -93,7 +93,7 @@ func (c *verifyCommand) Run(ctx context.Context, env *Env) (err error) {
 		return err
 	}
 	if sum.Findings > 0 {
-		return wrong{fmt.Errorf("damaged: %s in %s; the table was damaged when it was backed up: `onefold dynamodb check` it, and keep older backups", terminal.Count(sum.Findings, "finding"), r.name)}
+		return wrong{fmt.Errorf("damaged: %s in %s; the table was already damaged when it was backed up: check it with `onefold dynamodb check`, and keep older backups", terminal.Count(sum.Findings, "finding"), r.name)}
 	}
 	return nil
 }
@@ -119,11 +119,11 @@ func (v *verified) print(env *Env) error {
 			return err
 		}
 	}
-	newest := "none in the 24 hours before"
+	newest := "none in the 24 hours before the backup"
 	if !v.Newest.IsZero() {
 		newest = v.Newest.Format(timeForm)
 	}
-	_, err := fmt.Fprintf(env.Out, "%s: %s, %s, %s bytes restored\nmade: %s\nnewest change: %s\nrestored and checked in %s\n", v.Name,
+	_, err := fmt.Fprintf(env.Out, "%s: %s, %s, %s bytes restored\ncreated: %s\nnewest change: %s\nrestored and checked in %s\n", v.Name,
 		terminal.Count(v.Tables, "table"), terminal.Count(v.Items, "item"), terminal.Grouped(v.Restored), v.Taken.Format(timeForm), newest,
 		time.Duration(v.Seconds*float64(time.Second)).Round(time.Millisecond))
 	return err

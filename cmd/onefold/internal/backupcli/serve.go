@@ -31,13 +31,13 @@ const (
 // Validate is called by kong.
 func (f *Flags) Validate() error {
 	if f.Every < leastEvery || f.Every > mostEvery {
-		return errors.New("bad_backup_every: --backup-every is from 1m to 366d")
+		return errors.New("bad_backup_every: --backup-every must be 1m to 366d")
 	}
 	if f.Keep < 1 || f.Keep > mostKeep {
-		return fmt.Errorf("bad_backup_keep: --backup-keep is from 1 to %d", mostKeep)
+		return fmt.Errorf("bad_backup_keep: --backup-keep must be 1 to %d", mostKeep)
 	}
 	if f.To == "" && (len(f.Recipient) > 0 || f.RecipientsFile != "") {
-		return errors.New("no_backup_to: --backup-recipient and --backup-recipients-file are for --backup-to, which is missing")
+		return errors.New("no_backup_to: --backup-recipient and --backup-recipients-file require --backup-to")
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (c *source) open(ctx context.Context, env *Env) (*backup, error) {
 			return &backup{f, from, info.Size()}, err
 		}
 		if _, err := os.Stat(filepath.Join(from, engine.BackupManifestName)); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("is_directory: %s is a backup that is a directory; onefold dynamodb restore takes those", from)
+			return nil, fmt.Errorf("is_directory: %s is a directory backup; restore it with onefold dynamodb restore", from)
 		}
 	}
 	p, err := backups.OpenPlace(ctx, from)
@@ -162,7 +162,7 @@ func choose(ctx context.Context, p backups.Place, at string) (backups.Name, erro
 		return name != at && !strings.HasPrefix(strings.TrimPrefix(name, "onefold-"), at)
 	})
 	if len(files) == 0 && at != "" {
-		return backups.Name{}, fmt.Errorf("%w: there is no %s in %s; onefold backup list says what there is", backups.ErrNone, at, p)
+		return backups.Name{}, fmt.Errorf("%w: there is no backup %s in %s; onefold backup list lists all backups", backups.ErrNone, at, p)
 	}
 	if len(files) == 0 {
 		return backups.Name{}, fmt.Errorf("%w: there is no backup in %s", backups.ErrNone, p)
@@ -170,7 +170,7 @@ func choose(ctx context.Context, p backups.Place, at string) (backups.Name, erro
 	newest := files[len(files)-1].Name
 	for _, f := range files {
 		if f.Table != newest.Table {
-			return backups.Name{}, fmt.Errorf("several_tables: %s has backups of the tables %s and %s: choose one by its name with --at; onefold backup list says what there is", p, f.Table, newest.Table)
+			return backups.Name{}, fmt.Errorf("several_tables: %s has backups of the tables %s and %s: choose one by name with --at; onefold backup list lists all backups", p, f.Table, newest.Table)
 		}
 	}
 	return newest, nil

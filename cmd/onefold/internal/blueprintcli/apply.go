@@ -44,7 +44,7 @@ func (c *Apply) Run(ctx context.Context, e *Env) error {
 		return err
 	}
 	if !where.Shared() {
-		return fmt.Errorf("embedded_store: a table of %s is made when it is first opened; give --store 'dynamodb://TABLE?region=REGION', or dynamodb+http://HOST:PORT/TABLE", where)
+		return fmt.Errorf("embedded_store: the table of %s is created when it is first opened; give --store 'dynamodb://TABLE?region=REGION', or dynamodb+http://HOST:PORT/TABLE", where)
 	}
 	opened, err := where.Clients(ctx)
 	if err != nil {
@@ -64,19 +64,19 @@ func (c *Apply) print(e *Env, store string, done infra.Applied, failed error) er
 	var b strings.Builder
 	switch {
 	case c.DryRun && len(done.Did) > 0:
-		fmt.Fprintln(&b, "It would be done:")
+		fmt.Fprintln(&b, "Dry run, these steps would be taken:")
 	case len(done.Did) == 0 && failed == nil:
-		fmt.Fprintf(&b, "%s fits the schema; there is nothing to do.\n", store)
+		fmt.Fprintf(&b, "%s matches the schema; nothing to do.\n", store)
 	case failed == nil:
 		fmt.Fprintf(&b, "%s is ready:\n", store)
 	case len(done.Did) > 0:
-		fmt.Fprintln(&b, "Before it failed:")
+		fmt.Fprintln(&b, "Completed before the failure:")
 	}
 	for _, d := range done.Did {
 		fmt.Fprintf(&b, "  %s\n", d)
 	}
 	if len(done.Lacks) > 0 {
-		fmt.Fprintf(&b, "This service does not do, as DynamoDB does: %s.\n", strings.Join(done.Lacks, "; "))
+		fmt.Fprintf(&b, "This service lacks these features of DynamoDB: %s.\n", strings.Join(done.Lacks, "; "))
 	}
 	_, err := e.Out.Write([]byte(b.String()))
 	return err

@@ -145,7 +145,7 @@ func (c *Write) check(want []byte) error {
 	if bytes.Equal(lineless(got), lineless(want)) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is not what the schema says now: write it again with `onefold design --schema %s --format %s --out %s`",
+	return fmt.Errorf("%w: %s does not match the schema: write it again with `onefold design --schema %s --format %s --out %s`",
 		ErrStale, c.Check, c.Schema, c.Format, filepath.ToSlash(c.Check))
 }
 

@@ -38,14 +38,14 @@ type heats struct {
 // Run prints the hot keys of what the server recorded.
 func (c *Heat) Run(e *Env) error {
 	if !(c.Share > 0 && c.Share <= 100) || c.Last <= 0 {
-		return fmt.Errorf("bad_options: --share is %g: above 0 to 100; --last is %s: above 0", c.Share, c.Last)
+		return fmt.Errorf("bad_options: --share is %g, must be above 0 and at most 100; --last is %s, must be above 0", c.Share, c.Last)
 	}
 	samples, err := usage.Read(e.Usage)
 	if err != nil {
 		return err
 	}
 	if len(samples) == 0 {
-		return fmt.Errorf("no_usage: nothing was recorded in %s; onefold serve does so once a minute", e.Usage)
+		return fmt.Errorf("no_usage: no usage is recorded in %s; onefold serve records usage once a minute", e.Usage)
 	}
 	latest := slices.MaxFunc(samples, func(a, b usage.Sample) int { return a.At.Compare(b.At) }) // a clock may have gone back
 	h := &heats{To: latest.At, Hot: []heat.Finding{}}
@@ -92,10 +92,10 @@ func (h *heats) look(c *Heat, e *Env, samples []usage.Sample) {
 func (h *heats) text(c *Heat) string {
 	const minute = "2006-01-02 15:04"
 	var b strings.Builder
-	fmt.Fprintf(&b, "The hottest key of each minute, %% of what a partition can take in a second\n%s\n\n",
+	fmt.Fprintf(&b, "The hottest key of each minute, %% of a partition's capacity per second\n%s\n\n",
 		terminal.Plot([]string{terminal.Ends(h.From.Format(minute), h.To.Format(minute)+" UTC")}, h.curve))
 	if h.Hottest == nil {
-		return "No key was used in that time.\n"
+		return "No key was used in this period.\n"
 	}
 	if len(h.Hot) == 0 {
 		fmt.Fprintf(&b, "No key took more than %g %%. The hottest was %s with %.1f %%.\n", 100*c.Share, terminal.Printable(h.Hottest.Key), 100*h.Hottest.Share())

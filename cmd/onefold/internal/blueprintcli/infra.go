@@ -109,9 +109,9 @@ func (c *iam) Run(e *Env) error {
 	case err != nil:
 		return err
 	case c.Part == 0 && len(parts) > 1:
-		return fmt.Errorf("policy_too_long: it takes %d managed policies, each of at most %d characters: write them with --part 1 to %d, or it whole with --inline, as a role's own", len(parts), infra.MaxManagedPolicy, len(parts))
+		return fmt.Errorf("policy_too_long: %d managed policies are needed, each of at most %d characters: write them with --part 1 to %d, or write one inline policy with --inline", len(parts), infra.MaxManagedPolicy, len(parts))
 	case c.Part < 0 || c.Part > len(parts):
-		return fmt.Errorf("no_such_part: there are %d, not %d", len(parts), c.Part)
+		return fmt.Errorf("no_such_part: there are %d parts, not %d", len(parts), c.Part)
 	}
 	return c.out(e, parts[max(c.Part-1, 0)])
 }
@@ -164,7 +164,7 @@ func (s *stack) out(e *Env, b []byte) error {
 
 func listStages(e *Env, stages []infra.Stage) error {
 	if len(stages) == 0 {
-		_, err := fmt.Fprintln(e.Out, "The table has the indexes of the schema: there is nothing to update.")
+		_, err := fmt.Fprintln(e.Out, "The table has all indexes of the schema; nothing to update.")
 		return err
 	}
 	var b strings.Builder
@@ -175,7 +175,7 @@ func listStages(e *Env, stages []infra.Stage) error {
 		}
 		fmt.Fprintf(&b, "%d. %s; the table then has %s\n", i+1, what, strings.Join(st.Indexes, ", "))
 	}
-	fmt.Fprintln(&b, "DynamoDB changes one index in an update. Write each with --stage N, and wait until it is done.")
+	fmt.Fprintln(&b, "DynamoDB changes one index per update. Write each update with --stage N, and wait until it is complete.")
 	_, err := e.Out.Write([]byte(b.String()))
 	return err
 }

@@ -46,7 +46,7 @@ func (c *Lint) Run(e *Env) error {
 	if e.JSON {
 		return nil
 	}
-	_, err = fmt.Fprintf(e.Out, "%s: %d kinds of faults looked for, none found.\n", s.Name(), len(lint.Lints()))
+	_, err = fmt.Fprintf(e.Out, "%s: %d kinds of faults checked, none found.\n", s.Name(), len(lint.Lints()))
 	return err
 }
 

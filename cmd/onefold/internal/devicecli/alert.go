@@ -146,7 +146,7 @@ func openAlert(ctx context.Context, s *Store, id string) (telemetry.AlertKey, er
 }
 
 func noOpenAlert(id string) error {
-	return fmt.Errorf("no_such_alert: no alert %q is open; `onefold alerts` shows those that are", id)
+	return fmt.Errorf("no_such_alert: there is no open alert %q; `onefold alerts` lists open alerts", id)
 }
 
 // explainAlert says why nothing can be done about an alert.
@@ -248,7 +248,7 @@ func (c *alertHistory) Run(ctx context.Context, env *Env) error {
 		}
 		pending, err := alerts.Pending(ctx, s.Table, c.Device)
 		for _, rule := range slices.Sorted(maps.Keys(pending)) {
-			fmt.Fprintf(env.Out, "The rule %s is breached since %s, and not yet long enough.\n", rule, pending[rule].Format(time.RFC3339))
+			fmt.Fprintf(env.Out, "Rule %s has been breached since %s, not yet long enough for an alert.\n", rule, pending[rule].Format(time.RFC3339))
 		}
 		return err
 	})

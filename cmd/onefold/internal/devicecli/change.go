@@ -82,7 +82,7 @@ type deviceClaim struct {
 // Validate is called by kong.
 func (c *deviceClaim) Validate() error {
 	if (c.ID == "") == (c.Code == "") || (c.Code == "") != (c.Fleet == "") {
-		return errors.New("say the device that a code is made for, or --code and --fleet to take one into service")
+		return errors.New("give the device to create a code for, or --code and --fleet to claim a device")
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (c *deviceDelete) Run(ctx context.Context, env *Env) error {
 		if err := telemetry.DeleteDevice(ctx, s.Table, c.ID); err != nil {
 			return explain("device", c.ID, err)
 		}
-		_, err := fmt.Fprintf(env.Out, "Deleted %s. What it measured is deleted as long as `onefold serve` runs.\n", c.ID)
+		_, err := fmt.Fprintf(env.Out, "Deleted %s. Its readings are deleted in the background while `onefold serve` runs.\n", c.ID)
 		return err
 	})
 }
@@ -175,10 +175,10 @@ func (c *deviceImport) Run(ctx context.Context, env *Env) error {
 	if env.JSON {
 		err = terminal.JSON(env.Out, did)
 	} else {
-		_, err = fmt.Fprintf(env.Out, "%s made, %d there already, %d failed.\n%s", terminal.Count(did.Created, "device"), did.Existing, did.Failed, strings.Join(append(did.Errors, ""), "\n"))
+		_, err = fmt.Fprintf(env.Out, "%s created, %d already exist, %d failed.\n%s", terminal.Count(did.Created, "device"), did.Existing, did.Failed, strings.Join(append(did.Errors, ""), "\n"))
 	}
 	if err == nil && did.Failed > 0 {
-		err = fmt.Errorf("invalid_rows: no device was made of %s", terminal.Count(did.Failed, "row"))
+		err = fmt.Errorf("invalid_rows: no device was created from %s", terminal.Count(did.Failed, "row"))
 	}
 	return err
 }
@@ -192,7 +192,7 @@ func (did *importedDevices) read(ctx context.Context, s *Store, fleet string, in
 		return fmt.Errorf("wrong_header: %w", err)
 	}
 	if !slices.Contains(header, "id") {
-		return fmt.Errorf("wrong_header: the columns are %q; one has to be id", header)
+		return fmt.Errorf("wrong_header: the columns are %q; one must be id", header)
 	}
 	for _, name := range header {
 		if !slices.Contains([]string{"id", "name", "type", "location", "firmware", "profile", "tags", "status"}, name) {
@@ -203,7 +203,7 @@ func (did *importedDevices) read(ctx context.Context, s *Store, fleet string, in
 	for {
 		row, err := rows.Read()
 		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("malformed: %w; the devices before it are made", errors.Join(err, did.make(ctx, s, devices)))
+			return fmt.Errorf("malformed: %w; the devices before it are created", errors.Join(err, did.make(ctx, s, devices)))
 		}
 		if err == nil {
 			devices = append(devices, newDeviceOf(fleet, header, row))

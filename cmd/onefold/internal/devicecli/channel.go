@@ -86,8 +86,8 @@ func (c *channelAdd) Run(ctx context.Context, env *Env) error {
 		if env.JSON {
 			return terminal.JSON(env.Out, out)
 		}
-		if _, err = fmt.Fprintf(env.Out, "Made the channel %s.\n", one.ChannelID); err == nil && one.Secret != "" {
-			_, err = fmt.Fprintf(env.Out, "Its messages are signed with %s, which is not shown again.\n", one.Secret)
+		if _, err = fmt.Fprintf(env.Out, "Created channel %s.\n", one.ChannelID); err == nil && one.Secret != "" {
+			_, err = fmt.Fprintf(env.Out, "Signing secret of its messages, not shown again: %s\n", one.Secret)
 		}
 		return err
 	})
@@ -100,7 +100,7 @@ func (c *channelAdd) unused(ctx context.Context, s *Store) error {
 	}
 	_, err := alerts.Channels.Get(ctx, s.Table, alerts.ChannelKey{FleetID: c.Fleet, ChannelID: c.ID})
 	if err == nil {
-		return fmt.Errorf("channel_exists: there is a channel %q already; `onefold channels list --fleet %s` shows it", c.ID, c.Fleet)
+		return fmt.Errorf("channel_exists: channel %q already exists; `onefold channels list --fleet %s` shows it", c.ID, c.Fleet)
 	}
 	if errors.Is(err, table.ErrNotFound) {
 		return nil
@@ -155,7 +155,7 @@ func (c *oneChannel) key() alerts.ChannelKey {
 // explain says why nothing can be done with a channel.
 func (c *oneChannel) explain(err error) error {
 	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
-		return fmt.Errorf("no_such_channel: there is no channel %q; `onefold channels list --fleet %s` shows those there are", c.ID, c.Fleet)
+		return fmt.Errorf("no_such_channel: there is no channel %q; `onefold channels list --fleet %s` lists all channels", c.ID, c.Fleet)
 	}
 	return err
 }
@@ -172,7 +172,7 @@ func (c *channelDelete) Run(ctx context.Context, env *Env) error {
 		if err != nil {
 			return c.explain(err)
 		}
-		_, err = fmt.Fprintf(env.Out, "Deleted the channel %s.\n", c.ID)
+		_, err = fmt.Fprintf(env.Out, "Deleted channel %s.\n", c.ID)
 		return err
 	})
 }
@@ -197,7 +197,7 @@ func (c *channelTest) Run(ctx context.Context, env *Env) error {
 		if err != nil {
 			return fmt.Errorf("not_sent: %w", err)
 		}
-		_, err = fmt.Fprintf(env.Out, "Sent %s by the channel %s, and it was accepted.\n", id, c.ID)
+		_, err = fmt.Fprintf(env.Out, "Sent %s through channel %s; it was accepted.\n", id, c.ID)
 		return err
 	})
 }

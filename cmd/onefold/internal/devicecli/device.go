@@ -186,7 +186,7 @@ func (c *deviceList) Run(ctx context.Context, env *Env) error {
 
 func printDevices(env *Env, devices []deviceOutput) error {
 	if len(devices) == 0 {
-		_, err := fmt.Fprintln(env.Out, "No such devices.")
+		_, err := fmt.Fprintln(env.Out, "No matching devices.")
 		return err
 	}
 	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)

@@ -161,7 +161,7 @@ func (c *fleetShow) Run(ctx context.Context, env *Env) error {
 			return terminal.JSON(env.Out, out)
 		}
 		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintf(w, "fleet\t%s\nname\t%s\ntime zone\t%s\ncreated\t%s\nreadings are kept\t%d d\n", out.ID, terminal.Printable(out.Name), out.TimeZone,
+		fmt.Fprintf(w, "fleet\t%s\nname\t%s\ntime zone\t%s\ncreated\t%s\nreading retention\t%d d\n", out.ID, terminal.Printable(out.Name), out.TimeZone,
 			out.CreatedAt.Format(time.RFC3339), int(f.Retention.Raw().Hours()/24))
 		if len(f.PropertyTags) > 0 {
 			fmt.Fprintf(w, "property tags\t%s\n", terminal.Printable(strings.Join(f.PropertyTags, ", ")))
@@ -186,7 +186,7 @@ func (c *fleetDelete) Run(ctx context.Context, env *Env) error {
 		if err := telemetry.DeleteFleet(ctx, s.Table, c.ID); err != nil {
 			return explain("fleet", c.ID, err)
 		}
-		_, err := fmt.Fprintf(env.Out, "Deleted %s. What it has is deleted as long as `onefold serve` runs.\n", c.ID)
+		_, err := fmt.Fprintf(env.Out, "Deleted %s. Its devices and readings are deleted in the background while `onefold serve` runs.\n", c.ID)
 		return err
 	})
 }

@@ -47,7 +47,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 	}
 	err := work(ctx, env, &summary)
 	if errors.Is(err, env.NoTable) {
-		return fmt.Errorf("%w; readings belong to devices: make a fleet with `onefold fleet create`, and devices with `onefold device add`", err)
+		return fmt.Errorf("%w; readings belong to devices: create a fleet with `onefold fleet create`, and devices with `onefold device add`", err)
 	}
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *Import) send(ctx context.Context, env *Env, summary *telemetrySummary) 
 
 // stopped says how to go on.
 func stopped(err error) error {
-	return fmt.Errorf("import: %w\nWhat was imported stays; import the same files again to go on where it stopped", err)
+	return fmt.Errorf("import: %w\nImported readings stay; import the same files again to resume", err)
 }
 
 // options are how the files are read.
@@ -110,7 +110,7 @@ func (c *Import) options(ctx context.Context, to into) (o readingfiles.Options, 
 	}
 	zone := cmp.Or(c.TimeZone, fleet.TimeZone)
 	if o.Zone, err = time.LoadLocation(zone); err != nil {
-		return o, fmt.Errorf("invalid: --time-zone %q: use an IANA name like Europe/Berlin", zone)
+		return o, fmt.Errorf("invalid: --time-zone %q: use an IANA name such as Europe/Berlin", zone)
 	}
 	return o, nil
 }
@@ -162,12 +162,12 @@ func (s *telemetrySummary) tell(out io.Writer, asJSON bool) error {
 func (s *telemetrySummary) print(w io.Writer) error {
 	var b strings.Builder
 	if s.DryRun {
-		b.WriteString("Nothing was written. An import would say:\n")
+		b.WriteString("Dry run, nothing was written. The import would print:\n")
 	}
 	counts := terminal.Imported{Lines: s.Lines, Stored: s.Imported, Duplicates: s.Duplicates, Malformed: s.Malformed, Rejected: s.Rejected}
 	fmt.Fprintln(&b, counts.Sentence("reading"))
 	if s.Devices > 0 {
-		fmt.Fprintf(&b, "%s made.\n", terminal.Count(s.Devices, "device"))
+		fmt.Fprintf(&b, "%s created.\n", terminal.Count(s.Devices, "device"))
 	}
 	if !s.First.IsZero() {
 		fmt.Fprintf(&b, "From %s to %s.\n", s.First.Format(time.RFC3339), s.Last.Format(time.RFC3339))

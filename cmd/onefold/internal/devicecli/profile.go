@@ -145,7 +145,7 @@ func (c *profileShow) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		p, err := telemetry.ProfileByID.Get(ctx, s.Table, telemetry.ProfileIn{ProfileID: c.ID})
 		if errors.Is(err, table.ErrNotFound) {
-			return fmt.Errorf("no_such_profile: there is no profile %q; `onefold profile list --fleet FLEET` shows those there are", c.ID)
+			return fmt.Errorf("no_such_profile: there is no profile %q; `onefold profile list --fleet FLEET` lists all profiles", c.ID)
 		}
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func showProfile(env *Env, p *telemetry.Profile) error {
 	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "profile\t%s\nfleet\t%s\nname\t%s\n", out.ID, out.Fleet, terminal.Printable(out.Name))
 	if out.Every > 0 {
-		fmt.Fprintf(w, "a reading every\t%d s\n", out.Every)
+		fmt.Fprintf(w, "expected interval\t%d s\n", out.Every)
 	}
 	for _, m := range out.Metrics {
 		bounds := ""

@@ -80,7 +80,7 @@ func (c *Readings) complete(ctx context.Context, s *Store) (*time.Location, erro
 	}
 	status, err := telemetry.ReadStatus(ctx, s.Table, c.Device)
 	if errors.Is(err, table.ErrNotFound) {
-		return nil, fmt.Errorf("no_readings: %s has not measured anything yet", c.Device)
+		return nil, fmt.Errorf("no_readings: %s has no readings yet", c.Device)
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func parseMoment(text string, zone *time.Location) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.40q is no time; write it like 2026-05-12, 2026-05-12T14:00 or 2026-05-12T14:00:00+02:00", text)
+	return time.Time{}, fmt.Errorf("cannot parse time %.40q; write it like 2026-05-12, 2026-05-12T14:00 or 2026-05-12T14:00:00+02:00", text)
 }
 
 // about says what a series is.

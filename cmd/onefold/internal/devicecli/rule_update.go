@@ -32,7 +32,7 @@ type ruleUpdate struct {
 func (c *ruleUpdate) Run(ctx context.Context, env *Env) error {
 	for _, d := range []*time.Duration{c.For, c.Keep} {
 		if d != nil && *d%time.Second != 0 {
-			return errors.New("invalid: --for and --keep are whole seconds")
+			return errors.New("invalid: --for and --keep must be whole seconds")
 		}
 	}
 	return env.Open(ctx, func(s *Store) error {
@@ -50,11 +50,11 @@ func (c *ruleUpdate) Run(ctx context.Context, env *Env) error {
 		if env.JSON {
 			return terminal.JSON(env.Out, ruleOutputOf(&r))
 		}
-		says := "it begins anew"
+		says := "its state was reset"
 		if r.Version == version {
-			says = "it goes on as it was"
+			says = "its state is unchanged"
 		}
-		_, err = fmt.Fprintf(env.Out, "Changed the rule %s, %s: %s.\n", r.RuleID, says, terminal.Printable(alerts.Describe(&r)))
+		_, err = fmt.Fprintf(env.Out, "Changed rule %s (%s): %s.\n", r.RuleID, says, terminal.Printable(alerts.Describe(&r)))
 		return err
 	})
 }

@@ -41,7 +41,7 @@ type ruleFields struct {
 // rule is what was said.
 func (f *ruleFields) rule() (telemetry.Rule, error) {
 	if f.For%time.Second != 0 || f.Keep%time.Second != 0 {
-		return telemetry.Rule{}, errors.New("invalid: --for and --keep are whole seconds")
+		return telemetry.Rule{}, errors.New("invalid: --for and --keep must be whole seconds")
 	}
 	r := telemetry.Rule{
 		Name: f.Name, Metric: f.Metric, Over: telemetry.Period(f.Over), Function: f.Function, Below: f.Below, NoData: f.Silence,
@@ -110,7 +110,7 @@ func (c *ruleAdd) Run(ctx context.Context, env *Env) error {
 		}
 		r, err := alerts.CreateRule(ctx, s.Table, r)
 		if errors.Is(err, table.ErrExists) {
-			return fmt.Errorf("rule_exists: there is a rule %q already; `onefold rules list --fleet %s` shows it", c.ID, r.FleetID)
+			return fmt.Errorf("rule_exists: rule %q already exists; `onefold rules list --fleet %s` shows it", c.ID, r.FleetID)
 		}
 		switch {
 		case err != nil:
@@ -118,7 +118,7 @@ func (c *ruleAdd) Run(ctx context.Context, env *Env) error {
 		case env.JSON:
 			return terminal.JSON(env.Out, ruleOutputOf(&r))
 		}
-		_, err = fmt.Fprintf(env.Out, "Made the rule %s: %s.\n", r.RuleID, terminal.Printable(alerts.Describe(&r)))
+		_, err = fmt.Fprintf(env.Out, "Created rule %s: %s.\n", r.RuleID, terminal.Printable(alerts.Describe(&r)))
 		return err
 	})
 }
@@ -189,11 +189,11 @@ func findRule(ctx context.Context, s *Store, fleet, id, of string) (found teleme
 	}
 	switch len(whose) {
 	case 0:
-		return found, fmt.Errorf("no_such_rule: there is no rule %q; `onefold rules list --fleet %s` shows those there are", id, fleet)
+		return found, fmt.Errorf("no_such_rule: there is no rule %q; `onefold rules list --fleet %s` lists all rules", id, fleet)
 	case 1:
 		return found, nil
 	}
-	return found, fmt.Errorf("which_rule: %s have a rule %q each; --of says which", strings.Join(whose, ", "), id)
+	return found, fmt.Errorf("which_rule: %s each have a rule %q; select one with --of", strings.Join(whose, ", "), id)
 }
 
 type ruleDelete struct {
@@ -213,7 +213,7 @@ func (c *ruleDelete) Run(ctx context.Context, env *Env) error {
 			err = s.Worker.Drain(ctx)
 		}
 		if err == nil {
-			_, err = fmt.Fprintf(env.Out, "Deleted the rule %s.\n", c.ID)
+			_, err = fmt.Fprintf(env.Out, "Deleted rule %s.\n", c.ID)
 		}
 		return err
 	})

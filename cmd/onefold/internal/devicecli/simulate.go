@@ -39,20 +39,20 @@ func (c *Simulate) Validate() error {
 		if strings.ContainsFunc(name, func(r rune) bool {
 			return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-:", r))
 		}) {
-			return fmt.Errorf("invalid: %.40q has other characters than letters, digits and . _ - : in it", name)
+			return fmt.Errorf("invalid: %.40q may contain only letters, digits and . _ - :", name)
 		}
 	}
 	switch {
 	case c.File == "" && c.Server == "":
-		return errors.New("say which file to write, or --server")
+		return errors.New("give a file to write, or --server")
 	case c.File != "" && c.Server != "":
-		return errors.New("--server sends, and writes no file")
+		return errors.New("--server writes no file; omit one of them")
 	case c.Measurement == "":
-		return errors.New("--measurement is not to be empty")
+		return errors.New("--measurement must not be empty")
 	case c.Devices < 1:
-		return errors.New("--devices: at least one")
+		return errors.New("--devices must be 1 or more")
 	case c.Length <= 0:
-		return errors.New("--length: longer than nothing")
+		return errors.New("--length must be above 0")
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (c *Simulate) Run(ctx context.Context, env *Env) (err error) {
 		f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		switch {
 		case errors.Is(err, os.ErrExist):
-			return fmt.Errorf("file_exists: %s is there already, and is left as it is", c.File)
+			return fmt.Errorf("file_exists: %s already exists and was not changed", c.File)
 		case err != nil:
 			return fmt.Errorf("cannot_write: %w", err)
 		}

@@ -37,7 +37,7 @@ func (c *appendCommand) Run(ctx context.Context, env *Env) error {
 	if n, err := strconv.ParseInt(c.Expect, 10, 64); err == nil && n >= 0 {
 		a.Expected = n
 	} else if c.Expect != "none" && c.Expect != "exists" && c.Expect != "any" {
-		return fmt.Errorf("invalid: --expect %q: a version, none, exists or any", c.Expect)
+		return fmt.Errorf("invalid: --expect must be a version, none, exists or any, not %q", c.Expect)
 	}
 	if a.Events, err = c.events(env.In); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c *appendCommand) Run(ctx context.Context, env *Env) error {
 		}
 		what := "Appended"
 		if done.Again {
-			what = "Had appended"
+			what = "Had already appended"
 		}
 		_, err = fmt.Fprintf(env.Out, "%s events %d to %d; %s has version %d.\n", what, done.First, done.Version, terminal.Printable(id.String()), done.Version)
 		return err
@@ -66,7 +66,7 @@ func (c *appendCommand) Run(ctx context.Context, env *Env) error {
 func (c *appendCommand) events(stdin io.Reader) ([]eventjson.New, error) {
 	switch {
 	case (c.Type == "") == (c.File == ""):
-		return nil, errors.New("invalid: say one event with --type and --payload, or many with --file")
+		return nil, errors.New("invalid: give one event with --type and --payload, or many with --file")
 	case c.File == "-":
 		return readEvents(stdin)
 	case c.File != "":
@@ -78,7 +78,7 @@ func (c *appendCommand) events(stdin io.Reader) ([]eventjson.New, error) {
 		return events, errors.Join(err, f.Close())
 	}
 	if c.Payload != "" && !json.Valid([]byte(c.Payload)) {
-		return nil, errors.New("invalid: --payload is no JSON; a text needs quotes of its own: --payload '\"text\"'")
+		return nil, errors.New("invalid: --payload is not JSON; quote a string as JSON too: --payload '\"text\"'")
 	}
 	return []eventjson.New{{Type: c.Type, Said: eventjson.Said{Data: json.RawMessage(c.Payload)}}}, nil
 }
@@ -100,7 +100,7 @@ func readEvents(r io.Reader) (events []eventjson.New, err error) {
 			return nil, fmt.Errorf("invalid: line %d: %w", n, err)
 		}
 		if events = append(events, e); len(events) > eventstore.MaxEvents {
-			return nil, fmt.Errorf("too_large: more than %d events: an append is all or none, and has no more", eventstore.MaxEvents)
+			return nil, fmt.Errorf("too_large: an append, which is all or none, has at most %d events", eventstore.MaxEvents)
 		}
 	}
 	return events, lines.Err()

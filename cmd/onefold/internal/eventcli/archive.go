@@ -53,9 +53,9 @@ func (c *archiveCommand) Run(ctx context.Context, env *Env) error {
 		if env.JSON {
 			return json.NewEncoder(env.Out).Encode(done)
 		}
-		_, err = fmt.Fprintf(env.Out, "Archived what was new, %s of %s, in %s of %s.\n", terminal.Count(done.Events, "event"), terminal.Count(done.Aggregates, "aggregate"), terminal.Count(done.Segments, "segment"), c.Dir)
+		_, err = fmt.Fprintf(env.Out, "Archived new events: %s of %s, in %s of %s.\n", terminal.Count(done.Events, "event"), terminal.Count(done.Aggregates, "aggregate"), terminal.Count(done.Segments, "segment"), c.Dir)
 		if err == nil && c.Verify {
-			_, err = fmt.Fprintln(env.Out, "The archive is what its sums say.")
+			_, err = fmt.Fprintln(env.Out, "The archive matches its checksums.")
 		}
 		return err
 	})
@@ -85,7 +85,7 @@ func (c *archiveCommand) open(ctx context.Context, s *ground.Store) (*eventstore
 	}
 	for _, t := range c.Type {
 		if !slices.Contains(types, t) {
-			return nil, nil, fmt.Errorf("no_such_type: there are no aggregates of type %.60q; `onefold events types` shows those there are", t)
+			return nil, nil, fmt.Errorf("no_such_type: there are no aggregates of type %.60q; `onefold events types` lists all types", t)
 		}
 	}
 	return store, types, nil

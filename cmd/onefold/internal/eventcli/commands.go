@@ -34,7 +34,7 @@ type Events struct {
 func parseID(text string) (eventstore.ID, error) {
 	kind, id, ok := strings.Cut(text, "/")
 	if !ok || kind == "" || id == "" {
-		return eventstore.ID{}, fmt.Errorf("invalid: %.60q is no aggregate: write TYPE/ID, such as order/1001", text)
+		return eventstore.ID{}, fmt.Errorf("invalid: %.60q is not an aggregate: write TYPE/ID, such as order/1001", text)
 	}
 	return eventstore.ID{Type: kind, ID: id}, nil
 }
@@ -70,9 +70,9 @@ func explain(id eventstore.ID, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &conflict):
-		return fmt.Errorf("version_conflict: %s has version %d, expected %s; `onefold events read %[1]s --from %d` shows what came in between", id, conflict.Actual, conflict.Expected, max(conflict.Actual-int64(len(conflict.Since)), 0)+1)
+		return fmt.Errorf("version_conflict: %s has version %d, expected %s; `onefold events read %[1]s --from %d` shows the events in between", id, conflict.Actual, conflict.Expected, max(conflict.Actual-int64(len(conflict.Since)), 0)+1)
 	case errors.Is(err, table.ErrNotFound):
-		return fmt.Errorf("no_such_aggregate: there is no %s; `onefold events aggregates %s` shows those there are", id, id.Type)
+		return fmt.Errorf("no_such_aggregate: there is no %s; `onefold events aggregates %s` lists all of its type", id, id.Type)
 	}
 	for code, is := range map[string]error{
 		"invalid": eventstore.ErrInvalid, "too_large": eventstore.ErrTooLarge, "stream_closed": eventstore.ErrClosed, "commit_reused": eventstore.ErrCommitReused, "personal_fields": eventstore.ErrUnsealed,

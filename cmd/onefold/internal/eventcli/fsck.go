@@ -81,14 +81,14 @@ func (f *finding) print(env *Env) error {
 	if env.JSON {
 		return json.NewEncoder(env.Out).Encode(f)
 	}
-	what := "nothing can be done without inventing facts"
+	what := "cannot be repaired without inventing facts"
 	switch {
 	case f.Repaired:
 		what = "repaired: " + f.Plan
 	case f.Failed != "":
 		what = "not repaired: " + f.Failed
 	case f.Plan != "":
-		what = "--repair would: " + f.Plan
+		what = "with --repair: " + f.Plan
 	}
 	_, err := fmt.Fprintf(env.Out, "%s  %s\n    %s\n    %s\n", f.Kind, terminal.Clean(f.Item), terminal.Clean(f.Says), terminal.Clean(what))
 	return err

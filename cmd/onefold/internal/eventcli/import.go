@@ -66,7 +66,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nWhat was imported stays; import the same files again to go on where it stopped", err)
+		return fmt.Errorf("%w\nImported events stay; import the same files again to resume", err)
 	}
 	return summary.tell(env.Out, env.JSON)
 }
@@ -75,7 +75,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 func (c *Import) clock() (*readingfiles.Clock, error) {
 	zone, err := time.LoadLocation(c.TimeZone)
 	if err != nil {
-		return nil, fmt.Errorf("invalid: --time-zone %q: use an IANA name like Europe/Berlin", c.TimeZone)
+		return nil, fmt.Errorf("invalid: --time-zone %q: use an IANA name such as Europe/Berlin", c.TimeZone)
 	}
 	return readingfiles.NewClock(c.TimeFormat, zone)
 }
@@ -114,7 +114,7 @@ func (c *Import) file(ctx context.Context, name string, stdin io.Reader, t targe
 	case err != nil:
 		return errors.Join(err, closed)
 	case damage != nil: // closing a damaged file says the same again
-		return fmt.Errorf("%w: %s was imported up to a place that cannot be read: %w", readingfiles.ErrDamaged, name, damage)
+		return fmt.Errorf("%w: %s was imported up to a position that cannot be read: %w", readingfiles.ErrDamaged, name, damage)
 	}
 	return closed
 }

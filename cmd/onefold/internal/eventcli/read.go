@@ -36,7 +36,7 @@ func (c *readCommand) Run(ctx context.Context, env *Env) error {
 	in := reading{from: c.From, to: c.To, backwards: c.Backwards}
 	if c.AsOf != "" {
 		if in.asOf, err = time.Parse(time.RFC3339Nano, c.AsOf); err != nil {
-			return fmt.Errorf("invalid: --as-of %.60q is no time; write it like 2026-05-12T14:00:00Z", c.AsOf)
+			return fmt.Errorf("invalid: cannot parse --as-of %.60q; write a time like 2026-05-12T14:00:00Z", c.AsOf)
 		}
 	}
 	return c.opened(ctx, env, env.Open, func(t target) error {
@@ -97,7 +97,7 @@ func (c *headCommand) Run(ctx context.Context, env *Env) error {
 			return terminal.JSON(env.Out, h)
 		}
 		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintf(w, "aggregate\t%s\nversion\t%d\nstate\t%s\nbegun\t%s\nappended to\t%s\n", terminal.Printable(id.String()), h.Version, stateOf(&h), h.Created.Format(time.RFC3339), h.Updated.Format(time.RFC3339))
+		fmt.Fprintf(w, "aggregate\t%s\nversion\t%d\nstate\t%s\ncreated\t%s\nlast append\t%s\n", terminal.Printable(id.String()), h.Version, stateOf(&h), h.Created.Format(time.RFC3339), h.Updated.Format(time.RFC3339))
 		return w.Flush()
 	})
 }
@@ -146,7 +146,7 @@ func (c *aggregatesCommand) Run(ctx context.Context, env *Env) error {
 	return c.opened(ctx, env, env.Open, func(t target) error {
 		w, lines, read := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0), json.NewEncoder(env.Out), 0
 		if !env.JSON {
-			fmt.Fprintln(w, "ID\tVERSION\tSTATE\tLAST APPEND\tOF")
+			fmt.Fprintln(w, "ID\tVERSION\tSTATE\tLAST APPEND\tEVENT TYPES")
 		}
 		for h, err := range t.aggregates(ctx, c.Type) {
 			switch {
@@ -182,7 +182,7 @@ func (c *stateCommand) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	if c.At < 0 || c.Since < 0 {
-		return errors.New("invalid: a version is 1 or more")
+		return errors.New("invalid: a version must be 1 or more")
 	}
 	return c.opened(ctx, env, env.Open, func(t target) error {
 		s, err := t.state(ctx, id, c.At)

@@ -59,18 +59,18 @@ const maxSQL = 1 << 20
 func (c *Query) Validate() error {
 	for flag, day := range map[string]string{"--from": c.From, "--to": c.To} {
 		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-			return fmt.Errorf("%s: %q is not a day: write it like 2026-05-12", flag, day)
+			return fmt.Errorf("%s: cannot parse day %q: write it like 2026-05-12", flag, day)
 		}
 	}
 	switch {
 	case c.From != "" && c.To != "" && c.From > c.To:
 		return fmt.Errorf("--from %s is after --to %s", c.From, c.To)
 	case c.Limit < 1 || c.Limit > maxLimit:
-		return fmt.Errorf("--limit: choose 1 to %d; other formats have no limit", maxLimit)
+		return fmt.Errorf("--limit must be 1 to %d; other formats have no limit", maxLimit)
 	case c.Memory < 64 || c.Temp < 0 || c.Threads < 0 || c.Cache < 0 || c.Timeout <= 0:
-		return errors.New("--memory wants 64 MB or more; --temp, --threads and --cache no negative number, --timeout some time")
+		return errors.New("--memory must be 64 or more; --temp, --threads and --cache must not be negative; --timeout must be above 0")
 	case c.Format == "parquet" && c.Out == "":
-		return errors.New("--format parquet wants a file: --out FILE")
+		return errors.New("--format parquet needs a file: give --out FILE")
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (c *Query) Run(ctx context.Context, e *Env) error {
 func (c *Query) query(in io.Reader) (string, error) {
 	switch {
 	case c.File != "" && c.SQL != "":
-		return "", errors.New("bad_query: there is a query and a --file: give one of them")
+		return "", errors.New("bad_query: give either a query or --file, not both")
 	case c.File != "":
 		f, err := os.Open(c.File)
 		if err != nil {
@@ -127,15 +127,15 @@ func readSQL(r io.Reader) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("read the query: %w", err)
 	case len(b) > maxSQL:
-		return "", fmt.Errorf("bad_query: it has more than %d bytes", maxSQL)
+		return "", fmt.Errorf("bad_query: the query has more than %d bytes", maxSQL)
 	case strings.TrimSpace(string(b)) == "":
-		return "", errors.New(`bad_query: there is none; try: onefold query "SELECT day, count(*) AS visits FROM sessions GROUP BY day ORDER BY day", or onefold query --schema`)
+		return "", errors.New(`bad_query: the query is empty; try:  onefold query "SELECT day, count(*) AS visits FROM sessions GROUP BY day ORDER BY day", or onefold query --schema`)
 	}
 	return string(b), nil
 }
 
 // errMoved is returned when files were replaced by others while they were asked for, and nothing is written yet.
-var errMoved = errors.New("moved: files of the warehouse are replaced all the time; ask again")
+var errMoved = errors.New("moved: files of the warehouse were replaced during the query; run it again")
 
 // ask runs the query on the files that there are now.
 func (c *Query) ask(ctx context.Context, e *Env, w *place, query string) (err error) {

@@ -15,7 +15,7 @@ func (i Imported) Sentence(what string) string {
 	for _, part := range []struct {
 		n    int64
 		what string
-	}{{i.Duplicates, "already there"}, {i.Malformed, "malformed"}, {i.Rejected, "rejected"}} {
+	}{{i.Duplicates, "already stored"}, {i.Malformed, "malformed"}, {i.Rejected, "rejected"}} {
 		if part.n > 0 {
 			fmt.Fprintf(&b, ", %s %s", Grouped(part.n), part.what)
 		}

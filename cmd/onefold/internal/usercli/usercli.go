@@ -48,7 +48,7 @@ func (c *Sessions) Run(ctx context.Context, env *ground.Env) error {
 		case c.End != "":
 			err := a.EndSession(ctx, u.UserID, c.End)
 			if errors.Is(err, table.ErrNotFound) {
-				return fmt.Errorf("no_such_session: %s has no session %s; `onefold user sessions %s` shows all", u.Email, c.End, u.Email)
+				return fmt.Errorf("no_such_session: %s has no session %s; `onefold user sessions %s` lists all sessions", u.Email, c.End, u.Email)
 			}
 			if err != nil {
 				return err
@@ -101,10 +101,10 @@ func (c *ResetFactors) Run(ctx context.Context, env *ground.Env) error {
 		}
 		identity := ""
 		if factors.Identity {
-			identity = ", and the link to an identity of the OpenID provider,"
+			identity = ", and the link to an OpenID identity,"
 		}
 		return done(ctx, env, a, accounts.Entry{Action: "user.reset_factors", Subject: u.UserID},
-			"Removed %s and %s%s of %s, and ended all sessions. The password alone logs in now.\n", had, terminal.Count(factors.Passkeys, "passkey"), identity, u.Email)
+			"Removed %s and %s%s of %s, and ended all sessions. Logging in now needs only the password.\n", had, terminal.Count(factors.Passkeys, "passkey"), identity, u.Email)
 	})
 }
 
@@ -113,7 +113,7 @@ func withUser(ctx context.Context, env *ground.Env, email string, work func(*acc
 		a := accounts.New(s.Table, accounts.Options{})
 		u, err := a.UserByEmail(ctx, email)
 		if errors.Is(err, table.ErrNotFound) {
-			return fmt.Errorf("no_such_user: nobody has the address %s; `onefold user list` shows all", email)
+			return fmt.Errorf("no_such_user: there is no user with the address %s; `onefold user list` lists all users", email)
 		}
 		if err != nil {
 			return err

@@ -28,10 +28,10 @@ type exportCommand struct {
 // Validate is called by kong.
 func (c *exportCommand) Validate() error {
 	if c.Every < time.Second || c.Every > time.Hour {
-		return errors.New("invalid: --every is from 1s to 1h")
+		return errors.New("invalid: --every must be 1s to 1h")
 	}
 	if c.Rows < 100 || c.Rows > 5_000_000 {
-		return errors.New("invalid: --rows is from 100 to 5000000")
+		return errors.New("invalid: --rows must be 100 to 5000000")
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func Service(ctx context.Context, place string, s *ground.Store, env *ground.Env
 			return fmt.Errorf("warehouse: %w", err)
 		}
 		if err != nil {
-			env.Logger.Warn("warehouse: what was read last is not exported; the next start goes on", "error", err)
+			env.Logger.Warn("warehouse: the last changes were not exported; the export continues at the next start", "error", err)
 		}
 		return nil
 	}

@@ -51,7 +51,7 @@ func Open(ctx context.Context, place string, existing bool) (*warehouse.Warehous
 		return nil, err
 	}
 	if existing && w.Version() == 0 {
-		return nil, fmt.Errorf("no_warehouse: there is none at %s; `onefold warehouse export --to PLACE` makes one", place)
+		return nil, fmt.Errorf("no_warehouse: there is no warehouse at %s; create one with `onefold warehouse export --to PLACE`", place)
 	}
 	return w, nil
 }
@@ -70,11 +70,11 @@ func Objects(ctx context.Context, place string, existing bool) (warehouse.Object
 	case err != nil && !os.IsNotExist(err):
 		return nil, fmt.Errorf("bad_warehouse: %w", err)
 	case existing && len(entries) == 0:
-		return nil, fmt.Errorf("no_warehouse: there is none in %s; `onefold warehouse export --to PLACE` makes one", place)
+		return nil, fmt.Errorf("no_warehouse: there is no warehouse in %s; create one with `onefold warehouse export --to PLACE`", place)
 	}
 	for _, e := range entries {
 		if name := e.Name(); name != "_log" && name != "_tmp" && !isDataset(name) {
-			return nil, fmt.Errorf("bad_warehouse: %s holds other files, such as %s; choose an empty directory, or one that onefold has made", place, filepath.Base(name))
+			return nil, fmt.Errorf("bad_warehouse: %s holds other files, such as %s; choose an empty directory or an existing warehouse", place, filepath.Base(name))
 		}
 	}
 	return warehouse.OpenDir(place)

@@ -87,9 +87,9 @@ const maxName = 100
 func (c *Run) Validate() error {
 	switch {
 	case c.LeaseFor < minLease || c.LeaseFor > maxLease:
-		return fmt.Errorf("--lease-for: %s is not from %s to %s", c.LeaseFor, minLease, maxLease)
+		return fmt.Errorf("--lease-for is %s, must be %s to %s", c.LeaseFor, minLease, maxLease)
 	case len(c.Name) > maxName:
-		return fmt.Errorf("--name: longer than %d bytes", maxName)
+		return fmt.Errorf("--name must have at most %d bytes", maxName)
 	}
 	return c.Delays.Check()
 }
@@ -113,7 +113,7 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 			fmt.Fprintf(env.Err, "metrics: http://%s/metrics\n", listener.Addr())
 			services = append(services, func(ctx context.Context) error { return serveMetrics(ctx, listener, crew, watch, env.Version) })
 		}
-		fmt.Fprintf(env.Err, "onefold works on the changes of %s as %s\n", crew.Table.Name(), crew.Worker.Owner())
+		fmt.Fprintf(env.Err, "folding the changes of %s as worker %s\n", crew.Table.Name(), crew.Worker.Owner())
 		return Together(ctx, services)
 	})
 }

@@ -27,10 +27,10 @@ const waitingChanges = 250_000
 // Check refuses what is out of range. Errors: bad_delay.
 func (f *Flags) Check() error {
 	if f.FoldDelay < 0 || f.FoldDelay > maxFold {
-		return fmt.Errorf("bad_delay: --fold-delay: %s is not from 0 to %s", f.FoldDelay, maxFold)
+		return fmt.Errorf("bad_delay: --fold-delay is %s, must be 0 to %s", f.FoldDelay, maxFold)
 	}
 	if v := f.Visits(); v < 0 || v > maxVisit {
-		return fmt.Errorf("bad_delay: --visit-delay: %s is not from 0 to %s", v, maxVisit)
+		return fmt.Errorf("bad_delay: --visit-delay is %s, must be 0 to %s", v, maxVisit)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (f *Flags) Apply(o *server.Options) (places *geo.Live, err error) {
 	for _, text := range f.TrustedProxy {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("--trusted-proxy %s: use a network like 10.0.0.0/8", text)
+			return nil, fmt.Errorf("--trusted-proxy %s: use a network such as 10.0.0.0/8", text)
 		}
 		o.Proxies = append(o.Proxies, network.Masked())
 	}

@@ -41,7 +41,7 @@ func (f *Flags) Notifier(t *table.Table, logger *slog.Logger) (func(context.Cont
 		defer ticker.Stop()
 		for {
 			if _, err := alerts.Deliver(ctx, t, senders); err != nil && ctx.Err() == nil {
-				logger.Error("telling of alerts failed", "error", err)
+				logger.Error("sending alert notifications failed", "error", err)
 			}
 			select {
 			case <-ctx.Done():
@@ -91,7 +91,7 @@ func (f *Flags) mail() (alerts.Mail, error) {
 	}
 	text, err := os.ReadFile(f.SMTPCA)
 	if m.Roots = x509.NewCertPool(); err == nil && !m.Roots.AppendCertsFromPEM(text) {
-		err = fmt.Errorf("%s has no certificate in PEM", f.SMTPCA)
+		err = fmt.Errorf("%s contains no PEM certificate", f.SMTPCA)
 	}
 	return m, err
 }

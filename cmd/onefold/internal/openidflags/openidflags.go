@@ -34,7 +34,7 @@ const (
 func (f *Flags) Provider(publicURL string) (*server.OpenID, error) {
 	if f.Issuer == "" {
 		if f.ClientID != "" || f.Name != "" || len(f.Domains) > 0 || f.NewUsers != none {
-			return nil, errors.New("bad_openid: there are --openid flags without --openid-issuer: say which provider they are for")
+			return nil, errors.New("bad_openid: --openid flags need --openid-issuer, the provider's URL")
 		}
 		return nil, nil
 	}
@@ -62,17 +62,17 @@ func (f *Flags) Provider(publicURL string) (*server.OpenID, error) {
 func (f *Flags) check(publicURL string) error {
 	switch {
 	case publicURL == "":
-		return errors.New("bad_openid: --openid-issuer needs --public-url, which the provider sends people back to")
+		return errors.New("bad_openid: --openid-issuer needs --public-url, to which the provider redirects")
 	case f.ClientID == "":
 		return errors.New("bad_openid: --openid-issuer needs --openid-client-id: register this server with the provider")
 	case len([]rune(f.Name)) > maxName:
 		return fmt.Errorf("bad_openid: --openid-name has at most %d characters", maxName)
 	case f.NewUsers != none && len(f.Domains) == 0:
-		return errors.New("bad_openid: --openid-new-users needs --openid-domains: else whoever has an account at the provider would get one here")
+		return errors.New("bad_openid: --openid-new-users needs --openid-domains: otherwise everyone with an account at the provider would get one here")
 	}
 	for _, domain := range f.Domains {
 		if domain == "" || strings.ContainsAny(domain, "@*/ ") {
-			return fmt.Errorf("bad_openid: --openid-domains: %q is no domain: use one like example.com", domain)
+			return fmt.Errorf("bad_openid: --openid-domains: %q is not a domain such as example.com", domain)
 		}
 	}
 	return nil
@@ -96,7 +96,7 @@ func (f *Flags) secret() (string, error) {
 		return given, nil
 	}
 	if given != "" {
-		return "", fmt.Errorf("bad_openid: %s and --openid-client-secret-file are both given: leave one out", secretEnv)
+		return "", fmt.Errorf("bad_openid: %s and --openid-client-secret-file are both set: omit one of them", secretEnv)
 	}
 	text, err := os.ReadFile(f.ClientSecretFile)
 	if err != nil {
@@ -104,7 +104,7 @@ func (f *Flags) secret() (string, error) {
 	}
 	secret := strings.TrimSpace(string(text))
 	if secret == "" || len(text) > maxSecret {
-		return "", fmt.Errorf("bad_openid: %s holds no secret: write one of 1 to %d bytes", f.ClientSecretFile, maxSecret)
+		return "", fmt.Errorf("bad_openid: %s contains no secret of 1 to %d bytes", f.ClientSecretFile, maxSecret)
 	}
 	return secret, nil
 }

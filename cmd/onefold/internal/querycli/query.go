@@ -129,7 +129,7 @@ func readSQL(r io.Reader) (string, error) {
 	case len(b) > maxSQL:
 		return "", fmt.Errorf("bad_query: the query has more than %d bytes", maxSQL)
 	case strings.TrimSpace(string(b)) == "":
-		return "", errors.New(`bad_query: the query is empty; try:  onefold query "SELECT day, count(*) AS visits FROM sessions GROUP BY day ORDER BY day", or onefold query --schema`)
+		return "", errors.New(`bad_query: the query is empty; try: onefold query "SELECT day, count(*) AS visits FROM sessions GROUP BY day ORDER BY day", or onefold query --schema`)
 	}
 	return string(b), nil
 }

@@ -56,7 +56,7 @@ func (f *Flags) Token() (string, error) {
 		return f.MetricsToken, nil
 	}
 	if f.MetricsToken != "" {
-		return "", errors.New("bad_metrics_token: --metrics-token and --metrics-token-file are both given: leave one out")
+		return "", errors.New("bad_metrics_token: --metrics-token and --metrics-token-file are both set: omit one of them")
 	}
 	text, err := os.ReadFile(f.MetricsTokenFile)
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *Flags) Token() (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || len(text) > maxTokenFile {
-		return "", fmt.Errorf("bad_metrics_token: %s holds no token: write one of 16 to %d characters", f.MetricsTokenFile, maxTokenFile)
+		return "", fmt.Errorf("bad_metrics_token: %s contains no token of 16 to %d characters", f.MetricsTokenFile, maxTokenFile)
 	}
 	return token, nil
 }

@@ -26,7 +26,7 @@ func (i Imported) Sentence(what string) string {
 
 // Pace says how long the lines took.
 func (i Imported) Pace(what string, seconds float64) string {
-	return fmt.Sprintf("%.1f s; %s a second.", seconds, Count(int64(float64(i.Lines)/max(seconds, 0.001)), what))
+	return fmt.Sprintf("%.1f s; %s per second.", seconds, Count(int64(float64(i.Lines)/max(seconds, 0.001)), what))
 }
 
 // Examples are lines of files, each after a name, and how many more there are of all.

@@ -48,14 +48,14 @@ type benchImport struct {
 	HeapProfile string `name:"heapprofile" help:"Write a heap profile, taken when everything is folded, to this file (for go tool pprof)." type:"path"`
 }
 
-// benchResult is what the benchmark measured.
+// benchResult is the result of the import benchmark.
 type benchResult struct {
 	Lines          int64                 `json:"lines"`
 	Imported       int64                 `json:"imported"`
 	Seconds        importSeconds         `json:"seconds"`
 	LinesPerSecond float64               `json:"linesPerSecond"`
 	CPUSeconds     float64               `json:"cpuSeconds"`
-	PeakMemoryMB   float64               `json:"peakMemoryMB"` // resident set of the process, 0 where the system does not tell
+	PeakMemoryMB   float64               `json:"peakMemoryMB"` // peak resident set of the process, 0 if the system does not report it
 	StoredMB       float64               `json:"storedMB"`
 	Visits         int64                 `json:"visits"`
 	UnitsPerEvent  float64               `json:"writeUnitsPerEvent"`
@@ -68,7 +68,7 @@ type entityCost struct {
 	UnitsPerEvent float64 `json:"unitsPerEvent"`
 }
 
-// Run generates the log, imports it into a fresh table and prints what it took.
+// Run generates the log, imports it into a new table and prints the measurements.
 func (c *benchImport) Run(ctx context.Context, std streams, g *globals) error {
 	dir := c.Dir
 	if dir == "" {
@@ -165,7 +165,7 @@ func (r *benchResult) print(out io.Writer) error {
 	fmt.Fprintf(w, "peak memory\t%.0f MB\n", r.PeakMemoryMB)
 	fmt.Fprintf(w, "on disk\t%.0f MB\n", r.StoredMB)
 	fmt.Fprintf(w, "write units per event\t%.3f\n", r.UnitsPerEvent)
-	w.Flush() // into a buffer, which does not fail
+	w.Flush() // cannot fail, the writer is a buffer
 	fmt.Fprintln(&b)
 	w = tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "writes\tunits\tunits per event\t\x20 item")
@@ -181,7 +181,7 @@ func (r *benchResult) print(out io.Writer) error {
 	return err
 }
 
-// cpuSeconds is the processor time of this process, user and system.
+// cpuSeconds returns the CPU time of this process, user and system, in seconds.
 func cpuSeconds() float64 {
 	var use syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &use); err != nil {
@@ -190,12 +190,13 @@ func cpuSeconds() float64 {
 	return time.Duration(use.Utime.Nano() + use.Stime.Nano()).Seconds()
 }
 
-// resetPeakMemory asks Linux to forget the peak so far, so that generating the log does not count. Elsewhere it counts.
+// resetPeakMemory resets the peak recorded by Linux, so that generating the log does not count. On
+// other systems it does count.
 func resetPeakMemory() {
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // best effort: the figure only grows without it
+	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // best effort: without it the figure is only larger
 }
 
-// peakMemoryMB is the largest resident set so far.
+// peakMemoryMB returns the largest resident set so far, in MB.
 func peakMemoryMB() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -21,7 +21,7 @@ type benchAnalytics struct {
 	CPUProfile string `name:"cpuprofile" help:"Write CPU profiles of the server to this file, one per benchmark (for go tool pprof)." type:"path"`
 }
 
-// Run takes the measures and prints a table.
+// Run runs the benchmarks and prints a table.
 func (c *benchAnalytics) Run(ctx context.Context, std streams, g *globals) error {
 	return g.benchmark(std, c.Dir, workbench.Setup{Only: c.Only, CPUProfile: c.CPUProfile}, func(setup workbench.Setup, report func(workbench.Result)) error {
 		return analyticsbench.Run(ctx, analyticsbench.Options{

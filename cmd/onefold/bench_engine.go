@@ -25,7 +25,7 @@ type benchEngine struct {
 	CPUProfile string `name:"cpuprofile" help:"Write a CPU profile to this file (for go tool pprof)." type:"path"`
 }
 
-// Run takes the measures and prints each as it is known.
+// Run runs the benchmarks and prints each result when it is known.
 func (c *benchEngine) Run(ctx context.Context, std streams, g *globals) error {
 	o := enginebench.Options{Items: c.Items / 100 * 100, Rounds: c.Rounds, Turn: c.Turn, Dynalite: c.Dynalite, Processors: serverProcessors(), CPUSeconds: cpuSeconds, Logger: slog.New(slog.DiscardHandler)}
 	o.Progress = func(doing string) { fmt.Fprintln(std.err, doing) }
@@ -65,7 +65,7 @@ func printEngineResults(out io.Writer, results []enginebench.Result) error {
 	for _, r := range results {
 		fmt.Fprintf(w, "%s\t%.0f %s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Value, r.Unit, micros(r.Micros), micros(r.CPUMicros), reference(r), micros(r.ReferenceCPUMicros), ratio(r), goal(r), verdict(r))
 	}
-	w.Flush() // into a buffer, which does not fail
+	w.Flush() // cannot fail, the writer is a buffer
 	_, err := out.Write(b.Bytes())
 	return err
 }

@@ -20,7 +20,7 @@ type benchEventstore struct {
 	CPUProfile string `name:"cpuprofile" help:"Write a CPU profile of all benchmarks to this file (for go tool pprof)." type:"path"`
 }
 
-// Run takes the measures and prints a table.
+// Run runs the benchmarks and prints a table.
 func (c *benchEventstore) Run(ctx context.Context, std streams, g *globals) error {
 	return g.benchmark(std, c.Dir, workbench.Setup{Only: c.Only}, func(setup workbench.Setup, report func(workbench.Result)) error {
 		stop, err := startProfile(c.CPUProfile)

@@ -20,9 +20,9 @@ type benchFilters struct {
 	HeapProfile string `name:"heapprofile" help:"Write a heap profile, taken at the end, to this file (for go tool pprof)." type:"path"`
 }
 
-// Run measures and prints.
+// Run runs the benchmark and prints the results.
 func (c *benchFilters) Run(ctx context.Context, e *ground.Env) error {
-	defer collectLessOften()() // as a server does
+	defer collectLessOften()() // with the garbage collection of a server
 	stop, err := startProfile(c.CPUProfile)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ type benchScale struct {
 	Dir      string         `help:"Directory for the tables, which are removed afterwards (default: a temporary directory)." type:"path"`
 }
 
-// Run takes the measures and prints a table.
+// Run runs the benchmarks and prints a table.
 func (c *benchScale) Run(ctx context.Context, std streams, g *globals) error {
 	if c.Events < 1 || c.Rows < 30 || c.LeaseFor < time.Second {
 		return fmt.Errorf("bad_options: --events is %d, must be 1 or more; --rows is %d, must be 30 or more; --lease-for is %s, must be 1s or more", c.Events, c.Rows, c.LeaseFor)

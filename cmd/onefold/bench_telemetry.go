@@ -19,7 +19,7 @@ type benchTelemetry struct {
 	CPUProfile string `name:"cpuprofile" help:"Write CPU profiles of the server to this file, one per benchmark (for go tool pprof)." type:"path"`
 }
 
-// Run takes the measures and prints a table.
+// Run runs the benchmarks and prints a table.
 func (c *benchTelemetry) Run(ctx context.Context, std streams, g *globals) error {
 	return g.benchmark(std, c.Dir, workbench.Setup{Only: c.Only, CPUProfile: c.CPUProfile}, func(setup workbench.Setup, report func(workbench.Result)) error {
 		return telemetrybench.Run(ctx, telemetrybench.Options{Setup: setup, Rounds: c.Rounds, Turn: c.Turn, Clients: c.Clients}, report)

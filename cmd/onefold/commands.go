@@ -22,7 +22,7 @@ import (
 
 const description = "One table, folded: web analytics, device telemetry and an event store in one DynamoDB table, in which every number is a fold."
 
-// globals are the flags that every command has.
+// globals are the flags of every command.
 type globals struct {
 	Data    string           `help:"Directory of the embedded table." default:"onefold-data" env:"ONEFOLD_DATA_DIR" type:"path"`
 	Store   string           `help:"Store URL: embedded:DIR, memory:, dynamodb://TABLE?region=REGION&profile=PROFILE or dynamodb+http://HOST:PORT/TABLE (default: the embedded table in --data)." env:"ONEFOLD_STORE"`
@@ -32,7 +32,8 @@ type globals struct {
 	Version kong.VersionFlag `help:"Print the version."`
 }
 
-// commands is the command line. Each command is a type with a Run method, in a file of its name.
+// commands is the command line. Each command is a type with a Run method, in a file of the
+// command's name.
 type commands struct {
 	globals
 
@@ -77,7 +78,8 @@ type commands struct {
 	Dynamodb dynamodbCommands `cmd:"" help:"Serve the embedded database over DynamoDB's protocol, and maintain it."`
 }
 
-// engine are the options of an embedded table.
+// engine returns the options of an embedded table. OnFatal ends the process with exit code 74,
+// because after a disk failure nothing more can be acknowledged.
 func (g *globals) engine(logs io.Writer) engine.Options {
 	return engine.Options{Logger: g.logger(logs), DiskReserve: g.Reserve, OnFatal: func(err error) {
 		fmt.Fprintf(logs, "onefold: disk_failed: %v; all acknowledged data is on disk; repair the disk, then start again\n", err)
@@ -85,7 +87,8 @@ func (g *globals) engine(logs io.Writer) engine.Options {
 	}}
 }
 
-// logger writes to standard error; quiet unless asked, because a command's result is what it prints.
+// logger returns a logger to w, at level Warn unless --verbose is set: the result of a command is
+// its output.
 func (g *globals) logger(w io.Writer) *slog.Logger {
 	level := slog.LevelWarn
 	if g.Verbose {
@@ -96,14 +99,14 @@ func (g *globals) logger(w io.Writer) *slog.Logger {
 
 func printJSON(w io.Writer, v any) error { return terminal.JSON(w, v) }
 
-// importCommands are what can be imported. Without a word of what it is, files are logs.
+// importCommands are the import commands. Without a subcommand, the files are logs.
 type importCommands struct {
 	Log       importCommand    `cmd:"" default:"withargs" help:"Import access logs (nginx, Apache, Caddy, CloudFront), events (GoatCounter, Umami) and daily counts (Plausible, Google Analytics). (default)"`
 	Events    eventcli.Import  `cmd:"" help:"Import events of aggregates from CSV with any columns, one row per event."`
 	Telemetry devicecli.Import `cmd:"" help:"Import device readings: CSV with any columns, JSON lines or line protocol."`
 }
 
-// simulateCommands are what can be made up.
+// simulateCommands are the commands that generate data.
 type simulateCommands struct {
 	Telemetry devicecli.Simulate `cmd:"" help:"Write readings of generated devices to a file, optionally with the faults of real ones: CSV, JSON lines or line protocol."`
 }

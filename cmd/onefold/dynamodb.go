@@ -22,7 +22,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// dynamodbCommands serve the embedded database to clients of DynamoDB and look after it.
+// dynamodbCommands serve the embedded database over DynamoDB's protocol and maintain it.
 type dynamodbCommands struct {
 	Serve   dynamodbServe   `cmd:"" default:"withargs" help:"Serve DynamoDB's protocol for any SDK and the AWS CLI."`
 	Export  dynamodbExport  `cmd:"" help:"Export a table as DynamoDB JSON lines, like an AWS export."`
@@ -35,7 +35,7 @@ type dynamodbCommands struct {
 	Sizes   dynamodbSizes   `cmd:"" help:"Print the sizes of tables, indexes and streams."`
 }
 
-// Help says what is done without naming a command. Kong prints it.
+// Help names the default command. Kong prints it.
 func (c *dynamodbCommands) Help() string {
 	return "serve is the default command:\n\n" +
 		"  onefold dynamodb --memory      serve an empty database in memory, for tests\n" +
@@ -57,14 +57,14 @@ type dynamodbServe struct {
 	Origin        []string      `help:"Web origin whose pages may connect without access keys, in addition to those on this machine." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ORIGIN"`
 }
 
-// Help says how to use it. Kong prints it.
+// Help describes how to connect to the server. Kong prints it.
 func (c *dynamodbServe) Help() string {
 	return `Set AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_DYNAMODB_STREAMS to connect an SDK; the AWS CLI takes --endpoint-url.
 Both need credentials; without --access-key any are accepted. Prometheus metrics are at /metrics. With access keys, /metrics requires
 one of them by HTTP basic authentication, which sends the secret: use it over TLS or on this machine only.`
 }
 
-// Validate refuses what it cannot serve with. Kong calls it.
+// Validate checks the flags. Kong calls it.
 func (c *dynamodbServe) Validate() error {
 	if c.StreamShards < 1 || c.StreamShards > mostShards || c.RollShards < 0 {
 		return fmt.Errorf("bad_shards: --stream-shards is %d, must be 1 to %d; --roll-shards is %d, must be 0 or more", c.StreamShards, mostShards, c.RollShards)
@@ -77,10 +77,11 @@ func (c *dynamodbServe) Validate() error {
 	return checkRegion(c.Region)
 }
 
-// mostShards is how many a stream of the engine may have.
+// mostShards is the engine's maximum number of shards of a stream.
 const mostShards = 256
 
-// checkPlace refuses a directory beside --memory: one of the two was not meant.
+// checkPlace returns an error if both --memory and a directory are given, since only one of them
+// can be meant.
 func (c *dynamodbServe) checkPlace(line *kong.Context) error {
 	for _, p := range line.Path {
 		if c.Memory && p.Flag != nil && p.Flag.Name == "data" && !p.Resolved {
@@ -90,7 +91,7 @@ func (c *dynamodbServe) checkPlace(line *kong.Context) error {
 	return nil
 }
 
-// Run serves until it is told to stop.
+// Run serves until it is interrupted.
 func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals, line *kong.Context) error {
 	if err := c.checkPlace(line); err != nil {
 		return err
@@ -104,7 +105,7 @@ func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals, line *
 	}
 	runtime.GOMAXPROCS(serverProcessors())
 	logger := g.logger(std.err)
-	budget, err := (&memory.Flags{}).Budget(engineOutsideGo > 0) // --memory has another meaning here
+	budget, err := (&memory.Flags{}).Budget(engineOutsideGo > 0) // not memory.Flags of the command line: --memory means an in-memory database here
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (c *dynamodbServe) open(g *globals, logs io.Writer, b *memory.Budget) (*eng
 	return place.OpenEngine(g.Data, o, false)
 }
 
-// serve listens, says where, and answers until ctx ends.
+// serve listens, prints the address, and serves until ctx ends.
 func (c *dynamodbServe) serve(ctx context.Context, out io.Writer, db *engine.DB, keys map[string]string, logger *slog.Logger, data string) error {
 	handler, err := protocol.Handler(db, protocol.Options{Region: c.Region, Keys: keys, Origins: c.Origin, ToAll: c.NoAuth, Logger: logger})
 	if err != nil {
@@ -147,7 +148,7 @@ func (c *dynamodbServe) serve(ctx context.Context, out io.Writer, db *engine.DB,
 	return workcli.Together(ctx, services)
 }
 
-// greeting says how to reach the server.
+// greeting returns the text that tells how to connect to the server.
 func (c *dynamodbServe) greeting(address, data string, keys bool) string {
 	url := "http://" + address
 	credentials := "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any"

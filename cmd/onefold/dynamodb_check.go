@@ -16,20 +16,20 @@ type dynamodbCheck struct {
 	dynamodbTarget
 }
 
-// Help says what is checked. Kong prints it.
+// Help describes the check. Kong prints it.
 func (c *dynamodbCheck) Help() string {
 	return `Reads every row and prints inconsistencies in items, index entries, expiry rows, streams, tokens and descriptors. The checksums of files
 are verified too. Each line names the row and explains the problem. The exit code is 3 if there is a problem. A count that lags after
 a crash is printed, but is not a problem.`
 }
 
-// checkResult is what a check prints as JSON.
+// checkResult is the JSON output of a check.
 type checkResult struct {
 	Summary  engine.CheckSummary `json:"summary"`
 	Findings []engine.Finding    `json:"findings"`
 }
 
-// Run checks and prints what was found.
+// Run checks the database and prints the findings. With any finding, the exit code is 3.
 func (c *dynamodbCheck) Run(ctx context.Context, std streams, g *globals) error {
 	r := checkResult{Findings: []engine.Finding{}}
 	report := func(f engine.Finding) {
@@ -68,7 +68,7 @@ func (c *dynamodbCheck) check(ctx context.Context, std streams, g *globals, repo
 	return summary, errors.Join(err, db.Close())
 }
 
-// ask lets a running server check.
+// ask runs the check in a running server.
 func (c *dynamodbCheck) ask(ctx context.Context, report func(engine.Finding)) (summary engine.CheckSummary, err error) {
 	body, err := c.admin(ctx, "check")
 	if err != nil {

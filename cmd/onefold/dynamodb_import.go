@@ -25,7 +25,7 @@ type dynamodbImport struct {
 	Quiet   bool     `short:"q" help:"Hide the progress bar."`
 }
 
-// Help says how an import behaves. Kong prints it.
+// Help describes an import. Kong prints it.
 func (c *dynamodbImport) Help() string {
 	return `Puts the item of each line {"Item":{...}}. It replaces an item with the same key; the last of several lines with the same key wins. Run an
 interrupted import again to resume it. The directory of an AWS export to S3 (AWSDynamoDB/ID) is read through its manifest, and its
@@ -33,7 +33,7 @@ checksums and counts are verified. --endpoint may be AWS. Credentials come from 
 profile or the machine, as with the AWS tools.`
 }
 
-// Run imports items.
+// Run imports items. If lines were rejected, it returns an error after the import.
 func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err error) {
 	if c.Writers < 1 || c.Writers > 256 {
 		return &exitError{exitUsage, errors.New("bad_writers: --writers must be 1 to 256")}
@@ -74,7 +74,8 @@ func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err 
 	return err
 }
 
-// description reads what the table is to be made of; nil when it has to be there.
+// description returns the description from which to create the table, or nil if the table must
+// exist.
 func (c *dynamodbImport) description() (*transfer.Description, error) {
 	name := c.Schema
 	if name == "" && !c.Create {
@@ -94,7 +95,7 @@ func (c *dynamodbImport) description() (*transfer.Description, error) {
 	return d, nil
 }
 
-// explain says what to do about an import that stopped.
+// explain adds advice to the error of an interrupted import.
 func (c *dynamodbImport) explain(err error) error {
 	var r *transfer.Rejected
 	switch {
@@ -116,7 +117,7 @@ func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, s
 	bar := terminal.NewFiles(std.err, c.Quiet, names)
 	defer bar.Close()
 	m := transfer.Import{API: api, Table: c.Table, Writers: c.Writers, Stdin: std.in}
-	var before, lines int64 // of the files before this one, of this one
+	var before, lines int64 // lines in earlier files, and in this file
 	m.Begin = func(f *transfer.File, _, _ int) {
 		before, lines = before+lines, 0
 		bar.Start(f.Name, f.Size, f.BytesRead)
@@ -135,13 +136,14 @@ func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, s
 	m.Reject = func(r transfer.Rejected) error { return putAside(rejects, std.err, r) }
 	sum, err = m.Run(ctx, sources)
 	err = errors.Join(err, rejects.Sync(), rejects.Close())
-	if sum.Rejected == 0 { // else the lines stay, however the import ended
+	if sum.Rejected == 0 { // otherwise keep the rejected lines, however the import ended
 		err = errors.Join(err, os.Remove(c.Rejects))
 	}
 	return sum, err
 }
 
-// putAside writes a line to the file of rejects and says why it is there. One that was too long to be read is not there.
+// putAside writes a rejected line to the file of rejects, and the reason to errs. A line that was
+// too long to read is not in the file.
 func putAside(rejects, errs io.Writer, r transfer.Rejected) error {
 	if len(r.Text) > 0 {
 		if _, err := rejects.Write(append(r.Text, '\n')); err != nil {

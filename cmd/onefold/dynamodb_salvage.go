@@ -15,7 +15,7 @@ type dynamodbSalvage struct {
 	Quiet bool   `short:"q" help:"Hide the progress bar."`
 }
 
-// Help says what is brought out. Kong prints it.
+// Help describes what is recovered. Kong prints it.
 func (c *dynamodbSalvage) Help() string {
 	return `Creates a new database from everything that can still be read of a damaged one, the directory of --data, which is not changed. Stop
 the server first. Index entries are rebuilt, and lost items are recovered from an index or the stream if those hold them completely.
@@ -25,13 +25,13 @@ if anything was lost. Prefer a backup if you have a recent one.
 Statistics and other derived items can be recomputed from raw facts: run "onefold verify" and "onefold rebuild".`
 }
 
-// salvageResult is what a salvage prints as JSON.
+// salvageResult is the JSON output of a salvage.
 type salvageResult struct {
 	Summary salvage.Summary `json:"summary"`
 	Losses  []salvage.Loss  `json:"losses"`
 }
 
-// Run brings out what can be read.
+// Run copies everything readable into a new database. With any loss, the exit code is 3.
 func (c *dynamodbSalvage) Run(ctx context.Context, std streams, g *globals) error {
 	r := salvageResult{Losses: []salvage.Loss{}}
 	bar := terminal.NewSteps(std.err, c.Quiet, "salvage")

@@ -10,12 +10,12 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// ground is an open table as commands of products see it.
+// ground returns an open table in the form that product commands use.
 func (s *store) ground() *ground.Store {
 	return &ground.Store{Table: s.table, Worker: s.worker, Folding: s.folding, Streams: s.Streams, Stream: s.stream, Shared: s.Shared}
 }
 
-// ground is what the commands of products stand on.
+// ground returns the environment of the product commands.
 func (g *globals) ground(std streams) *ground.Env {
 	open := func(tune tuning) func(context.Context, func(*ground.Store) error) error {
 		return func(ctx context.Context, work func(*ground.Store) error) error {

@@ -15,10 +15,11 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// countsMemory is what an import of daily counts should stay within, in bytes.
+// countsMemory is the soft memory limit of an import of daily counts, in bytes.
 const countsMemory = 512 << 20
 
-// ofCounts reports whether the files hold daily counts rather than events. Both in one command are refused.
+// ofCounts reports whether the files hold daily counts rather than events. A mix of both is an
+// error.
 func (c *importCommand) ofCounts() (bool, error) {
 	switch forced := exports.Format(c.Format) == exports.Plausible || exports.Format(c.Format) == exports.GA4; {
 	case forced && c.Follow:
@@ -47,7 +48,7 @@ func (c *importCommand) ofCounts() (bool, error) {
 	return counts > 0, nil
 }
 
-// runCounts imports daily counts, or says what it would import.
+// runCounts imports daily counts. For a dry run it prints what it would import.
 func (c *importCommand) runCounts(ctx context.Context, std streams, g *globals) (err error) {
 	if c.Server != "" {
 		return c.sendCounts(ctx, std, g)
@@ -69,7 +70,7 @@ func (c *importCommand) runCounts(ctx context.Context, std streams, g *globals) 
 	return tellCounts(std.out, &result, g.JSON)
 }
 
-// sendCounts has a running server import the files.
+// sendCounts uploads the files to a running server, which imports them.
 func (c *importCommand) sendCounts(ctx context.Context, std streams, g *globals) error {
 	remote, err := intake.NewRemote(c.Server, c.Key)
 	if err != nil {
@@ -101,7 +102,7 @@ func (c *importCommand) counts(ctx context.Context, std streams, s *store) (resu
 		if err := siteForImport(ctx, s.table, c.Site); err != nil {
 			return result, err
 		}
-		if err := s.worker.Drain(ctx); err != nil { // what the site counted itself decides which days are taken
+		if err := s.worker.Drain(ctx); err != nil { // the import skips days that the site has counted itself
 			return result, err
 		}
 	}
@@ -121,7 +122,7 @@ func (c *importCommand) counts(ctx context.Context, std streams, s *store) (resu
 	return result, countsError(err)
 }
 
-// countsError gives an error its code.
+// countsError adds an error code.
 func countsError(err error) error {
 	switch {
 	case errors.Is(err, exports.ErrFormat):

@@ -13,24 +13,24 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// importSummary is what an import did, and where its time went.
+// importSummary is the result of an import, with its timings.
 type importSummary struct {
 	intake.Summary
 	DryRun  bool          `json:"dryRun,omitempty"`
 	Seconds importSeconds `json:"seconds"`
 
-	unread error // files that could not be read to their end
+	unread error // joined errors of files that could not be read to their end
 }
 
-// importSeconds says where the time went. Reading and folding overlap.
+// importSeconds are the phases of an import in seconds. Reading and folding overlap.
 type importSeconds struct {
 	Read  float64 `json:"read"`  // until the last line was stored
-	Fold  float64 `json:"fold"`  // from there until the folds had caught up
-	Roll  float64 `json:"roll"`  // rolling up days and months
+	Fold  float64 `json:"fold"`  // then until the folds had caught up
+	Roll  float64 `json:"roll"`  // roll-up of days and months
 	Total float64 `json:"total"` // all of it
 }
 
-// tell prints what an import did, or would do, and returns why it did not do all of it.
+// tell prints the result of an import or dry run. It returns an error if the import is incomplete.
 func (s *importSummary) tell(out io.Writer, asJSON bool) error {
 	err := s.unread
 	if s.Lines > 0 && s.Malformed == s.Lines {

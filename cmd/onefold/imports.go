@@ -20,7 +20,7 @@ type importsList struct {
 	Site string `required:"" help:"Site ID."`
 }
 
-// Run prints the imports.
+// Run lists the imports of the site.
 func (c *importsList) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		if _, err := analytics.GetSite(ctx, s.table, c.Site); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// lastDays is how many days are reported when nobody says from when.
+// lastDays is the default length of a report in days.
 const lastDays = 30
 
 type reportCommand struct {
@@ -25,7 +25,7 @@ type reportCommand struct {
 	Vitals bool   `help:"Print Web Vitals by site, page and device type instead."`
 }
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *reportCommand) Validate() error {
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit must be 0 (all) or more, not %d", c.Limit)
@@ -36,7 +36,7 @@ func (c *reportCommand) Validate() error {
 // Run prints the report.
 func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
-		if err := s.worker.Drain(ctx); err != nil { // what a killed process had stored and not folded
+		if err := s.worker.Drain(ctx); err != nil { // fold events that a killed process had stored
 			return err
 		}
 		from, to, err := analytics.RecentDays(ctx, s.table, c.Site, c.From, c.To, lastDays)
@@ -66,7 +66,7 @@ func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error 
 	})
 }
 
-// vitals prints how fast pages were.
+// vitals prints the Web Vitals of the site.
 func (c *reportCommand) vitals(ctx context.Context, std streams, g *globals, s *store, from, to string) error {
 	out, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: c.Site, From: from, To: to})
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *reportCommand) vitals(ctx context.Context, std streams, g *globals, s *
 	return reporttext.PrintVitals(std.out, &out)
 }
 
-// nameGoals puts the names of goals in place of their ids. A deleted goal keeps its id.
+// nameGoals replaces goal IDs by names. A deleted goal keeps its ID.
 func nameGoals(ctx context.Context, t *table.Table, site string, top []report.Row) error {
 	all, err := goals.List(ctx, t, site)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/server/mqtt"
 )
 
-// deviceFlags say how devices reach the server.
+// deviceFlags configure how devices connect to the server.
 type deviceFlags struct {
 	outbox.Flags
 	MQTT     string   `name:"mqtt" help:"Address to accept readings over MQTT, such as 127.0.0.1:1883 (default: none)." placeholder:"ADDR" env:"ONEFOLD_MQTT"`
@@ -26,7 +26,8 @@ func (f *deviceFlags) applyDevices(o *server.Options) {
 	o.Devices.DeviceTags, o.Devices.PrivateWebhooks = f.LineTag, f.WebhookPrivate
 }
 
-// deviceServices listen for devices that do not speak HTTP, if they are to, and tell people of alerts.
+// deviceServices returns the MQTT listener, if enabled, and the service that sends alert
+// notifications.
 func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) (listening []service, tell service, err error) {
 	if tell, err = f.Notifier(s.table, logger); err != nil {
 		return nil, nil, err
@@ -35,7 +36,7 @@ func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.
 	return listening, tell, err
 }
 
-// mqttServices is the broker, if there is to be one.
+// mqttServices returns the MQTT broker, if enabled.
 func (f *deviceFlags) mqttServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) ([]service, error) {
 	if f.MQTT == "" {
 		return nil, nil

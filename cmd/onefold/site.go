@@ -29,7 +29,7 @@ type siteCreate struct {
 	Domain   []string `help:"Domain of the site. Repeat for more."`
 }
 
-// siteOutput is a site as scripts see it. Its import key is nobody's business.
+// siteOutput is the JSON form of a site. It omits the import key, which is secret.
 type siteOutput struct {
 	ID        string    `json:"id"`
 	TimeZone  string    `json:"timezone"`
@@ -94,7 +94,7 @@ func (c *siteList) Run(ctx context.Context, std streams, g *globals) error {
 	return printSites(std, sites)
 }
 
-// retention says how long each tier is kept.
+// retention describes how long each tier is kept.
 func retention(r analytics.Retention) string {
 	days := func(d time.Duration) string {
 		if d == 0 {
@@ -118,7 +118,7 @@ type siteShow struct {
 	ID string `arg:"" help:"Site ID."`
 }
 
-// Run shows one site.
+// Run shows the site.
 func (c *siteShow) Run(ctx context.Context, std streams, g *globals) error {
 	get := func(t *table.Table) (analytics.Site, error) { return analytics.GetSite(ctx, t, c.ID) }
 	return g.withSite(ctx, std, c.ID, get, func(site *analytics.Site) error {
@@ -130,7 +130,7 @@ func (c *siteShow) Run(ctx context.Context, std streams, g *globals) error {
 	})
 }
 
-// withSite gets or changes a site and prints it: for scripts as it is, for people as tell does.
+// withSite gets or changes a site, then prints it as JSON, or for people with tell.
 func (g *globals) withSite(ctx context.Context, std streams, id string, get func(*table.Table) (analytics.Site, error), tell func(*analytics.Site) error) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		site, err := get(s.table)
@@ -149,7 +149,7 @@ type siteParts struct {
 	Parts int    `arg:"" help:"Number of items, 1 to 256. More items than the site has partitions bring nothing."`
 }
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *siteParts) Validate() error {
 	if c.Parts < 1 || c.Parts > table.MaxShards {
 		return fmt.Errorf("bad_parts: the number of items must be 1 to %d, not %d", table.MaxShards, c.Parts)
@@ -157,7 +157,7 @@ func (c *siteParts) Validate() error {
 	return nil
 }
 
-// Run sets how many items there are.
+// Run sets the number of items.
 func (c *siteParts) Run(ctx context.Context, std streams, g *globals) error {
 	set := func(t *table.Table) (analytics.Site, error) { return analytics.SetParts(ctx, t, c.ID, c.Parts) }
 	return g.withSite(ctx, std, c.ID, set, func(site *analytics.Site) error {
@@ -171,7 +171,7 @@ type siteReshard struct {
 	Shards int    `arg:"" help:"Number of partitions, 1 to 256. Each takes about 1,000 events per second."`
 }
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *siteReshard) Validate() error {
 	if c.Shards < 1 || c.Shards > table.MaxShards {
 		return fmt.Errorf("bad_shards: the number of partitions must be 1 to %d, not %d", table.MaxShards, c.Shards)
@@ -179,7 +179,8 @@ func (c *siteReshard) Validate() error {
 	return nil
 }
 
-// Run adds a step to the site's history of partitions.
+// Run adds a step to the site's sharding history. Old steps stay, because stored events keep their
+// partitions.
 func (c *siteReshard) Run(ctx context.Context, std streams, g *globals) error {
 	set := func(t *table.Table) (analytics.Site, error) { return analytics.SetShards(ctx, t, c.ID, c.Shards) }
 	return g.withSite(ctx, std, c.ID, set, func(site *analytics.Site) error {

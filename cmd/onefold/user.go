@@ -28,7 +28,7 @@ type userCommands struct {
 	ResetFactors usercli.ResetFactors `cmd:"" help:"Remove a user's authenticator app and passkeys after their loss, and end the user's sessions."`
 }
 
-// byCommand is who the record says changed what a command changes.
+// byCommand is the actor in audit entries of commands.
 const byCommand = "command"
 
 type userAdd struct {
@@ -38,7 +38,7 @@ type userAdd struct {
 	Role  map[string]string `help:"Role on a site: SITE=viewer, SITE=admin or SITE=owner; * means all sites. Repeat for more." mapsep:","`
 }
 
-// userOutput is a user as scripts see it.
+// userOutput is the JSON form of a user.
 type userOutput struct {
 	ID       string          `json:"id"`
 	Email    string          `json:"email"`
@@ -52,7 +52,7 @@ func describeUser(u *accounts.User) userOutput {
 	return userOutput{u.UserID, u.Email, u.Name, u.Disabled, u.Grants, u.Created}
 }
 
-// Run makes the user.
+// Run creates the user.
 func (c *userAdd) Run(ctx context.Context, std streams, g *globals) error {
 	n := accounts.NewUser{Email: c.Email, Name: c.Name, Grants: accounts.Grants{}}
 	for site, role := range c.Role {
@@ -86,7 +86,8 @@ func (c *userAdd) Run(ctx context.Context, std streams, g *globals) error {
 	})
 }
 
-// readPassword reads one line of standard input. A password on the command line would be seen by every user of the machine.
+// readPassword reads one line of standard input. All users of a machine can see the arguments of a
+// command, so a password must not be one.
 func readPassword(std streams) (string, error) {
 	fmt.Fprint(std.err, "password: ")
 	line, err := bufio.NewReader(io.LimitReader(std.in, 4096)).ReadString('\n')
@@ -177,7 +178,7 @@ func setDisabled(ctx context.Context, std streams, g *globals, email string, dis
 	})
 }
 
-// changeUser finds a user by the address, changes the user and records it.
+// changeUser finds a user by email address, changes the user and records the change.
 func changeUser(ctx context.Context, std streams, g *globals, email, action string, change func(*store, accounts.User, *accounts.Entry) error) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		u, err := s.accounts.UserByEmail(ctx, email)

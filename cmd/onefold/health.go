@@ -43,7 +43,7 @@ func (c *healthCommand) Run(ctx context.Context, std streams) error {
 	if err != nil {
 		return fmt.Errorf("no_server: %w", err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // read only
+	defer answer.Body.Close() //nolint:errcheck // only read
 	const most = 4 << 10
 	text, err := io.ReadAll(io.LimitReader(answer.Body, most))
 	if err != nil {

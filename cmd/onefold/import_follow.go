@@ -102,7 +102,7 @@ func (f *followFlags) services(ctx context.Context, s *store, g *globals, logs i
 		if !ok || site == "" || path == "" {
 			return nil, fmt.Errorf("--follow %s: use SITE=FILE, such as blog=/var/log/nginx/access.log", text)
 		}
-		if _, err := analytics.GetSite(ctx, s.table, site); err != nil && !dynamo.IsUnavailable(err) { // an unavailable table is no reason to stop: events of an unknown site will be rejected
+		if _, err := analytics.GetSite(ctx, s.table, site); err != nil && !dynamo.IsUnavailable(err) { // if unavailable, events of an unknown site are rejected later
 			return nil, siteError(site, err)
 		}
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

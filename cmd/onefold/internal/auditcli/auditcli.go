@@ -1,5 +1,4 @@
-// Package auditcli is the commands of the audit record: they list, export and check it. It belongs to the command line, which gives it
-// what it stands on.
+// Package auditcli implements the commands that list, export and verify the audit log.
 package auditcli
 
 import (
@@ -17,18 +16,18 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// Env is what commands stand on.
+// Env is the environment of the commands.
 type Env struct {
 	Out, Err io.Writer
-	JSON     bool // print for scripts
-	// Open opens the accounts of a table that is there.
+	JSON     bool // print JSON
+	// Open runs work with the accounts of an existing table.
 	Open func(ctx context.Context, work func(*accounts.Store) error) error
-	// Alarm makes an error with which the process ends as one that found something wrong.
+	// Alarm wraps an error so that the process ends with the exit code for a problem found.
 	Alarm func(error) error
 	Now   func() time.Time
 }
 
-// Commands are the commands of the audit record.
+// Commands are the audit commands.
 type Commands struct {
 	List   list   `cmd:"" help:"List changes and who made them, latest first."`
 	Export export `cmd:"" help:"Write the audit log to a file, oldest entry first."`
@@ -40,7 +39,7 @@ type list struct {
 	Limit int    `help:"Maximum number of entries, 1 to 1000." default:"50"`
 }
 
-// Validate refuses a limit that is out of range.
+// Validate checks the flags. Kong calls it.
 func (c *list) Validate() error {
 	if c.Limit < 1 || c.Limit > 1000 {
 		return errors.New("--limit must be 1 to 1000")
@@ -48,7 +47,7 @@ func (c *list) Validate() error {
 	return nil
 }
 
-// Run lists entries.
+// Run lists the entries of a month, latest first.
 func (c *list) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *accounts.Store) error {
 		page, err := s.Audit(ctx, c.Month, "", c.Limit)
@@ -76,7 +75,7 @@ func (c *list) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// changes are an entry's changes, a line each.
+// changes returns the changes of an entry, one per line.
 func changes(e *accounts.EntryJSON) []string {
 	var all []string
 	for _, c := range e.Changes {
@@ -105,7 +104,8 @@ type export struct {
 	Output string `short:"o" help:"Output file (default: standard output)." placeholder:"FILE"`
 }
 
-// Run writes the file. One that breaks off is removed, so that nobody takes it for the whole.
+// Run writes the audit log to a file. It removes an incomplete file, so that nobody mistakes it for
+// a complete one.
 func (c *export) Run(ctx context.Context, env *Env) (err error) {
 	from, to, err := accounts.AuditDays(c.From, c.To, env.Now())
 	if err != nil {
@@ -135,7 +135,8 @@ func (c *export) Run(ctx context.Context, env *Env) (err error) {
 	return err
 }
 
-// progress tells now and then how many entries were written, if somebody looks.
+// progress returns a function that shows the number of written entries, if standard error is a
+// terminal.
 func (env *Env) progress() func(int64) {
 	if !terminal.IsScreen(env.Err) {
 		return func(int64) {}
@@ -161,7 +162,7 @@ type verified struct {
 	Damage  *accounts.Damage `json:"damage,omitempty"`
 }
 
-// Run checks the record.
+// Run verifies the chain of entries. A damaged chain or a missing head is an Alarm.
 func (c *verify) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *accounts.Store) error {
 		v, err := s.Verify(ctx, c.Head)
@@ -218,7 +219,7 @@ func printVerified(w io.Writer, v *accounts.Verified) error {
 	return err
 }
 
-// invalid gives what is wrong with a flag its code.
+// invalid adds an error code to the error of a flag.
 func invalid(err error) error {
 	if errors.Is(err, accounts.ErrInvalid) {
 		return fmt.Errorf("invalid: %w", err)

@@ -14,18 +14,18 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// timeForm is how times are printed, which are in UTC.
+// timeForm is the layout of printed times, which are in UTC.
 const timeForm = "2006-01-02 15:04:05 UTC"
 
 type restoreCommand struct{ source }
 
-// Help says what is restored. Kong prints it.
+// Help describes a restore. Kong prints it.
 func (c *restoreCommand) Help() string {
 	return `Creates the directory of --data, and its companion files, from a backup of onefold backup. Nothing is overwritten. Either everything is
 restored, or nothing.`
 }
 
-// Run restores.
+// Run restores the backup to the directory of --data.
 func (c *restoreCommand) Run(ctx context.Context, env *Env) error {
 	if err := env.Embedded(); err != nil {
 		return err
@@ -46,26 +46,27 @@ type verifyCommand struct {
 	Dir string `help:"Directory to restore to and keep, empty or absent (default: a temporary directory, removed afterwards)." type:"path" placeholder:"DIR"`
 }
 
-// Help says what is verified. Kong prints it.
+// Help describes a verification. Kong prints it.
 func (c *verifyCommand) Help() string {
 	return `Restores a backup, checks every row as onefold dynamodb check does, and prints inconsistencies. The disk needs space for the whole
 table; TMPDIR sets the location of temporary directories. The exit code is 3 if there is no backup or the backup is damaged.`
 }
 
-// verified is what verify prints as JSON.
+// verified is the JSON output of verify.
 type verified struct {
 	Name     string           `json:"name"`
-	Bytes    int64            `json:"bytes,omitempty"` // of the backup
+	Bytes    int64            `json:"bytes,omitempty"` // of the backup file
 	Taken    time.Time        `json:"taken"`
-	Newest   time.Time        `json:"newest,omitzero"` // the newest change in it; zero: none in the 24 hours before it was made
+	Newest   time.Time        `json:"newest,omitzero"` // newest change in the backup; zero: none in the 24 hours before it was made
 	Tables   int              `json:"tables"`
 	Items    int64            `json:"items"`
-	Restored int64            `json:"restoredBytes"` // of all files of the table
+	Restored int64            `json:"restoredBytes"` // size of all files of the table
 	Seconds  float64          `json:"seconds"`
 	Findings []engine.Finding `json:"findings"`
 }
 
-// Run verifies.
+// Run restores the backup to a directory and checks it. It returns an error that matches ErrWrong
+// if there is no backup or if the check has findings.
 func (c *verifyCommand) Run(ctx context.Context, env *Env) (err error) {
 	began, dir := time.Now(), c.Dir
 	if dir == "" {
@@ -98,10 +99,10 @@ func (c *verifyCommand) Run(ctx context.Context, env *Env) (err error) {
 	return nil
 }
 
-// check checks a database that was restored.
+// check checks a restored database.
 func check(ctx context.Context, env *Env, dir string, report func(engine.Finding)) (sum engine.CheckSummary, err error) {
 	o := env.Engine
-	o.TTLInterval = -1 // it stays as it was
+	o.TTLInterval = -1 // items must not expire during the check
 	db, err := engine.Open(dir, o)
 	if err != nil {
 		return sum, err

@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// Flags let a server make backups.
+// Flags configure the scheduled backups of a server.
 type Flags struct {
 	To    string        `help:"Destination of scheduled backups of the table and its companion files: a directory or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT (default: no backups)." placeholder:"PLACE" env:"ONEFOLD_BACKUP_TO"`
 	Every time.Duration `help:"Interval between backups, 1m to 366d." default:"24h" env:"ONEFOLD_BACKUP_EVERY"`
@@ -28,7 +28,7 @@ const (
 	mostKeep   = 1000
 )
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (f *Flags) Validate() error {
 	if f.Every < leastEvery || f.Every > mostEvery {
 		return errors.New("bad_backup_every: --backup-every must be 1m to 366d")
@@ -42,14 +42,15 @@ func (f *Flags) Validate() error {
 	return nil
 }
 
-// Table is one that a server backs up.
+// Table is the table of a server.
 type Table struct {
 	Engine *engine.DB
-	Data   string // its directory
+	Data   string // directory of the table
 	ID     string // DynamoDB's TableId
 }
 
-// Schedule is that of the backups of a table; run it beside the server.
+// Schedule returns the schedule of the table's backups, to be run beside the server. It is nil if
+// no destination is set.
 func (f *Flags) Schedule(ctx context.Context, t Table, logger *slog.Logger) (*backups.Schedule, error) {
 	recipients, err := f.Recipients()
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// bucket is a prefix of a bucket with backups.
+// bucket holds backups under a prefix of an S3 bucket.
 type bucket struct {
 	*s3store.Bucket
 	place string
 }
 
 const (
-	listTime  = 5 * time.Minute // for a list, or a request about one backup
-	readAhead = 8 << 20         // bytes that are asked for at once
+	listTime  = 5 * time.Minute // limit of a list, or of a request for one backup
+	readAhead = 8 << 20         // bytes per read request
 )
 
-// String is the place.
+// String returns the URL of the bucket.
 func (b *bucket) String() string { return b.place }
 
-// Prepare implements Place: it finds out whether the bucket is there.
+// Prepare implements Place. It returns an error if the bucket does not exist.
 func (b *bucket) Prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
@@ -89,7 +89,7 @@ func (b *bucket) Write(ctx context.Context, n Name, write func(io.Writer) error)
 	}()
 	err := write(w)
 	w.CloseWithError(err)
-	if failed := <-uploaded; failed != nil { // by the error of write, if that was first
+	if failed := <-uploaded; failed != nil { // the upload fails with the error of write, if that came first
 		return failed
 	}
 	return err

@@ -12,15 +12,17 @@ import (
 	"time"
 )
 
-// dir is a directory with backups. One that is being written begins with a dot and ends with .partial.
+// dir is a directory of backups. While a backup is being written, its name begins with a dot and
+// ends with .partial.
 type dir string
 
 const partial = ".partial"
 
-// abandoned is how long nothing was written to a partial file that a killed process left.
+// abandoned is the time without a write after which a partial file counts as left behind by a
+// killed process.
 const abandoned = time.Hour
 
-// String is the directory.
+// String returns the directory.
 func (d dir) String() string { return string(d) }
 
 func (d dir) path(name string) string { return filepath.Join(string(d), name) }
@@ -144,7 +146,7 @@ func (d dir) Delete(_ context.Context, n Name) error {
 	return nil
 }
 
-// syncDir makes the names in a directory durable.
+// syncDir makes new names in a directory durable.
 func syncDir(name string) error {
 	f, err := os.Open(name)
 	if err != nil {

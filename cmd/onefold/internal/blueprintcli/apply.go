@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/internal/pause"
 )
 
-// Apply makes the table of a store, or brings it to the schema.
+// Apply creates the table of a store, or updates it to the schema.
 type Apply struct {
 	MaxRead  int  `help:"Maximum read units per second of a new table; 0 means no limit."`
 	MaxWrite int  `help:"Maximum write units per second of a new table; 0 means no limit."`
@@ -20,7 +20,7 @@ type Apply struct {
 	DryRun   bool `help:"Print what would be done, and change nothing."`
 }
 
-// Help is shown by --help.
+// Help describes the command. Kong prints it.
 func (*Apply) Help() string {
 	return `Creates or updates the table of --store, on DynamoDB or on a server with the same API:
 
@@ -33,11 +33,11 @@ For a table with functions, alarms and roles, write a template instead: onefold 
 type applied struct {
 	Store  string   `json:"store"`
 	Did    []string `json:"did"`
-	Lacks  []string `json:"lacks"` // what the service does not do
+	Lacks  []string `json:"lacks"` // features of DynamoDB that the service lacks
 	DryRun bool     `json:"dryRun,omitempty"`
 }
 
-// Run applies.
+// Run applies the schema.
 func (c *Apply) Run(ctx context.Context, e *Env) error {
 	where, err := e.Place()
 	if err != nil {
@@ -82,10 +82,10 @@ func (c *Apply) print(e *Env, store string, done infra.Applied, failed error) er
 	return err
 }
 
-// patience is after how long a step that goes on is told again.
+// patience is the interval at which a step that is still running is reported again.
 const patience = 30 * time.Second
 
-// steps tells how far steps are, to who waits.
+// steps returns a function that prints the progress of steps to standard error.
 func (e *Env) steps() func(infra.Progress) {
 	next := patience
 	return func(p infra.Progress) {

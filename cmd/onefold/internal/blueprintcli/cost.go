@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
 )
 
-// Cost says what a schema's table costs on DynamoDB.
+// Cost estimates the monthly cost of a schema's table on DynamoDB.
 type Cost struct {
 	Schema       string        `help:"Schema, as in onefold design." default:"analytics"`
 	EventsPerDay float64       `help:"Events per day, in addition to 10 thousand, 100 thousand and a million." placeholder:"N"`
@@ -29,14 +29,14 @@ type Cost struct {
 	Peak         float64       `help:"Ratio of the busiest second to the mean." default:"4"`
 }
 
-// costs is what is printed.
+// costs is the printed result.
 type costs struct {
 	Schema    string         `json:"schema"`
-	Prices    string         `json:"prices"` // the day of the price book
+	Prices    string         `json:"prices"` // date of the price book
 	Source    string         `json:"source"`
 	Region    string         `json:"region"`
 	Bills     []cost.Bill    `json:"bills"`
-	ByEntity  []cost.Sum     `json:"byEntity"` // at the last of the bills, or a million events
+	ByEntity  []cost.Sum     `json:"byEntity"` // for the largest workload, or for a million events
 	ByPattern []cost.Sum     `json:"byPattern"`
 	Workload  *cost.Workload `json:"workload"`
 
@@ -44,10 +44,10 @@ type costs struct {
 	at     cost.Bill
 }
 
-// standard are the events a day for which a bill is always written.
+// standard are the workloads, in events per day, that are always priced.
 var standard = []float64{10_000, 100_000, 1_000_000}
 
-// Run prints the bills.
+// Run prints the costs.
 func (c *Cost) Run(ctx context.Context, e *Env) error {
 	name, of, err := c.workloads(ctx, e)
 	if err != nil {
@@ -64,7 +64,8 @@ func (c *Cost) Run(ctx context.Context, e *Env) error {
 	return err
 }
 
-// workloads are those of a number of events a day, and what they are of.
+// workloads returns a name for the workload, and a function that returns the workload for a number
+// of events per day.
 func (c *Cost) workloads(ctx context.Context, e *Env) (string, func(perDay float64) (*cost.Workload, error), error) {
 	if c.Observed {
 		return c.observed(e)
@@ -89,7 +90,7 @@ func (c *Cost) workloads(ctx context.Context, e *Env) (string, func(perDay float
 	}, err
 }
 
-// observed are those of what a server metered.
+// observed is workloads for the metered usage of a server.
 func (c *Cost) observed(e *Env) (string, func(perDay float64) (*cost.Workload, error), error) {
 	samples, err := usage.Read(e.Usage)
 	if err != nil {
@@ -98,7 +99,7 @@ func (c *Cost) observed(e *Env) (string, func(perDay float64) (*cost.Workload, e
 	used, facts, took := usage.Sum(samples)
 	events := float64(facts)
 	for _, m := range used {
-		if m.Name == "EVENT" { // of the event store: each is an item
+		if m.Name == "EVENT" { // an event of the event store is one item
 			events += m.Writes
 		}
 	}
@@ -109,7 +110,8 @@ func (c *Cost) observed(e *Env) (string, func(perDay float64) (*cost.Workload, e
 	return name, func(perDay float64) (*cost.Workload, error) { return cost.Observed(name, used, took, events, perDay) }, nil
 }
 
-// leastDelay is the fold delay for which schemas declare how often derived items are written, beside none.
+// leastDelay is the fold delay for which schemas declare the number of writes of derived items,
+// besides no delay.
 const leastDelay = 30 * time.Second
 
 func (c *Cost) bill(w *cost.Workload, p cost.Prices) cost.Bill {
@@ -120,7 +122,7 @@ func (c *Cost) bill(w *cost.Workload, p cost.Prices) cost.Bill {
 	return b
 }
 
-// bills makes the bills, and the curve of a plot from the least events a day to the most.
+// bills computes the costs, and the curve of a plot from the smallest to the largest workload.
 func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error)) (*costs, []float64, error) {
 	book, err := cost.PriceBook()
 	if err != nil {
@@ -185,7 +187,7 @@ func (c *Cost) text(o *costs, curve []float64) string {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f GB\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", count(l.EventsPerDay), count(l.WriteUnits), count(l.ReadUnits), l.StoredGB,
 			dollars(l.OnDemand.Writes+l.OnDemand.Reads), dollars(l.Peak.Cost), dollars(l.Scaled.Cost), dollars(l.Storage), dollars(l.Backup), dollars(l.Streams), dollars(l.Total))
 	}
-	_ = w.Flush() // a strings.Builder does not fail
+	_ = w.Flush() // cannot fail, the writer is a strings.Builder
 	fmt.Fprintf(&b, "\nThe total is on demand. The next two columns are the cost of reads and writes with provisioned capacity: sized for the busiest second, and\n"+
 		"scaled with the load at 70 %% utilization. Provisioned capacity is cheaper above %.1f %% utilization, that is, if the busiest\n"+
 		"second takes less than %.1f times the mean.\n\n", 100*o.at.BreakEven, 1/o.at.BreakEven)
@@ -227,6 +229,6 @@ func sums(b *strings.Builder, title string, all []cost.Sum) {
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%s write, %s read units, %.2f GB\n", dollars(s.Cost), terminal.Printable(s.Name), count(s.WriteUnits), count(s.ReadUnits), s.StoredGB)
 	}
-	_ = w.Flush() // a strings.Builder does not fail
+	_ = w.Flush() // cannot fail, the writer is a strings.Builder
 	fmt.Fprintln(b)
 }

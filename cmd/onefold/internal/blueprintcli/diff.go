@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// ErrChange is returned when a change asks more than is allowed.
+// ErrChange is returned if a change requires more than is allowed.
 var ErrChange = errors.New("change_refused")
 
 // Diff compares two versions of a design.
@@ -25,7 +25,7 @@ type Diff struct {
 	Allow  string `help:"Largest allowed change, beyond which the command fails: compatible, backfill, index, or breaks (any change)." enum:"compatible,backfill,index,breaks" default:"breaks"`
 }
 
-// Run compares them.
+// Run compares the versions.
 func (c *Diff) Run(_ context.Context, e *Env) error {
 	before, err := readOutline(c.Old)
 	if err != nil {
@@ -62,7 +62,7 @@ func (c *Diff) after(e *Env) (*blueprint.Outline, error) {
 	return blueprint.OutlineOf(s), nil
 }
 
-// readOutline reads a version in any form that tells one.
+// readOutline reads a version in any supported format.
 func readOutline(name string) (*blueprint.Outline, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {

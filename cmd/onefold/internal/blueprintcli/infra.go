@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Infra writes what the table needs on AWS.
+// Infra writes definitions of the table for AWS.
 type Infra struct {
 	Cloudformation cloudFormation `cmd:"" help:"Write a CloudFormation template: table, indexes, alarms, and optionally functions with their roles."`
 	Terraform      terraform      `cmd:"" help:"Write the same for Terraform."`
@@ -19,14 +19,14 @@ type Infra struct {
 	CreateTable    createTable    `cmd:"" help:"Write the request that creates the table, for aws dynamodb create-table --cli-input-json."`
 }
 
-// stack is what all have in common.
+// stack holds the common flags.
 type stack struct {
 	Schema string `help:"Schema, as in onefold design." default:"onefold"`
 	Table  string `help:"Table name (default: that of the schema)."`
 	Out    string `help:"Output file (default: standard output)." short:"o" type:"path"`
 }
 
-// capacity is how the table is billed.
+// capacity selects the billing mode of the table.
 type capacity struct {
 	Provisioned bool     `help:"Use provisioned capacity with auto scaling instead of on-demand billing."`
 	MinRead     int      `help:"Minimum read units per second of provisioned capacity."`
@@ -37,7 +37,7 @@ type capacity struct {
 	Stage       int      `help:"Update to write, from 1, with --have (default: list the updates)."`
 }
 
-// surroundings are what a stack has beside the table.
+// surroundings are the parts of a stack besides the table.
 type surroundings struct {
 	Functions  bool   `help:"Add the functions that fold the table's changes, with their event source and roles."`
 	Shifts     bool   `help:"Fold in shifts of 15 minutes, with --functions: the function reads the stream itself instead of receiving batches. Needs fewer writes and more function time."`
@@ -144,7 +144,7 @@ func (s *stack) write(e *Env, c *capacity, more *surroundings, form func(*table.
 	return s.out(e, b)
 }
 
-// sources are the schema's entities whose changes some fold reads: the others are not brought to the function.
+// sources returns the entities whose changes a fold reads. The event source filters out all others.
 func (e *Env) sources(s *table.Schema) (names []string) {
 	for _, entity := range s.Entities() {
 		if slices.ContainsFunc(e.Flows, func(f blueprint.Flow) bool { return slices.Contains(f.From, entity.Name) }) {

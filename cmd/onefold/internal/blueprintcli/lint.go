@@ -9,17 +9,17 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// ErrFindings is returned when a schema shows what is known to go wrong.
+// ErrFindings is returned if a schema has findings.
 var ErrFindings = errors.New("findings")
 
-// Lint says what of a schema is known to go wrong on DynamoDB.
+// Lint checks a schema for known DynamoDB pitfalls.
 type Lint struct {
 	Schema  string `help:"Schema, as in onefold design." default:"onefold"`
 	Allowed bool   `help:"Show findings that the schema allows too, with the reason."`
 	Kinds   bool   `help:"List the kinds of findings."`
 }
 
-// Run checks the schema. It fails when there is a finding that is not allowed.
+// Run checks the schema. A finding that the schema does not allow is an error.
 func (c *Lint) Run(e *Env) error {
 	if c.Kinds {
 		return listLints(e)

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// Alerts are the commands of alerts.
+// Alerts are the alert commands.
 type Alerts struct {
 	List    alertList    `cmd:"" default:"withargs" help:"List open alerts, most severe first. (default)"`
 	Ack     alertAck     `cmd:"" help:"Acknowledge an open alert."`
@@ -25,10 +25,10 @@ type Alerts struct {
 	Rebuild alertRebuild `cmd:"" help:"Recompute alerts from readings, including alerts missed while no worker read the change stream for a day."`
 }
 
-// severities are listed in this order.
+// severities is the order of lists.
 var severities = []telemetry.Severity{telemetry.Critical, telemetry.Warning, telemetry.Info}
 
-// alertOutput is an alert as scripts see it.
+// alertOutput is the JSON form of an alert.
 type alertOutput struct {
 	ID           string                `json:"id"`
 	Fleet        string                `json:"fleet"`
@@ -64,7 +64,7 @@ func alertOutputOf(a *telemetry.Alert) alertOutput {
 	}
 }
 
-// says is what is up with the alert.
+// says describes the state of the alert.
 func (a *alertOutput) says() string {
 	switch {
 	case a.Withdrawn:
@@ -109,7 +109,7 @@ type alertList struct {
 // Run lists the open alerts.
 func (c *alertList) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
-		if err := s.Worker.Drain(ctx); err != nil { // alerts are folded
+		if err := s.Worker.Drain(ctx); err != nil { // alerts are derived items
 			return err
 		}
 		if c.Fleet != "" {
@@ -130,7 +130,7 @@ func (c *alertList) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// openAlert names an alert that is open by its id.
+// openAlert returns the key of the open alert with this ID.
 func openAlert(ctx context.Context, s *Store, id string) (telemetry.AlertKey, error) {
 	if err := s.Worker.Drain(ctx); err != nil {
 		return telemetry.AlertKey{}, err
@@ -149,7 +149,7 @@ func noOpenAlert(id string) error {
 	return fmt.Errorf("no_such_alert: there is no open alert %q; `onefold alerts` lists open alerts", id)
 }
 
-// explainAlert says why nothing can be done about an alert.
+// explainAlert adds advice to an error about an alert.
 func explainAlert(id string, err error) error {
 	switch {
 	case errors.Is(err, table.ErrNotFound), errors.Is(err, alerts.ErrEnded):
@@ -180,7 +180,7 @@ type alertComment struct {
 	By   string `help:"Name of the author." default:"command line"`
 }
 
-// Run notes a comment.
+// Run adds the comment.
 func (c *alertComment) Run(ctx context.Context, env *Env) error {
 	return changeAlert(ctx, env, c.ID, func(s *Store, k telemetry.AlertKey) (telemetry.Alert, error) {
 		return alerts.Comment(ctx, s.Table, k, c.By, c.Text)
@@ -204,7 +204,7 @@ func (c *alertSnooze) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// changeAlert does something about an open alert, and shows it.
+// changeAlert changes an open alert and prints it.
 func changeAlert(ctx context.Context, env *Env, id string, do func(*Store, telemetry.AlertKey) (telemetry.Alert, error)) error {
 	return env.Open(ctx, func(s *Store) error {
 		key, err := openAlert(ctx, s, id)
@@ -227,7 +227,7 @@ type alertHistory struct {
 	Device string `arg:"" help:"Device ID."`
 }
 
-// Run lists the device's alerts, the latest first.
+// Run lists the device's alerts, latest first.
 func (c *alertHistory) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		if err := s.Worker.Drain(ctx); err != nil {

@@ -13,13 +13,13 @@ type alertRebuild struct {
 	Fleet string `help:"Fleet ID (default: all fleets)."`
 }
 
-// rebuiltFleet is what was done to a fleet's alerts, as scripts see it.
+// rebuiltFleet is the JSON result for a fleet.
 type rebuiltFleet struct {
 	Fleet string `json:"fleet"`
 	alerts.Rebuilt
 }
 
-// Run makes the alerts anew. What is right already stays as it is.
+// Run recomputes the alerts. Correct alerts are not changed.
 func (c *alertRebuild) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		fleets, err := c.fleets(ctx, s)

@@ -47,7 +47,7 @@ type deviceToken struct {
 	Revoke bool   `help:"Revoke all tokens and create none."`
 }
 
-// Run makes a token, or takes all away.
+// Run creates a token, or revokes all tokens.
 func (c *deviceToken) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) (err error) {
 		out := struct {
@@ -79,7 +79,7 @@ type deviceClaim struct {
 	Fleet string `help:"Fleet that claims the device." placeholder:"FLEET"`
 }
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *deviceClaim) Validate() error {
 	if (c.ID == "") == (c.Code == "") || (c.Code == "") != (c.Fleet == "") {
 		return errors.New("give the device to create a code for, or --code and --fleet to claim a device")
@@ -87,7 +87,7 @@ func (c *deviceClaim) Validate() error {
 	return nil
 }
 
-// Run makes a code, or uses one.
+// Run creates a claim code, or claims a device with one.
 func (c *deviceClaim) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		out := struct {
@@ -122,7 +122,7 @@ type deviceDelete struct {
 	Yes bool   `required:"" help:"Confirm the deletion, which cannot be undone."`
 }
 
-// Run marks the device as deleted; a server deletes what it has.
+// Run marks the device as deleted. A server then deletes its data.
 func (c *deviceDelete) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		if err := telemetry.DeleteDevice(ctx, s.Table, c.ID); err != nil {
@@ -138,12 +138,12 @@ type deviceImport struct {
 	Fleet string `required:"" help:"Fleet of the devices."`
 }
 
-// importedDevices says what became of the rows of a CSV.
+// importedDevices counts the rows of a CSV file by outcome.
 type importedDevices struct {
 	Created  int      `json:"created"`
-	Existing int      `json:"existing"` // left as they are
+	Existing int      `json:"existing"` // not changed
 	Failed   int      `json:"failed"`
-	Errors   []string `json:"errors,omitempty"` // the first of them
+	Errors   []string `json:"errors,omitempty"` // the first ones
 }
 
 const (
@@ -151,7 +151,7 @@ const (
 	shownErrors   = 20
 )
 
-// Run makes the devices. Those that are there stay as they are, so a file can be imported again.
+// Run creates the devices. Existing devices are not changed, so a file can be imported again.
 func (c *deviceImport) Run(ctx context.Context, env *Env) error {
 	in := env.In
 	if c.File != "-" {
@@ -183,7 +183,7 @@ func (c *deviceImport) Run(ctx context.Context, env *Env) error {
 	return err
 }
 
-// read makes devices of rows, many at once.
+// read creates devices from the rows, many in one request.
 func (did *importedDevices) read(ctx context.Context, s *Store, fleet string, in io.Reader) error {
 	rows := csv.NewReader(in)
 	rows.TrimLeadingSpace = true

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// Channels are the commands of ways to tell people.
+// Channels are the commands for notification channels.
 type Channels struct {
 	Add    channelAdd    `cmd:"" help:"Create a channel that sends a fleet's alerts to a webhook or by email."`
 	List   channelList   `cmd:"" help:"List the channels of a fleet."`
@@ -24,7 +24,8 @@ type Channels struct {
 	Test   channelTest   `cmd:"" help:"Send a test message through a channel."`
 }
 
-// channelOutput is a channel as scripts see it. The secret is shown once, when it is made.
+// channelOutput is the JSON form of a channel. The secret is included only when the channel is
+// created.
 type channelOutput struct {
 	ID        string                 `json:"id"`
 	Fleet     string                 `json:"fleet"`
@@ -58,7 +59,8 @@ type channelAdd struct {
 	Within  time.Duration `help:"Age at which an unsent notification is dropped (default: 24h)." placeholder:"24h"`
 }
 
-// Run makes the channel. The secret of a webhook is printed, for whoever receives it to verify messages with.
+// Run creates the channel. It prints the secret of a webhook, with which the receiver verifies
+// messages.
 func (c *channelAdd) Run(ctx context.Context, env *Env) error {
 	one := alerts.Channel{
 		ChannelKey: alerts.ChannelKey{FleetID: c.Fleet, ChannelID: c.ID}, Kind: alerts.Webhook, Name: c.Name, URL: c.Webhook,
@@ -93,7 +95,8 @@ func (c *channelAdd) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// unused refuses an id that a channel has already: it would be changed.
+// unused returns an error if the ID is in use, since adding the channel would change the existing
+// one.
 func (c *channelAdd) unused(ctx context.Context, s *Store) error {
 	if c.ID == "" {
 		return nil
@@ -152,7 +155,7 @@ func (c *oneChannel) key() alerts.ChannelKey {
 	return alerts.ChannelKey{FleetID: c.Fleet, ChannelID: c.ID}
 }
 
-// explain says why nothing can be done with a channel.
+// explain adds advice to an error about a channel.
 func (c *oneChannel) explain(err error) error {
 	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
 		return fmt.Errorf("no_such_channel: there is no channel %q; `onefold channels list --fleet %s` lists all channels", c.ID, c.Fleet)
@@ -182,7 +185,7 @@ type channelTest struct {
 	outbox.Flags
 }
 
-// Run sends a message that is of no alert.
+// Run sends a test message.
 func (c *channelTest) Run(ctx context.Context, env *Env) error {
 	senders, err := c.Senders()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
-// Devices are the commands of devices.
+// Devices are the device commands.
 type Devices struct {
 	Add    deviceAdd    `cmd:"" help:"Create a device and print its token. It cannot be shown again."`
 	List   deviceList   `cmd:"" help:"List the devices of a fleet."`
@@ -27,7 +27,7 @@ type Devices struct {
 	Import deviceImport `cmd:"" help:"Create devices from a CSV file."`
 }
 
-// deviceFields are what can be said of a device.
+// deviceFields are the attributes of a device that flags can set.
 type deviceFields struct {
 	Name     *string           `help:"Display name."`
 	Type     *string           `help:"Device type, such as sensor."`
@@ -39,7 +39,7 @@ type deviceFields struct {
 	Status   *string           `help:"Status: provisioned, active, inactive, maintenance or retired."`
 }
 
-// apply changes what was said.
+// apply sets the given attributes.
 func (f *deviceFields) apply(d *telemetry.Device) {
 	for _, text := range []struct{ to, from *string }{
 		{&d.Name, f.Name}, {&d.Type, f.Type}, {&d.Location, f.Location}, {&d.Firmware, f.Firmware}, {&d.ProfileID, f.Profile},
@@ -59,7 +59,7 @@ func (f *deviceFields) apply(d *telemetry.Device) {
 	}
 }
 
-// deviceOutput is a device as scripts see it.
+// deviceOutput is the JSON form of a device.
 type deviceOutput struct {
 	ID           string                 `json:"id"`
 	Fleet        string                 `json:"fleet"`
@@ -96,7 +96,7 @@ type deviceAdd struct {
 	deviceFields
 }
 
-// Run makes the device and its token.
+// Run creates the device and its token.
 func (c *deviceAdd) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		var like telemetry.Device
@@ -141,7 +141,7 @@ type deviceList struct {
 	Profile  string `help:"Only devices with this profile." xor:"by"`
 }
 
-// in is what to list.
+// in returns the label to list devices by.
 func (c *deviceList) in() telemetry.LabelIn {
 	for kind, value := range map[telemetry.LabelKind]string{
 		telemetry.ByStatus: c.Status, telemetry.ByType: c.Type, telemetry.ByTag: c.Tag, telemetry.ByFirmware: c.Firmware, telemetry.ByProfile: c.Profile,
@@ -158,7 +158,7 @@ const devicesOfPage = 500
 // Run lists the devices.
 func (c *deviceList) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
-		if err := s.Worker.Drain(ctx); err != nil { // lists are folded
+		if err := s.Worker.Drain(ctx); err != nil { // lists are derived items
 			return err
 		}
 		if _, err := telemetry.GetFleet(ctx, s.Table, c.Fleet); err != nil {

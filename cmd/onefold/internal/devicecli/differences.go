@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/telemetry/recount"
 )
 
-// ExplainRecount says what to do about an error of a verify or rebuild.
+// ExplainRecount adds advice to an error of verify or rebuild.
 func ExplainRecount(in recount.RangeIn, err error) error {
 	switch {
 	case errors.Is(err, recount.ErrDevice):
@@ -20,7 +20,7 @@ func ExplainRecount(in recount.RangeIn, err error) error {
 	return explain("fleet", in.Fleet, err)
 }
 
-// PrintDifferences says what a verify or rebuild of a fleet found.
+// PrintDifferences prints the differences found by verify or rebuild for a fleet.
 func PrintDifferences(out io.Writer, d *recount.Differences) (err error) {
 	line := func(format string, args ...any) {
 		if err == nil {

@@ -1,5 +1,5 @@
-// Package devicecli is the commands that look after devices, show what they measured and import it. It belongs to the
-// command line, which gives it what it stands on.
+// Package devicecli implements the commands that manage fleets, devices, rules, alerts and
+// channels, show readings, and import them.
 package devicecli
 
 import (
@@ -12,13 +12,14 @@ import (
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
-// Env is what commands stand on, Store an open table.
+// Env is the environment of the commands. Store is an open table.
 type (
 	Env   = ground.Env
 	Store = ground.Store
 )
 
-// explain says what to do about a device, fleet or profile that is not there, or is there already, or cannot be.
+// explain adds an error code and advice to an error about a device, fleet or profile that does not
+// exist, already exists or is invalid.
 func explain(what, id string, err error) error {
 	switch {
 	case errors.Is(err, table.ErrNotFound):

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Fleets are the commands of fleets.
+// Fleets are the fleet commands.
 type Fleets struct {
 	Create fleetCreate `cmd:"" help:"Create a fleet."`
 	Update fleetUpdate `cmd:"" help:"Change a fleet's settings. Settings without a flag stay as they are."`
@@ -36,7 +36,7 @@ type fleetCreate struct {
 	PropertyTag []string `help:"Tag of line protocol, or field of JSON readings, that describes a device, such as driver. It is stored as a value of its own, not as part of metric names. Repeat or separate by commas." placeholder:"TAG"`
 }
 
-// fleetOutput is a fleet as scripts see it.
+// fleetOutput is the JSON form of a fleet.
 type fleetOutput struct {
 	ID           string              `json:"id"`
 	Name         string              `json:"name,omitempty"`
@@ -46,8 +46,8 @@ type fleetOutput struct {
 	Retention    telemetry.Retention `json:"retention"`
 	Limits       telemetry.Limits    `json:"limits"`
 	PropertyTags []string            `json:"propertyTags,omitempty"`
-	Statuses     map[string]int64    `json:"statuses,omitempty"`     // devices by status
-	Connectivity map[string]int64    `json:"connectivity,omitempty"` // devices by connectivity
+	Statuses     map[string]int64    `json:"statuses,omitempty"`     // number of devices by status
+	Connectivity map[string]int64    `json:"connectivity,omitempty"` // number of devices by connectivity
 }
 
 func fleetOutputOf(f *telemetry.Fleet) fleetOutput {
@@ -141,7 +141,7 @@ type fleetShow struct {
 	ID string `arg:"" help:"Fleet ID."`
 }
 
-// Run shows one fleet.
+// Run shows the fleet.
 func (c *fleetShow) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		if err := s.Worker.Drain(ctx); err != nil {
@@ -180,7 +180,7 @@ type fleetDelete struct {
 	Yes bool   `required:"" help:"Confirm the deletion, which cannot be undone."`
 }
 
-// Run marks the fleet as deleted; a server deletes what it has.
+// Run marks the fleet as deleted. A server then deletes its data.
 func (c *fleetDelete) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		if err := telemetry.DeleteFleet(ctx, s.Table, c.ID); err != nil {

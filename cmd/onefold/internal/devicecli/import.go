@@ -77,7 +77,7 @@ func (c *Import) local(ctx context.Context, env *Env, summary *telemetrySummary)
 	})
 }
 
-// send imports into a running server, which folds.
+// send imports into a running server, which folds the readings.
 func (c *Import) send(ctx context.Context, env *Env, summary *telemetrySummary) error {
 	to, err := c.toServer()
 	if err == nil {
@@ -89,12 +89,12 @@ func (c *Import) send(ctx context.Context, env *Env, summary *telemetrySummary) 
 	return err
 }
 
-// stopped says how to go on.
+// stopped adds advice to the error of an interrupted import.
 func stopped(err error) error {
 	return fmt.Errorf("import: %w\nImported readings stay; import the same files again to resume", err)
 }
 
-// options are how the files are read.
+// options returns the options for reading the files.
 func (c *Import) options(ctx context.Context, to into) (o readingfiles.Options, err error) {
 	o = readingfiles.Options{
 		Format: readingfiles.Format(c.Format), Device: c.Device, DeviceColumn: c.DeviceColumn, TimeColumn: c.TimeColumn, SeqColumn: c.SeqColumn, TimeFormat: c.TimeFormat,
@@ -115,7 +115,8 @@ func (c *Import) options(ctx context.Context, to into) (o readingfiles.Options, 
 	return o, nil
 }
 
-// read reads the files in order. A file that cannot be read to its end is noted, and the others follow.
+// read reads the files in order. If a file cannot be read to its end, that is noted and the next
+// files are read.
 func (c *Import) read(ctx context.Context, env *Env, to into, summary *telemetrySummary) error {
 	o, err := c.options(ctx, to)
 	if err != nil {
@@ -137,17 +138,17 @@ func (c *Import) read(ctx context.Context, env *Env, to into, summary *telemetry
 	return nil
 }
 
-// telemetrySummary is what an import of readings did.
+// telemetrySummary is the result of an import of readings.
 type telemetrySummary struct {
 	readingfiles.Summary
 	Devices int     `json:"devicesMade"`
 	DryRun  bool    `json:"dryRun,omitempty"`
 	Seconds float64 `json:"seconds"`
 
-	unread error // files that could not be read to their end
+	unread error // joined errors of files that could not be read to their end
 }
 
-// tell prints what an import did, or would do, and returns why it did not do all of it.
+// tell prints the result of an import or dry run. It returns an error if the import is incomplete.
 func (s *telemetrySummary) tell(out io.Writer, asJSON bool) error {
 	err := s.unread
 	if s.Lines > 0 && s.Malformed == s.Lines {
@@ -179,7 +180,7 @@ func (s *telemetrySummary) print(w io.Writer) error {
 	for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
 		fmt.Fprintf(&b, "rejected: %s: %d\n", reason, s.Reasons[reason])
 	}
-	b.WriteString(terminal.Examples("rejected", s.Refused, int64(len(s.Refused)))) // how many more there are the reasons say
+	b.WriteString(terminal.Examples("rejected", s.Refused, int64(len(s.Refused)))) // the reasons above give the total
 	if s.Omitted > 0 {
 		fmt.Fprintf(&b, "%s omitted\n", terminal.Count(s.Omitted, "value"))
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Profiles are the commands of profiles.
+// Profiles are the profile commands.
 type Profiles struct {
 	Put  profilePut  `cmd:"" help:"Create or change a profile."`
 	List profileList `cmd:"" help:"List the profiles of a fleet."`
@@ -34,7 +34,7 @@ type profilePut struct {
 	Stdin        bool     `help:"Read name, metrics, every and clock as JSON from standard input instead of flags."`
 }
 
-// profileOutput is a profile as scripts see it.
+// profileOutput is the JSON form of a profile.
 type profileOutput struct {
 	ID      string                `json:"id"`
 	Fleet   string                `json:"fleet"`
@@ -48,7 +48,7 @@ func profileOutputOf(p *telemetry.Profile) profileOutput {
 	return profileOutput{p.ProfileID, p.FleetID, p.Name, p.Every, p.Clock, p.Metrics}
 }
 
-// profile is what the flags, or standard input, say.
+// profile returns the profile given by the flags or by standard input.
 func (c *profilePut) profile(stdin io.Reader) (p telemetry.Profile, err error) {
 	p = telemetry.Profile{
 		Name: c.Name, Every: c.Every,
@@ -74,7 +74,7 @@ func (c *profilePut) profile(stdin io.Reader) (p telemetry.Profile, err error) {
 	return p, nil
 }
 
-// metricOf reads NAME:KIND[:UNIT[:MIN:MAX]].
+// metricOf parses NAME:KIND[:UNIT[:MIN:MAX]].
 func metricOf(text string) (telemetry.MetricDef, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) < 2 || len(parts) > 5 || len(parts) == 4 {
@@ -84,7 +84,7 @@ func metricOf(text string) (telemetry.MetricDef, error) {
 	return telemetry.MetricDef{Name: parts[0], Kind: telemetry.MetricKind(parts[1]), Unit: parts[2], Min: parts[3], Max: parts[4]}, nil
 }
 
-// Run makes the profile.
+// Run creates or changes the profile.
 func (c *profilePut) Run(ctx context.Context, env *Env) error {
 	p, err := c.profile(env.In)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Readings shows what a device measured.
+// Readings shows the readings of a device.
 type Readings struct {
 	Device     string        `arg:"" help:"Device ID."`
 	Metric     string        `help:"Metric to show (default: the device's only metric)."`
@@ -61,7 +61,7 @@ func (c *Readings) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// complete fills in what was not said: the metric and the end. It returns the fleet's zone.
+// complete sets the default metric and the default end. It returns the fleet's time zone.
 func (c *Readings) complete(ctx context.Context, s *Store) (*time.Location, error) {
 	d, err := telemetry.GetDevice(ctx, s.Table, c.Device)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *Readings) complete(ctx context.Context, s *Store) (*time.Location, erro
 	return zone, nil
 }
 
-// bounds are the range that was asked for.
+// bounds returns the selected time range.
 func (c *Readings) bounds(zone *time.Location) (from, to time.Time, err error) {
 	if c.From != "" {
 		if from, err = parseMoment(c.From, zone); err != nil {
@@ -123,7 +123,7 @@ func (c *Readings) bounds(zone *time.Location) (from, to time.Time, err error) {
 	return from, to, nil
 }
 
-// parseMoment reads a time as people write it, in a zone where it says none.
+// parseMoment parses a date or time. zone applies if text has no offset.
 func parseMoment(text string, zone *time.Location) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339Nano, time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.DateTime} {
 		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
@@ -133,7 +133,7 @@ func parseMoment(text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("cannot parse time %.40q; write it like 2026-05-12, 2026-05-12T14:00 or 2026-05-12T14:00:00+02:00", text)
 }
 
-// about says what a series is.
+// about describes a series.
 func about(s *telemetry.Series) string {
 	what := map[telemetry.Period]string{
 		telemetry.Raw: "readings", telemetry.TenMinutes: "every 10 minutes", telemetry.Hourly: "every hour", telemetry.Daily: "every day",

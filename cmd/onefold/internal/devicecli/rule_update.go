@@ -28,7 +28,7 @@ type ruleUpdate struct {
 	Off      bool           `help:"Disable the rule. It raises no alerts until it is enabled." xor:"on"`
 }
 
-// Run changes the rule, and waits until alerts that it ends have ended.
+// Run changes the rule. It waits until alerts that the change closes are closed.
 func (c *ruleUpdate) Run(ctx context.Context, env *Env) error {
 	for _, d := range []*time.Duration{c.For, c.Keep} {
 		if d != nil && *d%time.Second != 0 {
@@ -59,7 +59,7 @@ func (c *ruleUpdate) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// change is what was said.
+// change applies the flags to r.
 func (c *ruleUpdate) change(r *telemetry.Rule) error {
 	if c.Raise != nil {
 		if r.Clear == r.Raise {
@@ -83,7 +83,7 @@ func (c *ruleUpdate) change(r *telemetry.Rule) error {
 	return nil
 }
 
-// set sets a field to what was said of it, if anything was.
+// set assigns *said to *field, unless said is nil.
 func set[T any](field, said *T) {
 	if said != nil {
 		*field = *said

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// Rules are the commands of rules.
+// Rules are the rule commands.
 type Rules struct {
 	Add    ruleAdd    `cmd:"" help:"Create a rule, which applies to readings that arrive from now on."`
 	List   ruleList   `cmd:"" help:"List the rules of a fleet."`
@@ -23,7 +23,7 @@ type Rules struct {
 	Test   ruleTest   `cmd:"" help:"Show the alerts that a rule would have raised on stored readings. Nothing is written."`
 }
 
-// ruleFields are what a rule says.
+// ruleFields are the attributes of a rule that flags can set.
 type ruleFields struct {
 	Metric   string        `help:"Metric that the rule watches."`
 	Raise    string        `help:"Threshold: a reading above it (with --below, below it) is a breach."`
@@ -38,7 +38,7 @@ type ruleFields struct {
 	Name     string        `help:"Display name."`
 }
 
-// rule is what was said.
+// rule returns the rule given by the flags.
 func (f *ruleFields) rule() (telemetry.Rule, error) {
 	if f.For%time.Second != 0 || f.Keep%time.Second != 0 {
 		return telemetry.Rule{}, errors.New("invalid: --for and --keep must be whole seconds")
@@ -53,7 +53,7 @@ func (f *ruleFields) rule() (telemetry.Rule, error) {
 	return r, nil
 }
 
-// ruleOutput is a rule as scripts see it.
+// ruleOutput is the JSON form of a rule.
 type ruleOutput struct {
 	ID        string             `json:"id"`
 	Fleet     string             `json:"fleet"`
@@ -97,7 +97,7 @@ type ruleAdd struct {
 	ruleFields
 }
 
-// Run makes the rule.
+// Run creates the rule.
 func (c *ruleAdd) Run(ctx context.Context, env *Env) error {
 	r, err := c.rule()
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *ruleAdd) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// scope says what the rule is for, and in which fleet that is.
+// scope sets the device or profile of the rule, and its fleet.
 func (c *ruleAdd) scope(ctx context.Context, s *Store, r *telemetry.Rule) error {
 	if c.Device != "" {
 		d, err := telemetry.GetDevice(ctx, s.Table, c.Device)
@@ -167,7 +167,7 @@ func (c *ruleList) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// rulesOf are the rules of a fleet that is there.
+// rulesOf returns the rules of an existing fleet.
 func rulesOf(ctx context.Context, s *Store, fleet string) ([]telemetry.Rule, error) {
 	if _, err := telemetry.GetFleet(ctx, s.Table, fleet); err != nil {
 		return nil, explain("fleet", fleet, err)
@@ -175,7 +175,8 @@ func rulesOf(ctx context.Context, s *Store, fleet string) ([]telemetry.Rule, err
 	return telemetry.RulesOfFleet.Collect(ctx, s.Table, telemetry.FleetIn{FleetID: fleet})
 }
 
-// findRule is the rule of a fleet with an id: the only one, or that of a device or profile.
+// findRule returns the rule with this ID in a fleet: the only one, or that of the device or profile
+// given in of.
 func findRule(ctx context.Context, s *Store, fleet, id, of string) (found telemetry.Rule, err error) {
 	all, err := rulesOf(ctx, s, fleet)
 	if err != nil {
@@ -202,7 +203,7 @@ type ruleDelete struct {
 	Of    string `help:"Device or profile of the rule. Required if several have a rule with this ID." placeholder:"ID"`
 }
 
-// Run deletes the rule, and waits until its alerts have ended.
+// Run deletes the rule. It waits until its alerts are closed.
 func (c *ruleDelete) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		r, err := findRule(ctx, s, c.Fleet, c.ID, c.Of)

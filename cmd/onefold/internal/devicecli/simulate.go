@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Simulate writes what made-up devices send, or sends it.
+// Simulate generates device data, and writes it to a file or sends it.
 type Simulate struct {
 	File        string        `arg:"" optional:"" help:"Output file, which must not exist; - is standard output."`
 	Server      string        `help:"URL of a running server to send the readings to, such as http://127.0.0.1:8090, instead of writing a file." placeholder:"URL" env:"ONEFOLD_SERVER"`
@@ -33,7 +33,7 @@ type Simulate struct {
 	Faults      []string      `help:"Faults to generate: twice, hour, day, same-time, nan, text, unit, expired, offline, ahead, behind, 1970 (default: all)." placeholder:"FAULT"`
 }
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *Simulate) Validate() error {
 	for _, name := range []string{c.Prefix, c.Measurement} {
 		if strings.ContainsFunc(name, func(r rune) bool {
@@ -57,14 +57,14 @@ func (c *Simulate) Validate() error {
 	return nil
 }
 
-// simulated says what was written.
+// simulated counts the generated messages.
 type simulated struct {
 	Messages int64                     `json:"messages"`
 	Devices  int                       `json:"devices"`
-	Fates    map[devicesim.Fate]int64  `json:"fates"`            // what a server has to make of them when they arrive
-	Faults   map[devicesim.Fault]int64 `json:"faults,omitempty"` // what went wrong with them
+	Fates    map[devicesim.Fate]int64  `json:"fates"`            // expected outcomes on a server
+	Faults   map[devicesim.Fault]int64 `json:"faults,omitempty"` // injected faults
 
-	Outcomes map[telemetry.OutcomeStatus]int64 `json:"outcomes,omitempty"` // what the server made of them
+	Outcomes map[telemetry.OutcomeStatus]int64 `json:"outcomes,omitempty"` // actual outcomes on the server
 }
 
 func (d *simulated) count(m *devicesim.Message) {
@@ -75,7 +75,7 @@ func (d *simulated) count(m *devicesim.Message) {
 	}
 }
 
-// Run writes the file. Its lines stand in the order in which a server would get them.
+// Run writes the file. Its lines are in the order of arrival.
 func (c *Simulate) Run(ctx context.Context, env *Env) (err error) {
 	sim, err := c.simulation()
 	if err != nil {

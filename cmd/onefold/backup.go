@@ -16,29 +16,30 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// backupCommands are those of backups. Without a word of what is to be done, one is made.
+// backupCommands are the backup commands. Without a subcommand, a backup is created.
 type backupCommands struct {
-	Create backupCommand `cmd:"" default:"withargs" help:"Back up the table and what is kept beside it, also while a server runs. (default)"`
+	Create backupCommand `cmd:"" default:"withargs" help:"Back up the table and its companion files, even while a server runs. (default)"`
 	backupcli.Commands
 }
 
-// backupCommand backs up a directory with what is beside it.
+// backupCommand backs up an embedded table and its companion files.
 type backupCommand struct {
 	dynamodbTarget
 	backupcli.Keys
-	Out   string `arg:"" name:"to" help:"A new file (.tar, .tar.zst, .tar.zst.age), a directory or s3://BUCKET/PREFIX?region=REGION in which backups are named by their time, or - for standard output."`
-	Quiet bool   `short:"q" help:"No progress bar."`
+	Out   string `arg:"" name:"to" help:"Destination: a new file (.tar, .tar.zst, .tar.zst.age), a directory or s3://BUCKET/PREFIX?region=REGION (backups there are named by time), or - for standard output."`
+	Quiet bool   `short:"q" help:"Hide the progress bar."`
 }
 
-// Help says what is in it. Kong prints it.
+// Help describes the contents of a backup. Kong prints it.
 func (c *backupCommand) Help() string {
-	return `Backs up the table of --data as it was at one moment, and what is kept beside it: how far logs were followed, and what the
-meters said. While a server runs, it needs serve --dynamodb 127.0.0.1:8000, and here --endpoint http://127.0.0.1:8000 with the access key in
-AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; serve --backup-to makes backups by itself. The table is compared with its checksums as it is read.
-In a directory or bucket, and with --recipient, a backup is compressed. A table on a service is backed up by the service.`
+	return `Writes a consistent backup of the table of --data and of its companion files: the positions in followed logs and the metered usage.
+To back up while a server runs, start it with serve --dynamodb 127.0.0.1:8000, and give --endpoint http://127.0.0.1:8000 here, with the
+access key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. serve --backup-to makes backups on a schedule. Checksums are verified while
+the table is read. Backups in a directory or bucket, and backups with --recipient, are compressed. A table on DynamoDB is backed up by
+DynamoDB.`
 }
 
-// Run backs up.
+// Run creates a backup. It returns an error if the table is not embedded.
 func (c *backupCommand) Run(ctx context.Context, std streams, g *globals) error {
 	if err := embeddedOnly(g); err != nil {
 		return err
@@ -59,11 +60,11 @@ func (c *backupCommand) Run(ctx context.Context, std streams, g *globals) error 
 			*engine.BackupManifest
 		}{name, m})
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes, and what is beside %s\n", name, terminal.Count(len(m.Tables), "table"), grouped(m.Bytes()), g.Data)
+	_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes, and the companion files of %s\n", name, terminal.Count(len(m.Tables), "table"), grouped(m.Bytes()), g.Data)
 	return err
 }
 
-// run makes a backup, and returns its name and what the table's part of it is.
+// run writes the backup to out. It returns the backup's name and the manifest of the table.
 func (c *backupCommand) run(ctx context.Context, std streams, g *globals, out *backupcli.Output, bar *terminal.Steps) (name string, m *engine.BackupManifest, err error) {
 	table := &dynamodbBackup{dynamodbTarget: c.dynamodbTarget, Out: c.Out}
 	from := func(w io.Writer) (err error) { m, err = table.fetch(ctx, w, bar); return err }
@@ -95,7 +96,8 @@ func (c *backupCommand) run(ctx context.Context, std streams, g *globals, out *b
 	return name, m, err
 }
 
-// tableID is what DynamoDB calls the products' table; empty if a database has only others.
+// tableID returns the DynamoDB table ID of the products' table. It is empty if the database holds
+// only other tables.
 func tableID(ctx context.Context, api dynamo.API) (string, error) {
 	name := tableName
 	out, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
@@ -108,16 +110,17 @@ func tableID(ctx context.Context, api dynamo.API) (string, error) {
 	return aws.ToString(out.Table.TableId), nil
 }
 
-// embeddedOnly refuses a table that is not in a directory.
+// embeddedOnly returns an error unless the table is in a directory. DynamoDB has backups of its
+// own.
 func embeddedOnly(g *globals) error {
 	where, err := g.place()
 	if err == nil && where.Dir == "" {
-		err = fmt.Errorf("not_embedded: %s is not in a directory; a service backs up its tables itself (point-in-time recovery), and onefold move copies one into a directory", where)
+		err = fmt.Errorf("not_embedded: %s is not an embedded table; use the service's own backups (point-in-time recovery), or copy the table into a directory with onefold move", where)
 	}
 	return err
 }
 
-// backupEnv is what the commands of backups stand on.
+// backupEnv returns the environment of the backup commands.
 func (g *globals) backupEnv(std streams) *backupcli.Env {
 	return &backupcli.Env{
 		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, Data: g.Data, Engine: g.engine(std.err),
@@ -125,7 +128,7 @@ func (g *globals) backupEnv(std streams) *backupcli.Env {
 	}
 }
 
-// backups makes backups of the table of s beside a server, if that is wanted.
+// backups returns the service that backs up the table of s on a schedule, if the flags ask for one.
 func (c *serveCommand) backups(ctx context.Context, s *store, g *globals, std streams) ([]service, error) {
 	if c.Backup.To == "" {
 		return nil, nil

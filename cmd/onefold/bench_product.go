@@ -14,8 +14,9 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
 
-// benchmark completes the setup of a benchmark of a product, with a directory in dir ("": a temporary one) that is removed
-// afterwards, runs it and prints what it reports.
+// benchmark completes the setup of a product's benchmark, runs it and prints its results. The
+// benchmark works in a new directory inside dir (if dir is empty, inside the system's temporary
+// directory), which is removed afterwards.
 func (g *globals) benchmark(std streams, dir string, setup workbench.Setup, run func(workbench.Setup, func(workbench.Result)) error) (err error) {
 	setup.Progress = func(doing string) { fmt.Fprintln(std.err, doing) }
 	setup.Open = g.benchOpen(std.err)
@@ -34,10 +35,10 @@ func (g *globals) benchmark(std streams, dir string, setup workbench.Setup, run 
 	return errors.Join(err, printBenchResults(std.out, results))
 }
 
-// longestHold is how long folds let items wait at most.
+// longestHold is the maximum time that the folds of a benchmark hold items.
 const longestHold = 30 * time.Minute
 
-// benchOpen opens tables for what is measured without a server.
+// benchOpen returns the function that opens tables for benchmarks without a server.
 func (g *globals) benchOpen(logs io.Writer) workbench.Open {
 	return func(ctx context.Context, dir string, t workbench.Time) (*workbench.Store, error) {
 		tune := delayed(&t.Delays)
@@ -64,7 +65,7 @@ func printBenchResults(out io.Writer, results []workbench.Result) error {
 			reference = fmt.Sprintf("%s, %s", figure(r.Reference), r.Against)
 		}
 		if r.Goal != 0 {
-			goal, verdict = fmt.Sprintf("≥ %g", r.Goal), "not reached"
+			goal, verdict = fmt.Sprintf("≥ %g", r.Goal), "missed"
 			if r.Most {
 				goal = fmt.Sprintf("≤ %g", r.Goal)
 			}
@@ -74,12 +75,12 @@ func printBenchResults(out io.Writer, results []workbench.Result) error {
 		}
 		fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", r.Name, figure(r.Value), r.Unit, reference, goal, verdict)
 	}
-	w.Flush() // into a buffer, which does not fail
+	w.Flush() // cannot fail, the writer is a buffer
 	_, err := out.Write(b.Bytes())
 	return err
 }
 
-// figure writes as much of a figure as is worth reading.
+// figure formats f with a sensible number of digits.
 func figure(f float64) string {
 	if f < 10 {
 		return strconv.FormatFloat(f, 'f', 2, 64)

@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// blueprintEnv is what the commands that write documents stand on.
+// blueprintEnv returns the environment of the commands that write design documents.
 func (g *globals) blueprintEnv(std streams) *blueprintcli.Env {
 	return &blueprintcli.Env{
 		Out: std.out, Err: std.err, Place: g.place, JSON: g.JSON, Usage: g.usageFile(),
@@ -27,7 +27,7 @@ func (g *globals) blueprintEnv(std streams) *blueprintcli.Env {
 	}
 }
 
-// flows are the folds that a process runs.
+// flows returns the folds that a process runs.
 func flows() []blueprint.Flow {
 	var all []blueprint.Flow
 	for _, f := range slices.Concat(analytics.Folds(analytics.Config{}), telemetry.Folds(telemetry.Config{}), []*fold.Fold{alerts.Fold(), ledger.Notify()}, eventstore.Folds()) {
@@ -36,5 +36,6 @@ func flows() []blueprint.Flow {
 	return all
 }
 
-// usageFile is where a server records what its meters say, beside the table's directory.
+// usageFile returns the path of the file in which a server records metered usage. It is next to the
+// table's directory.
 func (g *globals) usageFile() string { return g.Data + ".usage" }

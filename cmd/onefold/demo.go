@@ -24,15 +24,16 @@ const demoEmail = "demo@example.com"
 
 type demoCommand struct {
 	listenFlags
-	Seed         uint64 `help:"Chooses one of all possible pasts." default:"1"`
-	VisitsPerDay int    `help:"Mean number of visits a day, of both sites." default:"450"`
+	Seed         uint64 `help:"Seed of the generated data." default:"1"`
+	VisitsPerDay int    `help:"Mean number of visits per day, over both sites." default:"450"`
 	Keep         bool   `help:"Keep the directory when the demo ends."`
 }
 
-// Run fills a fresh directory with the last 90 days of two made-up sites, a week of a fleet of devices and two of a shop's orders, then serves them while
-// visitors keep coming and devices keep reporting.
+// Run fills a new directory with the last 90 days of two generated sites, a week of a device fleet
+// and two weeks of a shop's orders. Then it serves them, while visitors keep arriving and devices
+// keep reporting.
 func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err error) {
-	free, err := listen.Near("--addr", c.Addr) // before the past is made, not after
+	free, err := listen.Near("--addr", c.Addr) // before the data is generated, which takes a while, rather than after
 	if err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 	if !c.Keep {
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	own := g.within(filepath.Join(dir, "table")) // what a server keeps beside its table goes with the directory, too
+	own := g.within(filepath.Join(dir, "table")) // companion files are inside the directory too, so they are removed with it
 	fleet, err := demo.NewFleet(c.Seed, time.Now(), demo.FleetDays)
 	if err != nil {
 		return err
@@ -66,7 +67,8 @@ func (c *demoCommand) Run(ctx context.Context, std streams, g *globals) (err err
 	})
 }
 
-// demonstration sends made-up traffic to its sites, readings to its fleet and events of orders, which an owner with a password made for this run may look at.
+// demonstration generates traffic of its sites, readings of its fleet and events of orders. Its
+// owner has a password generated for this run.
 type demonstration struct {
 	sites    []*demo.Site
 	fleet    *demo.Fleet
@@ -74,7 +76,7 @@ type demonstration struct {
 	password string
 }
 
-// live is all that goes on while the demo is served.
+// live returns the services that generate data while the demo is served.
 func (d *demonstration) live() (all []service) {
 	for _, site := range d.sites {
 		all = append(all, site.Live)
@@ -82,7 +84,7 @@ func (d *demonstration) live() (all []service) {
 	return append(all, d.fleet.Live()...)
 }
 
-// opened lets the sites and devices send to a store.
+// opened connects the generators to a store.
 func (d *demonstration) opened(s *store) error {
 	d.fleet.Open(s.table)
 	for _, site := range d.sites {
@@ -93,7 +95,8 @@ func (d *demonstration) opened(s *store) error {
 	return nil
 }
 
-// fill makes the sites, the fleet and their owner, stores what there was of them until now and waits for the folds.
+// fill creates the sites, the fleet and their owner, stores the generated past, and waits for the
+// folds.
 func (d *demonstration) fill(ctx context.Context, std streams, s *store) error {
 	if err := d.opened(s); err != nil {
 		return err
@@ -129,13 +132,13 @@ func (d *demonstration) fill(ctx context.Context, std streams, s *store) error {
 		_, err = telemetry.RollUp(ctx, s.table)
 	}
 	if err == nil {
-		fmt.Fprintf(std.err, "%d days, %s events of %d sites; %d days, %s readings of a fleet; %d days, %s events of orders; in %.1f s\n",
+		fmt.Fprintf(std.err, "%d days, %s events of %d sites; %d days, %s readings of a fleet; %d days, %s order events; in %.1f s\n",
 			demo.Days, grouped(int64(sent)), len(d.sites), demo.FleetDays, grouped(int64(measured)), demo.OrderDays, grouped(int64(happened)), time.Since(began).Seconds())
 	}
 	return err
 }
 
-// fillSites makes the sites and stores the traffic from demo.Days ago until now.
+// fillSites creates the sites and stores their traffic since demo.Days ago.
 func (d *demonstration) fillSites(ctx context.Context, std streams, s *store) (sent int, err error) {
 	now := time.Now().UTC()
 	start := now.AddDate(0, 0, -demo.Days+1).Truncate(24 * time.Hour)
@@ -156,7 +159,7 @@ func (d *demonstration) fillSites(ctx context.Context, std streams, s *store) (s
 	return sent, nil
 }
 
-// hello shows the days of the first site and says where to look.
+// hello prints the last days of the first site, and how to use the demo.
 func (d *demonstration) hello(ctx context.Context, std streams, s *store, url, token, dir string) error {
 	site := d.sites[0].ID()
 	today := time.Now().UTC()
@@ -171,18 +174,18 @@ func (d *demonstration) hello(ctx context.Context, std streams, s *store, url, t
 		return err
 	}
 	_, err = fmt.Fprintf(std.out, `
-Visitors keep coming, and the devices of the fleet %[7]s keep reporting: one cold room is too warm, one pump is silent.
-Orders keep being placed and sent: Events shows each as a timeline.
-The API tells the same:
+Visitors keep arriving, and the devices of fleet %[7]s keep reporting: one cold room is too warm, one pump is silent.
+Orders keep being placed and shipped: Events shows each as a timeline.
+Read the same statistics from the API:
   curl -sH 'Authorization: Bearer %[2]s' '%[1]s/api/v1/sites/%[3]s/stats?compare=previous'
   curl -s %[1]s/healthz
 Send an event of your own:
   curl -s %[1]s/api/event -H 'Content-Type: application/json' -A 'Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0' -d '{"site":"%[3]s","url":"/hello"}'
-The API is described at %[1]s/openapi.json. The table is in %[4]s. Stop with Ctrl-C.
+The API description is at %[1]s/openapi.json. The table is in %[4]s. Press Ctrl-C to stop.
 
 The dashboard is at  %[1]s/
   log in as  %[5]s
-  password   %[6]s   (of this run only)
+  password   %[6]s   (for this run only)
 `, url, token, site, dir, demoEmail, d.password, demo.FleetID)
 	return err
 }

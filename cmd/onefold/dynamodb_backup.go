@@ -17,19 +17,19 @@ import (
 
 type dynamodbBackup struct {
 	dynamodbTarget
-	Out   string `arg:"" help:"A new directory (not with --endpoint), a file whose name ends in .tar, or - for standard output."`
-	Quiet bool   `short:"q" help:"No progress bar."`
+	Out   string `arg:"" help:"Destination: a new directory (not with --endpoint), a file whose name ends in .tar, or - for standard output."`
+	Quiet bool   `short:"q" help:"Hide the progress bar."`
 }
 
-// Help says what a backup is. Kong prints it.
+// Help describes backups. Kong prints it.
 func (c *dynamodbBackup) Help() string {
-	return `A backup is the whole database as it was at one moment. With --endpoint it is made while the server goes on,
-and comes as a stream: OUT is a .tar file or - then. It is read and compared with its checksums as it is made, so there is none of a
-damaged database. A directory shares
-its files with the database where the file system can (hard links), so put it, or a .tar file, on another disk as well.`
+	return `A backup is a consistent copy of the whole database. With --endpoint it is made while the server runs, and
+sent as a stream; OUT must then be a .tar file or -. Checksums are verified while the backup is made, so a corrupt database is never
+backed up. A directory shares its files with the database through hard links where the file system supports them, so keep a copy of
+it, or a .tar file, on another disk too.`
 }
 
-// Run backs the database up.
+// Run backs up the database.
 func (c *dynamodbBackup) Run(ctx context.Context, std streams, g *globals) error {
 	bar := terminal.NewSteps(std.err, c.Quiet || c.Out == "-", "backup")
 	m, err := c.run(ctx, std, g, bar)
@@ -50,7 +50,7 @@ func (c *dynamodbBackup) run(ctx context.Context, std streams, g *globals, bar *
 	stream := c.Out == "-" || strings.HasSuffix(c.Out, ".tar")
 	if c.Endpoint != "" {
 		if !stream {
-			return nil, &exitError{exitUsage, errors.New("bad_output: a server sends a backup as a stream; name a file that ends in .tar, or -")}
+			return nil, &exitError{exitUsage, errors.New("bad_output: a server sends a backup as a stream; give a file whose name ends in .tar, or -")}
 		}
 		var m *engine.BackupManifest
 		err := c.write(std, func(w io.Writer) (err error) { m, err = c.fetch(ctx, w, bar); return err })
@@ -70,7 +70,7 @@ func (c *dynamodbBackup) run(ctx context.Context, std streams, g *globals, bar *
 	return m, errors.Join(err, db.Close())
 }
 
-// write writes the backup to standard output, or to a file that appears when it is whole.
+// write writes the backup to standard output, or to a file that gets its name when it is complete.
 func (c *dynamodbBackup) write(std streams, to func(io.Writer) error) error {
 	if c.Out == "-" {
 		return to(std.out)
@@ -78,7 +78,8 @@ func (c *dynamodbBackup) write(std streams, to func(io.Writer) error) error {
 	return wholebackup.WriteFile(c.Out, to)
 }
 
-// fetch copies a server's backup and reads the manifest in it. A stream that ends too early has none, or no end.
+// fetch copies a server's backup to w and reads its manifest. A truncated stream has no manifest or
+// no end, which is an error.
 func (c *dynamodbBackup) fetch(ctx context.Context, w io.Writer, bar *terminal.Steps) (m *engine.BackupManifest, err error) {
 	body, err := c.admin(ctx, "backup")
 	if err != nil {
@@ -99,10 +100,11 @@ func (c *dynamodbBackup) fetch(ctx context.Context, w io.Writer, bar *terminal.S
 	return m, nil
 }
 
-// maxManifest is more than the manifest of a backup has that can be restored.
+// maxManifest bounds the manifest that is read, in bytes. It is larger than that of any backup that
+// can be restored.
 const maxManifest = 512 << 20
 
-// manifestOf reads a tar stream up to the manifest of the backup that it is.
+// manifestOf reads a tar stream of a backup up to its manifest.
 func manifestOf(r io.Reader) (*engine.BackupManifest, error) {
 	archive := tar.NewReader(r)
 	for {
@@ -120,18 +122,18 @@ func manifestOf(r io.Reader) (*engine.BackupManifest, error) {
 	}
 }
 
-// writerFunc is an io.Writer of one function.
+// writerFunc implements io.Writer with a function.
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 type dynamodbRestore struct {
-	In    string `arg:"" help:"A backup: a directory, a .tar file, or - for standard input."`
-	Dir   string `arg:"" help:"The new database: an empty or absent directory." type:"path"`
-	Quiet bool   `short:"q" help:"No progress bar."`
+	In    string `arg:"" help:"Backup: a directory, a .tar file, or - for standard input."`
+	Dir   string `arg:"" help:"Directory of the new database, empty or absent." type:"path"`
+	Quiet bool   `short:"q" help:"Hide the progress bar."`
 }
 
-// Run makes a database from a backup.
+// Run creates a database from a backup.
 func (c *dynamodbRestore) Run(ctx context.Context, std streams, g *globals) error {
 	bar := terminal.NewSteps(std.err, c.Quiet, "restore")
 	m, err := c.run(ctx, std, bar)
@@ -159,7 +161,8 @@ func (c *dynamodbRestore) run(ctx context.Context, std streams, bar *terminal.St
 	return m, errors.Join(wholebackup.Explain(err, c.In, c.Dir), closeIn())
 }
 
-// openBackup opens a stream that is to be restored by a command; size is -1 if nobody knows it.
+// openBackup opens a stream to be restored. command is named in the error for a compressed file.
+// size is -1 if unknown.
 func openBackup(std streams, name, command string) (in io.Reader, size int64, closeIn func() error, err error) {
 	in, size, closeIn = std.in, -1, func() error { return nil }
 	if name != "-" {

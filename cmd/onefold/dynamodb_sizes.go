@@ -15,7 +15,7 @@ type dynamodbCompact struct {
 	dynamodbTarget
 }
 
-// Run compacts the database's files.
+// Run compacts the files of the database.
 func (c *dynamodbCompact) Run(ctx context.Context, std streams, g *globals) error {
 	var done protocol.Compacted
 	var err error
@@ -33,12 +33,12 @@ func (c *dynamodbCompact) Run(ctx context.Context, std streams, g *globals) erro
 	if g.JSON {
 		return printJSON(std.out, done)
 	}
-	_, err = fmt.Fprintf(std.out, "tables: %s bytes, %s before; log: %s bytes, %s before\n",
+	_, err = fmt.Fprintf(std.out, "tables: %s bytes (before: %s); log: %s bytes (before: %s)\n",
 		grouped(done.After.Tables), grouped(done.Before.Tables), grouped(done.After.Log), grouped(done.Before.Log))
 	return err
 }
 
-// adminJSON asks a running server for something and reads its answer.
+// adminJSON requests a maintenance task from a running server and decodes its response.
 func (t *dynamodbTarget) adminJSON(ctx context.Context, task string, into any) error {
 	body, err := t.admin(ctx, task)
 	if err != nil {
@@ -52,10 +52,10 @@ func (t *dynamodbTarget) adminJSON(ctx context.Context, task string, into any) e
 
 type dynamodbSizes struct {
 	dynamodbTarget
-	Estimate bool `help:"Do not read all rows: no numbers of index entries and records, and those of items as DescribeTable tells them."`
+	Estimate bool `help:"Do not read all rows: use DescribeTable's estimates for items, and omit index entries and records."`
 }
 
-// Run prints how large tables, indexes and streams are.
+// Run prints the sizes of tables, indexes and streams.
 func (c *dynamodbSizes) Run(ctx context.Context, std streams, g *globals) error {
 	s, err := c.sizes(ctx, std, g)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *dynamodbSizes) Run(ctx context.Context, std streams, g *globals) error 
 	return w.Flush()
 }
 
-// counted is a number, or a dash for one that nobody has counted.
+// counted formats n, or a dash if n is negative, that is, not counted.
 func counted(n int64) string {
 	if n < 0 {
 		return "–"

@@ -23,18 +23,19 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// dynamodbTarget says which database a command works on: the directory of --data, or what runs at an endpoint.
+// dynamodbTarget selects the database of a command: the directory of --data, or a server at
+// --endpoint.
 type dynamodbTarget struct {
-	Endpoint string `help:"URL of a running server, instead of the directory of --data." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ENDPOINT"`
+	Endpoint string `help:"URL of a running server, to use instead of the directory of --data." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ENDPOINT"`
 	Region   string `help:"AWS Region of the endpoint." default:"us-east-1" env:"AWS_REGION"`
 }
 
-// Validate refuses what no command can work with. Kong calls it.
+// Validate checks the flags. Kong calls it.
 func (t *dynamodbTarget) Validate() error { return checkRegion(t.Region) }
 
 func checkRegion(region string) error {
 	if region == "" {
-		return errors.New("bad_region: the Region is empty; leave --region and its variable out for us-east-1")
+		return errors.New("bad_region: the Region is empty; unset --region and its variable to use us-east-1")
 	}
 	return nil
 }
@@ -46,24 +47,25 @@ func (t *dynamodbTarget) open(g *globals, logs io.Writer) (*engine.DB, error) {
 	return openDatabase(g, o, true)
 }
 
-// openDatabase is openEngine with errors that speak of databases and servers of them.
+// openDatabase is openEngine with errors in terms of databases and their servers.
 func openDatabase(g *globals, o engine.Options, existing bool) (*engine.DB, error) {
 	db, err := storeurl.OpenEngine(g.Data, o, existing)
 	switch {
 	case errors.Is(err, storeurl.ErrNoTable):
-		return nil, fmt.Errorf("no_database: there is no database in %s; give --data DIR of one, or --endpoint URL of a running server", g.Data)
+		return nil, fmt.Errorf("no_database: there is no database in %s; give its directory with --data, or the URL of a running server with --endpoint", g.Data)
 	case errors.Is(err, engine.ErrInUse):
-		return nil, fmt.Errorf("in_use: %s is open in another process; give --endpoint URL of that server, or stop it", g.Data)
+		return nil, fmt.Errorf("in_use: %s is open in another process; stop that server, or give its URL with --endpoint", g.Data)
 	}
 	return db, err
 }
 
-// dynamodbItems is a target whose tables are read and written through DynamoDB's API.
+// dynamodbItems is a target whose tables are accessed through DynamoDB's API.
 type dynamodbItems struct {
 	dynamodbTarget
 }
 
-// api returns what the target is spoken to with. The directory of --data must hold a database unless it may be made.
+// api returns a client of the target, and a function that closes it. If existing is set, the
+// directory of --data must hold a database; otherwise it is created.
 func (t *dynamodbItems) api(ctx context.Context, g *globals, logs io.Writer, existing bool) (dynamo.API, func() error, error) {
 	if t.Endpoint == "" {
 		o := g.engine(logs)
@@ -88,16 +90,17 @@ func (t *dynamodbItems) api(ctx context.Context, g *globals, logs io.Writer, exi
 	return clients.Items, func() error { return nil }, nil
 }
 
-// location is the endpoint as a place of tables.
+// location returns the endpoint as a table location.
 func (t *dynamodbTarget) location() (remote.Location, error) {
 	u, err := url.Parse(t.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return remote.Location{}, &exitError{exitUsage, fmt.Errorf("bad_endpoint: --endpoint is a URL such as http://127.0.0.1:8000, not %q", t.Endpoint)}
+		return remote.Location{}, &exitError{exitUsage, fmt.Errorf("bad_endpoint: --endpoint must be a URL such as http://127.0.0.1:8000, not %q", t.Endpoint)}
 	}
 	return remote.Location{Endpoint: t.Endpoint, Region: t.Region}, nil
 }
 
-// sign signs a request without a body, as every request to DynamoDB is: the secret stays here.
+// sign signs a request without a body as DynamoDB requests are signed, so that the secret is not
+// sent.
 func (t *dynamodbTarget) sign(r *http.Request) error {
 	l, err := t.location()
 	if err != nil {
@@ -114,7 +117,8 @@ func (t *dynamodbTarget) sign(r *http.Request) error {
 	return nil
 }
 
-// admin asks a running server for something that DynamoDB has no operation for. The caller closes the body.
+// admin requests a maintenance task for which DynamoDB has no operation from a running server. The
+// caller closes the body.
 func (t *dynamodbTarget) admin(ctx context.Context, task string) (io.ReadCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(t.Endpoint, "/")+protocol.AdminPath+task, nil)
 	if err != nil {
@@ -137,5 +141,5 @@ func (t *dynamodbTarget) admin(ctx context.Context, task string) (io.ReadCloser,
 	if json.Unmarshal(text, &own) == nil && own.Error.Code != "" {
 		return nil, errors.Join(fmt.Errorf("%s: %s", own.Error.Code, own.Error.Message), response.Body.Close())
 	}
-	return nil, errors.Join(fmt.Errorf("server_refused: %s answers %s: %s", t.Endpoint, response.Status, strings.TrimSpace(string(text))), err, response.Body.Close())
+	return nil, errors.Join(fmt.Errorf("server_refused: %s responded %s: %s", t.Endpoint, response.Status, strings.TrimSpace(string(text))), err, response.Body.Close())
 }

@@ -8,13 +8,15 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// otherNames are flags of other servers, DynamoDB Local's among them, and the flag that does the same here.
+// otherNames maps flags of other servers, such as DynamoDB Local, to the equivalent flags of
+// onefold.
 var otherNames = map[string]string{
 	"port": "addr", "listen": "addr", "host": "addr", "bind": "addr", "address": "addr",
 	"dbpath": "data", "db-path": "data", "inmemory": "memory", "in-memory": "memory",
 }
 
-// flagHint names the flag that was meant, when a command does not know one that others have.
+// flagHint returns a line that names the right flag if args contain an unknown flag of otherNames.
+// Otherwise it returns "".
 func flagHint(err error, args []string) string {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || !strings.HasPrefix(err.Error(), "unknown flag") {
@@ -41,7 +43,7 @@ func flagHint(err error, args []string) string {
 	return ""
 }
 
-// knownFlags are those of the command named so far, and of the one that is done without naming it.
+// knownFlags returns the flags of the command parsed so far, and of its default subcommand.
 func knownFlags(line *kong.Context) map[string]*kong.Flag {
 	known := map[string]*kong.Flag{}
 	add := func(flags []*kong.Flag) {

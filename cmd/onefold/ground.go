@@ -10,12 +10,12 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// ground is an open table as commands of products see it.
+// ground returns an open table in the form that product commands use.
 func (s *store) ground() *cmdenv.Store {
 	return &cmdenv.Store{Table: s.table, Worker: s.worker, Folding: s.folding, Streams: s.Streams, Stream: s.stream, Shared: s.Shared}
 }
 
-// ground is what the commands of products stand on.
+// ground returns the environment of the product commands.
 func (g *globals) ground(std streams) *cmdenv.Env {
 	open := func(tune tuning) func(context.Context, func(*cmdenv.Store) error) error {
 		return func(ctx context.Context, work func(*cmdenv.Store) error) error {

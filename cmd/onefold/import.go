@@ -15,34 +15,37 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Folds of an import work on large batches: the whole log is there, so nobody waits for its first statistics, and an
-// item that many lines touch is written once a batch.
-// An import reads little of what it wrote long ago, so it needs less of a cache. A service that does not answer for a while must not end what
-// may have gone on for hours.
+// The folds of an import use large batches: nobody waits for the first statistics, and an item that
+// many lines change is written once per batch. An import rarely reads what it wrote long ago, so it
+// needs a smaller cache. Patience lets a service be unavailable for a while, so that an outage does
+// not end an import that has run for hours.
 var importTuning = tuning{works: true, flushBytes: importFlush, flushAge: 5 * time.Second, cacheBytes: 12 << 20, known: importKnown, patience: 2 * time.Minute}
 
-// importKnown is how many names of events an import keeps in memory, of those stored and of those counted. Logs are in the order of time, so it comes
-// back to few; and what is kept is not there for the work, so that garbage has to be collected more often.
+// importKnown is how many event names an import keeps in memory, separately for stored and counted
+// ones. Logs are ordered by time, so an import returns to few earlier names, and memory used for
+// names makes garbage collections more frequent.
 const importKnown = 200_000
 
-// importFlush is how many bytes of blocks and their events a batch has: some 18,000 events.
+// importFlush is the size of a batch in bytes of blocks and their events, which is some 18,000
+// events.
 const importFlush = 16 << 20
 
-// importMemory is what an import should stay within, in bytes. Go collects garbage more often when it comes near.
+// importMemory is the soft memory limit of an import in bytes. Go collects garbage more often near
+// it.
 const importMemory = 272 << 20
 
 type importCommand struct {
-	Site          string   `required:"" help:"The site that the events belong to; made, in UTC, when there is none."`
-	Format        string   `help:"How the files are written: ${enum}." enum:"${formats}" default:"auto"`
-	Host          []string `help:"Take only requests of this virtual host. Repeat or separate by commas." placeholder:"NAME"`
-	IncludeBots   bool     `help:"Count requests of bots, too."`
-	IncludeAssets bool     `help:"Count requests of images, scripts, styles and fonts, too."`
-	DryRun        bool     `help:"Say what would be imported, and write nothing."`
-	Follow        bool     `help:"Go on with what is added to the files, across rotation and restarts, until stopped."`
-	Server        string   `help:"Send the events to a running server, such as https://stats.example.org, in place of opening the table." placeholder:"URL" env:"ONEFOLD_SERVER"`
-	Key           string   `help:"Key of the site with scope write, for --server." env:"ONEFOLD_KEY"`
-	Quiet         bool     `short:"q" help:"No progress bar."`
-	Files         []string `arg:"" name:"file" help:"Access logs and exports, plain or compressed with gzip or zstd, or - for standard input."`
+	Site          string   `required:"" help:"Site of the events. It is created, in UTC, if it does not exist."`
+	Format        string   `help:"Format of the files: ${enum}." enum:"${formats}" default:"auto"`
+	Host          []string `help:"Virtual host to import; requests to other hosts are skipped. Repeat or separate by commas." placeholder:"NAME"`
+	IncludeBots   bool     `help:"Count requests from bots too."`
+	IncludeAssets bool     `help:"Count requests for images, scripts, styles and fonts too."`
+	DryRun        bool     `help:"Print what would be imported, and write nothing."`
+	Follow        bool     `help:"Keep importing lines as they are appended, across log rotation and restarts, until stopped."`
+	Server        string   `help:"URL of a running server to send the events to, such as https://stats.example.org, instead of opening the table." placeholder:"URL" env:"ONEFOLD_SERVER"`
+	Key           string   `help:"API key of the site with scope write, for --server." env:"ONEFOLD_KEY"`
+	Quiet         bool     `short:"q" help:"Hide the progress bar."`
+	Files         []string `arg:"" name:"file" help:"Access logs and exports, plain or compressed with gzip or zstd; - is standard input."`
 }
 
 // Run imports the files in order, waits for the folds and prints a summary.
@@ -71,7 +74,7 @@ func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error 
 	return summary.tell(std.out, g.JSON)
 }
 
-// store imports into the table.
+// store imports the files into the table.
 func (c *importCommand) store(ctx context.Context, std streams, g *globals) (summary *importSummary, err error) {
 	err = g.withStore(ctx, std.err, importTuning, func(s *store) (err error) {
 		summary, err = c.run(ctx, std, s)
@@ -80,7 +83,7 @@ func (c *importCommand) store(ctx context.Context, std streams, g *globals) (sum
 	return summary, err
 }
 
-// checkFiles refuses files that cannot be read before anything is made.
+// checkFiles returns an error if a file cannot be opened, before anything is created.
 func (c *importCommand) checkFiles() error {
 	for _, name := range c.Files {
 		if name == "-" {
@@ -122,7 +125,7 @@ func (c *importCommand) run(ctx context.Context, std streams, s *store) (*import
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("import: %w\nWhat was imported stays; import the same files again to go on where it stopped", err)
+		return nil, fmt.Errorf("import: %w\nImported events stay; import the same files again to resume", err)
 	}
 	if _, err := reconcile.RollUp(ctx, s.table, c.Site, time.Now()); err != nil {
 		return nil, err
@@ -136,8 +139,8 @@ func (c *importCommand) options() logimport.Options {
 	return logimport.Options{Site: c.Site, Format: logimport.Format(c.Format), Bots: c.IncludeBots, Assets: c.IncludeAssets, Hosts: c.Host}
 }
 
-// read reads the files in order and hands their events to a taker. A file that cannot be read to its end is noted, and the
-// others follow.
+// read reads the files in order and passes their events to a taker. If a file cannot be read to its
+// end, that is noted and the next files are read.
 func (c *importCommand) read(ctx context.Context, std streams, taker logimport.Taker, into *importSummary) error {
 	bar := terminal.NewFiles(std.err, c.Quiet, c.Files)
 	defer bar.Close()
@@ -157,7 +160,7 @@ func (c *importCommand) read(ctx context.Context, std streams, taker logimport.T
 	return nil
 }
 
-// siteForImport makes the site when there is none.
+// siteForImport creates the site if it does not exist.
 func siteForImport(ctx context.Context, t *table.Table, id string) error {
 	_, err := analytics.GetSite(ctx, t, id)
 	if !errors.Is(err, table.ErrNotFound) {

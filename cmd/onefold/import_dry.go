@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// rehearse reads the files and says what an import would do. It writes nothing.
+// rehearse reads the files and reports what an import would do. It writes nothing.
 func (c *importCommand) rehearse(ctx context.Context, std streams, g *globals) (*importSummary, error) {
 	if err := c.checkFiles(); err != nil {
 		return nil, err
@@ -39,8 +39,8 @@ func (c *importCommand) rehearse(ctx context.Context, std streams, g *globals) (
 	return summary, errors.Join(c.read(ctx, std, taker, summary), s.Close())
 }
 
-// rehearsalStore opens the table that the site is in; where there is no such table or no such site, one in memory with the
-// site that an import would make.
+// rehearsalStore opens the table of the site. If the table or the site does not exist, it opens a
+// table in memory with the site that an import would create.
 func (c *importCommand) rehearsalStore(ctx context.Context, logs io.Writer, g *globals) (*store, error) {
 	s, err := g.openStore(ctx, logs, tuning{existing: true})
 	if err == nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/onefold/onefold/internal/tail"
 )
 
-// follow imports the lines of logs as they come, with the folds running, until the process is told to stop.
+// follow imports lines as they are appended to logs, and runs the folds, until the process is
+// interrupted.
 func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*importSummary, error) {
 	start := time.Now()
 	summary := new(importSummary)
@@ -31,7 +32,7 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 		}
 		logger := g.logger(std.err)
 		taker := analytics.NewCollector(s.table, analytics.CollectorOptions{})
-		if err := c.followAll(ctx, std, g, taker, summary, s.folds(logger, nil)...); err != nil || s.Shared { // others go on with what is left
+		if err := c.followAll(ctx, std, g, taker, summary, s.folds(logger, nil)...); err != nil || s.Shared { // with a shared table, other workers fold the rest
 			return err
 		}
 		rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
@@ -43,10 +44,10 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 	return summary, err
 }
 
-// followAll follows the files, with other services beside, and sums up what became of them.
+// followAll follows the files, runs further services, and adds up the results.
 func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, taker logimport.Taker, summary *importSummary, services ...service) error {
 	if slices.Contains(c.Files, "-") {
-		return errors.New("not_followable: standard input ends by itself; import it without --follow")
+		return errors.New("not_followable: standard input cannot be followed; import it without --follow")
 	}
 	var followers []*logimport.Importer
 	for _, name := range c.Files {
@@ -55,7 +56,7 @@ func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, 
 			return err
 		}
 		followers, services = append(followers, im), append(services, following)
-		fmt.Fprintf(std.err, "onefold follows %s for the site %s\n", name, c.Site)
+		fmt.Fprintf(std.err, "following %s for site %s\n", name, c.Site)
 	}
 	err := workcli.Together(ctx, services)
 	for _, im := range followers {
@@ -64,7 +65,7 @@ func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, 
 	return err
 }
 
-// follower makes a service that follows one log.
+// follower returns the importer of one followed log.
 func follower(taker logimport.Taker, g *globals, logger *slog.Logger, o logimport.Options, name string) (*logimport.Importer, service, error) {
 	path, err := filepath.Abs(name)
 	if err != nil {
@@ -78,20 +79,21 @@ func follower(taker logimport.Taker, g *globals, logger *slog.Logger, o logimpor
 	return im, func(ctx context.Context) error { return im.Follow(ctx, f) }, nil
 }
 
-// positionFile is where it is remembered how far a log was followed for a site: in a folder beside the table, which holds
-// nothing but its own files.
+// positionFile returns the path of the file that stores the position in a log followed for a site.
+// The file is in a directory next to the table, because the table's directory holds only its own
+// files.
 func (g *globals) positionFile(site, path string) string {
 	h := fnv.New64a()
-	_, _ = io.WriteString(h, path) // never fails
+	_, _ = io.WriteString(h, path) // a hash never returns an error
 	return filepath.Join(g.Data+".follow", fmt.Sprintf("%s-%s-%016x.json", site, filepath.Base(path), h.Sum64()))
 }
 
 // followFlags let a server follow logs.
 type followFlags struct {
-	Follow []string `help:"Follow a log and import its page views for a site. Repeat for others." placeholder:"SITE=FILE" sep:"none"`
+	Follow []string `help:"Log to follow, importing its page views into a site. Repeat for more." placeholder:"SITE=FILE" sep:"none"`
 }
 
-// services follow each log. The sites must exist.
+// services returns a service for each log to follow. The sites must exist.
 func (f *followFlags) services(ctx context.Context, s *store, g *globals, logs io.Writer) ([]service, error) {
 	var services []service
 	taker := analytics.NewCollector(s.table, analytics.CollectorOptions{})
@@ -100,7 +102,7 @@ func (f *followFlags) services(ctx context.Context, s *store, g *globals, logs i
 		if !ok || site == "" || path == "" {
 			return nil, fmt.Errorf("--follow %s: use SITE=FILE, such as blog=/var/log/nginx/access.log", text)
 		}
-		if _, err := analytics.GetSite(ctx, s.table, site); err != nil && !dynamo.IsUnavailable(err) { // then its events tell
+		if _, err := analytics.GetSite(ctx, s.table, site); err != nil && !dynamo.IsUnavailable(err) { // if unavailable, events of an unknown site are rejected later
 			return nil, siteError(site, err)
 		}
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

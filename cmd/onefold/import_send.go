@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
 )
 
-// send imports into the table of a running server, which folds them.
+// send imports into the table of a running server, which folds the events.
 func (c *importCommand) send(ctx context.Context, std streams, _ *globals) (*importSummary, error) {
 	if err := c.checkFiles(); err != nil {
 		return nil, err
@@ -17,14 +17,14 @@ func (c *importCommand) send(ctx context.Context, std streams, _ *globals) (*imp
 	})
 }
 
-// followTo sends the lines of logs to a running server as they come.
+// followTo follows logs and sends their lines to a running server.
 func (c *importCommand) followTo(ctx context.Context, std streams, g *globals) (*importSummary, error) {
 	return c.sending(func(remote *logimport.Remote, summary *importSummary) error {
 		return c.followAll(ctx, std, g, remote, summary)
 	})
 }
 
-// sending does some work with the server, and measures it.
+// sending runs work with the server, and measures it.
 func (c *importCommand) sending(work func(*logimport.Remote, *importSummary) error) (*importSummary, error) {
 	remote, err := logimport.NewRemote(c.Server, c.Key)
 	if err != nil {

@@ -13,24 +13,24 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// importSummary is what an import did, and where its time went.
+// importSummary is the result of an import, with its timings.
 type importSummary struct {
 	logimport.Summary
 	DryRun  bool          `json:"dryRun,omitempty"`
 	Seconds importSeconds `json:"seconds"`
 
-	unread error // files that could not be read to their end
+	unread error // joined errors of files that could not be read to their end
 }
 
-// importSeconds says where the time went. Reading and folding overlap.
+// importSeconds are the phases of an import in seconds. Reading and folding overlap.
 type importSeconds struct {
 	Read  float64 `json:"read"`  // until the last line was stored
-	Fold  float64 `json:"fold"`  // from there until the folds had caught up
-	Roll  float64 `json:"roll"`  // rolling up days and months
+	Fold  float64 `json:"fold"`  // then until the folds had caught up
+	Roll  float64 `json:"roll"`  // roll-up of days and months
 	Total float64 `json:"total"` // all of it
 }
 
-// tell prints what an import did, or would do, and returns why it did not do all of it.
+// tell prints the result of an import or dry run. It returns an error if the import is incomplete.
 func (s *importSummary) tell(out io.Writer, asJSON bool) error {
 	err := s.unread
 	if s.Lines > 0 && s.Malformed == s.Lines {
@@ -53,15 +53,15 @@ func formatNames(formats []logimport.Format) string {
 func (s *importSummary) print(w io.Writer) error {
 	var b strings.Builder
 	if s.DryRun {
-		b.WriteString("Nothing was written. An import would say:\n")
+		b.WriteString("Dry run, nothing was written. The import would print:\n")
 	}
 	fmt.Fprintf(&b, "%s: %s imported", terminal.Count(s.Lines, "line"), grouped(s.Imported))
 	for _, part := range []struct {
 		n    int64
 		what string
 	}{
-		{s.Duplicates, "already there"}, {s.Skipped.Assets, "assets left out"}, {s.Skipped.Bots, "of bots left out"},
-		{s.Skipped.Hosts, "of other hosts left out"}, {s.Skipped.Other, "no page views"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"},
+		{s.Duplicates, "already stored"}, {s.Skipped.Assets, "skipped as assets"}, {s.Skipped.Bots, "skipped as bots"},
+		{s.Skipped.Hosts, "skipped as other hosts"}, {s.Skipped.Other, "not page views"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"},
 	} {
 		if part.n > 0 {
 			fmt.Fprintf(&b, ", %s %s", grouped(part.n), part.what)
@@ -72,7 +72,7 @@ func (s *importSummary) print(w io.Writer) error {
 		fmt.Fprintf(&b, "From %s to %s, as %s.\n", s.First.Format(time.RFC3339), s.Last.Format(time.RFC3339), formatNames(s.Formats))
 	}
 	if !s.DryRun {
-		fmt.Fprintf(&b, "%.1f s: %.1f reading and storing, %.1f folding the rest, %.1f rolling up; %s lines a second.\n",
+		fmt.Fprintf(&b, "%.1f s: %.1f reading and storing, %.1f folding the rest, %.1f rolling up; %s lines per second.\n",
 			s.Seconds.Total, s.Seconds.Read, s.Seconds.Fold, s.Seconds.Roll, grouped(int64(float64(s.Lines)/max(s.Seconds.Total, 0.001))))
 	}
 	for _, line := range s.Examples {

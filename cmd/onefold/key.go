@@ -15,21 +15,21 @@ import (
 )
 
 type keyCommands struct {
-	Create keyCreate `cmd:"" help:"Make an API key, and print it: it cannot be shown again."`
+	Create keyCreate `cmd:"" help:"Create an API key and print it. It cannot be shown again."`
 	List   keyList   `cmd:"" help:"List the API keys."`
-	Rotate keyRotate `cmd:"" help:"Give an API key a new secret, and print it."`
+	Rotate keyRotate `cmd:"" help:"Replace the secret of an API key, and print the new key."`
 	Revoke keyRevoke `cmd:"" help:"Revoke an API key."`
 }
 
 type keyCreate struct {
-	Site  string `required:"" help:"The site that it is for, or fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
-	Scope string `help:"What it may do: ${enum}." enum:"ingest,read,write" default:"read"`
-	Name  string `help:"What it is for."`
+	Site  string `required:"" help:"Site of the key; or fleet:ID for a fleet of devices, events:main for the event store, * for everything."`
+	Scope string `help:"Scope of the key: ${enum}." enum:"ingest,read,write" default:"read"`
+	Name  string `help:"Note on the key's purpose."`
 
-	Expires time.Duration `help:"How long the key is valid, such as 2160h for 90 days (default: without end)."`
+	Expires time.Duration `help:"Lifetime of the key, such as 2160h for 90 days (default: no expiry)."`
 }
 
-// keyOutput is a key as scripts see it.
+// keyOutput is the JSON form of a key.
 type keyOutput struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
@@ -46,7 +46,7 @@ func describeKey(k *accounts.Key, token string) keyOutput {
 	return keyOutput{k.KeyID, k.Name, k.Site, k.Scope, k.Created, k.LastUsed, k.Expires, k.Creator, token}
 }
 
-// Run makes the key.
+// Run creates the key and prints it.
 func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
 		if err := s.checkSite(ctx, c.Site); err != nil {
@@ -67,7 +67,7 @@ func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 	})
 }
 
-// printKey prints a new token, alone or with all that is known of its key.
+// printKey prints a new token, or as JSON the token with the attributes of its key.
 func printKey(std streams, g *globals, k *accounts.Key, token string) error {
 	if g.JSON {
 		return printJSON(std.out, describeKey(k, token))
@@ -77,11 +77,11 @@ func printKey(std streams, g *globals, k *accounts.Key, token string) error {
 }
 
 type keyRotate struct {
-	ID      string        `arg:"" help:"The key's ID, which is also the part of the key after ofk_."`
-	Overlap time.Duration `help:"How long the former secret still works, at most 168h." default:"24h"`
+	ID      string        `arg:"" help:"Key ID, which is also the part of the key after ofk_."`
+	Overlap time.Duration `help:"How long the previous secret still works, at most 168h." default:"24h"`
 }
 
-// Run rotates the key.
+// Run replaces the secret of the key and prints the new token.
 func (c *keyRotate) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		k, token, err := s.accounts.RotateKey(ctx, c.ID, "", c.Overlap)
@@ -99,11 +99,12 @@ func (c *keyRotate) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 func noSuchKey(id string) error {
-	return fmt.Errorf("no_such_key: %s; `onefold key list` shows all", id)
+	return fmt.Errorf("no_such_key: there is no key %s; `onefold key list` lists all keys", id)
 }
 
-// checkSite refuses rights on a site or a fleet that is not there: who makes it later would not know of them. "*" is all
-// sites, and the event store is always there.
+// checkSite returns an error if the site or fleet does not exist. Otherwise a key would have access
+// to a site that somebody else creates later under the same ID. "*" means all sites, and the event
+// store always exists.
 func (s *store) checkSite(ctx context.Context, id string) error {
 	if id == accounts.AllSites || id == accounts.EventStore {
 		return nil
@@ -149,7 +150,7 @@ func (c *keyList) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 type keyRevoke struct {
-	ID string `arg:"" help:"The key's id, which is also the part of the key after ofk_."`
+	ID string `arg:"" help:"Key ID, which is also the part of the key after ofk_."`
 }
 
 // Run revokes the key.

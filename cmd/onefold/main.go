@@ -1,5 +1,9 @@
-// Command onefold runs the products on an embedded table: it imports, serves, reports, verifies and rebuilds. It is the
-// only place that sees every package: flags become configuration, configuration becomes wiring.
+// Command onefold runs the products on an embedded table or on DynamoDB: it imports, serves,
+// reports, verifies and rebuilds.
+//
+// Package main is the only package that imports all others. It turns flags into options, and
+// options into connected parts. The commands of a product are in a package of internal, which gets
+// what it needs in an Env.
 package main
 
 import (
@@ -24,13 +28,13 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// version is set by the linker in releases.
+// version is set by the linker in release builds.
 var version = "dev"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
-		stop() // a second signal ends the process at once
+		stop() // a second signal ends the process immediately
 		time.AfterFunc(stopWithin, notStopped)
 	})
 	code := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
@@ -38,31 +42,33 @@ func main() {
 	os.Exit(code)
 }
 
-// stopWithin is how long a stop may take, a little less than systemd waits by the shipped unit.
+// stopWithin limits the time of a shutdown. It is slightly less than the stop timeout of the
+// shipped systemd unit.
 const stopWithin = 40 * time.Second
 
-// notStopped ends a process that could not stop by itself: on a disk that does not answer nothing else would.
+// notStopped ends a process whose shutdown hangs. On a disk that does not respond nothing else
+// would end it.
 func notStopped() {
-	fmt.Fprintf(os.Stderr, "onefold: not_stopped: stopping took longer than %s; the process ends, and what was acknowledged is on disk\n", stopWithin)
+	fmt.Fprintf(os.Stderr, "onefold: not_stopped: shutdown took longer than %s; exiting now; all acknowledged data is on disk\n", stopWithin)
 	os.Exit(exitFailed)
 }
 
-// streams are the process's three, so that tests can bring their own.
+// streams are the standard streams of the process. Tests replace them.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
 }
 
-// Exit codes. A script may rely on them.
+// Exit codes, which scripts may rely on.
 const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
-	exitDisk        = engine.ExitFatal // the disk failed, so that the embedded table cannot be written; 74
-	exitDifferences = 3                // verify, warehouse check or backup verify found something wrong; somebody has to look after workers
+	exitDisk        = engine.ExitFatal // 74: the disk failed, so the embedded table cannot be written
+	exitDifferences = 3                // verify, warehouse check or backup verify found a problem, or workers need attention
 )
 
-// exitError ends the process with a code of its own.
+// exitError ends the process with its own exit code.
 type exitError struct {
 	code int
 	err  error
@@ -87,7 +93,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	if err != nil {
 		fmt.Fprintln(std.err, "onefold:", err)
 		fmt.Fprint(std.err, flagHint(err, args))
-		fmt.Fprintln(std.err, "Run `onefold --help`, or `onefold COMMAND --help`.")
+		fmt.Fprintln(std.err, "See `onefold --help` or `onefold COMMAND --help`.")
 		return exitUsage
 	}
 	if err := cli.settle(); err != nil {
@@ -97,7 +103,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std), cli.auditEnv(std), cli.queryEnv(std), cli.backupEnv(std)))
 }
 
-// grammar is what the command line takes.
+// grammar returns the parser of the command line.
 func grammar(cli *commands, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(cli, append([]kong.Option{
 		kong.Name("onefold"), kong.Description(description), kong.Vars{
@@ -109,7 +115,7 @@ func grammar(cli *commands, options ...kong.Option) (*kong.Kong, error) {
 	}, options...)...)
 }
 
-// decodeDuration reads a length of time, in days and weeks, too.
+// decodeDuration parses a duration, which may have days and weeks.
 func decodeDuration(from *kong.DecodeContext, into reflect.Value) error {
 	var text string
 	err := from.Scan.PopValueInto("duration", &text)
@@ -141,9 +147,9 @@ func exitCode(std streams, err error) int {
 	}
 	switch {
 	case errors.Is(err, engine.ErrBackupUnusable):
-		err = fmt.Errorf("backup_unusable: %w; no backup was made: look at the database with `onefold dynamodb check`, and back it up again", err)
+		err = fmt.Errorf("backup_unusable: %w; no backup was made; check the database with `onefold dynamodb check`, then back it up again", err)
 	case errors.Is(err, engine.ErrCorrupt):
-		err = fmt.Errorf("damaged: %w; restore a backup, or let `onefold dynamodb salvage --to DIR` bring out what can be read", err)
+		err = fmt.Errorf("damaged: %w; restore a backup, or recover what can be read with `onefold dynamodb salvage --to DIR`", err)
 	}
 	fmt.Fprintln(std.err, "onefold:", err)
 	return exitFailed

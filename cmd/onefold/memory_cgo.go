@@ -2,6 +2,6 @@
 
 package main
 
-// engineOutsideGo is the memory of the engine that Go does not see, in bytes: with cgo, Pebble takes its block cache and
-// memory tables from C.
+// engineOutsideGo is the memory of the engine outside of Go's heap, in bytes. With cgo, Pebble
+// allocates its block cache and memtables in C.
 const engineOutsideGo = 140 << 20

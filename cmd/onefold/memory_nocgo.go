@@ -2,5 +2,6 @@
 
 package main
 
-// engineOutsideGo is the memory of the engine that Go does not see: none.
+// engineOutsideGo is the memory of the engine outside of Go's heap, in bytes. Without cgo there is
+// none.
 const engineOutsideGo = 0

@@ -6,7 +6,7 @@ import (
 	"runtime/pprof"
 )
 
-// startProfile writes a processor profile to path until stop is called; nothing when path is empty.
+// startProfile writes a CPU profile to path until stop is called. It does nothing if path is empty.
 func startProfile(path string) (stop func() error, err error) {
 	if path == "" {
 		return func() error { return nil }, nil
@@ -24,7 +24,8 @@ func startProfile(path string) (stop func() error, err error) {
 	}, nil
 }
 
-// writeHeapProfile writes what is on the heap, and what was ever allocated, to path; nothing when path is empty.
+// writeHeapProfile writes a profile of live and past heap allocations to path. It does nothing if
+// path is empty.
 func writeHeapProfile(path string) error {
 	if path == "" {
 		return nil

@@ -12,23 +12,23 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// lastDays is how many days are reported when nobody says from when.
+// lastDays is the default length of a report in days.
 const lastDays = 30
 
 type reportCommand struct {
-	Site   string `required:"" help:"The site."`
-	From   string `help:"First day, YYYY-MM-DD, in the site's time zone. Default: 29 days before the last."`
-	To     string `help:"Last day, included. Default: the last day that has statistics."`
-	Period string `help:"Width of a bucket: hour, day or month." enum:"hour,day,month" default:"day"`
-	By     string `help:"Dimension of the top values: ${dimensions}, or prop:NAME of a property that the site lists." default:"page"`
-	Limit  int    `help:"How many top values; 0 for all." default:"10"`
-	Vitals bool   `help:"Web vitals of the site, its pages and devices instead."`
+	Site   string `required:"" help:"Site ID."`
+	From   string `help:"First day, YYYY-MM-DD, in the site's time zone (default: 29 days before the last day)."`
+	To     string `help:"Last day, inclusive (default: last day with statistics)."`
+	Period string `help:"Bucket width: ${enum}." enum:"hour,day,month" default:"day"`
+	By     string `help:"Dimension of the breakdown: ${dimensions}, or prop:NAME for a property listed in the site's settings." default:"page"`
+	Limit  int    `help:"Number of rows in the breakdown; 0 for all." default:"10"`
+	Vitals bool   `help:"Print Web Vitals by site, page and device type instead."`
 }
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *reportCommand) Validate() error {
 	if c.Limit < 0 {
-		return fmt.Errorf("--limit: %d is below 0, which is all", c.Limit)
+		return fmt.Errorf("--limit must be 0 (all) or more, not %d", c.Limit)
 	}
 	return nil
 }
@@ -36,7 +36,7 @@ func (c *reportCommand) Validate() error {
 // Run prints the report.
 func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
-		if err := s.worker.Drain(ctx); err != nil { // what a killed process had stored and not folded
+		if err := s.worker.Drain(ctx); err != nil { // fold events that a killed process had stored
 			return err
 		}
 		from, to, err := analytics.RecentDays(ctx, s.table, c.Site, c.From, c.To, lastDays)
@@ -66,7 +66,7 @@ func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error 
 	})
 }
 
-// vitals prints how fast pages were.
+// vitals prints the Web Vitals of the site.
 func (c *reportCommand) vitals(ctx context.Context, std streams, g *globals, s *store, from, to string) error {
 	out, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: c.Site, From: from, To: to})
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *reportCommand) vitals(ctx context.Context, std streams, g *globals, s *
 	return reporttext.PrintVitals(std.out, &out)
 }
 
-// nameGoals puts the names of goals in place of their ids. A deleted goal keeps its id.
+// nameGoals replaces goal IDs by names. A deleted goal keeps its ID.
 func nameGoals(ctx context.Context, t *table.Table, site string, top []report.Row) error {
 	all, err := goals.List(ctx, t, site)
 	if err != nil {

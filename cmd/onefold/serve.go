@@ -35,11 +35,11 @@ import (
 	"github.com/onefold/onefold/server/webanalytics"
 )
 
-// listenFlags are shared by the commands that serve.
+// listenFlags are shared by the commands that run a server.
 type listenFlags struct {
 	Addr           string `help:"Address to listen on." default:"127.0.0.1:8090" env:"ONEFOLD_ADDR"`
-	MaxConnections int    `help:"Connections at a time; more find the place of an idle one, or wait." default:"10000" env:"ONEFOLD_MAX_CONNECTIONS"`
-	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
+	MaxConnections int    `help:"Maximum number of concurrent connections. Beyond it, a new connection replaces an idle one, or waits." default:"10000" env:"ONEFOLD_MAX_CONNECTIONS"`
+	Token          string `help:"Token that authorizes reading statistics, at least 16 characters (default: a new one, printed)." env:"ONEFOLD_TOKEN"`
 	ingestflags.Flags
 	deviceFlags
 	Budget memory.Flags      `embed:""`
@@ -48,8 +48,8 @@ type listenFlags struct {
 	Scrub  scrub.Flags       `embed:"" prefix:"scrub-"`
 	OpenID openidflags.Flags `embed:"" prefix:"openid-"`
 
-	PublicURL       string `name:"public-url" help:"URL where people reach this server, such as https://onefold.example.com: passkeys are for its host name, and an OpenID provider sends people back to it. Default: there are neither." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
-	SecurityContact string `help:"Where to report a vulnerability of this installation, as /.well-known/security.txt tells: https://… or mailto:…. Default: it tells nothing." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
+	PublicURL       string `name:"public-url" help:"Public URL of this server, such as https://onefold.example.com. Passkeys are bound to its host name, and an OpenID provider redirects to it (default: none, without passkeys and OpenID)." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
+	SecurityContact string `help:"Contact for vulnerability reports, published in /.well-known/security.txt: https://… or mailto:… (default: none)." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
 }
 
 type serveCommand struct {
@@ -58,28 +58,28 @@ type serveCommand struct {
 	protocolFlags
 
 	delays.Flags `embed:""`
-	Workers      string `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work. Those tell people of alerts then, and are given --smtp, too." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
+	Workers      string `help:"Where folds and maintenance run: in-process (shared with other workers if the table is shared), or none (only in onefold work, which then sends alerts and needs --smtp too)." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
 
 	Backup backupcli.Flags `embed:"" prefix:"backup-"`
 
-	Warehouse string `help:"Bring raw facts to this warehouse, too, as onefold warehouse export --follow does, and answer questions about those that have expired from there: a directory, or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
+	Warehouse string `help:"Warehouse to export raw facts to, as onefold warehouse export --follow does, and to query for expired facts: a directory or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
 
-	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path" hidden:""`
+	CPUProfile string `name:"cpuprofile" help:"Write a CPU profile to this file (for go tool pprof)." type:"path" hidden:""`
 }
 
-// delayed lets derived items wait.
+// delayed returns the tuning for the given delays of derived items.
 func delayed(f *delays.Flags) tuning {
 	var o fold.Options
 	f.Apply(&o)
 	return tuning{works: true, flushAge: o.FlushAge, flushChanges: o.FlushChanges, wait: f.Visits()}
 }
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *serveCommand) Validate() error {
 	return c.Check()
 }
 
-// Run serves until it is told to stop.
+// Run serves until the process is interrupted.
 func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	stop, err := startProfile(c.CPUProfile)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	tune.works, tune.waits = c.Workers != "none", &await.Options{Flag: "--addr", Addr: c.Addr, Err: std.err}
 	err = g.withStore(ctx, std.err, tune, func(s *store) error {
 		if !s.Shared && !tune.works {
-			return fmt.Errorf("bad_workers: --workers none leaves the folding to other processes, and %s can be open in one only: leave it out, or serve a --store that is shared", g.Data)
+			return fmt.Errorf("bad_workers: with --workers none other processes must fold, but only one process can open %s; omit the flag, or serve a shared --store", g.Data)
 		}
 		following, err := c.followFlags.services(ctx, s, g, std.err)
 		if err != nil {
@@ -114,16 +114,17 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 		}
 		return c.serve(ctx, std, g, s, func(string, string) error { return nil }, slices.Concat(following, others, backups)...)
 	})
-	if err != nil && errors.Is(err, ctx.Err()) { // told to stop before it had begun
+	if err != nil && errors.Is(err, ctx.Err()) { // interrupted before it started
 		err = nil
 	}
 	return errors.Join(err, stop())
 }
 
-// service is what runs until the process is told to stop, beside the server.
+// service runs beside the server until its context ends.
 type service = func(context.Context) error
 
-// serve listens, says where (hello), and runs the server, the folds, roll-ups and more until ctx ends or one fails.
+// serve listens, calls hello with the address, and runs the server, the folds, roll-ups and other
+// services until ctx ends or one of them fails.
 func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *store, hello func(url, token string) error, more ...service) (err error) {
 	runtime.GOMAXPROCS(serverProcessors())
 	defer collectLessOften()()
@@ -148,7 +149,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		return errors.Join(err, listener.Close())
 	}
 	url := "http://" + listener.Addr().String()
-	fmt.Fprintf(std.err, "onefold serves %s; events go to %s/api/event\n", url, url)
+	fmt.Fprintf(std.err, "onefold serves %s; send events to %s/api/event\n", url, url)
 	if printed {
 		fmt.Fprintf(std.err, "statistics: curl -H 'Authorization: Bearer %s' %s/api/v1/sites/SITE/report\n", c.Token, url)
 	}
@@ -160,23 +161,24 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		services = append(services, s.parts.Keep("meter", recorder.Run))
 	}
 	services = slices.Concat(services, s.folds(logger, tell), others, beside, more)
-	if err := workcli.Together(ctx, services); err != nil || s.Shared { // others go on with what is left
+	if err := workcli.Together(ctx, services); err != nil || s.Shared { // with a shared table, other workers fold the rest
 		return err
 	}
 	s.drain(ctx, logger)
 	return nil
 }
 
-// drain folds what is left when the server has stopped, for a while.
+// drain folds the remaining changes after the server has stopped, for at most drainFor.
 func (s *store) drain(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
 	defer cancel()
 	if err := s.worker.Drain(ctx); err != nil {
-		logger.Warn("stopped before everything was folded; the next start goes on", "error", err)
+		logger.Warn("stopped before everything was folded; folding continues at the next start", "error", err)
 	}
 }
 
-// scrubs compare the files of an embedded table with their checksums, if that is wanted.
+// scrubs returns the service that verifies the checksums of an embedded table's files, if it is
+// enabled.
 func (c *listenFlags) scrubs(s *store, data string, logger *slog.Logger) []service {
 	if s.Engine == nil {
 		return nil
@@ -189,7 +191,8 @@ func (c *listenFlags) scrubs(s *store, data string, logger *slog.Logger) []servi
 	return []service{s.parts.Keep("scrub", schedule.Run)}
 }
 
-// otherListeners listen for Prometheus and for devices that do not speak HTTP, if they are to, and tell people of alerts.
+// otherListeners returns the listeners for Prometheus and MQTT, if enabled, and the service that
+// sends alert notifications.
 func (c *listenFlags) otherListeners(s *store, web *server.Server, logger *slog.Logger, std streams) (listening []service, tell service, err error) {
 	metrics, err := c.metricsService(web, std)
 	if err != nil {
@@ -199,7 +202,7 @@ func (c *listenFlags) otherListeners(s *store, web *server.Server, logger *slog.
 	return append(metrics, devices...), tell, err
 }
 
-// metricsService answers /metrics at an address of its own, if there is one.
+// metricsService returns a server of /metrics at its own address, if one is set.
 func (c *listenFlags) metricsService(web *server.Server, std streams) ([]service, error) {
 	if c.Scrape.MetricsAddr == "" {
 		return nil, nil
@@ -214,7 +217,8 @@ func (c *listenFlags) metricsService(web *server.Server, std streams) ([]service
 	return []service{func(ctx context.Context) error { return scrape.Serve(ctx, l, mux) }}, nil
 }
 
-// recorder records what an embedded table's meters say. Those of a service are the service's: it is nil for them.
+// recorder returns the recorder of an embedded table's usage. It is nil for a table on DynamoDB,
+// which has its own metrics.
 func (g *globals) recorder(s *store, logger *slog.Logger) *usage.Recorder {
 	if s.Engine == nil {
 		return nil
@@ -222,7 +226,8 @@ func (g *globals) recorder(s *store, logger *slog.Logger) *usage.Recorder {
 	return &usage.Recorder{Path: g.usageFile(), Table: s.Table, Meter: s.Engine.Metered, Now: time.Now, Since: time.Now(), Logger: logger}
 }
 
-// countFacts makes the recorder, if there is one, record how many events and readings the server stores.
+// countFacts makes the recorder, if any, record the number of events and readings that the server
+// stores.
 func countFacts(r *usage.Recorder, o *server.Options) {
 	if r != nil {
 		events, readings := o.Analytics.Collector, o.Devices.Collector
@@ -230,30 +235,31 @@ func countFacts(r *usage.Recorder, o *server.Options) {
 	}
 }
 
-// setupHint prints where the first owner is made, as long as there has been none. The token is in the fragment, which
-// browsers do not send and proxies do not log.
+// setupHint prints the setup link until an owner exists. The token is in the fragment of the URL,
+// which browsers do not send and proxies do not log.
 func setupHint(ctx context.Context, std streams, s *store, url string) error {
 	token, err := s.accounts.SetupToken(ctx)
-	if _, gaveUp := dynamo.GaveUp(err); gaveUp { // no reason not to serve
-		_, err = fmt.Fprintf(std.err, "set up: start the server again to be told where the first owner is made, if there is none: %v\n", err)
+	if _, gaveUp := dynamo.GaveUp(err); gaveUp { // the server can run without the answer
+		_, err = fmt.Fprintf(std.err, "setup: cannot tell whether an owner exists; if there is none, restart the server to get the setup link: %v\n", err)
 		return err
 	}
 	if err != nil || token == "" {
 		return err
 	}
-	_, err = fmt.Fprintf(std.err, "set up: %s/setup#%s\n", url, token)
+	_, err = fmt.Fprintf(std.err, "setup: %s/setup#%s\n", url, token)
 	return err
 }
 
-// newServer makes the server, and what runs beside it: what drains its spool, and what looks after the workers of all processes, of
-// whom none may be alive to tell. data is the directory of the table: beside it are files that are
-// sent to the server, and what waits for the table. release is called when it has ended.
+// newServer returns the server and the services beside it: one drains the spool, another watches
+// the workers of all processes, since there may be no worker left to report. data is the directory
+// of the table; files sent to the server and the spool are next to it. The caller calls release
+// when the server has ended.
 func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, beside []service, release func() error, err error) {
 	metricsToken, tokenErr := c.Scrape.Token()
 	mail, mailErr := c.Letters()
 	provider, err := c.OpenID.Provider(c.PublicURL)
 	uploads, watch := data+".uploads", workcli.NewWatch(s.crew(logger))
-	if err = errors.Join(tokenErr, mailErr, err, os.RemoveAll(uploads)); err != nil { // uploads are what a killed process left
+	if err = errors.Join(tokenErr, mailErr, err, os.RemoveAll(uploads)); err != nil { // left behind by a killed process
 		return nil, nil, nil, err
 	}
 	o := server.Options{
@@ -293,7 +299,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 	return web, beside, release, nil
 }
 
-// bound keeps what a server takes in within its budget of memory, if it has one.
+// bound applies the memory budget, if any, to the server's options.
 func (c *listenFlags) bound(o *server.Options, b *memory.Budget) {
 	if b.Total == 0 {
 		return
@@ -303,5 +309,5 @@ func (c *listenFlags) bound(o *server.Options, b *memory.Budget) {
 	o.Collectors = append(o.Collectors, b.Collectors()...)
 }
 
-// drainFor is how long a stop may take to fold what was stored last.
+// drainFor limits the time that a shutdown spends on folding the last changes.
 const drainFor = 10 * time.Second

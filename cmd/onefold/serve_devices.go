@@ -12,13 +12,13 @@ import (
 	"github.com/onefold/onefold/server/mqtt"
 )
 
-// deviceFlags say how devices reach the server.
+// deviceFlags configure how devices connect to the server.
 type deviceFlags struct {
 	outbox.Flags
-	MQTT     string   `name:"mqtt" help:"Address to take readings over MQTT on, such as 127.0.0.1:1883. Default: none." placeholder:"ADDR" env:"ONEFOLD_MQTT"`
-	MQTTCert string   `name:"mqtt-cert" help:"Certificate of MQTT over TLS, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_CERT"`
-	MQTTKey  string   `name:"mqtt-key" help:"Key of the certificate, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_KEY"`
-	LineTag  []string `name:"device-tag" help:"Tag that names the device in line protocol. Repeat or separate by commas. Default: device,device_id,host." placeholder:"TAG" env:"ONEFOLD_DEVICE_TAG"`
+	MQTT     string   `name:"mqtt" help:"Address to accept readings over MQTT, such as 127.0.0.1:1883 (default: none)." placeholder:"ADDR" env:"ONEFOLD_MQTT"`
+	MQTTCert string   `name:"mqtt-cert" help:"Certificate for MQTT over TLS, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_CERT"`
+	MQTTKey  string   `name:"mqtt-key" help:"Private key of the certificate, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_KEY"`
+	LineTag  []string `name:"device-tag" help:"Tag that names the device in line protocol. Repeat or separate by commas (default: device,device_id,host)." placeholder:"TAG" env:"ONEFOLD_DEVICE_TAG"`
 }
 
 // applyDevices sets a server's options.
@@ -26,7 +26,8 @@ func (f *deviceFlags) applyDevices(o *server.Options) {
 	o.Devices.DeviceTags, o.Devices.PrivateWebhooks = f.LineTag, f.WebhookPrivate
 }
 
-// deviceServices listen for devices that do not speak HTTP, if they are to, and tell people of alerts.
+// deviceServices returns the MQTT listener, if enabled, and the service that sends alert
+// notifications.
 func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) (listening []service, tell service, err error) {
 	if tell, err = f.Notifier(s.table, logger); err != nil {
 		return nil, nil, err
@@ -35,7 +36,7 @@ func (f *deviceFlags) deviceServices(s *store, login func(context.Context, mqtt.
 	return listening, tell, err
 }
 
-// mqttServices is the broker, if there is to be one.
+// mqttServices returns the MQTT broker, if enabled.
 func (f *deviceFlags) mqttServices(s *store, login func(context.Context, mqtt.Login) (mqtt.Taker, error), logger *slog.Logger, std streams) ([]service, error) {
 	if f.MQTT == "" {
 		return nil, nil
@@ -57,6 +58,6 @@ func (f *deviceFlags) mqttServices(s *store, login func(context.Context, mqtt.Lo
 		return nil, err
 	}
 	s.mqtt.Broker = broker
-	fmt.Fprintf(std.err, "readings over MQTT: %s\n", l.Addr())
+	fmt.Fprintf(std.err, "MQTT readings: %s\n", l.Addr())
 	return []service{func(ctx context.Context) error { return broker.Run(ctx, l) }}, nil
 }

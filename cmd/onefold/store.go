@@ -30,48 +30,49 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// tableName is the one table of a directory.
+// tableName is the name of the only table in a directory.
 const tableName = products.TableName
 
-// store is an open table with what runs on it.
+// store is an open table with the services that run on it.
 type store struct {
 	*storeurl.Opened
 	table    *table.Table
 	accounts *accounts.Store
 	worker   *fold.Worker
-	archive  explore.Archive // nil: raw events are gone when they have expired
-	works    bool            // as tuned
+	archive  explore.Archive // nil: raw events are not available after they expire
+	works    bool            // from tuning
 	stream   string          // ARN of the table's stream
-	arn      string          // its own
-	identity string          // what no other table has
+	arn      string          // ARN of the table
+	identity string          // unique ID of the table
 
-	parts      *supervise.Parts       // that a server can do without for a while
-	collectors []prometheus.Collector // of what runs beside a server
-	budget     memory.Budget          // zero: there is none
-	mqtt       gauges.MQTT            // its broker, if there is one
+	parts      *supervise.Parts       // services that may fail for a while without stopping the server
+	collectors []prometheus.Collector // metrics of services beside the server
+	budget     memory.Budget          // zero: no budget
+	mqtt       gauges.MQTT            // metrics of the MQTT broker, if there is one
 }
 
-// tuning adapts the folds to the work at hand.
+// tuning adapts the folds and the store to a command.
 type tuning struct {
-	flushChanges int                                        // 0: the runtime's default
-	flushBytes   int                                        // 0: as the budget says, or else the runtime's default
-	flushAge     time.Duration                              // 0: the runtime's default
-	wait         time.Duration                              // of visitors' days and breakdowns, beyond that
-	cacheBytes   int64                                      // the engine's; 0: its default
-	known        int                                        // names of facts that folds keep in memory; 0: the default of fold.Options
-	memory       *memory.Flags                              // it keeps within a budget; nil: there is none
-	existing     bool                                       // the table must be there: commands that only read make none
-	serves       bool                                       // it gives cursors to others, who may bring them to another server, or after a restart
-	works        bool                                       // it folds beside other processes, where these are; else it waits for them
-	leaseFor     time.Duration                              // 0: the runtime's default
-	owner        string                                     // "": one that no other worker has
-	waits        *await.Options                             // for a table that cannot be reached; nil: that is an error
-	patience     time.Duration                              // with a service that does not answer, once it is open; 0: none
-	clock        func() time.Time                           // nil: the system's
-	sleep        func(context.Context, time.Duration) error // of the worker; nil: a timer
+	flushChanges int                                        // 0: default of fold.Options
+	flushBytes   int                                        // 0: from the memory budget, or the default of fold.Options
+	flushAge     time.Duration                              // 0: default of fold.Options
+	wait         time.Duration                              // additional delay of visitors' days and breakdowns
+	cacheBytes   int64                                      // cache of the engine; 0: its default
+	known        int                                        // fact names that folds keep in memory; 0: default of fold.Options
+	memory       *memory.Flags                              // memory budget; nil: none
+	existing     bool                                       // fail if the table does not exist: read-only commands create none
+	serves       bool                                       // sign cursors, which clients may send to another server or after a restart
+	works        bool                                       // fold beside other processes of a shared table; otherwise wait for them
+	leaseFor     time.Duration                              // 0: default of fold.Options
+	owner        string                                     // "": a unique name
+	waits        *await.Options                             // wait for an unreachable table; nil: fail
+	patience     time.Duration                              // how long to retry an unavailable service after opening; 0: no retries
+	clock        func() time.Time                           // nil: the system clock
+	sleep        func(context.Context, time.Duration) error // sleep of the worker; nil: a timer
 }
 
-// openStore opens the table, makes one that is embedded and new, and prepares (but does not start) the fold worker.
+// openStore opens the table and prepares the fold worker, but does not start it. A new embedded
+// table is created.
 func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*store, error) {
 	logger := g.logger(logs)
 	where, err := g.place()
@@ -93,7 +94,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 		return nil, err
 	}
 	api := opened.API
-	if !opened.Shared { // what others write cannot be watched: their days are read each time
+	if !opened.Shared { // other processes' writes cannot be watched, so days of a shared table are not cached
 		api = explore.Watch(api)
 	}
 	s := &store{Opened: opened, parts: &supervise.Parts{Logger: logger}, works: tune.works || !opened.Shared, budget: budget}
@@ -111,7 +112,8 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	return s, nil
 }
 
-// tableOf is the table of an API. One that serves signs its cursors with a secret that all servers share.
+// tableOf returns the table of an API. For a server it has the secret that signs cursors, which all
+// servers of the table share.
 func tableOf(ctx context.Context, api dynamo.API, name string, tune tuning) (*table.Table, error) {
 	o := table.Options{Clock: tune.clock}
 	t := table.New(api, name, o)
@@ -125,10 +127,11 @@ func tableOf(ctx context.Context, api dynamo.API, name string, tune tuning) (*ta
 	return table.New(api, name, o), nil
 }
 
-// place is where the table of --store is, or else that of --data.
+// place returns the store of --store, or of --data if --store is not set.
 func (g *globals) place() (storeurl.Place, error) { return storeurl.Parse(g.Store, g.Data) }
 
-// settle makes --data the directory of an embedded store: what belongs to a table is kept beside it.
+// settle sets --data to the directory of an embedded store, because companion files are kept next
+// to it.
 func (g *globals) settle() error {
 	where, err := g.place()
 	if err == nil && where.Dir != "" {
@@ -137,14 +140,14 @@ func (g *globals) settle() error {
 	return err
 }
 
-// within is a command line whose table is in a directory of its own.
+// within returns a copy of the globals with the table in dir.
 func (g *globals) within(dir string) *globals {
 	own := *g
 	own.Data, own.Store = dir, ""
 	return &own
 }
 
-// prepare makes the worker that folds the table's changes.
+// prepare creates the worker that folds the table's changes.
 func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration) error {
 	described, err := s.API.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Table})
 	if err != nil {
@@ -156,13 +159,14 @@ func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration)
 	return err
 }
 
-// crew is the store's worker, and what is done for sites and devices now and then.
+// crew returns the store's worker with the maintenance of sites and devices.
 func (s *store) crew(logger *slog.Logger) *workcli.Crew {
 	u := &maintenance.Upkeep{Table: s.table, Accounts: s.accounts, Folded: s.worker, Logger: logger}
 	return &workcli.Crew{Table: s.table, Worker: s.worker, Group: products.Group, Shared: s.Shared, Upkeep: u.Services(), Logger: logger}
 }
 
-// folds are the services that fold and do what is due, and tell if there is somebody to be told, unless that is left to others.
+// folds returns the services that fold, run maintenance and send notifications, if tell is set. It
+// returns none if other processes do this work.
 func (s *store) folds(logger *slog.Logger, tell service) []service {
 	if !s.works {
 		return nil
@@ -174,23 +178,25 @@ func (s *store) folds(logger *slog.Logger, tell service) []service {
 	return []service{s.fold(logger), workcli.Once(crew, crew.Upkeep)}
 }
 
-// fold is the worker, for which it is no failure to stop on a disk that is full: what was read last is folded after the next start.
+// fold returns the worker as a service. The service returns no error when it stops on a full disk:
+// the changes read last are folded after the next start.
 func (s *store) fold(logger *slog.Logger) service {
 	return func(ctx context.Context) error {
 		err := s.worker.Run(ctx)
 		if ctx.Err() != nil && dynamo.IsFull(err) {
-			logger.Warn("stopped on a full disk; what was read last is folded after the next start", "error", err)
+			logger.Warn("stopped on a full disk; the last changes are folded after the next start", "error", err)
 			return nil
 		}
 		return err
 	}
 }
 
-// untilMoved is a service that fails when the table has moved away: what it takes in would never get to the new place.
+// untilMoved is a service that fails when the table has moved away, because new data would not
+// reach the new store.
 func (s *store) untilMoved(ctx context.Context) error { return migration.Watch(ctx, s.API, s.Table) }
 
-// withStore runs a command's work on an open store and closes it whatever happens. Being told to stop while a table is waited for is
-// success.
+// withStore runs work on an open store, and closes the store in any case. An interrupt while it
+// waits for a table is not an error.
 func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, work func(*store) error) error {
 	open := func(ctx context.Context) (*store, error) { return g.openStore(ctx, logs, tune) }
 	if once := open; tune.waits != nil {
@@ -213,7 +219,7 @@ func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, wo
 	return errors.Join(err, s.Close())
 }
 
-// folding runs the fold worker beside the work, and stops it when the work is done.
+// folding runs the fold worker beside work, and stops it when work is done.
 func (s *store) folding(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -223,7 +229,7 @@ func (s *store) folding(ctx context.Context, work func(context.Context) error) e
 	go func() {
 		err := s.worker.Run(workerCtx)
 		if err != nil && workerCtx.Err() == nil {
-			cancel(fmt.Errorf("fold: %w", err)) // the work cannot go on without its folds
+			cancel(fmt.Errorf("fold: %w", err)) // work needs the folds
 		}
 		stopped <- err
 	}()

@@ -7,10 +7,10 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// grouped writes n with a comma between thousands.
+// grouped formats n with commas between thousands.
 func grouped(n int64) string { return terminal.Grouped(n) }
 
-// dimensionNames lists the dimensions for a help text.
+// dimensionNames returns the list of dimensions for a help text.
 func dimensionNames() string {
 	names := make([]string, len(analytics.Dimensions))
 	for i, d := range analytics.Dimensions {
@@ -19,5 +19,5 @@ func dimensionNames() string {
 	return strings.Join(names, ", ")
 }
 
-// printable makes a value from outside safe for a terminal.
+// printable makes an untrusted value safe for a terminal.
 func printable(value string) string { return terminal.Printable(value) }

@@ -15,16 +15,16 @@ import (
 	"github.com/onefold/onefold/telemetry/recount"
 )
 
-// rangeFlags name a site or a fleet, and days of it.
+// rangeFlags select a site or a fleet, and a range of days.
 type rangeFlags struct {
-	Site   string `required:"" xor:"of" help:"Site. Either this or --fleet."`
-	Fleet  string `required:"" xor:"of" help:"Fleet. Either this or --site."`
+	Site   string `required:"" xor:"of" help:"Site ID. Required unless --fleet is given."`
+	Fleet  string `required:"" xor:"of" help:"Fleet ID. Required unless --site is given."`
 	Device string `help:"Device of the fleet (default: all)."`
 	From   string `help:"First day, YYYY-MM-DD, in the time zone of the site or fleet (default: first day with statistics)."`
 	To     string `help:"Last day, inclusive (default: last day with statistics)."`
 }
 
-// Validate is called by the parser of flags.
+// Validate checks the flags. Kong calls it.
 func (r *rangeFlags) Validate() error {
 	if r.Site != "" && r.Device != "" {
 		return errors.New("--device can only be used with --fleet")
@@ -36,7 +36,7 @@ type verifyCommand struct {
 	rangeFlags
 }
 
-// Run compares what is stored with what the raw facts say, and ends with code 3 when they differ.
+// Run compares stored statistics with the raw facts. If they differ, the exit code is 3.
 func (c *verifyCommand) Run(ctx context.Context, std streams, g *globals) error {
 	if c.Fleet != "" {
 		found, err := c.recount(ctx, std, g, verifyFleetAndKeep)
@@ -46,15 +46,15 @@ func (c *verifyCommand) Run(ctx context.Context, std streams, g *globals) error 
 	return differing(found.Count, "--site "+c.Site, err)
 }
 
-// differing is the error of a comparison that found differences.
+// differing returns the error of a comparison that found n differences.
 func differing(n int64, of string, err error) error {
 	if err == nil && n > 0 {
-		err = &exitError{exitDifferences, fmt.Errorf("differences: %s not what the raw facts say; `onefold rebuild %s` mends that", terminal.Count(n, "item"), of)}
+		err = &exitError{exitDifferences, fmt.Errorf("differences: %s not consistent with the raw facts; run `onefold rebuild %s` to repair", terminal.Count(n, "item"), of)}
 	}
 	return err
 }
 
-// verifyAndKeep also writes down how it ended, for the dashboard to show.
+// verifyAndKeep verifies a site and stores the result for the dashboard.
 func verifyAndKeep(ctx context.Context, t *table.Table, w reconcile.Folded, in reconcile.RangeIn, progress func(reconcile.Progress)) (reconcile.Differences, error) {
 	found, err := reconcile.Verify(ctx, t, w, in, progress)
 	if err == nil {
@@ -65,7 +65,7 @@ func verifyAndKeep(ctx context.Context, t *table.Table, w reconcile.Folded, in r
 	return found, err
 }
 
-// verifyFleetAndKeep is verifyAndKeep of a fleet.
+// verifyFleetAndKeep is verifyAndKeep for a fleet.
 func verifyFleetAndKeep(ctx context.Context, t *table.Table, w telemetry.Folded, in recount.RangeIn, progress func(recount.Progress)) (recount.Differences, error) {
 	found, err := recount.Verify(ctx, t, w, in, progress)
 	if err == nil {
@@ -80,7 +80,7 @@ type rebuildCommand struct {
 	rangeFlags
 }
 
-// Run replaces what differs from the raw facts.
+// Run replaces statistics that differ from the raw facts.
 func (c *rebuildCommand) Run(ctx context.Context, std streams, g *globals) (err error) {
 	if c.Fleet != "" {
 		_, err = c.recount(ctx, std, g, recount.Rebuild)
@@ -127,17 +127,17 @@ func (r *rangeFlags) recount(ctx context.Context, std streams, g *globals, work 
 	return found, devicecli.PrintDifferences(std.out, &found)
 }
 
-// compare folds everything, and then works under a progress bar that counts units.
+// compare folds all changes, then runs work with a progress bar that counts units.
 func (r *rangeFlags) compare(ctx context.Context, std streams, g *globals, unit string, work func(context.Context, *store, *terminal.Units) error) error {
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
-		if err := s.worker.Drain(ctx); err != nil { // the days to verify are those that have statistics
+		if err := s.worker.Drain(ctx); err != nil { // only days with statistics are verified
 			return err
 		}
 		bar := terminal.NewUnits(std.err, unit)
 		defer bar.Close()
 		err := s.folding(ctx, func(ctx context.Context) error { return work(ctx, s, bar) })
 		if errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%w; the same command goes on after the last %s that it finished", err, unit)
+			return fmt.Errorf("%w; run the same command again to continue after the last finished %s", err, unit)
 		}
 		return err
 	})
@@ -147,7 +147,7 @@ func printDifferences(out io.Writer, d *reconcile.Differences) error {
 	p := &printer{out: out}
 	p.line("%s, %s, %s compared: %s differ", terminal.Count(d.Days, "day"), terminal.Count(d.Events, "raw event"), terminal.Count(d.Items, "derived item"), grouped(d.Count))
 	if d.Mended > 0 {
-		p.line("%s mended", grouped(d.Mended))
+		p.line("%s repaired", grouped(d.Mended))
 	}
 	for _, diff := range d.List {
 		p.line("%s %s %s", diff.Kind, diff.Entity, printable(diff.Key))
@@ -162,15 +162,15 @@ func printDifferences(out io.Writer, d *reconcile.Differences) error {
 		p.line("and %s more", grouped(more))
 	}
 	if d.SealedDays > 0 {
-		p.line("%s left out, since raw events of theirs have expired, the first %s", terminal.Count(d.SealedDays, "day"), d.Sealed[0])
+		p.line("%s skipped because some raw events have expired, the first %s", terminal.Count(d.SealedDays, "day"), d.Sealed[0])
 	}
 	for _, key := range d.Busy {
-		p.line("%s was written to without a pause and could not be compared; run it again", printable(key))
+		p.line("%s was written continuously and could not be compared; run the command again", printable(key))
 	}
 	return p.err
 }
 
-// printer writes lines and keeps the first error.
+// printer prints lines and keeps the first error.
 type printer struct {
 	out io.Writer
 	err error

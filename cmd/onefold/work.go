@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// workEnv is what the commands of workers stand on.
+// workEnv returns the environment of the worker commands.
 func (g *globals) workEnv(std streams) *workcli.Env {
 	return &workcli.Env{
 		Out: std.out, Err: std.err, JSON: g.JSON, Version: version,
@@ -31,7 +31,7 @@ func (g *globals) workEnv(std streams) *workcli.Env {
 	}
 }
 
-// auditEnv is what the commands of the audit record stand on.
+// auditEnv returns the environment of the audit commands.
 func (g *globals) auditEnv(std streams) *auditcli.Env {
 	return &auditcli.Env{
 		Out: std.out, Err: std.err, JSON: g.JSON, Now: time.Now,

@@ -1,5 +1,5 @@
-// Package backupcli has the commands that list, try and restore backups, and the flags by which a server makes them. It belongs to the
-// command line.
+// Package backupcli implements the commands that list, verify and restore backups, and the flags
+// with which a server makes them.
 package backupcli
 
 import (
@@ -16,47 +16,47 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// Env is what the commands stand on.
+// Env is the environment of the commands.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
-	JSON     bool           // print for scripts
-	Data     string         // the directory of --data
-	Embedded func() error   // refuses a table that is not in a directory
-	Engine   engine.Options // to open what was restored
+	JSON     bool           // print JSON
+	Data     string         // directory of --data
+	Embedded func() error   // returns an error unless the table is in a directory
+	Engine   engine.Options // options to open a restored database
 }
 
-// Commands are those of backups that are there.
+// Commands are the commands for existing backups.
 type Commands struct {
-	List    listCommand    `cmd:"" help:"List the backups in a directory or bucket, the oldest first."`
-	Verify  verifyCommand  `cmd:"" help:"Restore a backup to a temporary directory, check every row of it, and say what it holds."`
+	List    listCommand    `cmd:"" help:"List the backups in a directory or bucket, oldest first."`
+	Verify  verifyCommand  `cmd:"" help:"Verify a backup: restore it to a temporary directory, check every row, and print its contents."`
 	Restore restoreCommand `cmd:"" help:"Restore a backup to the directory of --data, which must be empty or absent."`
 }
 
-// ErrWrong is returned by verify when there is no backup, or none that can be relied on.
+// ErrWrong is returned by verify if there is no backup, or if the backup cannot be relied on.
 var ErrWrong = errors.New("wrong")
 
-// wrong is an error that says so.
+// wrong is an error that matches ErrWrong.
 type wrong struct{ error }
 
 func (w wrong) Unwrap() []error { return []error{ErrWrong, w.error} }
 
-// Keys are those for whom backups are encrypted.
+// Keys are the flags for the recipients of encrypted backups.
 type Keys struct {
-	Recipient      []string `help:"Encrypt for this public key of age, such as age1…; may be given several times. Default: not encrypted." placeholder:"KEY" env:"ONEFOLD_BACKUP_RECIPIENT"`
-	RecipientsFile string   `help:"File of public keys of age, one a line." placeholder:"FILE" env:"ONEFOLD_BACKUP_RECIPIENTS_FILE"`
+	Recipient      []string `help:"age public key to encrypt for, such as age1…. Repeat for more (default: no encryption)." placeholder:"KEY" env:"ONEFOLD_BACKUP_RECIPIENT"`
+	RecipientsFile string   `help:"File of age public keys, one per line." placeholder:"FILE" env:"ONEFOLD_BACKUP_RECIPIENTS_FILE"`
 }
 
-// Recipients reads them.
+// Recipients returns the recipients of both flags. Errors begin with bad_recipient.
 func (k *Keys) Recipients() ([]age.Recipient, error) {
 	return backups.Recipients(k.Recipient, k.RecipientsFile)
 }
 
 type listCommand struct {
-	From string `arg:"" help:"A directory, or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT."`
+	From string `arg:"" help:"Backup location: a directory or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT."`
 }
 
-// listed is a backup as list prints it as JSON.
+// listed is the JSON form of a backup in a list.
 type listed struct {
 	Name      string    `json:"name"`
 	Time      time.Time `json:"time"`
@@ -65,7 +65,7 @@ type listed struct {
 	Bytes     int64     `json:"bytes"`
 }
 
-// Run lists.
+// Run lists the backups, oldest first.
 func (c *listCommand) Run(ctx context.Context, env *Env) error {
 	p, err := backups.OpenPlace(ctx, c.From)
 	if err != nil {

@@ -15,19 +15,19 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// Output is where create writes a backup.
+// Output is the destination of create.
 type Output struct {
-	Stream bool // a file, or standard output: else a directory or bucket, where backups are named by their time
+	Stream bool // a file or standard output; otherwise a directory or bucket, in which backups are named by time
 
 	name       string
 	sealed     bool // compressed
 	recipients []age.Recipient
 }
 
-// errOutput tells what outputs look like.
-var errOutput = errors.New("bad_output: name a file that ends in .tar, .tar.zst or .tar.zst.age, a directory that exists or ends in /, s3://BUCKET/PREFIX, or - for standard output")
+// errOutput describes the valid outputs.
+var errOutput = errors.New("bad_output: give a file whose name ends in .tar, .tar.zst or .tar.zst.age, a directory that exists or ends in /, s3://BUCKET/PREFIX, or - for standard output")
 
-// Output finds out what the name of an output says. Errors begin with bad_output or bad_recipient.
+// Output parses the name of an output. Errors begin with bad_output or bad_recipient.
 func (k *Keys) Output(name string) (*Output, error) {
 	recipients, err := k.Recipients()
 	if err != nil {
@@ -42,12 +42,12 @@ func (k *Keys) Output(name string) (*Output, error) {
 	case strings.HasSuffix(name, ".tar"), strings.HasSuffix(name, ".tar.zst"):
 		o.Stream, o.sealed = true, strings.HasSuffix(name, ".zst")
 		if len(recipients) > 0 {
-			return nil, fmt.Errorf("bad_output: there are recipients, so the backup is encrypted: name a file that ends in .tar.zst.age, not %s", name)
+			return nil, fmt.Errorf("bad_output: with recipients the backup is encrypted: give a file whose name ends in .tar.zst.age, not %s", name)
 		}
 	case strings.HasSuffix(name, ".tar.zst.age"):
 		o.Stream = true
 		if len(recipients) == 0 {
-			return nil, fmt.Errorf("bad_output: %s is to be encrypted: give --recipient or --recipients-file", name)
+			return nil, fmt.Errorf("bad_output: %s requires encryption: give --recipient or --recipients-file", name)
 		}
 	default:
 		return nil, errOutput
@@ -55,7 +55,7 @@ func (k *Keys) Output(name string) (*Output, error) {
 	return o, nil
 }
 
-// Seal writes what write writes to a stream, compressed and encrypted as the output says.
+// Seal passes a writer to write that compresses and encrypts to w, as the output requires.
 func (o *Output) Seal(w io.Writer, write func(io.Writer) error) error {
 	if !o.sealed {
 		return write(w)
@@ -63,8 +63,9 @@ func (o *Output) Seal(w io.Writer, write func(io.Writer) error) error {
 	return backups.Sealed(w, o.recipients, write)
 }
 
-// Make makes a backup in the output's directory or bucket, and returns its name there. table is DynamoDB's TableId, and data the
-// table's directory, whose disk keeps a reserve.
+// Make writes a backup into the output's directory or bucket, and returns its name there. table is
+// DynamoDB's TableId. data is the directory of the table. If the backup goes to the same disk, it
+// leaves reserve bytes free.
 func (o *Output) Make(ctx context.Context, table, data string, reserve int64, write func(io.Writer) error) (string, error) {
 	p, err := backups.OpenFor(ctx, data, o.name)
 	if err == nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// Flags let a server make backups.
+// Flags configure the scheduled backups of a server.
 type Flags struct {
-	To    string        `help:"Back up the table, and what is kept beside it, to this place: a directory, or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT. Default: no backups." placeholder:"PLACE" env:"ONEFOLD_BACKUP_TO"`
-	Every time.Duration `help:"Time between two backups, from 1m to 366d." default:"24h" env:"ONEFOLD_BACKUP_EVERY"`
-	Keep  int           `help:"Backups to keep, from 1 to 1000; older ones are deleted when a new one is complete." default:"7" env:"ONEFOLD_BACKUP_KEEP"`
+	To    string        `help:"Destination of scheduled backups of the table and its companion files: a directory or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT (default: no backups)." placeholder:"PLACE" env:"ONEFOLD_BACKUP_TO"`
+	Every time.Duration `help:"Interval between backups, 1m to 366d." default:"24h" env:"ONEFOLD_BACKUP_EVERY"`
+	Keep  int           `help:"Number of backups to keep, 1 to 1000. Older ones are deleted when a new one is complete." default:"7" env:"ONEFOLD_BACKUP_KEEP"`
 	Keys  `embed:""`
 }
 
@@ -28,28 +28,29 @@ const (
 	mostKeep   = 1000
 )
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (f *Flags) Validate() error {
 	if f.Every < leastEvery || f.Every > mostEvery {
-		return errors.New("bad_backup_every: --backup-every is from 1m to 366d")
+		return errors.New("bad_backup_every: --backup-every must be 1m to 366d")
 	}
 	if f.Keep < 1 || f.Keep > mostKeep {
-		return fmt.Errorf("bad_backup_keep: --backup-keep is from 1 to %d", mostKeep)
+		return fmt.Errorf("bad_backup_keep: --backup-keep must be 1 to %d", mostKeep)
 	}
 	if f.To == "" && (len(f.Recipient) > 0 || f.RecipientsFile != "") {
-		return errors.New("no_backup_to: --backup-recipient and --backup-recipients-file are for --backup-to, which is missing")
+		return errors.New("no_backup_to: --backup-recipient and --backup-recipients-file require --backup-to")
 	}
 	return nil
 }
 
-// Table is one that a server backs up.
+// Table is the table of a server.
 type Table struct {
 	Engine *engine.DB
-	Data   string // its directory
+	Data   string // directory of the table
 	ID     string // DynamoDB's TableId
 }
 
-// Schedule is that of the backups of a table; run it beside the server.
+// Schedule returns the schedule of the table's backups, to be run beside the server. It is nil if
+// no destination is set.
 func (f *Flags) Schedule(ctx context.Context, t Table, logger *slog.Logger) (*backups.Schedule, error) {
 	recipients, err := f.Recipients()
 	if err != nil {

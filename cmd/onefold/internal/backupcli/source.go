@@ -19,30 +19,31 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// source says which backup to read.
+// source selects the backup to read.
 type source struct {
-	From     string `arg:"" help:"A directory or s3://BUCKET/PREFIX?region=REGION with backups, a file (.tar, .tar.zst, .tar.zst.age), or - for standard input."`
-	At       string `help:"Which backup of a directory or bucket: its name, or the beginning of its UTC time, such as 20260512T10. Default: the newest." placeholder:"NAME"`
-	Identity string `help:"File of private keys of age, as age-keygen writes it, to decrypt the backup." placeholder:"FILE" env:"ONEFOLD_BACKUP_IDENTITY"`
-	Quiet    bool   `short:"q" help:"No progress bar."`
+	From     string `arg:"" help:"Backup source: a directory or s3://BUCKET/PREFIX?region=REGION with backups, a file (.tar, .tar.zst, .tar.zst.age), or - for standard input."`
+	At       string `help:"Backup in a directory or bucket: its name, or the beginning of its UTC time, such as 20260512T10 (default: the newest)." placeholder:"NAME"`
+	Identity string `help:"File of age private keys, as age-keygen writes it, to decrypt the backup." placeholder:"FILE" env:"ONEFOLD_BACKUP_IDENTITY"`
+	Quiet    bool   `short:"q" help:"Hide the progress bar."`
 }
 
-// backup is one that was opened.
+// backup is an open backup.
 type backup struct {
 	io.ReadCloser
 	name string
-	size int64 // -1: not known
+	size int64 // -1: unknown
 }
 
-// restored is what a backup was made to.
+// restored is the result of a restore.
 type restored struct {
 	*engine.BackupManifest
 	name  string
-	size  int64 // of the backup; -1: not known
-	files int   // beside the table
+	size  int64 // size of the backup; -1: unknown
+	files int   // number of companion files
 }
 
-// restore makes a database in a directory of the backup. For errors see wholebackup.Explain and package backups.
+// restore creates a database in dir from the backup. For errors see wholebackup.Explain and package
+// backups.
 func (c *source) restore(ctx context.Context, env *Env, dir string) (r restored, err error) {
 	identities, err := backups.Identities(c.Identity)
 	if err != nil {
@@ -69,7 +70,7 @@ func (c *source) restore(ctx context.Context, env *Env, dir string) (r restored,
 		r.BackupManifest, r.files, err = wholebackup.Restore(ctx, plain, dir, nil)
 	}
 	if err == nil {
-		_, err = io.Copy(io.Discard, plain) // what is encrypted or compressed is whole only to its end
+		_, err = io.Copy(io.Discard, plain) // read to the end: only there is an encrypted or compressed stream known to be complete
 	}
 	switch {
 	case err == nil:
@@ -80,7 +81,7 @@ func (c *source) restore(ctx context.Context, env *Env, dir string) (r restored,
 	return r, wholebackup.Explain(err, b.name, dir)
 }
 
-// existing is a directory, or the one above it that exists.
+// existing returns dir, or its closest parent that exists.
 func existing(dir string) string {
 	for {
 		if _, err := os.Stat(dir); err == nil || filepath.Dir(dir) == dir {
@@ -90,7 +91,7 @@ func existing(dir string) string {
 	}
 }
 
-// counted tells how much was read.
+// counted is a reader that reports the number of bytes read.
 type counted struct {
 	r          io.Reader
 	done, size int64
@@ -122,7 +123,7 @@ func (c *source) open(ctx context.Context, env *Env) (*backup, error) {
 			return &backup{f, from, info.Size()}, err
 		}
 		if _, err := os.Stat(filepath.Join(from, engine.BackupManifestName)); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("is_directory: %s is a backup that is a directory; onefold dynamodb restore takes those", from)
+			return nil, fmt.Errorf("is_directory: %s is a directory backup; restore it with onefold dynamodb restore", from)
 		}
 	}
 	p, err := backups.OpenPlace(ctx, from)
@@ -137,11 +138,11 @@ func (c *source) open(ctx context.Context, env *Env) (*backup, error) {
 	return &backup{r, n.String(), size}, err
 }
 
-// named takes a URL of a backup apart to that of its place and its name.
+// named splits the URL of a backup into its place and its name.
 func named(from, at string) (place, name string) {
 	u, err := url.Parse(from)
 	if err != nil {
-		return from, at // which OpenPlace refuses
+		return from, at // OpenPlace rejects it
 	}
 	base := path.Base(u.Path)
 	if _, ok := backups.ParseName(base); !ok {
@@ -151,7 +152,8 @@ func named(from, at string) (place, name string) {
 	return u.String(), base
 }
 
-// choose finds the newest backup of a name, or whose time begins so. Errors: backups.ErrNone; several_tables.
+// choose returns the newest backup whose name is at, or whose time begins with at. Errors:
+// backups.ErrNone, and several_tables if the choice is ambiguous.
 func choose(ctx context.Context, p backups.Place, at string) (backups.Name, error) {
 	files, err := p.List(ctx)
 	if err != nil {
@@ -162,7 +164,7 @@ func choose(ctx context.Context, p backups.Place, at string) (backups.Name, erro
 		return name != at && !strings.HasPrefix(strings.TrimPrefix(name, "onefold-"), at)
 	})
 	if len(files) == 0 && at != "" {
-		return backups.Name{}, fmt.Errorf("%w: there is no %s in %s; onefold backup list says what there is", backups.ErrNone, at, p)
+		return backups.Name{}, fmt.Errorf("%w: there is no backup %s in %s; onefold backup list lists all backups", backups.ErrNone, at, p)
 	}
 	if len(files) == 0 {
 		return backups.Name{}, fmt.Errorf("%w: there is no backup in %s", backups.ErrNone, p)
@@ -170,7 +172,7 @@ func choose(ctx context.Context, p backups.Place, at string) (backups.Name, erro
 	newest := files[len(files)-1].Name
 	for _, f := range files {
 		if f.Table != newest.Table {
-			return backups.Name{}, fmt.Errorf("several_tables: %s has backups of the tables %s and %s: choose one by its name with --at; onefold backup list says what there is", p, f.Table, newest.Table)
+			return backups.Name{}, fmt.Errorf("several_tables: %s has backups of the tables %s and %s: choose one by name with --at; onefold backup list lists all backups", p, f.Table, newest.Table)
 		}
 	}
 	return newest, nil

@@ -12,21 +12,21 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// bucket is a prefix of a bucket with backups.
+// bucket holds backups under a prefix of an S3 bucket.
 type bucket struct {
 	*s3store.Bucket
 	place string
 }
 
 const (
-	listTime  = 5 * time.Minute // for a list, or a request about one backup
-	readAhead = 8 << 20         // bytes that are asked for at once
+	listTime  = 5 * time.Minute // limit of a list, or of a request for one backup
+	readAhead = 8 << 20         // bytes per read request
 )
 
-// String is the place.
+// String returns the URL of the bucket.
 func (b *bucket) String() string { return b.place }
 
-// Prepare implements Place: it finds out whether the bucket is there.
+// Prepare implements Place. It returns an error if the bucket does not exist.
 func (b *bucket) Prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
@@ -62,7 +62,7 @@ func (b *bucket) List(ctx context.Context) (files []File, err error) {
 func (b *bucket) Open(ctx context.Context, n Name) (io.ReadCloser, int64, error) {
 	o, err := b.Bucket.Open(ctx, n.String())
 	if errors.Is(err, warehouse.ErrNotFound) {
-		return nil, 0, fmt.Errorf("%w: there is no %s in %s", ErrNone, n, b)
+		return nil, 0, fmt.Errorf("%w: there is no backup %s in %s", ErrNone, n, b)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -76,7 +76,7 @@ func (b *bucket) Open(ctx context.Context, n Name) (io.ReadCloser, int64, error)
 // Write implements Place.
 func (b *bucket) Write(ctx context.Context, n Name, write func(io.Writer) error) error {
 	if r, _, err := b.Open(ctx, n); err == nil {
-		return errors.Join(fmt.Errorf("%w: %s is in %s already", ErrExists, n, b), r.Close())
+		return errors.Join(fmt.Errorf("%w: %s already exists in %s", ErrExists, n, b), r.Close())
 	} else if !errors.Is(err, ErrNone) {
 		return err
 	}
@@ -89,7 +89,7 @@ func (b *bucket) Write(ctx context.Context, n Name, write func(io.Writer) error)
 	}()
 	err := write(w)
 	w.CloseWithError(err)
-	if failed := <-uploaded; failed != nil { // by the error of write, if that was first
+	if failed := <-uploaded; failed != nil { // the upload fails with the error of write, if that came first
 		return failed
 	}
 	return err

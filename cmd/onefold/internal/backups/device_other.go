@@ -2,5 +2,5 @@
 
 package backups
 
-// device cannot be told.
+// device is not known on this system.
 func device(string) (uint64, bool) { return 0, false }

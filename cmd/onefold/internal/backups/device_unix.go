@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// device is the file system of a file that exists.
+// device returns the ID of the file system that holds path, which must exist.
 func device(path string) (uint64, bool) {
 	info, err := os.Stat(path)
 	if err != nil {

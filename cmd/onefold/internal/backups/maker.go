@@ -11,17 +11,18 @@ import (
 	"filippo.io/age"
 )
 
-// Maker makes backups of a table at a place.
+// Maker writes backups of a table to a place.
 type Maker struct {
 	Place      Place
 	Table      string                                       // see TableID
-	Recipients []age.Recipient                              // none: not encrypted
-	Write      func(ctx context.Context, w io.Writer) error // writes the backup, as a tar stream
+	Recipients []age.Recipient                              // none: no encryption
+	Write      func(ctx context.Context, w io.Writer) error // writes the backup as a tar stream
 	Room       Room
 }
 
-// Make makes a backup that has the name of a moment, and is to take about as many bytes as need. After an error nothing of it is left;
-// the file says how far it came. Errors: ErrFull, ErrExists, those of the place and of Write.
+// Make writes a backup named after the time at, for which about need bytes must be free. After an
+// error nothing of the backup remains; the returned File then holds the number of bytes written.
+// Errors: ErrFull, ErrExists, those of the place and of Write.
 func (m *Maker) Make(ctx context.Context, at time.Time, need int64) (File, error) {
 	f := File{Name: Name{Time: at.UTC().Truncate(time.Second), Table: m.Table, Encrypted: len(m.Recipients) > 0}}
 	if err := m.Room.For(need); err != nil {
@@ -41,7 +42,7 @@ func (m *Maker) Make(ctx context.Context, at time.Time, need int64) (File, error
 	return f, nil
 }
 
-// Sealed seals what write writes.
+// Sealed passes a writer to write that compresses and encrypts to w.
 func Sealed(w io.Writer, recipients []age.Recipient, write func(io.Writer) error) error {
 	out, err := Seal(w, recipients)
 	if err == nil {
@@ -53,7 +54,8 @@ func Sealed(w io.Writer, recipients []age.Recipient, write func(io.Writer) error
 	return out.Close()
 }
 
-// Prune deletes the backups of a table but the newest ones, so many with newest, which is one of them whatever its time.
+// Prune deletes all but the newest keep backups of a table. The backup newest is kept and counted
+// whatever its time, in case the clock was wrong.
 func Prune(ctx context.Context, p Place, newest Name, keep int) (deleted []Name, err error) {
 	files, err := p.List(ctx)
 	if err != nil {

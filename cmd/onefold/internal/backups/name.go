@@ -1,5 +1,6 @@
-// Package backups keeps dated backups of a table in a directory or a bucket: compressed, encrypted if wanted, made on a schedule, and
-// deleted when there are newer ones. A backup has its name when it is whole. It belongs to the command line.
+// Package backups stores dated backups of a table in a directory or a bucket. Backups are
+// compressed, optionally encrypted, made on a schedule, and deleted when there are enough newer
+// ones. A backup gets its name only when it is complete.
 package backups
 
 import (
@@ -9,10 +10,10 @@ import (
 	"time"
 )
 
-// Name is what a backup is called: onefold-20260512T100000Z-1a2b3c4d.tar.zst, with .age at its end when it is encrypted. Names of one
-// table are in the order of their times.
+// Name is the parsed name of a backup, such as onefold-20260512T100000Z-1a2b3c4d.tar.zst, with .age
+// appended if it is encrypted. The names of a table's backups sort by time.
 type Name struct {
-	Time      time.Time // UTC, to the second: all that was acknowledged before it is in the backup
+	Time      time.Time // UTC, in seconds; the backup contains everything acknowledged before
 	Table     string    // of the table, see TableID
 	Encrypted bool
 }
@@ -24,7 +25,7 @@ const (
 
 var nameForm = regexp.MustCompile(`^onefold-(\d{8}T\d{6}Z)-([0-9a-f]{8})\.tar\.zst(\.age)?$`)
 
-// String is the name.
+// String returns the name.
 func (n Name) String() string {
 	s := "onefold-" + n.Time.UTC().Format(timeForm) + "-" + n.Table + ".tar.zst"
 	if n.Encrypted {
@@ -33,7 +34,7 @@ func (n Name) String() string {
 	return s
 }
 
-// ParseName takes a name apart. It reports whether it is one.
+// ParseName parses a name. It returns false if the name is not that of a backup.
 func ParseName(s string) (Name, bool) {
 	m := nameForm.FindStringSubmatch(s)
 	if m == nil {
@@ -43,7 +44,8 @@ func ParseName(s string) (Name, bool) {
 	return Name{Time: at, Table: m[2], Encrypted: m[3] != ""}, err == nil
 }
 
-// TableID makes eight hexadecimal digits of a table's id. A restored table has the id of the one that was backed up.
+// TableID shortens a table's ID to eight hexadecimal digits. A restored table keeps the ID of the
+// table that was backed up.
 func TableID(id string) string {
 	const digits = 8
 	sum := sha256.Sum256([]byte(id))

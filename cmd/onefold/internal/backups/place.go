@@ -13,46 +13,49 @@ import (
 	"github.com/onefold/onefold/cmd/internal/s3store"
 )
 
-// Place is a directory or a bucket with backups. Files that are no backups by their names are never listed, read or deleted.
+// Place is a directory or a bucket of backups. Files whose names are not those of backups are never
+// listed, read or deleted.
 type Place interface {
 	fmt.Stringer
-	// Prepare makes a directory, whose parent must exist, and removes what killed processes left in it.
+	// Prepare creates a directory, whose parent must exist, and removes files left behind by killed
+	// processes.
 	Prepare(ctx context.Context) error
-	// List lists the backups, the oldest first. Errors: ErrNoPlace, ErrTooMany.
+	// List returns the backups, oldest first. Errors: ErrNoPlace, ErrTooMany.
 	List(ctx context.Context) ([]File, error)
-	// Open opens a backup to read. Errors: ErrNone.
+	// Open opens a backup for reading and returns its size. Errors: ErrNone.
 	Open(ctx context.Context, n Name) (io.ReadCloser, int64, error)
-	// Write makes a backup of what write writes. It is there when Write returns nil, durably, and else nothing of it is.
-	// Errors: ErrExists, those of write.
+	// Write stores the output of write as a backup. When Write returns nil, the backup is durable;
+	// otherwise nothing of it remains. Errors: ErrExists, those of write.
 	Write(ctx context.Context, n Name, write func(io.Writer) error) error
-	// Delete deletes a backup. One that is not there is no error.
+	// Delete deletes a backup. Deleting a backup that does not exist is not an error.
 	Delete(ctx context.Context, n Name) error
 }
 
-// File is a backup at a place.
+// File is a stored backup.
 type File struct {
 	Name
-	Bytes int64 // of the file
+	Bytes int64 // size of the file
 }
 
 var (
-	// ErrNone is returned when there is no such backup.
+	// ErrNone is returned if there is no such backup.
 	ErrNone = errors.New("no_backup")
 	// ErrNoPlace is returned for a directory that does not exist.
 	ErrNoPlace = errors.New("no_directory")
-	// ErrExists is returned for a name that is taken.
+	// ErrExists is returned if the name is already in use.
 	ErrExists = errors.New("file_exists")
-	// ErrTooMany is returned for more backups than maxFiles at a place.
+	// ErrTooMany is returned if a place has more than maxFiles backups.
 	ErrTooMany = fmt.Errorf("too_many: there are more than %d backups", maxFiles)
 )
 
-// maxFiles is how many backups are listed.
+// maxFiles bounds the number of listed backups.
 const maxFiles = 10_000
 
-// Forms is what places look like, for messages and help.
+// Forms describes valid places for messages and help texts.
 const Forms = "a directory, or " + s3store.Forms
 
-// OpenPlace opens a place. Nothing is read or made yet. Errors begin with bad_destination, bad_credentials or bad_region.
+// OpenPlace opens a place. It does not read or create anything. Errors begin with bad_destination,
+// bad_credentials or bad_region.
 func OpenPlace(ctx context.Context, place string) (Place, error) {
 	if !IsBucket(place) {
 		return dir(place), nil
@@ -64,7 +67,8 @@ func OpenPlace(ctx context.Context, place string) (Place, error) {
 	return &bucket{b, place}, nil
 }
 
-// OpenFor opens a place for the backups of a table in a directory, which it must not be in. Errors are those of OpenPlace.
+// OpenFor opens a place for backups of the table in the directory data. The place must not be
+// inside that directory. Errors are those of OpenPlace.
 func OpenFor(ctx context.Context, data, place string) (Place, error) {
 	if !IsBucket(place) {
 		inside, err := within(data, place)
@@ -72,13 +76,13 @@ func OpenFor(ctx context.Context, data, place string) (Place, error) {
 			return nil, fmt.Errorf("bad_destination: %w", err)
 		}
 		if inside {
-			return nil, fmt.Errorf("bad_destination: %s is in the directory of the table, %s, which holds nothing else: choose a directory beside it, or on another disk", place, data)
+			return nil, fmt.Errorf("bad_destination: %s is inside the table's directory %s, which must hold nothing else: choose a directory outside it, preferably on another disk", place, data)
 		}
 	}
 	return OpenPlace(ctx, place)
 }
 
-// within reports whether a path is a directory, or below it.
+// within reports whether path is dir or is inside it.
 func within(dir, path string) (bool, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -91,10 +95,10 @@ func within(dir, path string) (bool, error) {
 	return err == nil && filepath.IsLocal(rel), err
 }
 
-// IsBucket reports whether a place is not a directory.
+// IsBucket reports whether a place is a bucket rather than a directory.
 func IsBucket(place string) bool { return strings.Contains(place, "://") }
 
-// add adds a file to a list if its name is that of a backup.
+// add appends a file to the list if its name is that of a backup.
 func add(files []File, name string, size func() (int64, error)) ([]File, error) {
 	n, ok := ParseName(name)
 	if !ok {
@@ -104,13 +108,13 @@ func add(files []File, name string, size func() (int64, error)) ([]File, error) 
 		return nil, ErrTooMany
 	}
 	bytes, err := size()
-	if errors.Is(err, ErrNone) { // somebody has deleted it
+	if errors.Is(err, ErrNone) { // deleted by another process
 		return files, nil
 	}
 	return append(files, File{n, bytes}), err
 }
 
-// sorted are files in the order of their times.
+// sorted returns files ordered by time.
 func sorted(files []File) []File {
 	slices.SortFunc(files, func(a, b File) int {
 		return cmp.Or(a.Time.Compare(b.Time), strings.Compare(a.Name.String(), b.Name.String()))

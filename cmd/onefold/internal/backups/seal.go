@@ -18,19 +18,20 @@ import (
 var (
 	// ErrDamaged is returned for a backup that cannot be decrypted or decompressed to its end.
 	ErrDamaged = wholebackup.ErrForeign
-	// ErrEncrypted is returned for an encrypted backup that is read without an identity.
+	// ErrEncrypted is returned if an encrypted backup is read without an identity.
 	ErrEncrypted = errors.New("encrypted")
-	// ErrIdentity is returned for an encrypted backup that none of the identities decrypts.
+	// ErrIdentity is returned if none of the identities decrypts the backup.
 	ErrIdentity = errors.New("wrong_identity")
 )
 
-// Limits of what is read.
+// Limits of input.
 const (
 	maxWindow = 128 << 20 // of a compressed stream, in memory
-	maxKeys   = 1 << 20   // bytes of a file of recipients or identities
+	maxKeys   = 1 << 20   // size of a file of recipients or identities, in bytes
 )
 
-// Seal returns a writer that compresses, and encrypts if there are recipients. The stream is whole when it was closed.
+// Seal returns a writer that compresses, and encrypts if there are recipients. The stream is
+// complete after Close.
 func Seal(w io.Writer, recipients []age.Recipient) (io.WriteCloser, error) {
 	below := io.WriteCloser(open{w})
 	if len(recipients) > 0 {
@@ -46,7 +47,7 @@ func Seal(w io.Writer, recipients []age.Recipient) (io.WriteCloser, error) {
 	return &sealed{z, below}, nil
 }
 
-// open is a writer that need not be closed.
+// open is a writer without a Close of its own.
 type open struct{ io.Writer }
 
 func (open) Close() error { return nil }
@@ -56,30 +57,31 @@ type sealed struct {
 	below io.Closer
 }
 
-// Close ends the stream.
+// Close ends the stream. It does not close the underlying writer.
 func (s *sealed) Close() error { return errors.Join(s.Encoder.Close(), s.below.Close()) }
 
-// What streams begin with.
+// First bytes of encrypted and compressed streams.
 var (
 	ageMagic  = []byte("age-encryption.org/v1\n")
 	zstdMagic = []byte("\x28\xb5\x2f\xfd")
 )
 
-// Reader reads what was sealed. A stream that is not encrypted or not compressed is read as it is.
+// Reader decrypts and decompresses a sealed stream. It passes a plain stream through.
 type Reader struct {
 	in   io.Reader
 	from *source
 	zstd *zstd.Decoder
 
 	room        Room
-	bytes, look int64 // read, and from where the room is looked at again
+	bytes, look int64 // bytes read, and the count at which to check the free space again
 }
 
-// Unseal begins to read a stream. Errors: ErrEncrypted, ErrIdentity, ErrDamaged. The caller closes the reader.
+// Unseal opens a stream. Errors: ErrEncrypted, ErrIdentity, ErrDamaged. The caller closes the
+// reader.
 func Unseal(r io.Reader, identities []age.Identity) (*Reader, error) {
 	from := &source{r: r}
 	in := bufio.NewReader(from)
-	if first, _ := in.Peek(len(ageMagic)); bytes.Equal(first, ageMagic) { // a shorter stream is no backup, which is found out
+	if first, _ := in.Peek(len(ageMagic)); bytes.Equal(first, ageMagic) { // a shorter stream is not a backup, which the reader of the backup detects
 		plain, err := decrypt(in, identities)
 		if err != nil {
 			return nil, from.or(err)
@@ -105,17 +107,17 @@ func decrypt(in io.Reader, identities []age.Identity) (io.Reader, error) {
 	var none *age.NoIdentityMatchError
 	switch {
 	case errors.As(err, &none):
-		return nil, fmt.Errorf("%w: no identity of --identity is that of a recipient", ErrIdentity)
+		return nil, fmt.Errorf("%w: no key in --identity belongs to a recipient of the backup", ErrIdentity)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return plain, nil
 }
 
-// Spare ends the reading with ErrFull before what is read takes the reserve of a disk.
+// Spare makes Read return ErrFull before the restored data uses up the reserve of a disk.
 func (r *Reader) Spare(room Room) { r.room = room }
 
-// Read reads. Errors are those of the stream below, ErrFull or ErrDamaged.
+// Read implements io.Reader. Errors: those of the underlying stream, ErrFull, ErrDamaged.
 func (r *Reader) Read(b []byte) (int, error) {
 	if r.bytes >= r.look {
 		if err := r.room.For(lookEvery); err != nil {
@@ -132,17 +134,18 @@ func (r *Reader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Err is ErrFull, or the error of the stream below, if there was one: then nothing is said of the backup.
+// Err returns ErrFull or the error of the underlying stream, if there was one. Such an error says
+// nothing about the backup itself.
 func (r *Reader) Err() error { return r.from.err }
 
-// Close frees memory. The stream below is the caller's.
+// Close frees memory. It does not close the underlying stream.
 func (r *Reader) Close() {
 	if r.zstd != nil {
 		r.zstd.Close()
 	}
 }
 
-// source remembers why it could not be read.
+// source remembers the error of the underlying stream.
 type source struct {
 	r   io.Reader
 	err error
@@ -156,7 +159,7 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// or is why it could not be read, or else err.
+// or returns the error of the underlying stream, or err if there was none.
 func (s *source) or(err error) error {
 	if s.err != nil {
 		return s.err
@@ -164,12 +167,13 @@ func (s *source) or(err error) error {
 	return err
 }
 
-// Recipients reads those that are given, and those of a file, a line each; file may be empty. Errors begin with bad_recipient.
+// Recipients parses the given recipients, and those in a file, one per line. file may be empty.
+// Errors begin with bad_recipient.
 func Recipients(given []string, file string) (all []age.Recipient, err error) {
 	for _, text := range given {
 		some, err := age.ParseRecipients(strings.NewReader(text))
 		if err != nil {
-			return nil, fmt.Errorf("bad_recipient: %q is no public key of age, such as age1…: %w", text, err)
+			return nil, fmt.Errorf("bad_recipient: %q is not an age public key such as age1…: %w", text, err)
 		}
 		all = append(all, some...)
 	}
@@ -187,7 +191,8 @@ func Recipients(given []string, file string) (all []age.Recipient, err error) {
 	return append(all, some...), nil
 }
 
-// Identities reads private keys from a file; none if it is empty. Errors begin with bad_identity.
+// Identities reads private keys from a file. It returns none if file is empty. Errors begin with
+// bad_identity.
 func Identities(file string) ([]age.Identity, error) {
 	if file == "" {
 		return nil, nil
@@ -198,7 +203,7 @@ func Identities(file string) ([]age.Identity, error) {
 	}
 	all, err := age.ParseIdentities(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("bad_identity: %s holds no private keys as age-keygen writes them: %w", file, err)
+		return nil, fmt.Errorf("bad_identity: %s contains no private keys in the format of age-keygen: %w", file, err)
 	}
 	return all, nil
 }

@@ -12,39 +12,39 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// Apply makes the table of a store, or brings it to the schema.
+// Apply creates the table of a store, or updates it to the schema.
 type Apply struct {
-	MaxRead  int  `help:"Most read units a second that a new table takes; 0 is no bound."`
-	MaxWrite int  `help:"Most write units a second that a new table takes; 0 is no bound."`
-	Prune    bool `help:"Remove indexes that the schema does not have, and make those anew whose keys differ."`
-	DryRun   bool `help:"Say what would be done."`
+	MaxRead  int  `help:"Maximum read units per second of a new table; 0 means no limit."`
+	MaxWrite int  `help:"Maximum write units per second of a new table; 0 means no limit."`
+	Prune    bool `help:"Remove indexes that the schema does not have, and recreate indexes whose keys differ."`
+	DryRun   bool `help:"Print what would be done, and change nothing."`
 }
 
-// Help is shown by --help.
+// Help describes the command. Kong prints it.
 func (*Apply) Help() string {
-	return `The table is that of --store, on DynamoDB or on a server that speaks its API:
+	return `Creates or updates the table of --store, on DynamoDB or on a server with the same API:
 
     onefold infra apply --store 'dynamodb://onefold?region=eu-central-1'
 
-Updates are made one at a time, as DynamoDB wants it, and waited for. It may be broken off and called again. For a table with
-functions, alarms and roles, write a template instead: onefold infra cloudformation, onefold infra terraform.`
+Updates are made one at a time, as DynamoDB requires, and each is waited for. Run the command again to resume after an interruption.
+For a table with functions, alarms and roles, write a template instead: onefold infra cloudformation, onefold infra terraform.`
 }
 
 type applied struct {
 	Store  string   `json:"store"`
 	Did    []string `json:"did"`
-	Lacks  []string `json:"lacks"` // what the service does not do
+	Lacks  []string `json:"lacks"` // features of DynamoDB that the service lacks
 	DryRun bool     `json:"dryRun,omitempty"`
 }
 
-// Run applies.
+// Run applies the schema.
 func (c *Apply) Run(ctx context.Context, e *Env) error {
 	where, err := e.Place()
 	if err != nil {
 		return err
 	}
 	if !where.Shared() {
-		return fmt.Errorf("embedded_store: a table of %s is made when it is first opened; give --store 'dynamodb://TABLE?region=REGION', or dynamodb+http://HOST:PORT/TABLE", where)
+		return fmt.Errorf("embedded_store: the table of %s is created when it is first opened; give --store 'dynamodb://TABLE?region=REGION', or dynamodb+http://HOST:PORT/TABLE", where)
 	}
 	opened, err := where.Clients(ctx)
 	if err != nil {
@@ -64,28 +64,28 @@ func (c *Apply) print(e *Env, store string, done infra.Applied, failed error) er
 	var b strings.Builder
 	switch {
 	case c.DryRun && len(done.Did) > 0:
-		fmt.Fprintln(&b, "It would be done:")
+		fmt.Fprintln(&b, "Dry run, these steps would be taken:")
 	case len(done.Did) == 0 && failed == nil:
-		fmt.Fprintf(&b, "%s fits the schema; there is nothing to do.\n", store)
+		fmt.Fprintf(&b, "%s matches the schema; nothing to do.\n", store)
 	case failed == nil:
 		fmt.Fprintf(&b, "%s is ready:\n", store)
 	case len(done.Did) > 0:
-		fmt.Fprintln(&b, "Before it failed:")
+		fmt.Fprintln(&b, "Completed before the failure:")
 	}
 	for _, d := range done.Did {
 		fmt.Fprintf(&b, "  %s\n", d)
 	}
 	if len(done.Lacks) > 0 {
-		fmt.Fprintf(&b, "This service does not do, as DynamoDB does: %s.\n", strings.Join(done.Lacks, "; "))
+		fmt.Fprintf(&b, "This service lacks these features of DynamoDB: %s.\n", strings.Join(done.Lacks, "; "))
 	}
 	_, err := e.Out.Write([]byte(b.String()))
 	return err
 }
 
-// patience is after how long a step that goes on is told again.
+// patience is the interval at which a step that is still running is reported again.
 const patience = 30 * time.Second
 
-// steps tells how far steps are, to who waits.
+// steps returns a function that prints the progress of steps to standard error.
 func (e *Env) steps() func(infra.Progress) {
 	next := patience
 	return func(p infra.Progress) {

@@ -1,5 +1,5 @@
-// Package blueprintcli is the commands that write what follows from a schema: design documents. It belongs to the command
-// line.
+// Package blueprintcli implements the commands that derive documents from a schema: designs, costs,
+// findings, and definitions for AWS.
 package blueprintcli
 
 import (
@@ -25,36 +25,36 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Env is what the commands stand on.
+// Env is the environment of the commands.
 type Env struct {
 	Out, Err io.Writer
 	JSON     bool
-	Place    func() (storeurl.Place, error) // where the table is
-	Usage    string                         // file of what a server's meters said over time
-	Schemas  []*table.Schema                // that can be asked for, by their names; the first is the default
-	Examples []*table.Schema                // that can be asked for as examples/NAME
-	Flows    []blueprint.Flow               // what reads the change stream
+	Place    func() (storeurl.Place, error) // location of the table
+	Usage    string                         // file of metered usage
+	Schemas  []*table.Schema                // available schemas by name; the first is the default
+	Examples []*table.Schema                // available as examples/NAME
+	Flows    []blueprint.Flow               // readers of the change stream
 }
 
-// ErrStale is returned when a document that was written before is not what would be written now.
+// ErrStale is returned if an existing document differs from what would be written now.
 var ErrStale = errors.New("stale_document")
 
-// Design is the commands around designs.
+// Design are the design commands.
 type Design struct {
-	Write Write `cmd:"" default:"withargs" help:"Write the design of a schema (the default)."`
-	Diff  Diff  `cmd:"" help:"What a new version of a design asks of a table that is full: nothing, a backfill, an index, or new keys."`
+	Write Write `cmd:"" default:"withargs" help:"Write the design of a schema. (default)"`
+	Diff  Diff  `cmd:"" help:"Classify what a new version of a design requires of a table with data: nothing, a backfill, an index, or new keys."`
 }
 
 // Write writes the design of a schema.
 type Write struct {
-	Schema string `help:"Which schema: onefold is all that a table holds; or analytics, telemetry, eventstore, examples/ledger, examples/orders, examples/social." default:"onefold"`
-	Format string `help:"markdown; html, one page that needs nothing beside it; json; workbench, a model of NoSQL Workbench; samples, the example rows as DynamoDB-JSON; or datamodel, as the design tools of AWS check it." enum:"markdown,html,json,workbench,samples,datamodel" default:"markdown"`
-	Out    string `help:"File to write; by default, standard output." short:"o" type:"path"`
-	Check  string `help:"Write nothing: fail if this file is not what would be written. Lines of code are not compared." type:"existingfile"`
-	Rows   int    `help:"Example rows of an entity, 1 to 5." default:"2"`
+	Schema string `help:"Schema: onefold (everything in a table), analytics, telemetry, eventstore, examples/ledger, examples/orders or examples/social." default:"onefold"`
+	Format string `help:"Output format: markdown; html (one self-contained page); json; workbench (a NoSQL Workbench model); samples (example rows as DynamoDB JSON); or datamodel (for the AWS design tools)." enum:"markdown,html,json,workbench,samples,datamodel" default:"markdown"`
+	Out    string `help:"Output file (default: standard output)." short:"o" type:"path"`
+	Check  string `help:"File to compare with the output. Nothing is written; differences are an error. Line numbers of code are ignored." type:"existingfile"`
+	Rows   int    `help:"Number of example rows per entity, 1 to 5." default:"2"`
 }
 
-// formats write a design.
+// formats are the writers by format.
 var formats = map[string]func(io.Writer, *blueprint.Design) error{
 	"markdown":  func(w io.Writer, d *blueprint.Design) error { return d.Markdown(w) },
 	"html":      page.Write,
@@ -64,7 +64,7 @@ var formats = map[string]func(io.Writer, *blueprint.Design) error{
 	"datamodel": workbench.DataModel,
 }
 
-// Run makes the design: the patterns are executed on an engine in memory.
+// Run writes the design. It runs the access patterns on an engine in memory to measure them.
 func (c *Write) Run(ctx context.Context, e *Env) error {
 	s, err := e.schema(c.Schema)
 	if err != nil {
@@ -119,7 +119,7 @@ func (e *Env) design(ctx context.Context, s *table.Schema, rows int) (d *bluepri
 	return blueprint.New(ctx, s, blueprint.Options{Store: db, Rows: rows, Flows: e.Flows, Prices: prices})
 }
 
-// designPrices are the prices that designs are told in.
+// designPrices returns the prices used in designs.
 func designPrices() (*blueprint.Prices, error) {
 	const region = "us-east-1"
 	book, err := cost.PriceBook()
@@ -133,7 +133,7 @@ func designPrices() (*blueprint.Prices, error) {
 	return &blueprint.Prices{Read: p.ReadMillion, Write: p.WriteMillion, Of: region + " by the price book of " + book.Date}, nil
 }
 
-// codeLine is the line in a place of the code, which moves when something else in the file does.
+// codeLine matches the line number of a code location, which changes with unrelated edits.
 var codeLine = regexp.MustCompile(`(\.go):[0-9]+`)
 
 func (c *Write) check(want []byte) error {
@@ -145,11 +145,11 @@ func (c *Write) check(want []byte) error {
 	if bytes.Equal(lineless(got), lineless(want)) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is not what the schema says now: write it again with `onefold design --schema %s --format %s --out %s`",
+	return fmt.Errorf("%w: %s does not match the schema: write it again with `onefold design --schema %s --format %s --out %s`",
 		ErrStale, c.Check, c.Schema, c.Format, filepath.ToSlash(c.Check))
 }
 
-// writeFile replaces a file in one step, so that nobody reads half of it.
+// writeFile replaces a file atomically.
 func writeFile(name string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// ErrFindings is returned when a schema shows what is known to go wrong.
+// ErrFindings is returned if a schema has findings.
 var ErrFindings = errors.New("findings")
 
-// Lint says what of a schema is known to go wrong on DynamoDB.
+// Lint checks a schema for known DynamoDB pitfalls.
 type Lint struct {
-	Schema  string `help:"Which schema: see onefold design." default:"onefold"`
-	Allowed bool   `help:"Show also what the schema's definitions say to be right, with the reason."`
-	Kinds   bool   `help:"List what is looked for."`
+	Schema  string `help:"Schema, as in onefold design." default:"onefold"`
+	Allowed bool   `help:"Show findings that the schema allows too, with the reason."`
+	Kinds   bool   `help:"List the kinds of findings."`
 }
 
-// Run checks the schema. It fails when there is a finding that is not allowed.
+// Run checks the schema. A finding that the schema does not allow is an error.
 func (c *Lint) Run(e *Env) error {
 	if c.Kinds {
 		return listLints(e)
@@ -46,7 +46,7 @@ func (c *Lint) Run(e *Env) error {
 	if e.JSON {
 		return nil
 	}
-	_, err = fmt.Fprintf(e.Out, "%s: %d kinds of faults looked for, none found.\n", s.Name(), len(lint.Lints()))
+	_, err = fmt.Fprintf(e.Out, "%s: %d kinds of faults checked, none found.\n", s.Name(), len(lint.Lints()))
 	return err
 }
 

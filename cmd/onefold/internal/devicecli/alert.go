@@ -15,20 +15,20 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// Alerts are the commands of alerts.
+// Alerts are the alert commands.
 type Alerts struct {
-	List    alertList    `cmd:"" default:"withargs" help:"List the open alerts, the worst first. (default)"`
-	Ack     alertAck     `cmd:"" help:"Note that somebody looks after an open alert."`
-	Comment alertComment `cmd:"" help:"Note something about an open alert, for whoever looks at it next."`
-	Snooze  alertSnooze  `cmd:"" help:"Tell nobody of an open alert for a while."`
-	History alertHistory `cmd:"" help:"List all alerts of a device, and what was done about them."`
-	Rebuild alertRebuild `cmd:"" help:"Make alerts anew from readings: those that are missing since nobody read the change stream for a day, too."`
+	List    alertList    `cmd:"" default:"withargs" help:"List open alerts, most severe first. (default)"`
+	Ack     alertAck     `cmd:"" help:"Acknowledge an open alert."`
+	Comment alertComment `cmd:"" help:"Add a comment to an open alert."`
+	Snooze  alertSnooze  `cmd:"" help:"Mute notifications of an open alert for a while."`
+	History alertHistory `cmd:"" help:"List all alerts of a device and the actions taken."`
+	Rebuild alertRebuild `cmd:"" help:"Recompute alerts from readings, including alerts missed while no worker read the change stream for a day."`
 }
 
-// severities are listed in this order.
+// severities is the order of lists.
 var severities = []telemetry.Severity{telemetry.Critical, telemetry.Warning, telemetry.Info}
 
-// alertOutput is an alert as scripts see it.
+// alertOutput is the JSON form of an alert.
 type alertOutput struct {
 	ID           string                `json:"id"`
 	Fleet        string                `json:"fleet"`
@@ -64,7 +64,7 @@ func alertOutputOf(a *telemetry.Alert) alertOutput {
 	}
 }
 
-// says is what is up with the alert.
+// says describes the state of the alert.
 func (a *alertOutput) says() string {
 	switch {
 	case a.Withdrawn:
@@ -103,13 +103,13 @@ func printAlerts(env *Env, all []alertOutput, notes bool) error {
 }
 
 type alertList struct {
-	Fleet string `help:"Only those of a fleet."`
+	Fleet string `help:"Fleet ID (default: all fleets)."`
 }
 
 // Run lists the open alerts.
 func (c *alertList) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
-		if err := s.Worker.Drain(ctx); err != nil { // alerts are folded
+		if err := s.Worker.Drain(ctx); err != nil { // alerts are derived items
 			return err
 		}
 		if c.Fleet != "" {
@@ -130,7 +130,7 @@ func (c *alertList) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// openAlert names an alert that is open by its id.
+// openAlert returns the key of the open alert with this ID.
 func openAlert(ctx context.Context, s *Store, id string) (telemetry.AlertKey, error) {
 	if err := s.Worker.Drain(ctx); err != nil {
 		return telemetry.AlertKey{}, err
@@ -146,10 +146,10 @@ func openAlert(ctx context.Context, s *Store, id string) (telemetry.AlertKey, er
 }
 
 func noOpenAlert(id string) error {
-	return fmt.Errorf("no_such_alert: no alert %q is open; `onefold alerts` shows those that are", id)
+	return fmt.Errorf("no_such_alert: there is no open alert %q; `onefold alerts` lists open alerts", id)
 }
 
-// explainAlert says why nothing can be done about an alert.
+// explainAlert adds advice to an error about an alert.
 func explainAlert(id string, err error) error {
 	switch {
 	case errors.Is(err, table.ErrNotFound), errors.Is(err, alerts.ErrEnded):
@@ -163,8 +163,8 @@ func explainAlert(id string, err error) error {
 }
 
 type alertAck struct {
-	ID string `arg:"" help:"The alert's id."`
-	By string `help:"Who looks after it." default:"command line"`
+	ID string `arg:"" help:"Alert ID."`
+	By string `help:"Name of the person who acknowledges it." default:"command line"`
 }
 
 // Run acknowledges the alert.
@@ -175,12 +175,12 @@ func (c *alertAck) Run(ctx context.Context, env *Env) error {
 }
 
 type alertComment struct {
-	ID   string `arg:"" help:"The alert's id."`
-	Text string `arg:"" help:"What is to be noted, at most 2,000 bytes."`
-	By   string `help:"Who says so." default:"command line"`
+	ID   string `arg:"" help:"Alert ID."`
+	Text string `arg:"" help:"Text of the comment, at most 2,000 bytes."`
+	By   string `help:"Name of the author." default:"command line"`
 }
 
-// Run notes a comment.
+// Run adds the comment.
 func (c *alertComment) Run(ctx context.Context, env *Env) error {
 	return changeAlert(ctx, env, c.ID, func(s *Store, k telemetry.AlertKey) (telemetry.Alert, error) {
 		return alerts.Comment(ctx, s.Table, k, c.By, c.Text)
@@ -188,9 +188,9 @@ func (c *alertComment) Run(ctx context.Context, env *Env) error {
 }
 
 type alertSnooze struct {
-	ID  string        `arg:"" help:"The alert's id."`
-	For time.Duration `help:"For how long, at most 31 days; 0 ends a snooze." default:"1h"`
-	By  string        `help:"Who wants that." default:"command line"`
+	ID  string        `arg:"" help:"Alert ID."`
+	For time.Duration `help:"Duration of the snooze, at most 31 days; 0 ends a snooze." default:"1h"`
+	By  string        `help:"Name of the person who snoozes it." default:"command line"`
 }
 
 // Run snoozes the alert.
@@ -204,7 +204,7 @@ func (c *alertSnooze) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// changeAlert does something about an open alert, and shows it.
+// changeAlert changes an open alert and prints it.
 func changeAlert(ctx context.Context, env *Env, id string, do func(*Store, telemetry.AlertKey) (telemetry.Alert, error)) error {
 	return env.Open(ctx, func(s *Store) error {
 		key, err := openAlert(ctx, s, id)
@@ -224,10 +224,10 @@ func changeAlert(ctx context.Context, env *Env, id string, do func(*Store, telem
 }
 
 type alertHistory struct {
-	Device string `arg:"" help:"The device."`
+	Device string `arg:"" help:"Device ID."`
 }
 
-// Run lists the device's alerts, the latest first.
+// Run lists the device's alerts, latest first.
 func (c *alertHistory) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		if err := s.Worker.Drain(ctx); err != nil {
@@ -248,7 +248,7 @@ func (c *alertHistory) Run(ctx context.Context, env *Env) error {
 		}
 		pending, err := alerts.Pending(ctx, s.Table, c.Device)
 		for _, rule := range slices.Sorted(maps.Keys(pending)) {
-			fmt.Fprintf(env.Out, "The rule %s is breached since %s, and not yet long enough.\n", rule, pending[rule].Format(time.RFC3339))
+			fmt.Fprintf(env.Out, "Rule %s has been breached since %s, not yet long enough for an alert.\n", rule, pending[rule].Format(time.RFC3339))
 		}
 		return err
 	})

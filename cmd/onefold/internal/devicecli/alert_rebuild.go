@@ -10,16 +10,16 @@ import (
 )
 
 type alertRebuild struct {
-	Fleet string `help:"Only those of a fleet. Default: all."`
+	Fleet string `help:"Fleet ID (default: all fleets)."`
 }
 
-// rebuiltFleet is what was done to a fleet's alerts, as scripts see it.
+// rebuiltFleet is the JSON result for a fleet.
 type rebuiltFleet struct {
 	Fleet string `json:"fleet"`
 	alerts.Rebuilt
 }
 
-// Run makes the alerts anew. What is right already stays as it is.
+// Run recomputes the alerts. Correct alerts are not changed.
 func (c *alertRebuild) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		fleets, err := c.fleets(ctx, s)
@@ -34,7 +34,7 @@ func (c *alertRebuild) Run(ctx context.Context, env *Env) error {
 			}
 			all = append(all, rebuiltFleet{id, did})
 			if !env.JSON {
-				fmt.Fprintf(env.Out, "%s: %s with rules; %s made or amended, %d ended with the rule, %s mended.\n",
+				fmt.Fprintf(env.Out, "%s: %s with rules; %s created or changed, %d closed with the rule, %s repaired.\n",
 					id, terminal.Count(did.Devices, "device"), terminal.Count(did.Alerts, "alert"), did.Ended, terminal.Count(did.Aggregates, "aggregate"))
 			}
 		}

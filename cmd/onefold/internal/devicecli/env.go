@@ -1,5 +1,5 @@
-// Package devicecli is the commands that look after devices, show what they measured and import it. It belongs to the
-// command line, which gives it what it stands on.
+// Package devicecli implements the commands that manage fleets, devices, rules, alerts and
+// channels, show readings, and import them.
 package devicecli
 
 import (
@@ -12,13 +12,14 @@ import (
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
-// Env is what commands stand on, Store an open table.
+// Env is the environment of the commands. Store is an open table.
 type (
 	Env   = cmdenv.Env
 	Store = cmdenv.Store
 )
 
-// explain says what to do about a device, fleet or profile that is not there, or is there already, or cannot be.
+// explain adds an error code and advice to an error about a device, fleet or profile that does not
+// exist, already exists or is invalid.
 func explain(what, id string, err error) error {
 	switch {
 	case errors.Is(err, table.ErrNotFound):
@@ -26,9 +27,9 @@ func explain(what, id string, err error) error {
 		if what != "fleet" {
 			list += " --fleet FLEET"
 		}
-		return fmt.Errorf("no_such_%[1]s: there is no %[1]s %[2]q; `onefold %[3]s` shows those there are", what, id, list)
+		return fmt.Errorf("no_such_%[1]s: there is no %[1]s %[2]q; `onefold %[3]s` lists all", what, id, list)
 	case errors.Is(err, table.ErrExists):
-		return fmt.Errorf("%[1]s_exists: there is a %[1]s %[2]q already; `onefold %[1]s show %[2]s` shows it", what, id)
+		return fmt.Errorf("%[1]s_exists: %[1]s %[2]q already exists; `onefold %[1]s show %[2]s` shows it", what, id)
 	case errors.Is(err, telemetry.ErrInvalid), errors.Is(err, telemetry.ErrRetention):
 		return fmt.Errorf("invalid: %w", err)
 	case errors.Is(err, telemetry.ErrTransition):

@@ -18,11 +18,12 @@ import (
 	"github.com/onefold/onefold/telemetry/payload"
 )
 
-// into is where readings are imported: the table, or a running server.
+// into is the destination of an import: the table or a running server.
 type into interface {
-	// fleet is the fleet that was said; of the device that was said, if no fleet was.
+	// fleet returns the fleet of the flags. Without a fleet flag it is the fleet of the device.
 	fleet(ctx context.Context) (telemetry.Fleet, error)
-	// take imports readings, or says what would become of them, and which devices were or would be made.
+	// take imports readings, or computes the outcomes in a dry run. It also returns the IDs of
+	// devices that were or would be created.
 	take(ctx context.Context, in []telemetry.Incoming) ([]telemetry.Outcome, []string, error)
 }
 
@@ -41,7 +42,7 @@ func (t *tableInto) fleet(ctx context.Context) (telemetry.Fleet, error) {
 	case id == "":
 		d, err := telemetry.GetDevice(ctx, t.table, t.c.Device)
 		if err != nil {
-			return telemetry.Fleet{}, fmt.Errorf("%w; --fleet makes it", explain("device", t.c.Device, err))
+			return telemetry.Fleet{}, fmt.Errorf("%w; --fleet creates it", explain("device", t.c.Device, err))
 		}
 		id = d.FleetID
 	}
@@ -53,7 +54,7 @@ func (t *tableInto) take(ctx context.Context, in []telemetry.Incoming) ([]teleme
 	return t.collector.Import(ctx, in, telemetry.ImportOptions{MakeIn: t.c.Fleet, DryRun: t.c.DryRun})
 }
 
-// serverInto sends to a running server.
+// serverInto imports through a running server.
 type serverInto struct {
 	c      *Import
 	remote *logimport.Remote
@@ -62,7 +63,7 @@ type serverInto struct {
 func (c *Import) toServer() (*serverInto, error) {
 	remote, err := logimport.NewRemote(c.Server, c.Key)
 	if err == nil && c.Fleet == "" {
-		err = errors.New("no_fleet: a server imports into a fleet, whose key you have: say which one with --fleet")
+		err = errors.New("no_fleet: an import through a server needs the fleet of the key: give it with --fleet")
 	}
 	return &serverInto{c, remote}, err
 }
@@ -83,7 +84,7 @@ func (s *serverInto) take(ctx context.Context, in []telemetry.Incoming) ([]telem
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(body) > maxSent && len(in) > 1 { // halves come to an end at one reading, which is shorter
+	if len(body) > maxSent && len(in) > 1 { // halving ends at a single reading, whose length is bounded
 		first, made, err := s.take(ctx, in[:len(in)/2])
 		if err != nil {
 			return nil, made, err
@@ -102,11 +103,11 @@ func (s *serverInto) take(ctx context.Context, in []telemetry.Incoming) ([]telem
 	return told.Outcomes, told.Made, err
 }
 
-// maxSent bounds a request; a server takes twice that.
+// maxSent is the maximum body of a request in bytes. A server accepts twice as much.
 const maxSent = 4 << 20
 
-// importing takes readings in, and remembers what it is asked about at the end: which devices were made and, in a dry run, which
-// readings would be stored, so that what comes twice is a duplicate the second time, as it would be.
+// importing imports readings and collects the summary's details: the devices created and, in a dry
+// run, the readings that would be stored, so that a repeated reading is reported as a duplicate.
 type importing struct {
 	into   into
 	dryRun bool
@@ -142,7 +143,7 @@ func (im *importing) Ingest(ctx context.Context, in []telemetry.Incoming) ([]tel
 	return outcomes, nil
 }
 
-// nameOf is the same for readings of which one is stored.
+// nameOf returns an identity that is equal for readings of which only one is stored.
 func nameOf(r *telemetry.Incoming) (name [16]byte, err error) {
 	what := []byte("#" + strconv.Itoa(r.Nth))
 	if r.Seq != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// plotSeries draws a curve of numbers. Time runs evenly from left to right; where nothing was measured there is a gap.
+// plotSeries draws a curve. Time is linear from left to right; periods without readings are gaps.
 func plotSeries(out io.Writer, s *telemetry.Series, zone *time.Location) error {
 	curve, from, to := spread(s.Points)
 	if curve == nil {
@@ -22,14 +22,14 @@ func plotSeries(out io.Writer, s *telemetry.Series, zone *time.Location) error {
 	return err
 }
 
-// timeAxis is the ends of a plot's range, each at its side.
+// timeAxis returns the axis of a plot, with the ends of its range.
 func timeAxis(from, to time.Time, zone *time.Location) string {
 	const minute = "2006-01-02 15:04"
 	return terminal.Ends(from.In(zone).Format(minute), to.In(zone).Format(minute))
 }
 
-// spread spreads points over the columns of a plot: the mean of those in a column, NaN where there is none. Nil if there
-// is no number.
+// spread assigns points to the columns of a plot: each column has the mean of its points, or NaN if
+// it has none. The curve is nil if there are no numbers.
 func spread(points []telemetry.Point) (curve []float64, from, to time.Time) {
 	if len(points) == 0 {
 		return nil, from, to

@@ -18,11 +18,11 @@ import (
 )
 
 type ruleTest struct {
-	Device string `arg:"" help:"The device whose readings are looked at."`
-	Rule   string `help:"A rule that there is. Default: one that the other flags say." placeholder:"ID"`
-	From   string `help:"Beginning, as 2026-05-12, 2026-05-12T14:00 in the fleet's time zone, or with a zone. Default: the first reading."`
-	To     string `help:"End, which is not included. Default: the last reading."`
-	NoPlot bool   `help:"Draw nothing."`
+	Device string `arg:"" help:"Device whose readings are replayed."`
+	Rule   string `help:"ID of an existing rule (default: the rule given by the other flags)." placeholder:"ID"`
+	From   string `help:"Start, as 2026-05-12, 2026-05-12T14:00 in the fleet's time zone, or with a UTC offset (default: the first reading)."`
+	To     string `help:"End, exclusive (default: the last reading)."`
+	NoPlot bool   `help:"Do not draw the curve."`
 	ruleFields
 }
 
@@ -51,7 +51,7 @@ func (c *ruleTest) Run(ctx context.Context, env *Env) error {
 			return terminal.JSON(env.Out, did)
 		}
 		if r.Over == telemetry.Daily {
-			zone = time.UTC // days are dates
+			zone = time.UTC // daily aggregates are named by date, without a zone
 		}
 		if err := printReplay(env.Out, &r, &did, zone); err != nil || c.NoPlot {
 			return err
@@ -60,7 +60,7 @@ func (c *ruleTest) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// prepare is the rule, and the zone of the device's fleet.
+// prepare returns the rule, and the time zone of the device's fleet.
 func (c *ruleTest) prepare(ctx context.Context, s *Store) (r telemetry.Rule, zone *time.Location, err error) {
 	d, err := telemetry.GetDevice(ctx, s.Table, c.Device)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *ruleTest) prepare(ctx context.Context, s *Store) (r telemetry.Rule, zon
 	case c.Rule == "":
 		r, err = c.rule()
 	case c.ruleFields != ruleFields{Severity: c.Severity}:
-		err = errors.New("invalid: --rule names a rule that there is, and the other flags one that there is not; use either")
+		err = errors.New("invalid: --rule names an existing rule, the other flags define a new one; use one or the other")
 	default:
 		r, err = findRule(ctx, s, d.FleetID, c.Rule, "")
 	}
@@ -101,16 +101,16 @@ func (c *ruleTest) bounds(zone *time.Location) (from, to time.Time, err error) {
 		return from, to, fmt.Errorf("invalid_range: --to: %w", err)
 	}
 	if !from.Before(to) {
-		return from, to, errors.New("invalid_range: --to has to be later than --from")
+		return from, to, errors.New("invalid_range: --to must be later than --from")
 	}
 	return from, to, nil
 }
 
-// history is what a device measured in a range.
+// history is a range of a device's readings.
 type history struct {
 	store    *Store
 	device   string
-	from, to time.Time // a zero to is open
+	from, to time.Time // zero to: open-ended
 	zone     *time.Location
 }
 
@@ -120,7 +120,8 @@ type sample struct {
 	value float64
 }
 
-// replay runs the rule, and keeps what it looked at, to be drawn. Of rules over aggregates nothing is kept.
+// replay runs the rule, and returns the readings as a curve. The curve of a rule over aggregates is
+// empty.
 func (h *history) replay(ctx context.Context, r *telemetry.Rule) (did alerts.Replayed, curve []sample, err error) {
 	if r.Over != "" {
 		did, err = alerts.ReplayAggregates(*r, h.device, telemetry.AggregatesByTime.All(ctx, h.store.Table, h.buckets(r.Over)))
@@ -135,7 +136,8 @@ func (h *history) replay(ctx context.Context, r *telemetry.Rule) (did alerts.Rep
 	return did, curve, err
 }
 
-// buckets are those of the range: days are named by the fleet's dates, what is shorter by its beginning in UTC.
+// buckets selects the aggregates of the range. Days are named by the fleet's dates, shorter periods
+// by their start in UTC.
 func (h *history) buckets(p telemetry.Period) telemetry.AggregatesIn {
 	zone, layout := time.UTC, "2006-01-02T15:04:05Z"
 	if p == telemetry.Daily {
@@ -148,7 +150,7 @@ func (h *history) buckets(p telemetry.Period) telemetry.AggregatesIn {
 	return in
 }
 
-// keep notes the numbers of a metric as they pass.
+// keep records the numbers of a metric while the readings pass through.
 func keep(all iter.Seq2[telemetry.Reading, error], metric string, retractions []telemetry.Retraction, curve *[]sample) iter.Seq2[telemetry.Reading, error] {
 	return func(yield func(telemetry.Reading, error) bool) {
 		for r, err := range all {
@@ -170,7 +172,7 @@ func printReplay(out io.Writer, r *telemetry.Rule, did *alerts.Replayed, zone *t
 	fmt.Fprintf(out, "%s\n%s; %s of %s breach.\n", terminal.Printable(alerts.Describe(r)), terminal.Count(len(did.Episodes), "episode"),
 		terminal.Grouped(int64(did.Breaching)), terminal.Count(did.Points, "point"))
 	if did.Pending.After(time.Time{}) {
-		fmt.Fprintf(out, "Breached since %s, and not yet long enough.\n", did.Pending.In(zone).Format(layout))
+		fmt.Fprintf(out, "Breached since %s, not yet long enough for an alert.\n", did.Pending.In(zone).Format(layout))
 	}
 	if len(did.Episodes) == 0 {
 		return nil
@@ -188,7 +190,8 @@ func printReplay(out io.Writer, r *telemetry.Rule, did *alerts.Replayed, zone *t
 	return w.Flush()
 }
 
-// plotReplay draws what the rule looked at, the level at which it raises, and below them when it fired.
+// plotReplay draws the readings and the threshold, and below them the times at which the rule
+// fired.
 func plotReplay(out io.Writer, r *telemetry.Rule, did *alerts.Replayed, curve []sample, zone *time.Location) error {
 	if len(curve) == 0 {
 		return nil

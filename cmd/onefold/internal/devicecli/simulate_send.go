@@ -16,10 +16,10 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// sentAtOnce are the readings of a request.
+// sentAtOnce is the number of readings per request.
 const sentAtOnce = 200
 
-// send sends what made-up devices send to a running server, as fast as it takes it.
+// send sends generated readings to a running server as fast as it accepts them.
 func (c *Simulate) send(ctx context.Context, env *Env, sim *devicesim.Simulation) error {
 	remote, err := logimport.NewRemote(c.Server, c.Key)
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *Simulate) send(ctx context.Context, env *Env, sim *devicesim.Simulation
 	return to.did.print(env.Out)
 }
 
-// simulatedTo is a server that is sent messages.
+// simulatedTo sends messages to a server.
 type simulatedTo struct {
 	remote *logimport.Remote
 	batch  []byte
@@ -53,7 +53,7 @@ type simulatedTo struct {
 	did    simulated
 }
 
-// makeDevices makes those that are not there, and the profiles that say what they measure, in which unit.
+// makeDevices creates missing devices, and profiles with their metrics and units.
 func (to *simulatedTo) makeDevices(ctx context.Context, fleet string, devices []devicesim.Device) error {
 	path := "/api/v1/fleets/" + url.PathEscape(fleet)
 	call := func(method, path string, what any) error {
@@ -68,8 +68,8 @@ func (to *simulatedTo) makeDevices(ctx context.Context, fleet string, devices []
 		for i, m := range k.Metrics {
 			metrics[i] = telemetry.MetricDef{Name: m.Name, Kind: telemetry.MetricKind(m.Kind), Unit: m.Unit}
 		}
-		if err := call(http.MethodPut, path+"/profiles/"+profileOf(&k), map[string]any{"name": "Made-up " + k.Name, "metrics": metrics}); err != nil {
-			return fmt.Errorf("make profile %s: %w", profileOf(&k), err)
+		if err := call(http.MethodPut, path+"/profiles/"+profileOf(&k), map[string]any{"name": "Simulated " + k.Name, "metrics": metrics}); err != nil {
+			return fmt.Errorf("create profile %s: %w", profileOf(&k), err)
 		}
 	}
 	for _, d := range devices {
@@ -77,16 +77,17 @@ func (to *simulatedTo) makeDevices(ctx context.Context, fleet string, devices []
 			"id": d.ID, "name": d.Name, "type": d.Kind.Name, "profile": profileOf(d.Kind), "location": d.Location, "firmware": d.Firmware, "tags": append([]string{}, d.Tags...),
 		})
 		if err != nil && !strings.HasPrefix(err.Error(), "exists: ") {
-			return fmt.Errorf("make device %s: %w", d.ID, err)
+			return fmt.Errorf("create device %s: %w", d.ID, err)
 		}
 	}
 	return nil
 }
 
-// profileOf is the profile of made-up devices of a kind.
+// profileOf returns the profile ID for a kind of simulated device.
 func profileOf(k *devicesim.Kind) string { return "sim-" + k.Name }
 
-// add sends a message with others. One that is no JSON goes alone, or nothing of what goes with it would be read.
+// add queues a message for the next request. A message that is not valid JSON is sent alone,
+// because the server would reject the whole request.
 func (to *simulatedTo) add(ctx context.Context, m *devicesim.Message) error {
 	to.did.count(m)
 	alone := m.Fault == devicesim.NotANumber
@@ -123,7 +124,7 @@ func (to *simulatedTo) flush(ctx context.Context) error {
 	}
 	for _, o := range told.Outcomes {
 		if o.Reason == telemetry.UnknownDevice {
-			return errors.New("no_such_device: the server does not know a device; --fleet makes them, with a key of scope write")
+			return errors.New("no_such_device: the server does not know a device; create devices with --fleet and a key of scope write")
 		}
 		to.did.Outcomes[o.Status]++
 	}
@@ -131,7 +132,8 @@ func (to *simulatedTo) flush(ctx context.Context) error {
 	return nil
 }
 
-// startOf is the first moment: that which was said, or for a file always the same, and for a server so long ago that it ends now.
+// startOf returns the start time: that of the flag; by default a fixed time for a file, or for a
+// server the time from which the simulation ends now.
 func (c *Simulate) startOf(now time.Time) (time.Time, error) {
 	switch {
 	case c.Start != "":

@@ -31,7 +31,7 @@ func admin(db *engine.DB, logger *slog.Logger) http.Handler {
 	} {
 		mux.HandleFunc("POST "+AdminPath+name, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get(AdminHeader) == "" || r.Header.Get("Origin") != "" {
-				http.Error(w, "send the header "+AdminHeader+", and not from a web page", http.StatusForbidden)
+				http.Error(w, "send the header "+AdminHeader+"; requests from web pages are not allowed", http.StatusForbidden)
 				return
 			}
 			// A task takes as long as it takes: the limits of requests are not for it.
@@ -79,7 +79,7 @@ func (a *adminAnswer) fail(logger *slog.Logger, task string, err error) {
 	a.Header().Set("Content-Type", "application/json")
 	a.WriteHeader(status)
 	if err := terminal.JSON(a, told); err != nil {
-		logger.Warn("onefold: the answer to "+task+" was not taken", "error", err)
+		logger.Warn("onefold: sending the response to "+task+" failed", "error", err)
 	}
 }
 

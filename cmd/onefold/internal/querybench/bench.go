@@ -23,10 +23,10 @@ import (
 
 // Bench fills a warehouse and asks it.
 type Bench struct {
-	Events int    `help:"Events of the month." default:"10000000"`
-	Memory int    `help:"Memory of a query in SQL, MB." default:"6144"`
-	Seed   uint64 `help:"Chooses the traffic." default:"1"`
-	Dir    string `help:"Where to put the warehouse; it stays there. Default: a temporary directory, removed afterwards." type:"path"`
+	Events int    `help:"Number of events in the month." default:"10000000"`
+	Memory int    `help:"Memory for a SQL query, in MB." default:"6144"`
+	Seed   uint64 `help:"Seed of the generated traffic." default:"1"`
+	Dir    string `help:"Directory for the warehouse, which is kept (default: a temporary directory, removed afterwards)." type:"path"`
 }
 
 // Result is what was measured. Times are in seconds; 0: this build has no DuckDB.

@@ -25,7 +25,7 @@ var layouts = []string{
 }
 
 // Formats of times, for people.
-const timeFormats = "unix, unix-ms, unix-us, unix-ns, or a layout such as \"02.01.2006 15:04:05\", which is how 2006-01-02 15:04:05 would be written"
+const timeFormats = "unix, unix-ms, unix-us, unix-ns, or a layout that shows how to write 2006-01-02 15:04:05, such as \"02.01.2006 15:04:05\""
 
 // NewClock reads times of a format: unix, unix-ms, unix-us and unix-ns are whole numbers since 1970; a layout is how the
 // second of January 2006, 15:04:05, would be written. "" is any of the usual ones, years first, and numbers by their
@@ -41,7 +41,7 @@ func NewClock(format string, zone *time.Location) (*Clock, error) {
 	case known:
 		c.unit, c.numbers = unit, true
 	case !strings.Contains(format, "06"):
-		return nil, fmt.Errorf("invalid: %.60q is no format of times: use %s", format, timeFormats)
+		return nil, fmt.Errorf("invalid: %.60q is not a time format: use %s", format, timeFormats)
 	default:
 		c.layouts = []string{format}
 	}
@@ -63,7 +63,7 @@ func (c *Clock) Read(text string) (time.Time, error) {
 			return at.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.40q is no time that can be read; --time-format says how it is written", text)
+	return time.Time{}, fmt.Errorf("cannot parse time %.40q; give its format with --time-format", text)
 }
 
 // The least numbers of each unit: the year 2001 in milliseconds is more than the year 9999 in seconds would be of use.
@@ -89,7 +89,7 @@ func (c *Clock) number(text string, n float64) (time.Time, error) {
 		}
 	}
 	if !(n >= 0 && n*float64(unit) < mostNS) {
-		return time.Time{}, fmt.Errorf("%.40q is no time since 1970", text)
+		return time.Time{}, fmt.Errorf("%.40q is not a time since 1970", text)
 	}
 	if whole, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return time.Unix(0, whole*int64(unit)).UTC(), nil

@@ -68,7 +68,7 @@ func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) (err
 	case err != nil:
 		return errors.Join(err, closed)
 	case damage != nil: // closing a damaged file says the same again
-		return fmt.Errorf("%w: %s was imported up to a place that cannot be read: %w", ErrDamaged, name, damage)
+		return fmt.Errorf("%w: %s was imported up to a position that cannot be read: %w", ErrDamaged, name, damage)
 	}
 	return closed
 }

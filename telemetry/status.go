@@ -40,7 +40,7 @@ func (s *Status) Add(r *Reading) {
 	}
 	place := r.Place()
 	for name, v := range r.Values {
-		s.Values.note(name, LatestValue{storeurl.At, storeurl.Nth, storeurl.Tie, v})
+		s.Values.note(name, LatestValue{place.At, place.Nth, place.Tie, v})
 	}
 }
 

@@ -116,7 +116,7 @@ func (s *Service) watch(ctx context.Context, send sse.Sender, every time.Duratio
 	defer context.AfterFunc(s.background.Context(), cancel)()
 	look, pulse := time.NewTicker(every), time.NewTicker(tailBeat)
 	defer look.Stop()
-	defer cadence.Stop()
+	defer pulse.Stop()
 	err := send.Data(beat{s.table.Now().UTC()}) // the reader is connected now
 	for err == nil {
 		rung := s.appended.listen() // before reading, so that an append meanwhile wakes the loop
@@ -128,7 +128,7 @@ func (s *Service) watch(ctx context.Context, send sse.Sender, every time.Duratio
 			return ctx.Err()
 		case <-rung:
 		case <-look.C:
-		case <-cadence.C:
+		case <-pulse.C:
 			err = send.Data(beat{s.table.Now().UTC()})
 		}
 	}

@@ -147,7 +147,7 @@ func (s *Service) people(ctx context.Context, site string, from *Sender, events 
 			told = Sender{UserAgent: e.Visitor.UserAgent, address: e.Visitor.Address}
 			sender = &told
 		}
-		agent := s.agents.Parse(ingeststate.UserAgent)
+		agent := s.agents.Parse(sender.UserAgent)
 		if agent.Bot {
 			if err := s.countBot(ctx, site, &agent, 1); err != nil {
 				return nil, nil, err
@@ -158,7 +158,7 @@ func (s *Service) people(ctx context.Context, site string, from *Sender, events 
 		place := s.placeOf(sender)
 		h := e.hit(sender)
 		h.Browser, h.OS, h.Device = agent.Browser, agent.OS, agent.Device
-		h.Country, h.Region, h.City = storeurl.Country, storeurl.Region, storeurl.City
+		h.Country, h.Region, h.City = place.Country, place.Region, place.City
 		hits, of = append(hits, h), append(of, i)
 	}
 	return hits, of, nil

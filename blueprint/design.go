@@ -12,38 +12,41 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Options say how a design is made. The zero value has good defaults.
+// Options configure a design. The zero value has good defaults.
 type Options struct {
-	// Store is a DynamoDB on which the patterns are executed, with its clock at Now; nil: they are not, and the design says
-	// so. The table is made there, and must not be there before.
+	// Store is a DynamoDB on which to execute the patterns, with its clock at Now. The table is
+	// created there and must not exist. If nil, the patterns are not executed, which the design
+	// states.
 	Store dynamo.API
-	// Now is the time in which the example rows live; default Epoch.
+	// Now is the current time for the example rows; default Epoch.
 	Now time.Time
-	// Rows is how many example rows an entity has, 1 to 5; default 2.
+	// Rows is the number of example rows per entity, 1 to 5; default 2.
 	Rows int
-	// TableName is that of the requests; default the schema's name.
+	// TableName is the table's name in requests; default the schema's name.
 	TableName string
-	// Prices say what the declared loads cost; nil: the design says nothing of it.
+	// Prices are used to compute the cost of declared loads; nil: no costs are shown.
 	Prices *Prices
-	// Flows are what reads the table's change stream; those that read nothing of the schema are left out.
+	// Flows are the readers of the table's change stream. Flows that read no entity of the schema
+	// are omitted.
 	Flows []Flow
 }
 
-// Prices are those of request units on demand, in dollars a million.
+// Prices are the prices of on-demand request units, in dollars per million.
 type Prices struct {
 	Read  float64 `json:"read"`
 	Write float64 `json:"write"`
-	Of    string  `json:"of"` // where and when, such as "us-east-1, of 2026-11-20"
+	Of    string  `json:"of"` // place and date, such as "us-east-1, of 2026-11-20"
 }
 
-// Flow is what reads changes of entities, and derives another of them.
+// Flow reads changes of entities and derives another entity from them.
 type Flow struct {
 	Name string   `json:"name"`
 	From []string `json:"from"`
-	Into string   `json:"into,omitempty"` // "": it only watches, and acts
+	Into string   `json:"into,omitempty"` // "" for a flow that only reacts to changes
 }
 
-// Epoch is the time in which example rows live unless Options say otherwise: documents have the same bytes every day.
+// Epoch is the default time of example rows. It is fixed, so that documents have the same bytes
+// every day.
 var Epoch = time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
 
 const maxRows = 5
@@ -51,14 +54,15 @@ const maxRows = 5
 // ErrOptions is returned for options that are out of range.
 var ErrOptions = errors.New("blueprint: options")
 
-// Design is a table: what it stores, what it is asked, and what came of asking that of example rows.
+// Design describes a table: its entities, its access patterns, and the results of executing the
+// patterns on example rows.
 type Design struct {
 	Name      string    `json:"name"`
 	TableName string    `json:"tableName"`
 	Indexes   []string  `json:"indexes"`
 	Entities  []Entity  `json:"entities"`
 	Patterns  []Pattern `json:"patterns"`
-	Executed  bool      `json:"executed"` // the patterns, while this was made
+	Executed  bool      `json:"executed"` // whether the patterns were executed
 	Tiers     []Tiers   `json:"tiers,omitempty"`
 	Flows     []Flow    `json:"flows,omitempty"`
 	Prices    *Prices   `json:"prices,omitempty"`
@@ -67,23 +71,23 @@ type Design struct {
 	Decisions []table.Decision `json:"decisions,omitempty"`
 }
 
-// Tiers are levels of data that are rolled up one into the next, from fine to coarse.
+// Tiers are levels of data that are rolled up from fine to coarse.
 type Tiers struct {
 	Name  string `json:"name"`
 	Tiers []Tier `json:"tiers"`
 }
 
-// Tier is one level of them.
+// Tier is one level.
 type Tier struct {
 	Name   string        `json:"name"`
-	Bucket time.Duration `json:"bucket"` // that one item covers, nanoseconds; 0: facts
-	Keep   time.Duration `json:"keep"`   // for which it is kept, nanoseconds; 0: for ever
+	Bucket time.Duration `json:"bucket"` // time span of one item, in nanoseconds; 0 for facts
+	Keep   time.Duration `json:"keep"`   // retention, in nanoseconds; 0 means forever
 }
 
-// Entity is a kind of item.
+// Entity is a type of item.
 type Entity struct {
 	table.EntityInfo
-	Rows []Row `json:"rows"` // examples, written by the encoder that writes real ones
+	Rows []Row `json:"rows"` // examples, written by the same encoder as real items
 }
 
 // Row is an example item.
@@ -95,18 +99,18 @@ type Row struct {
 	example *table.ExampleRow
 }
 
-// Pattern is what is asked.
+// Pattern is an access pattern.
 type Pattern struct {
 	table.PatternInfo
 	Callers   []string   `json:"callers,omitempty"`
-	Execution *Execution `json:"execution,omitempty"` // nil: it was not executed
+	Execution *Execution `json:"execution,omitempty"` // nil if it was not executed
 	Units     Units      `json:"units"`               // of one call at the declared load
 	Heat      Heat       `json:"heat"`                // at the declared load
-	Monthly   float64    `json:"monthly,omitempty"`   // what the declared load costs in a month of 730 hours, in dollars
+	Monthly   float64    `json:"monthly,omitempty"`   // cost of the declared load in a month of 730 hours, in dollars
 }
 
-// New makes the design of a schema. Errors: ErrOptions; an entities whose examples cannot be stored, and patterns that
-// cannot be executed or find nothing: a document that is wrong must not be written.
+// New makes the design of a schema. Errors: ErrOptions; entities whose examples cannot be stored;
+// patterns that fail or find nothing, because a wrong document must not be written.
 func New(ctx context.Context, s *table.Schema, o Options) (*Design, error) {
 	if o.Rows == 0 {
 		o.Rows = 2
@@ -144,7 +148,7 @@ func New(ctx context.Context, s *table.Schema, o Options) (*Design, error) {
 	return d, nil
 }
 
-// addRemarks adds what was declared beside the entities and patterns.
+// addRemarks adds the schema's annotations.
 func (d *Design) addRemarks(r table.Remarks) {
 	d.Gaps, d.Decisions = r.Gaps, r.Decisions
 	for _, c := range r.Callers {
@@ -156,12 +160,14 @@ func (d *Design) addRemarks(r table.Remarks) {
 	}
 }
 
-// SingleTableDesign is the design of a schema as it is drawn, with example rows, not executed: New executes it.
+// SingleTableDesign returns the design of a schema with example rows, without executing its
+// patterns; New can execute them.
 func SingleTableDesign(s *table.Schema) (*Design, error) {
 	return New(context.Background(), s, Options{})
 }
 
-// AccessPatternMatrix is what is asked of a schema's table, with units and the hottest keys at the declared loads.
+// AccessPatternMatrix returns the access patterns of a schema, with units and hottest keys at the
+// declared loads.
 func AccessPatternMatrix(s *table.Schema) ([]Pattern, error) {
 	d, err := SingleTableDesign(s)
 	if err != nil {
@@ -170,7 +176,7 @@ func AccessPatternMatrix(s *table.Schema) ([]Pattern, error) {
 	return d.Patterns, nil
 }
 
-// Document is the design of a schema as Markdown, not executed.
+// Document returns the design of a schema as Markdown, without executing its patterns.
 func Document(s *table.Schema) (string, error) {
 	d, err := SingleTableDesign(s)
 	if err != nil {
@@ -192,7 +198,7 @@ func (d *Design) addEntities(s *table.Schema, o *Options) error {
 				break
 			}
 			same := func(r Row) bool { return sameKey(r.Item, row.Item) }
-			if !slices.ContainsFunc(e.Rows, same) { // of some there is only one
+			if !slices.ContainsFunc(e.Rows, same) { // some entities have only one possible example
 				e.Rows = append(e.Rows, row)
 			}
 		}
@@ -213,7 +219,7 @@ func (d *Design) addPatterns(ctx context.Context, s *table.Schema, o *Options) e
 		d.Patterns = append(d.Patterns, Pattern{PatternInfo: info})
 	}
 	var problems []error
-	for _, writing := range []bool{false, true} { // what is written is not there when the others ask
+	for _, writing := range []bool{false, true} { // reading patterns first, because writing ones change the items
 		for i := range d.Patterns {
 			p := &d.Patterns[i]
 			if run == nil || writing == (p.Operation == "Query" || p.Operation == "GetItem") {
@@ -245,13 +251,13 @@ func (d *Design) entity(name string) *Entity {
 	return nil
 }
 
-// Partition is what stands under one partition key, in the order of the sort keys.
+// Partition contains the rows with one partition key, in the order of their sort keys.
 type Partition struct {
 	Key  string
 	Rows []Row
 }
 
-// Partitions are the example rows as the table holds them, or an index; "" is the table.
+// Partitions returns the example rows as stored in the table or, if index is not "", in an index.
 func (d *Design) Partitions(index string) []Partition {
 	pk, sk := table.AttrPK, table.AttrSK
 	if index != "" {

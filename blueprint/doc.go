@@ -1,6 +1,7 @@
-// Package blueprint turns a table.Schema, which is the code that runs, into what a team otherwise draws and lets rot: the
-// design of the table with its access patterns, executed on example rows. It imports only the kit; what it runs the
-// patterns on is the caller's.
+// Package blueprint generates the documentation of a table design from its table.Schema, which is
+// the code that runs: entities and access patterns, executed on example rows. So the documentation
+// cannot become outdated. The package imports only the kit; the caller provides a store to run the
+// patterns on.
 //
-// The way in is New; a Design is written as Markdown, HTML or JSON.
+// New makes a Design, which can be written as Markdown, HTML or JSON.
 package blueprint

@@ -13,19 +13,19 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Execution is what came of executing a pattern.
+// Execution is the result of executing a pattern.
 type Execution struct {
 	Input any          `json:"input,omitempty"`
 	Calls []Call       `json:"calls"`
-	Items []table.Item `json:"-"` // that it returned, as they are stored
+	Items []table.Item `json:"-"` // items returned, as stored
 	Read  float64      `json:"readUnits"`
 	Write float64      `json:"writeUnits"`
 }
 
-// most is how many items of an answer are kept.
+// most is the maximum number of returned items to keep.
 const most = 10
 
-// run executes patterns on a table that holds the example rows.
+// run executes patterns on a table with the example rows.
 type run struct {
 	schema *table.Schema
 	meter  *meter
@@ -34,8 +34,8 @@ type run struct {
 	known  known
 }
 
-// known are the texts of the example rows: ids that are not among them are made while patterns are executed, and would be
-// others the next time.
+// known are the texts of the example rows. IDs that are not among them were generated during
+// execution, and would differ the next time.
 type known []byte
 
 var madeID = regexp.MustCompile(`\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b`)
@@ -49,7 +49,7 @@ func (k known) mask(request []byte) []byte {
 	})
 }
 
-// prepare makes the table and puts all rows into it.
+// prepare creates the table and writes all rows to it.
 func (d *Design) prepare(ctx context.Context, s *table.Schema, o *Options) (*run, error) {
 	if err := s.Ensure(ctx, o.Store, o.TableName); err != nil {
 		return nil, fmt.Errorf("blueprint: create the table: %w", err)
@@ -69,7 +69,7 @@ func (d *Design) prepare(ctx context.Context, s *table.Schema, o *Options) (*run
 
 func (r *run) execute(ctx context.Context, info *table.PatternInfo, e *Entity) (*Execution, error) {
 	rows := e.Rows
-	if info.Operation == "PutItem" { // one that is not there
+	if info.Operation == "PutItem" { // with an item that does not exist
 		fresh, err := newRow(r.schema, &e.EntityInfo, r.now, maxRows)
 		if err != nil {
 			return nil, err
@@ -85,7 +85,7 @@ func (r *run) execute(ctx context.Context, info *table.PatternInfo, e *Entity) (
 	return nil, errors.New("it finds none of the example rows of " + e.Name + ": give the entity or the pattern an Example that fits")
 }
 
-// use executes a pattern with the input that finds a row.
+// use executes a pattern with an input that finds a row.
 func (r *run) use(ctx context.Context, id string, row *Row) (*Execution, error) {
 	use, err := r.schema.ExampleUse(id, row.example)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// textOf is a string attribute's value; empty when there is none.
+// textOf returns the value of a string attribute, or "" if there is none.
 func textOf(it table.Item, name string) string {
 	s, ok := it[name].(*types.AttributeValueMemberS)
 	if !ok {
@@ -23,14 +23,14 @@ func textOf(it table.Item, name string) string {
 	return s.Value
 }
 
-// itemJSON is an item in the API's JSON, attributes sorted.
+// itemJSON returns an item in the API's JSON, with sorted attributes.
 func itemJSON(it table.Item) []byte {
 	const head = `{"Item":`
 	b := dynamojson.AppendOrdered(nil, &types.PutRequest{Item: it})
 	return b[len(head) : len(b)-1]
 }
 
-// valueText is a value as people read it: without the names of types.
+// valueText formats a value for readers, without type names.
 func valueText(av types.AttributeValue) string {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:
@@ -60,13 +60,13 @@ func valueText(av types.AttributeValue) string {
 	return string(b[len(`{"v":`) : len(b)-1])
 }
 
-// TypeLetter is the type of a value as the API calls it, such as S or BOOL.
+// TypeLetter returns the API's name of a value's type, such as S or BOOL.
 func TypeLetter(av types.AttributeValue) string {
 	name, _, _ := strings.Cut(string(itemJSON(table.Item{"v": av})[len(`{"v":{"`):]), `"`)
 	return name
 }
 
-// sortedNames are the names of the attributes that are no keys.
+// sortedNames returns the names of the attributes that are not keys.
 func sortedNames(it table.Item) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(it)) {
@@ -78,10 +78,10 @@ func sortedNames(it table.Item) []string {
 	return names
 }
 
-// indexKey are the names of an index's keys: see table.Index.
+// indexKey matches the names of index key attributes: see table.Index.
 var indexKey = regexp.MustCompile(`^gsi[0-9]+[ps]k$`)
 
-// indexed is on how many indexes an item is.
+// indexed returns the number of indexes that contain an item.
 func indexed(it table.Item) int {
 	n := 0
 	for name := range it {

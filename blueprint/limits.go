@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// What DynamoDB allows.
+// DynamoDB's limits.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const (
 	LargestItem = 400 << 10 // bytes
-	MostIndexes = 20        // global secondary ones of a table, unless AWS raises it
+	MostIndexes = 20        // default quota of global secondary indexes per table
 )
 
-// Limit is how near the design comes to a limit.
+// Limit shows how close the design comes to a limit.
 type Limit struct {
 	What  string  `json:"what"`
 	Is    string  `json:"is"`
 	Limit string  `json:"limit"`
-	Share float64 `json:"share"` // of the limit; above 1 it would be hit
+	Share float64 `json:"share"` // of the limit; above 1 it would be exceeded
 	Note  string  `json:"note,omitempty"`
 }
 
-// Limits are the design's distances to what DynamoDB allows, the nearest first.
+// Limits compares the design with DynamoDB's limits, closest first.
 func (d *Design) Limits() []Limit {
 	all := []Limit{{
 		What: "indexes of the table", Is: fmt.Sprint(len(d.Indexes)), Limit: fmt.Sprint(MostIndexes), Share: float64(len(d.Indexes)) / MostIndexes,
@@ -37,7 +37,7 @@ func (d *Design) Limits() []Limit {
 	return all
 }
 
-// sizeLimit compares the largest item that is known of: an example, or of a declared load.
+// sizeLimit uses the largest known size of an item, from examples and declared loads.
 func (e *Entity) sizeLimit(d *Design) Limit {
 	size := e.ExampleBytes()
 	for i := range d.Patterns {
@@ -52,7 +52,8 @@ func (e *Entity) sizeLimit(d *Design) Limit {
 	return l
 }
 
-// heatLimits add up, for each kind of partition, all patterns at their declared loads, as if they met in one.
+// heatLimits adds up the declared loads of all patterns for each type of partition, as if they all
+// used one partition.
 func (d *Design) heatLimits() []Limit {
 	type kind struct{ index, pk string }
 	var order []kind
@@ -92,15 +93,16 @@ func bytesText(n int) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// Growth is what an entity's items do to the partition that they stand in.
+// Growth describes how an entity's items affect the size of their partition.
 type Growth struct {
 	Entity string
 	PK     string
 	How    string
 }
 
-// Growths say of each entity whether its partitions stay small. A table without local indexes has no limit to an item
-// collection: what grows is split by its sort key, which takes minutes when it is written at one end.
+// Growths reports for each entity whether its partitions stay small. Tables without local indexes
+// have no size limit for item collections: a large partition is split by sort key, which takes
+// minutes if writes go to one end.
 func (d *Design) Growths() []Growth {
 	var all []Growth
 	for i := range d.Entities {
@@ -124,14 +126,16 @@ func (d *Design) Growths() []Growth {
 	return all
 }
 
-// Unasked are attributes by which an entity's items are not found: no key holds them.
+// Unasked lists attributes by which an entity's items cannot be found, because they are not part of
+// any key.
 type Unasked struct {
 	Entity     string
-	By         []string // what its items are found by: variables of the table's and the indexes' keys
+	By         []string // variables of the table's and indexes' keys, by which items can be found
 	Attributes []string
 }
 
-// Unasked says of each entity by what its items cannot be found, but by reading all that a key finds.
+// Unasked returns for each entity the attributes by which its items cannot be found without reading
+// all items of a key.
 func (d *Design) Unasked() []Unasked {
 	var all []Unasked
 	for i := range d.Entities {
@@ -154,12 +158,12 @@ func (d *Design) Unasked() []Unasked {
 	return all
 }
 
-// scalar reports whether a Go type is of one value, which a key could hold.
+// scalar reports whether a Go type is a single value that a key could contain.
 func scalar(typ string) bool {
 	return !strings.HasPrefix(typ, "[]") && !strings.HasPrefix(typ, "map[") && !strings.HasPrefix(typ, "*") && typ != "bool"
 }
 
-// keepText is a time for which something is kept, as people say it; zero is for ever.
+// keepText formats a retention; zero means forever.
 func keepText(d time.Duration) string {
 	const day = 24 * time.Hour
 	switch {

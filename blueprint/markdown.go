@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Markdown writes the design as a document. The same schema has the same bytes.
+// Markdown writes the design as Markdown. The same schema results in the same bytes.
 func (d *Design) Markdown(w io.Writer) error {
 	m := &markdown{d: d}
 	m.line("# The design of `%s`", d.Name)
@@ -46,7 +46,7 @@ func (m *markdown) line(format string, args ...any) { fmt.Fprintf(&m.b, format+"
 
 func (m *markdown) heading(text string) { m.line("\n## %s\n", text) }
 
-// table writes rows of cells under a head.
+// table writes a table of cells with a header row.
 func (m *markdown) table(head []string, rows [][]string) {
 	row := func(cells []string) { m.line("| %s |", strings.Join(cells, " | ")) }
 	row(head)
@@ -137,7 +137,7 @@ func (m *markdown) patterns() {
 	m.table(head, rows)
 }
 
-// partitions shows the example rows as the table holds them, or an index.
+// partitions writes the example rows as stored in the table or an index.
 func (m *markdown) partitions(index string) {
 	pk, sk := table.AttrPK, table.AttrSK
 	if index == "" {
@@ -163,7 +163,7 @@ func (m *markdown) partitions(index string) {
 	m.table([]string{pk, sk, "entity", "attributes"}, rows)
 }
 
-// month is what a pattern costs, if that is known.
+// month returns the monthly cost of a pattern, or "" if there are no prices.
 func (m *markdown) month(p *Pattern) string {
 	if m.d.Prices == nil {
 		return ""

@@ -16,28 +16,28 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Call is one request that was sent.
+// Call is one request made by a pattern.
 type Call struct {
 	Operation  string          `json:"operation"`
 	Request    json.RawMessage `json:"request"` // in the API's JSON
-	Items      int             `json:"items"`   // returned, or written
-	Bytes      int             `json:"bytes"`   // of these
+	Items      int             `json:"items"`   // returned or written
+	Bytes      int             `json:"bytes"`   // their total size
 	Sizes      []int           `json:"-"`       // of each
-	Indexed    []int           `json:"-"`       // on how many indexes each is
+	Indexed    []int           `json:"-"`       // number of indexes that contain each
 	Consistent bool            `json:"consistent,omitempty"`
 	Read       float64         `json:"readUnits"`
 	Write      float64         `json:"writeUnits"`
 }
 
-// meter is a store that asks what each request takes, and keeps it.
+// meter is a store that records each request with the capacity it consumes.
 type meter struct {
 	dynamo.API
 
-	mu    sync.Mutex // the shards of a partition are asked at once
+	mu    sync.Mutex // shards of a partition are queried concurrently
 	calls []*Call
 }
 
-// take returns what was called since the last time: what was asked at once in the order of its requests.
+// take returns the calls since the last take. Concurrent queries are sorted by their requests.
 func (m *meter) take() []Call {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -54,7 +54,7 @@ func (m *meter) take() []Call {
 
 const capacity = types.ReturnConsumedCapacityIndexes
 
-// call keeps a request as it was, before it was asked what it takes.
+// call records a request before the meter adds the parameter for consumed capacity.
 func (m *meter) call(operation string, in smithy.Serializable) *Call {
 	c := &Call{Operation: operation, Request: bytes.TrimSpace(dynamojson.AppendOrdered(nil, in))}
 	m.mu.Lock()
@@ -119,7 +119,8 @@ func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...fun
 	return out, nil
 }
 
-// PutItem implements dynamo.API. A write whose condition fails takes as much as one that succeeds.
+// PutItem implements dynamo.API. A write whose condition fails consumes as much as a successful
+// one.
 func (m *meter) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	asked, c := *in, m.call("PutItem", in)
 	asked.ReturnConsumedCapacity = capacity

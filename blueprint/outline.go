@@ -9,17 +9,17 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Outline is what of a design two versions are compared by. Where it is read from a form that does not have all of it, what
-// is not known is empty.
+// Outline is the part of a design that is compared between versions. Fields that its source format
+// does not contain are empty.
 type Outline struct {
 	Name     string           `json:"name"`
 	Indexes  []string         `json:"indexes"`
 	Entities []OutlineEntity  `json:"entities"`
 	Patterns []OutlinePattern `json:"patterns"`
-	Partial  bool             `json:"partial,omitempty"` // read from a form that tells no types, limits and conditions
+	Partial  bool             `json:"partial,omitempty"` // the source format lacks types, limits and conditions
 }
 
-// OutlineEntity is a kind of item.
+// OutlineEntity is a type of item.
 type OutlineEntity struct {
 	Name, PK, SK       string
 	Indexes            []table.IndexInfo
@@ -28,18 +28,18 @@ type OutlineEntity struct {
 	MaxBytes           int
 }
 
-// OutlinePattern is what is asked.
+// OutlinePattern is an access pattern.
 type OutlinePattern struct {
 	ID, Question, Operation, Entity, Index, PK, Condition string
 }
 
-// ErrOutline is returned for what is not the JSON of a design.
+// ErrOutline is returned for input that is not the JSON of a design.
 var ErrOutline = errors.New("blueprint: not the JSON of a design")
 
-// maxOutline bounds what is read, in bytes.
+// maxOutline is the maximum input size in bytes.
 const maxOutline = 64 << 20
 
-// ReadOutline reads the JSON of a design. Errors: ErrOutline.
+// ReadOutline parses the JSON of a design. Errors: ErrOutline.
 func ReadOutline(r io.Reader) (*Outline, error) {
 	var o Outline
 	if err := json.NewDecoder(io.LimitReader(r, maxOutline)).Decode(&o); err != nil {
@@ -56,7 +56,7 @@ func ReadOutline(r io.Reader) (*Outline, error) {
 	return &o, nil
 }
 
-// OutlineOf is the outline of a schema.
+// OutlineOf returns the outline of a schema.
 func OutlineOf(s *table.Schema) *Outline {
 	o := &Outline{Name: s.Name(), Indexes: s.Indexes()}
 	for _, e := range s.Entities() {

@@ -8,23 +8,23 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Relation is between two entities, as their keys and attributes tell.
+// Relation is a relation between two entities, derived from their keys and attributes.
 type Relation struct {
 	One  string   `json:"one"`
 	Many string   `json:"many"`
-	By   []string `json:"by"`   // the variables, or the attribute, that both have
-	Kind string   `json:"kind"` // Contains, Extends, Refers
+	By   []string `json:"by"`   // the common variables, or the attribute
+	Kind string   `json:"kind"` // Contains, Extends or Refers
 }
 
 // The kinds of relations.
 const (
-	Contains = "contains" // the one's key is a part of the other's: there are many to one
-	Extends  = "extends"  // both have the same key variables: there is one to one
-	Refers   = "refers"   // an attribute of the many names the one
+	Contains = "contains" // the key of One is part of the key of Many: one to many
+	Extends  = "extends"  // both have the same key variables: one to one
+	Refers   = "refers"   // an attribute of Many names One
 )
 
-// Relations are those between the entities: an entity belongs to those whose key variables its own key has, too, the
-// nearest of them.
+// Relations returns the relations between entities. An entity belongs to the entities whose key
+// variables are all part of its own key; only the closest of these are included.
 func (d *Design) Relations() []Relation {
 	var all []Relation
 	for i := range d.Entities {
@@ -42,14 +42,15 @@ func (d *Design) Relations() []Relation {
 	return slices.DeleteFunc(all, func(r Relation) bool { return r.Kind == Refers && follows(said, r) })
 }
 
-// follows reports whether a reference says only what its owner says, too: a reading's fleet is that of its device.
+// follows reports whether a reference is implied by an owner: a reading's fleet is that of its
+// device.
 func follows(all []Relation, r Relation) bool {
 	return slices.ContainsFunc(all, func(owns Relation) bool {
 		return owns.Kind != Refers && owns.Many == r.Many && slices.ContainsFunc(all, func(o Relation) bool { return o.One == r.One && o.Many == owns.One })
 	})
 }
 
-// owners relates the nth entity to those that it belongs to.
+// owners returns the relations of the n-th entity to its owners.
 func (d *Design) owners(n int) []Relation {
 	own := identity(&d.Entities[n])
 	if one := d.extended(n); one != "" {
@@ -71,7 +72,8 @@ func (d *Design) owners(n int) []Relation {
 	return found
 }
 
-// extended is the entity to which the nth adds: both are one item in each partition, and it came first. "" if there is none.
+// extended returns the entity that the n-th one extends: both have one item per partition, and it
+// comes first. It returns "" if there is none.
 func (d *Design) extended(n int) string {
 	e := &d.Entities[n]
 	for i := range n {
@@ -82,7 +84,8 @@ func (d *Design) extended(n int) string {
 	return ""
 }
 
-// named is the entity that an attribute names, "" if none: siteId, or site, names the one whose key is siteId alone.
+// named returns the entity named by an attribute, or "": siteId or site names the entity whose key
+// is siteId alone.
 func (d *Design) named(e *Entity, attribute string) string {
 	for i := range d.Entities {
 		id := identity(&d.Entities[i])
@@ -93,10 +96,11 @@ func (d *Design) named(e *Entity, attribute string) string {
 	return ""
 }
 
-// when are variables that say when something was, not what it is: what has the same day is not related by that.
+// when are variables for times. Having the same day, for example, does not relate two entities.
 var when = map[string]bool{"day": true, "month": true, "start": true, "minute": true, "at": true}
 
-// identity are the variables of an entity's key but for numbers of shards, which spread what belongs together.
+// identity returns the key variables of an entity without shard numbers, which only spread its
+// items.
 func identity(e *Entity) []string {
 	var names []string
 	for _, a := range e.Key {
@@ -113,7 +117,7 @@ func within(some, of []string) bool {
 
 var variableName = regexp.MustCompile(`\{([^}:]+)`)
 
-// variables are the names in templates, each once.
+// variables returns the distinct variable names in templates.
 func variables(templates ...string) []string {
 	var names []string
 	for _, m := range variableName.FindAllStringSubmatch(strings.Join(templates, "#"), -1) {
@@ -124,17 +128,17 @@ func variables(templates ...string) []string {
 	return names
 }
 
-// Placement is what an entity puts on an index, or into the table.
+// Placement is the place of an entity in an index or the table.
 type Placement struct {
 	Entity   string   `json:"entity"`
 	PK       string   `json:"pk"`
 	SK       string   `json:"sk"`
-	Sparse   bool     `json:"sparse,omitempty"` // not all of its items are there
+	Sparse   bool     `json:"sparse,omitempty"` // some items are not there
 	Patterns []string `json:"patterns,omitempty"`
 }
 
-// Overload is what an index holds of which entities; "" is the table itself. Entities stand in the order of their
-// partition keys, so that those who share partitions stand together.
+// Overload returns the entities in an index, or in the table if index is "". They are in the order
+// of their partition keys, so that entities with common partitions are adjacent.
 func (d *Design) Overload(index string) []Placement {
 	var all []Placement
 	for i := range d.Entities {
@@ -158,7 +162,7 @@ func (d *Design) Overload(index string) []Placement {
 	return all
 }
 
-// Index is where the entity stands on an index, nil when it does not.
+// Index returns the entity's keys in an index, or nil if it is not in the index.
 func (e *Entity) Index(name string) *table.IndexInfo {
 	for i := range e.Indexes {
 		if e.Indexes[i].Name == name {
@@ -168,8 +172,8 @@ func (e *Entity) Index(name string) *table.IndexInfo {
 	return nil
 }
 
-// Sparse reports whether items may be missing on an index: it says when they are there, or its keys hold an attribute that
-// may be left out.
+// Sparse reports whether items may be missing in an index, because of a condition or because its
+// keys contain an optional attribute.
 func (e *Entity) Sparse(x *table.IndexInfo) bool {
 	names := variables(x.PK, x.SK)
 	return x.Conditional || slices.ContainsFunc(e.Attributes, func(a table.AttributeInfo) bool { return a.Optional && slices.Contains(names, a.Name) })

@@ -15,8 +15,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// newRow makes up the nth example of an entity. What all rows have in common is what the keys of others name, too: one site,
-// one device. The last variable of the key is what tells rows apart.
+// newRow makes the n-th example of an entity. Values that keys of other entities refer to, such as
+// the site or device, are the same in all rows. The last variable of the key distinguishes the
+// rows.
 func newRow(s *table.Schema, info *table.EntityInfo, now time.Time, n int) (Row, error) {
 	x, err := s.ExampleRow(info.Name)
 	if err != nil {
@@ -46,7 +47,8 @@ func newRow(s *table.Schema, info *table.EntityInfo, now time.Time, n int) (Row,
 	return Row{Entity: info.Name, Item: it, Bytes: table.ItemSize(it), example: x}, err
 }
 
-// named reports whether a key on an index names the attribute: without it, the row would not be there.
+// named reports whether an index key contains the attribute. Without a value, the row would not be
+// in the index.
 func named(info *table.EntityInfo, name string) bool {
 	for _, x := range info.Indexes {
 		if strings.Contains(x.PK+x.SK, "{"+name+"}") || strings.Contains(x.PK+x.SK, "{"+name+":") {
@@ -56,13 +58,14 @@ func named(info *table.EntityInfo, name string) bool {
 	return false
 }
 
-// seldom reports whether an attribute that may be left out tells of what mostly did not happen: an end, a deletion.
+// seldom reports whether an optional attribute is for an event that usually has not happened, such
+// as an end or a deletion.
 func seldom(name string, v reflect.Value) bool {
 	_, isTime := v.Interface().(time.Time)
 	return isTime || v.Kind() == reflect.Bool || strings.HasSuffix(name, "ed")
 }
 
-// lastVariable is the name of a template's last variable that is not the number of a shard, "" if there is none.
+// lastVariable returns the name of a template's last variable except shard numbers, or "".
 func lastVariable(template string) string {
 	last := ""
 	for rest := template; ; {
@@ -78,7 +81,7 @@ func lastVariable(template string) string {
 	}
 }
 
-// maker makes up values that look like what their names say.
+// maker makes plausible values for names.
 type maker struct {
 	entity string
 	now    time.Time
@@ -124,7 +127,7 @@ func (m *maker) time(name string, n int) time.Time {
 	return m.now.Add(-time.Duration(n) * 7 * time.Minute)
 }
 
-// texts are what attributes of such names hold; rows take them in turn.
+// texts are example values by attribute name. Rows use them in turn.
 var texts = map[string][]string{
 	"action": {"site.create", "key.revoke"}, "actor": {"ada"}, "author": {"ada", "grace"}, "browser": {"Firefox", "Chrome"}, "by": {"ada"},
 	"category": {"garden", "kitchen"}, "channel": {"organic search", "direct"}, "city": {"Utrecht", "Lyon"}, "clear": {"75", "12"},
@@ -152,7 +155,7 @@ var texts = map[string][]string{
 
 func (m *maker) text(name string, n int, key bool) string {
 	if known := texts[name]; known != nil {
-		if key && n >= maxRows { // one that is not there yet
+		if key && n >= maxRows { // a key that does not exist yet
 			return fmt.Sprintf("%s-%d", known[n%len(known)], n+1)
 		}
 		return known[n%len(known)]
@@ -167,7 +170,8 @@ func (m *maker) text(name string, n int, key bool) string {
 	return fmt.Sprintf("%s-%d", strings.ToLower(name), n+1)
 }
 
-// ulid is one of the example's time: the same name has the same in every entity.
+// ulid returns an ID with the example's time. The same name and number result in the same ID in
+// every entity.
 func (m *maker) ulid(name string, n int) string {
 	var id ulid.ULID
 	if err := id.SetTime(ulid.Timestamp(m.now.Add(-time.Duration(n) * 7 * time.Minute))); err != nil {
@@ -182,7 +186,7 @@ func (m *maker) ulid(name string, n int) string {
 	return id.String()
 }
 
-// place is a number in a key: of a shard, or of what is counted from 1.
+// place returns a number for a key: a shard, or a number counted from 1.
 func (m *maker) place(name string, n int) int64 {
 	if name == "shard" || name == "part" {
 		return 0
@@ -208,7 +212,7 @@ func (m *maker) number(name string, n int) int64 {
 	return 1 + int64(m.seed(name, n)%100)
 }
 
-// seed is the same for the same name and row, for ever.
+// seed returns a number that depends only on the name and row, and never changes.
 func (m *maker) seed(name string, n int) uint64 {
 	h := fnv.New64a()
 	_, _ = fmt.Fprintf(h, "%s %d", name, n) // a hash does not fail

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The parts of a document that follow from the design beside what is stored and asked.
+// This file writes the sections that are derived from the design besides entities and patterns.
 
-// relations draws entities with the variables of their keys, and what relates them.
+// relations draws the entities with the variables of their keys, and their relations.
 func (m *markdown) relations() {
 	m.heading("Entities and relations")
 	m.line("```mermaid\nerDiagram")
@@ -33,14 +33,14 @@ func (m *markdown) relations() {
 	m.line("```")
 }
 
-// edges are the lines of Mermaid: of an attribute that names another entity, dashed.
+// edges are the lines of Mermaid; references are dashed.
 var edges = map[string]string{Contains: "||--o{", Extends: "||--o|", Refers: "||..o{"}
 
 var notName = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 func mermaidName(s string) string { return notName.ReplaceAllString(s, "_") }
 
-// TypeWord is a Go type as an attribute of an item has it.
+// TypeWord returns the word for a Go type as stored in an attribute.
 func TypeWord(goType string) string {
 	switch {
 	case goType == "time.Time":
@@ -59,7 +59,7 @@ func TypeWord(goType string) string {
 	return "string"
 }
 
-// overload says which entities an index holds under which keys.
+// overload lists the entities in an index with their keys.
 func (m *markdown) overload(index string) {
 	if index == "" {
 		return

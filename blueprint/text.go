@@ -11,9 +11,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Documents say these in the same words, in whatever form they are.
+// Texts used in the same form in all document formats.
 
-// KeyCondition is what of the table or an index a pattern asks, in words of the templates; for a write, its condition.
+// KeyCondition returns the key condition of a pattern, written with templates or, for a write, its
+// condition.
 func (p *Pattern) KeyCondition() string {
 	if p.Operation != "Query" && p.Operation != "GetItem" {
 		return p.Condition
@@ -29,7 +30,7 @@ func (p *Pattern) KeyCondition() string {
 	return text
 }
 
-// Consistency is how a pattern reads; empty for a write.
+// Consistency returns the consistency of reads, or "" for a write.
 func (p *Pattern) Consistency() string {
 	switch {
 	case p.Units.Read == 0:
@@ -40,7 +41,7 @@ func (p *Pattern) Consistency() string {
 	return "eventual"
 }
 
-// Code is where the pattern is defined, below the project: package/file:line.
+// Code returns where the pattern is defined, relative to the project: package/file:line.
 func (p *Pattern) Code() string {
 	if parts := strings.SplitN(p.Source, "/", 4); len(parts) == 4 && strings.Contains(parts[0], ".") {
 		return parts[3]
@@ -48,7 +49,7 @@ func (p *Pattern) Code() string {
 	return p.Source
 }
 
-// String is such as "2 read" or "6 write".
+// String formats units, such as "2 read" or "6 write".
 func (u Units) String() string {
 	switch {
 	case u.Read > 0 && u.Write > 0:
@@ -59,7 +60,7 @@ func (u Units) String() string {
 	return number(u.Read) + " read"
 }
 
-// Money is an amount of dollars.
+// Money formats an amount in dollars.
 func Money(f float64) string {
 	switch {
 	case f == 0:
@@ -70,12 +71,12 @@ func Money(f float64) string {
 	return "$" + strconv.FormatFloat(f, 'f', 2, 64)
 }
 
-// Moved is how many items of how many bytes a call reads or writes.
+// Moved formats the number and size of the items that a call reads or writes.
 func (u Units) Moved() string { return fmt.Sprintf("%d × %d B", u.Items, u.Bytes/max(u.Items, 1)) }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 
-// Percent is a share as people read it.
+// Percent formats a share as a percentage.
 func Percent(share float64) string {
 	switch {
 	case share > 0 && share < 0.0001:
@@ -86,10 +87,10 @@ func Percent(share float64) string {
 	return strconv.FormatFloat(100*share, 'g', 2, 64) + " %"
 }
 
-// KeepText is a time for which something is kept.
+// KeepText formats the retention of the tier.
 func (t Tier) KeepText() string { return keepText(t.Keep) }
 
-// BucketText is the time that an item covers.
+// BucketText formats the time span of an item.
 func (t Tier) BucketText() string {
 	if t.Bucket == 0 {
 		return "single facts"
@@ -97,13 +98,14 @@ func (t Tier) BucketText() string {
 	return keepText(t.Bucket)
 }
 
-// Attribute is one of an item, as people read it.
+// Attribute is an attribute of an item, formatted for readers.
 type Attribute struct{ Name, Value string }
 
-// shown is how many characters of a value a document shows.
+// shown is the maximum number of characters of a value in documents.
 const shown = 40
 
-// Attributes are those of the row that are no keys, sorted; long values are shortened.
+// Attributes returns the attributes of the row that are not keys, sorted. Long values are
+// shortened.
 func (r *Row) Attributes() []Attribute {
 	var all []Attribute
 	for _, name := range sortedNames(r.Item) {
@@ -116,16 +118,16 @@ func (r *Row) Attributes() []Attribute {
 	return all
 }
 
-// JSON is the row in the API's JSON, attributes sorted.
+// JSON returns the row in the API's JSON, with sorted attributes.
 func (r *Row) JSON() []byte { return itemJSON(r.Item) }
 
-// Text is a text attribute of the row, such as a key; empty when there is none.
+// Text returns a text attribute of the row, such as a key, or "" if there is none.
 func (r *Row) Text(name string) string { return textOf(r.Item, name) }
 
-// Text is the request in the API's JSON, a line an attribute.
+// Text returns the request in the API's JSON, with one attribute per line.
 func (c *Call) Text() string { return indented(c.Request) }
 
-// ItemTexts are the items that came back, as Call.Text.
+// ItemTexts returns the items in the response in the format of Call.Text.
 func (x *Execution) ItemTexts() []string {
 	var all []string
 	for _, it := range x.Items {
@@ -134,7 +136,7 @@ func (x *Execution) ItemTexts() []string {
 	return all
 }
 
-// Summary says what an execution took: requests, units, items.
+// Summary returns the number of requests, units and items of an execution.
 func (x *Execution) Summary() string {
 	text := plural(len(x.Calls), "request") + ", " + Units{Read: x.Read, Write: x.Write}.String()
 	if x.Write == 0 {
@@ -150,7 +152,7 @@ func plural(n int, what string) string {
 	return strconv.Itoa(n) + " " + what + "s"
 }
 
-// oneValue is an attribute's value that json.Indent has broken into three lines.
+// oneValue matches an attribute value that json.Indent has broken into three lines.
 var oneValue = regexp.MustCompile(`\{\s*("(?:S|N|B|BOOL|NULL)": (?:"(?:[^"\\]|\\.)*"|true|false))\s*\}`)
 
 func indented(b []byte) string {

@@ -4,14 +4,15 @@ import (
 	"math"
 )
 
-// Units are what one call of a pattern takes of capacity, by the rules of metering: a consistent read takes one unit for
-// each begun 4 KB, an eventually consistent one half of it, a write one for each begun KB, and one more on each index that
-// the item is on; a transaction takes double, but for indexes, which follow it.
+// Units are the capacity units of one call of a pattern. A consistent read costs one unit per
+// started 4 KB, an eventually consistent one half of that. A write costs one unit per started KB,
+// and one more for each index that contains the item. A transaction costs double, except for
+// indexes, which are updated afterwards.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 type Units struct {
 	Read     float64 `json:"read"`
 	Write    float64 `json:"write"`
-	Requests int     `json:"requests"` // how many calls of the API it is
+	Requests int     `json:"requests"` // number of API calls
 	Items    int     `json:"items"`
 	Bytes    int     `json:"bytes"`
 }
@@ -19,10 +20,11 @@ type Units struct {
 const (
 	readUnitBytes  = 4 << 10
 	writeUnitBytes = 1 << 10
-	pageBytes      = 1 << 20 // that a Query reads at most
+	pageBytes      = 1 << 20 // maximum bytes that one Query reads
 )
 
-// ReadUnits is what reading so many bytes in one request takes, at least one begun unit.
+// ReadUnits returns the cost of reading the given number of bytes in one request, at least that of
+// one started unit.
 func ReadUnits(bytes int, consistent bool) float64 {
 	n := math.Max(1, math.Ceil(float64(bytes)/readUnitBytes))
 	if consistent {
@@ -31,10 +33,11 @@ func ReadUnits(bytes int, consistent bool) float64 {
 	return n / 2
 }
 
-// WriteUnits is what writing one item of so many bytes takes.
+// WriteUnits returns the cost of writing one item of the given size.
 func WriteUnits(bytes int) float64 { return math.Max(1, math.Ceil(float64(bytes)/writeUnitBytes)) }
 
-// units are those of a pattern at its declared load. Without a load, sizes are those of the examples.
+// units returns the units of a pattern at its declared load. Without a load, it uses the sizes of
+// the examples.
 func (d *Design) units(p *Pattern) Units {
 	u := Units{Requests: max(1, p.calls()), Items: max(1, p.Load.Items)}
 	size := p.Load.ItemBytes
@@ -61,7 +64,7 @@ func (d *Design) units(p *Pattern) Units {
 	return u
 }
 
-// calls is how many requests the execution took.
+// calls returns the number of requests of the execution.
 func (p *Pattern) calls() int {
 	if p.Execution == nil {
 		return 0
@@ -69,7 +72,7 @@ func (p *Pattern) calls() int {
 	return len(p.Execution.Calls)
 }
 
-// ExampleBytes is the size of the largest example.
+// ExampleBytes returns the size of the largest example.
 func (e *Entity) ExampleBytes() int {
 	most := 0
 	for _, r := range e.Rows {
@@ -78,7 +81,7 @@ func (e *Entity) ExampleBytes() int {
 	return most
 }
 
-// indexed is on how many indexes an example is.
+// indexed returns the number of indexes that contain an example.
 func (e *Entity) indexed() int {
 	if len(e.Rows) == 0 {
 		return 0
@@ -86,18 +89,19 @@ func (e *Entity) indexed() int {
 	return indexed(e.Rows[0].Item)
 }
 
-// What a partition can take in a second, for ever.
+// Sustained capacity of a partition per second.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
 const (
 	PartitionReads  = 3000 // units
 	PartitionWrites = 1000 // units
 )
 
-// Heat is what the declared load does to the hottest key, if all calls went to one: the worst case.
+// Heat is the effect of the declared load on the hottest key in the worst case, in which all calls
+// use the same key.
 type Heat struct {
 	Reads  float64 `json:"readsPerSecond"`  // units
 	Writes float64 `json:"writesPerSecond"` // units
-	Share  float64 `json:"share"`           // of what a partition can take; above 1 it would be throttled
+	Share  float64 `json:"share"`           // of a partition's capacity; above 1 requests would be throttled
 }
 
 func (d *Design) heat(p *Pattern) Heat {

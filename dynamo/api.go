@@ -1,7 +1,8 @@
-// Package dynamo is the vocabulary of the project: the part of DynamoDB's API that it uses, in the AWS SDK's own
-// request and response types, and the few questions that callers ask of an error. Everything above it (the table
-// kit, folds, products) is written against these interfaces; *dynamodb.Client, *dynamodbstreams.Client and
-// engine.DB satisfy them without adapters. It may be imported by every package and imports none of the project.
+// Package dynamo defines the part of DynamoDB's API that this project uses, in the request and
+// response types of the AWS SDK, and helpers that classify errors. All packages above it (table
+// kit, folds, products) use these interfaces. *dynamodb.Client, *dynamodbstreams.Client and
+// engine.DB implement them without adapters. Every package may import this one; it imports no other
+// package of the project.
 package dynamo
 
 import (
@@ -11,14 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 )
 
-// API is the subset of *dynamodb.Client's methods that the project uses. Semantics are DynamoDB's; dynamotest is
-// the suite that every implementation passes.
+// API is the subset of *dynamodb.Client's methods that this project uses. The semantics are
+// DynamoDB's; dynamotest is the conformance suite that every implementation passes.
 type API interface {
 	Tables
 	Items
 }
 
-// Tables is the control plane: what describes and changes tables.
+// Tables is the control plane: methods that describe and change tables.
 type Tables interface {
 	CreateTable(context.Context, *dynamodb.CreateTableInput, ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error)
 	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
@@ -29,8 +30,8 @@ type Tables interface {
 	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error)
 }
 
-// Items is the data plane: what reads and writes items. An implementation keeps nothing of an input after it has
-// returned: callers fill their maps again.
+// Items is the data plane: methods that read and write items. An implementation must not keep
+// references to an input after it has returned, because callers reuse their maps.
 type Items interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
@@ -44,7 +45,7 @@ type Items interface {
 	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
 }
 
-// Streams is the subset of *dynamodbstreams.Client's methods that the project uses.
+// Streams is the subset of *dynamodbstreams.Client's methods that this project uses.
 type Streams interface {
 	ListStreams(context.Context, *dynamodbstreams.ListStreamsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error)
 	DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)

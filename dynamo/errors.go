@@ -8,11 +8,11 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// CodeValidation is the error code of a request that DynamoDB refuses for its form. The SDK has no type for it.
+// CodeValidation is the error code for invalid requests. The SDK has no type for it.
 const CodeValidation = "ValidationException"
 
-// Code returns the API's code of an error, such as "ConditionalCheckFailedException", or "" when err does not come
-// from the API.
+// Code returns the API's error code, such as "ConditionalCheckFailedException", or "" if err does
+// not come from the API.
 func Code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -21,25 +21,25 @@ func Code(err error) string {
 	return ""
 }
 
-// Validation makes the error with which the API refuses a request for its form.
+// Validation returns the API's error for an invalid request.
 func Validation(format string, args ...any) error {
 	return &smithy.GenericAPIError{Code: CodeValidation, Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
 }
 
-// IsConditionFailed reports whether a write was refused because its condition did not hold.
+// IsConditionFailed reports whether a write failed because its condition did not hold.
 func IsConditionFailed(err error) bool {
 	var e *types.ConditionalCheckFailedException
 	return errors.As(err, &e)
 }
 
-// IsNotFound reports whether the table, index or stream that a request names does not exist. A missing item is not
-// an error in DynamoDB.
+// IsNotFound reports whether the table, index or stream named in a request does not exist. A
+// missing item is not an error in DynamoDB.
 func IsNotFound(err error) bool {
 	return Code(err) == "ResourceNotFoundException"
 }
 
-// IsThrottle reports whether a request was refused for now and may be sent again later. When whoever sent it has done so
-// already (GaveUp), later means not at once.
+// IsThrottle reports whether a request was throttled and may be repeated later. If the client has
+// already repeated it (GaveUp), do not repeat it at once.
 func IsThrottle(err error) bool {
 	switch Code(err) {
 	case "ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException", "LimitExceededException":
@@ -48,8 +48,9 @@ func IsThrottle(err error) bool {
 	return false
 }
 
-// CancellationReasons returns why each action of a transaction did not happen, in the order of the actions, when err
-// is a TransactionCanceledException. Actions that were not to blame have the code "None".
+// CancellationReasons returns the reason for each action of a cancelled transaction, in the order
+// of the actions, and false if err is not a TransactionCanceledException. Actions that did not
+// cause the cancellation have the code "None".
 func CancellationReasons(err error) ([]types.CancellationReason, bool) {
 	var e *types.TransactionCanceledException
 	if !errors.As(err, &e) {

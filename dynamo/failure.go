@@ -5,30 +5,33 @@ import (
 	"time"
 )
 
-// FailureKind says why a request was given up.
+// FailureKind is the reason why a request was given up.
 type FailureKind int
 
 const (
-	// Throttled: the store refused the request for its rate, as often as it was sent.
+	// Throttled: the store throttled the request every time it was sent.
 	Throttled FailureKind = iota
-	// Crowded: so many requests wait for the store here that this one was not sent.
+	// Crowded: the request was not sent, because too many requests in this process are waiting for
+	// the store.
 	Crowded
-	// Unreachable: the store did not answer, or with an error of its own; or it did not answer others a moment ago, and
-	// this request was not sent.
+	// Unreachable: the store did not respond, or responded with an internal error. Or it did not
+	// respond to others shortly before, and this request was not sent.
 	Unreachable
-	// Moved: the table is at another place now. What was written here may not be there; whoever sends it again to the new place
-	// writes it once.
+	// Moved: the table has moved to another store. The write may be missing there; sending it again
+	// to the new store writes it exactly once.
 	Moved
-	// Full: the store's disk has no room for what adds to it. Nothing was written. Reads and deletes go on.
+	// Full: the store's disk has no space for writes that add data. Nothing was written. Reads and
+	// deletes still work.
 	Full
 )
 
-// A Failure is the error of a request that was sent as often as is good, or not at all. Whoever gets one passes it on: to
-// send the request again at once would multiply the load of a store that is in trouble. dynamo/resilient makes them.
+// A Failure is the error of a request that was repeated as often as reasonable, or not sent at all.
+// Callers should pass it on: sending the request again at once would multiply the load on a store
+// in trouble. Failures come from dynamo/resilient.
 type Failure struct {
 	Kind  FailureKind
-	After time.Duration // when to ask again, above zero
-	Err   error         // of the last time that it was sent; nil: it was not sent
+	After time.Duration // when to try again; positive
+	Err   error         // error of the last attempt; nil if the request was not sent
 }
 
 func (f *Failure) Error() string {
@@ -51,21 +54,23 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// GaveUp returns the Failure in an error: whoever sent the request has sent it again as often as is good.
+// GaveUp returns the Failure in an error, if any. The request has then been repeated as often as
+// reasonable.
 func GaveUp(err error) (*Failure, bool) {
 	var f *Failure
 	ok := errors.As(err, &f)
 	return f, ok
 }
 
-// IsFull reports whether a write was refused because the store's disk has no room for it. Nothing was written.
+// IsFull reports whether a write was rejected because the store's disk is full. Nothing was
+// written.
 func IsFull(err error) bool {
 	f, ok := GaveUp(err)
 	return ok && f.Kind == Full
 }
 
-// IsUnavailable reports whether a request was given up because the store cannot be reached. Whether it was carried out
-// all the same is not known.
+// IsUnavailable reports whether a request was given up because the store is unreachable. It may
+// nevertheless have taken effect.
 func IsUnavailable(err error) bool {
 	f, ok := GaveUp(err)
 	return ok && f.Kind == Unreachable

@@ -6,28 +6,30 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// Statements is the part of *dynamodb.Client that speaks PartiQL. An API may offer it; who needs it asks by type
-// assertion.
+// Statements is the PartiQL part of *dynamodb.Client. It is optional for an API; use a type
+// assertion to find out.
 type Statements interface {
 	ExecuteStatement(context.Context, *dynamodb.ExecuteStatementInput, ...func(*dynamodb.Options)) (*dynamodb.ExecuteStatementOutput, error)
 	BatchExecuteStatement(context.Context, *dynamodb.BatchExecuteStatementInput, ...func(*dynamodb.Options)) (*dynamodb.BatchExecuteStatementOutput, error)
 	ExecuteTransaction(context.Context, *dynamodb.ExecuteTransactionInput, ...func(*dynamodb.Options)) (*dynamodb.ExecuteTransactionOutput, error)
 }
 
-// Tags is the part of *dynamodb.Client that puts tags on tables. An API may offer it.
+// Tags is the part of *dynamodb.Client for tags of tables. It is optional for an API.
 type Tags interface {
 	TagResource(context.Context, *dynamodb.TagResourceInput, ...func(*dynamodb.Options)) (*dynamodb.TagResourceOutput, error)
 	UntagResource(context.Context, *dynamodb.UntagResourceInput, ...func(*dynamodb.Options)) (*dynamodb.UntagResourceOutput, error)
 	ListTagsOfResource(context.Context, *dynamodb.ListTagsOfResourceInput, ...func(*dynamodb.Options)) (*dynamodb.ListTagsOfResourceOutput, error)
 }
 
-// Limits is the part of *dynamodb.Client that tells an account's quotas. An API may offer it.
+// Limits is the part of *dynamodb.Client that returns an account's quotas. It is optional for an
+// API.
 type Limits interface {
 	DescribeLimits(context.Context, *dynamodb.DescribeLimitsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeLimitsOutput, error)
 }
 
-// Inventory is the part of *dynamodb.Client that tells what tables have besides items: backups, exports, replicas, policies.
-// Tools that manage tables read it before they change them. An API may offer it.
+// Inventory is the part of *dynamodb.Client that describes additional features of tables: backups,
+// exports, replicas, policies. Management tools use it before they change tables. It is optional
+// for an API.
 type Inventory interface {
 	DescribeContinuousBackups(context.Context, *dynamodb.DescribeContinuousBackupsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeContinuousBackupsOutput, error)
 	DescribeKinesisStreamingDestination(context.Context, *dynamodb.DescribeKinesisStreamingDestinationInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeKinesisStreamingDestinationOutput, error)

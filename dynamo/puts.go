@@ -8,16 +8,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// Putter is what an API may offer beside PutItem: many of them for the price of less. The embedded engine offers it,
-// which spares its callers a goroutine and a turn of the log for each item; DynamoDB's client does not.
+// Putter is an optional interface of an API that makes many puts cheaper. The embedded engine
+// implements it, which saves callers a goroutine and a log sync per item; DynamoDB's client does
+// not.
 type Putter interface {
-	// PutItems does what a PutItem for each input would do, all at once: each is refused or done by itself,
-	// with PutItem's error, in any order, while a failure of the store may fail others with it. Only an input that repeats the key of another is put after it. When it returns, what
-	// succeeded is durable, and nothing of the inputs is kept: callers fill their maps again.
+	// PutItems performs a PutItem for each input and returns the error of each. Puts are
+	// independent and in any order, except that inputs with the same key keep their order. A
+	// failure of the store may affect several puts. When PutItems returns, successful puts are
+	// durable, and no references to the inputs remain, so that callers can reuse their maps.
 	PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []error
 }
 
-// PutAll puts items in the way that the API offers, at most so many at once, and returns PutItem's error for each.
+// PutAll puts items with PutItems, if the API has it, or with at most atOnce concurrent PutItem
+// calls. It returns the error of each put.
 func PutAll(ctx context.Context, api API, ins []*dynamodb.PutItemInput, atOnce int) []error {
 	if p, ok := api.(Putter); ok {
 		return p.PutItems(ctx, ins)

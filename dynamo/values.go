@@ -7,18 +7,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// ValuesReader is what an API may offer beside Query: the same page, without a map for each item, of which making and
-// asking costs more than reading. The embedded engine offers it; DynamoDB's client does not.
+// ValuesReader is an optional interface of an API. It returns the same page as Query without a map
+// for each item, since maps cost more than reading the items. The embedded engine implements it;
+// DynamoDB's client does not.
 type ValuesReader interface {
-	// QueryValues is Query, with the same input, limits and errors, but it hands each item to visit: the values of the
-	// attributes of these names, which are sorted and different, in their order; nil where the item has none. They are valid
-	// until visit returns, which must not call the API. The output has no items. After an error, which may be visit's, nothing
-	// that was visited counts.
+	// QueryValues is like Query, with the same input, limits and errors, but passes each item to
+	// visit, as the values of the named attributes, in their order, with nil for missing
+	// attributes. names must be sorted and distinct. The values are valid until visit returns;
+	// visit must not call the API. The output contains no items. After an error, which may be that
+	// of visit, ignore all items visited.
 	QueryValues(ctx context.Context, in *dynamodb.QueryInput, names []string, visit func(values []types.AttributeValue) error) (*dynamodb.QueryOutput, error)
 }
 
-// ValuesOf returns what an API offers of it, nil for nothing. An API around another has a method Values that says what the
-// inner one offers.
+// ValuesOf returns the ValuesReader of an API, or nil. An API that wraps another has a method
+// Values that returns the ValuesReader of the inner one.
 func ValuesOf(api API) ValuesReader {
 	if around, ok := api.(interface{ Values() ValuesReader }); ok {
 		return around.Values()

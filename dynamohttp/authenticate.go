@@ -10,26 +10,26 @@ import (
 
 const algorithm = "AWS4-HMAC-SHA256"
 
-// signature is what a request says of how it was signed.
+// signature is the signature in a request.
 type signature struct {
 	algorithm string
 	scope     string   // id/date/region/service/terminator
-	headers   []string // that were signed, as they were named: lower case, in order
+	headers   []string // names of the signed headers, in lower case, in the given order
 	value     string
-	date      string // ISO 8601 basic format, or of the Date header
-	expires   string // seconds; only in a query string
-	presigned bool   // in the query string
+	date      string // in ISO 8601 basic format, or as in the Date header
+	expires   string // in seconds; only in a query string
+	presigned bool   // given in the query string
 }
 
-// caller is who sends a request, as far as its headers tell: with whose key it says to be signed, or why it is refused.
-// What it says is verified over the body.
+// caller is the sender of a request according to its headers: the claimed key, or the reason why it
+// is rejected. The signature is verified once the body is known.
 type caller struct {
 	denied error
-	claim  *claim // nil: there is nothing to verify
+	claim  *claim // nil if there is nothing to verify
 }
 
-// callerOf refuses what is not signed, before the body is read: nobody without a key shall have much of it read. signed
-// names the headers that a signature has to cover.
+// callerOf rejects unsigned requests before the body is read, so that clients without a key cannot
+// make the server read much. signed are the headers that the signature must cover.
 func (h *Handler) callerOf(r *http.Request, signed ...string) caller {
 	if h.trusting {
 		return caller{}
@@ -42,7 +42,7 @@ func (h *Handler) callerOf(r *http.Request, signed ...string) caller {
 	return caller{denied: err, claim: claim}
 }
 
-// verify compares the signature with the request as it came, body included.
+// verify verifies the signature of the complete request.
 func (c *caller) verify(r *http.Request, body []byte) error {
 	if c.denied != nil || c.claim == nil {
 		return c.denied
@@ -50,7 +50,8 @@ func (c *caller) verify(r *http.Request, body []byte) error {
 	return c.claim.verify(r, body)
 }
 
-// parseSignature reads the Authorization header or the query string. Its errors are those of AWS, in AWS's order.
+// parseSignature parses the Authorization header or the query string. Errors are those of AWS, in
+// AWS's order.
 func parseSignature(r *http.Request) (signature, error) {
 	header := strings.TrimSpace(r.Header.Get("Authorization"))
 	var query url.Values
@@ -68,7 +69,7 @@ func parseSignature(r *http.Request) (signature, error) {
 	return inHeader(r.Header, header)
 }
 
-// inQuery reads a signature in a query string.
+// inQuery parses a signature in a query string.
 func inQuery(query url.Values) (signature, error) {
 	var missing strings.Builder
 	for _, name := range []string{"X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-Signature", "X-Amz-SignedHeaders", "X-Amz-Date"} {
@@ -85,7 +86,7 @@ func inQuery(query url.Values) (signature, error) {
 	}, nil
 }
 
-// inHeader reads the Authorization header.
+// inHeader parses the Authorization header.
 func inHeader(h http.Header, authorization string) (signature, error) {
 	fields := strings.FieldsFunc(authorization, func(c rune) bool { return c == ',' || c == ' ' })
 	parts := map[string]string{}
@@ -119,7 +120,7 @@ func inHeader(h http.Header, authorization string) (signature, error) {
 	}, nil
 }
 
-// seconds reads how long a presigned request is good; a week at most, as AWS says.
+// seconds returns the validity of a presigned request, which AWS limits to a week.
 func (s *signature) seconds() (int, error) {
 	const week = 7 * 24 * 60 * 60
 	n, err := strconv.Atoi(s.expires)

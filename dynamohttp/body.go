@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	maxBody      = 16 << 20 // a request may not be larger
-	maxDenied    = 64 << 10 // nor one that is refused for its headers, if it wants to be told what is wrong with its body
-	firstRead    = 8 << 10  // a buffer grows from here with what arrives, not with what is announced
-	keepCapacity = 1 << 20  // larger buffers are not kept for the next request
+	maxBody      = 16 << 20 // maximum size of a request
+	maxDenied    = 64 << 10 // maximum size of a request rejected for its headers, for which errors in the body are still reported
+	firstRead    = 8 << 10  // initial buffer size; buffers grow with the bytes received, not with the announced length
+	keepCapacity = 1 << 20  // larger buffers are not reused
 )
 
-// bufferPool keeps buffers for the next request.
+// bufferPool keeps buffers for later requests.
 type bufferPool struct{ pool sync.Pool }
 
 func (p *bufferPool) get() *[]byte {
@@ -35,9 +35,9 @@ func (p *bufferPool) put(b *[]byte) {
 	}
 }
 
-// isJSON says whether a content type is one in which the protocol is spoken.
+// isJSON reports whether a content type is one of the protocol.
 func isJSON(contentType string) bool {
-	switch contentType { // as SDKs write it
+	switch contentType { // as written by SDKs
 	case "application/x-amz-json-1.0", "application/x-amz-json-1.1", "application/json":
 		return true
 	}
@@ -45,8 +45,8 @@ func isJSON(contentType string) bool {
 	return err == nil && media != contentType && isJSON(media)
 }
 
-// readBody reads a request's body into the buffer's memory, as far as there is room, and returns it. Of who is refused
-// anyway little is read.
+// readBody reads a request's body into the buffer, within the limit of memory, and returns it. For
+// rejected callers it reads only a little.
 func (c *caller) readBody(buffer *[]byte, r *http.Request, holds *held) ([]byte, error) {
 	if c.denied == nil {
 		return readBody(buffer, r, maxBody, holds)
@@ -89,22 +89,22 @@ func readBody(buffer *[]byte, r *http.Request, most int64, holds *held) ([]byte,
 	}
 }
 
-// writeBody writes an answer with its checksum.
+// writeBody writes a response with its checksum.
 func writeBody(w http.ResponseWriter, status int, contentType string, body []byte) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone does not want its answer
+	_, _ = w.Write(body) // ignore errors: the client may have disconnected
 }
 
-// writePlain writes one of the few answers that are not JSON.
+// writePlain writes a response in plain text.
 func writePlain(w http.ResponseWriter, status int, text string) {
 	writeBody(w, status, "text/plain", []byte(text))
 }
 
-// writeUnknownPage answers what is not the protocol at all.
+// writeUnknownPage responds to a request that is not part of the protocol.
 func writeUnknownPage(w http.ResponseWriter) {
 	writePlain(w, http.StatusNotFound, "<UnknownOperationException/>\n")
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// shareWithPages lets pages of other origins read answers.
+// shareWithPages sets the CORS headers that allow web pages to read responses.
 func (h *Handler) shareWithPages(w http.ResponseWriter, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -24,14 +24,16 @@ func (h *Handler) shareWithPages(w http.ResponseWriter, r *http.Request) {
 	header.Set("Access-Control-Expose-Headers", "x-amzn-RequestId,x-amzn-ErrorType,x-amz-crc32,Date")
 }
 
-// welcomes says whether pages of an origin may call: all when requests are signed with a key of ours, else those that are
-// served on this machine and those of Options.Origins. A page somewhere must not get at what a developer has on his
-// machine, not even by giving its own name this machine's address.
+// welcomes reports whether pages of an origin may make requests: all of them if requests must be
+// signed with one of our keys, otherwise only pages served on this machine and those of
+// Options.Origins. This protects data on a developer's machine from arbitrary pages, even with DNS
+// rebinding.
 func (h *Handler) welcomes(origin string) bool {
 	return origin == "" || len(h.o.Keys) > 0 || slices.Contains(h.o.Origins, origin) || isLocal(origin)
 }
 
-// CheckOrigin refuses what no browser sends as an origin: wildcards, paths, addresses without a scheme.
+// CheckOrigin rejects values that browsers never send as an origin: wildcards, paths, addresses
+// without a scheme.
 func CheckOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && origin == u.Scheme+"://"+u.Host && !strings.Contains(origin, "*") {
@@ -41,7 +43,7 @@ func CheckOrigin(origin string) error {
 		"there are no wildcards, so give each origin by itself, or use access keys, with which pages of every origin may call", origin)
 }
 
-// isLocal says whether an origin is served on this machine.
+// isLocal reports whether an origin is on this machine.
 func isLocal(origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil {
@@ -51,10 +53,10 @@ func isLocal(origin string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// preflightSeconds is how long a browser may remember the answer, as DynamoDB says.
+// preflightSeconds is how long a browser may cache the response, as in DynamoDB.
 const preflightSeconds = "172800"
 
-// answerPreflight tells a browser what a page may send: what it asks for, when its origin may call at all.
+// answerPreflight allows the requested headers if the origin may make requests.
 func answerPreflight(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	if header.Get("Access-Control-Allow-Origin") != "" {

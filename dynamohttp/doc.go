@@ -1,5 +1,6 @@
-// Package dynamohttp speaks DynamoDB's JSON protocol over any dynamo.API and dynamo.Streams: a Handler for every SDK and
-// command line tool, and a Doer that lets an unchanged *dynamodb.Client call a backend in the same process without a
-// socket. It checks what belongs to the protocol (signatures, targets, the form of bodies) and holds no rule about
-// tables or items: those are the backend's. Only cmd, examples and tests use it.
+// Package dynamohttp implements DynamoDB's JSON protocol for any dynamo.API and dynamo.Streams. A
+// Handler serves SDKs and command-line tools; a Doer lets an unchanged *dynamodb.Client call a
+// backend in the same process without a socket. The package checks the protocol (signatures,
+// targets, the form of bodies); rules about tables and items are left to the backend. Only cmd,
+// examples and tests use it.
 package dynamohttp

@@ -7,24 +7,24 @@ import (
 	"strconv"
 )
 
-// Doer carries requests of an unchanged *dynamodb.Client or *dynamodbstreams.Client to a backend in the same process: it
-// is a value for Options.HTTPClient of theirs, and an http.RoundTripper. No socket is opened, whatever host a request
-// names, and signatures are not looked at.
+// Doer passes requests of an unchanged *dynamodb.Client or *dynamodbstreams.Client to a backend in
+// the same process. It is a value for their Options.HTTPClient, and an http.RoundTripper. It opens
+// no socket, whatever host a request names, and ignores signatures.
 type Doer struct{ handler *Handler }
 
-// NewDoer makes a doer over a backend.
+// NewDoer returns a Doer for a backend.
 func NewDoer(b Backend) *Doer {
-	o := Options{Timeout: -1, MaxRequests: -1, MaxBytes: -1} // the process bounds itself
+	o := Options{Timeout: -1, MaxRequests: -1, MaxBytes: -1} // the process limits itself
 	o.defaults()
 	h := newHandler(b, o, newMetrics())
 	h.trusting = true
 	return &Doer{handler: h}
 }
 
-// Do answers a request.
+// Do executes a request.
 func (d *Doer) Do(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
-		defer func() { _ = r.Body.Close() }() // a RoundTripper closes the body; it was read
+		defer func() { _ = r.Body.Close() }() // a RoundTripper must close the body
 	}
 	if err := r.Context().Err(); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (d *Doer) Do(r *http.Request) (*http.Response, error) {
 // RoundTrip implements http.RoundTripper.
 func (d *Doer) RoundTrip(r *http.Request) (*http.Response, error) { return d.Do(r) }
 
-// recorder keeps an answer.
+// recorder records a response.
 type recorder struct {
 	header http.Header
 	status int

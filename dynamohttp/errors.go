@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/dynamo/dynamojson"
 )
 
-// Codes of the protocol's own errors.
+// Error codes of the protocol itself.
 const (
 	codeInternal         = "InternalServerError"
 	codeUnknownOperation = "UnknownOperationException"
@@ -24,7 +24,7 @@ const (
 	codeUnavailable      = "ServiceUnavailable"
 )
 
-// Namespaces of error types. A client looks at what follows the number sign.
+// Namespaces of error types. Clients use only the part after the number sign.
 const (
 	modelNamespace    = "com.amazonaws.dynamodb.v20120810#"
 	serviceNamespace  = "com.amazon.coral.service#"
@@ -32,19 +32,20 @@ const (
 	throttleNamespace = "com.amazon.coral.availability#"
 )
 
-// errTooLarge is returned when a body is larger than a request may be. Its answer has no body.
+// errTooLarge is returned if a body exceeds the maximum size. The response has no body.
 var errTooLarge = errors.New("dynamohttp: request is larger than 16 MB")
 
 func protocolError(code, message string) error {
 	return &smithy.GenericAPIError{Code: code, Message: message, Fault: smithy.FaultClient}
 }
 
-// errBusy is the answer to a request for which there is no room now.
+// errBusy returns the error for a request that exceeds the limits on requests or memory.
 func errBusy() error {
 	return &smithy.GenericAPIError{Code: codeUnavailable, Message: "Too many requests are under way; send this one again later", Fault: smithy.FaultServer}
 }
 
-// errUnknownOperation names the operation, if it can be one of DynamoDB's.
+// errUnknownOperation returns the error for an unknown operation. It names the operation if the
+// target looks like DynamoDB's.
 func errUnknownOperation(target string) error {
 	const longest = 100
 	name, ok := strings.CutPrefix(target, tablesTarget)
@@ -61,7 +62,7 @@ func serialization(message string) error {
 	return protocolError(dynamojson.CodeSerialization, message)
 }
 
-// apiError returns what of an error a client is told: an error of the API, or that there was an internal one.
+// apiError returns the error to report to a client: the API's, or a generic internal error.
 func apiError(err error) smithy.APIError {
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -74,7 +75,7 @@ func apiError(err error) smithy.APIError {
 	return internal
 }
 
-// codeOf returns the code under which an answer is counted.
+// codeOf returns the code under which a response is counted.
 func codeOf(err error) string {
 	switch {
 	case err == nil:
@@ -85,7 +86,7 @@ func codeOf(err error) string {
 	return apiError(err).ErrorCode()
 }
 
-// statusOf returns the HTTP status of an answer.
+// statusOf returns the HTTP status of a response.
 func statusOf(err error) int {
 	switch {
 	case err == nil:
@@ -115,8 +116,8 @@ func namespaceOf(code string) string {
 	return modelNamespace
 }
 
-// appendError appends the JSON of an error. Errors of the model bring their members: the message, and the item or the
-// reasons of a cancellation.
+// appendError appends the JSON of an error. Errors in the model include their members: the message,
+// and the item or the cancellation reasons.
 func appendError(dst []byte, err error) []byte {
 	api := apiError(err)
 	dst = append(dst, `{"__type":"`...)
@@ -134,7 +135,8 @@ func appendError(dst []byte, err error) []byte {
 	return append(dst, rest[1:]...)
 }
 
-// message writes the one member of an error that is not in the model. A SerializationException's begins with a capital.
+// message writes the single member of an error that is not in the model. For a
+// SerializationException its name is capitalized.
 type message struct {
 	text    string
 	capital bool

@@ -15,27 +15,28 @@ import (
 	"github.com/onefold/onefold/dynamo/dynamojson"
 )
 
-// Backend is what a Handler serves. When it also is a dynamo.Statements, dynamo.Tags or dynamo.Limits, their operations
-// are served, too; without, they are unknown operations.
+// Backend is the API that a Handler serves. If it also implements dynamo.Statements, dynamo.Tags or
+// dynamo.Limits, their operations are served too; otherwise they are unknown operations.
 type Backend interface {
 	dynamo.API
 	dynamo.Streams
 }
 
-// Options configure a Handler. The zero value serves everybody whose requests have the form of signed ones.
+// Options configure a Handler. The zero value serves all requests that have the form of signed
+// ones.
 type Options struct {
-	Region   string                // named by the health answer and asked of credentials; default "us-east-1"
-	Keys     map[string]string     // access key ids and their secrets; default: signatures are read, not verified
-	Origins  []string              // web origins whose pages may call, beside local ones; with Keys everyone may
-	Timeout  time.Duration         // how long an operation may take; default 1 min, negative: for ever
-	Registry prometheus.Registerer // where metrics are registered; default: nowhere
-	Logger   *slog.Logger          // told of internal errors, never of data; default: discards
+	Region   string                // reported in health responses and required in credentials; default "us-east-1"
+	Keys     map[string]string     // access key IDs and their secrets; default: signatures are parsed but not verified
+	Origins  []string              // web origins whose pages may make requests, besides local ones; with Keys, all may
+	Timeout  time.Duration         // maximum duration of an operation; default 1 min, negative: unlimited
+	Registry prometheus.Registerer // registers the metrics; default: none
+	Logger   *slog.Logger          // logs internal errors, never data; default: discards
 	Clock    func() time.Time      // default time.Now
 
-	// What requests may hold at once. A request beyond is answered ServiceUnavailable (HTTP 503), which SDKs send again
-	// after a while.
-	MaxRequests int   // requests under way; default 1,024, negative: no bound
-	MaxBytes    int64 // of bodies and answers in memory, at least 16 MiB; default 128 MiB, negative: no bound
+	// Limits on all current requests. Further requests get ServiceUnavailable (HTTP 503), which
+	// SDKs retry after a while.
+	MaxRequests int   // concurrent requests; default 1,024, negative: unlimited
+	MaxBytes    int64 // bodies and responses in memory, at least 16 MiB; default 128 MiB, negative: unlimited
 }
 
 const (
@@ -67,18 +68,18 @@ func (o *Options) defaults() {
 	}
 }
 
-// Handler answers DynamoDB's protocol at "/". Make one with New.
+// Handler serves DynamoDB's protocol at "/". Use New to make one.
 type Handler struct {
 	o          Options
 	operations map[string]operation // by X-Amz-Target
 	metrics    *metrics
 	buffers    bufferPool
 	load       load
-	trusting   bool // requests need no signature: they come from the same process
+	trusting   bool // requests come from the same process and need no signature
 }
 
-// New makes a handler over a backend. It fails when the registry has its metrics already, when the largest request would
-// not fit into MaxBytes, and when one of Origins is not an origin.
+// New returns a Handler for a backend. It returns an error if the registry already has its metrics,
+// if MaxBytes is smaller than the largest request, or if an element of Origins is invalid.
 func New(b Backend, o Options) (*Handler, error) {
 	o.defaults()
 	if o.MaxBytes >= 0 && o.MaxBytes < maxBody {
@@ -121,7 +122,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveOperation answers one operation and counts it.
+// serveOperation executes one operation and counts it.
 func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, id string) {
 	op := h.operations[r.Header.Get("X-Amz-Target")]
 	done := h.metrics.begin(op.name, h.o.Clock)
@@ -153,7 +154,7 @@ func (h *Handler) serveOperation(w http.ResponseWriter, r *http.Request, id stri
 	done(codeOf(err), len(body), len(*out))
 }
 
-// answer runs an operation and appends its answer to dst. A panic is an error of the backend's like any other.
+// answer executes an operation and appends its response to dst. A panic becomes an internal error.
 func (h *Handler) answer(r *http.Request, op operation, from caller, body, dst []byte) (answer []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -177,7 +178,8 @@ func (h *Handler) answer(r *http.Request, op operation, from caller, body, dst [
 	return dynamojson.Append(dst, out), nil
 }
 
-// admit refuses what is no operation or not signed. What is no JSON at all is refused for that first.
+// admit rejects unknown operations and requests that are not properly signed. Invalid JSON is
+// reported first.
 func (h *Handler) admit(r *http.Request, op operation, from caller, body []byte) error {
 	err := from.verify(r, body)
 	switch origin := r.Header.Get("Origin"); {
@@ -194,14 +196,14 @@ func (h *Handler) admit(r *http.Request, op operation, from caller, body []byte)
 	return err
 }
 
-// log tells of errors that are not the caller's.
+// log logs internal errors.
 func (h *Handler) log(ctx context.Context, id, operation string, err error) {
 	if statusOf(err) == http.StatusInternalServerError && ctx.Err() == nil {
 		h.o.Logger.ErrorContext(ctx, "internal error", "request", id, "operation", operation, "error", err)
 	}
 }
 
-// nothing takes any JSON.
+// nothing decodes any JSON and discards it.
 type nothing struct{}
 
 // Deserialize implements smithy.Deserializable.

@@ -2,13 +2,13 @@ package dynamohttp
 
 import "sync/atomic"
 
-// load is what requests hold at once. Who asks for more than there is room for is answered at once that there is none,
-// which every SDK takes as a reason to ask again a little later; a queue would hold what it has no room for.
+// load is what all current requests hold. Requests beyond the limits are rejected at once, and
+// every SDK retries them a little later; a queue would need the memory that is missing.
 //
-// Bytes are counted as they arrive, not as they are announced: otherwise few connections that send nothing could keep
-// everybody out. Values that bodies are decoded to take several times their bytes.
+// Bytes are counted as they arrive, not as announced. Otherwise a few idle connections could block
+// everyone. The values decoded from bodies take several times their size.
 type load struct {
-	maxRequests, maxBytes int64 // negative: no bound
+	maxRequests, maxBytes int64 // negative: unlimited
 	requests, bytes       atomic.Int64
 }
 
@@ -19,7 +19,8 @@ type held struct {
 	bytes   int64
 }
 
-// enter counts a request in, or says that there are too many. leave is due either way.
+// enter counts a request, or returns errBusy if there are too many. The caller must call leave in
+// both cases.
 func (l *load) enter() (held, error) {
 	if n := l.requests.Add(1); l.maxRequests >= 0 && n > l.maxRequests {
 		l.requests.Add(-1)
@@ -28,7 +29,7 @@ func (l *load) enter() (held, error) {
 	return held{load: l, entered: true}, nil
 }
 
-// take counts bytes in that have arrived, or says that they are too many.
+// take counts bytes that have arrived, or returns errBusy if there are too many.
 func (h *held) take(n int) error {
 	if h.add(n); h.load.maxBytes >= 0 && h.load.bytes.Load() > h.load.maxBytes {
 		return errBusy()
@@ -36,13 +37,13 @@ func (h *held) take(n int) error {
 	return nil
 }
 
-// add counts bytes in that are there whether there is room or not: an answer is given once it is made.
+// add counts bytes regardless of the limit: a response is sent once it exists.
 func (h *held) add(n int) {
 	h.bytes += int64(n)
 	h.load.bytes.Add(int64(n))
 }
 
-// leave gives back what the request holds.
+// leave releases what the request holds.
 func (h *held) leave() {
 	h.load.bytes.Add(-h.bytes)
 	if h.entered {

@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are one handler's. No label holds what a client chose: operations are ours, codes are the API's.
+// metrics are the metrics of a handler. Labels never contain text chosen by clients: operations and
+// codes are fixed sets.
 type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
@@ -40,7 +41,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	return nil
 }
 
-// begin counts a request in; what it returns counts it out.
+// begin counts the start of a request. The returned function counts its end.
 func (m *metrics) begin(operation string, clock func() time.Time) func(code string, in, out int) {
 	if operation == "" {
 		operation = "unknown"

@@ -13,13 +13,13 @@ import (
 	"github.com/onefold/onefold/dynamo/dynamojson"
 )
 
-// request is what an operation sees of an HTTP request.
+// request is the part of an HTTP request that operations need.
 type request struct {
 	host string
 	body []byte
 }
 
-// operation is one of the API's. The zero value is the one that is not there.
+// operation is an operation of the API. The zero value is an unknown operation.
 type operation struct {
 	name string
 	run  func(context.Context, request) (smithy.Serializable, error)
@@ -30,10 +30,10 @@ const (
 	streamsTarget = "DynamoDBStreams_20120810."
 )
 
-// operationTable is the table of operations by target.
+// operationTable maps targets to operations.
 type operationTable map[string]operation
 
-// add puts a backend's method into the table.
+// add adds a backend's method to the table.
 func add[In any, Out smithy.Serializable, O any, P interface {
 	*In
 	smithy.Serializable
@@ -51,7 +51,7 @@ func add[In any, Out smithy.Serializable, O any, P interface {
 	}}
 }
 
-// operationsOf lists what a backend can do.
+// operationsOf returns the operations that a backend supports.
 func operationsOf(b Backend) operationTable {
 	t := operationTable{}
 	t.addTables(b)
@@ -126,10 +126,10 @@ func (t operationTable) addStreams(b Backend) {
 	add(t, streamsTarget, "GetRecords", b.GetRecords)
 }
 
-// endpointMinutes is how long a client may keep an answer of DescribeEndpoints, as DynamoDB says.
+// endpointMinutes is how long a client may cache the response of DescribeEndpoints, as in DynamoDB.
 const endpointMinutes = 1440
 
-// describeEndpoints names the endpoint that was asked.
+// describeEndpoints returns the endpoint to which the request was sent.
 func describeEndpoints(_ context.Context, r request) (smithy.Serializable, error) {
 	if err := dynamojson.DecodeInput(r.body, &dynamodb.DescribeEndpointsInput{}); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func describeEndpoints(_ context.Context, r request) (smithy.Serializable, error
 	return &dynamodb.DescribeEndpointsOutput{Endpoints: []types.Endpoint{{Address: aws.String(r.host), CachePeriodInMinutes: endpointMinutes}}}, nil
 }
 
-// queryAnswer writes the counts when they are zero, too: the SDK's type leaves them out, DynamoDB does not.
+// queryAnswer writes counts even if they are zero. The SDK's type omits them, DynamoDB does not.
 type queryAnswer struct{ *dynamodb.QueryOutput }
 
 // Serialize implements smithy.Serializable.
@@ -149,7 +149,7 @@ func (a queryAnswer) Serialize(s smithy.ShapeSerializer) {
 	s.CloseStruct()
 }
 
-// scanAnswer is to a scan what queryAnswer is to a query.
+// scanAnswer is like queryAnswer, for scans.
 type scanAnswer struct{ *dynamodb.ScanOutput }
 
 // Serialize implements smithy.Serializable.

@@ -5,7 +5,7 @@ import (
 	"encoding/base32"
 )
 
-// newRequestID makes an id as AWS does: 52 characters of 0-9 and A-V.
+// newRequestID returns a random ID in the form of AWS: 52 characters of 0-9 and A-V.
 func newRequestID() string {
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails

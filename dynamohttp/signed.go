@@ -6,16 +6,17 @@ import (
 	"net/http"
 )
 
-// Signed is next for those who may call the Handler: for what a server answers beside DynamoDB's operations. Requests are
-// signed as those are, for the service "dynamodb" and the Handler's Region, over their own method, path, query and body.
-// With Keys the signature is verified, without it is only read. A body has at most 64 KiB. Errors are answered as the
-// Handler answers them; what is refused never reaches next.
+// Signed returns a handler that passes requests to next if their sender may use the Handler. It is
+// for endpoints besides DynamoDB's operations. Requests must be signed for the service "dynamodb"
+// and the Handler's Region, over their method, path, query and body. With Keys the signature is
+// verified, otherwise only parsed. A body may have at most 64 KiB. Errors have the form of the
+// Handler's; rejected requests never reach next.
 func (h *Handler) Signed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := h.bodyOfSigned(r)
 		if err != nil {
 			w.Header().Set("X-Amzn-Requestid", newRequestID())
-			w.Header().Set("Connection", "close") // the body is not read, or not to its end
+			w.Header().Set("Connection", "close") // the body was not read completely
 			if status := statusOf(err); status == http.StatusRequestEntityTooLarge {
 				w.WriteHeader(status)
 			} else {
@@ -28,7 +29,8 @@ func (h *Handler) Signed(next http.Handler) http.Handler {
 	})
 }
 
-// bodyOfSigned reads the body of a request, which counts as one of the Handler's meanwhile, and verifies its signature.
+// bodyOfSigned reads the body of a request and verifies its signature. It counts the request
+// towards the Handler's limits.
 func (h *Handler) bodyOfSigned(r *http.Request) ([]byte, error) {
 	holds, err := h.load.enter()
 	defer holds.leave()

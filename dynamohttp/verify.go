@@ -15,22 +15,23 @@ import (
 
 const (
 	basicFormat   = "20060102T150405Z"
-	maxSkew       = 15 * time.Minute // between the clock of who signs and ours
-	signedService = "dynamodb"       // streams are signed for the same name
+	maxSkew       = 15 * time.Minute // maximum difference between the signer's clock and ours
+	signedService = "dynamodb"       // streams use the same service name
 	terminator    = "aws4_request"
 	unknownToken  = "The security token included in the request is invalid."
 )
 
-// claim is a signature in order whose value has not been compared yet.
+// claim is a well-formed signature whose value has not been verified yet.
 type claim struct {
 	signature
 	at     time.Time
-	parts  []string // of the scope: id, date, region, service, terminator
+	parts  []string // elements of the scope: ID, date, region, service, terminator
 	secret string
 }
 
-// claimOf checks what can be checked of a signature of version 4 without the body: its date, its scope, and that we have
-// its key. signed names the headers that a signature has to cover. Errors come in AWS's order.
+// claimOf makes all checks of a version 4 signature that do not need the body: its date and scope,
+// and that the key is known. signed are the headers that the signature must cover. Errors are in
+// AWS's order.
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 func (h *Handler) claimOf(s signature, r *http.Request, signed []string) (*claim, error) {
 	at, err := s.checkDate(h.o.Clock())
@@ -54,7 +55,7 @@ func (h *Handler) claimOf(s signature, r *http.Request, signed []string) (*claim
 	return &claim{signature: s, at: at, parts: scope, secret: secret}, nil
 }
 
-// verify compares the signature's value with that over the request as it came, body included.
+// verify compares the signature with that computed for the complete request.
 func (c *claim) verify(r *http.Request, body []byte) error {
 	canonical := canonicalRequest(c.signature, r, body)
 	hash := sha256.Sum256([]byte(canonical))
@@ -77,7 +78,7 @@ func sum(key []byte, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// checkDate refuses requests signed too long ago, or in the future.
+// checkDate rejects requests signed too long ago or in the future.
 func (s *signature) checkDate(now time.Time) (time.Time, error) {
 	at, err := time.Parse(basicFormat, s.date)
 	if err != nil && !s.presigned {
@@ -106,7 +107,8 @@ func (s *signature) checkDate(now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// checkSigned refuses a request whose host or target could be replaced. Who signs a query string may sign the target there.
+// checkSigned rejects a request whose host or target could be replaced. A presigned request may
+// have the target in the query.
 func (s *signature) checkSigned(r *http.Request, signed []string) error {
 	for _, name := range signed {
 		inQuery := s.presigned && name != "Host" && r.URL.Query().Get(name) == r.Header.Get(name)
@@ -117,7 +119,7 @@ func (s *signature) checkSigned(r *http.Request, signed []string) error {
 	return nil
 }
 
-// checkScope refuses a credential for another day, Region or service.
+// checkScope rejects a credential for another day, Region or service.
 func checkScope(scope []string, s signature, at time.Time, region string) error {
 	if len(scope) != 5 {
 		return protocolError(codeIncomplete, "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, got '"+s.scope+"'")
@@ -142,7 +144,7 @@ func checkScope(scope []string, s signature, at time.Time, region string) error 
 	return nil
 }
 
-// canonicalRequest writes the request as it was signed.
+// canonicalRequest returns the canonical form of a request for signing.
 func canonicalRequest(s signature, r *http.Request, body []byte) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n%s\n%s\n", r.Method, canonicalPath(r.URL), canonicalQuery(r.URL.Query()))
@@ -154,7 +156,8 @@ func canonicalRequest(s signature, r *http.Request, body []byte) string {
 	return b.String()
 }
 
-// headerValue returns a header as it was signed. Two of them are not among the headers that the server passes on.
+// headerValue returns the value of a signed header. The server removes two of them from the header
+// map.
 func headerValue(r *http.Request, name string) string {
 	switch name {
 	case "host":
@@ -169,7 +172,7 @@ func headerValue(r *http.Request, name string) string {
 	return strings.Join(values, ",")
 }
 
-// canonicalPath writes the path of a request as every service but S3 has it: escaped once more than it was sent.
+// canonicalPath returns the path as all services except S3 sign it: escaped once more than sent.
 func canonicalPath(u *url.URL) string {
 	path := u.EscapedPath()
 	if path == "" {
@@ -178,7 +181,7 @@ func canonicalPath(u *url.URL) string {
 	return strings.ReplaceAll(escape(path), "%2F", "/")
 }
 
-// canonicalQuery writes a query in order, without the signature itself.
+// canonicalQuery returns the sorted query without the signature itself.
 func canonicalQuery(query url.Values) string {
 	var pairs []string
 	for name, values := range query {
@@ -193,5 +196,5 @@ func canonicalQuery(query url.Values) string {
 	return strings.Join(pairs, "&")
 }
 
-// escape is url.QueryEscape with spaces as AWS writes them.
+// escape is url.QueryEscape with spaces as in AWS.
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

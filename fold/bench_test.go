@@ -23,7 +23,7 @@ type hitKey struct {
 	Event string `dynamodbav:"event"`
 }
 
-// hit is an event of about the size and shape of a page view.
+// hit is an event with about the size and shape of a page view.
 type hit struct {
 	hitKey
 	Visitor  string `dynamodbav:"visitor"`
@@ -67,7 +67,7 @@ func tallyFold(into *table.Entity[tally, tallyKey], name func(*hit) string) *fol
 	}))
 }
 
-// absorbing is a store that takes everything and has nothing.
+// absorbing is a store that accepts every write and contains nothing.
 type absorbing struct{ dynamo.API }
 
 func (absorbing) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
@@ -82,7 +82,8 @@ func (absorbing) Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.
 	return &dynamodb.QueryOutput{}, nil
 }
 
-// endless is a stream of one shard that gives the same page again and again, with new sequence numbers.
+// endless is a stream with one shard. It returns the same page again and again, with new sequence
+// numbers.
 type endless struct {
 	dynamo.Streams
 	page []streamtypes.Record
@@ -137,8 +138,8 @@ func hitPage(b *testing.B) []streamtypes.Record {
 	return page
 }
 
-// BenchmarkFold folds a stream of page views into two folds: one of few items, one of an item per visitor. An operation
-// is one change, all the way from the record to the items' writes.
+// BenchmarkFold processes a stream of page views with two folds: one with few items, and one with
+// an item per visitor. One operation is one change, from reading the record to writing the items.
 func BenchmarkFold(b *testing.B) {
 	src := &endless{page: hitPage(b), left: b.N}
 	w, err := fold.NewWorker(table.New(absorbing{}, "bench", table.Options{}), streamsource.New(src, "arn"), []*fold.Fold{
@@ -156,7 +157,7 @@ func BenchmarkFold(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "changes/s")
 }
 
-// BenchmarkUnread reads a stream of which no fold wants anything.
+// BenchmarkUnread reads a stream whose changes no fold reads.
 func BenchmarkUnread(b *testing.B) {
 	src := &endless{page: hitPage(b), left: b.N}
 	w, err := fold.NewWorker(table.New(absorbing{}, "bench", table.Options{}), streamsource.New(src, "arn"),
@@ -172,7 +173,7 @@ func BenchmarkUnread(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "changes/s")
 }
 
-// BenchmarkEngine folds what is in the stream of an embedded engine.
+// BenchmarkEngine folds the changes in the stream of an embedded engine.
 func BenchmarkEngine(b *testing.B) {
 	e := openEngine(b, engine.Options{StreamShards: 2})
 	t := e.table()

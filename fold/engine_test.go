@@ -59,7 +59,7 @@ var (
 	schema = table.MustSchema("test", fold.Schema, orders, totals, worlds, smalls, customerPages)
 )
 
-// totalsFold keeps totals per region, worldFold a total of totals.
+// totalsFold computes a total per region. worldFold computes one total from those totals.
 func totalsFold() *fold.Fold {
 	return fold.New("totals", totals, func(into, d *total) {
 		into.Orders += d.Orders
@@ -97,7 +97,7 @@ func worldFold() *fold.Fold {
 	}))
 }
 
-// clock is a time that tests move.
+// clock is a clock that a test moves forward.
 type clock struct{ nanos atomic.Int64 }
 
 func newClock() *clock {
@@ -109,7 +109,7 @@ func newClock() *clock {
 func (c *clock) now() time.Time      { return time.Unix(0, c.nanos.Load()).UTC() }
 func (c *clock) add(d time.Duration) { c.nanos.Add(int64(d)) }
 
-// bench is an engine with the test's table.
+// bench is an engine with the table that a test uses.
 type bench struct {
 	db  *engine.DB
 	arn string
@@ -152,13 +152,13 @@ func (b *bench) worker(t testing.TB, api dynamo.API, o fold.Options) *fold.Worke
 	return w
 }
 
-// model is what the writes of a test come to.
+// model is the state that a test's writes should produce.
 type model struct {
 	mu     sync.Mutex
 	orders map[string]order
 }
 
-// write makes n random writes of orders whose ids begin with prefix.
+// write makes n random writes of orders whose IDs begin with prefix.
 func (m *model) write(ctx context.Context, t *table.Table, r *rand.Rand, prefix string, n int) error {
 	for range n {
 		o := order{orderKey: orderKey{fmt.Sprint(prefix, r.IntN(20))}, Region: fmt.Sprint("r", r.IntN(5)), Amount: r.IntN(100)}
@@ -239,7 +239,8 @@ func TestFoldsOverTheEngine(t *testing.T) {
 	t.Logf("%+v", s)
 }
 
-// unreliable is an API whose requests fail now and then, before or after they were done, and all fail once it is dead.
+// unreliable is an API whose requests fail now and then, before or after they take effect. All
+// requests fail once dead is set.
 type unreliable struct {
 	dynamo.API
 	dead atomic.Bool
@@ -282,8 +283,9 @@ func (u *unreliable) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItem
 	return u.API.BatchGetItem(ctx, in, opts...)
 }
 
-// TestCrashingWorkersOverTheEngine lets several workers at once, with real concurrency, fold one stream over an
-// unreliable connection, until each is cut off; at last one undisturbed worker drains.
+// TestCrashingWorkersOverTheEngine runs several concurrent workers that fold one stream over an
+// unreliable connection, and cuts each of them off. At the end one undisturbed worker drains the
+// stream.
 func TestCrashingWorkersOverTheEngine(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Orders are facts; how much was ordered in a region is derived from them.
+// Orders are facts. The totals of a region are derived from them.
 func Example() {
 	perRegion := fold.New("totals", totals,
 		func(into, delta *total) {
@@ -21,7 +21,7 @@ func Example() {
 			into.Amount += delta.Amount
 		},
 		fold.On(orders, func(c fold.Typed[order], at func(totalKey) *total) error {
-			if c.Old != nil { // changed or withdrawn: what it had counted goes
+			if c.Old != nil { // changed or withdrawn: subtract what the old order had counted
 				t := at(totalKey{c.Old.Region})
 				t.Orders--
 				t.Amount -= c.Old.Amount

@@ -12,8 +12,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// An item of a fold with Hold is written once for what many flushes have seen. Until then the checkpoint stays behind, so
-// whoever begins anew folds it; what another has written meanwhile is not counted again.
+// TestHoldWritesOnce checks that an item of a fold with Hold is written once for the changes of
+// many flushes. Until the write the checkpoint stays behind, so a worker that starts anew folds
+// those changes again. It does not count again what another worker has written in the meantime.
 func TestHoldWritesOnce(t *testing.T) {
 	for _, other := range []bool{false, true} {
 		t.Run(fmt.Sprintf("another worker comes between: %t", other), func(t *testing.T) {
@@ -72,7 +73,8 @@ func TestHoldWritesOnce(t *testing.T) {
 	}
 }
 
-// A batch whose images have more bytes than it may is written before its time.
+// TestHoldIsBoundedInBytes checks that a batch is written early if its images exceed the byte
+// limit.
 func TestHoldIsBoundedInBytes(t *testing.T) {
 	held := newShifts(t, 20*time.Minute, 60)
 	held.options.FlushBytes = 100 // of a change or two
@@ -83,8 +85,9 @@ func TestHoldIsBoundedInBytes(t *testing.T) {
 	held.check()
 }
 
-// Workers that follow one another leave what waits to the next, which reads it again: it is counted once, and written no more often than
-// by one worker.
+// TestShiftsLeaveWhatWaits runs workers one after another. Each leaves its waiting changes to the
+// next, which reads them again. The changes must count once, and must cause no more writes than
+// with a single worker.
 func TestShiftsLeaveWhatWaits(t *testing.T) {
 	held, writes := newShifts(t, 10*time.Second, 40), int64(0)
 	held.options.Leases = true
@@ -101,7 +104,8 @@ func TestShiftsLeaveWhatWaits(t *testing.T) {
 	held.check()
 }
 
-// shifts are workers, one after the other, at a time that one change a second moves.
+// shifts runs workers one after another, while the clock moves so that one change arrives per
+// second.
 type shifts struct {
 	*testing.T
 	bench           *bench
@@ -153,8 +157,10 @@ func longestHeld(w *fold.Worker) (age time.Duration) {
 	return age
 }
 
-// A change that touched two items, of which one is written and one waits, is applied again for the one that waits when
-// somebody else has written that: what it does to the other leaves no trace, and finds its key there as it did before.
+// TestHoldRebuildsOneOfTwo has a change that touches two items, of which one is written and one
+// waits. When somebody else has written the waiting item, the worker applies the change to it
+// again. Applying it must leave no trace in the other item, and must find the key of the other item
+// as it was the first time.
 func TestHoldRebuildsOneOfTwo(t *testing.T) {
 	at := newClock()
 	b := openEngine(t, engine.Options{Clock: at.now})
@@ -206,7 +212,7 @@ func TestHoldRebuildsOneOfTwo(t *testing.T) {
 	}
 }
 
-// rewrite writes a derived item as it is, which gives it another version.
+// rewrite writes a derived item unchanged, which gives it a new version.
 func rewrite(t *testing.T, tab *table.Table, key totalKey) {
 	t.Helper()
 	found, err := fold.Load(t.Context(), tab, totals, []totalKey{key})

@@ -15,8 +15,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestOneLeads has three processes, whose clocks are hours apart, want to do what one is to do. One that leads ends, and one is
-// paused for longer than its lease.
+// TestOneLeads has three processes, with clocks that are hours apart, compete for work that only
+// one of them may do. One leader ends, and another is paused for longer than its lease.
 func TestOneLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
@@ -56,7 +56,7 @@ func TestOneLeads(t *testing.T) {
 		}
 		first := <-leads
 		pauses[first] <- struct{}{}
-		second := <-leads // after the lease of the paused one has run out
+		second := <-leads // after the lease of the paused process has expired
 		close(ends[second])
 		third := <-leads
 		if first == second || second == third || first == third {

@@ -13,8 +13,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestObserverMissesNothing lets an observer fail, and panic: what it did not do it is told again, and derived items do
-// not suffer.
+// TestObserverMissesNothing has an observer that returns errors and panics. The worker must deliver
+// to it again what it did not handle, and derived items must not suffer.
 func TestObserverMissesNothing(t *testing.T) {
 	b := openEngine(t, engine.Options{})
 	tab := b.table()
@@ -56,7 +56,7 @@ func TestObserverMissesNothing(t *testing.T) {
 	if dead := deadLetters(t, tab, "look"); len(dead) != 1 || dead[0].ItemPK != "ORDER#bad" {
 		t.Errorf("dead letters are %+v, want one of what panicked", dead)
 	}
-	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), o, totalsFold(), look)) // another process
+	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), o, totalsFold(), look)) // as if in another process
 	if told["3"] != 1 {
 		t.Error("told again what was done")
 	}

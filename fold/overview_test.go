@@ -12,7 +12,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestOverviewTellsWhoReadsWhat looks from outside at workers that share a stream, at one that has gone silent, and at none.
+// TestOverviewTellsWhoReadsWhat checks the overview of workers that share a stream, of a worker
+// that has gone silent, and of a stream without workers.
 func TestOverviewTellsWhoReadsWhat(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 2, Clock: clock.now})

@@ -38,7 +38,7 @@ type letter struct {
 	at   int64
 }
 
-// arrival is one of the letters of a sack, which are in memory together.
+// arrival is one of the letters of a sack. The letters of a sack share memory.
 type arrival struct{ *letter }
 
 type lettersKey struct {
@@ -58,7 +58,8 @@ var (
 	lettersOf = table.Define[letters, lettersKey]("test.letters", table.Def[letters]{PK: "LETTERS", SK: "OF#{name}"})
 )
 
-// A worker remembers which facts it has counted, span by span, but keeps none of the facts in memory once they are flushed.
+// TestFlushedFactsAreNotKept checks that a worker remembers which facts it has counted, span by
+// span, but keeps no fact in memory after its flush.
 func TestFlushedFactsAreNotKept(t *testing.T) {
 	const spans, each = 20, 50
 	var decoded []weak.Pointer[letter]
@@ -102,7 +103,7 @@ func TestFlushedFactsAreNotKept(t *testing.T) {
 			kept++
 		}
 	}
-	if len(decoded) != spans || kept > 1 { // what was flushed last may stay until the next flush
+	if len(decoded) != spans || kept > 1 { // the facts of the last flush may stay until the next flush
 		t.Errorf("the facts of %d items of %d are still in memory", kept, len(decoded))
 	}
 	runtime.KeepAlive(w.Worker)

@@ -18,7 +18,7 @@ type customerKey struct {
 	Customer string `dynamodbav:"customer"`
 }
 
-// customer is what a customer has ordered. Notes are padding.
+// customer is the total that a customer has ordered. Notes are padding.
 type customer struct {
 	customerKey
 	Amount int    `dynamodbav:"amount"`
@@ -54,7 +54,8 @@ var (
 	})
 )
 
-// customersFold keeps customers: an order's ID is the customer's, its amount the customer's, with notes of so many bytes.
+// customersFold derives customers: the ID of an order is the customer's ID, and its amount is the
+// customer's amount. Each customer gets notes with the given number of bytes.
 func customersFold(notes int) *fold.Fold {
 	return fold.New("customers", customers, func(into, d *customer) {
 		into.Amount += d.Amount
@@ -70,7 +71,7 @@ func customersFold(notes int) *fold.Fold {
 	})).With(fold.Logged(customerLog))
 }
 
-// noise is text that does not compress well, the same for the same name.
+// noise returns text that does not compress well. The same name gives the same text.
 func noise(name string, n int) string {
 	r := rand.New(rand.NewPCG(uint64(len(name)), uint64(name[len(name)-1])))
 	b := make([]byte, n)
@@ -80,7 +81,7 @@ func noise(name string, n int) string {
 	return string(b)
 }
 
-// followFold adds up what the log says.
+// followFold adds up the states in the log.
 func followFold() *fold.Fold {
 	return fold.New("world", worlds, func(into, d *world) {
 		into.Regions += d.Regions
@@ -119,7 +120,8 @@ func loadCustomers(t *testing.T, tab *table.Table, ids ...string) []fold.Stored[
 	return loaded
 }
 
-// fails is told of pages that cannot be read where all can.
+// fails returns a callback for unreadable pages that fails the test, for tests in which every page
+// must be readable.
 func fails(t *testing.T) func(error) { return func(err error) { t.Helper(); t.Error(err) } }
 
 func allOf(t *testing.T, tab *table.Table) world {
@@ -131,7 +133,8 @@ func allOf(t *testing.T, tab *table.Table) world {
 	return w
 }
 
-// What a worker keeps in a log is read, replaced and removed like items, and folds that follow see each change.
+// TestStatesInALog checks that states in a log are read, replaced and removed like items, and that
+// folds that follow the log see each change.
 func TestStatesInALog(t *testing.T) {
 	tab, w, _ := logWorker(t, 0)
 	put(t, tab, order{orderKey{"ann"}, "eu", 5}, order{orderKey{"bob"}, "eu", 7}, order{orderKey{"cyd"}, "us", 1})
@@ -171,7 +174,8 @@ func TestStatesInALog(t *testing.T) {
 	}
 }
 
-// A removed state leaves the pages for good, and nothing else does. What was removed silently stays counted.
+// TestForgottenStates checks that a removed state leaves the pages for good, and that no other
+// state does. A state that was removed silently stays counted.
 func TestForgottenStates(t *testing.T) {
 	tab, w, _ := logWorker(t, 0)
 	for n := range 3 {
@@ -239,7 +243,8 @@ func pagesOf(t *testing.T, tab *table.Table, region string) (pages []customerPag
 	return pages
 }
 
-// States that one page does not hold are in several, and a state that no page can hold is in the dead letters, and costs no other.
+// TestStatesOfManyPages checks that states that do not fit one page are spread over several. A
+// state that fits no page goes to the dead letters and affects no other state.
 func TestStatesOfManyPages(t *testing.T) {
 	tab, w, _ := logWorker(t, 40<<10)
 	var all []order
@@ -262,7 +267,8 @@ func TestStatesOfManyPages(t *testing.T) {
 	}
 }
 
-// A flipped bit in a page is noticed, said, and costs that page alone.
+// TestDamagedPage checks that a flipped bit in a page is detected and reported, and affects only
+// that page.
 func TestDamagedPage(t *testing.T) {
 	tab, w, b := logWorker(t, 0)
 	put(t, tab, order{orderKey{"ann"}, "eu", 5})
@@ -291,7 +297,8 @@ func TestDamagedPage(t *testing.T) {
 	}
 }
 
-// A page that another writer has appended is seen before the next, and what is in memory of its states is not used.
+// TestPagesOfAnotherWriter checks that a worker sees a page that another writer has appended before
+// it writes its next page. It must not use its in-memory copies of those states.
 func TestPagesOfAnotherWriter(t *testing.T) {
 	tab, w, _ := logWorker(t, 0)
 	put(t, tab, order{orderKey{"ann"}, "eu", 5})

@@ -29,20 +29,20 @@ func TestSequencesCompareByLengthFirst(t *testing.T) {
 	}
 }
 
-// script is a stream of one shard whose iterators expire and whose records are trimmed as the test says. An iterator is
-// the sequence number that it begins with.
+// script is a stream with one shard. The test controls when its iterators expire and its records
+// are trimmed. An iterator is the sequence number at which it starts.
 type script struct {
-	first, last int  // records kept
-	closed      bool // no more to come
+	first, last int  // records that are kept
+	closed      bool // no more records will come
 	expire      bool // the next use of an iterator fails
-	iterators   int  // made
+	iterators   int  // number of iterators created
 }
 
 func (s *script) ListStreams(context.Context, *dynamodbstreams.ListStreamsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error) {
 	return &dynamodbstreams.ListStreamsOutput{}, nil
 }
 
-// DescribeStream returns one shard a page.
+// DescribeStream returns one shard per page.
 func (s *script) DescribeStream(_ context.Context, in *dynamodbstreams.DescribeStreamInput, _ ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
 	parent := streamtypes.Shard{ShardId: ptr("p"), SequenceNumberRange: &streamtypes.SequenceNumberRange{EndingSequenceNumber: ptr("9")}}
 	child := streamtypes.Shard{ShardId: ptr("c"), ParentShardId: ptr("p"), SequenceNumberRange: &streamtypes.SequenceNumberRange{}}
@@ -94,14 +94,14 @@ func (s *script) GetRecords(_ context.Context, in *dynamodbstreams.GetRecordsInp
 	return out, nil
 }
 
-// ARNs of a stream of an emulator, and of DynamoDB.
+// These are the ARNs of a stream in an emulator and of a stream in DynamoDB.
 const (
 	emulated = "arn:aws:dynamodb:us-east-1:000000000000:table/t/stream/s"
 	hosted   = "arn:aws:dynamodb:us-east-1:123456789012:table/t/stream/s"
 )
 
-// TestOneEmptyPageIsNotTheTip reads a shard of DynamoDB, which may answer nothing although there is more, and wants not to
-// be read more than five times a second.
+// TestOneEmptyPageIsNotTheTip reads a shard as DynamoDB serves it: an answer can be empty although
+// there is more, and a shard may be read at most five times per second.
 func TestOneEmptyPageIsNotTheTip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{first: 1, last: 5}
@@ -112,7 +112,7 @@ func TestOneEmptyPageIsNotTheTip(t *testing.T) {
 		var since []uint64
 		for range 10 {
 			if len(tips) == 4 {
-				s.last = 7 // two that had not been found
+				s.last = 7 // two records that have not been found yet
 			}
 			b, err := src.Read(t.Context(), fold.ReadRequest{Shard: "c", After: at, Max: 9, Turn: uint64(len(tips))})
 			if err != nil {
@@ -127,7 +127,7 @@ func TestOneEmptyPageIsNotTheTip(t *testing.T) {
 		if !slices.Equal(tips, want) {
 			t.Errorf("tips are %v, want %v", tips, want)
 		}
-		if want := []uint64{5, 6}; !slices.Equal(since, want) { // each tip rests on the last four reads, and no other
+		if want := []uint64{5, 6}; !slices.Equal(since, want) { // each tip rests on the last four reads and no earlier ones
 			t.Errorf("the tips are since turns %v, want %v", since, want)
 		}
 		if took := time.Since(began); took < 9*200*time.Millisecond {
@@ -136,11 +136,11 @@ func TestOneEmptyPageIsNotTheTip(t *testing.T) {
 	})
 }
 
-// late is a stream of DynamoDB that answers nothing for some reads although there is more.
+// late is a DynamoDB stream that returns nothing for some reads although there are records.
 type late struct {
 	dynamo.Streams
 	arn   string
-	empty int // reads to come
+	empty int // number of empty reads still to come
 }
 
 func (l *late) DescribeStream(ctx context.Context, in *dynamodbstreams.DescribeStreamInput, o ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error) {
@@ -163,8 +163,9 @@ func (l *late) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 	return l.Streams.GetRecords(ctx, in, o...)
 }
 
-// TestFenceDoesNotCountPagesOfBefore has a shard that rests, and then a change that is found in the fourth read after the fence:
-// by the worker that reads the shard, and by one that looks ahead in what another reads.
+// TestFenceDoesNotCountPagesOfBefore has an idle shard, and then a change that only the fourth read
+// after the fence finds. It tests the worker that reads the shard, and a worker that looks ahead in
+// a shard that another worker reads.
 func TestFenceDoesNotCountPagesOfBefore(t *testing.T) {
 	for _, aside := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -247,7 +248,7 @@ func TestStreamsLeavesUnwantedEntities(t *testing.T) {
 	}
 }
 
-// TestImagesAreConverted sends every type of attribute through the engine's stream and back.
+// TestImagesAreConverted sends every attribute type through the engine's stream and back.
 func TestImagesAreConverted(t *testing.T) {
 	b := openEngine(t, engine.Options{})
 	item := map[string]types.AttributeValue{
@@ -261,7 +262,7 @@ func TestImagesAreConverted(t *testing.T) {
 		}},
 		"m": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"k": &types.AttributeValueMemberN{Value: "3"}}},
 	}
-	for i := range 20 { // more strings than are reserved at once
+	for i := range 20 { // more strings than the code reserves at once
 		item[fmt.Sprint("s", i)] = &types.AttributeValueMemberS{Value: fmt.Sprint(i)}
 	}
 	if _, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: ptr("table"), Item: item}); err != nil {
@@ -290,7 +291,8 @@ func readAll(t *testing.T, src fold.Source) []fold.Change {
 	return all
 }
 
-// TestRemovalsByServiceAreTold deletes one item and lets another expire.
+// TestRemovalsByServiceAreTold deletes one item and lets another expire. Only the expiry must be
+// marked as a removal by the service.
 func TestRemovalsByServiceAreTold(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})

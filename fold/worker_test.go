@@ -65,7 +65,8 @@ func deadLetters(t *testing.T, tab *table.Table, name string) []fold.Dead {
 
 func regionOf(region string, c fold.Typed[order]) bool { return c.New != nil && c.New.Region == region }
 
-// TestDeadLetterLeavesNoTrace lets one fold fail on a change, half-way, which another fold applies; the shard goes on.
+// TestDeadLetterLeavesNoTrace makes one fold fail half-way through a change that another fold
+// applies. The shard must continue.
 func TestDeadLetterLeavesNoTrace(t *testing.T) {
 	b := openEngine(t, engine.Options{})
 	tab := b.table()
@@ -78,7 +79,7 @@ func TestDeadLetterLeavesNoTrace(t *testing.T) {
 			return nil
 		}))
 	put(t, tab, order{orderKey{"1"}, "good", 1}, order{orderKey{"2"}, "bad", 10}, order{orderKey{"3"}, "good", 100})
-	for range 2 { // the second worker begins anew and finds everything counted
+	for range 2 { // the second worker starts anew and finds everything counted
 		w := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold(), fragile)
 		drain(t, w)
 	}
@@ -108,7 +109,8 @@ type small struct {
 
 var smalls = table.Define[small, smallKey]("test.small", table.Def[small]{PK: "SMALL#{name}", SK: "SMALL", MaxBytes: 100})
 
-// TestItemThatCannotBeWritten lets one derived item grow too large; the others are written and the shard goes on.
+// TestItemThatCannotBeWritten makes one derived item grow too large. The other items must be
+// written, and the shard must continue.
 func TestItemThatCannotBeWritten(t *testing.T) {
 	b := openEngine(t, engine.Options{})
 	tab := b.table()
@@ -134,7 +136,7 @@ func TestItemThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// refusing refuses writes whose entity is in et for good.
+// refusing permanently refuses writes of the entities in et.
 type refusing struct {
 	dynamo.API
 	mu sync.Mutex
@@ -156,7 +158,8 @@ func (r *refusing) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts 
 	return r.API.PutItem(ctx, in, opts...)
 }
 
-// TestHandleIsRepeatable sends batches as an event source does: again after a failure, in other divisions, and late.
+// TestHandleIsRepeatable sends batches as an event source does: again after a failure, divided
+// differently, and late.
 func TestHandleIsRepeatable(t *testing.T) {
 	b := openEngine(t, engine.Options{})
 	api := &refusing{API: b.db}
@@ -176,7 +179,7 @@ func TestHandleIsRepeatable(t *testing.T) {
 	handle(0, 2, true)
 	api.set("test.total") // nothing is written
 	handle(2, 4, false)
-	api.set("fold.checkpoint") // the items are written, but not how far
+	api.set("fold.checkpoint") // the items are written, but the checkpoint is not
 	handle(2, 6, false)
 	api.set("")
 	handle(2, 3, true)
@@ -195,7 +198,7 @@ func TestHandleIsRepeatable(t *testing.T) {
 	}
 }
 
-// TestReplaceState swaps a rebuilt state in and lets the fold go on with it.
+// TestReplaceState replaces the state with a rebuilt one, and continues the fold on it.
 func TestReplaceState(t *testing.T) {
 	b := openEngine(t, engine.Options{})
 	tab := b.table()
@@ -226,7 +229,7 @@ func TestReplaceState(t *testing.T) {
 		}
 	}
 	put(t, tab, order{orderKey{"2"}, "r", 100})
-	drain(t, w) // holds the state that was replaced
+	drain(t, w) // this worker still has the replaced state in memory
 	if got := load()[1]; got.State.Amount != 111 || got.State.Orders != 2 {
 		t.Errorf("total is %+v, want 2 orders of 111", got)
 	}
@@ -244,7 +247,8 @@ func TestReplaceState(t *testing.T) {
 	}
 }
 
-// TestMissedChangesAreTold lets changes be trimmed before they are read.
+// TestMissedChangesAreTold lets changes be trimmed before a worker reads them. The worker must
+// report the gap.
 func TestMissedChangesAreTold(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
@@ -292,7 +296,8 @@ func TestMissedChangesAreTold(t *testing.T) {
 	}
 }
 
-// TestSecondGapAtOnePlaceIsTold finds a gap where one was told, and mended, days ago.
+// TestSecondGapAtOnePlaceIsTold makes a gap at a place where a gap was reported, and repaired, days
+// ago. The worker must report it again.
 func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
@@ -323,8 +328,8 @@ func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
 	}
 }
 
-// TestFedGroupsMissNothing gives changes to Handle, as Lambda does, which is not told where shards end; a day later a worker reads
-// the stream beside it.
+// TestFedGroupsMissNothing delivers changes through Handle, as Lambda does. Handle does not learn
+// where shards end. A day later a worker reads the stream as well.
 func TestFedGroupsMissNothing(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
@@ -339,7 +344,7 @@ func TestFedGroupsMissNothing(t *testing.T) {
 			t.Errorf("the checkpoint is %+v, want it fed, and read to %s", c, want)
 		}
 	}
-	for range 2 { // the second generation has no checkpoint at all, and its parent neither
+	for range 2 { // the second generation has no checkpoint at all, and neither has its parent
 		if err := b.db.RollShards(t.Context(), "table"); err != nil {
 			t.Fatal(err)
 		}
@@ -390,7 +395,7 @@ func TestFaultyDefinitionsAreRefused(t *testing.T) {
 	}
 }
 
-// TestLeasesAreShared starts a second worker beside one that has all shards.
+// TestLeasesAreShared starts a second worker next to a worker that has all shards.
 func TestLeasesAreShared(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
@@ -411,7 +416,7 @@ func TestLeasesAreShared(t *testing.T) {
 	if owned(a) != 2 || owned(other) != 2 {
 		t.Errorf("two workers have %d and %d shards of 4", owned(a), owned(other))
 	}
-	for range 2 { // a is gone, its leases end
+	for range 2 { // a has stopped, and its leases expire
 		clock.add(31 * time.Second)
 		drain(t, other)
 	}
@@ -420,7 +425,7 @@ func TestLeasesAreShared(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := other.Run(ctx); err != nil { // gives its leases back
+	if err := other.Run(ctx); err != nil { // returning releases its leases
 		t.Fatal(err)
 	}
 	third := worker("c")
@@ -430,7 +435,7 @@ func TestLeasesAreShared(t *testing.T) {
 	}
 }
 
-// TestPartials spreads a derived item over shards' workers.
+// TestPartials spreads one derived item over the workers of several shards.
 func TestPartials(t *testing.T) {
 	b := openEngine(t, engine.Options{StreamShards: 6})
 	tab := b.table()

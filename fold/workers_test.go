@@ -18,7 +18,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// skewed is a table whose owner's clock is off.
+// skewed returns a table whose owner has a clock that is off by the given duration.
 func skewed(b *bench, c *clock, by time.Duration) *table.Table {
 	return table.New(b.db, "table", table.Options{Clock: func() time.Time { return c.now().Add(by) }})
 }
@@ -41,7 +41,8 @@ func amountOf(t *testing.T, tab *table.Table, region string) int {
 	return got.Amount
 }
 
-// TestFenceCoversShardsOfOthers waits, in a worker that has no shard, for one that has all of them and has stopped.
+// TestFenceCoversShardsOfOthers waits for a fence in a worker that has no shard. The worker that
+// has all shards has stopped.
 func TestFenceCoversShardsOfOthers(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
@@ -70,8 +71,8 @@ func TestFenceCoversShardsOfOthers(t *testing.T) {
 	}
 }
 
-// TestFenceGoesOnBehindAParent waits for shards whose parents were read to their last change by a worker that died before it could
-// say so.
+// TestFenceGoesOnBehindAParent waits for shards whose parents were read to their last change by a
+// worker that died before it could record that.
 func TestFenceGoesOnBehindAParent(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{RollEvery: 30, Clock: clock.now})
@@ -104,7 +105,8 @@ func TestFenceGoesOnBehindAParent(t *testing.T) {
 	}
 }
 
-// TestFenceAwaitsTheOwner waits for an owner that runs: the worker aside writes nothing itself.
+// TestFenceAwaitsTheOwner waits for an owner that is running. The waiting worker writes nothing
+// itself.
 func TestFenceAwaitsTheOwner(t *testing.T) {
 	b := openEngine(t, engine.Options{StreamShards: 4})
 	tab := b.table()
@@ -126,7 +128,8 @@ func TestFenceAwaitsTheOwner(t *testing.T) {
 	}
 }
 
-// TestClocksOfOwnersDoNotMatter has workers whose clocks are hours apart share shards, and take over from the dead.
+// TestClocksOfOwnersDoNotMatter has workers, with clocks that are hours apart, share shards and
+// take over from dead workers.
 func TestClocksOfOwnersDoNotMatter(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 6, Clock: clock.now})
@@ -144,7 +147,7 @@ func TestClocksOfOwnersDoNotMatter(t *testing.T) {
 	if owned(ahead) != 3 || owned(behind) != 3 {
 		t.Fatalf("of 6 shards, %d and %d are owned", owned(ahead), owned(behind))
 	}
-	for range 3 { // behind is gone: what it did last is seen in the first look, and 30 seconds later it has run out
+	for range 3 { // behind is gone: the first look sees its last lease, which has expired 30 seconds later
 		clock.add(10 * time.Second)
 		drain(t, ahead)
 		if owned(ahead) != 3 {
@@ -194,7 +197,7 @@ func TestManyShardsAreShared(t *testing.T) {
 		}
 	}
 	workers = workers[3:]
-	clock.add(11 * time.Second) // what was given back is taken at the next look
+	clock.add(11 * time.Second) // released shards are taken at the next look
 	for _, w := range workers {
 		drain(t, w)
 	}
@@ -203,7 +206,8 @@ func TestManyShardsAreShared(t *testing.T) {
 	}
 }
 
-// TestDrainNeedsNoTime has workers without leases, which all read all shards, while shards roll and no time passes.
+// TestDrainNeedsNoTime has workers without leases, which all read all shards, while shards roll
+// over and no time passes.
 func TestDrainNeedsNoTime(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 2, Clock: clock.now})

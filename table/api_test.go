@@ -123,7 +123,8 @@ func TestBatchesFinish(t *testing.T) {
 	wantErr(t, "a batch that never makes progress", notes.PutMany(ctx, tb, want[:1]), table.ErrThrottled)
 }
 
-// Whatever is asked, in whatever pages: the answer is what a filter and a sort of all items give.
+// TestQueriesAgainstModel checks that every query, whatever its page size, returns what a filter
+// and a sort of all items give.
 func TestQueriesAgainstModel(t *testing.T) {
 	ctx, tb, api := open(t)
 	api.pages = 7
@@ -199,7 +200,7 @@ func TestQueriesAgainstModel(t *testing.T) {
 	must(t, err)
 }
 
-// testKind pages over the shards of an index where many items have one sort key.
+// testKind reads an index page by page, over its shards, where many items have the same sort key.
 func testKind(t *testing.T, ctx context.Context, tb *table.Table, status string, all []note, limit int) {
 	got, err := pages(ctx, tb, byKind, kindIn{status}, limit)
 	if !slices.IsSortedFunc(got, func(a, b note) int { return strings.Compare(b.Author, a.Author) }) {
@@ -271,7 +272,8 @@ func TestCursorsAreSigned(t *testing.T) {
 	}
 }
 
-// After any patch and any modify, what is derived in the store is what a put of the same item would derive.
+// TestDerivedFollows checks that after any patch and any modify the derived attributes in the store
+// are those that a put of the same item would derive.
 func TestDerivedFollows(t *testing.T) {
 	ctx, tb, api := open(t)
 	rng, k := api.rng, noteKey{"ann", 0, "1"}

@@ -57,7 +57,7 @@ type allValues struct {
 	Deep
 }
 
-// Deep is embedded; its S is hidden by the outer one, by the attribute's name.
+// Deep is embedded. The outer field with the same attribute name hides its S.
 type Deep struct {
 	Shallow string `dynamodbav:"s"`
 	Extra   string `dynamodbav:"extra"`
@@ -73,7 +73,7 @@ type tree struct {
 	Children []*tree `dynamodbav:"children,omitempty"`
 }
 
-// reversed encodes itself.
+// reversed has its own encoding.
 type reversed struct{ s string }
 
 func (r reversed) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
@@ -129,7 +129,8 @@ func drawAll(t *rapid.T) all {
 	}}
 }
 
-// What the compiled codec writes is what the SDK writes, with times of a fixed width; and it reads back what it wrote.
+// TestCodecAgainstSDK checks that the compiled codec writes what the SDK writes, except that times
+// have a fixed width, and that it reads back what it wrote.
 func TestCodecAgainstSDK(t *testing.T) {
 	e := Define[all, allKey]("all", Def[all]{PK: "ALL#{id}", SK: "ALL"})
 	options := func(o *attributevalue.EncoderOptions) { o.EncodeTime = codec.EncodeTime }
@@ -148,7 +149,7 @@ func TestCodecAgainstSDK(t *testing.T) {
 				continue
 			}
 			if name == "m" || name == "f" || name == "f32" {
-				continue // numbers are written shorter; they are compared when read back
+				continue // the codec writes numbers in a shorter form; the test compares them when it reads them back
 			}
 			if !reflect.DeepEqual(got[name], av) {
 				t.Fatalf("%s is %#v, the SDK writes %#v", name, got[name], av)

@@ -9,17 +9,17 @@ import (
 	"github.com/onefold/onefold/dynamo/dynamotest"
 )
 
-// The tests of this package hold on a DynamoDB of others, too, but for those that need transactions, and some
-// that it fails.
+// TestOnDynalite runs the tests of this package against Dynalite, an independent implementation of
+// DynamoDB. It leaves out the tests that need transactions, and some that Dynalite fails.
 func TestOnDynalite(t *testing.T) {
 	if os.Getenv(onDynalite) != "" {
-		return // this is one of them
+		return // this process already runs the tests against Dynalite
 	}
-	dynamotest.Dynalite(t) // or skip
+	dynamotest.Dynalite(t) // skips the test if Dynalite is not available
 	skip := strings.Join([]string{
-		"OnDynalite", "Transact", "Ensure", // items do not expire there
-		"PatchRefuses",             // it does not return what a condition failed on
-		"DerivedFollows", "Modify", // it never answers an update whose condition compares sets
+		"OnDynalite", "Transact", "Ensure", // items do not expire in Dynalite
+		"PatchRefuses",             // Dynalite does not return the item on which a condition failed
+		"DerivedFollows", "Modify", // Dynalite never answers an update whose condition compares sets
 	}, "|")
 	cmd := exec.Command(os.Args[0], "-test.run", "^Test", "-test.skip", skip, "-test.timeout", "3m")
 	cmd.Env = append(os.Environ(), onDynalite+"=1")

@@ -15,7 +15,7 @@ type pageKey struct {
 	EventID string `dynamodbav:"eventId"`
 }
 
-// page has the size and mix of fields of a real event.
+// page has the size and the mix of fields of a real event.
 type page struct {
 	pageKey
 	At       time.Time         `dynamodbav:"at"`
@@ -114,7 +114,8 @@ func BenchmarkEncode(b *testing.B) {
 	}
 }
 
-// BenchmarkEncodeSDK is what Encode is compared with: the SDK's marshaler on the same struct, without keys and ttl.
+// BenchmarkEncodeSDK is the baseline for Encode: the SDK marshals the same struct, without keys and
+// ttl.
 func BenchmarkEncodeSDK(b *testing.B) {
 	v := samplePage()
 	b.ReportAllocs()
@@ -125,7 +126,7 @@ func BenchmarkEncodeSDK(b *testing.B) {
 	}
 }
 
-// BenchmarkDecodeSDK is what Decode is compared with.
+// BenchmarkDecodeSDK is the baseline for Decode.
 func BenchmarkDecodeSDK(b *testing.B) {
 	v := samplePage()
 	it, err := attributevalue.MarshalMap(&v)

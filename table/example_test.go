@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ReadingKey names a reading: its fields are the variables of PK and SK.
+// ReadingKey identifies a reading. Its fields are the variables of PK and SK.
 type ReadingKey struct {
 	Device string    `dynamodbav:"device"`
 	At     time.Time `dynamodbav:"at"`
@@ -22,7 +22,7 @@ type Reading struct {
 	Celsius float64 `dynamodbav:"celsius"`
 }
 
-// ReadingsIn is what the pattern asks for.
+// ReadingsIn is the input of the query pattern.
 type ReadingsIn struct {
 	Device string    `dynamodbav:"device"`
 	From   time.Time `dynamodbav:"from"`
@@ -59,7 +59,7 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	in := ReadingsIn{"boiler", noon, noon.Add(2 * time.Minute)} // half-open: the third is not in it
+	in := ReadingsIn{"boiler", noon, noon.Add(2 * time.Minute)} // half-open: the third reading is outside
 	for r, err := range readingsByTime.All(ctx, t, in) {
 		if err != nil {
 			log.Fatal(err)

@@ -36,7 +36,9 @@ type guestIn struct {
 	Cap int       `dynamodbav:"-"`
 }
 
-// What documents ask finds the row that it was made of: by names, by where variables stand, and right behind a range's end.
+// TestExampleUsesFindTheirRow checks that the example queries in generated documents find the row
+// that they were made from. They look for it by name, by the position of variables, and just past
+// the end of a range.
 func TestExampleUsesFindTheirRow(t *testing.T) {
 	visits := table.Define[visit, visitKey]("test.visit", table.Def[visit]{
 		PK: "PLACE#{place}", SK: "VISIT#{at:ms}#{seq:04}",
@@ -94,7 +96,8 @@ func TestExampleUsesFindTheirRow(t *testing.T) {
 	}
 }
 
-// An operation says what it does, and does it on what it makes up.
+// TestOperation checks that an operation reports what it does, and does it with the data that it
+// makes up.
 func TestOperation(t *testing.T) {
 	done := 0
 	def := table.OperationDef{ID: "O1", Question: "do it", Operation: "TransactWriteItems", Condition: "none", Example: func(context.Context, *table.Table) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The requests of patterns, as they are sent.
+// TestExplain compares the requests of query patterns as they are sent.
 func TestExplain(t *testing.T) {
 	datadriven.RunTest(t, "testdata/explain", func(t *testing.T, d *datadriven.TestData) string {
 		arg := func(name string) (value string) {

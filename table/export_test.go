@@ -5,5 +5,5 @@ import (
 	"time"
 )
 
-// SetSleep replaces the waits of a table's retries.
+// SetSleep replaces the function with which a table waits between retries.
 func SetSleep(t *Table, sleep func(context.Context, time.Duration) error) { t.sleep = sleep }

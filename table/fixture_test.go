@@ -114,14 +114,15 @@ type noteKeyOfShard struct {
 	Shard int    `dynamodbav:"shard"`
 }
 
-// faulty is an API that answers as slowly and as incompletely as it may: small pages, unprocessed parts, throttling.
+// faulty is an API whose answers are as slow and incomplete as the protocol allows: small pages,
+// unprocessed items, throttling.
 type faulty struct {
 	dynamo.API
 	mu      sync.Mutex
 	rng     *rand.Rand
-	pages   int32 // items in a page of a Query; 0: as asked
+	pages   int32 // number of items in a page of a Query; 0 means as requested
 	trouble float64
-	cancel  []string // reasons with which the next transaction is cancelled
+	cancel  []string // the reasons with which the next transaction is cancelled
 }
 
 func (f *faulty) bad() bool {
@@ -190,10 +191,11 @@ func (f *faulty) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWr
 
 var start = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 
-// onDynalite makes tables on a DynamoDB of others, as TestOnDynalite wants it of the tests that it runs.
+// onDynalite is the environment variable with which TestOnDynalite makes the tests that it runs use
+// Dynalite.
 const onDynalite = "ONEFOLD_TEST_TABLES_ON_DYNALITE"
 
-// database is what tables are on.
+// database returns the database for a test's tables.
 func database(t *testing.T) dynamo.API {
 	t.Helper()
 	if os.Getenv(onDynalite) != "" {
@@ -211,7 +213,7 @@ func database(t *testing.T) dynamo.API {
 	return db
 }
 
-// open makes an empty table whose time stands still.
+// open creates an empty table whose clock stands still.
 func open(t *testing.T) (context.Context, *table.Table, *faulty) {
 	t.Helper()
 	seed := rand.Uint64()

@@ -16,7 +16,7 @@ func TestRemarks(t *testing.T) {
 		Decisions: []Decision{{"why", "why.md"}},
 	}
 	inner := MustSchema("inner", sites, said, tiers)
-	outer := MustSchema("outer", inner, inner, said, tiers) // a schema is often a part of several others
+	outer := MustSchema("outer", inner, inner, said, tiers) // a schema is often part of several others
 	r := outer.Remarks()
 	if len(r.Callers) != 1 || !slices.Equal(r.Callers[0].Patterns, []string{"P1"}) || len(r.Gaps) != 1 || len(r.Decisions) != 1 {
 		t.Errorf("remarks %+v", r)

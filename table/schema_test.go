@@ -65,7 +65,8 @@ type timesIn struct {
 	N        int       `dynamodbav:"n"`
 }
 
-// Every finding of the schema check, by the definition that has the fault.
+// TestSchemaFindings covers every finding of the schema check, each with a definition that has the
+// fault.
 func TestSchemaFindings(t *testing.T) {
 	pairQuery := func(d QueryDef[abIn]) Part { d.ID = "Q"; return NewQuery(goodPairs, d) }
 	seqQuery := func(d QueryDef[timesIn]) Part {
@@ -75,7 +76,7 @@ func TestSchemaFindings(t *testing.T) {
 	tests := []struct {
 		fault string
 		parts []Part
-		want  string // empty: no finding
+		want  string // empty means no finding
 	}{
 		{"none", []Part{goodSites, goodPairs, goodSeqs()}, ""},
 		{"given twice", []Part{goodSites, goodSites}, ""},

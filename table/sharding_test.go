@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every item is found where Over looks, whatever the history; and more steps move no item that was there before.
+// TestShardingFindsEverything checks that every item is found where Over looks, whatever the
+// history, and that more steps move no existing item.
 func TestShardingFindsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s Sharding
@@ -59,7 +60,7 @@ func TestShardingRefuses(t *testing.T) {
 	}
 }
 
-// Shard numbers are part of stored keys: they must never change.
+// TestShardIsStable pins shard numbers. They are part of stored keys and must never change.
 func TestShardIsStable(t *testing.T) {
 	for id, want := range map[string]int{"": 9, "01HXQ5V7M3E8K2N4P6R8T0W2Y4": 2, "visitor-1": 13} {
 		if got := Shard(id, 16); got != want {

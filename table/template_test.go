@@ -11,7 +11,8 @@ import (
 	"github.com/onefold/onefold/table/internal/codec"
 )
 
-// The keys that one table has to hold side by side: pk, sk, and on the index gsi1 pk and sk.
+// sideBySide has the keys that one table must hold side by side: the table's pk and sk, and the pk
+// and sk on the index gsi1.
 var sideBySide = [][4]string{
 	{"SITE#{siteId}", "METADATA", "OWNER#{ownerId}", "SITE#{siteId}"},
 	{"SITE#{siteId}#SHARD#{shard}", "EVENT#{eventId}"},
@@ -93,7 +94,7 @@ func TestKeysReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := everyItem{drawKey(t)}
 		if v.At.IsZero() || v.Day.IsZero() {
-			return // refused as empty
+			return // refused because it is empty
 		}
 		it, err := every.Encode(&v)
 		if err != nil {
@@ -109,7 +110,7 @@ func TestKeysReadBack(t *testing.T) {
 	})
 }
 
-// Keys sort as their times and numbers do.
+// TestKeysSort checks that keys sort as their times and numbers do.
 func TestKeysSort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := drawKey(t), drawKey(t)
@@ -137,7 +138,8 @@ func TestKeysSort(t *testing.T) {
 	})
 }
 
-// No text that is put into a key, however it looks, makes a key of another entity or another owner.
+// FuzzKeyValue checks that no text in a key, whatever it contains, produces a key of another entity
+// or another owner.
 func FuzzKeyValue(f *testing.F) {
 	f.Add("a#b")
 	f.Add("")
@@ -157,7 +159,7 @@ func FuzzKeyValue(f *testing.F) {
 	})
 }
 
-// Neither a template nor a stored key makes the parsers panic.
+// FuzzTemplate checks that neither a template nor a stored key makes the parsers panic.
 func FuzzTemplate(f *testing.F) {
 	f.Add("SITE#{siteId}[#{shard}]", "SITE#a#3")
 	f.Add("{at:ms}{x", "]")
@@ -174,7 +176,7 @@ func FuzzTemplate(f *testing.F) {
 		}
 		back, missing, err := k.appendTo(nil, rv)
 		if err != nil || missing != "" {
-			return // such as a zero time
+			return // such as the zero time
 		}
 		if second := (everyKey{}); k.parse(string(back), reflect.ValueOf(&second).Elem()) != nil || second != v {
 			t.Fatalf("template %q: %q is read as %v, written as %q, read as %v", src, key, v, back, second)

@@ -17,11 +17,12 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// plain hides what an API offers beside DynamoDB's methods.
+// plain hides the methods that an API offers in addition to DynamoDB's.
 type plain struct{ dynamo.API }
 
-// Patterns answer the same with maps and without: expired and removed items, ends of ranges, items that cannot be decoded and
-// a caller that writes while it reads included.
+// TestValuesAsItems checks that query patterns return the same with maps and without. It covers
+// expired and removed items, ends of ranges, items that cannot be decoded, and a caller that writes
+// while it reads.
 func TestValuesAsItems(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -81,7 +82,7 @@ func TestValuesAsItems(t *testing.T) {
 	if err := notes.Put(ctx, with, wrong); err != nil {
 		t.Fatal(err)
 	}
-	for _, et := range []string{"test.other", "test.note"} { // then with a count that is none
+	for _, et := range []string{"test.other", "test.note"} { // the second has a count that is not a number
 		spoil(t, db, wrong, types.AttributeValueMemberS{Value: et})
 		random()
 	}
@@ -95,7 +96,7 @@ func TestValuesAsItems(t *testing.T) {
 	}
 }
 
-// told is what a pattern yields, as text, up to its error.
+// told returns the results of a query pattern as text, up to the first error.
 func told[In any](ctx context.Context, q *table.Query[In, note, noteKey], tb *table.Table, in In) (string, error) {
 	var b strings.Builder
 	for n, err := range q.All(ctx, tb, in) {
@@ -108,7 +109,7 @@ func told[In any](ctx context.Context, q *table.Query[In, note, noteKey], tb *ta
 	return b.String(), nil
 }
 
-// spoil writes a note as it should not be: of another entity, or with a count that is text.
+// spoil writes a note with a fault: with another entity, or with text as its count.
 func spoil(t *testing.T, db dynamo.API, n *note, et types.AttributeValueMemberS) {
 	t.Helper()
 	it, err := notes.Encode(n)

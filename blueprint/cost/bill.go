@@ -2,53 +2,55 @@ package cost
 
 import "math"
 
-// target is which share of provisioned capacity auto scaling keeps in use.
+// target is the share of provisioned capacity that auto scaling keeps in use.
 const target = 0.7
 
-// A stream has a shard for each partition of its table: a table on demand begins with four. A worker asks each four times a second, which
-// is the pause that fold keeps between reads of a service.
+// A stream has a shard for each partition of its table; an on-demand table starts with four. A
+// worker polls each shard four times a second, which is the interval that package fold keeps
+// between reads of a service.
 const (
 	leastShards    = 4
 	pollsPerSecond = 4
 )
 
-// Bill is what a workload costs a month, in the price book's currency.
+// Bill is the monthly cost of a workload, in the price book's currency.
 type Bill struct {
 	Region       string  `json:"region"`
 	EventsPerDay float64 `json:"eventsPerDay"`
-	WriteUnits   float64 `json:"writeUnits"` // a month
-	ReadUnits    float64 `json:"readUnits"`  // a month
+	WriteUnits   float64 `json:"writeUnits"` // per month
+	ReadUnits    float64 `json:"readUnits"`  // per month
 	StoredGB     float64 `json:"storedGB"`
 
 	OnDemand  Requests    `json:"onDemand"`
-	Peak      Provisioned `json:"provisionedForPeak"`     // capacity that is always there for the busiest second
-	Scaled    Provisioned `json:"provisionedAutoScaling"` // capacity that follows the load, of which 70 % is in use
-	BreakEven float64     `json:"breakEvenUse"`           // from which share of it in use provisioned capacity for writes is cheaper
+	Peak      Provisioned `json:"provisionedForPeak"`     // capacity that is always available for the busiest second
+	Scaled    Provisioned `json:"provisionedAutoScaling"` // capacity that follows the load, with 70 % in use
+	BreakEven float64     `json:"breakEvenUse"`           // share of use above which provisioned write capacity is cheaper
 
 	Storage float64 `json:"storage"`
 	Backup  float64 `json:"continuousBackup"` // point-in-time recovery
-	Full    float64 `json:"onDemandBackup"`   // one backup of all that is stored, kept for the month; not in the totals
-	Streams float64 `json:"streams"`          // GetRecords of a worker, four a second of each shard; of AWS Lambda it is nothing
+	Full    float64 `json:"onDemandBackup"`   // one backup of all stored data, kept for the month; not in the totals
+	Streams float64 `json:"streams"`          // GetRecords calls of a worker, four a second per shard; free for AWS Lambda
 
-	Total      float64 `json:"total"`                      // on demand, with all else
-	Cheapest   float64 `json:"cheapest"`                   // in the cheapest mode, with all else
-	PerMillion float64 `json:"perMillionEvents,omitempty"` // events, of Total
+	Total      float64 `json:"total"`                      // on-demand, including everything else
+	Cheapest   float64 `json:"cheapest"`                   // in the cheapest mode, including everything else
+	PerMillion float64 `json:"perMillionEvents,omitempty"` // events, based on Total
 }
 
-// Requests are what reads and writes cost on demand.
+// Requests is the on-demand cost of reads and writes.
 type Requests struct {
 	Writes float64 `json:"writes"`
 	Reads  float64 `json:"reads"`
 }
 
-// Provisioned is what capacity costs that is kept ready.
+// Provisioned is the cost of provisioned capacity.
 type Provisioned struct {
-	WriteCapacity float64 `json:"writeCapacity"` // units a second
-	ReadCapacity  float64 `json:"readCapacity"`  // units a second
+	WriteCapacity float64 `json:"writeCapacity"` // units per second
+	ReadCapacity  float64 `json:"readCapacity"`  // units per second
 	Cost          float64 `json:"cost"`
 }
 
-// Of is the bill of a workload whose busiest second takes peak times as much as a mean one; less than 1 counts as 1.
+// Of returns the bill of a workload whose busiest second has peak times the average load; values
+// below 1 count as 1.
 func Of(w *Workload, region string, p Prices, peak float64) Bill {
 	b := Bill{Region: region, EventsPerDay: w.EventsPerDay, BreakEven: p.WriteCapacityHour / (3600 * p.WriteMillion / 1e6)}
 	writes := 0.0
@@ -75,7 +77,7 @@ func Of(w *Workload, region string, p Prices, peak float64) Bill {
 	return b
 }
 
-// WithoutContinuousBackup is the bill of a table that has no point-in-time recovery.
+// WithoutContinuousBackup returns the bill for a table without point-in-time recovery.
 func (b Bill) WithoutContinuousBackup() Bill {
 	b.Total, b.Cheapest = rounded(b.Total-b.Backup), rounded(b.Cheapest-b.Backup)
 	if b.EventsPerDay > 0 {
@@ -85,7 +87,7 @@ func (b Bill) WithoutContinuousBackup() Bill {
 	return b
 }
 
-// provisioned is capacity in whole units, at least one of each, as a table must have.
+// provisioned returns capacity in whole units, at least one of each, as tables require.
 func (p *Prices) provisioned(write, read float64) Provisioned {
 	c := Provisioned{WriteCapacity: math.Max(1, math.Ceil(write)), ReadCapacity: math.Max(1, math.Ceil(read))}
 	c.Cost = hoursMonth * (c.WriteCapacity*p.WriteCapacityHour + c.ReadCapacity*p.ReadCapacityHour)

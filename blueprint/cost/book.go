@@ -11,36 +11,36 @@ import (
 	"sync"
 )
 
-// Book is prices as they were on a day.
+// Book contains prices as of a date.
 type Book struct {
-	Date     string            `json:"date"` // of the day on which it was written
+	Date     string            `json:"date"` // when the book was written
 	Currency string            `json:"currency"`
 	Source   string            `json:"source"`
 	Regions  map[string]Prices `json:"regions"` // by name, such as eu-west-1
 }
 
-// Prices are those of a Region, in the book's currency.
+// Prices are the prices of a Region, in the book's currency.
 type Prices struct {
 	Name                  string  `json:"name"`
-	WriteMillion          float64 `json:"writeMillion"`          // of a million write request units, on demand
-	ReadMillion           float64 `json:"readMillion"`           // of a million read request units, on demand
-	WriteCapacityHour     float64 `json:"writeCapacityHour"`     // of a write unit a second, provisioned for an hour
-	ReadCapacityHour      float64 `json:"readCapacityHour"`      // of a read unit a second, provisioned for an hour
-	StorageMonth          float64 `json:"storageMonth"`          // of a GB
-	ContinuousBackupMonth float64 `json:"continuousBackupMonth"` // of a GB, for point-in-time recovery
-	BackupMonth           float64 `json:"backupMonth"`           // of a GB that a backup holds
-	StreamReads100k       float64 `json:"streamReads100k"`       // of 100,000 GetRecords; those of AWS Lambda are free
+	WriteMillion          float64 `json:"writeMillion"`          // per million on-demand write request units
+	ReadMillion           float64 `json:"readMillion"`           // per million on-demand read request units
+	WriteCapacityHour     float64 `json:"writeCapacityHour"`     // per hour, for one write unit per second
+	ReadCapacityHour      float64 `json:"readCapacityHour"`      // per hour, for one read unit per second
+	StorageMonth          float64 `json:"storageMonth"`          // per GB
+	ContinuousBackupMonth float64 `json:"continuousBackupMonth"` // per GB, for point-in-time recovery
+	BackupMonth           float64 `json:"backupMonth"`           // per GB of a backup
+	StreamReads100k       float64 `json:"streamReads100k"`       // per 100,000 GetRecords calls; those of AWS Lambda are free
 
-	Compared []string `json:"compared"` // which of them were compared with a second source when the book was written
+	Compared []string `json:"compared"` // prices that were checked against a second source when the book was written
 }
 
-// ErrRegion is returned for a Region that the book does not have.
+// ErrRegion is returned for a Region that is not in the book.
 var ErrRegion = errors.New("no_such_region")
 
 //go:embed prices.json
 var pricesJSON []byte
 
-// book is read once.
+// book parses the embedded prices once.
 var book = sync.OnceValues(func() (*Book, error) {
 	b := new(Book)
 	if err := json.Unmarshal(pricesJSON, b); err != nil {
@@ -49,10 +49,10 @@ var book = sync.OnceValues(func() (*Book, error) {
 	return b, nil
 })
 
-// PriceBook is the book of prices. An error says that it is damaged.
+// PriceBook returns the price book. An error means that it is damaged.
 func PriceBook() (*Book, error) { return book() }
 
-// Region is the prices of a Region. Error: ErrRegion.
+// Region returns the prices of a Region. Errors: ErrRegion.
 func (b *Book) Region(name string) (Prices, error) {
 	p, ok := b.Regions[name]
 	if !ok {
@@ -61,5 +61,5 @@ func (b *Book) Region(name string) (Prices, error) {
 	return p, nil
 }
 
-// Names are those of the Regions, sorted.
+// Names returns the names of the Regions, sorted.
 func (b *Book) Names() []string { return slices.Sorted(maps.Keys(b.Regions)) }

@@ -1,5 +1,6 @@
-// Package cost says what a table costs a month on DynamoDB: of the loads that a schema declares or of what was metered, by
-// the rules of metering and a dated price book. It asks nobody for prices: those of the book are as old as it says.
+// Package cost estimates the monthly cost of a table on DynamoDB, from the loads declared in a
+// schema or from metered usage, using the billing rules and a dated price book. It does not fetch
+// prices; they are as old as the book says.
 //
-// The way in is Declared or Observed, which make a Workload, and Of, which makes its Bill.
+// Declared and Observed make a Workload, for which Of computes the Bill.
 package cost

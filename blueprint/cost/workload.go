@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A month is 730 hours, as AWS reckons it.
+// A month has 730 hours, as in AWS's calculations.
 const (
 	hoursMonth   = 730
 	daysMonth    = hoursMonth / 24.0
@@ -20,39 +20,42 @@ const (
 	secondsDay   = 24 * 3600
 )
 
-// itemOverhead is what each item, and each of its entries on an index, is billed beyond its size.
+// itemOverhead is the number of bytes billed for each item, and each of its index entries, in
+// addition to its size.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 const itemOverhead = 100
 
-// MaxEventsPerDay bounds what can be asked: a hundred billion.
+// MaxEventsPerDay is the maximum number of events: a hundred billion.
 const MaxEventsPerDay = 1e11
 
 // ErrOptions is returned for options that are out of range.
 var ErrOptions = errors.New("bad_options")
 
-// Workload is what a table does in a month.
+// Workload is the monthly usage of a table.
 type Workload struct {
 	Name         string  `json:"name"`
-	EventsPerDay float64 `json:"eventsPerDay"` // 0: it is not known
+	EventsPerDay float64 `json:"eventsPerDay"` // 0 if unknown
 	Lines        []Line  `json:"lines"`        // in the order of the schema, entities first
 }
 
-// Line is what one entity, or one pattern, does in a month.
+// Line is the monthly usage of one entity or pattern.
 type Line struct {
 	Entity     string  `json:"entity"`
-	Pattern    string  `json:"pattern,omitempty"` // its id; "" is what folds write
+	Pattern    string  `json:"pattern,omitempty"` // ID; "" for what folds write
 	Question   string  `json:"question"`
 	WriteUnits float64 `json:"writeUnits"`
 	ReadUnits  float64 `json:"readUnits"`
-	Writes     float64 `json:"writes"` // items that are written, and so changes in the stream
+	Writes     float64 `json:"writes"` // items written, which are also changes in the stream
 	StoredGB   float64 `json:"storedGB"`
 }
 
-// Declared is the workload that a design declares, with so many events a day, after so many months of them. What events make
-// of entities (table.Growth) grows with them, and what reads does not: people read, not events. A schema without growth is
-// scaled as a whole, so that its busiest pattern that writes does so as often as there are events. Error: ErrOptions.
+// Declared returns the workload that a design declares for the given number of events a day, after
+// the given number of months. Writes of entities with table.Growth grow with the events. Reads do
+// not, because they come from people. In a schema without growth, all loads are scaled so that the
+// busiest writing pattern runs once per event. Errors: ErrOptions.
 //
-// delayed says that what folds write waits for 30 seconds, as onefold serve --fold-delay 30s has it: fewer writes for each event.
+// delayed means a fold delay of 30 seconds, as with onefold serve --fold-delay 30s: fewer writes
+// per event.
 func Declared(d *blueprint.Design, eventsPerDay float64, months int, delayed bool) (*Workload, error) {
 	if !(eventsPerDay >= 0 && eventsPerDay <= MaxEventsPerDay) {
 		return nil, fmt.Errorf("%w: %g events a day: 0 to %g", ErrOptions, eventsPerDay, float64(MaxEventsPerDay))
@@ -83,7 +86,7 @@ func Declared(d *blueprint.Design, eventsPerDay float64, months int, delayed boo
 	return w, nil
 }
 
-// Metered is what one kind of item, or the keys of one prefix, took while somebody measured.
+// Metered is the metered usage of one type of item, or of keys with one prefix.
 type Metered struct {
 	Name       string  `json:"name"`
 	Writes     float64 `json:"writes"`
@@ -91,8 +94,9 @@ type Metered struct {
 	ReadUnits  float64 `json:"readUnits"`
 }
 
-// Observed is the workload of so many events a day when in some time there were so many events with what was metered: reads
-// grow as the writes do. It says nothing of storage. Error: ErrOptions without time or events.
+// Observed returns the workload for eventsPerDay, extrapolated from usage metered while the given
+// number of events arrived in the given time. Reads grow like writes. Storage is not included.
+// Errors: ErrOptions if the time or number of events is not positive.
 func Observed(name string, all []Metered, took time.Duration, events, eventsPerDay float64) (*Workload, error) {
 	if took <= 0 || !(events > 0) {
 		return nil, fmt.Errorf("%w: %g events in %s say nothing of a month", ErrOptions, events, took)
@@ -110,7 +114,8 @@ func Observed(name string, all []Metered, took time.Duration, events, eventsPerD
 
 func writes(p *blueprint.Pattern) bool { return p.Units.Write > 0 }
 
-// scaled is by what the loads are multiplied so that the busiest pattern that writes is called for each event.
+// scaled returns the factor for all loads with which the busiest writing pattern runs once per
+// event.
 func scaled(d *blueprint.Design, eventsPerDay float64) float64 {
 	busiest := 0.0
 	for i := range d.Patterns {
@@ -124,7 +129,7 @@ func scaled(d *blueprint.Design, eventsPerDay float64) float64 {
 	return eventsPerDay / (busiest * 24 * 3600)
 }
 
-// growing is what events make of an entity.
+// growing returns the effect of events on an entity.
 func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months int, delayed bool) Line {
 	g := e.Growth
 	perSecond := perDay / secondsDay
@@ -141,7 +146,7 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 		days = min(days, g.Keep.Hours()/24)
 	}
 	l.StoredGB = perDay * days * g.Items * each * float64(1+g.Indexes) / gigabyte
-	if g.Items >= 1 { // the facts: somebody calls a pattern for each
+	if g.Items >= 1 { // facts: a pattern is called for each of them
 		if p := busiestWriter(d, e.Name); p != nil {
 			l.Pattern, l.Question = p.ID, p.Question
 		}
@@ -149,17 +154,18 @@ func growing(d *blueprint.Design, e *blueprint.Entity, perDay float64, months in
 	return l
 }
 
-// What workers write of themselves: the checkpoint of a shard whenever what its changes make was written, twice for an event because
-// folds read what others wrote, until flushes are the bound; and a lease of each shard three times in the half minute that it holds.
+// Writes by workers themselves. They write the checkpoint of a shard each time its changes have
+// been folded. That is about twice per event, because folds read what other folds write, until the
+// number of flushes is the limit. They renew the lease of each shard three times per 30 seconds.
 const (
 	checkpointsPerEvent  = 2.8
 	checkpointsPerSecond = 6
-	checkpointsDelayed   = 0.036 // a second, with a fold delay of 30 seconds
-	checkpointReads      = 0.5   // read units for each that is written, as metered: workers look at those of other shards
-	leasesPerSecond      = 0.1   // of a shard
+	checkpointsDelayed   = 0.036 // per second, with a fold delay of 30 seconds
+	checkpointReads      = 0.5   // read units per checkpoint written, as metered: workers also read those of other shards
+	leasesPerSecond      = 0.1   // per shard
 )
 
-// runtime is what workers write of themselves for a schema that has folds, nil for one that has none.
+// runtime returns the writes of workers themselves, or nil for a schema without folds.
 func runtime(d *blueprint.Design, perDay float64, delayed bool) *Line {
 	has := func(e blueprint.Entity) bool { return e.Name == "fold.checkpoint" }
 	i := slices.IndexFunc(d.Entities, has)
@@ -175,7 +181,7 @@ func runtime(d *blueprint.Design, perDay float64, delayed bool) *Line {
 	return &Line{Entity: d.Entities[i].Name, Question: "how far workers are, and who reads which shard", Writes: n, WriteUnits: n, ReadUnits: checkpoints * checkpointReads}
 }
 
-// Looks scales what is read to so many looks of people at the figures a day. Patterns declare what is asked of them when there are
+// Looks scales reads to the given number of views of figures a day. Patterns declare the reads for
 // declaredLooks. It is for schemas whose reads do not grow with events.
 func (w *Workload) Looks(perDay float64) {
 	for i := range w.Lines {
@@ -185,13 +191,14 @@ func (w *Workload) Looks(perDay float64) {
 	}
 }
 
-// declaredLooks are those for which schemas declare the loads of reading patterns: one each two seconds.
+// declaredLooks is the number of views a day for which schemas declare the loads of reading
+// patterns: one every two seconds.
 const declaredLooks = 43_200
 
 const gigabyte = 1 << 30
 
-// writeUnits is what a write of an item takes on average. Where facts share items these have any size: each takes half a unit more than its
-// bytes, for units are whole.
+// writeUnits returns the average cost of writing an item. If items are shared by facts, their sizes
+// vary, so rounding up to whole units costs half a unit on average.
 func writeUnits(g *table.Growth, bytes int) float64 {
 	if g.Packed == 0 {
 		return blueprint.WriteUnits(bytes)
@@ -199,7 +206,7 @@ func writeUnits(g *table.Growth, bytes int) float64 {
 	return max(float64(bytes)/1024+0.5, 1)
 }
 
-// written are the writes of an entity a second.
+// written returns the writes of an entity per second.
 func written(g *table.Growth, facts float64, delayed bool) float64 {
 	if !delayed {
 		return max(together(facts*g.Writes, g.Most), facts*g.Delayed)
@@ -210,8 +217,8 @@ func written(g *table.Growth, facts float64, delayed bool) float64 {
 	return together(facts*cmp.Or(g.Delayed, g.Writes), g.Most)
 }
 
-// together are the writes a second of what would be so many, where all that comes until a flush is written at once, and there are at most
-// so many flushes a second: those that come alone begin one, and take the others along.
+// together returns the writes per second when writes between two flushes are combined. alone is the
+// number without combining, and most is the maximum number of flushes a second; 0 means no maximum.
 func together(alone, most float64) float64 {
 	if most <= 0 {
 		return alone
@@ -219,7 +226,7 @@ func together(alone, most float64) float64 {
 	return alone / (1 + alone/most)
 }
 
-// itemOf is the size of an item, and what of its stored bytes is one fact's.
+// itemOf returns the size of an item, and the stored bytes per fact.
 func itemOf(g *table.Growth, writes, facts float64) (bytes int, each float64) {
 	if g.Packed == 0 || writes == 0 {
 		return g.Bytes, float64(g.Bytes + itemOverhead)
@@ -239,7 +246,7 @@ func busiestWriter(d *blueprint.Design, entity string) *blueprint.Pattern {
 	return found
 }
 
-// asked is what calling a pattern takes. What it writes is kept for ever if so many months of it are given.
+// asked returns the usage of a pattern. What it writes is stored for the given number of months.
 func asked(p *blueprint.Pattern, scale float64, months int) Line {
 	calls := p.Load.PerSecond * scale * secondsMonth
 	l := Line{Entity: p.Entity, Pattern: p.ID, Question: p.Question, WriteUnits: calls * p.Units.Write, ReadUnits: calls * p.Units.Read}
@@ -253,16 +260,16 @@ func asked(p *blueprint.Pattern, scale float64, months int) Line {
 	return l
 }
 
-// Sum is a line of all that is under a name.
+// Sum is the total of lines with the same name.
 type Sum struct {
 	Name       string  `json:"name"`
 	WriteUnits float64 `json:"writeUnits"`
 	ReadUnits  float64 `json:"readUnits"`
 	StoredGB   float64 `json:"storedGB"`
-	Cost       float64 `json:"cost"` // of requests on demand and of storage, a month
+	Cost       float64 `json:"cost"` // monthly cost of on-demand requests and storage
 }
 
-// By sums lines under names, the dearest first; those without a name are left out.
+// By sums lines by name, most expensive first. Lines without a name are omitted.
 func (w *Workload) By(p *Prices, name func(*Line) string) []Sum {
 	at := map[string]int{}
 	var sums []Sum
@@ -290,5 +297,5 @@ func (p *Prices) requests(write, read float64) float64 {
 	return (write*p.WriteMillion + read*p.ReadMillion) / 1e6
 }
 
-// rounded is a figure to the cent, so that documents do not show what nobody can know.
+// rounded rounds to the cent, so that documents do not suggest more precision.
 func rounded(v float64) float64 { return math.Round(v*100) / 100 }

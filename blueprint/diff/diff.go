@@ -1,5 +1,5 @@
-// Package diff compares two versions of a design: what of the change needs nothing, and what must be done with a table that
-// is full.
+// Package diff compares two versions of a design, and determines which changes are compatible and
+// what the others require for a table that already holds data.
 package diff
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Kind says what a change asks of a table that holds items.
+// Kind is the effect of a change on a table that holds items.
 type Kind string
 
-// The kinds, the worst first.
+// The kinds, worst first.
 const (
-	Breaks     Kind = "breaks"     // items that are stored are not found, or not read, any more
-	NeedsIndex Kind = "index"      // an index has to be made, or dropped
-	Backfill   Kind = "backfill"   // items that are stored have to be written again
-	Compatible Kind = "compatible" // nothing has to be done
+	Breaks     Kind = "breaks"     // stored items can no longer be found or read
+	NeedsIndex Kind = "index"      // an index must be created or deleted
+	Backfill   Kind = "backfill"   // stored items must be rewritten
+	Compatible Kind = "compatible" // nothing needs to be done
 )
 
-// Kinds are all of them, the worst first.
+// Kinds returns all kinds, worst first.
 func Kinds() []Kind { return []Kind{Breaks, NeedsIndex, Backfill, Compatible} }
 
 // Finding is one change.
@@ -35,7 +35,7 @@ type Finding struct {
 	Do   string `json:"do"`
 }
 
-// Compare finds what has changed from one version to another, the worst first.
+// Compare returns the changes from one version to another, worst first.
 func Compare(before, after *blueprint.Outline) []Finding {
 	c := &comparison{before: before, after: after}
 	c.indexes()
@@ -64,7 +64,7 @@ type comparison struct {
 	found         []Finding
 }
 
-// add adds a finding; what is returned says what to do.
+// add returns a function that adds a finding with the given remedy.
 func (c *comparison) add(kind Kind, what string, args ...any) func(do string) {
 	return func(do string) { c.found = append(c.found, Finding{kind, fmt.Sprintf(what, args...), do}) }
 }
@@ -91,7 +91,7 @@ func (c *comparison) indexes() {
 	}
 }
 
-// changed reports whether both are known and differ.
+// changed reports whether both values are known and differ.
 func changed(was, is string) bool { return was != "" && is != "" && was != is }
 
 func (c *comparison) entity(was, is *blueprint.OutlineEntity) {
@@ -124,7 +124,7 @@ func (c *comparison) entity(was, is *blueprint.OutlineEntity) {
 	}
 }
 
-// placements compares where the items of an entity stand on indexes.
+// placements compares the index keys of an entity.
 func (c *comparison) placements(was, is *blueprint.OutlineEntity) {
 	for _, x := range is.Indexes {
 		i := slices.IndexFunc(was.Indexes, func(o table.IndexInfo) bool { return o.Name == x.Name })
@@ -155,7 +155,7 @@ func (c *comparison) attributes(name string, was, is []table.AttributeInfo, key 
 		switch {
 		case i >= 0 && changed(word(was[i].Type), word(a.Type)):
 			c.add(Breaks, "%s: %s %s was a %s, is a %s", name, of, a.Name, word(was[i].Type), word(a.Type))("items that are stored are not read: give the attribute a new name, or write all items again before")
-		case i >= 0 || key || a.Name == table.AttrTTL: // whether items expire is said apart
+		case i >= 0 || key || a.Name == table.AttrTTL: // expiry is reported separately
 		case a.Optional || c.before.Partial:
 			c.add(Compatible, "%s: attribute %s is new", name, a.Name)("nothing: items that are stored are read without it")
 		default:
@@ -169,7 +169,8 @@ func (c *comparison) attributes(name string, was, is []table.AttributeInfo, key 
 	}
 }
 
-// word is a type as it is stored; "" when it is not known, or may be a text or a number, as times.
+// word returns a type as it is stored, or "" if it is unknown or, as for times, could be text or a
+// number.
 func word(goType string) string {
 	if goType == "" || goType == "time.Time" {
 		return ""
@@ -186,7 +187,7 @@ func (c *comparison) patterns() {
 		return &o.Patterns[i]
 	}
 	if len(c.before.Patterns) == 0 || len(c.after.Patterns) == 0 {
-		return // one of them is of a form that has none
+		return // one of the designs comes from a format without it
 	}
 	for i := range c.after.Patterns {
 		p := &c.after.Patterns[i]
@@ -207,7 +208,7 @@ func (c *comparison) patterns() {
 	}
 }
 
-// Worst is the worst kind among findings; Compatible when there are none.
+// Worst returns the worst kind among findings, or Compatible if there are none.
 func Worst(found []Finding) Kind {
 	if len(found) == 0 {
 		return Compatible
@@ -219,7 +220,7 @@ var headings = map[Kind]string{
 	Breaks: "Breaks what is stored", NeedsIndex: "Needs a change of indexes", Backfill: "Needs a backfill", Compatible: "Compatible",
 }
 
-// printable keeps what a file says from steering the terminal on which it is shown.
+// printable replaces control characters, so that text from a file cannot affect the terminal.
 func printable(r rune) rune {
 	if unicode.IsControl(r) {
 		return unicode.ReplacementChar
@@ -227,7 +228,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// Text writes findings for people, as Markdown.
+// Text writes findings as Markdown.
 func Text(w io.Writer, found []Finding) error {
 	var b strings.Builder
 	if len(found) == 0 {

@@ -1,5 +1,6 @@
-// Package heat says which partition keys take more than their share of what a partition can, which entities and patterns of
-// the schema that comes from, and what to do. It is told what was metered: it meters nothing itself.
+// Package heat finds partition keys that use more than their share of a partition's capacity, the
+// entities and patterns of the schema that cause it, and remedies. It works on usage metered
+// elsewhere.
 package heat
 
 import (
@@ -16,39 +17,41 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Use is what a partition key took in the busiest second of some time.
+// Use is the usage of a partition key in the busiest second of a period.
 type Use struct {
 	At         time.Time `json:"at"` // when it was metered
 	Key        string    `json:"key"`
-	Index      string    `json:"index,omitempty"` // "": of the table
+	Index      string    `json:"index,omitempty"` // "" for the table
 	PeakReads  float64   `json:"peakReads"`       // units
 	PeakWrites float64   `json:"peakWrites"`      // units
 }
 
-// Share is what of a partition's capacity was taken; above 1 it would have been throttled.
+// Share returns the used share of a partition's capacity. Above 1, requests would be throttled.
 func (u *Use) Share() float64 {
 	return max(u.PeakReads/blueprint.PartitionReads, u.PeakWrites/blueprint.PartitionWrites)
 }
 
-// Finding is a key at its busiest, and why. Until, Times and Fix are of a hot one.
+// Finding is the busiest second of a key, and its cause. Until, Times and Fix are set only for hot
+// keys.
 type Finding struct {
 	Use
 	Share    float64   `json:"share"`
-	Until    time.Time `json:"until,omitzero"`     // when it was hot last
-	Template string    `json:"template,omitempty"` // of the schema's, that makes such keys; "": none does
-	Patterns []string  `json:"patterns,omitempty"` // that ask or write such keys; first those with the larger declared load
-	Entities []string  `json:"entities,omitempty"` // that have such keys
-	Site     string    `json:"site,omitempty"`     // over whose shards its items are spread
-	Times    int       `json:"times,omitempty"`    // by how much it has to be spread to be below the share that was asked for
+	Until    time.Time `json:"until,omitzero"`     // when the key was last hot
+	Template string    `json:"template,omitempty"` // key template of the schema that matches; "" if none does
+	Patterns []string  `json:"patterns,omitempty"` // patterns that read or write such keys, highest declared load first
+	Entities []string  `json:"entities,omitempty"` // entities with such keys
+	Site     string    `json:"site,omitempty"`     // site over whose shards the items are spread
+	Times    int       `json:"times,omitempty"`    // factor by which to spread the key to get below the requested share
 	Fix      string    `json:"fix,omitempty"`
 }
 
-// Find returns the keys whose busiest second took more than a share of what a partition can, the hottest first, each once.
+// Find returns the keys whose busiest second exceeded the given share of a partition's capacity,
+// hottest first, each once.
 func Find(s *table.Schema, uses []Use, share float64) []Finding {
 	return rank(s, slices.DeleteFunc(slices.Clone(uses), func(u Use) bool { return u.Share() <= share }), share, len(uses))
 }
 
-// Busiest returns the n keys that took most, the busiest first, each once. Those above the share are hot.
+// Busiest returns the n busiest keys, busiest first, each once. Those above the share are hot.
 func Busiest(s *table.Schema, uses []Use, share float64, n int) []Finding {
 	return rank(s, uses, share, n)
 }
@@ -80,7 +83,7 @@ func rank(s *table.Schema, uses []Use, share float64, n int) []Finding {
 	return all
 }
 
-// explain finds what makes such keys, and says what to do about a hot one.
+// explain finds the cause of a key and, if it is hot, a remedy.
 func (f *Finding) explain(s *table.Schema, share float64) {
 	for _, e := range s.Entities() {
 		pk := e.PK
@@ -94,7 +97,7 @@ func (f *Finding) explain(s *table.Schema, share float64) {
 		if !Makes(pk, f.Key) || literal(pk) < literal(f.Template) {
 			continue
 		}
-		if literal(pk) > literal(f.Template) { // what says more of the key is what makes it
+		if literal(pk) > literal(f.Template) { // the most specific template is the right one
 			f.Entities = nil
 		}
 		f.Entities, f.Template = append(f.Entities, e.Name), pk
@@ -133,20 +136,20 @@ func (f *Finding) fix() string {
 	return "no entity of the schema makes this key: look who writes it"
 }
 
-// siteOf is the site of a sharded key.
+// siteOf returns the site in a sharded key.
 func siteOf(key string) string {
 	site, _, _ := strings.Cut(strings.TrimPrefix(key, "SITE#"), "#SHARD#")
 	return site
 }
 
-// literal is how many bytes of a template are in every key that it makes.
+// literal returns the number of literal bytes in a template.
 func literal(template string) int { return len(anything.ReplaceAllString(template, "")) }
 
 var anything = regexp.MustCompile(`\{[^}]*\}|\[[^]]*\]`)
 
 var variable = regexp.MustCompile(`\\\{[^}]*\\\}`)
 
-// Makes reports whether a key template makes a key. A variable is anything without '#'.
+// Makes reports whether a key matches a key template. Variables match any text without '#'.
 func Makes(template, key string) bool {
 	source := strings.NewReplacer(`\[`, `(?:`, `\]`, `)?`).Replace(regexp.QuoteMeta(template))
 	re, err := regexp.Compile(`^` + variable.ReplaceAllString(source, `[^#]*`) + `$`)

@@ -2,18 +2,18 @@ package infra
 
 import "strings"
 
-// alarm is what somebody should know of.
+// alarm is an alarm of the stack.
 type alarm struct {
 	id, why           string
 	namespace, metric string
 	statistic         string
 	dimensions        []dimension
-	threshold         int  // it is told above it
-	minutes           int  // how long
-	silence           bool // it is told, too, when there are no figures
+	threshold         int  // the alarm is raised above this value
+	minutes           int  // duration
+	silence           bool // missing data raises the alarm as well
 }
 
-// missing is what no figures mean.
+// missing returns how to treat missing data.
 func (a *alarm) missing() string {
 	if a.silence {
 		return "breaching"
@@ -21,13 +21,13 @@ func (a *alarm) missing() string {
 	return "notBreaching"
 }
 
-// dimension is one of a metric's: its value is text, or the name of a resource.
+// dimension is a dimension of a metric. Its value is a text or the name of a resource.
 type dimension struct{ name, text, resource string }
 
-// The stream forgets after 24 hours: half of that is left to act.
+// The stream keeps changes for 24 hours, so half of that remains to react.
 const streamAlarmHours = 12
 
-// alarms are those of a stack.
+// alarms returns the alarms of the stack.
 func (o *Options) alarms() []alarm {
 	var all []alarm
 	table := dimension{name: "TableName", resource: "Table"}
@@ -67,7 +67,8 @@ func (o *Options) alarms() []alarm {
 	)
 }
 
-// shiftAlarms are those of a function that works in shifts. It tells itself how far behind it is, and is silent when it does not run.
+// shiftAlarms returns the alarms of a function that works in shifts. It reports its own lag, and
+// nothing if it does not run.
 func shiftAlarms(table dimension) []alarm {
 	return []alarm{
 		{

@@ -14,59 +14,65 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrDiffers is returned when a table differs from its schema in what no update can change.
+// ErrDiffers is returned if a table differs from its schema in a way that no update can change.
 var ErrDiffers = errors.New("infra: table differs")
 
-// Applying says how a table is brought to its schema.
+// Applying configures Apply.
 type Applying struct {
 	Options
-	// Prune removes indexes that the schema does not have, and makes those anew that have other keys. Without it the first
-	// are left alone, and the second are an error: a query of another program may need them.
+	// Prune deletes indexes that are not in the schema, and recreates those with other keys.
+	// Without it, the former are kept and the latter are an error, because queries of other
+	// programs may need them.
 	Prune bool
-	// DryRun asks and changes nothing: Apply tells the first step, and what it can tell of the others.
+	// DryRun makes no changes: Apply reports the first step, and the others as far as they are
+	// known.
 	DryRun bool
-	// Tell is called as a step begins (Waited is 0), while it goes on, and when it is done.
+	// Tell is called when a step begins (with Waited 0), while it is in progress, and when it is
+	// done.
 	Tell func(Progress)
-	// Sleep waits between questions whether a step is done.
+	// Sleep waits between checks whether a step is done.
 	Sleep func(context.Context, time.Duration) error
 }
 
-// Applied is what Apply did, or would do.
+// Applied lists what Apply has done, or would do.
 type Applied struct {
 	Did []string
-	// Lacks are the steps that the service took and did not do, or that it knows nothing of: protection and backups, on servers that
-	// only speak the API. DynamoDB lacks none.
+	// Lacks lists the steps that the service accepted without effect, or does not support:
+	// protection and backups, on other servers with DynamoDB's API. DynamoDB supports all.
 	Lacks []string
 }
 
-// lacks notes what the service does not do.
+// lacks records a step that the service does not support.
 func (d *Applied) lacks(step string) {
 	if !slices.Contains(d.Lacks, step) {
 		d.Lacks = append(d.Lacks, step)
 	}
 }
 
-// Progress is how far a step is.
+// Progress is the progress of a step.
 type Progress struct {
-	Step   string // what is done, such as "add index gsi2"
+	Step   string // such as "add index gsi2"
 	Waited time.Duration
 	Done   bool
 }
 
-// pollEvery is how often a table is asked whether it is ready. DescribeTable may be asked 10 times a second.
+// pollEvery is the interval between checks of a table's status. DescribeTable is limited to 10
+// calls a second.
 const pollEvery = 2 * time.Second
 
-// step is one update of a table. DynamoDB takes one at a time: one index is made or removed, then the table has to be active again.
+// step is one update of a table. DynamoDB allows one at a time: after an index is created or
+// deleted, the table must become active again.
 type step struct {
 	does string
 	do   func(ctx context.Context, api dynamo.API) error
-	soft bool // servers that speak DynamoDB's API may take it and do nothing
+	soft bool // other servers with DynamoDB's API may accept it without effect
 
-	unknown bool // the service knows nothing of it
+	unknown bool // the service does not support it
 }
 
-// Apply makes the schema's table, or brings one that is there to the schema, one update at a time, and waits for each. It may be
-// broken off and called again. Errors: ErrOptions, ErrDiffers, the API's.
+// Apply creates the schema's table, or updates an existing one to the schema, one update at a time,
+// and waits for each. It can be interrupted and called again. Errors: ErrOptions, ErrDiffers, and
+// those of the API.
 func Apply(ctx context.Context, api dynamo.API, s *table.Schema, a Applying) (done Applied, err error) {
 	if err := a.complete(s); err != nil {
 		return done, err
@@ -100,7 +106,7 @@ func Apply(ctx context.Context, api dynamo.API, s *table.Schema, a Applying) (do
 	}
 }
 
-// without leaves out, and notes, the steps that the service lacks.
+// without removes and records the steps that the service does not support.
 func (d *Applied) without(steps []step) []step {
 	return slices.DeleteFunc(steps, func(st step) bool {
 		i := slices.Index(d.Did, st.does)
@@ -114,7 +120,7 @@ func (d *Applied) without(steps []step) []step {
 	})
 }
 
-// run does a step and waits until the table takes another.
+// run performs a step and waits until the table accepts another.
 func (a *Applying) run(ctx context.Context, api dynamo.API, st step) error {
 	a.tell(Progress{Step: st.does})
 	if err := st.do(ctx, api); err != nil {
@@ -142,7 +148,7 @@ func (a *Applying) tell(p Progress) {
 	}
 }
 
-// settled waits for updates that somebody else began. It returns nil if there is no table.
+// settled waits for updates started elsewhere. It returns nil if the table does not exist.
 func (a *Applying) settled(ctx context.Context, api dynamo.API) (*types.TableDescription, error) {
 	for waited := time.Duration(0); ; waited += pollEvery {
 		d, err := a.describe(ctx, api)
@@ -167,7 +173,7 @@ func (a *Applying) describe(ctx context.Context, api dynamo.API) (*types.TableDe
 	return out.Table, nil
 }
 
-// settled reports whether a table takes an update.
+// settled reports whether a table accepts updates.
 func settled(d *types.TableDescription) bool {
 	if d.TableStatus != types.TableStatusActive {
 		return false

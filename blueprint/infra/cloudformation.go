@@ -4,7 +4,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// CloudFormation writes the stack of a schema as a CloudFormation template in YAML. Errors: ErrOptions.
+// CloudFormation returns the stack of a schema as a CloudFormation template in YAML. Errors:
+// ErrOptions.
 func CloudFormation(s *table.Schema, o Options) ([]byte, error) {
 	if err := o.complete(s); err != nil {
 		return nil, err
@@ -54,7 +55,8 @@ func (c *cloudFormation) outputs() object {
 	return out
 }
 
-// table is kept when the stack is deleted, or when an update would replace it: it holds the facts.
+// table returns the table resource. It is retained when the stack is deleted or an update would
+// replace it, because it holds the facts.
 func (c *cloudFormation) table() object {
 	in := c.o.request(c.s)
 	var attributes, indexes list
@@ -107,7 +109,8 @@ func (c *cloudFormation) billing() string {
 	return "PAY_PER_REQUEST"
 }
 
-// throughput is that of the table, and the same of each index: what an index cannot take, the table cannot write.
+// throughput returns the capacity of the table, which each index gets as well: writes to the table
+// are throttled if an index cannot keep up.
 func (c *cloudFormation) throughput() object {
 	if c.o.Provisioned {
 		return object{entry("ProvisionedThroughput", object{entry("ReadCapacityUnits", c.o.Read.Min), entry("WriteCapacityUnits", c.o.Write.Min)})}
@@ -119,10 +122,10 @@ func (c *cloudFormation) throughput() object {
 	return object{entry("OnDemandThroughput", most)}
 }
 
-// utilization is how much of provisioned capacity is used before there is more of it, in percent.
+// utilization is the target utilization of provisioned capacity, in percent.
 const utilization = 70
 
-// scaling lets provisioned capacity follow the load.
+// scaling returns the resources that let provisioned capacity follow the load.
 func (c *cloudFormation) scaling() object {
 	if !c.o.Provisioned {
 		return nil

@@ -9,18 +9,19 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// How many characters policies may have, white space not counted, which AWS raises for nobody:
+// Maximum number of characters in policies, without white space. AWS does not raise these limits:
 // https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html.
 const (
 	MaxManagedPolicy  = 6_144
-	MaxInlinePolicies = 10_240 // those of a role together
+	MaxInlinePolicies = 10_240 // total for a role
 )
 
-// ErrPolicyLength is returned for policies that AWS would refuse for their length.
+// ErrPolicyLength is returned for policies that exceed AWS's length limits.
 var ErrPolicyLength = errors.New("infra: policy is too long")
 
-// Policy writes the policy of a role as IAM's JSON, for a table's ARN. It may be longer than a managed policy, see Policies.
-// Errors: ErrOptions; ErrPolicyLength for one that is too long to be an inline policy, too.
+// Policy returns the policy of a role as IAM's JSON, for a table's ARN. It may be too long for a
+// managed policy; see Policies. Errors: ErrOptions; ErrPolicyLength if it is also too long for an
+// inline policy.
 func Policy(s *table.Schema, name, tableARN string) ([]byte, error) {
 	statements, err := Role(s, name)
 	if err != nil {
@@ -33,10 +34,10 @@ func Policy(s *table.Schema, name, tableARN string) ([]byte, error) {
 	return d.write()
 }
 
-// Policies writes the policy of a role in as few parts as can be managed policies, one where it fits. A role that has all
-// parts may do what the whole says: what one allows is allowed, and what one denies is denied. A statement is never cut: a
-// request may name keys that only together are allowed. Errors: ErrOptions; ErrPolicyLength for a statement that no part can
-// hold.
+// Policies returns the policy of a role, divided into as few managed policies as possible. A role
+// with all parts has the same permissions as with the whole policy. Statements are never divided,
+// because a request may name keys that are only allowed together. Errors: ErrOptions;
+// ErrPolicyLength if a statement does not fit into any part.
 func Policies(s *table.Schema, name, tableARN string) ([][]byte, error) {
 	statements, err := Role(s, name)
 	if err != nil {
@@ -65,7 +66,7 @@ func Policies(s *table.Schema, name, tableARN string) ([][]byte, error) {
 	return written, nil
 }
 
-// documented are statements about a table's ARN.
+// documented returns statements for a table's ARN.
 func documented(statements []Statement, tableARN string) []documentStatement {
 	all := make([]documentStatement, len(statements))
 	for i, st := range statements {
@@ -82,16 +83,18 @@ func (d *PolicyDocument) write() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// length is that of the document as AWS counts it; nothing in it has white space.
+// length returns the length of the document as counted by AWS. The document contains no white
+// space.
 func (d *PolicyDocument) length() int {
 	b, _ := json.Marshal(d) // texts are always written
 	return len(b)
 }
 
-// beside is what a function's role has in its inline policy beside what it may do with the table: logs, and dead letters.
+// beside is the length of the other permissions in a function's inline policy: logs and dead
+// letters.
 const beside = 600
 
-// checkRoles refuses functions whose roles AWS would refuse.
+// checkRoles rejects functions whose roles would exceed AWS's limits.
 func (o *Options) checkRoles(s *table.Schema) error {
 	if !o.Functions {
 		return nil

@@ -8,16 +8,16 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// maxFilters is how many patterns an event source has at most, unless AWS was asked for more.
+// maxFilters is the default maximum number of filter patterns of an event source.
 // https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html
 const maxFilters = 5
 
-// filterPatterns are those of the event source: one for new images, one for old ones.
+// filterPatterns returns the patterns of the event source: one for new images, one for old ones.
 func (o *Options) filterPatterns() []string {
 	sources := slices.Sorted(slices.Values(o.Sources))
 	patterns := make([]string, 0, maxFilters)
 	for _, image := range []string{"NewImage", "OldImage"} {
-		b, _ := json.Marshal(map[string]any{"dynamodb": map[string]any{image: map[string]any{table.AttrEntity: map[string]any{"S": sources}}}}) // strings and maps are always JSON
+		b, _ := json.Marshal(map[string]any{"dynamodb": map[string]any{image: map[string]any{table.AttrEntity: map[string]any{"S": sources}}}}) // marshaling strings and maps cannot fail
 		patterns = append(patterns, string(b))
 	}
 	return patterns

@@ -1,26 +1,27 @@
 package infra
 
-// How changes come to the function that folds them: see fold.Worker.Handle. A tumbling window makes events name their shard,
-// and one batch of a shard at a time keeps its changes in order.
+// Configuration of the event source that passes changes to fold.Worker.Handle. A tumbling window
+// makes events name their shard, and a parallelization factor of 1 keeps the changes of a shard in
+// order.
 const (
-	batchRecords  = 10_000 // as AWS takes at most: what comes together is written once
-	batchSeconds  = 10     // with 1 s, an event took up to three times as many write units
+	batchRecords  = 10_000 // AWS's maximum: changes that arrive together are written once
+	batchSeconds  = 10     // with 1 s, an event needed up to three times as many write units
 	windowSeconds = 60
-	maxAgeSeconds = 24 * 3600 // as long as the stream remembers
-	maxRetries    = 10_000    // AWS takes no more: the age ends it
+	maxAgeSeconds = 24 * 3600 // as long as the stream keeps changes
+	maxRetries    = 10_000    // AWS's maximum: the age ends retries
 	memoryMB      = 512
 	streamSeconds = 60
-	scheduleRate  = "rate(1 minute)" // as often as a server looks: people are told of alerts then
+	scheduleRate  = "rate(1 minute)" // as often as a server checks: alerts are sent then
 
-	// A shift takes as long as AWS lets a function run, so that one follows the other.
+	// A shift takes the maximum duration of a function, so that one follows another.
 	shiftSeconds    = 15 * 60
 	shiftRate       = "rate(15 minutes)"
-	shiftMemoryMB   = 1769 // a whole processor
+	shiftMemoryMB   = 1769 // one full CPU
 	shiftFoldDelay  = "5s"
 	shiftVisitDelay = "2m"
 )
 
-// functionNeeds is a function of the stack.
+// functionNeeds describes a function of the stack.
 type functionNeeds struct {
 	id, mode string
 	role     role
@@ -41,13 +42,14 @@ func (o *Options) functions() []functionNeeds {
 	return all
 }
 
-// variable is one of a function's environment: its value is text, or that of the table's stream.
+// variable is an environment variable of a function. Its value is a text or the ARN of the table's
+// stream.
 type variable struct {
 	name, text string
 	stream     bool
 }
 
-// variables are those beside the store and the mode.
+// variables returns the variables besides the store and the mode.
 func (f *functionNeeds) variables() []variable {
 	stream := variable{name: "ONEFOLD_STREAM", stream: true}
 	switch f.mode {
@@ -93,7 +95,7 @@ func (c *cloudFormation) functions() object {
 	return all
 }
 
-// rule calls a function now and then.
+// rule calls a function periodically.
 func rule(id, rate, function, target string) object {
 	return object{
 		entry(id, object{entry("Type", "AWS::Events::Rule"), entry("Properties", object{
@@ -110,7 +112,7 @@ func permission(of, principal string, source any) object {
 	})}
 }
 
-// function is a function with its role, which may do what it needs and no more.
+// function returns a function with its role, which has only the necessary permissions.
 func (c *cloudFormation) function(f *functionNeeds) object {
 	var policy list
 	for _, st := range roles[f.role](c.s) {
@@ -175,7 +177,7 @@ func statementObject(st *Statement, resources list) object {
 	return append(o, entry("Condition", condition))
 }
 
-// eventSource brings the changes of the entities that are folded to the function.
+// eventSource passes changes of folded entities to the function.
 func (c *cloudFormation) eventSource() object {
 	return object{
 		said("Batches that could not be folded, to be looked at: the changes are in the stream for a day.", "DeadLetters", object{
@@ -194,7 +196,7 @@ func (c *cloudFormation) eventSource() object {
 	}
 }
 
-// filters let through the changes of the entities that are folded: by what there is now, and by what there was.
+// filters admit changes of folded entities, by their new or old image.
 func (c *cloudFormation) filters() list {
 	var all list
 	for _, pattern := range c.o.filterPatterns() {

@@ -10,57 +10,62 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrOptions is returned for options that are out of range or do not go together.
+// ErrOptions is returned for options that are out of range or contradictory.
 var ErrOptions = errors.New("infra: options")
 
-// Options say what a stack has. The zero value is a table that is billed by request, protected, backed up and watched.
+// Options configure a stack. The zero value is an on-demand table with protection, backups and
+// alarms.
 type Options struct {
 	TableName string // default: the schema's name
 
-	// Provisioned bills by capacity that is kept ready and follows the load, instead of by request.
+	// Provisioned uses provisioned capacity with auto scaling instead of on-demand billing.
 	Provisioned bool
-	// Read and Write bound capacity, in units a second. Billed by request, Max is what the table takes at most, 0: no bound.
-	// Provisioned, capacity stays between Min (default 5) and Max (default 100).
+	// Read and Write limit capacity, in units per second. On-demand, Max is the table's maximum; 0:
+	// none. Provisioned capacity stays between Min (default 5) and Max (default 100).
 	Read, Write Bounds
 
-	// Functions adds those that fold the table's changes and run what is due, and their roles.
+	// Functions adds the functions that fold the table's changes and run scheduled work, with their
+	// roles.
 	Functions bool
-	// Shifts has the function that folds read the stream itself, a quarter of an hour long and then again, in place of getting batches: what
-	// waits is then written once, which takes fewer writes, and somebody pays for the time. It needs Functions.
+	// Shifts makes the folding function read the stream itself, in consecutive runs of 15 minutes,
+	// instead of receiving batches. Changes on hold are then written once, which saves writes but
+	// costs running time. It requires Functions.
 	Shifts bool
-	// Ingest adds a function that takes facts in over HTTP. It needs Functions.
+	// Ingest adds a function that accepts facts over HTTP. It requires Functions.
 	Ingest Ingest
-	// AlarmTopic is the ARN of the SNS topic that alarms go to; default: none is told, and the alarms only show.
+	// AlarmTopic is the ARN of the SNS topic for alarms. Default: none; alarms are only displayed.
 	AlarmTopic string
 
-	// Indexes are those that the table has in a stage on its way: see Stages. Default: those of the schema.
+	// Indexes are the table's indexes in an intermediate stage: see Stages. Default: those of the
+	// schema.
 	Indexes []string
 
-	// Sources are the entities whose changes are folded, to filter the stream; default: all entities.
+	// Sources are the entities whose changes are folded, for filtering the stream. Default: all
+	// entities.
 	Sources []string
 }
 
-// Bounds are the least and the most.
+// Bounds are a minimum and a maximum.
 type Bounds struct{ Min, Max int }
 
-// Ingest is how facts come in.
+// Ingest is the way in which facts arrive.
 type Ingest string
 
-// The ways in.
+// The values of Ingest.
 const (
 	NoIngest    Ingest = ""
 	FunctionURL Ingest = "function-url"
 	HTTPAPI     Ingest = "http-api"
 )
 
-// DynamoDB's rule for names of tables.
+// tableName matches table names allowed by DynamoDB.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 var tableName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,255}$`)
 
 var indexName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{3,200}$`)
 
 const (
-	maxUnits       = 40_000 // of a table, unless AWS was asked for more
+	maxUnits       = 40_000 // default quota of a table
 	defaultMinimum = 5
 	defaultMaximum = 100
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Statement is a part of an IAM policy.
+// Statement is a statement of an IAM policy.
 type Statement struct {
 	Sid       string
 	Effect    string
@@ -17,16 +17,16 @@ type Statement struct {
 	Resource  []Resource
 	Condition map[string]map[string][]string `json:",omitempty"`
 
-	why string // for people
+	why string // explanation for readers
 }
 
-// Resource is what a statement is about: the table, its stream, or an index.
+// Resource is the table, its stream, or one of its indexes.
 type Resource struct {
 	Stream bool
 	Index  string
 }
 
-// arn is the resource's ARN, below that of the table.
+// arn returns the resource's ARN.
 func (r Resource) arn(table, stream string) string {
 	switch {
 	case r.Stream:
@@ -37,7 +37,8 @@ func (r Resource) arn(table, stream string) string {
 	return table
 }
 
-// Reading is what the schema's patterns ask, and no more: no pattern scans, and each may only name partition keys of its form.
+// Reading returns the permissions for the schema's read patterns only: no scans, and each pattern
+// only for partition keys of its form.
 func Reading(s *table.Schema) []Statement {
 	var reads []table.PatternInfo
 	for _, p := range s.Patterns() {
@@ -48,9 +49,10 @@ func Reading(s *table.Schema) []Statement {
 	return group("Read", reads, func(p *table.PatternInfo) []string { return []string{"dynamodb:" + p.Operation} })
 }
 
-// Writing is what storing facts takes: items of every entity may be put, and those that are no facts changed and deleted.
-// IAM sees partition keys, not sort keys: that facts are only put where there are none is the condition of each put, and
-// AppendOnly adds what IAM can.
+// Writing returns the permissions for storing facts: items of all entities may be put, and items of
+// mutable entities also updated and deleted. IAM knows partition keys but not sort keys. That facts
+// are put only if absent is therefore ensured by the condition of each put; AppendOnly adds what
+// IAM can ensure.
 func Writing(s *table.Schema) []Statement {
 	put, change := map[string]bool{}, map[string]bool{}
 	for _, e := range s.Entities() {
@@ -68,7 +70,8 @@ func Writing(s *table.Schema) []Statement {
 	}
 }
 
-// Erasing is what erasure takes, and what notes on facts take, beside Writing: facts are changed and deleted.
+// Erasing returns the permissions that erasure and annotating facts need in addition to Writing:
+// updating and deleting facts.
 func Erasing(s *table.Schema) []Statement {
 	facts := map[string]bool{}
 	for _, e := range s.Entities() {
@@ -84,8 +87,8 @@ func Erasing(s *table.Schema) []Statement {
 	return []Statement{allow("EraseFacts", []string{"dynamodb:UpdateItem", "dynamodb:DeleteItem"}, facts, "facts are erased, and noted on")}
 }
 
-// AppendOnly denies what would change facts, as far as IAM can tell facts apart: by the attributes that only they have. Give
-// it to everybody who appends; erasure needs a role without it.
+// AppendOnly denies changes of facts as far as IAM can recognize facts: by attributes that only
+// they have. Use it for everything that appends; erasure needs a role without it.
 func AppendOnly(s *table.Schema) []Statement {
 	var all []Statement
 	for _, e := range s.Entities() {
@@ -108,7 +111,7 @@ func AppendOnly(s *table.Schema) []Statement {
 	return all
 }
 
-// ownAttributes are those that no entity has that may be changed in the same partitions.
+// ownAttributes returns the attributes that no mutable entity in the same partitions has.
 func ownAttributes(s *table.Schema, of *table.EntityInfo) []string {
 	own := map[string]bool{}
 	for _, a := range of.Attributes {
@@ -129,7 +132,8 @@ func share(a, b *table.EntityInfo) bool {
 	return slices.ContainsFunc(leadingKeys(a.PK, a.PKWords), func(key string) bool { return slices.Contains(leadingKeys(b.PK, b.PKWords), key) })
 }
 
-// Describing is what opening a table takes: whether it fits the schema.
+// Describing returns the permissions for opening a table, which includes checking that it fits the
+// schema.
 func Describing() []Statement {
 	return []Statement{{
 		Sid: "Describe", Effect: "Allow", Resource: []Resource{{}},
@@ -138,7 +142,7 @@ func Describing() []Statement {
 	}}
 }
 
-// Streaming is what reading the table's changes takes.
+// Streaming returns the permissions for reading the table's changes.
 func Streaming() []Statement {
 	return []Statement{{
 		Sid: "ReadStream", Effect: "Allow", Resource: []Resource{{Stream: true}},
@@ -154,7 +158,7 @@ func allow(name string, actions []string, keys map[string]bool, why string) Stat
 	}
 }
 
-// group makes a statement for each action and place, of all patterns that ask there.
+// group makes one statement per action and index, for all patterns that use it.
 func group(name string, patterns []table.PatternInfo, actions func(*table.PatternInfo) []string) []Statement {
 	type place struct{ action, index string }
 	keys, ids := map[place]map[string]bool{}, map[place][]string{}
@@ -183,8 +187,8 @@ func group(name string, patterns []table.PatternInfo, actions func(*table.Patter
 	return all
 }
 
-// leadingKeys are the patterns of partition keys that a template makes, as IAM's StringLike reads them. words are what the variable may
-// be that it begins with.
+// leadingKeys returns the partition keys of a template as patterns for IAM's StringLike. words are
+// the allowed values of the variable that it begins with.
 func leadingKeys(template string, words []string) (keys []string) {
 	if _, rest, ok := strings.Cut(template, "}"); ok && len(words) > 0 {
 		for _, word := range words {
@@ -200,7 +204,7 @@ func leadingKeys(template string, words []string) (keys []string) {
 	return keys
 }
 
-// starred is a template with a star for each variable.
+// starred replaces each variable of a template with a star.
 func starred(template string) string {
 	var b strings.Builder
 	for rest := template; ; {
@@ -214,7 +218,7 @@ func starred(template string) string {
 	}
 }
 
-// sid is a name as a statement's identifier has it: letters and digits.
+// sid converts a name to a statement identifier of letters and digits.
 func sid(name string) string {
 	var b strings.Builder
 	up := true
@@ -247,5 +251,5 @@ type documentStatement struct {
 	Condition map[string]map[string][]string `json:",omitempty"`
 }
 
-// policyVersion is that of IAM's language.
+// policyVersion is the version of IAM's policy language.
 const policyVersion = "2012-10-17"

@@ -7,7 +7,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// request is the one that creates the table, with the indexes, the capacity and the protection that the options ask for.
+// request returns the request that creates the table, with the indexes, capacity and protection of
+// the options.
 func (o *Options) request(s *table.Schema) *dynamodb.CreateTableInput {
 	in := s.CreateTableInput(o.TableName)
 	key := in.AttributeDefinitions[:2]
@@ -27,7 +28,7 @@ func (o *Options) request(s *table.Schema) *dynamodb.CreateTableInput {
 	return in
 }
 
-// bound sets the capacity and the protection that the options ask for.
+// bound sets capacity and protection according to the options.
 func (o *Options) bound(in *dynamodb.CreateTableInput) {
 	protected := true
 	in.DeletionProtectionEnabled = &protected
@@ -45,7 +46,7 @@ func (o *Options) bound(in *dynamodb.CreateTableInput) {
 	}
 }
 
-// units is a number of units, nil for no bound.
+// units returns a pointer to a number of units, or nil for no limit.
 func units(n int) *int64 {
 	if n == 0 {
 		return nil

@@ -9,14 +9,14 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// role is who may do what with a table.
+// role is a role for using a table.
 type role string
 
 const (
-	reader role = "reader" // asks the patterns
-	writer role = "writer" // and stores facts, and looks after what is no fact
-	worker role = "worker" // and reads changes, and writes what is derived
-	keeper role = "keeper" // and changes and deletes facts: what erasure takes
+	reader role = "reader" // reads with the patterns
+	writer role = "writer" // also stores facts, and updates and deletes other items
+	worker role = "worker" // also reads changes and writes derived items
+	keeper role = "keeper" // also updates and deletes facts, for erasure
 )
 
 var roles = map[role]func(*table.Schema) []Statement{
@@ -32,8 +32,9 @@ var roles = map[role]func(*table.Schema) []Statement{
 	},
 }
 
-// Roles are the names of the roles: a reader asks the patterns; a writer stores facts, too, and looks after what is no fact;
-// a worker reads changes, too, and writes what is derived; a keeper changes and deletes facts, too, as erasure does.
+// Roles returns the names of the roles. A reader uses the read patterns. A writer also stores facts
+// and maintains other items. A worker also reads changes and writes derived items. A keeper also
+// updates and deletes facts, for erasure.
 func Roles() []string {
 	var names []string
 	for _, r := range slices.Sorted(maps.Keys(roles)) {
@@ -42,7 +43,7 @@ func Roles() []string {
 	return names
 }
 
-// Role returns what a role may. Errors: ErrOptions for one that there is not.
+// Role returns the permissions of a role. Errors: ErrOptions for an unknown role.
 func Role(s *table.Schema, name string) ([]Statement, error) {
 	if statements := roles[role(name)]; statements != nil {
 		return statements(s), nil

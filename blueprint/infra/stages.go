@@ -7,16 +7,16 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Stage is an update of a stack. DynamoDB makes or removes one index in an update, and waits until it is filled; so does
-// CloudFormation.
+// Stage is one update of a stack. DynamoDB, and therefore CloudFormation, creates or deletes one
+// index per update, and waits until it is filled.
 type Stage struct {
-	Indexes []string // that the table has behind it
-	Adds    string   // the index that it makes, "" for none
-	Removes string   // the index that it removes, "" for none
+	Indexes []string // the table's indexes after it
+	Adds    string   // the index it creates; "" for none
+	Removes string   // the index it deletes; "" for none
 }
 
-// Stages are the updates that lead from the indexes that a table has to those of a schema: first what is new, so that no
-// pattern is without its index, then what is no longer asked. None: there is nothing to do.
+// Stages returns the updates from a table's indexes to those of a schema: first new indexes, so
+// that patterns have their index, then deletions. The result is empty if there is nothing to do.
 func Stages(s *table.Schema, have []string) []Stage {
 	now := slices.Sorted(slices.Values(have))
 	var all []Stage
@@ -36,8 +36,8 @@ func Stages(s *table.Schema, have []string) []Stage {
 	return all
 }
 
-// CreateTable writes the request that creates the table as the API's JSON, for `aws dynamodb create-table --cli-input-json`.
-// Time to live has a request of its own. Errors: ErrOptions.
+// CreateTable returns the request that creates the table as the API's JSON, for `aws dynamodb
+// create-table --cli-input-json`. Time to live needs a separate request. Errors: ErrOptions.
 func CreateTable(s *table.Schema, o Options) ([]byte, error) {
 	if err := o.complete(s); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// steps are the updates that a table needs, in order; nil is a table that is not there.
+// steps returns the updates that a table needs, in order. d is nil if the table does not exist.
 func (a *Applying) steps(ctx context.Context, api dynamo.API, s *table.Schema, d *types.TableDescription) ([]step, error) {
 	want := a.request(s)
 	if d == nil {
@@ -48,7 +48,7 @@ func (a *Applying) steps(ctx context.Context, api dynamo.API, s *table.Schema, d
 
 func is(b *bool) bool { return b != nil && *b }
 
-// fixed refuses what no update can change.
+// fixed rejects differences that no update can change.
 func (a *Applying) fixed(want *dynamodb.CreateTableInput, d *types.TableDescription) error {
 	if !slices.EqualFunc(want.KeySchema, d.KeySchema, sameKey) {
 		return fmt.Errorf("%w: breaks_keys: the key of %s is another than the schema's: use another table", ErrDiffers, a.TableName)
@@ -84,7 +84,7 @@ func indexOf(d *types.TableDescription, name string) *types.GlobalSecondaryIndex
 	return nil
 }
 
-// indexSteps first makes what is missing, so that no pattern is without its index, then removes what is to go.
+// indexSteps first creates missing indexes, so that patterns have their index, then deletes others.
 func (a *Applying) indexSteps(want *dynamodb.CreateTableInput, d *types.TableDescription) (all []step) {
 	var names []string
 	for _, x := range want.GlobalSecondaryIndexes {
@@ -160,13 +160,13 @@ func (a *Applying) expiring() step {
 	}}
 }
 
-// backups is what DynamoDB offers for backups, and many servers that speak its API do not.
+// backups is DynamoDB's API for backups, which many other servers do not have.
 type backups interface {
 	DescribeContinuousBackups(context.Context, *dynamodb.DescribeContinuousBackupsInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeContinuousBackupsOutput, error)
 	UpdateContinuousBackups(context.Context, *dynamodb.UpdateContinuousBackupsInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateContinuousBackupsOutput, error)
 }
 
-// isBackedUp reports whether any second can be restored, and whether the service knows nothing of that.
+// isBackedUp reports whether point-in-time recovery is enabled, and whether the service lacks it.
 func (a *Applying) isBackedUp(ctx context.Context, api dynamo.API) (is, lacks bool, err error) {
 	b, ok := api.(backups)
 	if !ok {

@@ -10,7 +10,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Terraform writes the stack of a schema as Terraform's configuration, for the AWS provider from 5.100 on. Errors: ErrOptions.
+// Terraform returns the stack of a schema as Terraform configuration, for the AWS provider from
+// version 5.100. Errors: ErrOptions.
 func Terraform(s *table.Schema, o Options) ([]byte, error) {
 	if err := o.complete(s); err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (t *terraform) comment(text string) {
 	t.f.Body().AppendUnstructuredTokens(hclwrite.Tokens{{Type: hclsyntax.TokenComment, Bytes: []byte("# " + text + "\n")}})
 }
 
-// block begins a block, behind what says why it is there.
+// block starts a block, preceded by a comment with the reason for it.
 func (t *terraform) block(why, kind string, labels ...string) *hclwrite.Body {
 	t.f.Body().AppendNewline()
 	if why != "" {
@@ -51,7 +52,7 @@ func (t *terraform) resource(why, kind, name string) *hclwrite.Body {
 	return t.block(why, "resource", kind, name)
 }
 
-// set sets attributes in turn: names and values.
+// set sets attributes, given as alternating names and values.
 func set(b *hclwrite.Body, pairs ...any) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		name := pairs[i].(string)
@@ -88,7 +89,7 @@ func (e expression) tokens() hclwrite.Tokens {
 	return hclwrite.Tokens{{Type: hclsyntax.TokenIdent, Bytes: []byte(e)}}
 }
 
-// tableRef is the table among the resources.
+// tableRef is the address of the table resource.
 const tableRef = "aws_dynamodb_table.this"
 
 func (t *terraform) head() {
@@ -96,7 +97,7 @@ func (t *terraform) head() {
 	set(b, "required_version", ">= 1.5")
 	version := ">= 5.100"
 	if t.o.Ingest == FunctionURL {
-		version = ">= 6.28" // which knows invoked_via_function_url
+		version = ">= 6.28" // the first version with invoked_via_function_url
 	}
 	providers := b.AppendNewBlock("required_providers", nil).Body()
 	providers.SetAttributeValue("aws", cty.ObjectVal(map[string]cty.Value{"source": cty.StringVal("hashicorp/aws"), "version": cty.StringVal(version)}))
@@ -179,7 +180,7 @@ func (t *terraform) scaling() {
 	}
 }
 
-// terraformRefs are the stack's resources, as alarms name them.
+// terraformRefs maps the names of resources in alarms to Terraform expressions.
 var terraformRefs = map[string]expression{
 	"Table": tableRef + ".name", "StreamFunction": "aws_lambda_function.stream.function_name", "WorkFunction": "aws_lambda_function.work.function_name", "DeadLetters.QueueName": "aws_sqs_queue.dead_letters.name",
 }
@@ -205,7 +206,7 @@ func (t *terraform) alarms() {
 	}
 }
 
-// snake is a name of words that begin large as Terraform writes it.
+// snake converts a name from CamelCase to snake_case, as used by Terraform.
 func snake(name string) string {
 	var b strings.Builder
 	for i, r := range name {

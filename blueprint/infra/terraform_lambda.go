@@ -31,7 +31,7 @@ func (t *terraform) functions() {
 	}
 }
 
-// rule calls a function now and then.
+// rule calls a function periodically.
 func (t *terraform) rule(function, rate string) {
 	set(t.resource("", "aws_cloudwatch_event_rule", function), "schedule_expression", rate)
 	set(t.resource("", "aws_cloudwatch_event_target", function), "rule", expression("aws_cloudwatch_event_rule."+function+".name"),
@@ -44,7 +44,7 @@ func (t *terraform) permission(of, principal, source string) {
 		"principal", principal, "source_arn", expression(source))
 }
 
-// function is a function with its role, which may do what it needs and no more.
+// function writes a function with its role, which has only the necessary permissions.
 func (t *terraform) function(f *functionNeeds) {
 	assume := t.block("", "data", "aws_iam_policy_document", f.mode+"_assume").AppendNewBlock("statement", nil).Body()
 	set(assume, "actions", []string{"sts:AssumeRole"})
@@ -104,7 +104,7 @@ func (t *terraform) statement(policy *hclwrite.Body, st *Statement) {
 	}
 }
 
-// eventSource brings the changes of the entities that are folded to the function.
+// eventSource passes changes of folded entities to the function.
 func (t *terraform) eventSource() {
 	b := t.resource("Events of a window name their shard, which marks are kept by; the changes of a shard stay in order.", "aws_lambda_event_source_mapping", "changes")
 	set(b, "event_source_arn", expression(tableRef+".stream_arn"), "function_name", expression("aws_lambda_function.stream.arn"),

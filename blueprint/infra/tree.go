@@ -8,10 +8,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// object is a mapping in the order in which it is written.
+// object is a mapping whose entries are written in order.
 type object []pair
 
-// pair is one of its entries, with what people should know of it.
+// pair is an entry, with a comment for readers.
 type pair struct {
 	key     string
 	value   any
@@ -20,10 +20,10 @@ type pair struct {
 
 func entry(key string, value any) pair { return pair{key: key, value: value} }
 
-// said is an entry with a comment.
+// said returns an entry with a comment.
 func said(comment, key string, value any) pair { return pair{key, value, comment} }
 
-// with adds entries where a condition holds.
+// with adds entries if the condition is true.
 func (o object) with(when bool, more ...pair) object {
 	if when {
 		return append(o, more...)
@@ -33,7 +33,7 @@ func (o object) with(when bool, more ...pair) object {
 
 type list []any
 
-// function is one of CloudFormation's intrinsic functions, such as !Ref.
+// function is an intrinsic function of CloudFormation, such as !Ref.
 type function struct {
 	tag   string
 	value any
@@ -51,7 +51,7 @@ func texts(of []string) list {
 	return all
 }
 
-// node is a value as YAML.
+// node converts a value to YAML.
 func node(v any) (*yaml.Node, error) {
 	switch v := v.(type) {
 	case string:

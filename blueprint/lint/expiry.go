@@ -11,7 +11,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// clockExpiry makes each item that expires twice, with times ten days apart, and looks whether its ttl follows them.
+// clockExpiry makes two examples of each expiring item, with times ten days apart, and checks
+// whether ttl depends on them.
 func clockExpiry(s *schema) []Finding {
 	var all []Finding
 	for i := range s.entities {
@@ -22,7 +23,7 @@ func clockExpiry(s *schema) []Finding {
 		now := time.Now()
 		young, old := ttlAt(s.Schema, e.Name, now), ttlAt(s.Schema, e.Name, now.AddDate(0, 0, -10))
 		if young == 0 || old == 0 || young != old {
-			continue // it does not expire as it was made up, or follows its time
+			continue // the example does not expire, or its ttl follows its time
 		}
 		all = append(all, Finding{Entity: e.Name, What: "its ttl is the same whenever it happened: what is loaded later lives too long, and a wrong clock makes it expire at once or never",
 			Fix: "reckon Expires from the item's own time"})
@@ -30,7 +31,8 @@ func clockExpiry(s *schema) []Finding {
 	return all
 }
 
-// hasTime reports whether an item says when it happened. An attribute that is the ttl itself does not.
+// hasTime reports whether an item contains the time when it happened. The ttl attribute itself does
+// not count.
 func hasTime(e *table.EntityInfo) bool {
 	for _, list := range [][]table.AttributeInfo{e.Key, e.Attributes} {
 		for _, a := range list {
@@ -42,7 +44,8 @@ func hasTime(e *table.EntityInfo) bool {
 	return false
 }
 
-// ttlAt is the ttl of an item with every time at one, in epoch seconds; 0 when it has none.
+// ttlAt returns the ttl of an example with all times set to at, in epoch seconds, or 0 if it has
+// none.
 func ttlAt(s *table.Schema, entity string, at time.Time) int64 {
 	x, err := s.ExampleRow(entity)
 	if err != nil {
@@ -58,7 +61,7 @@ func ttlAt(s *table.Schema, entity string, at time.Time) int64 {
 	x.Complete()
 	it, err := x.Item()
 	if err != nil {
-		return 0 // what cannot be made up is not looked at
+		return 0 // skip entities without valid examples
 	}
 	n, ok := it[table.AttrTTL].(*types.AttributeValueMemberN)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// eachIndex looks at every index of every entity.
+// eachIndex calls look for every index of every entity.
 func (s *schema) eachIndex(look func(e *table.EntityInfo, x *table.IndexInfo) (what, fix string)) []Finding {
 	var all []Finding
 	for i := range s.entities {
@@ -43,12 +43,13 @@ func unusedIndexes(s *schema) []Finding {
 	})
 }
 
-// stateful are names of what changes in the life of an item, by which lists of open ones are made.
+// stateful matches names of attributes that change during an item's life and are used for lists of
+// open items.
 var stateful = regexp.MustCompile(`(?i)(status|state|severity|priority|level)$`)
 
 func growingIndexes(s *schema) []Finding {
 	return s.eachIndex(func(e *table.EntityInfo, x *table.IndexInfo) (what, fix string) {
-		if x.Conditional || e.Expires || len(variables(e.SK)) == 0 { // without variables there is one of it in a partition
+		if x.Conditional || e.Expires || len(variables(e.SK)) == 0 { // without variables, a partition has only one such item
 			return "", ""
 		}
 		for _, v := range variables(x.PK) {
@@ -85,7 +86,7 @@ func hotIndexes(s *schema) []Finding {
 	})
 }
 
-// partitionWrites is what a partition takes in a second, for ever.
+// partitionWrites is the sustained write capacity of a partition, in units per second.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html
 const partitionWrites = 1000
 

@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// variables are the names of a template's variables, in order.
+// variables returns the names of a template's variables, in order.
 func variables(template string) []string {
 	var names []string
 	for rest := template; ; {
@@ -23,7 +23,7 @@ func variables(template string) []string {
 	}
 }
 
-// shape is a template without the names of its variables.
+// shape returns a template without the names of its variables.
 func shape(template string) string {
 	for _, v := range variables(template) {
 		template = strings.Replace(template, "{"+v, "{", 1)
@@ -33,7 +33,7 @@ func shape(template string) string {
 
 func sharded(template string) bool { return strings.Contains(template, "{shard") }
 
-// typeOf is the Go type of an attribute, "" when the entity has none of that name.
+// typeOf returns the Go type of an attribute, or "" if the entity does not have it.
 func typeOf(e *table.EntityInfo, name string) string {
 	for _, list := range [][]table.AttributeInfo{e.Key, e.Attributes} {
 		for _, a := range list {

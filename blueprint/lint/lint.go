@@ -1,5 +1,5 @@
-// Package lint finds in a schema what is known to go wrong on DynamoDB: keys that heat up, indexes that cost twice, items that
-// overwrite each other or never expire. Each finding says what happens, and what to do.
+// Package lint checks a schema for known problems on DynamoDB: hot keys, indexes that cost twice,
+// items that overwrite each other or never expire. Each finding states the problem and a remedy.
 package lint
 
 import (
@@ -10,18 +10,18 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Finding is something that a schema shows to be wrong, or that its owner has said to be right where it is.
+// Finding is a problem in a schema, or one that its owner has declared acceptable.
 type Finding struct {
 	Lint    string `json:"lint"`
 	Entity  string `json:"entity"`
 	Pattern string `json:"pattern,omitempty"`
 	Index   string `json:"index,omitempty"`
-	What    string `json:"what"`              // what goes wrong
-	Fix     string `json:"fix"`               // what to do
-	Allowed string `json:"allowed,omitempty"` // why it is right here, as the entity's definition says; empty: it is not
+	What    string `json:"what"`              // the problem
+	Fix     string `json:"fix"`               // the remedy
+	Allowed string `json:"allowed,omitempty"` // why it is acceptable, from the entity's definition; empty if it is not
 }
 
-// String is the finding in a line.
+// String formats the finding on one line.
 func (f Finding) String() string {
 	at := f.Entity
 	if f.Pattern != "" {
@@ -33,14 +33,14 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s: %s: %s; %s", at, f.Lint, f.What, f.Fix)
 }
 
-// Lint is one kind of finding.
+// Lint is one type of check.
 type Lint struct {
 	ID   string
 	What string // in one sentence
 	find func(*schema) []Finding
 }
 
-// Lints are all kinds, by id.
+// Lints returns all checks, by ID.
 func Lints() []Lint { return slices.Clone(lints) }
 
 var lints = []Lint{
@@ -58,7 +58,7 @@ var lints = []Lint{
 	{"unused-index", "No pattern asks an index that is paid for with every write.", unusedIndexes},
 }
 
-// Check returns what is wrong with a schema, and what its definitions allow, by lint and entity.
+// Check returns the problems of a schema, including accepted ones, by lint and entity.
 func Check(s *table.Schema) []Finding {
 	in := newSchema(s)
 	var all []Finding
@@ -77,7 +77,7 @@ func Check(s *table.Schema) []Finding {
 	return all
 }
 
-// schema is what lints look at.
+// schema is the input of the checks.
 type schema struct {
 	*table.Schema
 	entities []table.EntityInfo
@@ -97,7 +97,8 @@ func (s *schema) entity(name string) *table.EntityInfo {
 	return nil
 }
 
-// writes is how many items of an entity are written in a second, and how large one is, as the patterns that write declare.
+// writes returns the number of writes of an entity per second and the size of an item, as declared
+// by writing patterns.
 func (s *schema) writes(entity string) (perSecond float64, bytes int) {
 	for _, p := range s.patterns {
 		if p.Entity != entity || p.Operation == "Query" || p.Operation == "GetItem" {

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/blueprint"
 )
 
-// hueOf is an entity's colour on all of the page: neighbours differ much.
+// hueOf returns the colour of an entity throughout the page. Colours of neighbours differ strongly.
 func hueOf(d *blueprint.Design, entity string) int {
 	i := slices.IndexFunc(d.Entities, func(e blueprint.Entity) bool { return e.Name == entity })
 	if i < 0 {
@@ -21,7 +21,7 @@ func hueOf(d *blueprint.Design, entity string) int {
 	return (210 + i*137) % 360
 }
 
-// relations draws entities with the variables of their keys.
+// relations draws the entities with the variables of their keys.
 func relations(d *blueprint.Design) template.HTML {
 	g := &diagram{label: "entities and their relations"}
 	for i := range d.Entities {
@@ -43,7 +43,7 @@ func relations(d *blueprint.Design) template.HTML {
 	return g.svg()
 }
 
-// overload draws which entities stand under which keys of an index, and which patterns ask there.
+// overload draws the keys of an index with their entities, and the patterns that use it.
 func overload(d *blueprint.Design, index string) template.HTML {
 	g := &diagram{label: "what is on index " + index}
 	for _, p := range d.Overload(index) {
@@ -72,7 +72,7 @@ func question(d *blueprint.Design, id string) string {
 	return ""
 }
 
-// flows draws which folds read the changes of which entities, and what they write.
+// flows draws the folds with the entities they read and write.
 func flows(d *blueprint.Design) template.HTML {
 	g := &diagram{label: "what reads the change stream"}
 	for _, f := range d.Flows {
@@ -90,14 +90,14 @@ func flows(d *blueprint.Design) template.HTML {
 	return g.svg()
 }
 
-// The timeline of tiers, in pixels.
+// Dimensions of the timeline of tiers, in pixels.
 const (
 	timelineLeft  = 90
 	timelineWidth = 620
 	timelineRow   = 34
 )
 
-// ticks are times that the timeline names.
+// ticks are the labelled times of the timeline.
 var ticks = []struct {
 	name string
 	at   time.Duration
@@ -106,7 +106,8 @@ var ticks = []struct {
 	{"90 days", 90 * 24 * time.Hour}, {"1 year", 365 * 24 * time.Hour}, {"3 years", 3 * 365 * 24 * time.Hour},
 }
 
-// timeline draws for how long each tier is kept, on a logarithmic scale, for they go from days to years.
+// timeline draws the retention of each tier, on a logarithmic scale because it ranges from days to
+// years.
 func timeline(t blueprint.Tiers) template.HTML {
 	height := len(t.Tiers)*timelineRow + 30
 	var b strings.Builder
@@ -130,7 +131,7 @@ func timeline(t blueprint.Tiers) template.HTML {
 	return template.HTML(b.String()) // all text in it was escaped
 }
 
-// placeOf is where a time stands: from half an hour to five years.
+// placeOf returns the position of a time between half an hour and five years.
 func placeOf(at time.Duration) int {
 	const from, to = 30 * time.Minute, 5 * 365 * 24 * time.Hour
 	share := math.Log(float64(at)/float64(from)) / math.Log(float64(to)/float64(from))

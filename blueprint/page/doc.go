@@ -1,3 +1,3 @@
-// Package page writes a design as one page of HTML that needs nothing beside it: it can be opened, sent and printed. Its
-// diagrams are SVG, drawn here.
+// Package page writes a design as one self-contained HTML page, which can be opened, sent and
+// printed. Its diagrams are SVG.
 package page

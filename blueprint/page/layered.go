@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// diagram is boxes in columns, and lines between them from left to right.
+// diagram consists of boxes in columns, and lines between them from left to right.
 type diagram struct {
-	label string // for who cannot see it
+	label string // for screen readers
 	nodes []*node
 	lines []line
 }
@@ -22,7 +22,7 @@ type node struct {
 	title   string
 	details []string
 	class   string
-	hue     int // of the entity, -1: none
+	hue     int // of the entity; -1 for none
 
 	column     int
 	x, y, w, h int
@@ -31,11 +31,11 @@ type node struct {
 type line struct {
 	from, to string
 	class    string
-	many     bool // it ends in a crow's foot
+	many     bool // it ends in a crow's foot: many
 	one      bool // it ends in a bar: at most one
 }
 
-// What a diagram measures, in pixels. Text is monospaced, so that its width is known without a font.
+// Dimensions of diagrams, in pixels. Text is monospaced, so that its width is known without a font.
 const (
 	charWidth  = 7
 	rowHeight  = 17
@@ -54,7 +54,7 @@ func (g *diagram) node(id string) *node {
 	return nil
 }
 
-// add returns the node of an id, which is made when it is not there.
+// add returns the node with an ID, which it creates if necessary.
 func (g *diagram) add(id, title, class string, hue int, details ...string) *node {
 	if n := g.node(id); n != nil {
 		return n
@@ -64,7 +64,8 @@ func (g *diagram) add(id, title, class string, hue int, details ...string) *node
 	return n
 }
 
-// rank puts each node one column behind the last one that leads to it. Lines that would lead back stay as they are.
+// rank puts each node one column after the last node that leads to it. Lines that close a cycle are
+// ignored.
 func (g *diagram) rank() {
 	for range g.nodes {
 		moved := false
@@ -80,7 +81,7 @@ func (g *diagram) rank() {
 	}
 }
 
-// leads reports whether lines lead from one node to another.
+// leads reports whether there is a path from one node to another.
 func (g *diagram) leads(from, to string) bool {
 	seen, next := map[string]bool{from: true}, []string{from}
 	for len(next) > 0 {
@@ -96,7 +97,7 @@ func (g *diagram) leads(from, to string) bool {
 	return from != to && seen[to]
 }
 
-// columns are the nodes by column, those that belong together at the same height as far as that goes.
+// columns returns the nodes by column, with related nodes at similar heights where possible.
 func (g *diagram) columns() [][]*node {
 	var all [][]*node
 	for _, n := range g.nodes {
@@ -121,7 +122,8 @@ func (g *diagram) columns() [][]*node {
 	return all
 }
 
-// pull is the middle height of the nodes before, or behind, a node; its own when there are none.
+// pull returns the average height of the nodes before or after a node, or its own height if there
+// are none.
 func (g *diagram) pull(n *node, before bool) int {
 	sum, count := 0, 0
 	for _, l := range g.lines {
@@ -141,7 +143,7 @@ func (g *diagram) pull(n *node, before bool) int {
 	return sum / count
 }
 
-// layOut gives each node its box: columns are centred on the tallest.
+// layOut sets the boxes of all nodes. Columns are centred relative to the tallest.
 func layOut(columns [][]*node) {
 	tallest := 0
 	for _, column := range columns {
@@ -179,7 +181,7 @@ func (n *node) width() int {
 
 func (n *node) height() int { return (1+len(n.details))*rowHeight + boxPadding }
 
-// svg draws the diagram; nothing when it is empty.
+// svg draws the diagram; the result is empty if it has no nodes.
 func (g *diagram) svg() template.HTML {
 	if len(g.nodes) == 0 {
 		return ""
@@ -217,7 +219,8 @@ func (n *node) draw(b *strings.Builder) {
 	b.WriteString("</g>")
 }
 
-// drawLine draws from the right of a box to the left of another, or around its right side when that is not behind it.
+// drawLine draws a line from the right side of a box to the left side of another, or to its right
+// side if that box is not after the first.
 func (g *diagram) drawLine(b *strings.Builder, l *line) {
 	from, to := g.node(l.from), g.node(l.to)
 	x1, y1, x2, y2 := from.x+from.w, from.y+from.h/2, to.x, to.y+to.h/2

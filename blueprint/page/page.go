@@ -30,7 +30,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"heat": heat, "money": blueprint.Money, "short": short,
 }).Parse(source))
 
-// view is what the page is made of.
+// view is the data of the page template.
 type view struct {
 	*blueprint.Design
 	Relations template.HTML
@@ -38,10 +38,10 @@ type view struct {
 	Places    []place // the table, then the indexes
 	Timelines []timelineOf
 	Expiring  []string
-	Reads     int // patterns that read
+	Reads     int // number of reading patterns
 }
 
-// place is the table or an index with the example rows.
+// place is the table or an index, with the example rows.
 type place struct {
 	Index      string
 	PK, SK     string
@@ -59,7 +59,7 @@ type timelineOf struct {
 	Drawing template.HTML
 }
 
-// Write writes the page. The same design has the same bytes.
+// Write writes the page. The same design results in the same bytes.
 func Write(w io.Writer, d *blueprint.Design) error {
 	v := &view{Design: d, Relations: relations(d), Flows: flows(d)}
 	for _, index := range append([]string{""}, d.Indexes...) {
@@ -93,24 +93,24 @@ func Write(w io.Writer, d *blueprint.Design) error {
 	return err
 }
 
-// Hue is an entity's colour.
+// Hue returns an entity's colour.
 func (v *view) Hue(entity string) int { return hueOf(v.Design, entity) }
 
-// Hue is the colour of a row's entity.
+// Hue returns the colour of a row's entity.
 func (p partition) Hue(entity string) int { return p.view.Hue(entity) }
 
-// Keys are an entity's on an index, nil when it is not there.
+// Keys returns an entity's keys in an index, or nil if it is not in the index.
 func (v *view) Keys(e blueprint.Entity, index string) *table.IndexInfo { return e.Index(index) }
 
-// Text is a row's text attribute.
+// Text returns a text attribute of a row.
 func (p partition) Text(r blueprint.Row, name string) string { return r.Text(name) }
 
-// Attributes are those of a row that are no keys.
+// Attributes returns the attributes of a row that are not keys.
 func (p partition) Attributes(r blueprint.Row) []blueprint.Attribute { return r.Attributes() }
 
 var inBraces = regexp.MustCompile(`\{[^}]*\}`)
 
-// key is a key's template, its variables set apart.
+// key returns a key template with marked variables.
 func key(text string) template.HTML {
 	return template.HTML(inBraces.ReplaceAllString(html.EscapeString(text), `<var>$0</var>`))
 }
@@ -121,7 +121,7 @@ func anchor(text string) string { return notWord.ReplaceAllString(strings.ToLowe
 
 func number(f float64) string { return strconv.FormatFloat(f, 'g', 3, 64) }
 
-// heat is how hot a share of a limit is, for colours.
+// heat returns the colour class for a share of a limit.
 func heat(share float64) string {
 	switch {
 	case share >= 0.8:
@@ -132,7 +132,7 @@ func heat(share float64) string {
 	return "cool"
 }
 
-// short is an entity's name without its product, which the reader knows.
+// short returns an entity's name without its product prefix.
 func short(name string) string {
 	if _, after, ok := strings.Cut(name, "."); ok {
 		return after

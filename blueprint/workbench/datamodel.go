@@ -10,8 +10,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// dataModel is dynamodb_data_model.json, which the design tools of AWS's DynamoDB server for assistants check: they make
-// the tables, put the items, and execute every pattern.
+// dataModel is the content of dynamodb_data_model.json. AWS's DynamoDB server for assistants
+// validates it with its design tools: they create the tables, put the items and execute every
+// pattern.
 // https://github.com/awslabs/mcp/tree/main/src/dynamodb-mcp-server
 type dataModel struct {
 	Tables   []createTable           `json:"tables"`
@@ -49,8 +50,8 @@ type accessPattern struct {
 	Reason         string  `json:"reason,omitempty"`
 }
 
-// DataModel writes the design as AWS's design tools take it: a pattern has an entry for each request that was sent when it
-// was executed, as a command of the AWS CLI.
+// DataModel writes the design in the format of AWS's design tools. For each request of an executed
+// pattern it contains an entry with an AWS CLI command.
 func DataModel(w io.Writer, d *blueprint.Design) error {
 	t := createTable{TableName: d.TableName, KeySchema: schemaOf(""), BillingMode: "PAY_PER_REQUEST"}
 	t.define(keysOf(""))
@@ -104,12 +105,13 @@ func patternOf(d *blueprint.Design, p *blueprint.Pattern) []accessPattern {
 
 var upper = regexp.MustCompile(`[A-Z]`)
 
-// commandOf is an operation as the AWS CLI calls it: TransactWriteItems is transact-write-items.
+// commandOf returns the AWS CLI command of an operation: transact-write-items for
+// TransactWriteItems.
 func commandOf(operation string) string {
 	return strings.TrimPrefix(upper.ReplaceAllStringFunc(operation, func(l string) string { return "-" + strings.ToLower(l) }), "-")
 }
 
-// outline is what a data model tells: entities by the names that their items carry.
+// outline returns the outline of a data model. Entities are identified by the names in their items.
 func (m *dataModel) outline() (*blueprint.Outline, error) {
 	if len(m.Tables) != 1 {
 		return nil, severalTables(len(m.Tables))
@@ -126,7 +128,7 @@ func (m *dataModel) outline() (*blueprint.Outline, error) {
 	return o, addFromItems(o, items)
 }
 
-// addFromItems adds the entities that items name, with the attributes that they have.
+// addFromItems adds the entities named in items, with their attributes.
 func addFromItems(o *blueprint.Outline, items []json.RawMessage) error {
 	at := map[string]int{}
 	for _, raw := range items {

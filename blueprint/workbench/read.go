@@ -13,14 +13,15 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrModel is returned for what is neither a model of NoSQL Workbench nor a data model of AWS, or has other than one table.
+// ErrModel is returned for input that is neither a model of NoSQL Workbench nor a data model of
+// AWS, or does not have exactly one table.
 var ErrModel = errors.New("workbench: not a model of one table")
 
-// maxModel bounds what is read, in bytes.
+// maxModel is the maximum input size in bytes.
 const maxModel = 64 << 20
 
-// Read reads the outline of a design from a model of NoSQL Workbench, or from a data model of AWS. What these do not tell is
-// empty: the outline is partial. Errors: ErrModel.
+// Read parses the outline of a design from a model of NoSQL Workbench or a data model of AWS. The
+// outline is partial: fields that these formats do not contain are empty. Errors: ErrModel.
 func Read(r io.Reader) (*blueprint.Outline, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxModel))
 	if err != nil {
@@ -55,7 +56,8 @@ func severalTables(n int) error {
 	return fmt.Errorf("%w: it has %d tables", ErrModel, n)
 }
 
-// outline is what a model tells: a facet is an entity; without facets, entities are those that the items name.
+// outline returns the outline of a model. Facets are entities; without facets, entities are
+// identified by the items.
 func (t *tableModel) outline() (*blueprint.Outline, error) {
 	o := &blueprint.Outline{Name: t.TableName, Partial: true}
 	for _, x := range t.GlobalSecondaryIndexes {
@@ -76,7 +78,8 @@ func (t *tableModel) outline() (*blueprint.Outline, error) {
 	return o, addFromItems(o, t.TableData)
 }
 
-// add adds attributes to an entity: keys of indexes say that it is there, a ttl that it expires.
+// add adds attributes to an entity. Index key attributes mean that it is in the index, ttl that it
+// expires.
 func add(e *blueprint.OutlineEntity, indexes, names []string) {
 	for _, name := range names {
 		x := strings.TrimSuffix(name, "pk")

@@ -1,5 +1,5 @@
-// Package workbench writes designs for other tools, and reads what these write: the model of NoSQL Workbench, DynamoDB-JSON
-// of the example rows, and the data model that AWS's own design tools check.
+// Package workbench converts designs to and from the formats of other tools: models of NoSQL
+// Workbench, DynamoDB JSON of the example rows, and the data model of AWS's design tools.
 package workbench
 
 import (
@@ -31,7 +31,7 @@ type tableModel struct {
 	NonKeyAttributes       []attribute       `json:",omitempty"`
 	TableFacets            []facet           `json:",omitempty"`
 	GlobalSecondaryIndexes []index           `json:",omitempty"`
-	TableData              []json.RawMessage `json:",omitempty"` // of models without facets
+	TableData              []json.RawMessage `json:",omitempty"` // for models without facets
 	DataAccess             access
 	BillingMode            string `json:",omitempty"`
 }
@@ -43,7 +43,7 @@ type keys struct {
 
 type attribute struct{ AttributeName, AttributeType string }
 
-// facet is a kind of item. The aliases of its keys are their templates.
+// facet is a type of item. The aliases of its keys are their templates.
 type facet struct {
 	FacetName         string
 	KeyAttributeAlias struct{ PartitionKeyAlias, SortKeyAlias string }
@@ -62,10 +62,11 @@ type access struct {
 	MySQL struct{} `json:"MySql"`
 }
 
-// madeAt is the date of every model: the same design has the same bytes.
+// madeAt is the fixed date of every model, so that the same design results in the same bytes.
 const madeAt = "May 12, 2026, 02:00 PM"
 
-// Write writes a model that NoSQL Workbench imports: the table with its indexes, and an entity a facet, with its example rows.
+// Write writes a model that NoSQL Workbench can import: the table with its indexes, and a facet
+// with example rows per entity.
 func Write(w io.Writer, d *blueprint.Design) error {
 	t := tableModel{TableName: d.TableName, KeyAttributes: keysOf(""), BillingMode: "PAY_PER_REQUEST"}
 	types := typesOf(d)
@@ -102,7 +103,7 @@ func encode(w io.Writer, v any) error {
 	return err
 }
 
-// keysOf are the key attributes of the table, or of an index.
+// keysOf returns the key attributes of the table or an index.
 func keysOf(index string) keys {
 	pk, sk := table.AttrPK, table.AttrSK
 	if index != "" {
@@ -120,7 +121,7 @@ func facetOf(e *blueprint.Entity) facet {
 	return f
 }
 
-// attributesOf are the attributes that items of an entity may have beside the table's key.
+// attributesOf returns the attributes of an entity's items besides the table's key.
 func attributesOf(e *blueprint.Entity) []string {
 	names := []string{table.AttrEntity}
 	for _, x := range e.Indexes {
@@ -137,13 +138,13 @@ func attributesOf(e *blueprint.Entity) []string {
 	return names
 }
 
-// attributeTypes are the types of all attributes, in the order of their first use.
+// attributeTypes are the types of all attributes, in the order of first use.
 type attributeTypes struct {
 	names []string
 	of    map[string]string
 }
 
-// typesOf takes types from the rows, as they are stored, and else from the fields.
+// typesOf determines types from the stored rows or, if missing there, from the fields.
 func typesOf(d *blueprint.Design) attributeTypes {
 	stored := map[string]string{}
 	for i := range d.Entities {
@@ -177,7 +178,8 @@ func typesOf(d *blueprint.Design) attributeTypes {
 
 var letters = map[string]string{"string": "S", "time": "S", "number": "N", "binary": "B", "bool": "BOOL", "list": "L", "map": "M"}
 
-// Samples writes the example rows as DynamoDB-JSON, an item a line, as exports and imports of tables have them.
+// Samples writes the example rows as DynamoDB JSON, one item per line, as in table exports and
+// imports.
 func Samples(w io.Writer, d *blueprint.Design) error {
 	var b bytes.Buffer
 	for i := range d.Entities {
@@ -191,5 +193,5 @@ func Samples(w io.Writer, d *blueprint.Design) error {
 	return err
 }
 
-// looksLike reports whether an alias is a template, and not the name that somebody gave to a key's attribute.
+// looksLike reports whether an alias is a template, and not just a name given to a key attribute.
 func looksLike(alias string) bool { return strings.ContainsAny(alias, "{#") }

@@ -7,17 +7,18 @@ import (
 	"github.com/aws/smithy-go/document"
 )
 
-// maxDepth bounds how deep brackets may nest. A level of an item's values takes two, and DynamoDB takes 32 of those; what
-// is a little deeper is left to the request's own checks.
+// maxDepth limits the nesting of brackets. Each of DynamoDB's 32 levels of values takes two;
+// slightly deeper input is left to the checks of the request.
 const maxDepth = 200
 
-// Decode reads one JSON value into v. What it refuses is a smithy.APIError with the code and, for values of the wrong
-// type, the message that DynamoDB gives: SerializationException for text that is not UTF-8, not JSON, nested too deep or
-// of another shape, ValidationException for an attribute value of several types.
+// Decode decodes one JSON value into v. Errors are smithy.APIErrors with DynamoDB's codes and, for
+// values of the wrong type, DynamoDB's messages: SerializationException for text that is not UTF-8,
+// not JSON, nested too deeply or of the wrong shape, and ValidationException for an attribute value
+// with several types.
 //
-// Members that the shape does not have are ignored, null is an absent member, and of a member that is given twice the
-// last one counts. An attribute value without a type becomes nil, for the request's own checks to refuse. v shares
-// nothing with b; strings of v may share memory with each other, of 64 KiB at most.
+// Unknown members are ignored, null counts as absent, and the last of repeated members counts. An
+// attribute value without a type becomes nil, which the checks of the request reject. v shares no
+// memory with b; strings in v may share memory with each other, up to 64 KiB.
 func Decode(b []byte, v smithy.Deserializable) error {
 	if !utf8.Valid(b) {
 		return errSyntax()
@@ -45,24 +46,24 @@ const (
 	list
 )
 
-// bracket is one that is open.
+// bracket is an open bracket.
 type bracket struct {
 	kind   bracketKind
 	begun  bool // something was read inside
 	schema *smithy.Schema
 }
 
-// decoder is a smithy.ShapeDeserializer. The shapes drive it; it keeps which brackets are open.
+// decoder is a smithy.ShapeDeserializer. The shapes drive it; it tracks the open brackets.
 type decoder struct {
 	scanner
 	open    []bracket
-	several bool // an attribute value had more than one type
+	several bool // an attribute value had several types
 	inline  [16]bracket
 }
 
 var _ smithy.ShapeDeserializer = (*decoder)(nil)
 
-// enter goes past an opening bracket.
+// enter consumes an opening bracket.
 func (d *decoder) enter(kind bracketKind, schema *smithy.Schema) error {
 	if len(d.open) == maxDepth {
 		return errSyntax()
@@ -72,7 +73,8 @@ func (d *decoder) enter(kind bracketKind, schema *smithy.Schema) error {
 	return nil
 }
 
-// more says whether the innermost bracket has more in it, and goes past the comma or the closing bracket.
+// more reports whether the innermost bracket contains more, and consumes the comma or the closing
+// bracket.
 func (d *decoder) more(end byte) (bool, error) {
 	if len(d.open) == 0 {
 		return false, errSyntax()
@@ -93,12 +95,13 @@ func (d *decoder) more(end byte) (bool, error) {
 	return false, errSyntax()
 }
 
-// inside says whether the next value is an element of a list or a map rather than a member of a structure.
+// inside reports whether the next value is an element of a list or map, not a member of a
+// structure.
 func (d *decoder) inside() bool {
 	return len(d.open) > 0 && (d.open[len(d.open)-1].kind == list || d.open[len(d.open)-1].kind == mapping)
 }
 
-// mismatch makes the error of an object or list that something else stands in place of.
+// mismatch returns the error for a value in place of an object or list.
 func (d *decoder) mismatch(schema *smithy.Schema) error {
 	switch c := d.peek(); {
 	case c == '{':
@@ -146,7 +149,8 @@ func (d *decoder) ReadStructMember() (*smithy.Schema, error) {
 	}
 }
 
-// member reads a member's name and returns its schema, or goes past it and returns nil when it is unknown or null.
+// member reads a member's name and returns its schema. If the member is unknown or null, it skips
+// it and returns nil.
 func (d *decoder) member(schema *smithy.Schema) (*smithy.Schema, error) {
 	name, err := d.key()
 	if err != nil {
@@ -162,8 +166,8 @@ func (d *decoder) member(schema *smithy.Schema) (*smithy.Schema, error) {
 	return member, nil
 }
 
-// ReadUnion implements smithy.ShapeDeserializer. It is called again after a member was read, until it returns nil: what
-// follows the first member is checked as JSON and counted.
+// ReadUnion implements smithy.ShapeDeserializer. After a member was read, it is called again and
+// returns nil; the remaining members are then only checked as JSON and counted.
 func (d *decoder) ReadUnion(s *smithy.Schema) (*smithy.Schema, error) {
 	if n := len(d.open); n > 0 && d.open[n-1].kind == union {
 		return nil, d.finishUnion(s)
@@ -177,7 +181,7 @@ func (d *decoder) ReadUnion(s *smithy.Schema) (*smithy.Schema, error) {
 	return d.ReadStructMember()
 }
 
-// finishUnion goes past what follows a union's first member.
+// finishUnion skips the members of a union after the first.
 func (d *decoder) finishUnion(s *smithy.Schema) error {
 	for {
 		more, err := d.more('}')
@@ -198,8 +202,8 @@ func (d *decoder) finishUnion(s *smithy.Schema) error {
 	}
 }
 
-// ReadNil implements smithy.ShapeDeserializer. A union without a member is nil, too: the SDK's types would otherwise take
-// the value of the element before.
+// ReadNil implements smithy.ShapeDeserializer. A union without members also counts as nil, because
+// the SDK's types would otherwise reuse the previous element's value.
 func (d *decoder) ReadNil(s *smithy.Schema) (bool, error) {
 	switch c := d.peek(); {
 	case c == 'n':
@@ -210,7 +214,7 @@ func (d *decoder) ReadNil(s *smithy.Schema) (bool, error) {
 	return false, nil
 }
 
-// emptyUnion goes past a union that has no member. One that has any is left to be read.
+// emptyUnion consumes a union without members. It does not consume one with members.
 func (d *decoder) emptyUnion(s *smithy.Schema) (bool, error) {
 	start := d.pos
 	if err := d.enter(union, s); err != nil {
@@ -232,8 +236,8 @@ func (d *decoder) ReadList(s *smithy.Schema) error {
 	return d.enter(list, s)
 }
 
-// ReadListItem implements smithy.ShapeDeserializer. With an error it says that there is an item: smithy looks at the
-// error only then.
+// ReadListItem implements smithy.ShapeDeserializer. In case of an error it also returns true,
+// because smithy looks at the error only then.
 func (d *decoder) ReadListItem(*smithy.Schema) (bool, error) {
 	more, err := d.more(']')
 	return more || err != nil, err
@@ -247,7 +251,8 @@ func (d *decoder) ReadMap(s *smithy.Schema) error {
 	return d.enter(mapping, s)
 }
 
-// ReadMapKey implements smithy.ShapeDeserializer. With an error it says that there is a key, as ReadListItem does.
+// ReadMapKey implements smithy.ShapeDeserializer. In case of an error it also returns true, as in
+// ReadListItem.
 func (d *decoder) ReadMapKey(*smithy.Schema) (string, bool, error) {
 	more, err := d.more('}')
 	if !more || err != nil {
@@ -257,7 +262,7 @@ func (d *decoder) ReadMapKey(*smithy.Schema) (string, bool, error) {
 	return key, true, err
 }
 
-// ReadDocument implements smithy.ShapeDeserializer. DynamoDB's model has no documents.
+// ReadDocument implements smithy.ShapeDeserializer. DynamoDB's model does not contain documents.
 func (d *decoder) ReadDocument(*smithy.Schema, *document.Value) error {
 	return d.skip(maxDepth - len(d.open))
 }

@@ -1,6 +1,7 @@
-// Package dynamojson reads and writes DynamoDB's JSON: the bodies of its protocol and the lines of its exports. It knows
-// no shape by name: the SDK's types describe themselves to a smithy serializer, so every input, output and value of the
-// SDK goes through the same two functions. Who speaks the protocol or handles export files may use it.
+// Package dynamojson encodes and decodes DynamoDB's JSON: the bodies of its protocol and the lines
+// of its exports. It works for all inputs, outputs and values of the SDK, whose types describe
+// themselves to a smithy serializer. It is for code that speaks the protocol or handles export
+// files.
 //
 //	line := dynamojson.Append(nil, &types.PutRequest{Item: item}) // {"Item":{"pk":{"S":"a"}}}
 //	err := dynamojson.Decode(line, &put)

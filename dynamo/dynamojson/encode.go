@@ -13,9 +13,10 @@ import (
 	"github.com/aws/smithy-go/document"
 )
 
-// Append appends v as compact JSON to dst and returns the extended buffer. Members that are nil are absent; maps and
-// lists that are empty but not nil are present. Blobs are base64, times are seconds since 1970 as a number, with
-// milliseconds when there are any. Bytes of a string that are not UTF-8 become U+FFFD.
+// Append appends v as compact JSON to dst and returns the extended buffer. Nil members are omitted;
+// empty maps and lists that are not nil are included. Blobs are base64. Times are seconds since
+// 1970 as a number, with milliseconds unless they are zero. Invalid UTF-8 in strings becomes
+// U+FFFD.
 func Append(dst []byte, v smithy.Serializable) []byte {
 	e := encoder{buf: dst, start: len(dst)}
 	e.objects = e.inline[:0]
@@ -23,7 +24,8 @@ func Append(dst []byte, v smithy.Serializable) []byte {
 	return e.buf
 }
 
-// AppendOrdered is Append with the keys of maps in order, so that what is equal has equal bytes. It takes a little longer.
+// AppendOrdered is Append with sorted map keys, so that equal values have equal bytes. It is
+// slightly slower.
 func AppendOrdered(dst []byte, v smithy.Serializable) []byte {
 	e := encoder{buf: dst, start: len(dst), ordered: true}
 	e.objects = e.inline[:0]
@@ -31,18 +33,18 @@ func AppendOrdered(dst []byte, v smithy.Serializable) []byte {
 	return e.buf
 }
 
-// encoder is a smithy.ShapeSerializer. Whether a comma is due shows in the last byte written: it is due after anything
-// but an opening bracket.
+// encoder is a smithy.ShapeSerializer. A comma is required unless the last byte written is an
+// opening bracket.
 type encoder struct {
 	buf     []byte
 	start   int
-	objects []bool // for each open bracket, whether it is an object's
-	keyed   bool   // the key of the next value is written
+	objects []bool // for each open bracket, whether it is of an object
+	keyed   bool   // the key of the next value has been written
 	inline  [32]bool
 
 	ordered bool
-	maps    []int // for each open map, where its entries begin in entries
-	entries []int // where each entry of an open map begins in buf
+	maps    []int // for each open map, the index of its first entry in entries
+	entries []int // for each entry of an open map, its start in buf
 }
 
 var _ smithy.ShapeSerializer = (*encoder)(nil)
@@ -59,7 +61,7 @@ func (e *encoder) comma() {
 	}
 }
 
-// before writes what stands before a value: a comma, and in a structure the member's name.
+// before writes what precedes a value: a comma and, in a structure, the member's name.
 func (e *encoder) before(schema *smithy.Schema) {
 	if e.keyed {
 		e.keyed = false
@@ -71,7 +73,7 @@ func (e *encoder) before(schema *smithy.Schema) {
 	}
 }
 
-// name writes the name of a member. The model's names need no escapes.
+// name writes the name of a member. Names in the model need no escaping.
 func (e *encoder) name(schema *smithy.Schema) {
 	e.buf = append(e.buf, '"')
 	if schema != nil {
@@ -92,7 +94,7 @@ func (e *encoder) close(bracket byte) {
 	e.objects = e.objects[:len(e.objects)-1]
 }
 
-// finishKey gives a key whose value was nothing the value null: a nil AttributeValue writes nothing.
+// finishKey writes null for a key without a value, because a nil AttributeValue writes nothing.
 func (e *encoder) finishKey() {
 	if e.keyed {
 		e.keyed = false
@@ -123,7 +125,7 @@ func (e *encoder) CloseMap() {
 	e.close('}')
 }
 
-// sortEntries puts the entries of the innermost map, which follow each other with a comma between, in order.
+// sortEntries sorts the entries of the innermost map, which are adjacent and separated by commas.
 func (e *encoder) sortEntries() {
 	last := len(e.maps) - 1
 	starts := e.entries[e.maps[last]:]
@@ -204,8 +206,8 @@ func (e *encoder) WriteFloat32(schema *smithy.Schema, v float32) { e.float(schem
 // WriteFloat64 implements smithy.ShapeSerializer.
 func (e *encoder) WriteFloat64(schema *smithy.Schema, v float64) { e.float(schema, v, 64) }
 
-// float writes a number that shows that it is one with a fraction (1.0): clients without static types read 1 as an
-// integer.
+// float writes a number with a fraction (1.0), because clients without static types would read 1 as
+// an integer.
 func (e *encoder) float(schema *smithy.Schema, v float64, bits int) {
 	e.before(schema)
 	switch {
@@ -242,7 +244,7 @@ func (e *encoder) WriteTime(schema *smithy.Schema, v time.Time) {
 	e.buf = appendEpoch(e.buf, v)
 }
 
-// appendEpoch writes seconds since 1970, to the millisecond.
+// appendEpoch writes seconds since 1970, with milliseconds if they are not zero.
 func appendEpoch(dst []byte, v time.Time) []byte {
 	millis := v.UnixMilli()
 	if millis < 0 {
@@ -267,5 +269,5 @@ func (e *encoder) WriteBigFloat(schema *smithy.Schema, v *big.Float) {
 	e.buf = v.Append(e.buf, 'g', -1)
 }
 
-// WriteDocument implements smithy.ShapeSerializer. DynamoDB's model has no documents.
+// WriteDocument implements smithy.ShapeSerializer. DynamoDB's model does not contain documents.
 func (e *encoder) WriteDocument(schema *smithy.Schema, _ document.Value) { e.WriteNil(schema) }

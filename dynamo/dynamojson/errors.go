@@ -6,10 +6,11 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// CodeSerialization is the error code of a body that is not the JSON of its shape. The SDK has no type for it.
+// CodeSerialization is the error code for a body that is not JSON of the right shape. The SDK has
+// no type for it.
 const CodeSerialization = "SerializationException"
 
-// Messages of DynamoDB's for values of the wrong type. They tell of the Java types behind them.
+// DynamoDB's messages for values of the wrong type. They refer to Java types.
 const (
 	unexpectedStructure = "Start of structure or map found where not expected"
 	unexpectedField     = "Unexpected field type"
@@ -22,15 +23,15 @@ const (
 		"(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module java.base of loader 'bootstrap')"
 )
 
-// serialization makes the error of a value that does not fit its shape.
+// serialization returns the error for a value of the wrong shape.
 func serialization(format string, args ...any) error {
 	return &smithy.GenericAPIError{Code: CodeSerialization, Message: fmt.Sprintf(format, args...), Fault: smithy.FaultClient}
 }
 
-// errSyntax makes the error of what is not JSON. DynamoDB gives it no message.
+// errSyntax returns the error for invalid JSON. DynamoDB gives it no message.
 func errSyntax() error { return serialization("") }
 
-// javaType names the type that DynamoDB has for a shape, as its messages do.
+// javaType returns DynamoDB's Java type for a shape, as in its messages.
 func javaType(s *smithy.Schema) string {
 	if s == nil {
 		return "java.lang.Object"
@@ -52,7 +53,7 @@ func javaType(s *smithy.Schema) string {
 	return "java.lang." + scalarName(s)
 }
 
-// scalarName names the Java class of a scalar shape.
+// scalarName returns the Java class of a scalar shape.
 func scalarName(s *smithy.Schema) string {
 	switch s.Type() {
 	case smithy.ShapeTypeBoolean:

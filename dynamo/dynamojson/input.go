@@ -9,20 +9,20 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// DecodeInput reads one JSON object into in, a pointer to one of the SDK's inputs, as Decode does into the SDK's other
-// types: the SDK writes its inputs and never reads them, so they have no Deserialize.
+// DecodeInput decodes one JSON object into in, a pointer to one of the SDK's inputs. Decode cannot
+// do this, because the SDK never reads its inputs, so they have no Deserialize method.
 func DecodeInput(b []byte, in smithy.Serializable) error {
 	return Decode(b, &input{schema: schemaOf(in), fields: reflect.ValueOf(in).Elem()})
 }
 
-// schemaOf asks a structure for its schema: the first thing that it tells a serializer.
+// schemaOf returns the schema of a structure, which the structure passes first to a serializer.
 func schemaOf(v smithy.Serializable) *smithy.Schema {
 	s := schemaFinder{}
 	v.Serialize(&s)
 	return s.schema
 }
 
-// schemaFinder keeps the first schema of a structure and writes the rest nowhere.
+// schemaFinder keeps the first schema of a structure and discards everything else.
 type schemaFinder struct {
 	encoder
 	schema *smithy.Schema
@@ -36,7 +36,8 @@ func (f *schemaFinder) WriteStruct(s *smithy.Schema) {
 	f.encoder.WriteStruct(s)
 }
 
-// input gives an SDK's input a Deserialize: a member is the field of its name, read as the field's type.
+// input adds a Deserialize method to an SDK input: a member is decoded into the field of the same
+// name.
 type input struct {
 	schema *smithy.Schema
 	fields reflect.Value
@@ -53,7 +54,7 @@ func (in *input) Deserialize(d smithy.ShapeDeserializer) error {
 	})
 }
 
-// readValue reads one value of a Go type that the SDK uses in its inputs.
+// readValue decodes a value of a Go type used in the SDK's inputs.
 func readValue(d smithy.ShapeDeserializer, s *smithy.Schema, v reflect.Value) error {
 	switch p := v.Addr().Interface().(type) {
 	case *map[string]types.AttributeValue:
@@ -138,7 +139,8 @@ func readMap(d smithy.ShapeDeserializer, s *smithy.Schema, v reflect.Value) erro
 	})
 }
 
-// readElement reads an element of a list or a map. Null is the zero value, for the request's own checks to refuse.
+// readElement decodes an element of a list or map. Null becomes the zero value, which the checks of
+// the request reject.
 func readElement(d smithy.ShapeDeserializer, s *smithy.Schema, t reflect.Type) (reflect.Value, error) {
 	element := reflect.New(t).Elem()
 	if null, err := d.ReadNil(s); null || err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// wrongScalar makes the error of a value where a scalar of the named class is due, and goes past nothing.
+// wrongScalar returns the error for a value in place of a scalar of the given class. It consumes
+// nothing.
 func (d *decoder) wrongScalar(class string) error {
 	switch c := d.peek(); {
 	case c == '{':
@@ -45,7 +46,7 @@ func (d *decoder) ReadString(_ *smithy.Schema, v *string) error {
 	return err
 }
 
-// ReadBool implements smithy.ShapeDeserializer. DynamoDB takes a few words for truth, too.
+// ReadBool implements smithy.ShapeDeserializer. Like DynamoDB, it accepts some words as well.
 func (d *decoder) ReadBool(_ *smithy.Schema, v *bool) error {
 	switch d.peek() {
 	case 't':
@@ -97,14 +98,14 @@ func (d *decoder) ReadBlob(_ *smithy.Schema, v *[]byte) error {
 		return serialization("Base64 encoded length is expected a multiple of 4 bytes but found: %d", len(text))
 	}
 	blob, err := base64.StdEncoding.Strict().DecodeString(text)
-	if err != nil || strings.ContainsAny(text, "\r\n") { // the decoder ignores line ends, DynamoDB does not
+	if err != nil || strings.ContainsAny(text, "\r\n") { // the base64 decoder ignores line ends, DynamoDB does not
 		return serialization(badBase64)
 	}
 	*v = blob
 	return nil
 }
 
-// float reads a number, or one of the words for what is none.
+// float reads a number, or a word for a value that is not a number.
 func (d *decoder) float(s *smithy.Schema) (float64, error) {
 	c := d.peek()
 	if c == '"' {
@@ -131,7 +132,7 @@ func (d *decoder) float(s *smithy.Schema) (float64, error) {
 	return f, nil
 }
 
-// integer reads a whole number; a fraction is cut off.
+// integer reads an integer and drops any fraction.
 func (d *decoder) integer(s *smithy.Schema, least, most int64) (int64, error) {
 	if c := d.peek(); c != '-' && (c < '0' || c > '9') {
 		return 0, d.wrongScalar(scalarName(s))
@@ -195,7 +196,8 @@ func (d *decoder) ReadFloat64(s *smithy.Schema, v *float64) (err error) {
 	return err
 }
 
-// ReadTime implements smithy.ShapeDeserializer: seconds since 1970, to the millisecond.
+// ReadTime implements smithy.ShapeDeserializer. Times are seconds since 1970, read with millisecond
+// resolution.
 func (d *decoder) ReadTime(s *smithy.Schema, v *time.Time) error {
 	f, err := d.float(s)
 	if err != nil {
@@ -208,12 +210,12 @@ func (d *decoder) ReadTime(s *smithy.Schema, v *time.Time) error {
 	return serialization("NUMBER_VALUE cannot be converted to %s", scalarName(s))
 }
 
-// ReadBigInt implements smithy.ShapeDeserializer. DynamoDB's model has none.
+// ReadBigInt implements smithy.ShapeDeserializer. DynamoDB's model does not contain big integers.
 func (d *decoder) ReadBigInt(s *smithy.Schema, _ *big.Int) error {
 	return serialization("%s is not in DynamoDB's model", javaType(s))
 }
 
-// ReadBigFloat implements smithy.ShapeDeserializer. DynamoDB's model has none.
+// ReadBigFloat implements smithy.ShapeDeserializer. DynamoDB's model does not contain big floats.
 func (d *decoder) ReadBigFloat(s *smithy.Schema, _ *big.Float) error {
 	return serialization("%s is not in DynamoDB's model", javaType(s))
 }

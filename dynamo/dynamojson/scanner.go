@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// scanner walks over JSON text of valid UTF-8.
+// scanner scans JSON text, which must be valid UTF-8.
 type scanner struct {
 	src string
 	pos int
 }
 
-// peek returns the first byte of what comes next, 0 at the end.
+// peek skips white space and returns the next byte, or 0 at the end.
 func (s *scanner) peek() byte {
 	for ; s.pos < len(s.src); s.pos++ {
 		switch c := s.src[s.pos]; c {
@@ -25,7 +25,7 @@ func (s *scanner) peek() byte {
 	return 0
 }
 
-// take goes past the byte c, which must come next.
+// take consumes the byte c, which must come next.
 func (s *scanner) take(c byte) error {
 	if s.peek() != c {
 		return errSyntax()
@@ -34,7 +34,7 @@ func (s *scanner) take(c byte) error {
 	return nil
 }
 
-// literal goes past null, true or false.
+// literal consumes null, true or false.
 func (s *scanner) literal(word string) error {
 	if !strings.HasPrefix(s.src[s.pos:], word) {
 		return errSyntax()
@@ -43,11 +43,12 @@ func (s *scanner) literal(word string) error {
 	return nil
 }
 
-// maxShared is how long a source may be whose parts are strings of what is read, in bytes. Of a longer one they are copies:
-// who keeps a name or an expression shall not keep megabytes with it.
+// maxShared is the maximum size in bytes of a source whose parts are shared with the decoded
+// strings. Parts of larger sources are copied, so that keeping a name or expression does not keep
+// megabytes in memory.
 const maxShared = 64 << 10
 
-// text reads a string. Without escapes it is a part of the source, or a copy of it.
+// text reads a string. Without escapes, it is a part of the source or a copy of it.
 func (s *scanner) text() (string, error) {
 	if err := s.take('"'); err != nil {
 		return "", err
@@ -74,7 +75,7 @@ func (s *scanner) part(start, end int) string {
 	return s.src[start:end]
 }
 
-// escapedText reads on in a string that has an escape at the position.
+// escapedText reads the rest of a string that has an escape at the current position.
 func (s *scanner) escapedText(start int) (string, error) {
 	out := append(make([]byte, 0, 2*(s.pos-start)+16), s.src[start:s.pos]...)
 	for s.pos < len(s.src) {
@@ -98,7 +99,7 @@ func (s *scanner) escapedText(start int) (string, error) {
 	return "", errSyntax()
 }
 
-// escape reads one escape, or two that are a surrogate pair. Half a pair is no character and refused.
+// escape reads one escape, or two that form a surrogate pair. Half a pair is an error.
 func (s *scanner) escape() (rune, error) {
 	if s.pos+1 >= len(s.src) {
 		return 0, errSyntax()
@@ -142,7 +143,7 @@ func (s *scanner) hex() (rune, error) {
 	return rune(n), nil
 }
 
-// number reads a number and says whether it is whole as it is written.
+// number reads a number, and reports whether it is written as an integer.
 func (s *scanner) number() (text string, whole bool, err error) {
 	start := s.pos
 	if s.at('-') {
@@ -174,7 +175,7 @@ func (s *scanner) number() (text string, whole bool, err error) {
 
 func (s *scanner) at(c byte) bool { return s.pos < len(s.src) && s.src[s.pos] == c }
 
-// digits goes past digits and says whether there were any.
+// digits consumes digits, and reports whether there were any.
 func (s *scanner) digits() bool {
 	start := s.pos
 	for s.pos < len(s.src) && s.src[s.pos] >= '0' && s.src[s.pos] <= '9' {
@@ -183,7 +184,7 @@ func (s *scanner) digits() bool {
 	return s.pos > start
 }
 
-// skip goes past a value that nobody wants, at most depth levels deep.
+// skip skips a value, which may have at most depth levels.
 func (s *scanner) skip(depth int) error {
 	switch c := s.peek(); {
 	case c == '"':
@@ -204,7 +205,7 @@ func (s *scanner) skip(depth int) error {
 	return errSyntax()
 }
 
-// skipInside goes past an object or a list.
+// skipInside skips an object or list.
 func (s *scanner) skipInside(bracket byte, depth int) error {
 	s.pos++
 	end := bracket + 2 // '{' and '}', '[' and ']' are two apart

@@ -4,7 +4,7 @@ import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
-// plain tells the ASCII characters that stand for themselves in a JSON string.
+// plain is the set of ASCII characters that need no escape in a JSON string.
 var plain = func() (set [utf8.RuneSelf]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		set[c] = c != '"' && c != '\\' && c != 0x7f
@@ -38,7 +38,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(append(dst, s[start:]...), '"')
 }
 
-// appendEscape appends the escape of a character that may not stand for itself.
+// appendEscape appends the escape sequence of a character.
 func appendEscape(dst []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// sized is an item of exactly so many bytes by DynamoDB's rule.
+// sized returns an item of exactly the given size in bytes by DynamoDB's rule.
 func sized(pk string, bytes int, more A) A {
 	it := A{"pk": pk}
 	size := len("pk") + len(pk) + len("pad")
@@ -19,7 +19,8 @@ func sized(pk string, bytes int, more A) A {
 	return it
 }
 
-// charge fails unless the capacity is as wanted: in all, of the table, and of the indexes by name.
+// charge fails unless the capacity has the expected values: in total, for the table, and for
+// indexes by name.
 func (f *fixture) charge(what string, cc *types.ConsumedCapacity, total, table float64, indexes map[string]float64) {
 	f.Helper()
 	if cc == nil || cc.Table == nil || cc.CapacityUnits == nil || cc.Table.CapacityUnits == nil {
@@ -156,8 +157,8 @@ func (f *fixture) transactionCapacity(both func(all, keys float64) map[string]fl
 	f.charge("transactional read", &get.ConsumedCapacity[0], 4, 4, nil)
 }
 
-// testOrder checks which of several faults is told: form before expressions before the table before the key before the
-// condition.
+// testOrder checks which of several errors is reported: first the form, then expressions, the
+// table, the key, and the condition.
 func testOrder(f *fixture) {
 	f.define("Items", false)
 	key := A{"pk": 1}.item()

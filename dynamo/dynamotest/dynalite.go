@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// StartDynalite runs dynalite, an implementation of others, until the test ends, and returns its URL. It skips the test if
-// dynalite is missing, unless ONEFOLD_TEST_DYNALITE says that it must not be, and under -short.
+// StartDynalite runs dynalite, a third-party implementation, until the test ends, and returns its
+// URL. It skips the test with -short, or if dynalite is not installed, unless ONEFOLD_TEST_DYNALITE
+// requires it.
 func StartDynalite(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
@@ -39,7 +40,7 @@ func StartDynalite(t *testing.T) string {
 		t.Fatalf("start dynalite: %v; node runs it", err)
 	}
 	t.Cleanup(func() {
-		_ = server.Process.Kill() // it may have died of a request
+		_ = server.Process.Kill() // it may have crashed
 		_ = server.Wait()
 		if t.Failed() && complaints.Len() > 0 {
 			t.Logf("dynalite says: %s", complaints.String())
@@ -51,8 +52,8 @@ func StartDynalite(t *testing.T) string {
 	return fmt.Sprintf("http://%s", address)
 }
 
-// dynaliteProgram is where dynalite is installed: beside this file, which tests look for from the repository's root, the
-// first folder above them with a go.mod. Empty: it is not.
+// dynaliteProgram returns the path of dynalite, which is installed beside this file, or "" if it is
+// not. It searches for the repository's root, the first parent folder with a go.mod.
 func dynaliteProgram() string {
 	for dir := "."; len(dir) < 64; dir = filepath.Join(dir, "..") {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
@@ -66,7 +67,7 @@ func dynaliteProgram() string {
 	return ""
 }
 
-// freeAddress returns a loopback address that nobody listens on.
+// freeAddress returns an unused loopback address.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,9 +12,10 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// Dynalite starts dynalite and returns a client of it: an API of others for suites that are about items. It has neither
-// streams nor expiry nor transactions. That tables are asked for the first two goes unheard, so that such tables can be made. It skips
-// the test as StartDynalite does.
+// Dynalite starts dynalite and returns a client, as a third-party API for suites about items.
+// Dynalite has no streams, expiry or transactions. Requests for streams and expiry in table
+// definitions are ignored, so that such tables can be created. It skips the test under the same
+// conditions as StartDynalite.
 func Dynalite(t *testing.T) dynamo.API {
 	t.Helper()
 	endpoint := StartDynalite(t)
@@ -28,19 +29,19 @@ func Dynalite(t *testing.T) dynamo.API {
 	})}
 }
 
-// dynalite says yes to what dynalite does not have.
+// dynalite pretends to support features that dynalite lacks.
 type dynalite struct {
 	dynamo.API
 }
 
-// CreateTable makes a table without a stream.
+// CreateTable creates a table without a stream.
 func (d *dynalite) CreateTable(ctx context.Context, in *dynamodb.CreateTableInput, o ...func(*dynamodb.Options)) (*dynamodb.CreateTableOutput, error) {
 	without := *in
 	without.StreamSpecification, without.DeletionProtectionEnabled = nil, nil
 	return d.API.CreateTable(ctx, &without, o...)
 }
 
-// DescribeTable says that there is a stream.
+// DescribeTable reports that there is a stream.
 func (d *dynalite) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, o ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
 	out, err := d.API.DescribeTable(ctx, in, o...)
 	if err == nil {
@@ -49,7 +50,7 @@ func (d *dynalite) DescribeTable(ctx context.Context, in *dynamodb.DescribeTable
 	return out, err
 }
 
-// DescribeTimeToLive says that items do not expire yet.
+// DescribeTimeToLive reports that expiry is disabled.
 func (*dynalite) DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error) {
 	return &dynamodb.DescribeTimeToLiveOutput{}, nil
 }

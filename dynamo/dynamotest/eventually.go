@@ -7,7 +7,7 @@ const (
 	pause    = 5 * time.Millisecond
 )
 
-// eventually returns when what an implementation does in its own time has happened.
+// eventually waits for something that an implementation does asynchronously.
 func (f *fixture) eventually(what string, done func() bool) {
 	f.Helper()
 	tick := time.NewTicker(pause)

@@ -137,7 +137,7 @@ func testDelete(f *fixture) {
 	f.refused(err, "ConditionalCheckFailedException", "The conditional request failed")
 }
 
-// testConditions checks what a condition is true of.
+// testConditions checks the results of conditions.
 func testConditions(f *fixture) {
 	f.define("Items", false)
 	f.put("Items", A{"pk": "a", "s": "hello", "n": num("5"), "m": A{"k": "v", "l": []any{1, 2}}, "t": ss{"x", "y"}, "b": true, "z": nil})
@@ -178,7 +178,8 @@ func testConditions(f *fixture) {
 	f.sub("item that fails", (*fixture).conditionItem)
 }
 
-// usesValue reports whether an expression names a value, and not one whose name only begins so.
+// usesValue reports whether an expression contains a value placeholder, and not just a longer one
+// with the same beginning.
 func usesValue(expression, name string) bool {
 	for i := strings.Index(expression, name); i >= 0; {
 		end := i + len(name)
@@ -218,7 +219,7 @@ func (f *fixture) conditionFaults() {
 	f.invalid(err, "ExpressionAttributeValues can only be specified when using expressions: ConditionExpression is null")
 }
 
-// conditionItem checks that a failed condition tells the item when asked to.
+// conditionItem checks that a failed condition returns the item if requested.
 func (f *fixture) conditionItem() {
 	f.put("Items", A{"pk": "told", "v": 1})
 	in := &dynamodb.PutItemInput{TableName: ptr("Items"), Item: A{"pk": "told"}.item(), ConditionExpression: ptr("attribute_not_exists(pk)")}
@@ -270,7 +271,8 @@ func testNumbers(f *fixture) {
 	f.same("decimal arithmetic", f.get("Items", A{"pk": "sum"}), A{"pk": "sum", "n": num("0.2")})
 }
 
-// testKeys checks keys of numbers and bytes: two spellings of one number are one key, and order is that of the values.
+// testKeys checks numeric and binary keys: different spellings of a number are one key, and keys
+// are ordered by value.
 func testKeys(f *fixture) {
 	f.define("Counted", true, keyType("pk", "N"), keyType("sk", "N"))
 	f.put("Counted", A{"pk": num("1.0"), "sk": num("2"), "v": "a"})
@@ -332,7 +334,7 @@ func testLimits(f *fixture) {
 	})
 }
 
-// testLegacy checks the parameters of the time before expressions.
+// testLegacy checks the legacy parameters from before expressions.
 func testLegacy(f *fixture) {
 	f.define("Items", true)
 	f.put("Items", A{"pk": "a", "sk": "1", "n": 1, "t": ss{"x"}, "gone": "g"})

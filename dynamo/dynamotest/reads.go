@@ -184,7 +184,7 @@ func testQueryIndex(f *fixture) {
 	f.indexFaults(on)
 }
 
-// indexMoves checks that an index follows its items.
+// indexMoves checks that an index follows changes of its items.
 func (f *fixture) indexMoves(all func(string) []map[string]types.AttributeValue) {
 	f.put("Items", A{"pk": "1", "sk": "a", "g": "y", "h": "2"})
 	_, err := f.api.UpdateItem(f.ctx, &dynamodb.UpdateItemInput{TableName: ptr("Items"), Key: A{"pk": "2", "sk": "b"}.item(), UpdateExpression: ptr("REMOVE h")})
@@ -305,7 +305,7 @@ func (f *fixture) scanFaults() {
 	}
 }
 
-// testPages checks the page of 1 MB, which counts what is evaluated and not what is returned.
+// testPages checks the 1 MB page limit, which counts evaluated items, not returned ones.
 func testPages(f *fixture) {
 	f.define("Items", true)
 	big := strings.Repeat("x", 300<<10)

@@ -33,7 +33,7 @@ func (f *fixture) streamOf(table string) *string {
 	return out.Table.LatestStreamArn
 }
 
-// shards returns every shard of a stream, page by page.
+// shards returns all shards of a stream.
 func (f *fixture) shards(arn *string) []streamtypes.Shard {
 	f.Helper()
 	var shards []streamtypes.Shard
@@ -48,7 +48,7 @@ func (f *fixture) shards(arn *string) []streamtypes.Shard {
 	}
 }
 
-// records reads a stream from its beginning until there are so many records.
+// records reads a stream from its beginning until it has the given number of records.
 func (f *fixture) records(arn *string, want int) []streamtypes.Record {
 	f.Helper()
 	var records []streamtypes.Record
@@ -80,7 +80,7 @@ func (f *fixture) shardRecords(arn, shard *string) []streamtypes.Record {
 	return records
 }
 
-// image converts an image of a record; nil when there is none.
+// image converts an image of a record; nil if there is none.
 func (f *fixture) image(m map[string]streamtypes.AttributeValue) map[string]types.AttributeValue {
 	f.Helper()
 	if m == nil {
@@ -94,7 +94,7 @@ func (f *fixture) image(m map[string]streamtypes.AttributeValue) map[string]type
 func (f *fixture) streamRecords() {
 	put := A{"pk": "a", "sk": "1", "v": 1, "m": A{"l": []any{"x", nil, true}}, "t": ss{"x", "y"}, "b": []byte{1}, "ns": ns{"1", "2"}}
 	f.put("Items", put)
-	f.put("Items", put) // nothing changes: no record
+	f.put("Items", put) // no change, so no record
 	_, err := f.api.UpdateItem(f.ctx, &dynamodb.UpdateItemInput{TableName: ptr("Items"), Key: A{"pk": "a", "sk": "1"}.item(), UpdateExpression: ptr("SET v = v")})
 	f.ok(err)
 	f.put("Items", A{"pk": "a", "sk": "1", "v": 2})
@@ -131,7 +131,7 @@ func (f *fixture) streamRecords() {
 	}
 }
 
-// sequenceBefore compares sequence numbers, which are decimal and need not be of one length.
+// sequenceBefore compares sequence numbers, which are decimal and may differ in length.
 func sequenceBefore(a, b string) bool {
 	if len(a) != len(b) {
 		return len(a) < len(b)
@@ -166,7 +166,7 @@ func (f *fixture) streamViews() {
 	}
 }
 
-// streamIterators starts reading at every kind of place.
+// streamIterators starts reading at each type of position.
 func (f *fixture) streamIterators() {
 	f.define("Iterated", false, streamed(types.StreamViewTypeKeysOnly))
 	for i := range 5 {
@@ -213,7 +213,7 @@ func (f *fixture) streamIterators() {
 	})
 }
 
-// streamDisabled checks that a disabled stream stays readable and its shards end.
+// streamDisabled checks that a disabled stream remains readable and its shards are closed.
 func (f *fixture) streamDisabled() {
 	f.define("Off", false, streamed(types.StreamViewTypeNewImage))
 	f.put("Off", A{"pk": "a"})

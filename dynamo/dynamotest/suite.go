@@ -1,6 +1,6 @@
-// Package dynamotest is what every implementation of dynamo.API and dynamo.Streams must do. It exists so that the
-// embedded engine, the wire protocol in front of it and DynamoDB itself are held to the same cases. Tests of
-// implementations import it, and nothing else does.
+// Package dynamotest is the conformance suite for dynamo.API and dynamo.Streams. It holds the
+// embedded engine, the wire protocol in front of it, and DynamoDB itself to the same cases. Only
+// tests of implementations import it.
 package dynamotest
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// Open returns the implementation under test, empty of tables. It registers its own clean-up.
+// Open returns the implementation under test, without tables. It registers its own cleanup.
 type Open func(*testing.T) (dynamo.API, dynamo.Streams)
 
-// Run holds an implementation to every case. Streams may be nil; then their cases are not run, and it says so. So are the
-// cases that except names, and those below them, with the reason that it gives: an implementation that is not ours may lack
-// a part or answer wrongly. A name that is no case's fails.
+// Run runs all cases on an implementation. If streams are nil, their cases are skipped. except
+// lists cases to skip, including their subcases, with reasons, for third-party implementations that
+// lack features or respond incorrectly. An unknown name in except fails the test.
 func Run(t *testing.T, open Open, except map[string]string) {
 	t.Helper()
 	met := map[string]bool{}
@@ -43,7 +43,7 @@ func Run(t *testing.T, open Open, except map[string]string) {
 	}
 }
 
-// part is a group of cases with tables of its own.
+// part is a group of cases with its own tables.
 type part struct {
 	name string
 	run  func(*fixture)
@@ -60,16 +60,16 @@ func parts() []part {
 	}
 }
 
-// fixture is one part of the suite under way.
+// fixture is the state of a running part of the suite.
 type fixture struct {
 	*testing.T
 	ctx     context.Context
 	api     dynamo.API
 	streams dynamo.Streams
 
-	name   string            // of the case, from its part on
-	except map[string]string // names of cases that are not run, with the reason
-	met    map[string]bool   // those of them that there were
+	name   string            // name of the case, starting with its part
+	except map[string]string // names of cases to skip, with the reason
+	met    map[string]bool   // names in except that occurred
 }
 
 // sub runs one case.
@@ -89,8 +89,8 @@ func (f *fixture) skipExcepted() {
 	}
 }
 
-// A is an item or a map in Go's own types: string is S, int and num are N, []byte is B, bool, nil is NULL, []any is L, A
-// is M, ss, ns and bs are sets.
+// A is an item or map in Go types: string is S, int and num are N, []byte is B, bool is BOOL, nil
+// is NULL, []any is L, A is M, and ss, ns and bs are sets.
 type A map[string]any
 
 type (
@@ -146,7 +146,7 @@ func value(v any) types.AttributeValue {
 	panic(fmt.Sprintf("dynamotest: %T is no attribute value", v))
 }
 
-// plain is a value that can be compared: sets are sorted.
+// plain returns a value in comparable form, with sorted sets.
 func plain(v types.AttributeValue) any {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberSS:
@@ -192,7 +192,7 @@ func plainItem(m map[string]types.AttributeValue) map[string]any {
 	return out
 }
 
-// same fails unless an item is as wanted; nil is no item.
+// same fails unless an item is as expected; nil means no item.
 func (f *fixture) same(what string, got map[string]types.AttributeValue, want A) {
 	f.Helper()
 	if want == nil {
@@ -222,7 +222,7 @@ func (f *fixture) items(what string, got []map[string]types.AttributeValue, want
 	}
 }
 
-// ok stops unless there is no error.
+// ok stops the test if there is an error.
 func (f *fixture) ok(err error) {
 	f.Helper()
 	if err != nil {
@@ -239,7 +239,7 @@ func (f *fixture) refused(err error, code, text string) {
 	}
 	var refused smithy.InvalidParamsError
 	if code == dynamo.CodeValidation && errors.As(err, &refused) {
-		return // the SDK's client saw it first
+		return // the SDK's client rejected it first
 	}
 	if got := dynamo.Code(err); got != code {
 		f.Errorf("got %s (%v), want %s", got, err, code)
@@ -278,7 +278,7 @@ func (f *fixture) define(name string, sortKey bool, change ...func(*dynamodb.Cre
 	f.waitActive(name)
 }
 
-// waitActive returns when a table and its indexes are active.
+// waitActive waits until a table and its indexes are active.
 func (f *fixture) waitActive(name string) {
 	f.Helper()
 	f.eventually(name+" is active", func() bool {
@@ -358,7 +358,7 @@ func (f *fixture) put(table string, it A) {
 	f.ok(err)
 }
 
-// get reads an item; nil when there is none.
+// get reads an item; nil if there is none.
 func (f *fixture) get(table string, key A) map[string]types.AttributeValue {
 	f.Helper()
 	out, err := f.api.GetItem(f.ctx, &dynamodb.GetItemInput{TableName: &table, Key: key.item(), ConsistentRead: ptr(true)})

@@ -34,7 +34,7 @@ func testTables(f *fixture) {
 	f.sub("throughput that does not change", (*fixture).sameThroughput)
 }
 
-// sameThroughput asks for what a table has.
+// sameThroughput requests the throughput that a table already has.
 func (f *fixture) sameThroughput() {
 	five := &types.ProvisionedThroughput{ReadCapacityUnits: ptr(int64(5)), WriteCapacityUnits: ptr(int64(5))}
 	f.define("Provisioned", false, func(in *dynamodb.CreateTableInput) {
@@ -135,7 +135,7 @@ func (f *fixture) createFaults() {
 	}
 }
 
-// testIndexChanges adds an index to a table that has items, and drops it.
+// testIndexChanges adds an index to a table with items, and deletes it.
 func testIndexChanges(f *fixture) {
 	f.define("Growing", true)
 	for _, it := range []A{

@@ -95,7 +95,7 @@ func (f *fixture) transactFaults() {
 	}
 }
 
-// transactTokens checks that a transaction sent again with its token has no second effect.
+// transactTokens checks that repeating a transaction with its token has no second effect.
 func (f *fixture) transactTokens() {
 	add := func(table A) types.TransactWriteItem { return txUpdate(A{"pk": "sum"}, "ADD n :v", table) }
 	f.ok(f.transact("token-1", add(A{":v": num("1.0")})))

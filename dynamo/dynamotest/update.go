@@ -12,7 +12,7 @@ type updateCase struct {
 	update string
 	values A
 	after  A      // without the key
-	text   string // of the ValidationException, instead of after
+	text   string // expected text of a ValidationException, in place of after
 }
 
 func (c *updateCase) input() *dynamodb.UpdateItemInput {

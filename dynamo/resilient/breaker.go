@@ -5,37 +5,38 @@ import (
 	"time"
 )
 
-// State is what a circuit breaker thinks of the store.
+// State is the state of a circuit breaker.
 type State string
 
 // The states.
 const (
-	Closed   State = "closed"    // the store answers
-	Open     State = "open"      // it did not, and is left alone
-	HalfOpen State = "half_open" // one request finds out whether it does
+	Closed   State = "closed"    // the store responds
+	Open     State = "open"      // the store did not respond; requests are not sent
+	HalfOpen State = "half_open" // one request tests whether the store responds
 )
 
-// breaker spares a store that does not answer, and callers the wait for it. After some failures in a row it opens: no
-// request is sent for a while. Then one is let through, a probe; it closes the breaker if there is an answer of any kind,
-// else the breaker stays open for twice as long.
+// breaker is a circuit breaker, which protects an unresponsive store from requests, and callers
+// from waiting for it. It opens after several consecutive failures, and no requests are sent for a
+// while. Then a single probe is allowed: any response closes the breaker; otherwise it stays open
+// for twice as long.
 type breaker struct {
-	failures int           // that open it
-	openFor  time.Duration // the first time
+	failures int           // consecutive failures that open it
+	openFor  time.Duration // the first time; doubles afterwards
 	random   func() float64
 
 	mu      sync.Mutex
 	state   State
-	since   time.Time // of the state
-	until   time.Time // of Open
-	row     int       // failures since the last answer
-	opened  int       // times since it was closed
+	since   time.Time // start of the state
+	until   time.Time // end of Open
+	row     int       // failures since the last response
+	opened  int       // times it opened since it was closed
 	probing bool
-	trips   int64 // from closed to open
+	trips   int64 // number of changes from closed to open
 }
 
-const maxOpenings = 3 // after which the time that it stays open doubles no more
+const maxOpenings = 3 // the open time stops doubling after this many times
 
-// admission is what a request may do: be sent, as a probe or not, or wait.
+// admission decides about a request: whether to send it, possibly as a probe, or how long to wait.
 type admission struct {
 	ok, probe bool
 	wait      time.Duration
@@ -57,7 +58,8 @@ func (b *breaker) admit(now time.Time) admission {
 	return admission{ok: true, probe: true}
 }
 
-// note hears what became of a request that was admitted, and says whether the state changed to Open or Closed by it.
+// note records the outcome of an admitted request. It returns the new state if it changed to Open
+// or Closed, else "".
 func (b *breaker) note(a admission, o outcome, now time.Time) (changed State) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -65,7 +67,7 @@ func (b *breaker) note(a admission, o outcome, now time.Time) (changed State) {
 		b.probing = false
 	}
 	switch {
-	case o == ended: // its caller went away: it tells nothing of the store
+	case o == ended: // the caller gave up, which says nothing about the store
 		return ""
 	case o != down && (a.probe || b.state == Closed):
 		b.row, b.opened = 0, 0
@@ -84,10 +86,10 @@ func (b *breaker) note(a admission, o outcome, now time.Time) (changed State) {
 			return Open
 		}
 	}
-	return "" // an answer to what was sent before the breaker opened
+	return "" // response to a request sent before the breaker opened
 }
 
-// open leaves the store alone for a while, which differs from process to process.
+// open opens the breaker for a randomized time, so that processes do not probe simultaneously.
 func (b *breaker) open(now time.Time) {
 	wait := b.openFor << min(b.opened, maxOpenings)
 	b.opened++
@@ -101,7 +103,8 @@ func (b *breaker) become(s State, now time.Time) {
 	}
 }
 
-// Condition is what a breaker thinks, since when, how long the store is left alone yet, and how often it was called away.
+// Condition is the state of a breaker: since when, how long requests are still blocked, and how
+// often it opened.
 type Condition struct {
 	State State
 	Since time.Time

@@ -2,8 +2,9 @@ package resilient
 
 import "sync"
 
-// budget bounds how much more is sent to a store in trouble than callers ask for: a repeat costs a token's price, and a
-// request that succeeds at once earns one token. When it is empty, nothing is sent again.
+// budget limits retries, so that they do not multiply the load on a store in trouble. A retry costs
+// repeatPrice tokens; a request that succeeds at once earns one token. Without tokens, nothing is
+// retried.
 type budget struct {
 	mu          sync.Mutex
 	most, holds int
@@ -15,7 +16,7 @@ func newBudget(repeats int) *budget {
 	return &budget{most: repeats * repeatPrice, holds: repeats * repeatPrice}
 }
 
-// spend pays for a repeat, if it can.
+// spend pays for a retry, if possible.
 func (b *budget) spend() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -32,7 +33,7 @@ func (b *budget) earn() {
 	b.holds = min(b.holds+1, b.most)
 }
 
-// left is how many repeats it can pay for.
+// left returns the number of retries that the budget can pay for.
 func (b *budget) left() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// gate bounds how many requests are under way and what they hold. Those that find it full wait in line for a while; when
-// too many do, the next is turned away. Pages of queries and scans have a part of the bytes only, and wait for it before they
-// take anything else: however many they are, single items pass.
+// gate limits the number of requests in progress and the bytes they hold. When it is full, requests
+// wait for a limited time; when too many are waiting, further ones are rejected. Pages of queries
+// and scans may use only part of the bytes, and wait for it before they take anything else, so that
+// they never block requests for single items.
 type gate struct {
 	requests, bytes, pages *semaphore.Weighted
 	mostBytes, mostPages   int64
@@ -21,10 +22,10 @@ type gate struct {
 	inside, waiting, held atomic.Int64
 }
 
-// held is what a request that was let in has taken.
+// held is what an admitted request has taken.
 type held struct{ bytes, page int64 }
 
-// errCrowded is why a request is not let in.
+// errCrowded is the reason for rejecting a request.
 var errCrowded = errors.New("crowded")
 
 func newGate(o *Options) *gate {
@@ -35,10 +36,10 @@ func newGate(o *Options) *gate {
 	}
 }
 
-// enter lets a request in that holds about so many bytes; leave has to be called with what it returns. Errors: errCrowded,
-// those of ctx.
+// enter admits a request that holds about the given number of bytes. Call leave with the result.
+// Errors: errCrowded and that of ctx.
 func (g *gate) enter(ctx context.Context, bytes int64) (held, error) {
-	h := held{bytes: min(bytes, g.mostBytes)} // a single one is always let in
+	h := held{bytes: min(bytes, g.mostBytes)} // a single request always fits
 	if bytes >= onePage {
 		h.bytes = min(bytes, g.mostPages)
 		h.page = h.bytes
@@ -62,9 +63,9 @@ func (g *gate) enter(ctx context.Context, bytes int64) (held, error) {
 	return held{}, errCrowded
 }
 
-// atOnce takes what a request needs if nothing of it has to be waited for.
+// atOnce takes what a request needs, if all of it is available now.
 func (g *gate) atOnce(h held) bool {
-	if h.page > 0 && !g.pages.TryAcquire(h.page) { // who needs none of it must not stand in line for it either
+	if h.page > 0 && !g.pages.TryAcquire(h.page) { // requests that need no page bytes must not queue for them
 		return false
 	}
 	if g.requests.TryAcquire(1) {

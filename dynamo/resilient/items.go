@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// What a request holds until it is answered, in bytes, where its answer is the larger part.
+// Estimated bytes that a request holds until its response arrives, if the response is the larger
+// part.
 const (
 	oneItem = 8 << 10
 	onePage = 1 << 20
@@ -28,8 +29,9 @@ func (s *Store) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...fun
 	return do(ctx, s.sender, r, func(ctx context.Context) (*dynamodb.GetItemOutput, error) { return s.inner.GetItem(ctx, in, o...) })
 }
 
-// UpdateItem implements dynamo.Items. One that counts, or adds to a list or set, is not sent again when it may have happened,
-// whatever its condition: most hold after it as they did before.
+// UpdateItem implements dynamo.Items. If an update that counts, or appends to a list or set, may
+// have taken effect, it is not repeated, even with a condition: most conditions still hold after
+// the update.
 func (s *Store) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	r := request{op: "UpdateItem", takes: s.o.Single, bytes: sizeOf(in.ExpressionAttributeValues), once: accumulates(in.UpdateExpression),
 		keys: func() []string { return keyOf(in.Key) }}
@@ -38,7 +40,7 @@ func (s *Store) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o 
 	})
 }
 
-// accumulating are the parts of update expressions that change an item again each time that they are carried out.
+// accumulating matches parts of update expressions that have an effect each time they are executed.
 var accumulating = regexp.MustCompile(`(?i)\bADD\b|[+-]|\blist_append\b`)
 
 func accumulates(update *string) bool { return update != nil && accumulating.MatchString(*update) }
@@ -63,7 +65,7 @@ func (s *Store) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dyn
 	return do(ctx, s.sender, r, func(ctx context.Context) (*dynamodb.ScanOutput, error) { return s.inner.Scan(ctx, in, o...) })
 }
 
-// BatchGetItem implements dynamo.Items. What is left unprocessed is for the caller to send again.
+// BatchGetItem implements dynamo.Items. Callers must repeat unprocessed keys.
 func (s *Store) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
 	r := request{op: "BatchGetItem", takes: s.o.Several, bytes: onePage, keys: func() (keys []string) {
 		for _, of := range in.RequestItems {
@@ -78,7 +80,7 @@ func (s *Store) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput
 	})
 }
 
-// BatchWriteItem implements dynamo.Items. What is left unprocessed is for the caller to send again.
+// BatchWriteItem implements dynamo.Items. Callers must repeat unprocessed items.
 func (s *Store) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchWriteItemOutput, error) {
 	r := request{op: "BatchWriteItem", takes: s.o.Several}
 	for _, writes := range in.RequestItems {
@@ -99,7 +101,7 @@ func (s *Store) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItemI
 	})
 }
 
-// itemOf is the item or the key of a write of a batch.
+// itemOf returns the item or key of a write in a batch.
 func itemOf(w *types.WriteRequest) map[string]types.AttributeValue {
 	switch {
 	case w.PutRequest != nil:
@@ -110,8 +112,8 @@ func itemOf(w *types.WriteRequest) map[string]types.AttributeValue {
 	return nil
 }
 
-// TransactWriteItems implements dynamo.Items. A transaction without a token gets one, so that it happens once however
-// often it is sent.
+// TransactWriteItems implements dynamo.Items. It adds a token if there is none, so that repeating
+// the transaction has no second effect.
 func (s *Store) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	if in.ClientRequestToken == nil {
 		named, token := *in, rand.Text()
@@ -127,7 +129,7 @@ func (s *Store) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	})
 }
 
-// keysOfActions are parallel to the actions.
+// keysOfActions returns the partition keys of the actions, in their order.
 func keysOfActions(actions []types.TransactWriteItem) []string {
 	keys := make([]string, len(actions))
 	for i := range actions {
@@ -160,10 +162,10 @@ func (s *Store) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetIt
 	})
 }
 
-// partitionKey is what the project calls it in all its tables.
+// partitionKey is the name of the partition key in all tables of this project.
 const partitionKey = "pk"
 
-// keyOf is the partition key of an item or key; none if it is not a text.
+// keyOf returns the partition key of an item or key, or nothing if it is not a string.
 func keyOf(it map[string]types.AttributeValue) []string {
 	if pk, ok := it[partitionKey].(*types.AttributeValueMemberS); ok {
 		return []string{pk.Value}
@@ -171,10 +173,11 @@ func keyOf(it map[string]types.AttributeValue) []string {
 	return nil
 }
 
-// equality is the condition on the partition key: it comes first in the expressions that the SDK builds.
+// equality matches the condition on the partition key, which comes first in expressions built by
+// the SDK.
 var equality = regexp.MustCompile(`(#?[A-Za-z0-9_]+) = (:[A-Za-z0-9_]+)`)
 
-// keyOfQuery is the partition key that a query asks for, of the table or of an index.
+// keyOfQuery returns the partition key requested by a query of a table or index.
 func keyOfQuery(in *dynamodb.QueryInput) []string {
 	for _, found := range equality.FindAllStringSubmatch(deref(in.KeyConditionExpression), -1) {
 		name := found[1]
@@ -189,7 +192,7 @@ func keyOfQuery(in *dynamodb.QueryInput) []string {
 	return nil
 }
 
-// sizeOf is about how many bytes an item holds.
+// sizeOf returns the approximate size of an item in bytes.
 func sizeOf(it map[string]types.AttributeValue) int64 {
 	size := int64(0)
 	for name, v := range it {

@@ -1,10 +1,12 @@
-// Package resilient stands between the project and a store that others share, that is far away, or that can be away. It
-// is the one place where requests are sent again that the store did not answer: with full jitter, within a budget, and
-// not at all while a circuit breaker says that the store is away. It bounds how long a request may take and how many are
-// under way, and tells why the store throttles, and for which key. It wraps a dynamo.API and a dynamo.Streams, and is no
-// use around the embedded engine, which is none of that.
+// Package resilient makes requests to a shared or remote store robust. It is the only place where
+// failed requests are retried: with full jitter, within a budget, and not at all while a circuit
+// breaker considers the store unreachable. It limits the duration of requests and the number in
+// progress, and reports why, and for which key, the store throttles. It wraps a dynamo.API and a
+// dynamo.Streams. It is not useful for the embedded engine.
 //
-// What it gives up it answers with a dynamo.Failure. Loops above it that know what an error means stay theirs: what a
+// Requests that are given up return a dynamo.Failure. Callers remain responsible for retries that
+// depend on the meaning of the response: unprocessed items of batches, failed conditions, and
+// conflicting transactions.
 // batch left unprocessed, conditions and transactions that met others.
 package resilient
 
@@ -19,32 +21,34 @@ import (
 
 // Options configure a Store. The zero value has good defaults.
 type Options struct {
-	// How long the store may take for one answer: to requests for single items, default 3 s; to those for several and to
-	// queries, default 6 s; to those about tables, default 20 s.
+	// Timeouts for one response: for requests for single items, default 3 s; for several items and
+	// queries, default 6 s; and for requests about tables, default 20 s.
 	Single, Several, Control time.Duration
-	// Within is how long a request may take with all that it is sent again, default 10 s, or one answer's time if that is
-	// longer.
+	// Within limits the duration of a request including retries. The default is 10 s, but at least
+	// the timeout of one response.
 	Within time.Duration
 
-	// Patience is how long a request waits for a store that does not answer, or that too many wait for, before it is given up. Default 0: not
-	// at all, so that who asked a server hears of it. It is for work that nobody waits for, such as an import.
+	// Patience is how long a request waits for an unreachable or overloaded store before it is
+	// given up. The default 0 means not at all, so that clients of a server get an error soon. Use
+	// it for background work, such as imports.
 	Patience time.Duration
 
-	Attempts int // how often a request is sent at most, default 4
-	// Budget is how many times more, in all, requests may be sent again before others succeed: each that succeeds the first
-	// time earns a fifth of one. Default 100.
+	Attempts int // maximum number of attempts per request; default 4
+	// Budget is the total number of retries available without successful requests in between. Each
+	// request that succeeds at once earns a fifth of a retry. Default 100.
 	Budget int
 
-	Failures int           // that follow each other without an answer before the store counts as unreachable; default 5
-	OpenFor  time.Duration // how long it is then left alone, twice as long each time, up to 8 times; default 1 s
+	Failures int           // consecutive attempts without a response after which the store counts as unreachable; default 5
+	OpenFor  time.Duration // how long requests are then blocked; doubles each time, up to 8 times as long; default 1 s
 
-	InFlight      int           // requests under way at once, default 256
-	InFlightBytes int64         // and the bytes that they hold, about, pages of queries and scans three quarters of these; default 64 MiB
-	Waiting       int           // requests that wait to be under way; default 4,096. More are refused
-	WaitFor       time.Duration // how long one may wait so, default 2 s
+	InFlight      int           // concurrent requests; default 256
+	InFlightBytes int64         // approximate bytes they hold; pages of queries and scans may use three quarters; default 64 MiB
+	Waiting       int           // requests waiting to be sent; default 4,096. Further ones are rejected
+	WaitFor       time.Duration // how long a request may wait to be sent; default 2 s
 
-	// Show names the first words of partition keys ("SITE" of "SITE#blog#3") and how many of the words behind it may be
-	// shown in logs; all others are shown as a hash, for they may name people.
+	// Show maps the first word of partition keys ("SITE" of "SITE#blog#3") to the number of
+	// following words that may appear in logs. All other words are logged as hashes, because they
+	// may identify people.
 	Show map[string]int
 
 	Clock  func() time.Time                           // default time.Now

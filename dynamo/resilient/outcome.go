@@ -12,21 +12,22 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// outcome is what an attempt says of the store.
+// outcome classifies what an attempt says about the store.
 type outcome int
 
 const (
-	answered  outcome = iota // the store did what was asked, or refused it for what it is
-	throttled                // it refused it for its rate
-	down                     // it did not answer in time, or with an error of its own: what happened is not known
+	answered  outcome = iota // the store executed the request, or rejected it for its content
+	throttled                // the store throttled the request
+	down                     // no response in time, or an internal error; the effect is unknown
 	ended                    // the caller gave up
 )
 
-// longEnough is how long a store was waited for when a caller's deadline tells something of the store, too: else one that hangs
-// would never be found out by callers who have less time than an answer may take.
+// longEnough is the waiting time after which the expiry of a caller's deadline counts against the
+// store. Otherwise callers with deadlines shorter than the timeout would never detect a hanging
+// store.
 const longEnough = time.Second
 
-// outcomeOf judges an attempt that a caller waited for, and for how long.
+// outcomeOf returns the outcome of an attempt. waited is how long the caller has waited for it.
 func outcomeOf(ctx context.Context, waited time.Duration, err error) outcome {
 	switch {
 	case err == nil:
@@ -43,10 +44,10 @@ func outcomeOf(ctx context.Context, waited time.Duration, err error) outcome {
 	return answered
 }
 
-// serverSide reports whether an error is of the store or of the way to it.
+// serverSide reports whether an error comes from the store or the network.
 func serverSide(err error) bool {
 	if status := interface{ HTTPStatusCode() int }(nil); errors.As(err, &status) && status.HTTPStatusCode() >= http.StatusInternalServerError {
-		return true // of whatever kind: a proxy's has no code
+		return true // any kind: errors of proxies have no code
 	}
 	switch dynamo.Code(err) {
 	case "InternalServerError", "InternalServerErrorException", "InternalFailure", "ServiceUnavailable", "ServiceUnavailableException":
@@ -54,13 +55,14 @@ func serverSide(err error) bool {
 	case "":
 		var serialization *smithy.SerializationError
 		var params *smithy.InvalidParamsError
-		return !errors.As(err, &serialization) && !errors.As(err, &params) // what was never sent says nothing of the store
+		return !errors.As(err, &serialization) && !errors.As(err, &params) // a request that was never sent says nothing about the store
 	}
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorFault() == smithy.FaultServer
 }
 
-// cancelledForRate reports whether a transaction was cancelled because of throttling, and of nothing that stays.
+// cancelledForRate reports whether a transaction was cancelled because of throttling, and for no
+// permanent reason.
 func cancelledForRate(err error) bool {
 	reasons, _ := dynamo.CancellationReasons(err)
 	rate := false
@@ -80,7 +82,7 @@ func isRateCode(code string) bool {
 	return code == "ThrottlingError" || code == "ProvisionedThroughputExceeded" || code == "RequestLimitExceeded"
 }
 
-// neverSent reports whether no connection was made: nothing has happened.
+// neverSent reports whether no connection was made, so that the request had no effect.
 func neverSent(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

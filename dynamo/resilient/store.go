@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// Store is an API around another. Make one with Wrap.
+// Store is a resilient API around another. Use Wrap to make one.
 type Store struct {
 	*sender
 	inner dynamo.API
@@ -17,7 +17,7 @@ type Store struct {
 
 var _ dynamo.API = (*Store)(nil)
 
-// Wrap makes a Store. The client below must not send anything again by itself.
+// Wrap returns a Store around inner. The inner client must not retry by itself.
 func Wrap(inner dynamo.API, o Options) *Store {
 	return &Store{sender: newSender("store", o), inner: inner}
 }
@@ -25,7 +25,7 @@ func Wrap(inner dynamo.API, o Options) *Store {
 // sender sends requests to one endpoint.
 type sender struct {
 	o         Options
-	name      string // in logs
+	name      string // for logs
 	breaker   *breaker
 	budget    *budget
 	gate      *gate
@@ -46,16 +46,17 @@ func newSender(name string, o Options) *sender {
 	}
 }
 
-// request is what a sender has to know of one.
+// request describes a request to a sender.
 type request struct {
 	op    string
-	takes time.Duration // an answer, at most
-	bytes int64         // that it holds, about
-	once  bool          // it changes something each time that it is carried out
+	takes time.Duration // timeout of one response
+	bytes int64         // approximate number of bytes held
+	once  bool          // not idempotent: each execution has an effect
 	keys  func() []string
 }
 
-// do sends a request, with patience if the store is to be waited for, and returns the answer or why there is none.
+// do sends a request and returns the response. It waits for an unreachable store within
+// Options.Patience.
 func do[Out any](ctx context.Context, s *sender, r request, send func(context.Context) (*Out, error)) (*Out, error) {
 	for began := s.o.Clock(); ; {
 		out, err := try(ctx, s, r, send)
@@ -69,8 +70,8 @@ func do[Out any](ctx context.Context, s *sender, r request, send func(context.Co
 	}
 }
 
-// bears reports whether a request that was given up may be tried anew, and when: whoever has patience waits for a store that is away, or
-// that others crowd.
+// bears reports whether a request that was given up may be tried again, and when: if the store is
+// unreachable or too many requests are waiting for it.
 func (s *sender) bears(r request, err error) (wait time.Duration, again bool) {
 	f, ok := dynamo.GaveUp(err)
 	if !ok || f.Kind != dynamo.Unreachable && f.Kind != dynamo.Crowded {
@@ -79,7 +80,7 @@ func (s *sender) bears(r request, err error) (wait time.Duration, again bool) {
 	return f.After, f.Err == nil || !r.once || neverSent(f.Err)
 }
 
-// try sends a request, again if that is good.
+// try sends a request, with retries where reasonable.
 func try[Out any](ctx context.Context, s *sender, r request, send func(context.Context) (*Out, error)) (*Out, error) {
 	s.counts.requests.Add(1)
 	held, err := s.gate.enter(ctx, r.bytes)
@@ -120,7 +121,7 @@ func try[Out any](ctx context.Context, s *sender, r request, send func(context.C
 	}
 }
 
-// once sends a request, waits so long for the answer, and notes what became of it, also when send panics.
+// once makes one attempt with the timeout most, and records the outcome, even if send panics.
 func once[Out any](ctx context.Context, s *sender, r request, a admission, most time.Duration, send func(context.Context) (*Out, error)) (out *Out, became outcome, err error) {
 	began := s.o.Clock()
 	became = ended
@@ -132,8 +133,8 @@ func once[Out any](ctx context.Context, s *sender, r request, a admission, most 
 	return out, became, err
 }
 
-// again decides whether a request is sent once more. Nothing is when too many were already, or it was too often or for too
-// long, or when it may have happened and must not happen twice.
+// again decides whether a request is retried. It is not if it may have taken effect and is not
+// idempotent, if it has used up its attempts or time, or if the budget is empty.
 func (s *sender) again(r request, became outcome, err error, attempt int, spent time.Duration) bool {
 	if became == down && r.once && !neverSent(err) {
 		return false
@@ -146,14 +147,14 @@ const (
 	mostBackoff  = 2 * time.Second
 )
 
-// backoff is how long to wait after an attempt, counted from 1: full jitter below a time that doubles.
-// https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+// backoff returns how long to wait after an attempt, counted from 1: exponential backoff with full
+// jitter. https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 func (s *sender) backoff(attempt int) time.Duration {
 	most := min(firstBackoff<<min(attempt-1, 10), mostBackoff)
 	return time.Duration(s.o.Random()*float64(most)) + time.Millisecond
 }
 
-// failure is the error of a request that is given up.
+// failure returns the error of a request that is given up.
 func (s *sender) failure(became outcome, err error) error {
 	f := &dynamo.Failure{Kind: dynamo.Unreachable, After: time.Second, Err: err}
 	if became == throttled {
@@ -164,7 +165,7 @@ func (s *sender) failure(became outcome, err error) error {
 	return f
 }
 
-// note counts what became of an attempt, and tells of what changed by it.
+// note records the outcome of an attempt, and logs changes of the breaker.
 func (s *sender) note(a admission, became outcome, r request, err error) {
 	switch became {
 	case throttled:
@@ -187,26 +188,26 @@ func (s *sender) note(a admission, became outcome, r request, err error) {
 	}
 }
 
-// Stats tells what was sent since the start, and what is under way.
+// Stats counts requests since the start, and shows those in progress.
 type Stats struct {
 	Breaker Condition
 
-	Requests int64 // asked for
-	Repeats  int64 // sent again
-	Timeouts int64 // attempts without an answer in time
-	Broken   int64 // attempts without an answer, or with an error of the store, those of Timeouts included
+	Requests int64 // requests made by callers
+	Repeats  int64 // retries
+	Timeouts int64 // attempts without a response in time
+	Broken   int64 // attempts without a response, or with an internal error, including Timeouts
 	Failures int64 // requests given up
-	Refused  int64 // requests not sent because the breaker is open
-	Crowded  int64 // requests not sent because too many wait
+	Refused  int64 // requests not sent because the breaker was open
+	Crowded  int64 // requests not sent because too many were waiting
 
 	InFlight, Waiting, InFlightBytes int64
-	BudgetLeft                       int // repeats
+	BudgetLeft                       int // remaining retries
 
 	Throttles map[Throttle]int64 // attempts
-	HotKeys   int64              // partition keys that were throttled for their own load within the last minute
+	HotKeys   int64              // partition keys throttled for their own load within the last minute
 }
 
-// Stats tells what the store did.
+// Stats returns the current statistics.
 func (s *sender) Stats() Stats {
 	c := &s.counts
 	st := Stats{
@@ -219,5 +220,5 @@ func (s *sender) Stats() Stats {
 	return st
 }
 
-// Condition tells whether the store answers.
+// Condition returns the state of the breaker.
 func (s *sender) Condition() Condition { return s.breaker.condition(s.o.Clock()) }

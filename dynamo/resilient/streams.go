@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// Streams are Streams around others. Make one with WrapStreams.
+// Streams are resilient Streams around others. Use WrapStreams to make them.
 type Streams struct {
 	*sender
 	inner dynamo.Streams
@@ -16,7 +16,8 @@ type Streams struct {
 
 var _ dynamo.Streams = (*Streams)(nil)
 
-// WrapStreams is Wrap for streams, which have an endpoint of their own, and so a budget and a breaker of their own.
+// WrapStreams is Wrap for streams. They have a separate endpoint, and therefore a separate budget
+// and breaker.
 func WrapStreams(inner dynamo.Streams, o Options) *Streams {
 	return &Streams{sender: newSender("streams", o), inner: inner}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// control is a request about tables. One that changes a table is not sent again when it may have happened: the answer
-// would be that the table is being changed.
+// control describes a request about tables. If a request that changes a table may have taken
+// effect, it is not repeated: the response would be that the table is being changed.
 func (s *Store) control(op string, once bool) request {
 	return request{op: op, takes: s.o.Control, bytes: oneItem, once: once}
 }

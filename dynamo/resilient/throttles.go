@@ -14,27 +14,27 @@ import (
 	"github.com/onefold/onefold/internal/redact"
 )
 
-// Limit is what a throttled request ran into.
+// Limit is the limit that a throttled request exceeded.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html
 type Limit string
 
 // The limits.
 const (
-	KeyRange    Limit = "key_range"   // of one partition: a key is hot
-	Provisioned Limit = "provisioned" // of the table's or index's provisioned capacity
-	OnDemand    Limit = "on_demand"   // that was set for the table or index on demand
-	Account     Limit = "account"     // of the account, in this region
-	Unknown     Limit = "unknown"     // the store does not say
+	KeyRange    Limit = "key_range"   // of a single partition: a key is hot
+	Provisioned Limit = "provisioned" // provisioned capacity of the table or index
+	OnDemand    Limit = "on_demand"   // maximum set for an on-demand table or index
+	Account     Limit = "account"     // of the account in this Region
+	Unknown     Limit = "unknown"     // not reported
 )
 
-// Throttle is a reason for which the store refused a request.
+// Throttle is a reason for which the store throttled a request.
 type Throttle struct {
-	Resource string // table, or table/index; "": it does not say
+	Resource string // table, or table/index; "" if not reported
 	Write    bool
 	Limit    Limit
 }
 
-// reasonsOf are the reasons of an error, without repeats; at least one.
+// reasonsOf returns the distinct reasons in an error, at least one.
 func reasonsOf(op string, err error) (reasons []Throttle) {
 	for _, r := range sdkReasons(err) {
 		t := Throttle{Resource: resourceOf(deref(r.Resource)), Limit: limitOf(deref(r.Reason)), Write: strings.Contains(deref(r.Reason), "Write")}
@@ -63,7 +63,7 @@ func sdkReasons(err error) []types.ThrottlingReason {
 	return nil
 }
 
-// limitOf reads a reason such as TableWriteKeyRangeThroughputExceeded.
+// limitOf parses a reason such as TableWriteKeyRangeThroughputExceeded.
 func limitOf(reason string) Limit {
 	for _, l := range []struct {
 		end   string
@@ -79,7 +79,8 @@ func limitOf(reason string) Limit {
 	return Unknown
 }
 
-// resourceOf is the table, or table/index, of an ARN such as arn:aws:dynamodb:eu-west-1:123456789012:table/onefold/index/gsi1.
+// resourceOf returns the table or table/index in an ARN such as
+// arn:aws:dynamodb:eu-west-1:123456789012:table/onefold/index/gsi1.
 func resourceOf(arn string) string {
 	_, name, found := strings.Cut(arn, ":table/")
 	if !found {
@@ -97,12 +98,12 @@ func writes(op string) bool {
 }
 
 const (
-	maxHotKeys = 1000             // that are remembered
-	hotFor     = time.Minute      // how long
-	tellEvery  = 10 * time.Second // how often the log is told of throttling, at most
+	maxHotKeys = 1000             // maximum number of keys tracked
+	hotFor     = time.Minute      // how long a key counts as hot
+	tellEvery  = 10 * time.Second // minimum interval between log messages
 )
 
-// throttles counts why the store throttles, and remembers which keys are hot.
+// throttles counts the reasons of throttling and tracks hot keys.
 type throttles struct {
 	clock  func() time.Time
 	logger *slog.Logger
@@ -112,10 +113,10 @@ type throttles struct {
 	counts map[Throttle]int64
 	hot    map[hotKey]*heat
 	told   time.Time
-	since  int64 // refusals since then
+	since  int64 // throttled requests since the last log message
 }
 
-// hotKey is a partition key, as it may be shown, and where it is hot.
+// hotKey is a partition key in displayable form, and where it is hot.
 type hotKey struct{ key, resource string }
 
 type heat struct {
@@ -127,7 +128,7 @@ func newThrottles(o *Options) *throttles {
 	return &throttles{clock: o.Clock, logger: o.Logger, keys: redact.New(o.Show), counts: map[Throttle]int64{}, hot: map[hotKey]*heat{}}
 }
 
-// note counts a refusal, and logs it unless it did so a moment ago.
+// note counts a throttled request, and logs it unless another was logged recently.
 func (t *throttles) note(r request, err error) {
 	reasons, keys := reasonsOf(r.op, err), keysToBlame(r, err)
 	t.mu.Lock()
@@ -155,8 +156,8 @@ func (t *throttles) note(r request, err error) {
 	t.told, t.since = now, 0
 }
 
-// keysToBlame are the partition keys of what was refused: all that a request names, or those of a transaction's actions
-// that were.
+// keysToBlame returns the partition keys that were throttled: all keys in a request, or those of
+// the throttled actions of a transaction.
 func keysToBlame(r request, err error) []string {
 	if r.keys == nil {
 		return nil
@@ -186,7 +187,7 @@ func (t *throttles) heat(k hotKey, now time.Time) {
 			t.cool(now)
 		}
 		if len(t.hot) >= maxHotKeys {
-			return // as many are hot as anybody can look at
+			return // enough hot keys are tracked
 		}
 		h = &heat{}
 		t.hot[k] = h
@@ -198,7 +199,7 @@ func (t *throttles) heat(k hotKey, now time.Time) {
 	h.last = now
 }
 
-// cool forgets keys that are not hot any more.
+// cool drops keys that are no longer hot.
 func (t *throttles) cool(now time.Time) {
 	for k, h := range t.hot {
 		if now.Sub(h.last) > hotFor {
@@ -217,7 +218,7 @@ func (t *throttles) hottest(now time.Time) (at hotKey, most *heat) {
 	return at, most
 }
 
-// counted are the reasons so far, and the number of hot keys.
+// counted returns the counts by reason, and the number of hot keys.
 func (t *throttles) counted() (map[Throttle]int64, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,9 +30,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestFoldsOnADiskThatFails lets one thing go wrong with the disk, at any call, while orders are written and folded. Whatever it
-// is: what was acknowledged is there afterwards, and what is derived is the fold of all that is there. Nothing hangs.
-// ONEFOLD_DISK_SEEDS tries more, ONEFOLD_DISK_SEED one.
+// TestFoldsOnADiskThatFails injects one disk fault, at a random call, while orders are written and
+// folded. Whatever the fault is, every acknowledged write must still be there afterwards, and the
+// derived items must be the fold of everything that is there. Nothing may hang. ONEFOLD_DISK_SEEDS
+// sets the number of seeds to try, and ONEFOLD_DISK_SEED selects one seed.
 func TestFoldsOnADiskThatFails(t *testing.T) {
 	t.Parallel()
 	first, seeds := uint64(time.Now().UnixNano()), 60
@@ -63,7 +64,7 @@ func TestFoldsOnADiskThatFails(t *testing.T) {
 	t.Logf("%d seeds, faults met: %v", seeds, met)
 }
 
-// diskRun is one table on one disk.
+// diskRun is one run of the test: one table on one disk.
 type diskRun struct {
 	*testing.T
 	seed   uint64
@@ -71,14 +72,14 @@ type diskRun struct {
 	mem    *vfs.MemFS
 	disk   *enginetest.Disk
 	died   atomic.Bool
-	full   atomic.Int64 // refused writes
-	orders [4]written   // of each writer
+	full   atomic.Int64 // number of refused writes
+	orders [4]written   // by writer
 }
 
-// written is what a writer did to its orders.
+// written records what one writer did to its orders.
 type written struct {
-	acked map[string]*Order // nil: deleted
-	sent  map[string]*Order // after that, and not acknowledged
+	acked map[string]*Order // nil means deleted
+	sent  map[string]*Order // sent after acked, and not acknowledged
 }
 
 var diskSchema = table.MustSchema("disk", fold.Schema, orders, totals, continents, largest, mixes)
@@ -113,7 +114,8 @@ func (r *diskRun) worker(db *engine.DB) *fold.Worker {
 		fold.Options{FlushAge: time.Millisecond, Poll: time.Millisecond, FlushChanges: 1 + r.random.IntN(30), PageSize: 1 + r.random.IntN(20), Retries: 1, Logger: slog.New(slog.DiscardHandler)}))
 }
 
-// run writes and folds on the disk until it is at its end or all is written, and looks at what is there then.
+// run writes and folds until the disk fails for good or all orders are written. It then checks the
+// contents of the table.
 func (r *diskRun) run() {
 	db := must(r.open(r.disk, nil))
 	if err := diskSchema.Ensure(context.Background(), db, "sim"); err != nil {
@@ -143,7 +145,7 @@ func (r *diskRun) run() {
 	var found []string
 	must(db.Check(context.Background(), func(f engine.Finding) { found = append(found, f.String()) }))
 	if flipped && (len(found) > 0 || strings.Contains(log.String(), "level=WARN")) {
-		return // it says so
+		return // the engine reports it
 	}
 	for _, f := range found {
 		if !strings.HasPrefix(f, "count") {
@@ -156,14 +158,15 @@ func (r *diskRun) run() {
 	r.compare(db)
 }
 
-// work lets writers write and a worker fold until the writers are done. A stalled write is let go after the others have met it.
+// work runs the writers, and a worker that folds until the writers are done. A stalled write is
+// released after the other writers have run into it.
 func (r *diskRun) work(db *engine.DB) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var folding, writing sync.WaitGroup
 	worker := r.worker(db)
 	folding.Go(func() {
 		for ctx.Err() == nil && !r.died.Load() {
-			_ = worker.Run(ctx) // whatever it met, it goes on
+			_ = worker.Run(ctx) // Run continues after any error
 		}
 	})
 	for w := range r.orders {
@@ -178,16 +181,17 @@ func (r *diskRun) work(db *engine.DB) {
 		runtime.Gosched()
 		r.disk.Release()
 		<-done
-	case <-time.After(2 * time.Second): // writers that wait for room inside the store are not refused: it comes back
+	case <-time.After(2 * time.Second): // a write that waits for space inside the store is not refused, so release it here
 		r.disk.Heal()
 		<-done
 	}
-	r.disk.Heal() // what waits for room goes on
+	r.disk.Heal() // writes that wait for space continue
 	cancel()
 	folding.Wait()
 }
 
-// write makes changes of a writer's own orders. What is refused for a full disk it does again, and the disk has room after a while.
+// write changes the orders of one writer. It repeats a write that was refused because the disk is
+// full. The disk has space again after a while.
 func (r *diskRun) write(db *engine.DB, w int, random *rand.Rand) {
 	own := r.orders[w]
 	for n := 0; n < 50; {
@@ -209,7 +213,7 @@ func (r *diskRun) write(db *engine.DB, w int, random *rand.Rand) {
 			if r.full.Add(1) > 100 {
 				r.disk.Heal()
 			}
-		case r.expected(err): // a read
+		case r.expected(err): // the failed request was a read
 			delete(own.sent, id)
 		default:
 			r.Errorf("%s: write: %v", r, err)
@@ -227,12 +231,13 @@ func (r *diskRun) put(db *engine.DB, id string, o *Order) error {
 	return err
 }
 
-// expected reports whether an error tells of the fault.
+// expected reports whether an error is a consequence of the injected fault.
 func (r *diskRun) expected(err error) bool {
 	return errors.Is(err, engine.ErrFatal) || dynamo.IsFull(err) || errors.Is(err, syscall.ENOSPC) || (r.disk.Fault() == enginetest.Flipped || r.disk.Fault() == enginetest.Unread) && (errors.Is(err, engine.ErrCorrupt) || errors.Is(err, syscall.EIO))
 }
 
-// compare expects each order as it was acknowledged, or as its writer sent it last, and what is derived to be the fold of all changes.
+// compare checks that each order is as it was acknowledged, or as its writer last sent it. It also
+// checks that the derived items are the fold of all changes.
 func (r *diskRun) compare(db *engine.DB) {
 	t := table.New(db, "sim", table.Options{})
 	live := map[string]Order{}
@@ -268,7 +273,7 @@ func isOrder(is Order, there bool, want *Order) bool {
 	return there == (want != nil) && (want == nil || is == *want)
 }
 
-// items yields the items of an entity.
+// items yields the items of one entity.
 func (r *diskRun) items(t *table.Table, entity string) func(yield func(table.Item) bool) {
 	return func(yield func(table.Item) bool) {
 		in := &dynamodb.ScanInput{TableName: new("sim")}
@@ -286,7 +291,7 @@ func (r *diskRun) items(t *table.Table, entity string) func(yield func(table.Ite
 	}
 }
 
-// seen is what the largest orders of days come to, by the records of the stream.
+// seen computes the largest order of each day from the records of the stream.
 func (r *diskRun) seen(db *engine.DB) map[string]Largest {
 	d := must(db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: new("sim")}))
 	stream := streamsource.New(db, *d.Table.LatestStreamArn)

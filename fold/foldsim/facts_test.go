@@ -16,8 +16,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The scenario of facts: sales come in crates, several to an item. A sale can be taken back, a crate emptied, and crates expire. Totals
-// are kept per region, over all sales that were not taken back; the largest of a day over all that came.
+// In this scenario sales come in crates, several sales to one item. A sale can be taken back, a
+// crate can be emptied, and crates expire. The folds derive a total per region over all sales that
+// were not taken back, and the largest sale of each day over all sales that ever came.
 
 type CrateKey struct {
 	ID string `dynamodbav:"id"`
@@ -27,7 +28,7 @@ type Sale struct {
 	Region string `dynamodbav:"region"`
 	Amount int    `dynamodbav:"amount"`
 	Day    string `dynamodbav:"day"`
-	Back   bool   `dynamodbav:"back,omitempty"` // taken back
+	Back   bool   `dynamodbav:"back,omitempty"` // the sale was taken back
 }
 
 type Crate struct {
@@ -36,10 +37,10 @@ type Crate struct {
 	Until int64  `dynamodbav:"until"`
 }
 
-// damaged is the number of sales that a crate has which cannot be read.
+// damaged is the number of sales in a crate that marks the crate as unreadable.
 const damaged = 7
 
-// SaleChange is a sale that came or went.
+// SaleChange is one sale that was added or removed.
 type SaleChange struct {
 	Sale
 	Sign int
@@ -111,7 +112,7 @@ func isUnlucky(amount int) bool { return amount >= unlucky && amount <= unlucky+
 func writeCrates(w *foldsim.World) {
 	r := w.Rand
 	key := CrateKey{fmt.Sprintf("c%d", len(w.History()))}
-	if before := w.History(); len(before) > 0 && r.IntN(4) == 0 { // something happens to a crate that is there
+	if before := w.History(); len(before) > 0 && r.IntN(4) == 0 { // change a crate that exists
 		it := w.Get(before[r.IntN(len(before))].Key)
 		if it == nil {
 			return
@@ -136,7 +137,8 @@ func writeCrates(w *foldsim.World) {
 	w.Put(must(crates.Encode(&c)))
 }
 
-// checkSales derives by hand what the folds derive. One sale that cannot be applied costs itself, a crate that cannot be read itself.
+// checkSales recomputes by hand what the folds derive. A sale that cannot be applied loses only
+// itself. A crate that cannot be read loses only that crate.
 func checkSales(w *foldsim.World) error {
 	live := make(map[string][]Sale)
 	var expired []Sale
@@ -176,7 +178,8 @@ func checkSales(w *foldsim.World) error {
 	)
 }
 
-// TestFactsOfOneItem folds many facts to an item, some of which cannot be applied, and some items of which nothing can be read.
+// TestFactsOfOneItem folds many facts per item. Some facts cannot be applied, and some items cannot
+// be read at all.
 func TestFactsOfOneItem(t *testing.T) {
 	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
@@ -186,7 +189,8 @@ func TestFactsOfOneItem(t *testing.T) {
 	}, 1000)
 }
 
-// TestFactsThatWait is that of items that wait over some flushes, so that facts of one item are written at different times.
+// TestFactsThatWait is the same test with items that wait for several flushes, so that facts of one
+// item are written at different times.
 func TestFactsThatWait(t *testing.T) {
 	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{

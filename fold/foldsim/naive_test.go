@@ -16,8 +16,9 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// naive is a consumer as it is often written: it adds what each change adds, in an update of its own that nothing can
-// get in between, and then saves its position. It counts twice what is delivered twice.
+// naive is a consumer as people often write it: it adds the amount of each change in one atomic
+// update, and saves its position afterwards. It counts a change twice if the change is delivered
+// twice.
 type naive struct {
 	t *table.Table
 }
@@ -62,13 +63,13 @@ func (n naive) page(ctx context.Context, src fold.Source, position *fold.Checkpo
 		}
 	}
 	position.Position, position.Done, position.At = string(b.Last), b.End, n.t.Now()
-	if len(b.Changes) > 0 { // a checkpoint is a change, too
+	if len(b.Changes) > 0 { // a checkpoint is also a change
 		_, err = n.t.API().PutItem(ctx, &dynamodb.PutItemInput{Item: must(fold.Checkpoints.Encode(position))})
 	}
 	return b.Tip || b.End, err
 }
 
-// add is what ADD would do.
+// add does what an ADD update would do.
 func (n naive) add(ctx context.Context, it table.Item, sign int) error {
 	if it == nil || it["et"].(*types.AttributeValueMemberS).Value != orders.Name() {
 		return nil
@@ -106,8 +107,9 @@ func nextVersion(it table.Item) string {
 	return v.Value + "v"
 }
 
-// TestSimulationCatchesPlainAdd shows that the simulation is hard enough: with the same writes, a consumer without marks
-// ends up with wrong totals. Without disturbance it is right, so it is the disturbance that finds it out.
+// TestSimulationCatchesPlainAdd shows that the simulation is hard enough: with the same writes, a
+// consumer without marks ends up with wrong totals. Without disturbance its totals are right, so
+// the disturbance exposes the defect.
 func TestSimulationCatchesPlainAdd(t *testing.T) {
 	t.Parallel()
 	caught := 0

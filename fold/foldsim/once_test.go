@@ -17,8 +17,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The scenario of what is sent again: notes come in bags, and a note may come again in other bags of its partition. It
-// counts once. Notes are taken back, bags are removed, and expire.
+// In this scenario notes come in bags, and a note can be sent again in another bag of its
+// partition. It counts once. Notes are taken back, bags are removed, and bags expire.
 
 type BagKey struct {
 	Box string `dynamodbav:"box"`
@@ -26,11 +26,11 @@ type BagKey struct {
 }
 
 type Note struct {
-	Name   int    `dynamodbav:"name"` // 0: it has none
+	Name   int    `dynamodbav:"name"` // 0 means that the note has no name
 	At     int64  `dynamodbav:"at"`
 	Region string `dynamodbav:"region"`
 	Amount int    `dynamodbav:"amount"`
-	Back   bool   `dynamodbav:"back,omitempty"` // taken back
+	Back   bool   `dynamodbav:"back,omitempty"` // the note was taken back
 }
 
 type Bag struct {
@@ -50,7 +50,7 @@ type BoxWindow struct {
 	fold.Window
 }
 
-// NoteChange is a note that came or went.
+// NoteChange is one note that was added or removed.
 type NoteChange struct {
 	Note
 	Box  string
@@ -90,7 +90,8 @@ var (
 	})
 )
 
-// counts returns a bag's n-th note unless it is not there.
+// counts returns the n-th note of a bag, or nil if the bag has no such note or the note was taken
+// back.
 func counts(b *Bag, n int) *Note {
 	if b == nil || n >= len(b.Notes) || b.Notes[n].Back {
 		return nil
@@ -124,18 +125,18 @@ func foldLargestNote() *fold.Fold {
 	}))
 }
 
-// noteOf makes a note of a box: what a name stands for is always the same.
+// noteOf makes a note of a box. A name always stands for the same note.
 func noteOf(box string, name int) Note {
 	n := (name*7919 + len(box)*31) & 0xffff
 	return Note{
-		Name: name, At: 1_700_000_000_000 + int64(n%40)*180_000, // two hours
+		Name: name, At: 1_700_000_000_000 + int64(n%40)*180_000, // spans two hours
 		Region: []string{"eu-1", "eu-2", "us-1", "as-1"}[n%4], Amount: 1 + n%unlucky,
 	}
 }
 
 func writeBags(w *foldsim.World) {
 	r := w.Rand
-	if before := w.History(); len(before) > 0 && r.IntN(4) == 0 { // something happens to a bag that is there
+	if before := w.History(); len(before) > 0 && r.IntN(4) == 0 { // change a bag that exists
 		it := w.Get(before[r.IntN(len(before))].Key)
 		if it == nil {
 			return
@@ -150,7 +151,7 @@ func writeBags(w *foldsim.World) {
 		return
 	}
 	b := Bag{BagKey: BagKey{[]string{"a", "b"}[r.IntN(2)], fmt.Sprintf("%04d", len(w.History()))}, Until: w.Now().Unix() + r.Int64N(400_000)}
-	for range r.IntN(6) { // many of them have come before
+	for range r.IntN(6) { // many of them were sent before
 		if n := noteOf(b.Box, r.IntN(40)); n.Name == 0 || !slices.Contains(b.Notes, n) {
 			b.Notes = append(b.Notes, n)
 		}
@@ -158,7 +159,7 @@ func writeBags(w *foldsim.World) {
 	w.Put(must(bags.Encode(&b)))
 }
 
-// checkNotes derives by hand what the folds derive.
+// checkNotes recomputes by hand what the folds derive.
 func checkNotes(w *foldsim.World) error {
 	type name struct {
 		box  string
@@ -222,7 +223,8 @@ func checkNotes(w *foldsim.World) error {
 	)
 }
 
-// TestFactsThatAreSentAgain counts what is sent again once, whatever crashes between any two requests.
+// TestFactsThatAreSentAgain checks that a fact that is sent again counts once, whichever requests a
+// crash separates.
 func TestFactsThatAreSentAgain(t *testing.T) {
 	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
@@ -233,7 +235,8 @@ func TestFactsThatAreSentAgain(t *testing.T) {
 	}, 250)
 }
 
-// TestFactsThatAreSentAgainAndWait is that of items that wait over some flushes, and windows with them.
+// TestFactsThatAreSentAgainAndWait is the same test with items and windows that wait for several
+// flushes.
 func TestFactsThatAreSentAgainAndWait(t *testing.T) {
 	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
@@ -244,7 +247,8 @@ func TestFactsThatAreSentAgainAndWait(t *testing.T) {
 	}, 250)
 }
 
-// TestSimulationCatchesPlainSets shows that the simulation finds windows that do not say which item had a fact first.
+// TestSimulationCatchesPlainSets shows that the simulation detects windows that do not store which
+// item had a fact first.
 func TestSimulationCatchesPlainSets(t *testing.T) {
 	t.Parallel()
 	caught := 0
@@ -270,7 +274,7 @@ func TestSimulationCatchesPlainSets(t *testing.T) {
 	}
 }
 
-// forgetItems makes a plain set of what is stored in a window.
+// forgetItems turns a stored window into a plain set, by removing the items from it.
 func forgetItems(it table.Item) {
 	if it["et"].(*types.AttributeValueMemberS).Value != boxWindows.Name() {
 		return

@@ -12,7 +12,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The scenario: accounts with events, each in a partition of its own, so that the stream has them in any order.
+// In this scenario accounts have events, each event in its own partition, so that the stream
+// delivers them in any order.
 
 type EntryKey struct {
 	Account string `dynamodbav:"account"`
@@ -28,7 +29,7 @@ type AccountKey struct {
 	Account string `dynamodbav:"account"`
 }
 
-// Account has a history that depends on the order of its entries.
+// Account has a state that depends on the order of its entries.
 type Account struct {
 	AccountKey
 	Entries int64  `dynamodbav:"entries"`
@@ -86,7 +87,7 @@ func appendEntry(w *foldsim.World) {
 	w.Put(must(entries.Encode(&Entry{EntryKey: EntryKey{account, seq}, Amount: amount})))
 }
 
-// checkAccounts derives the accounts by hand: up to the first entry that cannot be applied.
+// checkAccounts recomputes the accounts by hand, up to the first entry that cannot be applied.
 func checkAccounts(w *foldsim.World) error {
 	want, stuck := make(map[string]Account), make(map[string]bool)
 	for _, h := range w.History() {

@@ -14,8 +14,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The scenario: orders of customers are placed, changed, moved and withdrawn. Totals are kept per region; from the
-// totals' changes, how many regions of a continent have orders; per day, the largest order, spread over partials.
+// In this scenario the orders of customers are placed, changed, moved and withdrawn. The folds
+// derive a total per region; from the changes of the totals, the number of regions with orders per
+// continent; and the largest order per day, spread over partials.
 
 type OrderKey struct {
 	ID string `dynamodbav:"id"`
@@ -26,7 +27,7 @@ type Order struct {
 	Region string `dynamodbav:"region"`
 	Amount int    `dynamodbav:"amount"`
 	Day    string `dynamodbav:"day"`
-	Until  int64  `dynamodbav:"until,omitempty"` // when it expires; 0 never
+	Until  int64  `dynamodbav:"until,omitempty"` // expiry time; 0 means never
 }
 
 type TotalKey struct {
@@ -65,7 +66,7 @@ type MixKey struct {
 	Day string `dynamodbav:"day"`
 }
 
-// Mix counts a day's order changes by region; all but Europe are others.
+// Mix counts the order changes of one day by region. All regions except Europe count as others.
 type Mix struct {
 	MixKey
 	Regions map[string]int `dynamodbav:"regions"`
@@ -95,7 +96,7 @@ var (
 	largest    = table.Define[Largest, LargestKey]("test.largest", table.Def[Largest]{PK: "DAY#{day}", SK: "LARGEST#{part:02}"})
 )
 
-const unlucky = 13 // an amount that folds cannot apply
+const unlucky = 13 // an amount that the folds cannot apply
 
 var errUnlucky = errors.New("unlucky amount")
 
@@ -166,7 +167,8 @@ func foldLargest() *fold.Fold {
 	}))
 }
 
-// foldMixes has a merge that keeps parts of the delta, and a Finish that changes them.
+// foldMixes has a merge that keeps references to parts of the delta, and a Finish that changes
+// them.
 func foldMixes() *fold.Fold {
 	return fold.New("mixes", mixes, func(into, d *Mix) {
 		into.Others += d.Others
@@ -218,7 +220,8 @@ func writeOrders(w *foldsim.World) {
 	})))
 }
 
-// countedOrders are the orders that totals count: live ones, and those that expired, which is no withdrawal. each is called for every change.
+// countedOrders returns the orders that the totals count: live orders, and expired orders, because
+// expiry is not a withdrawal. It calls each for every change.
 func countedOrders(w *foldsim.World, each func(Order)) []Order {
 	live := make(map[string]Order)
 	var counted []Order
@@ -245,7 +248,7 @@ func countedOrders(w *foldsim.World, each func(Order)) []Order {
 	return slices.AppendSeq(counted, maps.Values(live))
 }
 
-// checkOrders derives by hand what the folds derive.
+// checkOrders recomputes by hand what the folds derive.
 func checkOrders(w *foldsim.World) error {
 	wantTotals, wantContinents := make(map[string]Total), make(map[string]Continent)
 	wantLargest := make(map[string]Largest)

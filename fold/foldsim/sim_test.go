@@ -25,7 +25,7 @@ func TestDerivedItemsAreTheFoldOfAllChanges(t *testing.T) {
 	}, 1000)
 }
 
-// Some items wait over many flushes, some over few, some not at all.
+// TestItemsThatWait makes some items wait for many flushes, some for few, and some for none.
 func TestItemsThatWait(t *testing.T) {
 	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
@@ -37,7 +37,8 @@ func TestItemsThatWait(t *testing.T) {
 	}, 1000)
 }
 
-// Whatever happens to workers, no lag that is shown is shorter than the truth.
+// TestNoLagIsUnderstated checks that no reported lag is shorter than the real one, whatever happens
+// to the workers.
 func TestNoLagIsUnderstated(t *testing.T) {
 	t.Parallel()
 	var seen foldsim.Watched
@@ -52,7 +53,8 @@ func TestNoLagIsUnderstated(t *testing.T) {
 	t.Logf("%+v", seen)
 }
 
-// Whether keys are new, known or removed, and whatever comes between the guess and the put.
+// TestItemsThatAreExpectedToBeNew guesses that keys are new, whether they are new, known or
+// removed, and whatever happens between the guess and the put.
 func TestItemsThatAreExpectedToBeNew(t *testing.T) {
 	t.Parallel()
 	always := fold.ExpectNew(0)
@@ -66,7 +68,7 @@ func TestItemsThatAreExpectedToBeNew(t *testing.T) {
 	}, 1000)
 }
 
-// blind is an API that puts items which are taken for absent over those that are there.
+// blind is an API that overwrites existing items when the caller takes them for absent.
 type blind struct{ dynamo.API }
 
 func (b blind) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
@@ -84,7 +86,7 @@ func entityOf(it table.Item) string {
 	return et.Value
 }
 
-// TestSimulationCatchesBlindPuts shows that items which are taken for absent often are there.
+// TestSimulationCatchesBlindPuts shows that items that the worker takes for absent often exist.
 func TestSimulationCatchesBlindPuts(t *testing.T) {
 	t.Parallel()
 	caught := 0

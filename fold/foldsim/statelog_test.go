@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The scenario of orders, with the totals of regions in a log for each continent.
+// In this scenario of orders, the totals of regions are kept in one state log per continent.
 
 type RegionKey struct {
 	Continent string `dynamodbav:"continent"`
@@ -29,7 +29,8 @@ type RegionsKey struct {
 	Page      int    `dynamodbav:"page"`
 }
 
-// Regions is a page of the totals of a continent's regions. Amount is what the pages before and this one have added up to.
+// Regions is a page with the totals of a continent's regions. Amount is the sum over this page and
+// all pages before it.
 type Regions struct {
 	RegionsKey
 	fold.Page
@@ -83,7 +84,7 @@ func foldRegionals() *fold.Fold {
 	})).With(fold.Logged(regionalLog), fold.Removable(func(r *Regional) bool { return r.Orders == 0 }), fold.CacheSize(2))
 }
 
-// foldLogged counts what the log says.
+// foldLogged counts what the state log contains.
 func foldLogged() *fold.Fold {
 	return fold.New("logged", continents, func(into, d *Continent) {
 		into.Regions += d.Regions
@@ -104,7 +105,8 @@ func foldLogged() *fold.Fold {
 	})).With(fold.Removable(func(c *Continent) bool { return c.Regions == 0 }))
 }
 
-// States in a log, and what follows from their changes, are the fold of all changes, whatever goes wrong.
+// TestStateLog checks that the states in a log, and the items derived from their changes, are the
+// fold of all changes, whatever goes wrong.
 func TestStateLog(t *testing.T) {
 	for name, folds := range map[string][]*fold.Fold{
 		"at once": {foldRegionals(), foldLogged()},
@@ -116,7 +118,8 @@ func TestStateLog(t *testing.T) {
 	}
 }
 
-// checkLogged compares the states in the log with a recount of the orders, and each page's sum with that of the states in it and before it.
+// checkLogged compares the states in the log with a recount of the orders. It also compares the sum
+// of each page with the states in that page and the pages before it.
 func checkLogged(w *foldsim.World, f *fold.Fold) error {
 	want := make(map[string]Regional)
 	for _, o := range countedOrders(w, func(Order) {}) {

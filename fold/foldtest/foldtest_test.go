@@ -19,7 +19,7 @@ type wordKey struct {
 type word struct {
 	wordKey
 	Count int    `dynamodbav:"count"`
-	First string `dynamodbav:"first,omitempty"` // the least document that has it
+	First string `dynamodbav:"first,omitempty"` // the smallest document that has the term
 }
 
 type docKey struct {
@@ -72,7 +72,7 @@ func TestGoodFold(t *testing.T) {
 	foldtest.Folds(t, []*fold.Fold{f}, write, 50)
 }
 
-// recorder takes the failures of a check that is expected to fail.
+// recorder records the failures of a check that is expected to fail.
 type recorder struct {
 	testing.TB
 	failures []string

@@ -34,7 +34,7 @@ var pages = table.Define[page, pageKey]("test.page", table.Def[page]{
 	PK: "OWNER#{owner}", SK: "{id}", Expires: func(p *page) time.Time { return p.Until }, ExpiresReads: []string{"until"},
 })
 
-// world is a table, and what is to be in it.
+// world is a table and its expected contents.
 type world struct {
 	*testing.T
 	db   *enginetest.DB
@@ -61,13 +61,13 @@ func (w *world) put(owner, id string) {
 	w.Helper()
 	p := page{pageKey: pageKey{owner, id}, Text: strings.Repeat("x", w.r.IntN(300))}
 	if w.r.IntN(3) == 0 {
-		p.Until = w.db.Now().Add(-time.Hour) // has expired and is still stored
+		p.Until = w.db.Now().Add(-time.Hour) // has expired but is still stored
 	}
 	must(w.T, pages.Put(w.Context(), w.t, &p))
 	w.have[p.pageKey] = true
 }
 
-// stored are all items that there are, expired or not.
+// stored returns the keys of all stored items, expired or not.
 func (w *world) stored() map[pageKey]bool {
 	w.Helper()
 	found := map[pageKey]bool{}
@@ -86,14 +86,15 @@ func (w *world) stored() map[pageKey]bool {
 	}
 }
 
-// forget takes what a range has out of what is to be there.
+// forget removes the keys in a range from the expected contents.
 func (w *world) forget(r purge.Range) {
 	maps.DeleteFunc(w.have, func(k pageKey, _ bool) bool {
 		return "OWNER#"+k.Owner == r.Partition && strings.HasPrefix(k.ID, r.Prefix) && k.ID != r.Keep
 	})
 }
 
-// What is in the ranges goes, and nothing else, however often it is broken off by faults, and whatever folds still write.
+// TestRanges checks that a purge deletes the items in the ranges and nothing else, however often
+// faults interrupt it, and whatever folds write in the meantime.
 func TestRanges(t *testing.T) {
 	for range 12 {
 		seed := rand.Uint64()
@@ -142,7 +143,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// What is written again and again is not waited for without end, nor is a fold that fails ignored.
+// TestRangesGiveUp checks that a purge does not wait forever for a range that is written again and
+// again, and that it does not ignore a failing fold.
 func TestRangesGiveUp(t *testing.T) {
 	w := newWorld(t, 1)
 	all := purge.Range{Partition: "OWNER#a"}

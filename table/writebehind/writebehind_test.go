@@ -43,7 +43,7 @@ var (
 
 const kind = 'f'
 
-// world is a queue, and what is to become of what was given to it.
+// world is a queue and the expected result of what was given to it.
 type world struct {
 	*testing.T
 	db  *enginetest.DB
@@ -55,11 +55,11 @@ type world struct {
 	q   *writebehind.Queue
 
 	made    int
-	there   map[factKey]string  // the text of what was stored before anything waited
-	order   map[string][]string // ids of an owner's facts in the order in which they were acknowledged
-	text    map[factKey]string  // of these
-	refused map[string]bool     // ids of items that the table never takes, once they are acknowledged
-	aside   map[string]bool     // bodies that the sink gave back
+	there   map[factKey]string  // the text of the facts that were stored before anything waited
+	order   map[string][]string // IDs of an owner's facts, in the order in which they were acknowledged
+	text    map[factKey]string  // the text of those facts
+	refused map[string]bool     // IDs of items that the table never accepts, added when they are acknowledged
+	aside   map[string]bool     // bodies that the sink returned
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -69,7 +69,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	must(t, table.MustSchema("test", facts, others).Ensure(t.Context(), db, "facts"))
 	var api dynamo.API = db
 	if r.IntN(2) == 0 {
-		api = struct{ dynamo.API }{db} // one that has no better way than many requests at once
+		api = struct{ dynamo.API }{db} // an API that can only send many concurrent requests
 	}
 	w := &world{
 		T: t, db: db, t: table.New(api, "facts", table.Options{Clock: db.Now}), r: r, dir: t.TempDir(), o: spool.Options{MaxBytes: 30_000 + r.Int64N(3_000_000)},
@@ -95,7 +95,7 @@ func (w *world) open() {
 	w.q = &writebehind.Queue{Spool: s, Kind: kind, Owner: table.AttrPK, Table: w.t, Create: facts.CreateItems}
 }
 
-// restart ends the process, maybe without a word, and starts it again.
+// restart stops the process, sometimes abruptly, and starts it again.
 func (w *world) restart() {
 	w.Helper()
 	if w.r.IntN(2) == 0 {
@@ -107,7 +107,7 @@ func (w *world) restart() {
 	w.open()
 }
 
-// fact makes a new fact, or one of before again, with another text.
+// fact makes a new fact, or an earlier fact with another text.
 func (w *world) fact() fact {
 	w.made++
 	f := fact{factKey{fmt.Sprint(w.r.IntN(6)), fmt.Sprintf("%05d", w.made)}, fmt.Sprint(w.made)}
@@ -127,11 +127,11 @@ func (w *world) store() {
 	must(w.T, facts.Create(w.Context(), w.t, &f))
 	w.there[f.factKey] = f.Text
 	if w.r.IntN(2) == 0 {
-		w.keep([]fact{f}, nil) // its answer was lost
+		w.keep([]fact{f}, nil) // the answer was lost
 	}
 }
 
-// keep gives facts to the queue, and beside them items that the table never takes.
+// keep gives facts to the queue, together with items that the table never accepts.
 func (w *world) keep(some []fact, never []table.Item) {
 	w.Helper()
 	told := 0
@@ -165,7 +165,8 @@ func (w *world) keep(some []fact, never []table.Item) {
 	}
 }
 
-// impossible are items that the table never takes: of another entity, and too large.
+// impossible returns items that the table never accepts: an item of another entity, and an item
+// that is too large.
 func (w *world) impossible() (never []table.Item) {
 	w.Helper()
 	w.made++
@@ -190,7 +191,8 @@ func text(it table.Item, name string) string {
 	return s.Value
 }
 
-// drain gives what waits to the sink, so many times, as a spool.Drain does, and may be ended in the middle.
+// drain gives the waiting bodies to the sink the given number of times, as spool.Drain does. With
+// mayEnd, the process may end in the middle.
 func (w *world) drain(times int, mayEnd bool) {
 	w.Helper()
 	for range times {
@@ -215,7 +217,7 @@ func (w *world) drain(times int, mayEnd bool) {
 			}
 			continue
 		}
-		if mayEnd && w.r.IntN(4) == 0 { // stored, and nobody has noted it
+		if mayEnd && w.r.IntN(4) == 0 { // the item was stored, but nobody recorded it
 			w.restart()
 			return
 		}
@@ -226,19 +228,20 @@ func (w *world) drain(times int, mayEnd bool) {
 	}
 }
 
-// trouble makes the store fail, before or after it did what it was asked for.
+// trouble makes the store fail before or after it carries out a request.
 func (w *world) trouble() {
 	w.db.Heal()
 	effect := []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer, enginetest.Throttle}[w.r.IntN(3)]
 	if w.r.IntN(3) == 0 {
-		w.db.Inject(enginetest.Fault{Effect: effect, Writes: true}) // it is away
+		w.db.Inject(enginetest.Fault{Effect: effect, Writes: true}) // the store is unreachable
 		return
 	}
 	every := 2 + w.r.IntN(20)
 	w.db.Inject(enginetest.Fault{Effect: effect, Writes: true, Every: every, When: func(a enginetest.Access) bool { return a.Item != nil }})
 }
 
-// created are the ids of each owner in the order in which the table has created them, as its stream tells.
+// created returns the IDs of each owner in the order in which the table created the items, as its
+// stream shows.
 func (w *world) created() (order map[string][]string, found map[factKey]string) {
 	w.Helper()
 	order, found = map[string][]string{}, map[factKey]string{}
@@ -272,8 +275,9 @@ func (w *world) created() (order map[string][]string, found map[factKey]string) 
 	return order, found
 }
 
-// Whatever becomes of store, disk and process: what was acknowledged is there in the end, once, as it was at first, and each
-// owner's in its order; what the table never takes is put aside, and holds up nothing.
+// TestModel checks that whatever happens to the store, the disk and the process, every acknowledged
+// fact is stored once in the end, with its first text, and in its owner's order. Items that the
+// table never accepts are put aside and block nothing.
 func TestModel(t *testing.T) {
 	for range 8 {
 		seed := rand.Uint64()
@@ -320,7 +324,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// checkAside compares what was put aside with what should be.
+// checkAside compares the bodies that were put aside with the expected ones.
 func (w *world) checkAside() {
 	w.Helper()
 	ids := map[string]bool{}
@@ -336,7 +340,8 @@ func (w *world) checkAside() {
 	}
 }
 
-// What fills the spool is refused as a whole, with the advice to come again; what is there already is not lost for it.
+// TestFull checks that a call that would overfill the spool is refused as a whole, with the advice
+// to try again later. Facts that are stored already must not be lost because of it.
 func TestFull(t *testing.T) {
 	w := newWorld(t, 1)
 	must(t, w.s.Close())
@@ -364,13 +369,14 @@ func TestFull(t *testing.T) {
 		t.Errorf("%d are there of %d", len(found), len(w.text))
 	}
 	f := fact{factKey{"a", "again"}, "x"}
-	w.keep([]fact{f}, nil) // there is room again
+	w.keep([]fact{f}, nil) // there is space again
 	if !w.q.Waiting() {
 		t.Error("nothing waits")
 	}
 }
 
-// What cannot be made an item is told, and nothing of the rest is kept; what needs no keeping is left out.
+// TestKeep checks that an item that cannot be encoded is reported, and that nothing else of the
+// same call is kept. Items that need no keeping are left out.
 func TestKeep(t *testing.T) {
 	w := newWorld(t, 1)
 	bad := errors.New("bad")
@@ -400,7 +406,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// Bodies that no version ever wrote are put aside, and the rest goes on.
+// TestGarbage checks that bodies that no version ever wrote are put aside, and that the rest
+// continues.
 func TestGarbage(t *testing.T) {
 	w := newWorld(t, 1)
 	good, err := facts.Encode(&fact{factKey{"a", "1"}, "x"})

@@ -16,7 +16,7 @@ func entry(item string, bytes ...byte) Entry {
 	return e
 }
 
-// TestGolden holds the layout to the document.
+// TestGolden checks the layout against the document.
 func TestGolden(t *testing.T) {
 	body := Encode([]Entry{
 		entry("B#2", 1, 2, 3), entry("B#1", 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9), entry("B#1", 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 7),
@@ -28,7 +28,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestMergeAgainstModel adds facts by themselves and in bodies, and expects the first to hold.
+// TestMergeAgainstModel adds facts one by one and as whole bodies. The first item of each fact must
+// win.
 func TestMergeAgainstModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -54,7 +55,7 @@ func TestMergeAgainstModel(t *testing.T) {
 			if err := s.Merge(Encode(body)); err != nil {
 				t.Fatal(err)
 			}
-			for _, e := range body { // writers that do not agree: the lesser one
+			for _, e := range body { // for writers that disagree: the lesser item wins
 				if had := want[e.ID]; had == "" || had > e.Item {
 					want[e.ID] = e.Item
 				}
@@ -97,7 +98,7 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// FuzzDecode feeds it content with a sum that is right.
+// FuzzDecode feeds the decoder content whose checksum is right.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte{format})
 	f.Add(Encode([]Entry{entry("B#1", 1), entry("B#2", 3)})[:30])

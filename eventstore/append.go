@@ -9,34 +9,36 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Bounds of one append.
+// Limits of one append.
 const (
-	MaxEvents      = 98      // two less than what a transaction may have, for the head and the feed's entry; with a CommitID another one less
+	MaxEvents      = 98      // operations of a transaction minus the head and the feed's entry; with a CommitID one less
 	maxCommitBytes = 4 << 20 // DynamoDB's limit of a transaction
 	maxCommitID    = 64
 	maxTries       = 12
 )
 
-// Commit is an append that happened.
+// Commit is a completed append.
 type Commit struct {
 	CommitID string
 	First    int64 // version after its first event
-	Version  int64 // after its last
-	// Again says that it had happened before: this call found it and wrote nothing.
+	Version  int64 // version after its last event
+	// Again is set if an earlier call had already appended; this call wrote nothing.
 	Again bool
 }
 
-// AppendOption changes an append.
+// AppendOption configures an append.
 type AppendOption func(*appending)
 
-// CommitID names an append, 1 to 64 bytes: whoever repeats it with the same id gets the result of the first time, for
-// ever. A command's own id serves. Without one a repeated call is another append. The same id with events of other types, payloads, envelopes or
-// given times is an ErrCommitReused. In Transact it names the command: the first result comes back whatever is decided then.
+// CommitID sets the commit ID of an append, 1 to 64 bytes. An append that is repeated with the same
+// ID returns the result of the first, forever. The ID of a command is suitable. Without it, a
+// repeated call appends again. Using the ID for events with other types, payloads, envelopes or
+// given times is an ErrCommitReused. In Transact it identifies the command: the first result is
+// returned, whatever is decided the second time.
 func CommitID(id string) AppendOption {
 	return func(a *appending) { a.commit, a.named = id, true }
 }
 
-// AppendTo is what a joint append adds to one aggregate.
+// AppendTo is the part of a multi-stream append for one aggregate.
 type AppendTo struct {
 	ID       ID
 	Expected Expected
@@ -44,29 +46,31 @@ type AppendTo struct {
 	Options  []AppendOption // for this aggregate: Reserve, Release
 }
 
-// appending is what an append under way adds to one aggregate.
+// appending is the state of an append to one aggregate.
 type appending struct {
 	s        *Store
 	id       ID
 	expected Expected
 	commit   string
-	named    bool // by the caller, who may come again
+	named    bool // the caller set the commit ID, and may repeat the append
 	version  int64
 	events   []Event
 	size     int
 	claims   []claim
-	prev     []byte // hash of the event before, if the stream is a chain
+	prev     []byte // hash of the previous event, if the stream is a chain
 	chained  bool   // the stream is a chain, or becomes one
-	parts    int    // of the append
-	command  bool   // the commit id names what was asked for, whatever is decided
-	dated    []bool // the events whose time the caller gave
+	parts    int    // parts of the append
+	command  bool   // the commit ID names the command, whatever is decided
+	dated    []bool // by event: the caller set its time
 	content  content
 }
 
-// Append adds events to a stream, all or none, if it has the expected version. When it returns a Commit they are durable
-// and can be read. After an error whose outcome nobody knows, such as a time-out, it looks whether the events are there
-// and tries again; if that fails, too, call it again with the same CommitID. Errors: *Conflict, which is an ErrConflict;
-// ErrInvalid, ErrTooLarge, ErrClosed, ErrCommitReused, ErrReserved, ErrBusy, ErrWriteMode, ErrUnsealed; those of the store.
+// Append appends events to a stream, all or none, if the stream has the expected version. When it
+// returns a Commit, the events are durable and readable. After an error with an unknown outcome,
+// such as a timeout, it checks whether the events exist and retries; if that fails too, call it
+// again with the same CommitID. Errors: *Conflict, which is an ErrConflict; ErrInvalid,
+// ErrTooLarge, ErrClosed, ErrCommitReused, ErrReserved, ErrBusy, ErrWriteMode, ErrUnsealed; those
+// of the store.
 func (s *Store) Append(ctx context.Context, id ID, expected Expected, events []NewEvent, options ...AppendOption) (Commit, error) {
 	commits, err := s.append(ctx, []AppendTo{{id, expected, events, options}}, nil)
 	if err != nil {
@@ -75,10 +79,12 @@ func (s *Store) Append(ctx context.Context, id ID, expected Expected, events []N
 	return commits[0], nil
 }
 
-// AppendAll appends to several aggregates in one transaction: to all of them, or to none. Its commits are in the order of
-// its parts. A *Conflict says which aggregate had another version; otherwise it is as Append. A CommitID names the whole:
-// whoever repeats it repeats the same parts, in any order. All of it has to fit into the hundred operations of a transaction:
-// the append is one, an event one, an aggregate one, with a CommitID two, and each value that is reserved or released one.
+// AppendAll is a multi-stream append: it appends to several aggregates in one transaction, to all
+// or none. The commits are in the order of parts. A *Conflict names the aggregate with another
+// version; other errors are as in Append. A CommitID names the whole append, which must be repeated
+// with the same parts, in any order. The append must fit in the hundred operations of a
+// transaction: one for the append, one per event, one per aggregate (two with a CommitID), and one
+// per reserved or released value.
 func (s *Store) AppendAll(ctx context.Context, parts []AppendTo, options ...AppendOption) ([]Commit, error) {
 	return s.append(ctx, parts, options)
 }
@@ -111,7 +117,7 @@ func (s *Store) append(ctx context.Context, parts []AppendTo, options []AppendOp
 	return nil, fmt.Errorf("eventstore: append to %s: %w", shorten(parts[0].ID.String()), err)
 }
 
-// check refuses what cannot be appended to the aggregate.
+// check validates the append to the aggregate.
 func (a *appending) check(events []NewEvent) error {
 	if err := a.id.check(); err != nil {
 		return err
@@ -135,7 +141,7 @@ func (a *appending) check(events []NewEvent) error {
 	return checkName("commit id", a.commit, maxCommitID)
 }
 
-// operations is how many of a transaction's the append takes: for its events, the head, the mark and what is reserved.
+// operations returns the number of operations for the events, the head, the mark and the claims.
 func (a *appending) operations(events int) int {
 	n := events + 1 + a.marks()
 	for i := range a.claims {
@@ -144,7 +150,7 @@ func (a *appending) operations(events int) int {
 	return n
 }
 
-// prepare makes the events but for their numbers.
+// prepare creates the events, without numbers.
 func (a *appending) prepare(events []NewEvent, ids []string, now time.Time) error {
 	for i := range events {
 		if err := a.add(&events[i], ids[i], now, len(events)); err != nil {
@@ -154,7 +160,7 @@ func (a *appending) prepare(events []NewEvent, ids []string, now time.Time) erro
 	return nil
 }
 
-// number gives the events their numbers, and their hashes, which depend on these.
+// number sets the numbers of the events, and their hashes, which depend on the numbers.
 func (a *appending) number() {
 	for i := range a.events {
 		a.events[i].Seq = a.version + int64(i) + 1
@@ -179,8 +185,8 @@ func (a *appending) add(n *NewEvent, eventID string, now time.Time, of int) erro
 	return nil
 }
 
-// start finds the version that events are appended to. Where a transaction compares it, it need not be read,
-// but for the hash that a chain goes on from.
+// start finds the version to append to. An expected version that the transaction checks need not be
+// read, unless a chain needs the hash of the last event.
 func (a *appending) start(ctx context.Context) error {
 	if a.version = a.expected.version; a.expected.pinned() && !a.s.o.OneByOne && (!a.chained || a.expected.version == 0) {
 		return nil
@@ -193,14 +199,15 @@ func (a *appending) start(ctx context.Context) error {
 	case h.State != Open:
 		return a.isClosed(h.State)
 	case !a.expected.meets(h.Version):
-		return errTaken // or so it seems
+		return errTaken // probably: it may also be this append, repeated
 	}
 	a.prev, a.chained = h.Hash, a.chained || len(h.Hash) > 0
 	return nil
 }
 
-// latest finds the version of the stream: where none is pinned, that of the last event. If the head is ahead of it, the condition on the head does not hold, and
-// so nothing is appended behind a hole.
+// latest returns the version of the stream: if none is pinned, that of the last event. If the head
+// is ahead of it, an event is missing, the condition on the head fails, and nothing is appended
+// after the hole.
 func (a *appending) latest(ctx context.Context) (Head, error) {
 	if a.expected.pinned() {
 		return a.s.Head(ctx, a.id)
@@ -212,13 +219,13 @@ func (a *appending) isClosed(as StreamState) error {
 	return fmt.Errorf("%w: %s is %s", ErrClosed, shorten(a.id.String()), as)
 }
 
-// happened is what the append is when it happened at the version.
+// happened returns the commit of an append that succeeded at the version.
 func (a *appending) happened() Commit {
 	return Commit{CommitID: a.commit, First: a.version + 1, Version: a.version + int64(len(a.events))}
 }
 
-// look finds out what became of an append that failed: it returns the commit if it happened after all, or before; what is
-// in its way, if anything is; or neither, and then it may be tried again.
+// look determines the outcome of a failed append. It returns the commit if the append happened
+// after all, a *Conflict if something is in its way, or neither if it may be retried.
 func (a *appending) look(ctx context.Context, why error) (Commit, error) {
 	c, err := a.marked(ctx)
 	if err != nil {
@@ -227,7 +234,7 @@ func (a *appending) look(ctx context.Context, why error) (Commit, error) {
 	if c.Version > 0 {
 		return c, nil
 	}
-	for range 2 { // the head may be of an append that came after the events were read
+	for range 2 { // the head may belong to an append that came after the events were read
 		conflict := &Conflict{ID: a.id, Expected: a.expected}
 		if c, err = a.readSince(ctx, conflict); err != nil {
 			return c, errors.Join(err, why)
@@ -235,7 +242,7 @@ func (a *appending) look(ctx context.Context, why error) (Commit, error) {
 		if c.Version > 0 {
 			return c, nil
 		}
-		if read := conflict.Actual; len(conflict.Since)%maxSince == 0 { // nothing was read, or not all
+		if read := conflict.Actual; len(conflict.Since)%maxSince == 0 { // nothing was read, or not everything
 			if err := a.readActual(ctx, conflict); err != nil {
 				return c, err
 			}
@@ -251,7 +258,8 @@ func (a *appending) look(ctx context.Context, why error) (Commit, error) {
 	return c, fmt.Errorf("%w: %s has fewer events than its head says", ErrHole, a.id)
 }
 
-// readSince reads what came after the version, as much as a conflict carries. The first of it is the commit itself if an attempt of this call happened.
+// readSince reads the events after the version, as many as a conflict carries. If an attempt of
+// this call succeeded, the first of them are its own, and it returns the commit.
 func (a *appending) readSince(ctx context.Context, conflict *Conflict) (Commit, error) {
 	from := a.version + 1
 	if a.expected.pinned() {
@@ -263,7 +271,7 @@ func (a *appending) readSince(ctx context.Context, conflict *Conflict) (Commit, 
 			return Commit{}, err
 		}
 		switch {
-		case e.CommitID == a.commit && a.named: // it happened after the mark was looked for
+		case e.CommitID == a.commit && a.named: // it happened after the mark was read
 			return a.marked(ctx)
 		case e.CommitID == a.commit:
 			return a.again(Mark{First: e.Seq - int64(e.Nth), N: e.Of})
@@ -276,7 +284,7 @@ func (a *appending) readSince(ctx context.Context, conflict *Conflict) (Commit, 
 	return Commit{}, nil
 }
 
-// readActual reads the version of a stream without events to tell, which may be shorter than expected.
+// readActual reads the version of a stream without new events, which may be shorter than expected.
 func (a *appending) readActual(ctx context.Context, conflict *Conflict) error {
 	h, err := a.s.Head(ctx, a.id)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -289,7 +297,7 @@ func (a *appending) readActual(ctx context.Context, conflict *Conflict) error {
 	return nil
 }
 
-// marked finds the commit by the id that its caller gave it.
+// marked returns the commit with the caller's commit ID, if it happened.
 func (a *appending) marked(ctx context.Context) (Commit, error) {
 	if !a.named {
 		return Commit{}, nil
@@ -304,7 +312,8 @@ func (a *appending) marked(ctx context.Context) (Commit, error) {
 	return Commit{}, err
 }
 
-// mark finds which events an append of the id made. Without transactions there are no marks, and it may be anywhere in the stream.
+// mark returns the mark of the commit ID. Without transactions there are no marks, so the whole
+// stream is searched.
 func (a *appending) mark(ctx context.Context) (Mark, error) {
 	if !a.s.o.OneByOne {
 		return MarkByID.Get(ctx, a.s.t, MarkKey{a.id, a.commit})
@@ -314,7 +323,7 @@ func (a *appending) mark(ctx context.Context) (Mark, error) {
 			return Mark{}, err
 		}
 		if e.CommitID == a.commit {
-			dated := len(a.dated) > 0 && a.dated[0] || !e.OccurredAt.Equal(e.RecordedAt) // which it does not say
+			dated := len(a.dated) > 0 && a.dated[0] || !e.OccurredAt.Equal(e.RecordedAt) // best guess: the event does not record who set its time
 			c, err := a.s.content(ctx, a.id, []Event{e}, []bool{dated})
 			return Mark{First: e.Seq, N: e.Of, Digest: c.digest, Sealed: c.sealed}, err
 		}
@@ -322,7 +331,8 @@ func (a *appending) mark(ctx context.Context) (Mark, error) {
 	return Mark{}, table.ErrNotFound
 }
 
-// again is the result of an append that happened. One without a name of the caller's is this very call's.
+// again returns the result of an append that already happened. Without a caller's commit ID it
+// belongs to this very call.
 func (a *appending) again(m Mark) (Commit, error) {
 	if a.named && !a.command {
 		if err := a.compare(&m); err != nil {
@@ -332,11 +342,11 @@ func (a *appending) again(m Mark) (Commit, error) {
 	return Commit{CommitID: a.commit, First: m.First, Version: m.First + int64(m.N) - 1, Again: a.named}, nil
 }
 
-// maxSince is how many events a Conflict carries.
+// maxSince is the maximum number of events in a Conflict.
 const maxSince = 1000
 
-// retryDelay is how long to wait after a number of tries: 10 ms, twice as long each time, a second at most, with jitter.
-func retryDelay(try int) time.Duration {
+// backoff returns the delay after a number of tries: 10 ms, doubling up to a second, with jitter.
+func backoff(try int) time.Duration {
 	most := min(10*time.Millisecond<<min(try, 10), time.Second)
 	return most/2 + jitter(most/2)
 }

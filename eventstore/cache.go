@@ -4,9 +4,9 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// A Cache keeps the states that were loaded last, for Fold.Cache. Events never change, so a state at a version is right for
-// ever: Load reads what came after it, consistently, and nothing else; what it returns is the same with and without.
-// It is safe for concurrent use, and for one Fold.
+// A Cache keeps recently loaded states, for Fold.Cache. Because events never change, a state at a
+// version stays correct. Load reads only the later events, consistently, so its result does not
+// depend on the cache. A Cache is safe for concurrent use, and for one Fold.
 type Cache[S any] struct {
 	states *lru.Cache[cacheKey, cached[S]]
 }
@@ -21,24 +21,26 @@ type cached[S any] struct {
 	version int64
 }
 
-// NewCache makes a cache of at most so many states, at least one. It knows nothing of their sizes.
+// NewCache returns a cache of at most the given number of states, at least one. It ignores their
+// sizes.
 func NewCache[S any](most int) *Cache[S] {
 	states, err := lru.New[cacheKey, cached[S]](max(most, 1))
-	if err != nil { // for sizes below 1 only
+	if err != nil { // only for sizes below 1
 		return nil
 	}
 	return &Cache[S]{states}
 }
 
-// Drop forgets the state of an aggregate: of one whose events were changed after all, such as by a restored backup.
+// Drop removes the state of an aggregate. It is needed if events did change, as after restoring a
+// backup.
 func (c *Cache[S]) Drop(s *Store, id ID) {
 	if c != nil {
 		c.states.Remove(cacheKey{s, id})
 	}
 }
 
-// begin begins a load with the state that is kept, and reports whether there is one. A store with Secrets keeps none: a
-// state would outlive the key that its events are read with.
+// begin starts a load with the cached state, and reports whether there is one. Stores with Secrets
+// do not cache, because a state could outlive the keys of its events.
 func (c *Cache[S]) begin(s *Store, l *Loaded[S]) bool {
 	if c == nil || s.o.Secrets != nil {
 		return false
@@ -50,7 +52,7 @@ func (c *Cache[S]) begin(s *Store, l *Loaded[S]) bool {
 	return ok
 }
 
-// keep keeps the state that was loaded, unless a later one is there.
+// keep caches a loaded state, unless a later one is cached.
 func (c *Cache[S]) keep(s *Store, l *Loaded[S]) {
 	if c == nil || s.o.Secrets != nil || l.Version == 0 {
 		return

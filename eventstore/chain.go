@@ -15,23 +15,25 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A chain of hashes makes a stream speak for itself: each event carries a hash of what it says and of the hash before it,
-// and the head carries the last. So whoever noted a head's hash elsewhere finds out, later, whether any event up to it was
-// changed, removed, added or exchanged. Without such a note it finds accidents and whoever cannot compute SHA-256: who can
-// write to the table can make a whole new chain.
+// A hash chain makes a stream tamper-evident: each event has a hash of its content and of the
+// previous hash, and the head has the last one. Whoever recorded a head's hash elsewhere can later
+// detect whether an event up to it was changed, removed, added or exchanged. Without such a record
+// it detects only accidents: a writer to the table can compute a whole new chain.
 
-// ErrChain is returned when the hashes of a stream do not fit its events: it was changed, or is damaged.
+// ErrChain is returned when the hashes of a stream do not match its events: it was changed, or is
+// damaged.
 var ErrChain = errors.New("eventstore: the chain of hashes is broken")
 
 var headHash = table.FieldOf(Heads, func(h *Head) *[]byte { return &h.Hash })
 
-// Verified checks the chain of hashes while it reads: that each event has the hash that follows from it and the one before,
-// and, unless To ends it, that the stream ends as its head says. Events from before the chain began are not checked. The
-// error is ErrChain. It cannot go with Backwards.
+// Verified checks the hash chain while reading: that each event has the correct hash, and, unless
+// To ends the read earlier, that the stream ends as its head says. Events before the start of the
+// chain are not checked. The error is ErrChain. It cannot be combined with Backwards.
 func Verified() ReadOption { return func(r *reading) { r.verified = true } }
 
-// ChainHash is the hash of an event that follows one with the hash prev, which is nil for the first of a chain: SHA-256 of
-// prev and all that the event says, each part with its length before it. docs/format/eventstore.md has the order.
+// ChainHash returns the hash of an event whose predecessor has the hash prev, nil for the first of
+// a chain. It is the SHA-256 of prev and of all fields of the event, each preceded by its length.
+// The order of fields is in docs/format/eventstore.md.
 func ChainHash(prev []byte, e *Event) []byte {
 	s := sum{sha256.New()}
 	s.text("onefold event 1")
@@ -57,18 +59,18 @@ func ChainHash(prev []byte, e *Event) []byte {
 	return s.Sum(nil)
 }
 
-// sum is a hash of parts that cannot run into each other.
+// sum is a hash of length-prefixed parts, so that adjacent parts cannot be confused.
 type sum struct{ hash.Hash }
 
-func (s sum) number(n int64)   { _ = binary.Write(s, binary.BigEndian, n) } // a hash refuses nothing
-func (s sum) time(t time.Time) { s.number(t.UnixMilli()) }                  // which is what is stored
+func (s sum) number(n int64)   { _ = binary.Write(s, binary.BigEndian, n) } // a hash.Hash never returns an error
+func (s sum) time(t time.Time) { s.number(t.UnixMilli()) }                  // milliseconds, as stored
 func (s sum) text(t string)    { s.bytes([]byte(t)) }
 func (s sum) bytes(b []byte) {
 	s.number(int64(len(b)))
 	s.Write(b)
 }
 
-// chain gives the events of an append their hashes.
+// chain sets the hashes of the events of an append.
 func (a *appending) chain() {
 	if !a.chained {
 		return
@@ -82,15 +84,15 @@ func (a *appending) chain() {
 
 func (a *appending) lastHash() []byte { return a.events[len(a.events)-1].Hash }
 
-// link follows a chain from event to event. A nil one follows nothing.
+// link verifies a chain event by event. A nil link does nothing.
 type link struct {
-	prev  []byte // hash before the next event
-	known bool   // or else that event is taken as it is
-	head  Head   // as it was when reading began; version 0: there was none
-	open  bool   // the end of the stream, as head has it, is still to come
+	prev  []byte // hash of the previous event
+	known bool   // otherwise the next event is accepted as it is
+	head  Head   // when reading began; version 0: none
+	open  bool   // the last event according to head has not come yet
 }
 
-// chain begins to follow the chain of a stream, if it is to be verified.
+// chain starts to verify a stream's chain, if requested.
 func (r *reading) chain(ctx context.Context, s *Store, id ID) (*link, error) {
 	if !r.verified {
 		return nil, nil

@@ -8,12 +8,12 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Close ends a stream for good: it can be read, and never be appended to. Closing a closed one does nothing. Errors:
-// table.ErrNotFound, ErrClosed for one that is deleted, ErrWriteMode.
+// Close closes a stream permanently: it can be read but never appended to. Closing a closed stream
+// does nothing. Errors: table.ErrNotFound, ErrClosed if it is deleted, ErrWriteMode.
 func (s *Store) Close(ctx context.Context, id ID) error { return s.end(ctx, id, Closed) }
 
-// Delete leaves a tombstone: the stream's id is never used again. Its events stay until they are purged. Errors:
-// table.ErrNotFound.
+// Delete leaves a tombstone: the stream's ID is never reused. Its events stay until they are
+// purged. Errors: table.ErrNotFound, ErrWriteMode.
 func (s *Store) Delete(ctx context.Context, id ID) error { return s.end(ctx, id, Deleted) }
 
 func (s *Store) end(ctx context.Context, id ID, state StreamState) error {

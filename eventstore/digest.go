@@ -10,16 +10,18 @@ import (
 	"slices"
 )
 
-// content is what the events of an append say to an aggregate, as hashes, so that an append that is repeated is told from another with its commit id.
+// content has hashes of the events of an append to an aggregate, which distinguish a repeated
+// append from another one with the same commit ID.
 type content struct {
-	digest []byte // of types, payloads, envelopes, and the times that the caller gave; not of what is sealed, which would let whoever has the table try values
-	sealed []byte // of what is sealed, by the keys that it is sealed with; nil: nothing is, or a key is gone
+	digest []byte // of types, payloads, envelopes and given times; not of sealed fields, or a reader of the table could try values
+	sealed []byte // of sealed fields, with their keys; nil: nothing is sealed, or a key is gone
 }
 
-// errUntold says that it cannot be told whether two appends are the same.
+// errUntold means that two appends cannot be compared.
 var errUntold = errors.New("eventstore: the append cannot be compared")
 
-// content finds what sealed events say. dated are those whose times are the caller's. Numbers and ids are not in it, so an append that is repeated has the same.
+// content hashes sealed events. dated marks the events whose times the caller gave. Numbers and IDs
+// are excluded, so a repeated append has equal hashes.
 func (s *Store) content(ctx context.Context, id ID, events []Event, dated []bool) (content, error) {
 	d, sealed, tagged := sum{sha256.New()}, sum{sha256.New()}, 0
 	d.text("onefold append 2")
@@ -51,7 +53,7 @@ func (s *Store) content(ctx context.Context, id ID, events []Event, dated []bool
 	return c, nil
 }
 
-// event adds what an event says.
+// event adds the content of an event.
 func (s sum) event(e *Event, dated bool) {
 	s.text(e.EventType)
 	s.number(int64(max(e.Schema, 1)))
@@ -72,7 +74,8 @@ func (s sum) event(e *Event, dated bool) {
 	s.time(e.OccurredAt)
 }
 
-// compare refuses an append that is another than the one of the mark. Error: ErrCommitReused; errUntold when its own events could not be sealed.
+// compare checks that the append equals that of the mark. Errors: ErrCommitReused; errUntold if its
+// events could not be sealed.
 func (a *appending) compare(m *Mark) error {
 	switch {
 	case m.N != len(a.events):

@@ -1,8 +1,7 @@
-// Package eventstore keeps what happened to aggregates as events that are appended and never changed: with an expected
-// version, so that no two writers decide on the same past; atomically, one to 98 at a time; and once, however often an
-// append is repeated. It says what is stored and what is asked; servers, projections and commands build on it. It imports
-// only the kit and leaves.
+// Package eventstore stores what happens to aggregates as immutable events. Appends have an
+// expected version, so that no two writers decide on the same past; they are atomic, for 1 to 98
+// events; and they are idempotent.
 //
-// The way in: New, then Store.Append and Store.Read, or Transact, which loads, decides and appends until nobody was
-// quicker.
+// Start with New, then use Store.Append and Store.Read, or Transact, which loads a state, decides
+// and appends, and retries on conflicts.
 package eventstore

@@ -8,43 +8,43 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// EventKey names an event by its stream and its number in it, from 1 and without gaps.
+// EventKey names an event by its stream and its number in the stream, from 1 without gaps.
 type EventKey struct {
 	ID
 	Seq int64 `dynamodbav:"seqNum"`
 }
 
-// Event is a fact: what happened to an aggregate. It is stored once and never changed.
+// Event is a fact: something that happened to an aggregate. It is stored once and never changed.
 type Event struct {
 	EventKey
-	EventID    string    `dynamodbav:"eventId"` // ULID of when it was appended; unique
+	EventID    string    `dynamodbav:"eventId"` // unique ULID of its append's time
 	EventType  string    `dynamodbav:"eventType"`
-	Schema     int       `dynamodbav:"schema,omitempty"` // version of the payload's form; 0 is 1
-	OccurredAt time.Time `dynamodbav:"occurredAt"`       // as whoever appended it says
-	RecordedAt time.Time `dynamodbav:"recordedAt"`       // when it was appended
+	Schema     int       `dynamodbav:"schema,omitempty"` // version of the payload's form; 0 means 1
+	OccurredAt time.Time `dynamodbav:"occurredAt"`       // as given by the caller
+	RecordedAt time.Time `dynamodbav:"recordedAt"`       // time of the append
 	Payload    Payload   `dynamodbav:"payload,omitempty"`
 	Envelope
 
-	CommitID string `dynamodbav:"commitId"`       // of the append that it came with
-	Nth      int    `dynamodbav:"nth"`            // its number in that append, from 0
-	Of       int    `dynamodbav:"of"`             // how many events that append has
-	Shard    int    `dynamodbav:"shard"`          // of its type's index; 0: the only one, or the first
-	Hash     []byte `dynamodbav:"hash,omitempty"` // of it and the event before: see ChainHash; only with Options.Chain
+	CommitID string `dynamodbav:"commitId"`       // of its append
+	Nth      int    `dynamodbav:"nth"`            // index in its append, from 0
+	Of       int    `dynamodbav:"of"`             // number of events in its append
+	Shard    int    `dynamodbav:"shard"`          // of its type's index; 0: the only or first one
+	Hash     []byte `dynamodbav:"hash,omitempty"` // of this event and the previous one, see ChainHash; only with Options.Chain
 }
 
-// Envelope is what goes with an event beside its payload.
+// Envelope is the data of an event besides its payload.
 type Envelope struct {
-	Correlation string            `dynamodbav:"correlationId,omitempty" json:"correlationId,omitempty"` // of the conversation that it is part of
-	Causation   string            `dynamodbav:"causationId,omitempty" json:"causationId,omitempty"`     // the event or command that it follows from
+	Correlation string            `dynamodbav:"correlationId,omitempty" json:"correlationId,omitempty"` // ID of the conversation that it belongs to
+	Causation   string            `dynamodbav:"causationId,omitempty" json:"causationId,omitempty"`     // event or command that caused it
 	Actor       string            `dynamodbav:"actor,omitempty" json:"actor,omitempty"`                 // who did it
 	Tenant      string            `dynamodbav:"tenant,omitempty" json:"tenant,omitempty"`
 	Metadata    map[string]string `dynamodbav:"metadata,omitempty" json:"metadata,omitempty"`
 }
 
-// NewEvent is an event to be appended.
+// NewEvent is an event to append.
 type NewEvent struct {
 	Type       string
-	Schema     int       // version of the payload's form, from 1; 0 is 1
+	Schema     int       // version of the payload's form, from 1; 0 means 1
 	OccurredAt time.Time // zero: now
 	Payload    []byte
 	Envelope
@@ -52,8 +52,8 @@ type NewEvent struct {
 
 const (
 	maxEventType  = 128
-	maxMetadata   = 64        // entries
-	maxEventBytes = 400 << 10 // DynamoDB's limit of an item, with all that an event has
+	maxMetadata   = 64        // number of entries
+	maxEventBytes = 400 << 10 // DynamoDB's limit of an item, for the whole event
 )
 
 func (e *NewEvent) check() error {
@@ -66,11 +66,11 @@ func (e *NewEvent) check() error {
 	return nil
 }
 
-// Payload is what an event says, in the form of its codec. It is stored as a string if it is text, which JSON is, so that
-// people can read it in the table, and else as binary.
+// Payload is the content of an event, encoded by its codec. Text, such as JSON, is stored as a
+// string, so that people can read it in the table; anything else as binary.
 type Payload []byte
 
-// MarshalDynamoDBAttributeValue stores the payload.
+// MarshalDynamoDBAttributeValue encodes the payload.
 func (p Payload) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	if utf8.Valid(p) {
 		return &types.AttributeValueMemberS{Value: string(p)}, nil
@@ -78,7 +78,7 @@ func (p Payload) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return &types.AttributeValueMemberB{Value: p}, nil
 }
 
-// UnmarshalDynamoDBAttributeValue reads it.
+// UnmarshalDynamoDBAttributeValue decodes the payload.
 func (p *Payload) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	switch av := av.(type) {
 	case *types.AttributeValueMemberS:

@@ -1,6 +1,6 @@
 package eventstore
 
-// What documents show of these entities, where their fields do not tell by their names.
+// Examples for the generated documents, where field names alone do not yield a good example.
 
 func exampleHead(h *Head) { h.State, h.FirstKept = "", 0 }
 
@@ -16,7 +16,7 @@ func exampleTypeCounts(c *TypeCounts) {
 	c.Aggregates, c.Closed, c.Deleted, c.Events = 1042, 960, 3, 5310
 }
 
-// exampleFeedChunk is of two appends.
+// exampleFeedChunk has one append.
 func exampleFeedChunk(c *FeedChunk) {
 	c.Commits = []FeedCommit{{Parts: exampleParts()}}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Expected is the version that a stream must have for an append to happen. The zero value is Any.
+// Expected is the version that a stream must have for an append to succeed. The zero value is Any.
 type Expected struct {
 	form    expectedForm
 	version int64
@@ -20,16 +20,17 @@ const (
 	expectExactly
 )
 
-// Any expects nothing. It is for facts that do not depend on the past.
+// Any accepts any version. It is for facts that do not depend on the past.
 func Any() Expected { return Expected{} }
 
-// NoStream expects that there are no events yet.
+// NoStream expects a stream without events.
 func NoStream() Expected { return Expected{form: expectNone} }
 
-// Exists expects that there are events.
+// Exists expects a stream with events.
 func Exists() Expected { return Expected{form: expectSome} }
 
-// Exactly n events are expected: that nobody has appended since a decision was made on the first n. Exact(0) is NoStream.
+// Exact expects exactly n events: nobody has appended since a decision was based on the first n.
+// Exact(0) is NoStream.
 func Exact(n int64) Expected {
 	if n == 0 {
 		return NoStream()
@@ -49,7 +50,7 @@ func (e Expected) String() string {
 	return "anything"
 }
 
-// pinned reports whether the version that is expected is known.
+// pinned reports whether the expected version is a certain number.
 func (e Expected) pinned() bool { return e.form == expectNone || e.form == expectExactly }
 
 // meets reports whether a version is as expected.
@@ -63,16 +64,17 @@ func (e Expected) meets(version int64) bool {
 	return true
 }
 
-// ErrConflict is returned when a stream has not the version that was expected. The error is a *Conflict.
+// ErrConflict is returned when a stream does not have the expected version. The error is a
+// *Conflict.
 var ErrConflict = errors.New("eventstore: the stream has another version than expected")
 
-// Conflict says what was there instead.
+// Conflict describes the actual state of the stream.
 type Conflict struct {
 	ID       ID
 	Expected Expected
 	Actual   int64
-	// Since are the events after the version that was expected, in order, at most 1,000: what the decision did not know.
-	// Those that were truncated since are not among them.
+	// Since are the events after the expected version, in order, at most 1,000: what the decision
+	// did not know. Events that have been truncated are missing.
 	Since []Event
 }
 
@@ -80,23 +82,23 @@ func (c *Conflict) Error() string {
 	return fmt.Sprintf("eventstore: %s has version %d, expected %s", c.ID, c.Actual, c.Expected)
 }
 
-// Unwrap makes a conflict an ErrConflict.
+// Unwrap returns ErrConflict.
 func (c *Conflict) Unwrap() error { return ErrConflict }
 
-// Errors of appends that are no conflicts.
+// Errors of appends other than conflicts.
 var (
-	// ErrClosed is returned when a stream was closed or deleted: no append will ever succeed.
+	// ErrClosed is returned when a stream is closed or deleted. No append will ever succeed.
 	ErrClosed = errors.New("eventstore: the stream is closed")
-	// ErrTooLarge is returned when an event takes more than 400 KB with all that goes with it, or an append more than 4 MB
-	// or 98 events. Nothing was written.
+	// ErrTooLarge is returned when an event exceeds 400 KB in total, or an append 4 MB or 98
+	// events. Nothing was written.
 	ErrTooLarge = errors.New("eventstore: too large")
-	// ErrCommitReused is returned when a commit id was given to two appends that are not the same.
+	// ErrCommitReused is returned when a commit ID was used for two different appends.
 	ErrCommitReused = errors.New("eventstore: the commit id belongs to another append")
 	// ErrReserved is returned when another aggregate has a value that an append would reserve.
 	ErrReserved = errors.New("eventstore: the value is taken")
-	// ErrBusy is returned when other writers kept changing a stream in all attempts of an append that expects no certain
-	// version. Try again.
+	// ErrBusy is returned when other writers changed a stream at every attempt of an append that
+	// expects no particular version. Retry.
 	ErrBusy = errors.New("eventstore: the stream is too busy")
-	// ErrHole is returned when an event is missing in a stream: it is damaged.
+	// ErrHole is returned when an event of a stream is missing: the stream is damaged.
 	ErrHole = errors.New("eventstore: an event is missing")
 )

@@ -13,27 +13,27 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// FeedEvent is an event with its place among the events of all aggregates.
+// FeedEvent is an event with its position in the order of all appends.
 type FeedEvent struct {
 	Event
-	Position int64 // of its append, from 1 and without gaps: all events of one append have the same, whatever aggregates they are of
-	Last     bool  // of its append, as far as it was asked for: to resume behind it, give Position
+	Position int64 // of its append, from 1 without gaps; shared by all events of an append, whatever their aggregates
+	Last     bool  // last selected event of its append: to resume after it, pass Position
 }
 
-// FeedOption narrows what a feed tells.
+// FeedOption filters a feed.
 type FeedOption func(*feedFilter)
 
-// OfType keeps the events of some types.
+// OfType selects events by type.
 func OfType(types ...string) FeedOption {
 	return func(f *feedFilter) { f.types = append(f.types, types...) }
 }
 
-// OfAggregateType keeps the events of the aggregates of some types.
+// OfAggregateType selects events by type of their aggregate.
 func OfAggregateType(types ...string) FeedOption {
 	return func(f *feedFilter) { f.aggregates = append(f.aggregates, types...) }
 }
 
-// feedFilter says what is kept: everything where nothing is named.
+// feedFilter selects events; an empty list selects all.
 type feedFilter struct{ types, aggregates []string }
 
 func filterOf(options []FeedOption) *feedFilter {
@@ -44,7 +44,7 @@ func filterOf(options []FeedOption) *feedFilter {
 	return f
 }
 
-// of is an append with those of its parts that have events that are kept.
+// of returns an append without the parts that have no selected events.
 func (f *feedFilter) of(c FeedCommit) FeedCommit {
 	if len(f.types)+len(f.aggregates) > 0 {
 		c.Parts = slices.DeleteFunc(c.Parts, func(p FeedPart) bool { return !f.keeps(&p) })
@@ -63,10 +63,12 @@ func (f *feedFilter) keepsType(t string) bool {
 	return len(f.types) == 0 || slices.Contains(f.types, t)
 }
 
-// Feed tells the events of all aggregates behind a position, 0 for all, to the end of what FeedFold has written, which is
-// behind the appends by as much as its worker is. Every append has one position for ever, to however many aggregates it is; one that was begun after
-// another was acknowledged comes behind it; and whoever resumes behind a position misses none and gets none twice. Errors: ErrInvalid for a store
-// without transactions, which has no feed; ErrHole; those of the store. After an error there is nothing more.
+// Feed yields the events of all aggregates after a position, 0 for all, up to the end of what
+// FeedFold has written, which lags behind the appends. Every append has one permanent position,
+// however many aggregates it has. An append that was begun after another was acknowledged has a
+// later position. A reader that resumes after a position misses nothing and sees nothing twice.
+// Errors: ErrInvalid for a store without transactions, which has no feed; ErrHole; those of the
+// store. An error ends the feed.
 func (s *Store) Feed(ctx context.Context, after int64, options ...FeedOption) iter.Seq2[FeedEvent, error] {
 	f := filterOf(options)
 	return func(yield func(FeedEvent, error) bool) {
@@ -102,20 +104,20 @@ func (s *Store) Feed(ctx context.Context, after int64, options ...FeedOption) it
 }
 
 const (
-	feedPage    = 500 // appends, whose events are read together
-	feedReaders = 4   // requests for events at once
-	feedBatch   = 100 // events of one request
+	feedPage    = 500 // appends whose events are read together
+	feedReaders = 4   // concurrent requests for events
+	feedBatch   = 100 // events per request
 )
 
-// FeedPage is a part of the feed.
+// FeedPage is a page of the feed.
 type FeedPage struct {
 	Events  []FeedEvent
-	Through int64 // the page has all that is asked for up to this position: the next begins behind it
+	Through int64 // the page is complete up to this position: continue after it
 	Tip     bool  // there was nothing more
 }
 
-// FeedPage reads the events of the appends behind a position, of so many appends at most, whether they are asked for or not.
-// It is Feed for those who keep their position where little is of interest to them.
+// FeedPage reads the selected events of at most the given number of appends after a position.
+// Unlike Feed it also advances past appends without selected events.
 func (s *Store) FeedPage(ctx context.Context, after int64, most int, options ...FeedOption) (FeedPage, error) {
 	f := filterOf(options)
 	p := FeedPage{Through: after, Tip: true}
@@ -140,7 +142,7 @@ func (s *Store) FeedPage(ctx context.Context, after int64, most int, options ...
 	return p, nil
 }
 
-// FeedCommits tells the appends behind a position without their events.
+// FeedCommits yields the appends after a position, without their events. Errors: as Feed.
 func (s *Store) FeedCommits(ctx context.Context, after int64) iter.Seq2[FeedCommit, error] {
 	return func(yield func(FeedCommit, error) bool) {
 		if err := s.eachCommit(ctx, max(after, 0), yield); err != nil {
@@ -149,8 +151,8 @@ func (s *Store) FeedCommits(ctx context.Context, after int64) iter.Seq2[FeedComm
 	}
 }
 
-// eachCommit reads a few chunks, then more and more at once. Chunks are written one after the other, but a query that reads
-// on while they are may see one and not the one before: then it is asked again.
+// eachCommit reads a few chunks at first, then increasingly many. Chunks are written in order, but
+// a query that runs at the same time may see a chunk and miss an earlier one: then it is repeated.
 func (s *Store) eachCommit(ctx context.Context, after int64, yield func(FeedCommit, error) bool) error {
 	if s.o.OneByOne {
 		return fmt.Errorf("%w: without transactions there is no feed", ErrInvalid)
@@ -185,7 +187,7 @@ func (s *Store) eachCommit(ctx context.Context, after int64, yield func(FeedComm
 	}
 }
 
-// feedEvents reads the events of appends, many at a time, and keeps those that are asked for.
+// feedEvents reads the events of appends in batches, and filters them.
 func (s *Store) feedEvents(ctx context.Context, commits []FeedCommit, f *feedFilter) ([]FeedEvent, error) {
 	var keys []EventKey
 	for _, c := range commits {
@@ -224,7 +226,8 @@ func (s *Store) feedEvents(ctx context.Context, commits []FeedCommit, f *feedFil
 	return events, nil
 }
 
-// readEvents reads events by their keys. One that is not in the table is read as Read does, which knows where it went.
+// readEvents reads events by key. An event that is not in the table is read with Read, which knows
+// archives and holes.
 func (s *Store) readEvents(ctx context.Context, keys []EventKey, into []Event) error {
 	found, err := Events.GetMany(ctx, s.t, keys)
 	if err != nil {
@@ -251,13 +254,13 @@ func (s *Store) readEvents(ctx context.Context, keys []EventKey, into []Event) e
 	return nil
 }
 
-// FeedState is how far the feed is.
+// FeedState is the progress of the feed.
 type FeedState struct {
-	Position  int64     // of the last append in it; 0: none
+	Position  int64     // of its last append; 0: none
 	UpdatedAt time.Time // when it got there
 }
 
-// FeedHead returns how far the feed is.
+// FeedHead returns the progress of the feed.
 func (s *Store) FeedHead(ctx context.Context) (FeedState, error) {
 	h, err := FeedHeadNow.Get(ctx, s.t, FeedHeadKey{})
 	if err != nil && !errors.Is(err, table.ErrNotFound) {

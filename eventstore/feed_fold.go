@@ -11,27 +11,28 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Bounds of a chunk of the feed, which is one item.
+// Limits of a chunk of the feed, which is one item.
 const (
 	chunkCommits = 500
 	chunkBytes   = 128 << 10
 )
 
-// keepMark is how long the mark of a shard outlives its last record. Records are kept for a day, and a worker gives back what
-// it has held for an hour: no record of a shard comes so late.
+// keepMark is how long the mark of a shard outlives its last record. Records are kept for a day,
+// and a worker returns what it held after an hour, so no record of the shard can arrive later.
 const keepMark = 48 * time.Hour
 
-// fresh is an append as the change stream tells it.
+// fresh is an append from the change stream.
 type fresh struct {
 	FeedCommit
 	shard string
 	seq   fold.Sequence
 }
 
-// FeedFold writes the feed: give it to a fold.Worker, in any number of processes. The stream has the entries of all appends in
-// their order, for they are in one partition. Chunks are written in a transaction with the
-// feed head, which has the marks of the stream's shards, on condition that nobody wrote it meanwhile: so each append gets one
-// position, whatever is delivered again, and a reader never sees a position before those below it.
+// FeedFold returns the fold that writes the feed, for a fold.Worker in any number of processes. All
+// feed entries are in one partition, so the stream has them in order. Each chunk is written in a
+// transaction with the feed head, which has the marks of the stream's shards, on condition that
+// nobody else wrote the head. So each append gets one position even if it is delivered again, and
+// readers never see a position before the lower ones.
 func FeedFold() *fold.Fold {
 	return fold.Observe("eventstore.feed", writeFeed, fold.On(FeedEntries, func(c fold.Typed[FeedEntry], at func(struct{}) *[]fresh) error {
 		if c.New != nil && c.Old == nil {
@@ -42,7 +43,7 @@ func FeedFold() *fold.Fold {
 	}))
 }
 
-// writeFeed brings what a worker has seen into the feed.
+// writeFeed appends what a worker has seen to the feed.
 func writeFeed(ctx context.Context, t *table.Table, seen *[]fresh) error {
 	for rest, lost := *seen, 0; ; {
 		h, err := readFeedHead(ctx, t)
@@ -63,7 +64,7 @@ func writeFeed(ctx context.Context, t *table.Table, seen *[]fresh) error {
 			lost = 0
 		case !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrExists) || lost == maxTries:
 			return fmt.Errorf("eventstore: write the feed: %w", err)
-		default: // another worker was here: see what it has written
+		default: // another worker was faster: check what it has written
 			lost++
 		}
 	}
@@ -80,8 +81,8 @@ func readFeedHead(ctx context.Context, t *table.Table) (FeedHead, error) {
 	return h, nil
 }
 
-// uncounted returns the changes behind the marks, and forgets the marks of shards that have been silent for long. The marks
-// of shards of which something came, if only again, are as young as that.
+// uncounted returns the changes after the marks, and removes the marks of shards without recent
+// records. It renews the marks of shards that delivered old records again.
 func (h *FeedHead) uncounted(changes []fresh, now time.Time) []fresh {
 	var rest []fresh
 	for _, c := range changes {
@@ -97,7 +98,7 @@ func (h *FeedHead) uncounted(changes []fresh, now time.Time) []fresh {
 	return rest
 }
 
-// cut returns as many changes as one chunk takes.
+// cut returns as many changes as fit in one chunk.
 func cut(changes []fresh) []fresh {
 	size := 0
 	for i := range changes {
@@ -108,7 +109,7 @@ func cut(changes []fresh) []fresh {
 	return changes
 }
 
-// bytes is about what an append takes in a chunk.
+// bytes returns the approximate size of an append in a chunk.
 func (c *FeedCommit) bytes() int {
 	n := 16
 	for i := range c.Parts {
@@ -121,7 +122,8 @@ func (c *FeedCommit) bytes() int {
 	return n
 }
 
-// write appends a chunk, on condition that the head is as it was read. Errors: table.ErrCondition, table.ErrExists.
+// write appends a chunk, on condition that the head is unchanged. Errors: table.ErrCondition,
+// table.ErrExists.
 func (h *FeedHead) write(ctx context.Context, t *table.Table, commits []FeedCommit) error {
 	was := h.Version
 	h.Version++

@@ -11,24 +11,24 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// FeedRepair is what RepairFeed did.
+// FeedRepair is the result of RepairFeed.
 type FeedRepair struct {
-	Aggregates int   // that lacked something
-	Commits    int   // that were appended
-	Position   int64 // of the feed afterwards
+	Aggregates int   // aggregates with missing appends
+	Commits    int   // appends added to the feed
+	Position   int64 // end of the feed afterwards
 }
 
-// ErrFeedBusy is returned when another RepairFeed runs. Let it end.
+// ErrFeedBusy is returned when another RepairFeed is running. Wait for it.
 var ErrFeedBusy = errors.New("eventstore: the feed is being repaired by somebody else")
 
-// RepairFeed appends what the feed lacks of the aggregates of all types, those of ListTypes and those that are named: because no worker ran
-// for longer than the change stream keeps its records, or because the feed is younger than the store. What is appended late
-// stands behind what came after it, so the events of such an aggregate are not in their order: a consumer sees that a number is
-// too high, and reads the stream.
+// RepairFeed adds appends that are missing from the feed, for all aggregates of ListTypes and of
+// the given types. Appends are missing if no worker ran while the change stream kept their records,
+// or if the feed is younger than the store. They are added at the end, so the events of such an
+// aggregate are out of order: a consumer notices that a number is too high, and reads the stream.
 //
-// caughtUp must return when everything that is in the change stream is in the feed, as fold.Worker.Drain of the worker that
-// runs FeedFold does. What is appended meanwhile is the stream's, and left to it. It may be repeated, after a crash, too.
-// Errors: ErrFeedBusy, those of the store.
+// caughtUp must return when everything in the change stream is in the feed, as fold.Worker.Drain
+// does for a worker with FeedFold. Later appends are left to the stream. RepairFeed may be
+// repeated, also after a crash. Errors: ErrFeedBusy, those of the store.
 func (s *Store) RepairFeed(ctx context.Context, caughtUp func(context.Context) error, types ...string) (r FeedRepair, err error) {
 	defer func() {
 		if err != nil {
@@ -68,10 +68,11 @@ func (s *Store) RepairFeed(ctx context.Context, caughtUp func(context.Context) e
 	return s.repairFeed(ctx, h.Repaired, versions)
 }
 
-// span is a range of an aggregate's events, both ends included.
+// span is a range of an aggregate's events, both ends inclusive.
 type span struct{ from, to int64 }
 
-// repairFeed appends what the feed lacks of aggregates up to their versions, which the stream does not bring any more.
+// repairFeed adds what is missing from the feed for aggregates up to the given versions, which the
+// stream no longer delivers.
 func (s *Store) repairFeed(ctx context.Context, round int64, versions map[ID]int64) (r FeedRepair, err error) {
 	fed := map[ID][]span{}
 	for c, err := range s.FeedCommits(ctx, 0) {
@@ -107,7 +108,7 @@ func (s *Store) repairFeed(ctx context.Context, round int64, versions map[ID]int
 	return r, nil
 }
 
-// addSpan adds a span to spans in order, joined where they touch.
+// addSpan adds a span to sorted spans, and joins adjacent ones.
 func addSpan(spans []span, add span) []span {
 	if n := len(spans); n > 0 && spans[n-1].to+1 == add.from {
 		spans[n-1].to = add.to
@@ -117,7 +118,7 @@ func addSpan(spans []span, add span) []span {
 	return slices.Insert(spans, at, add)
 }
 
-// without are the holes between spans, from 1 to a last number.
+// without returns the holes between spans, from 1 to last.
 func without(spans []span, last int64) (holes []span) {
 	next := int64(1)
 	for _, s := range spans {
@@ -134,20 +135,21 @@ func without(spans []span, last int64) (holes []span) {
 	return holes
 }
 
-// lostPart is what an append added to an aggregate, and the feed does not have.
+// lostPart is a part of an append that is missing from the feed.
 type lostPart struct {
 	FeedPart
 	commit lostCommit
-	event  string // id of its first event, which are in the order of time
+	event  string // ID of its first event; these IDs are ordered by time
 }
 
-// lostCommit tells appends apart: the parts of one have the same id, which others may have, too, and were made at the same time.
+// lostCommit identifies an append. All its parts have the same commit ID and time; other appends
+// may have the same ID.
 type lostCommit struct {
 	id string
 	at int64
 }
 
-// addLost reads which appends made a range of events, and their types.
+// addLost finds the appends of a range of events, and their types.
 func (s *Store) addLost(ctx context.Context, id ID, of span, into []lostPart) ([]lostPart, error) {
 	for e, err := range s.Read(ctx, id, From(of.from), To(of.to), AsStored()) {
 		if err != nil {
@@ -164,14 +166,14 @@ func (s *Store) addLost(ctx context.Context, id ID, of span, into []lostPart) ([
 	return into, nil
 }
 
-// lostAppend is an append that the feed does not have, or not all of.
+// lostAppend is an append that is missing from the feed, at least in part.
 type lostAppend struct {
 	parts []lostPart
-	event string // the first
+	event string // the smallest event ID of its parts
 }
 
-// joined makes appends of parts, in the order of time, and in that of each aggregate, of which the parts come in order: where clocks have gone back,
-// that counts.
+// joined assembles parts into appends, ordered by time and, even if clocks went back, by the order
+// of each aggregate, in which lost is given.
 func joined(lost []lostPart) (all []fresh) {
 	by, line := map[lostCommit]*lostAppend{}, map[ID][]*lostAppend{}
 	var open []*lostAppend
@@ -206,7 +208,7 @@ func joined(lost []lostPart) (all []fresh) {
 	return all
 }
 
-// writeRepair appends a chunk, whatever else is appended meanwhile, but for another repair.
+// writeRepair appends a chunk despite concurrent appends, but not during another repair.
 func (s *Store) writeRepair(ctx context.Context, round int64, part []fresh) (position int64, err error) {
 	commits := make([]FeedCommit, len(part))
 	for i, c := range part {

@@ -11,22 +11,22 @@ import (
 
 const (
 	maxOperations = 100                     // DynamoDB's limit of a transaction
-	maxParts      = (maxOperations - 1) / 2 // aggregates of an append: each takes two operations, and the feed's entry one
+	maxParts      = (maxOperations - 1) / 2 // aggregates per append: each takes two operations, and the feed's entry one
 )
 
-// A joint is an append under way, to one aggregate or to several. All of its parts are in one transaction, and have one
-// commit id: so one part that happened says that all did.
+// A joint is an append in progress, to one or several aggregates. All its parts are in one
+// transaction and have one commit ID, so if one part happened, all did.
 type joint struct {
 	s     *Store
 	parts []*appending
-	ready bool // the parts' versions are found
+	ready bool // the versions of the parts are known
 
-	plain   [][]Event // of the parts, before they were sealed
-	sealed  time.Time // when they were
-	refused bool      // they cannot be
+	plain   [][]Event // events of the parts before sealing
+	sealed  time.Time // when they were sealed
+	refused bool      // they cannot be sealed
 }
 
-// join checks an append and makes its events but for their numbers.
+// join validates an append and creates its events, without numbers.
 func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
 	j := &joint{s: s}
 	if len(parts) == 0 || len(parts) > maxParts {
@@ -58,7 +58,7 @@ func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
 }
 
 func (j *joint) prepare(parts []AppendTo) error {
-	events, operations := 0, 1 // for the feed's entry
+	events, operations := 0, 1 // one for the feed's entry
 	for i, a := range j.parts {
 		a.parts = len(j.parts)
 		if err := a.check(parts[i].Events); err != nil {
@@ -95,7 +95,7 @@ func (j *joint) prepare(parts []AppendTo) error {
 	return nil
 }
 
-// run tries until the append happened, or cannot.
+// run retries until the append has happened, or cannot happen.
 func (j *joint) run(ctx context.Context) ([]Commit, error) {
 	for try := 0; ; try++ {
 		commits, err := j.attempt(ctx)
@@ -124,8 +124,9 @@ func (j *joint) run(ctx context.Context) ([]Commit, error) {
 	}
 }
 
-// attempt tries once. Versions are found anew only when others are known to have been appended to: as long as nobody knows
-// whether an attempt happened, and it may happen yet, the next one is at the same versions, of which one happens at most.
+// attempt tries once. Versions are determined again only if another append is known to have
+// happened. While the outcome of an attempt is unknown, and it may still happen, the next attempt
+// uses the same versions, so that at most one of them succeeds.
 func (j *joint) attempt(ctx context.Context) ([]Commit, error) {
 	if !j.ready {
 		if err := j.start(ctx); err != nil {
@@ -133,12 +134,12 @@ func (j *joint) attempt(ctx context.Context) ([]Commit, error) {
 		}
 		j.ready = true
 	}
-	if j.s.o.OneByOne && j.parts[0].named { // no mark keeps it from happening twice, but what came up to now can be read
+	if j.s.o.OneByOne && j.parts[0].named { // no mark prevents a second append, but an earlier one can be read
 		if commits, err := j.look(ctx, nil); err != nil || commits != nil {
 			return commits, err
 		}
 	}
-	if j.s.t.Now().Sub(j.sealed) >= sealedFor { // the rules may be others by now
+	if j.s.t.Now().Sub(j.sealed) >= sealedFor { // the rules may have changed since
 		if err := j.seal(ctx); err != nil {
 			return nil, err
 		}
@@ -153,15 +154,15 @@ func (j *joint) attempt(ctx context.Context) ([]Commit, error) {
 	return j.happened(), nil
 }
 
-// errTaken says that another append was quicker, or that this one has happened before.
+// errTaken means that another append was faster, or that this append happened before.
 var errTaken = errors.New("eventstore: another append was quicker")
 
-// final reports whether an append that failed will always fail.
+// final reports whether a failed append will always fail.
 func final(err error) bool {
 	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole)
 }
 
-// start finds the versions of all parts, even when one has not the version that was expected.
+// start determines the versions of all parts, even if one of them is not as expected.
 func (j *joint) start(ctx context.Context) (taken error) {
 	for _, a := range j.parts {
 		switch err := a.start(ctx); {
@@ -182,7 +183,8 @@ func (j *joint) happened() []Commit {
 	return commits
 }
 
-// before looks whether an append that cannot happen did so before what is in its way now, such as the stream's end.
+// before checks whether an append that cannot happen now had already happened, for example before
+// the stream was closed.
 func (j *joint) before(ctx context.Context, why error) ([]Commit, error) {
 	commits := make([]Commit, len(j.parts))
 	for i, a := range j.parts {
@@ -198,9 +200,9 @@ func (j *joint) before(ctx context.Context, why error) ([]Commit, error) {
 	return commits, nil
 }
 
-// look finds out what became of an append that failed: it returns its commits if it happened after all, or before; what is
-// in its way, if anything is; or neither, and then it may be tried again. Those of a part that was looked at before all
-// happened are found the second time.
+// look determines the outcome of a failed append. It returns the commits if the append happened
+// after all, an error if something is in its way, or neither if it may be retried. If it happens
+// while the parts are examined, the second round finds the parts that the first missed.
 func (j *joint) look(ctx context.Context, why error) ([]Commit, error) {
 	commits, found := make([]Commit, len(j.parts)), 0
 	for range 2 {
@@ -227,8 +229,8 @@ func (j *joint) look(ctx context.Context, why error) ([]Commit, error) {
 	return commits, nil
 }
 
-// write appends to the versions, once. The error is errTaken if a stream has another, one that is final, or one of the
-// store, after which nobody knows what happened.
+// write appends at the versions, once. The error is errTaken if a stream has another version, a
+// final error, or an error of the store, after which the outcome is unknown.
 func (j *joint) write(ctx context.Context) error {
 	for _, a := range j.parts {
 		a.number()
@@ -237,7 +239,7 @@ func (j *joint) write(ctx context.Context) error {
 		return taken(AppendEvent.Run(ctx, j.s.t, &j.parts[0].events[0]))
 	}
 	tx := table.NewTx(j.s.t, "")
-	begins := make([]int, len(j.parts)) // the operation with which each part begins
+	begins := make([]int, len(j.parts)) // index of each part's first operation
 	for i, a := range j.parts {
 		begins[i] = tx.Len()
 		a.addTo(tx)
@@ -246,7 +248,7 @@ func (j *joint) write(ctx context.Context) error {
 	return j.blame(tx.Commit(ctx), begins)
 }
 
-// entry tells the feed of the append.
+// entry returns the append's entry for the feed.
 func (j *joint) entry() *FeedEntry {
 	first := &j.parts[0].events[0]
 	e := &FeedEntry{FeedEntryKey: FeedEntryKey{first.EventID}, Expires: first.RecordedAt.Add(keepEntry)}
@@ -256,7 +258,8 @@ func (j *joint) entry() *FeedEntry {
 	return e
 }
 
-// blame says what it means that a transaction failed: reasons are told apart, so that throttling is no conflict.
+// blame interprets a failed transaction by its reasons, so that throttling is not mistaken for a
+// conflict.
 func (j *joint) blame(err error, begins []int) error {
 	if err == nil {
 		return nil

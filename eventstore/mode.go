@@ -10,16 +10,17 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrWriteMode is returned when a table is appended to in transactions and the store appends one by one, or the other way round. Nothing was stored.
+// ErrWriteMode is returned when the store's write mode differs from that of the table: transactions
+// or put mode. Nothing was stored.
 var ErrWriteMode = errors.New("eventstore: the table is appended to in another way")
 
-// WriteMode is how all stores on a table append to it: the first of them decides.
+// WriteMode is how all stores append to a table. The first append decides it.
 type WriteMode string
 
-// The ways to append.
+// The write modes.
 const (
 	InTransactions WriteMode = "transactions"
-	OneByOne       WriteMode = "one by one" // see Options.OneByOne
+	OneByOne       WriteMode = "one by one" // put mode, see Options.OneByOne
 )
 
 func (s *Store) mode() WriteMode {
@@ -29,8 +30,8 @@ func (s *Store) mode() WriteMode {
 	return InTransactions
 }
 
-// agree makes the store's mode that of the table, or finds that the table has another, and records how the store spreads types. It
-// asks once: what a table has it keeps.
+// agree makes the store's mode that of the table, or detects that the table has another, and
+// records the store's TypeShards. It asks once, because a table keeps its mode.
 func (s *Store) agree(ctx context.Context) error {
 	if s.agreed.Load() {
 		return nil
@@ -56,8 +57,8 @@ func (s *Store) sameMode(r *Rules) error {
 	return fmt.Errorf("%w: one by one, and this store appends in transactions: open it with Options.OneByOne, or use another table", ErrWriteMode)
 }
 
-// CheckMode finds out, without writing, whether the table is appended to as the store would; one that nobody has appended to is. Errors: ErrWriteMode,
-// those of the store.
+// CheckMode checks, without writing, that the table has the store's write mode or none yet. Errors:
+// ErrWriteMode, those of the store.
 func (s *Store) CheckMode(ctx context.Context) error {
 	r, err := RulesNow.Get(ctx, s.t, RulesKey{})
 	if errors.Is(err, table.ErrNotFound) {

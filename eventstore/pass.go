@@ -10,23 +10,23 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrTruncated is returned when events are read that were truncated, and Options.Archive does not have them.
+// ErrTruncated is returned when reading events that were truncated and are not in Options.Archive.
 var ErrTruncated = errors.New("eventstore: the events were truncated, and are in no archive that is at hand")
 
-// Archived reads events that are kept outside of the table: those of an aggregate from a number to another, in order, as they
-// were stored. The error of one that it does not have is ErrTruncated.
+// Archived reads events outside the table: those of an aggregate in a range of numbers, inclusive,
+// in order, as they were stored. The error for a missing event is ErrTruncated.
 type Archived func(ctx context.Context, id ID, from, to int64) iter.Seq2[Event, error]
 
-// A pass is a Read under way. It reads the table; where an event is missing, it asks the head whether the stream was
-// truncated before there, and if so goes on with the archive.
+// A pass is a Read in progress. It reads the table. If an event is missing, it checks in the head
+// whether the stream was truncated up to there, and then continues in the archive.
 type pass struct {
 	reading
 	s     *Store
 	id    ID
 	yield func(Event, error) bool
 	links *link
-	next  int64 // the number that has to come, or anyNumber
-	done  bool  // whoever reads has enough
+	next  int64 // next expected number, or anyNumber
+	done  bool  // the caller has enough
 }
 
 func (p *pass) run(ctx context.Context) error {
@@ -50,17 +50,17 @@ func (p *pass) run(ctx context.Context) error {
 			return nil
 		case !went && hole:
 			return err
-		case !went: // it ends where the stream does
+		case !went: // the stream ends there
 			return p.links.end()
 		}
 	}
 	return p.links.end()
 }
 
-// anyNumber has to come first in a pass backwards from the end of the stream.
+// anyNumber is the expected number of a pass backwards from the end of the stream.
 const anyNumber = -1
 
-// begin finds the number that has to come first.
+// begin determines the first expected number.
 func (p *pass) begin(ctx context.Context) error {
 	if p.next = p.from; !p.back {
 		return nil
@@ -77,12 +77,12 @@ func (p *pass) begin(ctx context.Context) error {
 	return nil
 }
 
-// short reports whether a pass that met no hole has not come to the end that it was given, which may be truncated.
+// short reports whether a pass without holes ended before its given end, which may be truncated.
 func (p *pass) short() bool {
 	return !p.back && p.ends && p.next <= p.to
 }
 
-// table reads what is in the table, from the number that has to come.
+// table reads the table from the expected number on.
 func (p *pass) table(ctx context.Context) error {
 	in, query := ReplayIn{p.id, p.from, EndOfStream}, Replay
 	if p.ends {
@@ -110,7 +110,7 @@ func (p *pass) table(ctx context.Context) error {
 	return nil
 }
 
-// take hands the event on that had to come.
+// take yields the expected event.
 func (p *pass) take(ctx context.Context, e *Event) error {
 	if p.done = !p.asOf.IsZero() && e.RecordedAt.After(p.asOf); p.done {
 		return nil
@@ -130,7 +130,7 @@ func (p *pass) take(ctx context.Context, e *Event) error {
 	return nil
 }
 
-// truncated goes on with the archive, if the stream was truncated before the event that is missing.
+// truncated continues in the archive if the missing event was truncated.
 func (p *pass) truncated(ctx context.Context) (went bool, err error) {
 	if p.s.o.OneByOne {
 		return false, nil
@@ -160,7 +160,7 @@ func (p *pass) truncated(ctx context.Context) (went bool, err error) {
 	return true, p.archived(ctx, to)
 }
 
-// archived reads from the archive to a number.
+// archived reads the archive up to a number.
 func (p *pass) archived(ctx context.Context, to int64) error {
 	for e, err := range p.s.o.Archive(ctx, p.id, p.next, to) {
 		if err == nil && e.Seq != p.next {
@@ -179,7 +179,7 @@ func (p *pass) archived(ctx context.Context, to int64) error {
 	return nil
 }
 
-// archivedBack reads the archive backwards, a part at a time.
+// archivedBack reads the archive backwards, in parts.
 func (p *pass) archivedBack(ctx context.Context) error {
 	const part = 1000
 	for p.next >= p.from && !p.done {

@@ -7,9 +7,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The access patterns. Their loads are those of a thousand appends a minute; a test holds what they take to what the engine meters.
+// The access patterns. Their loads are those of a thousand appends a minute; a test compares them
+// with the metered units of the engine.
 
-// Schema is all that this package stores and asks.
+// Schema holds all entities and access patterns of this package.
 var Schema = table.MustSchema("eventstore",
 	Heads, Events, Snapshots, Marks, Reservations, PersonalReservations, Types, FeedEntries, FeedChunks, FeedHeads, TableRules,
 	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, MarkByID, ReservationByValue, ReservationsOf, AllTypes,
@@ -18,7 +19,8 @@ var Schema = table.MustSchema("eventstore",
 	remarks,
 )
 
-// AppendEvents is what Append asks: the head, which is what writers meet at, the events, and the mark of a named append.
+// AppendEvents is the transaction of Append: the head, at which concurrent writers conflict, the
+// events, and the mark of an append with a commit ID.
 var AppendEvents = table.NewOperation(Events, table.OperationDef{
 	ID: "E1", Question: "append events at an expected version", Operation: "TransactWriteItems",
 	Condition: "head: absent, or currentSeqNum = n and open; events and mark: absent",
@@ -32,48 +34,48 @@ var AppendEvents = table.NewOperation(Events, table.OperationDef{
 	},
 })
 
-// AppendEvent writes one event unless its number is taken. It is all of an append to a store without transactions.
+// AppendEvent creates one event. It is the whole append in put mode.
 var AppendEvent = table.NewCreate(Events, table.CreateDef{
 	ID: "E1b", Question: "append one event where there are no transactions",
 	Load: table.Load{PerSecond: 17, Items: 1, ItemBytes: 600},
 })
 
-// EndOfStream is a number that no event reaches: a key has twelve digits for it.
+// EndOfStream is greater than any event's number: keys have twelve digits for it.
 const EndOfStream = 999_999_999_999
 
-// ReplayIn asks for the events of an aggregate in [From, To); EndOfStream is an open To.
+// ReplayIn selects the events of an aggregate in [From, To); EndOfStream leaves To open.
 type ReplayIn struct {
 	ID
 	From int64 `dynamodbav:"from"`
 	To   int64 `dynamodbav:"to"`
 }
 
-// Replay are the events of an aggregate in order. See Store.Read, which finds holes.
+// Replay queries the events of an aggregate in order. Store.Read also detects holes.
 var Replay = table.NewQuery(Events, table.QueryDef[ReplayIn]{
 	ID: "E2", Question: "the events of an aggregate, from any of them on",
 	From: "EVENT#{from:012}", To: "EVENT#{to:012}",
 	Load: table.Load{PerSecond: 10, Items: 20, ItemBytes: 600},
 })
 
-// ReplayBackwards are the events of an aggregate, the last first.
+// ReplayBackwards queries the events of an aggregate, last first.
 var ReplayBackwards = table.NewQuery(Events, table.QueryDef[ReplayIn]{
 	ID: "E3", Question: "the last events of an aggregate", Desc: true,
 	From: "EVENT#{from:012}", To: "EVENT#{to:012}",
 	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 600},
 })
 
-// SnapshotByID is the snapshot of an aggregate.
+// SnapshotByID reads the snapshot of an aggregate.
 var SnapshotByID = table.NewGet[SnapshotKey](Snapshots, table.GetDef{
 	ID: "E4", Question: "the snapshot of an aggregate", Load: table.Load{PerSecond: 10, Items: 1, ItemBytes: 2000},
 })
 
-// HeadByID is the head of a stream.
+// HeadByID reads the head of a stream.
 var HeadByID = table.NewGet[ID](Heads, table.GetDef{
 	ID: "E5", Question: "the version of an aggregate", Load: table.Load{PerSecond: 5, Items: 1, ItemBytes: 300},
 })
 
-// TypeIn asks for the events of a type from an event id on; "" is all. Shards is over how many partitions the type is spread:
-// Store.TypeShards.
+// TypeIn selects the events of a type from an event ID on; "" means all. Shards is the number of
+// partitions of the type, see Store.TypeShards.
 type TypeIn struct {
 	EventType string `dynamodbav:"eventType"`
 	From      string `dynamodbav:"from"`
@@ -81,8 +83,9 @@ type TypeIn struct {
 	Shards    int    `dynamodbav:"-"`
 }
 
-// EventsOfType are the events of a type over all aggregates, by event id, which is in the order of time. The index is
-// behind the table, and ids are made before the append: see Store.Feed for one that loses none.
+// EventsOfType queries the events of a type over all aggregates by event ID, which orders them by
+// time. The index lags behind, and IDs are created before the append, so new events may appear
+// before the end; Feed misses none.
 var EventsOfType = table.NewQuery(Events, table.QueryDef[TypeIn]{
 	ID: "E6", Question: "the events of a type across aggregates, in the order of time", Index: "gsi1",
 	PK: "EVENT_TYPE#{eventType}[#{shard}]", From: "EVENT#{from}", To: "EVENT#{to}",
@@ -90,19 +93,20 @@ var EventsOfType = table.NewQuery(Events, table.QueryDef[TypeIn]{
 	Load: table.Load{PerSecond: 0.1, Items: 100, ItemBytes: 600},
 })
 
-// AggregatesIn names a type of aggregates.
+// AggregatesIn selects a type of aggregates.
 type AggregatesIn struct {
 	Type string `dynamodbav:"type"`
 }
 
-// AggregatesOfType are the heads of all aggregates of a type, by id.
+// AggregatesOfType queries the heads of all aggregates of a type, by ID.
 var AggregatesOfType = table.NewQuery(Heads, table.QueryDef[AggregatesIn]{
 	ID: "E8", Question: "the aggregates of a type", Index: "gsi1",
 	FanOut: "shard", Over: func(AggregatesIn) []int { return upTo(HeadShards) },
 	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 300},
 })
 
-// AggregatesFrom asks for the aggregates of a type in one of the HeadShards parts of their list, from an id on; "" is all.
+// AggregatesFrom selects the aggregates of a type in one of the HeadShards parts of their list,
+// from an ID on; "" means all.
 type AggregatesFrom struct {
 	Type  string `dynamodbav:"type"`
 	Shard int    `dynamodbav:"shard"`
@@ -110,29 +114,30 @@ type AggregatesFrom struct {
 	To    string `dynamodbav:"to"`
 }
 
-// AggregatesOfShard are the heads of a part of the aggregates of a type, by id: for work that is shared and resumed.
+// AggregatesOfShard queries the heads of a part of a type's aggregates by ID, for work that is
+// divided and resumed.
 var AggregatesOfShard = table.NewQuery(Heads, table.QueryDef[AggregatesFrom]{
 	ID: "E8b", Question: "a part of the aggregates of a type, from an id on", Index: "gsi1",
 	From: "AGGREGATE#{from}", To: "AGGREGATE#{to}",
 	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 300},
 })
 
-// MarkByID is an append by the id that its caller gave it.
+// MarkByID reads the mark of a commit ID.
 var MarkByID = table.NewGet[MarkKey](Marks, table.GetDef{
 	ID: "E9", Question: "which events an append made", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 200},
 })
 
-// ReservationByValue is who has a value that only one may have.
+// ReservationByValue reads the owner of a reserved value.
 var ReservationByValue = table.NewGet[ReservationKey](Reservations, table.GetDef{
 	ID: "E10", Question: "who has a value that only one may have", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 250},
 })
 
-// SubjectIn names a person.
+// SubjectIn selects a person.
 type SubjectIn struct {
 	Subject string `dynamodbav:"subject"`
 }
 
-// ReservationsOf are the reserved values that are about a person.
+// ReservationsOf queries the reserved values about a person.
 var ReservationsOf = table.NewQuery(PersonalReservations, table.QueryDef[SubjectIn]{
 	ID: "E10b", Question: "the reserved values that are about a person", Prefix: "RESERVATION#", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 200},
 })
@@ -145,8 +150,8 @@ func upTo(n int) []int {
 	return all
 }
 
-// ProjectChanges is what folds do with changes of the stream: what they derive is read, and written with the place in the
-// stream up to which it counts, on the condition that nobody wrote it meanwhile.
+// ProjectChanges is what folds do with changes of the stream: they read a derived item and write it
+// with the position in the stream up to which it counts, on condition that nobody else wrote it.
 var ProjectChanges = table.NewOperation(Types, table.OperationDef{
 	ID: "E7", Question: "projections off the change stream: here, the counts of a type", Operation: "PutItem",
 	Condition: "the derived item: absent, or fv as it was read",

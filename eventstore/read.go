@@ -10,19 +10,20 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ReadOption narrows what is read.
+// ReadOption restricts a read.
 type ReadOption func(*reading)
 
-// From begins with event n, from 1.
+// From starts with event n, from 1.
 func From(n int64) ReadOption { return func(r *reading) { r.from = max(n, 1) } }
 
 // To ends with event n.
 func To(n int64) ReadOption { return func(r *reading) { r.to, r.ends = n, true } }
 
-// AsOf ends before the first event that was recorded after a time. It cannot go with Backwards.
+// AsOf ends before the first event that was recorded after a time. It cannot be combined with
+// Backwards.
 func AsOf(at time.Time) ReadOption { return func(r *reading) { r.asOf = at } }
 
-// Backwards reads the last event first.
+// Backwards yields the last event first.
 func Backwards() ReadOption { return func(r *reading) { r.back = true } }
 
 type reading struct {
@@ -32,12 +33,13 @@ type reading struct {
 	back     bool
 	verified bool
 	asStored bool
-	keptOnly bool // leaves out what was truncated, and does not say so
+	keptOnly bool // skip truncated events silently
 }
 
-// Read reads the events of a stream in order, page by page, consistently: what was appended before it began is there. A
-// stream that is not there has none. Errors: ErrHole when an event is missing between two, or the first; ErrTruncated;
-// ErrInvalid; ErrChain; those of the store. After an error there is nothing more.
+// Read yields the events of a stream in order, page by page, with consistent reads: everything
+// appended before it began is included. A stream that does not exist has no events. Errors: ErrHole
+// if the first or an inner event is missing; ErrTruncated; ErrInvalid; ErrChain; those of the
+// store. An error ends the read.
 func (s *Store) Read(ctx context.Context, id ID, options ...ReadOption) iter.Seq2[Event, error] {
 	r := reading{from: 1}
 	for _, o := range options {
@@ -69,7 +71,8 @@ func (r *reading) run(ctx context.Context, s *Store, id ID, yield func(Event, er
 	return p.run(ctx)
 }
 
-// Head returns the version of a stream and its state. Errors: table.ErrNotFound when it was never appended to.
+// Head returns the version and state of a stream. Errors: table.ErrNotFound if it was never
+// appended to.
 func (s *Store) Head(ctx context.Context, id ID) (Head, error) {
 	if err := id.check(); err != nil {
 		return Head{}, err
@@ -88,7 +91,7 @@ func (s *Store) Head(ctx context.Context, id ID) (Head, error) {
 	return h, err
 }
 
-// tail is what the last event says of a stream.
+// tail returns the head that the last event implies.
 func (s *Store) tail(ctx context.Context, id ID) (Head, error) {
 	last, err := ReplayBackwards.First(ctx, s.t, ReplayIn{id, 1, EndOfStream})
 	if err != nil {

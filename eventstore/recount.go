@@ -16,20 +16,21 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Recounted says what RecountTypes found.
+// Recounted is the result of RecountTypes.
 type Recounted struct {
-	Types []string // all that there are, by name
-	Wrong int      // of these, those whose counts were not those of their aggregates, and are now
-	Busy  []string // those whose aggregates kept being written: ask again when there is less traffic
+	Types []string // all types, by name
+	Wrong int      // types whose counts were wrong, and have been repaired
+	Busy  []string // types whose aggregates kept being written; retry when there is less traffic
 }
 
-// recountTries is how often the counts of a type that is being written are compared.
+// recountTries is the number of attempts on types that are being written.
 const recountTries = 6
 
-// RecountTypes compares the counts of types with their aggregates, and mends what differs: what a fold has missed, types that
-// are not listed, too. It reads the whole table once, to find these. Appends may go on: counts are replaced on condition that
-// nothing was counted since the aggregates were read, and that all of those are counted. caughtUp is that of RepairFeed.
-// Without transactions there are no heads, and nothing to count.
+// RecountTypes compares the counts of types with their aggregates and repairs differences,
+// including unlisted types. To find these, it scans the table once. Appends may continue: counts
+// are replaced on condition that nothing was counted since the aggregates were read, and that all
+// of these are counted. caughtUp is that of RepairFeed. In put mode there are no heads, and nothing
+// to count.
 func (s *Store) RecountTypes(ctx context.Context, caughtUp func(context.Context) error) (r Recounted, err error) {
 	if s.o.OneByOne {
 		return r, nil
@@ -45,7 +46,7 @@ func (s *Store) RecountTypes(ctx context.Context, caughtUp func(context.Context)
 	return r, nil
 }
 
-// typesOfHeads finds the types that are listed, and those of all heads in the table.
+// typesOfHeads returns the listed types, and those of all heads in the table.
 func (s *Store) typesOfHeads(ctx context.Context) (map[string]bool, error) {
 	names := make(map[string]bool)
 	listed, err := s.ListTypes(ctx)
@@ -79,8 +80,7 @@ func (s *Store) typesOfHeads(ctx context.Context) (map[string]bool, error) {
 	}
 }
 
-// recount compares, until all is settled or it was tried often enough. Aggregates are read before the wait and after it: the
-// index that they are read from may be behind, and only what is the same twice is settled.
+// recount compares until all types are settled or recountTries is reached.
 func (s *Store) recount(ctx context.Context, caughtUp func(context.Context) error, r *Recounted) error {
 	keys := make([]TypeKey, len(r.Types))
 	for i, name := range r.Types {
@@ -101,7 +101,8 @@ func (s *Store) recount(ctx context.Context, caughtUp func(context.Context) erro
 	return nil
 }
 
-// recountOnce compares, and returns what is not settled.
+// recountOnce compares the types once, and returns those that are not settled. Aggregates are read
+// before and after the drain, because the index may lag behind; only equal results are used.
 func (s *Store) recountOnce(ctx context.Context, caughtUp func(context.Context) error, keys []TypeKey, r *Recounted) (left []TypeKey, err error) {
 	before, err := fold.Load(ctx, s.t, Types, keys)
 	if err != nil {
@@ -137,7 +138,7 @@ func (s *Store) recountOnce(ctx context.Context, caughtUp func(context.Context) 
 	return left, nil
 }
 
-// countTypes makes the counts of types of their aggregates.
+// countTypes computes the counts of types from their aggregates.
 func (s *Store) countTypes(ctx context.Context, keys []TypeKey) ([]TypeCounts, error) {
 	all := make([]TypeCounts, len(keys))
 	for i, k := range keys {
@@ -152,13 +153,13 @@ func (s *Store) countTypes(ctx context.Context, keys []TypeKey) ([]TypeCounts, e
 	return all, nil
 }
 
-// same compares what is counted. When the last append was may be known better by what is stored: of an aggregate that a
-// change was of since.
+// same reports whether the counts are equal. LastAt may be later in the stored counts, from an
+// older state of a head, and is not compared.
 func (c *TypeCounts) same(o *TypeCounts) bool {
 	return c.Aggregates == o.Aggregates && c.Closed == o.Closed && c.Deleted == o.Deleted && c.Events == o.Events
 }
 
-// settleType mends the counts of a type, unless they were written just now.
+// settleType repairs the counts of a type, unless they were just written.
 func (s *Store) settleType(ctx context.Context, stored *fold.Stored[TypeCounts], want TypeCounts, r *Recounted) (settled bool, err error) {
 	is := &stored.State
 	if is.same(&want) && !is.LastAt.Before(want.LastAt) {

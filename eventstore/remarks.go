@@ -2,7 +2,7 @@ package eventstore
 
 import "github.com/onefold/onefold/table"
 
-// remarks are what documents say of the schema beside what follows from it.
+// remarks are the annotations of the schema in its documents.
 var remarks = table.Remarks{
 	Callers: []table.Caller{
 		{Name: "append", Patterns: []string{"E1", "E1b", "E3", "E5", "E9", "E14"}},

@@ -14,28 +14,30 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// claim is a value that an append takes, or lets go.
+// claim is a value that an append reserves or releases.
 type claim struct {
 	scope, value string
-	subject      string // the person whom the value is about; empty: nobody
+	subject      string // person that the value is about; "": none
 	free         bool
 	key          ReservationKey
 }
 
-// Reserve lets an append succeed only if no other aggregate has the value in the scope, such as an address in email, and
-// gives it to this one. The value is stored as a hash, with a secret of the table. For one that is about a person, ReserveFor is better.
+// Reserve reserves a value in a scope for the aggregate, such as an address in the scope email. The
+// append fails if another aggregate has it. The value is stored as a keyed hash. For values about a
+// person use ReserveFor.
 func Reserve(scope, value string) AppendOption {
 	return func(a *appending) { a.claims = append(a.claims, claim{scope: scope, value: value}) }
 }
 
-// ReserveFor is Reserve of a value that is about a person, a subject of package shred: it is released when the person is forgotten. It takes two operations.
+// ReserveFor is Reserve for a value about a person, a subject of package shred. The value is
+// released when the person is erased. It takes two operations.
 func ReserveFor(subject, scope, value string) AppendOption {
 	return func(a *appending) {
 		a.claims = append(a.claims, claim{scope: scope, value: value, subject: subject})
 	}
 }
 
-// Release gives a value back that the aggregate has.
+// Release releases a value of the aggregate.
 func Release(scope, value string) AppendOption {
 	return func(a *appending) { a.claims = append(a.claims, claim{scope: scope, value: value, free: true}) }
 }
@@ -57,7 +59,7 @@ func (c *claim) check() error {
 	return checkName("subject of a value", c.subject, maxIDBytes)
 }
 
-// reservationOf is the key of a value.
+// reservationOf returns the key of a value.
 func (s *Store) reservationOf(ctx context.Context, scope, value string) (ReservationKey, error) {
 	secret, err := s.tableSecret(ctx)
 	if err != nil {
@@ -68,12 +70,12 @@ func (s *Store) reservationOf(ctx context.Context, scope, value string) (Reserva
 	return ReservationKey{scope, hex.EncodeToString(h.Sum(nil))}, nil
 }
 
-// claim finds the keys of the values that the parts take or let go.
+// claim computes the keys of the values that the parts reserve or release.
 func (j *joint) claim(ctx context.Context) (err error) {
 	if !slices.ContainsFunc(j.parts, func(a *appending) bool { return len(a.claims) > 0 }) {
 		return nil
 	}
-	if j.s.o.Secrets == nil && j.s.secret.Load() == nil { // such a store reads the rules for each append anyhow
+	if j.s.o.Secrets == nil && j.s.secret.Load() == nil { // other stores read the rules for each append anyway
 		r, err := j.s.held.Get(ctx, j.s.t)
 		if err == nil {
 			_, err = j.s.secretIn(ctx, r)
@@ -106,7 +108,8 @@ func (c *claim) addTo(tx *table.Tx, id ID, now time.Time) {
 	}
 }
 
-// refused says which value is in the way, without saying it. op is the number of the operation among those of all claims.
+// refused returns the error for a claim that failed, without the value. op is the index among the
+// operations of all claims.
 func (a *appending) refused(op int) error {
 	for _, c := range a.claims {
 		if op -= c.operations(); op >= 0 {
@@ -120,7 +123,8 @@ func (a *appending) refused(op int) error {
 	return ErrReserved
 }
 
-// OwnerOf returns the aggregate that has a value, as type/id. Errors: table.ErrNotFound when nobody has it.
+// OwnerOf returns the aggregate that has reserved a value, as type/id. Errors: table.ErrNotFound if
+// none has.
 func (s *Store) OwnerOf(ctx context.Context, scope, value string) (string, error) {
 	key, err := s.reservationOf(ctx, scope, value)
 	if err != nil {

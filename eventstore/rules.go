@@ -15,12 +15,12 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrUnsealed is returned by a store without Options.Secrets when it would append an event of a type that has personal fields, or keep a snapshot,
-// on a table whose personal fields are sealed, and when it would reserve, release or look up a value on a table whose secret for values is
-// encrypted. Nothing was stored.
+// ErrUnsealed is returned by a store without Options.Secrets on a table with crypto-shredding, if
+// it would append an event with personal fields or save a snapshot, or use reservations after the
+// table's secret was encrypted. Nothing was stored.
 var ErrUnsealed = errors.New("eventstore: this table keeps what is personal sealed, and this store has no keys to it: open it with Options.Secrets")
 
-// PersonalRule says what is personal in the events of a type; see shred.Personal.
+// PersonalRule declares the personal fields of an event type; see shred.Personal.
 type PersonalRule struct {
 	Event    string   `dynamodbav:"event"`
 	Subject  string   `dynamodbav:"subject"`
@@ -28,63 +28,66 @@ type PersonalRule struct {
 	Metadata []string `dynamodbav:"metadata,omitempty"`
 }
 
-// RulesKey is the key of the one item of rules.
+// RulesKey is the key of the only rules item.
 type RulesKey struct{}
 
-// Rules hold for every event store on a table, whatever its own options are.
+// Rules hold for all event stores on a table, regardless of their options.
 type Rules struct {
 	RulesKey
-	Personal  []PersonalRule `dynamodbav:"personal,omitempty"`  // what is sealed
-	Mode      WriteMode      `dynamodbav:"mode,omitempty"`      // how all stores append; empty: none has yet
-	Secret    []byte         `dynamodbav:"secret,omitempty"`    // with which values of reservations are hashed; see Wrapped
-	Wrapped   []byte         `dynamodbav:"wrapped,omitempty"`   // the same, encrypted: from when a store with Options.Secrets has first reserved a value
-	Master    string         `dynamodbav:"master,omitempty"`    // by which key
-	HeldUntil int64          `dynamodbav:"heldUntil,omitempty"` // the time, in milliseconds since 1970, up to which stores go by rules as they have read them
+	Personal  []PersonalRule `dynamodbav:"personal,omitempty"`  // fields to seal
+	Mode      WriteMode      `dynamodbav:"mode,omitempty"`      // write mode of all stores; "": none yet
+	Secret    []byte         `dynamodbav:"secret,omitempty"`    // key of the hashes of reserved values; see Wrapped
+	Wrapped   []byte         `dynamodbav:"wrapped,omitempty"`   // the secret, encrypted, once a store with Options.Secrets has reserved a value
+	Master    string         `dynamodbav:"master,omitempty"`    // name of the master key
+	HeldUntil int64          `dynamodbav:"heldUntil,omitempty"` // until when stores may use rules that they have read, epoch milliseconds
 
-	// TypeShards is the largest Options.TypeShards of the stores that have appended; 0: 1.
+	// TypeShards is the largest Options.TypeShards of the stores that have appended; 0 means 1.
 	TypeShards int `dynamodbav:"typeShards,omitempty"`
 
-	// ReliedFrom is the time, in milliseconds since 1970, from which all stores go by the last change of Personal. Nothing is sealed before it.
+	// ReliedFrom is when all stores use the last change of Personal, epoch milliseconds. Nothing is
+	// sealed by it before.
 	ReliedFrom int64 `dynamodbav:"reliedFrom,omitempty"`
 }
 
-// Wait returns how long a keeper must wait before it relies on these rules, at most 9 seconds: until then, a store may still apply older
-// ones. If it need not wait, the result is zero or less.
+// Wait returns how long a keeper must wait before it relies on these rules, at most 9 seconds,
+// because stores may still use older ones. Zero or less means no wait.
 func (r *Rules) Wait(now time.Time) time.Duration {
 	return min(time.UnixMilli(r.ReliedFrom).Sub(now), maxWait)
 }
 
-// TableRules is the item of rules.
+// TableRules holds the rules item.
 var TableRules = table.Define[Rules, RulesKey]("eventstore.rules", table.Def[Rules]{
 	PK: "EVENT_STORE", SK: "#RULES",
 	Example: exampleRules,
 	Doc:     "What holds for all event stores on the table: which fields of which events are sealed.",
-	Growth:  table.Growth{Writes: 1, Most: 1 / holdFor.Seconds(), Bytes: 500}, // a process that appends says how long it goes by them
+	Growth:  table.Growth{Writes: 1, Most: 1 / holdFor.Seconds(), Bytes: 500}, // each appending process records how long it uses them
 })
 
 func exampleRules(r *Rules) { r.Mode, r.TypeShards = InTransactions, 4 }
 
-// RulesNow are the rules of the table.
+// RulesNow reads the rules of the table.
 var RulesNow = table.NewGet[RulesKey](TableRules, table.GetDef{
 	ID: "E14", Question: "what holds for all event stores on the table", Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 500},
 })
 
-// Stores go by the rules that they have read for holdFor. Who changes the rules waits until that is over everywhere, and for holdMargin, by which clocks may differ.
+// Stores use rules for holdFor after reading them. A change of the rules waits until that time is
+// over everywhere, plus holdMargin for clock differences.
 const (
 	holdFor    = 3 * time.Second
 	holdMargin = 3 * time.Second
-	maxWait    = holdFor + 2*holdMargin // whatever a clock that is wrong wrote
-	sealedFor  = time.Second            // events are written so soon after they were sealed, or sealed anew
+	maxWait    = holdFor + 2*holdMargin // upper limit, whatever a wrong clock wrote
+	sealedFor  = time.Second            // events are written within this time after sealing, or sealed again
 )
 
-// HeldRules are the rules of a table, read now and then. The zero value is ready. It is safe for concurrent use.
+// HeldRules caches the rules of a table. The zero value is ready for use. It is safe for concurrent
+// use.
 type HeldRules struct {
 	mu          sync.Mutex
 	rules       Rules
 	from, until time.Time
 }
 
-// Get returns the rules, which hold for so long that what is appended now is appended by them.
+// Get returns rules that hold long enough for an append that starts now.
 func (h *HeldRules) Get(ctx context.Context, t *table.Table) (Rules, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,19 +102,19 @@ func (h *HeldRules) Get(ctx context.Context, t *table.Table) (Rules, error) {
 	return rules, err
 }
 
-// Drop forgets what was read.
+// Drop empties the cache.
 func (h *HeldRules) Drop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.until = time.Time{}
 }
 
-// holdRules reads the rules and says until when they will be gone by, in one request.
+// holdRules reads the rules and records until when they are used, in one request.
 func holdRules(ctx context.Context, t *table.Table, now time.Time) (r Rules, err error) {
 	return updateRules(ctx, t, "SET #et = :et, #name = :value", "heldUntil", &types.AttributeValueMemberN{Value: fmt.Sprint(now.Add(holdFor).UnixMilli())})
 }
 
-// updateRules sets an attribute of the rules, which need not be there, and returns them.
+// updateRules sets an attribute of the rules, creating them if necessary, and returns them.
 func updateRules(ctx context.Context, t *table.Table, update, name string, value types.AttributeValue) (r Rules, err error) {
 	key, err := TableRules.Key(RulesKey{})
 	if err != nil {
@@ -133,8 +136,9 @@ func updateRules(ctx context.Context, t *table.Table, update, name string, value
 	}
 }
 
-// DeclarePersonal makes it a rule of the table that some fields are personal. What was declared once stays so. Other stores go by the rules from before
-// for some seconds yet: whoever seals waits for Rules.Wait first, whether it changed the rules or finds them changed.
+// DeclarePersonal adds to the table's rules that some fields are personal. Declarations are
+// permanent. Other stores use the previous rules for some more seconds: before sealing, wait for
+// Rules.Wait, even if the rules were already changed.
 func DeclarePersonal(ctx context.Context, t *table.Table, add []PersonalRule) error {
 	r, err := RulesNow.Get(ctx, t, RulesKey{})
 	if errors.Is(err, table.ErrNotFound) {
@@ -150,7 +154,7 @@ func DeclarePersonal(ctx context.Context, t *table.Table, add []PersonalRule) er
 	_, err = TableRules.Modify(ctx, t, RulesKey{}, func(r *Rules) error {
 		merged := mergeRules(r.Personal, add)
 		if slices.EqualFunc(merged, r.Personal, sameRule) {
-			return nil // another keeper was quicker, and said from when they may be relied upon
+			return nil // another keeper was faster, and recorded from when to rely on them
 		}
 		latest := min(r.HeldUntil+holdMargin.Milliseconds(), t.Now().Add(maxWait).UnixMilli())
 		r.Personal, r.ReliedFrom = merged, max(r.ReliedFrom, latest)
@@ -163,7 +167,7 @@ func sameRule(a, b PersonalRule) bool {
 	return a.Event == b.Event && a.Subject == b.Subject && slices.Equal(a.Fields, b.Fields) && slices.Equal(a.Metadata, b.Metadata)
 }
 
-// mergeRules adds rules: what one of them says is personal is so.
+// mergeRules adds rules. A field is personal if any rule says so.
 func mergeRules(rules, add []PersonalRule) []PersonalRule {
 	rules = slices.Clone(rules)
 	for _, a := range add {
@@ -188,7 +192,7 @@ func union(a, b []string) []string {
 	return a
 }
 
-// unsealed refuses what a store without secrets must not store.
+// unsealed returns ErrUnsealed if a store without secrets must not store this.
 func (s *Store) unsealed(ctx context.Context, personal func(PersonalRule) bool) error {
 	if s.o.Secrets != nil {
 		return nil

@@ -6,18 +6,19 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// HeadShards is over how many partitions the aggregates of a type are listed. It is part of stored keys and never changes.
+// HeadShards is the number of partitions of the list of a type's aggregates. It is part of stored
+// keys and must never change.
 const HeadShards = 4
 
 const aggregatePK = "AGGREGATE#{type}#{id}"
 
-// Growth is that of appends of one event each, to aggregates of ten: without a fold delay, and with one of 30 seconds. A test holds it to
-// what the engine meters.
+// Growth assumes appends of one event, to aggregates of ten, without a fold delay and with one of
+// 30 seconds. A test compares it with the metered units of the engine.
 
-// flushesPerSecond is how often a worker writes what it derives of appends, however many there are.
+// flushesPerSecond is how often a worker writes derived items, however many appends there are.
 const flushesPerSecond = 4
 
-// Heads are what is known of streams without reading them.
+// Heads holds the version and state of streams.
 var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{
 	PK: aggregatePK, SK: "#METADATA",
 	Indexes: []table.Index[Head]{{Name: "gsi1", PK: "AGGREGATE_TYPE#{type}#{shard}", SK: "AGGREGATE#{id}"}},
@@ -26,7 +27,7 @@ var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{
 	Growth:  table.Growth{Writes: 1, Items: 0.1, Bytes: 300, Indexes: 1, Transact: true},
 })
 
-// Events are the facts.
+// Events holds the facts.
 var Events = table.Define[Event, EventKey]("eventstore.event", table.Def[Event]{
 	PK: aggregatePK, SK: "EVENT#{seqNum:012}",
 	Indexes:   []table.Index[Event]{{Name: "gsi1", PK: "EVENT_TYPE#{eventType}[#{shard}]", SK: "EVENT#{eventId}"}},
@@ -40,76 +41,78 @@ var Events = table.Define[Event, EventKey]("eventstore.event", table.Def[Event]{
 // SnapshotKey names the snapshot of an aggregate.
 type SnapshotKey struct{ ID }
 
-// Snapshot is the state of an aggregate as it was after an event, so that nobody has to replay those before.
+// Snapshot is the state of an aggregate after one of its events, so that loads need not replay
+// earlier ones.
 type Snapshot struct {
 	SnapshotKey
 	LastSeq int64     `dynamodbav:"lastSeqNum"`
-	Reducer int       `dynamodbav:"reducer"` // version of what made it of the events
+	Reducer int       `dynamodbav:"reducer"` // version of the fold that computed it
 	State   Payload   `dynamodbav:"state"`
 	MadeAt  time.Time `dynamodbav:"madeAt"`
 }
 
-// Snapshots are states that can be made again.
+// Snapshots holds states that can be recomputed.
 var Snapshots = table.Define[Snapshot, SnapshotKey]("eventstore.snapshot", table.Def[Snapshot]{
 	PK: aggregatePK, SK: "#SNAPSHOT", MaxBytes: maxEventBytes,
 	Example: exampleSnapshot,
 	Doc:     "The state of an aggregate after one of its events.",
 })
 
-// MarkKey names an append by the id that its caller gave it.
+// MarkKey names an append by its caller's commit ID.
 type MarkKey struct {
 	ID
 	CommitID string `dynamodbav:"commitId"`
 }
 
-// Mark says which events an append made whose caller gave it an id, so that the same append is found whatever came after
-// it, and whatever version it expects the next time.
+// Mark records the events of an append with a commit ID, so that a repeated append is recognized,
+// whatever was appended since and whatever version it expects.
 type Mark struct {
 	MarkKey
 	First  int64  `dynamodbav:"first"`
 	N      int    `dynamodbav:"n"`
-	Parts  int    `dynamodbav:"parts,omitempty"`  // aggregates that the append was to; 0: not known
-	Digest []byte `dynamodbav:"digest,omitempty"` // of what the events say, so that the id is not given to others; none: not known
-	Sealed []byte `dynamodbav:"sealed,omitempty"` // the same of what of them is sealed, with the keys of the persons; none: nothing is, or not known
+	Parts  int    `dynamodbav:"parts,omitempty"`  // aggregates of the append; 0: unknown
+	Digest []byte `dynamodbav:"digest,omitempty"` // hash of the events' content, to detect reuse of the ID; nil: unknown
+	Sealed []byte `dynamodbav:"sealed,omitempty"` // hash of their sealed fields, with the persons' keys; nil: none, or unknown
 }
 
-// Marks are appends by the ids that their callers gave them.
+// Marks holds appends by commit ID.
 var Marks = table.Define[Mark, MarkKey]("eventstore.mark", table.Def[Mark]{
 	PK: aggregatePK, SK: "COMMIT#{commitId}", Immutable: true,
 	Doc: "Which events an append made, by the id that its caller gave it.",
 })
 
-// ReservationKey names a value that only one aggregate may have, such as an address in the scope email. Value is a hash with the secret of the table:
-// values may be of any length, and name people.
+// ReservationKey names a reserved value, such as an address in the scope email. Value is a hash
+// with the table's secret, because values may have any length and may identify people.
 type ReservationKey struct {
 	Scope string `dynamodbav:"scope"`
 	Value string `dynamodbav:"value"` // HMAC-SHA-256 in hex
 }
 
-// Reservation says whose a value is.
+// Reservation records the owner of a value.
 type Reservation struct {
 	ReservationKey
 	Owner   string    `dynamodbav:"owner"`             // type/id
-	Subject string    `dynamodbav:"subject,omitempty"` // the person whom the value is about
+	Subject string    `dynamodbav:"subject,omitempty"` // person that the value is about
 	At      time.Time `dynamodbav:"at"`
 }
 
-// Reservations are values that only one aggregate may have.
+// Reservations holds values that only one aggregate may have.
 var Reservations = table.Define[Reservation, ReservationKey]("eventstore.reservation", table.Def[Reservation]{
 	PK: "UNIQUE#{scope}#{value}", SK: "RESERVATION",
 	Doc: "A value that only one aggregate may have, and whose it is.",
 })
 
-// PersonalReservationKey names a value that is about a person.
+// PersonalReservationKey names a reserved value about a person.
 type PersonalReservationKey struct {
 	Subject string `dynamodbav:"subject"`
 	ReservationKey
 }
 
-// PersonalReservation says that a value is about a person, so that it can be released when the person is forgotten.
+// PersonalReservation lists a value by person, so that it can be released when the person is
+// erased.
 type PersonalReservation struct{ PersonalReservationKey }
 
-// PersonalReservations are the values that are about persons.
+// PersonalReservations holds the reserved values by person.
 var PersonalReservations = table.Define[PersonalReservation, PersonalReservationKey]("eventstore.personalreservation", table.Def[PersonalReservation]{
 	PK: "SUBJECT#{subject}", SK: "RESERVATION#{scope}#{value}",
 	Doc: "A reserved value that is about a person.",

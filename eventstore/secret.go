@@ -11,8 +11,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// tableSecret returns the secret with which values of reservations are hashed. It is made when it is needed first, and stays. A store with
-// Options.Secrets keeps it encrypted, so that the table alone does not tell whether a value is reserved. Errors: ErrUnsealed.
+// tableSecret returns the key for hashes of reserved values. It is created on first use and
+// permanent. A store with Options.Secrets stores it encrypted, so that the table alone does not
+// reveal whether a value is reserved. Errors: ErrUnsealed.
 func (s *Store) tableSecret(ctx context.Context) ([]byte, error) {
 	if secret := s.secret.Load(); secret != nil {
 		return *secret, nil
@@ -24,7 +25,7 @@ func (s *Store) tableSecret(ctx context.Context) ([]byte, error) {
 	return s.secretIn(ctx, r)
 }
 
-// secretIn returns the secret in rules that were read, and remembers it.
+// secretIn returns the secret in the given rules, and caches it.
 func (s *Store) secretIn(ctx context.Context, r Rules) (secret []byte, err error) {
 	if !s.secretIsKept(&r) {
 		r, err = s.keepSecret(ctx)
@@ -39,12 +40,12 @@ func (s *Store) secretIn(ctx context.Context, r Rules) (secret []byte, err error
 	return secret, nil
 }
 
-// secretIsKept reports whether there is a secret, and the store would keep it like that.
+// secretIsKept reports whether the secret exists in the form that the store would write.
 func (s *Store) secretIsKept(r *Rules) bool {
 	return len(r.Wrapped) > 0 || len(r.Secret) > 0 && s.o.Secrets == nil
 }
 
-// openSecret returns the secret in rules.
+// openSecret returns the secret in rules. Errors: ErrUnsealed.
 func (s *Store) openSecret(ctx context.Context, r *Rules) ([]byte, error) {
 	switch {
 	case len(r.Wrapped) == 0:
@@ -55,9 +56,9 @@ func (s *Store) openSecret(ctx context.Context, r *Rules) ([]byte, error) {
 	return s.o.Secrets.OpenSecret(ctx, r.Wrapped, r.Master)
 }
 
-// keepSecret makes the secret, unless there is one, and encrypts it if the store can.
+// keepSecret creates the secret unless it exists, and encrypts it if the store can.
 func (s *Store) keepSecret(ctx context.Context) (Rules, error) {
-	if s.o.Secrets == nil { // in one request: should the secret have been encrypted meanwhile, that one counts
+	if s.o.Secrets == nil { // in one request: if the secret was encrypted in the meantime, that one counts
 		secret, err := newSecret()
 		if err != nil {
 			return Rules{}, err

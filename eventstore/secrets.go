@@ -7,32 +7,35 @@ import (
 	"time"
 )
 
-// Secrets keep parts of what is said from whoever sees the table: they change events and states before they are stored, and
-// back when they are read. Every function is needed. Package shred makes one.
+// Secrets hide parts of events and states from readers of the table: they seal them before they are
+// stored and open them when read. All functions are required. Package shred implements Secrets.
 type Secrets struct {
-	// Seal changes the events of an append to one aggregate, which have their ids, but no numbers yet.
+	// Seal seals the events of an append to one aggregate. They have IDs, but no numbers yet.
 	Seal func(ctx context.Context, events []Event) error
-	// Open changes an event back.
+	// Open opens an event.
 	Open func(ctx context.Context, e *Event) error
-	// Bare takes out of an event what of it is sealed, and leaves what is the same whenever the same event is sealed.
+	// Bare removes the sealed values of an event. The rest is the same whenever equal events are
+	// sealed.
 	Bare func(e *Event) error
-	// Tag is a keyed hash of what of an event is sealed, the same whenever the same is sealed in an append of the same commit id, and nil if nothing is. Not ok:
-	// a key that it takes is gone.
+	// Tag returns a keyed hash of the sealed fields of an event, or nil if there are none. Equal
+	// fields in appends with the same commit ID have equal tags. ok is false if a key is gone.
 	Tag func(ctx context.Context, e *Event) (tag []byte, ok bool, err error)
-	// SealState changes the state of a snapshot whose events were opened since a time, zero if that is not known. Not ok: it
-	// must not be kept, as what it is made of is to be forgotten.
+	// SealState seals the state of a snapshot whose events were opened since the given time, zero
+	// if unknown. ok is false if the state must not be stored, because its events are to be erased.
 	SealState func(ctx context.Context, id ID, since time.Time, state Payload) (sealed Payload, ok bool, err error)
-	// OpenState changes it back. Not ok: it cannot be opened any more, and the snapshot is as if it were not there.
+	// OpenState opens a state. ok is false if it cannot be opened any more; the snapshot is then
+	// ignored.
 	OpenState func(ctx context.Context, id ID, state Payload) (opened Payload, ok bool, err error)
-	// SealSecret encrypts the secret of the table with a master key, and returns the name of that. OpenSecret decrypts it.
+	// SealSecret encrypts the table's secret with a master key, and returns that key's name.
+	// OpenSecret decrypts it.
 	SealSecret func(ctx context.Context, secret []byte) (wrapped []byte, master string, err error)
 	OpenSecret func(ctx context.Context, wrapped []byte, master string) (secret []byte, err error)
 }
 
-// AsStored reads events as they are in the table: what Options.Secrets have sealed stays so.
+// AsStored yields events as stored in the table, without opening sealed fields.
 func AsStored() ReadOption { return func(r *reading) { r.asStored = true } }
 
-// Open opens an event that did not come from Read, such as one of the change stream, with Options.Secrets.
+// Open opens an event that does not come from Read, for example from the change stream.
 func (s *Store) Open(ctx context.Context, e *Event) error {
 	if s.o.Secrets == nil {
 		return nil
@@ -43,8 +46,8 @@ func (s *Store) Open(ctx context.Context, e *Event) error {
 	return nil
 }
 
-// seal seals the events of all parts by the rules of now, which hold for as long as an attempt may take. A store that cannot is refused where the table
-// has it that something in them is personal.
+// seal seals the events of all parts by the current rules, which hold for as long as an attempt may
+// take. A store without secrets gets ErrUnsealed if the events have personal fields.
 func (j *joint) seal(ctx context.Context) error {
 	for i, a := range j.parts {
 		if len(j.plain) == i {
@@ -86,7 +89,8 @@ func (s *Store) sealState(ctx context.Context, id ID, since time.Time, state Pay
 	return s.o.Secrets.SealState(ctx, id, since, state)
 }
 
-// OpenState opens the state of a snapshot that did not come from Load. Not ok: it cannot be opened any more.
+// OpenState opens the state of a snapshot that does not come from Load. ok is false if it cannot be
+// opened any more.
 func (s *Store) OpenState(ctx context.Context, id ID, state Payload) (Payload, bool, error) {
 	if s.o.Secrets == nil {
 		return state, true, nil

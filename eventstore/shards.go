@@ -10,8 +10,9 @@ import (
 
 var rulesShards = table.FieldOf(TableRules, func(r *Rules) *int { return &r.TypeShards })
 
-// TypeShards returns the TypeIn.Shards that finds the events of all stores on the table: the largest Options.TypeShards of this
-// store and of those that have appended. Errors: those of the table.
+// TypeShards returns the TypeIn.Shards that covers the events of all stores on the table: the
+// largest Options.TypeShards of this store and of those that have appended. Errors: those of the
+// table.
 func (s *Store) TypeShards(ctx context.Context) (int, error) {
 	r, err := RulesNow.Get(ctx, s.t, RulesKey{})
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -20,8 +21,8 @@ func (s *Store) TypeShards(ctx context.Context) (int, error) {
 	return max(r.TypeShards, s.o.TypeShards), nil
 }
 
-// tellShards records how far the store spreads the events of a type. It comes before the store's first append, so that readers with
-// other options look into every partition. The number never falls, because events stay where they are.
+// tellShards records the store's TypeShards before its first append, so that readers with other
+// options read every partition. The number never decreases, because events stay where they are.
 func (s *Store) tellShards(ctx context.Context, r *Rules) error {
 	if s.o.TypeShards <= max(r.TypeShards, 1) {
 		return nil
@@ -29,7 +30,7 @@ func (s *Store) tellShards(ctx context.Context, r *Rules) error {
 	_, err := TableRules.Patch(ctx, s.t, RulesKey{}, rulesShards.Set(s.o.TypeShards),
 		table.If[Rules](table.Or(rulesShards.Missing(), rulesShards.Lt(s.o.TypeShards))))
 	if errors.Is(err, table.ErrCondition) {
-		return nil // another store spreads them at least as far
+		return nil // another store has at least as many
 	}
 	return err
 }

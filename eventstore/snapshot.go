@@ -16,9 +16,10 @@ var (
 	snapshotReducer = table.FieldOf(Snapshots, func(s *Snapshot) *int { return &s.Reducer })
 )
 
-// SaveSnapshot keeps a state, as JSON, so that Load begins with it. A snapshot never goes back: one of a later event, or of
-// a later Fold.Version, stays, and saved is false; so it is for a state that has what was forgotten since it was loaded. Errors: ErrInvalid for a fold of version 0, ErrTooLarge, those of the
-// store.
+// SaveSnapshot stores a state as JSON, for later loads. A snapshot never goes back: if there is one
+// of a later event or Fold.Version, it stays and saved is false. saved is also false if the state
+// contains data that was erased since it was loaded. Errors: ErrInvalid for a fold of version 0 or
+// a state without events, ErrTooLarge, ErrUnsealed, those of the store.
 func SaveSnapshot[S any](ctx context.Context, s *Store, f Fold[S], at Loaded[S]) (saved bool, err error) {
 	if f.Version < 1 || at.Version < 1 {
 		return false, fmt.Errorf("%w: a snapshot needs a fold of version 1 or more, and an event", ErrInvalid)

@@ -13,27 +13,28 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Snapshotting says of which aggregates snapshots are made, and when.
+// Snapshotting configures automatic snapshots.
 type Snapshotting[S any] struct {
-	Type  string // of the aggregates
+	Type  string // type of the aggregates
 	Fold  Fold[S]
-	Every int64 // a snapshot is made when an append brings the version to a multiple of this, or beyond; default 100
-	// Failed is told of what no snapshot can be made of, for an event cannot be applied, say: it is loaded as before. nil:
-	// nobody is.
+	Every int64 // a snapshot is taken when an append reaches or passes a multiple of this version; default 100
+	// Failed is called if no snapshot can be taken, for example because an event cannot be applied.
+	// Loads then work without it. nil: not called.
 	Failed func(ID, error)
 }
 
-// errUnfit marks why no snapshot can be made, however often it is tried.
+// errUnfit means that a snapshot can never be taken.
 var errUnfit = errors.New("eventstore: no snapshot can be made")
 
-// SnapshotFold makes snapshots beside the appends, which do not wait for them: give it to a fold.Worker. A snapshot of an older
-// Fold.Version is not used by Load, and replaced at the next multiple. Workers that meet do not harm each other: a snapshot never
-// goes back. Names are as those of folds. Without transactions it looks at events in place of heads.
+// SnapshotFold returns a fold that takes snapshots asynchronously, for a fold.Worker. Load ignores
+// snapshots of older versions of the fold; they are replaced at the next multiple. Concurrent
+// workers are safe, because snapshots never go back. name is the fold's name. In put mode it
+// watches events instead of heads.
 func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 	if d.Every <= 0 {
 		d.Every = 100
 	}
-	d.Fold.Cache = nil // it has what others have loaded: snapshots are of what is in the table
+	d.Fold.Cache = nil // a cached state may not be in the table
 	d.Fold.Apply = marked(d.Fold.Apply)
 	act := func(ctx context.Context, _ *table.Table, due *map[ID]bool) error {
 		return makeSnapshots(ctx, s, d, *due)
@@ -69,7 +70,7 @@ func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 	}))
 }
 
-// marked lets an event that cannot be applied be told from a store that cannot be read.
+// marked distinguishes an event that cannot be applied from a store that cannot be read.
 func marked[S any](apply func(S, Event) (S, error)) func(S, Event) (S, error) {
 	return func(state S, e Event) (next S, err error) {
 		defer func() {
@@ -84,7 +85,7 @@ func marked[S any](apply func(S, Event) (S, error)) func(S, Event) (S, error) {
 	}
 }
 
-// snapshotters is how many snapshots are made at once.
+// snapshotters is the number of snapshots taken concurrently.
 const snapshotters = 4
 
 func makeSnapshots[S any](ctx context.Context, s *Store, d Snapshotting[S], due map[ID]bool) error {
@@ -110,17 +111,18 @@ func makeSnapshots[S any](ctx context.Context, s *Store, d Snapshotting[S], due 
 	return g.Wait()
 }
 
-// SnapshotCheck is what VerifySnapshot found.
+// SnapshotCheck is the result of VerifySnapshot.
 type SnapshotCheck struct {
-	Found   bool    // there is a snapshot, of the fold's version, that can be opened
-	LastSeq int64   // the event after which it was made
-	Same    bool    // it is what the events come to
-	Have    Payload // the state in the snapshot
-	Want    Payload // the state that the events come to
+	Found   bool    // a snapshot of the fold's version exists and can be opened
+	LastSeq int64   // last event of the snapshot
+	Same    bool    // the snapshot matches the events
+	Have    Payload // state in the snapshot
+	Want    Payload // state computed from the events
 }
 
-// VerifySnapshot makes the state of an aggregate anew from its first event to that of the snapshot, and compares. Where the
-// stream was truncated the archive has to be at hand. Errors: those of Fold.Apply, ErrTruncated, those of the store.
+// VerifySnapshot recomputes the state of an aggregate from its first event up to the snapshot, and
+// compares. If the stream was truncated, the archive is needed. Errors: those of Fold.Apply,
+// ErrTruncated, those of the store.
 func VerifySnapshot[S any](ctx context.Context, s *Store, id ID, f Fold[S]) (c SnapshotCheck, err error) {
 	have := Loaded[S]{ID: id}
 	if err := have.restore(ctx, s, f.Version); err != nil || have.Version == 0 {

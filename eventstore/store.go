@@ -14,41 +14,43 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Options configure a Store. The zero value has good defaults.
+// Options configures a Store. The zero value has good defaults.
 type Options struct {
-	// OneByOne appends without transactions, for stores that have none: one conditional put an event. An append then has one
-	// event, and there are no heads, marks and reservations. The first append to a table decides which way it is: stores that
-	// append in the other are refused with ErrWriteMode.
+	// OneByOne enables put mode, for stores without transactions: one conditional put per event. An
+	// append then has one event, and there are no heads, marks, reservations and feed. The first
+	// append to a table decides its mode: stores in the other mode get ErrWriteMode.
 	OneByOne bool
-	// TypeShards is over how many partitions the index spreads the events of one type, 1 to 256; default 1, which is good for
-	// a thousand appends a second of one type. It may grow: readers have to look at as many, see Store.TypeShards.
+	// TypeShards is the number of partitions for the events of one type in the index, 1 to 256;
+	// default 1, which suffices for a thousand appends a second of one type. It may be increased.
+	// Readers must read all partitions, see Store.TypeShards.
 	TypeShards int
-	// Chain gives each event a hash over itself and the event before it: see Verified for what it proves. It may begin later, and never
-	// ends: stores without Chain go on with chains that others have begun. An append then reads the head once more where it expects
-	// an exact version.
+	// Chain gives each event a hash of itself and the previous event, see Verified. A chain may
+	// start later and never ends: stores without Chain continue existing chains. Appends with an
+	// exact version then need one more read, of the head.
 	Chain bool
-	// Secrets keep parts of what is stored from whoever sees the table, and let it be forgotten; see package shred.
+	// Secrets hide parts of what is stored, and make it erasable; see package shred.
 	Secrets *Secrets
-	// Archive has the events that were truncated; see package archive. Without it reading them is an ErrTruncated.
+	// Archive has truncated events; see package archive. Without it, reading them is an
+	// ErrTruncated.
 	Archive Archived
 }
 
-// Store is an event store on a table. It is safe for concurrent use.
+// Store is an event store on a table. It is safe for concurrent use. mu protects ids.
 type Store struct {
 	t     *table.Table
 	o     Options
-	sleep func(context.Context, time.Duration) error // tests replace it
+	sleep func(context.Context, time.Duration) error // replaced in tests
 
 	turns  turns
 	held   HeldRules
 	secret atomic.Pointer[[]byte] // of the table; nil: not read yet
-	agreed atomic.Bool            // the table is appended to as the store does
+	agreed atomic.Bool            // the table's write mode was checked
 
 	mu  sync.Mutex
 	ids *ulid.MonotonicEntropy
 }
 
-// New makes a Store on a table of Schema. Errors: ErrInvalid.
+// New returns a Store on a table of Schema. Errors: ErrInvalid.
 func New(t *table.Table, o Options) (*Store, error) {
 	if o.TypeShards == 0 {
 		o.TypeShards = 1
@@ -59,13 +61,14 @@ func New(t *table.Table, o Options) (*Store, error) {
 	return &Store{t: t, o: o, sleep: backoff.For, ids: ulid.Monotonic(rand.Reader, 0)}, nil
 }
 
-// Table returns the table that the events are in.
+// Table returns the table with the events.
 func (s *Store) Table() *table.Table { return s.t }
 
-// OneByOne reports whether the store goes without transactions, and so without heads, marks and reservations.
+// OneByOne reports whether the store is in put mode, without heads, marks and reservations.
 func (s *Store) OneByOne() bool { return s.o.OneByOne }
 
-// newIDs are n event ids of a time, each above the one before, also above those of earlier calls within the millisecond.
+// newIDs returns n increasing event IDs, also greater than those of earlier calls within the same
+// millisecond.
 func (s *Store) newIDs(at time.Time, n int) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

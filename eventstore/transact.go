@@ -10,32 +10,32 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Fold says how events make a state.
+// Fold computes a state from events.
 type Fold[S any] struct {
-	// Version is that of Apply and of the form of S: a snapshot of another one is not used. At least 1 to use snapshots; 0:
-	// there are none.
+	// Version is the version of Apply and of the form of S: snapshots of other versions are
+	// ignored. It must be at least 1 to use snapshots; 0 disables them.
 	Version int
-	// Apply adds an event to a state, which is the zero S before the first.
+	// Apply applies an event to a state, the zero S before the first event.
 	Apply func(state S, e Event) (S, error)
-	// Cache keeps states between loads; nil: none is kept. With one, states are shared: neither Apply nor who loads a state may
-	// change what it refers to, such as a map in it.
+	// Cache keeps states between loads; nil: none. Cached states are shared: neither Apply nor
+	// callers may modify what a state refers to, such as a map in it.
 	Cache *Cache[S]
 }
 
-// Loaded is a state, and the version at which it is.
+// Loaded is a state with its version.
 type Loaded[S any] struct {
 	ID      ID
 	State   S
-	Version int64 // the number of the last event in State: what an append has to expect
-	Read    int   // events that were read for it
+	Version int64 // number of the last event in State: the version to expect in an append
+	Read    int   // events read for it
 
 	since time.Time // when reading began
 }
 
-// Load makes the state of an aggregate of the one in the cache, if there is one, or else of its snapshot, if there is one of
-// the same Fold.Version, and the events after it.
-// Its version is that of the last event it has read, consistently, and of nothing else. An aggregate without events has the
-// zero state and version 0.
+// Load returns the state of an aggregate. It starts with the cached state, or else with a snapshot
+// of the same Fold.Version, and applies the later events, with consistent reads. The version is
+// that of the last event read. An aggregate without events has the zero state and version 0.
+// Errors: those of Fold.Apply and Store.Read.
 func Load[S any](ctx context.Context, s *Store, id ID, f Fold[S]) (Loaded[S], error) {
 	at := Loaded[S]{ID: id, since: s.t.Now()}
 	if !f.Cache.begin(s, &at) && f.Version > 0 {
@@ -64,7 +64,7 @@ func (l *Loaded[S]) apply(f Fold[S], e *Event) error {
 	return nil
 }
 
-// restore begins with the snapshot.
+// restore starts with the snapshot, if it can be used.
 func (l *Loaded[S]) restore(ctx context.Context, s *Store, version int) error {
 	snap, err := SnapshotByID.Get(ctx, s.t, SnapshotKey{l.ID})
 	if errors.Is(err, table.ErrNotFound) {
@@ -90,11 +90,14 @@ func (l *Loaded[S]) restore(ctx context.Context, s *Store, version int) error {
 	return nil
 }
 
-// Transact loads a state, lets decide make events of it and appends these, as long as somebody else was quicker: then it
-// adds what came in between and lets decide again. decide must have no effects but its result, and must not call Transact on the same aggregate, for
-// those of one Store take turns, in the order in which they came; no events end it without an append. It returns the state after the append.
-// A CommitID names the command: repeated, it returns the state after the append of the first time, whatever decide says now, or the present state
-// if events up to there were truncated. Errors: those of decide as they are, ErrBusy after too many conflicts, those of Load and Append.
+// Transact loads a state, lets decide create events from it, and appends them. If somebody else
+// appended in the meantime, it applies their events and decides again. decide must have no side
+// effects, and must not call Transact for the same aggregate, because the calls of one Store take
+// turns in the order in which they arrived. If decide returns no events, nothing is appended.
+// Transact returns the state after the append. A CommitID identifies the command: if repeated, it
+// returns the state after the first append, whatever decide returns now, or the current state if
+// events up to there were truncated. Errors: those of decide unchanged, ErrBusy after too many
+// conflicts, those of Load and Append.
 func Transact[S any](ctx context.Context, s *Store, id ID, f Fold[S], decide func(Loaded[S]) ([]NewEvent, error), options ...AppendOption) (Loaded[S], error) {
 	leave, err := s.turns.enter(ctx, id)
 	if err != nil {
@@ -125,10 +128,11 @@ func Transact[S any](ctx context.Context, s *Store, id ID, f Fold[S], decide fun
 	return at, err
 }
 
-// asCommand says that the commit id names the command, and not what was decided.
+// asCommand marks that the commit ID names the command, not the decision.
 func asCommand(a *appending) { a.command = true }
 
-// repeated is the result of a command that does nothing, or is refused, unless it happened before.
+// repeated returns the result of a command without events, or with an error, unless the command had
+// already happened.
 func (l Loaded[S]) repeated(ctx context.Context, s *Store, f Fold[S], options []AppendOption, refused error) (Loaded[S], error) {
 	a := &appending{s: s, id: l.ID, command: true}
 	for _, o := range options {
@@ -146,7 +150,7 @@ func (l Loaded[S]) repeated(ctx context.Context, s *Store, f Fold[S], options []
 	return l, refused
 }
 
-// asOf is the state after an event: later than the one at hand, or earlier.
+// asOf returns the state after an event, which may be earlier or later than the loaded one.
 func (l Loaded[S]) asOf(ctx context.Context, s *Store, f Fold[S], version int64) (Loaded[S], error) {
 	if version >= l.Version {
 		return l.catchUp(ctx, s, f, version)
@@ -160,7 +164,7 @@ func (l Loaded[S]) asOf(ctx context.Context, s *Store, f Fold[S], version int64)
 			then = Loaded[S]{ID: l.ID, since: then.since}
 		}
 	}
-	f.Cache = nil // which has later ones
+	f.Cache = nil // it has later states
 	then, err := then.catchUp(ctx, s, f, version)
 	if errors.Is(err, ErrTruncated) {
 		return l, nil
@@ -168,10 +172,10 @@ func (l Loaded[S]) asOf(ctx context.Context, s *Store, f Fold[S], version int64)
 	return then, err
 }
 
-// add adds what a conflict brought, or loads anew when that is not all.
+// add applies the events of a conflict, or loads again if they are incomplete.
 func (l Loaded[S]) add(ctx context.Context, s *Store, f Fold[S], c *Conflict) (Loaded[S], error) {
 	if len(c.Since) == 0 || c.Since[0].Seq != l.Version+1 || c.Since[len(c.Since)-1].Seq != c.Actual {
-		f.Cache.Drop(s, l.ID) // it may be ahead of the stream, if somebody brought that back
+		f.Cache.Drop(s, l.ID) // it may be ahead of a stream that was restored from a backup
 		return Load(ctx, s, l.ID, f)
 	}
 	for i := range c.Since {
@@ -182,7 +186,7 @@ func (l Loaded[S]) add(ctx context.Context, s *Store, f Fold[S], c *Conflict) (L
 	return l, nil
 }
 
-// catchUp adds the events up to a version.
+// catchUp applies the events up to a version.
 func (l Loaded[S]) catchUp(ctx context.Context, s *Store, f Fold[S], version int64) (Loaded[S], error) {
 	for e, err := range s.Read(ctx, l.ID, From(l.Version+1), To(version)) {
 		if err == nil {

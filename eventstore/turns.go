@@ -7,20 +7,21 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// turns lets those who decide on one aggregate do so one after the other, in the order in which they came. Without it the quickest wins every time,
-// and others decide again and again. Other processes are not waited for: that is what versions are for.
+// turns serializes Transact calls on an aggregate within a process, in order of arrival. Without
+// it, the fastest caller would win every time, and the others would keep deciding again. Other
+// processes are not waited for; versions handle these conflicts.
 type turns struct {
 	mu   sync.Mutex
 	open map[ID]*turn
 }
 
-// turn is that of an aggregate.
+// turn is the queue of one aggregate.
 type turn struct {
-	*semaphore.Weighted     // which is fair
-	n                   int // who has it, or waits for it
+	*semaphore.Weighted     // FIFO
+	n                   int // holders and waiters; protected by turns.mu
 }
 
-// enter waits for the turn, and returns what ends it.
+// enter waits for the turn. The caller must call leave.
 func (t *turns) enter(ctx context.Context, id ID) (leave func(), err error) {
 	t.mu.Lock()
 	of := t.open[id]

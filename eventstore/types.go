@@ -14,17 +14,17 @@ type TypeKey struct {
 	Type string `dynamodbav:"type"`
 }
 
-// TypeCounts say how much there is of a type of aggregates. They are derived from heads.
+// TypeCounts holds the counts of a type of aggregates, derived from heads.
 type TypeCounts struct {
 	TypeKey
-	Aggregates int64     `dynamodbav:"aggregates"` // that were ever begun, whether or not they have ended
+	Aggregates int64     `dynamodbav:"aggregates"` // ever created, including closed and deleted ones
 	Closed     int64     `dynamodbav:"closed"`
 	Deleted    int64     `dynamodbav:"deleted"`
 	Events     int64     `dynamodbav:"events"`
-	LastAt     time.Time `dynamodbav:"lastAt,omitempty"` // of the last append
+	LastAt     time.Time `dynamodbav:"lastAt,omitempty"` // last append
 }
 
-// Types are the types of aggregates that there are.
+// Types holds the counts by type of aggregates.
 var Types = table.Define[TypeCounts, TypeKey]("eventstore.type", table.Def[TypeCounts]{
 	PK: "AGGREGATE_TYPES", SK: "TYPE#{type}",
 	Example: exampleTypeCounts,
@@ -32,13 +32,13 @@ var Types = table.Define[TypeCounts, TypeKey]("eventstore.type", table.Def[TypeC
 	Growth:  table.Growth{Writes: 1, Delayed: 0.1, Most: 3 * flushesPerSecond, Bytes: 250}, // of three types
 })
 
-// AllTypes are the types of aggregates, by name.
+// AllTypes queries the types of aggregates, by name.
 var AllTypes = table.NewQuery(Types, table.QueryDef[struct{}]{
 	ID: "E11", Question: "which types of aggregates there are", Load: table.Load{PerSecond: 0.1, Items: 20, ItemBytes: 200},
 })
 
-// ListTypes returns the types of aggregates by name, as far as they are folded. Without transactions there are no heads, and
-// none of them.
+// ListTypes returns the types of aggregates by name, as far as they are folded. In put mode there
+// are no heads, and the list is empty.
 func (s *Store) ListTypes(ctx context.Context) ([]TypeCounts, error) {
 	all, err := AllTypes.Collect(ctx, s.t, struct{}{})
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) ListTypes(ctx context.Context) ([]TypeCounts, error) {
 	return all, nil
 }
 
-// Folds are all folds of the package. A worker that runs beside the store runs them.
+// Folds returns all folds of the package, for a worker that runs alongside the store.
 func Folds() []*fold.Fold { return []*fold.Fold{foldTypes(), FeedFold()} }
 
 func foldTypes() *fold.Fold {
@@ -60,7 +60,7 @@ func foldTypes() *fold.Fold {
 	)
 }
 
-// merge adds what other changes come to.
+// merge adds the counts of other changes.
 func (c *TypeCounts) merge(o *TypeCounts) {
 	c.Aggregates += o.Aggregates
 	c.Closed += o.Closed

@@ -21,7 +21,8 @@ var (
 	headTypes   = table.FieldOf(Heads, func(h *Head) *[]string { return &h.LastTypes })
 )
 
-// addTo adds the append to a transaction: the head first, which is what writers meet at.
+// addTo adds the append to a transaction. The head comes first, because concurrent writers conflict
+// on it.
 func (a *appending) addTo(tx *table.Tx) {
 	version := a.version
 	last := version + int64(len(a.events))
@@ -48,7 +49,7 @@ func (a *appending) addTo(tx *table.Tx) {
 	}
 }
 
-// marks is how many of the operations are of the mark.
+// marks returns the number of operations for the mark.
 func (a *appending) marks() int {
 	if a.named {
 		return 1
@@ -56,7 +57,7 @@ func (a *appending) marks() int {
 	return 0
 }
 
-// types are the different types of the events, for readers of the head's changes who want some of them.
+// types returns the distinct types of the events, sorted, for consumers of the head's changes.
 func (a *appending) types() []string {
 	types := make([]string, len(a.events))
 	for i := range a.events {
@@ -66,7 +67,7 @@ func (a *appending) types() []string {
 	return slices.Compact(types)
 }
 
-// blame says what it means that an operation of the append, the at-th, kept the transaction from happening.
+// blame interprets the failure of the append's operation with index at.
 func (a *appending) blame(err error, blamed *table.TxError, at int) error {
 	switch {
 	case at == 0:
@@ -81,12 +82,13 @@ func (a *appending) blame(err error, blamed *table.TxError, at int) error {
 	return err
 }
 
-// tooLarge reports whether the store found a transaction or one of its items too large, which it says in words only.
+// tooLarge reports whether the store rejected a transaction or item as too large, which only its
+// message says.
 func tooLarge(err error) bool {
 	return dynamo.Code(err) == dynamo.CodeValidation && strings.Contains(err.Error(), "size") && strings.Contains(err.Error(), "exceed")
 }
 
-// headRefused is what a condition on the head that did not hold means.
+// headRefused interprets a failed condition on the head.
 func (a *appending) headRefused(blamed *table.TxError) error {
 	if blamed.Item != nil {
 		h, err := Heads.Decode(blamed.Item)
@@ -97,7 +99,7 @@ func (a *appending) headRefused(blamed *table.TxError) error {
 		case h.State != Open:
 			return a.isClosed(h.State)
 		case len(h.Hash) > 0 && !a.chained:
-			a.chained = true // another store has begun a chain: the next attempt goes on with it
+			a.chained = true // another store began a chain: the next attempt continues it
 			return errTaken
 		}
 	}

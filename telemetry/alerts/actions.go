@@ -12,13 +12,13 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/episode"
 )
 
-// What people may not do with an alert.
+// Errors of actions on an alert.
 var (
-	// ErrEnded is returned when an alert that has ended is to be acknowledged or snoozed.
+	// ErrEnded is returned when acknowledging or snoozing an alert that has ended.
 	ErrEnded = errors.New("alerts: the alert has ended")
-	// ErrSnooze is returned for a snooze that ends in the past, or later than a month from now.
+	// ErrSnooze is returned for a snooze that ends in the past, or more than 31 days from now.
 	ErrSnooze = errors.New("alerts: snooze until a time within the next 31 days")
-	// ErrComment is returned for an empty comment, and one of more than 2,000 bytes.
+	// ErrComment is returned for a comment that is empty or longer than 2,000 bytes.
 	ErrComment = errors.New("alerts: a comment has 1 to 2,000 bytes")
 )
 
@@ -27,7 +27,8 @@ const (
 	maxComment = 2000
 )
 
-// Acknowledge notes who looks after an alert. Again is no error, and changes nothing. Errors: ErrEnded, table.ErrNotFound.
+// Acknowledge records who takes care of an alert. Repeating it changes nothing. Errors: ErrEnded,
+// table.ErrNotFound.
 func Acknowledge(ctx context.Context, t *table.Table, k telemetry.AlertKey, by string) (telemetry.Alert, error) {
 	return act(ctx, t, k, "acknowledge", func(a *telemetry.Alert, now time.Time) error {
 		if a.State == telemetry.Resolved {
@@ -42,8 +43,8 @@ func Acknowledge(ctx context.Context, t *table.Table, k telemetry.AlertKey, by s
 	})
 }
 
-// Snooze keeps an alert quiet until a time: nothing is told of it before. A zero time ends a snooze. Errors: ErrEnded,
-// ErrSnooze, table.ErrNotFound.
+// Snooze suppresses notifications of an alert until a time. A zero time ends a snooze. Errors:
+// ErrEnded, ErrSnooze, table.ErrNotFound.
 func Snooze(ctx context.Context, t *table.Table, k telemetry.AlertKey, by string, until time.Time) (telemetry.Alert, error) {
 	return act(ctx, t, k, "snooze", func(a *telemetry.Alert, now time.Time) error {
 		if a.State == telemetry.Resolved {
@@ -61,7 +62,7 @@ func Snooze(ctx context.Context, t *table.Table, k telemetry.AlertKey, by string
 	})
 }
 
-// Comment adds to an alert's history. Errors: ErrComment, table.ErrNotFound.
+// Comment adds a comment to an alert's history. Errors: ErrComment, table.ErrNotFound.
 func Comment(ctx context.Context, t *table.Table, k telemetry.AlertKey, by, text string) (telemetry.Alert, error) {
 	return act(ctx, t, k, "comment on", func(a *telemetry.Alert, now time.Time) error {
 		if text = strings.ToValidUTF8(strings.TrimSpace(text), "?"); text == "" || len(text) > maxComment {
@@ -86,7 +87,8 @@ func act(ctx context.Context, t *table.Table, k telemetry.AlertKey, what string,
 	return a, nil
 }
 
-// Pending are the rules that may soon fire for a device: since when each has been breached without a pause.
+// Pending returns the rules that may soon fire for a device, with the time since when each has been
+// breached without interruption.
 func Pending(ctx context.Context, t *table.Table, deviceID string) (map[string]time.Time, error) {
 	pending := make(map[string]time.Time)
 	for w, err := range watchesOf.All(ctx, t, telemetry.DeviceIn{DeviceID: deviceID}) {

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	maxChannels   = 20 // of a fleet: all are told in the transaction that changes an alert
+	maxChannels   = 20 // per fleet: the transaction that changes an alert writes a notification for each
 	maxURL        = 2000
 	maxRecipients = 20
 )
 
-// CheckChannel says what is wrong with a channel: a *RuleError.
+// CheckChannel validates a channel. Errors: a *RuleError.
 func CheckChannel(c *Channel) error {
 	bad := func(field, format string, args ...any) error {
 		return &RuleError{Code: "channel_" + strings.ToLower(field), Field: field, What: fmt.Sprintf(format, args...)}
@@ -63,9 +63,9 @@ func CheckChannel(c *Channel) error {
 	return nil
 }
 
-// PutChannel makes or changes a channel. A webhook without a secret gets one, or keeps the one that it has: it is returned,
-// and kept as it is, for every message is signed with it. Errors: telemetry.ErrInvalid (a *RuleError), table.ErrNotFound if
-// there is no such fleet.
+// PutChannel creates or replaces a channel. A webhook without a secret keeps its current one or
+// gets a new one. The secret is stored in plain text, because every message is signed with it, and
+// is returned. Errors: telemetry.ErrInvalid (a *RuleError), table.ErrNotFound for an unknown fleet.
 func PutChannel(ctx context.Context, t *table.Table, c Channel) (Channel, error) {
 	if c.ChannelID == "" {
 		c.ChannelID = strings.ToLower(ulid.Make().String())
@@ -113,7 +113,7 @@ func (c *Channel) prepare(ctx context.Context, t *table.Table) error {
 	return nil
 }
 
-// DeleteChannel deletes a channel. What waits for it is skipped.
+// DeleteChannel deletes a channel. Its waiting notifications are skipped.
 func DeleteChannel(ctx context.Context, t *table.Table, k ChannelKey) error {
 	if err := Channels.Delete(ctx, t, k); err != nil {
 		return fmt.Errorf("alerts: delete channel %s: %w", k.ChannelID, err)

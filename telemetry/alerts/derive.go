@@ -12,23 +12,23 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/episode"
 )
 
-// derivation makes a part of the alerts of a device and a rule anew, from the table; see the package comment.
+// derivation recomputes a part of the alerts of a device and a rule; see the package comment.
 type derivation struct {
 	t        *table.Table
 	rule     *compiled
 	deviceID string
 	series   series
-	watch    Watch // as it is stored; of another version of the rule, it is at rest
+	watch    Watch // as stored; idle if it belongs to another version of the rule
 
-	first, last episode.Key // of what changed
+	first, last episode.Key // range of changes
 
 	start    episode.Key
-	old      []telemetry.Alert // that are stored and began at start or later, of any version
+	old      []telemetry.Alert // stored alerts that began at start or later, of any version
 	machine  episode.Machine
 	episodes []episode.Episode // that fired
-	until    episode.Key       // the last point of anything that was
-	settled  *episode.Key      // where what is derived and what is stored agree again; nil: nowhere before the end
-	kept     []kept            // alerts of which the first point has expired
+	until    episode.Key       // last point of any episode
+	settled  *episode.Key      // point from which derived and stored alerts agree again; nil: none before the end
+	kept     []kept            // alerts whose first point has expired
 }
 
 func (d *derivation) run(ctx context.Context) error {
@@ -72,8 +72,8 @@ func (d *derivation) step(p *episode.Point) {
 	}
 }
 
-// rests reports whether behind a point all is as it is stored: the point is behind all changes, and at it nothing is
-// pending or fires, neither as it is derived nor as it is stored.
+// rests reports whether everything after a point is as stored: the point is after all changes, and
+// at it nothing is pending or firing, neither derived nor stored.
 func (d *derivation) rests(p *episode.Point) bool {
 	if d.machine.Phase != episode.Idle || p.Compare(d.last) <= 0 || d.rule.levels.Breaches(&p.Value) {
 		return false
@@ -89,19 +89,20 @@ func (d *derivation) rests(p *episode.Point) bool {
 	return true
 }
 
-// counts reports whether an alert is part of the history that is stored.
+// counts reports whether an alert belongs to the current version of the rule and is not withdrawn.
 func (d *derivation) counts(a *telemetry.Alert) bool {
 	return a.RuleVersion == d.rule.Version && (a.RuleMade == 0 || a.RuleMade == d.rule.made()) && !a.Withdrawn
 }
 
 func firstOf(a *telemetry.Alert) episode.Key { return episode.Key{At: a.Since, Disc: a.First} }
 
-// covers reports whether a point may be part of an alert.
+// covers reports whether a point may belong to an alert.
 func covers(a *telemetry.Alert, k episode.Key) bool {
 	return firstOf(a).Compare(k) <= 0 && (a.Resolved == 0 || a.Resolved >= k.At)
 }
 
-// findStart finds the latest point at or before the first change before which the machine was idle.
+// findStart finds the point from which to run the machine: the latest point, at or before the first
+// change, before which the machine was idle.
 func (d *derivation) findStart(ctx context.Context) error {
 	d.start = d.first
 	if d.watch.Phase != episode.Idle && d.watch.first().Compare(d.first) <= 0 {
@@ -147,7 +148,7 @@ func (d *derivation) loadOld(ctx context.Context) error {
 	return nil
 }
 
-// idFloor is the least alert id of a millisecond.
+// idFloor returns the smallest alert ID of a millisecond.
 func idFloor(at int64) string {
 	var id ulid.ULID
 	if err := id.SetTime(uint64(max(at, 0))); err != nil {

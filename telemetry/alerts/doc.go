@@ -1,27 +1,32 @@
-// Package alerts says when somebody has to look: it runs rules over what devices measured, in event time, keeps one alert
-// an episode, and sends notifications of it. Servers and commands use it; it stands on telemetry, and telemetry knows
-// nothing of it.
+// Package alerts runs rules over readings in event time, keeps one alert per episode, and sends
+// notifications. It builds on package telemetry, which knows nothing of it.
 //
 // # How alerts follow readings
 //
-// The alerts of a device and a rule are a function of a set: of the readings in the table that arrived since the rule's
-// version was made and are not retracted. So the same readings make the same alerts, with the same ids, in whatever order
-// they come, however often. An observer of the stream is told which readings came; it reads the rest from the table. Per
-// device and rule there is a Watch, with this invariant:
+// The alerts of a device and a rule are a function of a set: of the stored readings that arrived
+// since the rule's version was created and are not retracted. So the same readings yield the same
+// alerts with the same IDs, in whatever order and however often they arrive. The fold learns from
+// the stream which readings arrived, and reads all others from the table. Each pair of device and
+// rule has a Watch with this invariant:
 //
-//   - of everything that has been evaluated, all points behind Until are at rest: none is part of an episode, pending ones
-//     included. So a reading behind Until that does not breach changes nothing, and nothing is read or written for it.
-//   - otherwise the machine is run again over the table, from a point where it is known to be idle: the first reading of
-//     the episode that covers the earliest change, or else the first of the breaching ones right before it. It stops
-//     behind all changes as soon as both what is derived and what is stored are at rest, for from there on they agree.
+//   - Of everything that was evaluated, all points after Until are at rest: none belongs to an
+//     episode, not even a pending one. So a reading after Until that does not breach changes
+//     nothing, and causes no reads or writes.
+//   - Otherwise the machine is run again over the table, from a point at which it is known to be
+//     idle: the first reading of the episode that covers the earliest change, or else the first of
+//     the breaching readings right before it. It stops after all changes, as soon as both the
+//     derived and the stored alerts are at rest, because they agree from there on.
 //
-// What differs is written in one transaction with the watch, on condition that nobody else wrote the watch. If it is too
-// much for one, the latest goes first: then what is stored before is as it was, and whoever goes on will not stop early.
+// Differences are written in one transaction with the watch, on condition that nobody else wrote
+// the watch. If they do not fit in one transaction, the latest are written first: earlier alerts
+// are then still unchanged, so a later evaluation does not stop too early.
 //
 // # Corrections
 //
-// An alert that a late reading or a retraction changes is amended: times and values are as if all had come in order. One
-// that has no episode any more is withdrawn: kept for a year, listed as such, and told once to who was told of it. If its
-// episode merely begins elsewhere now, the new alert replaces it and takes over who has acknowledged it and what has been
-// told. A transition of an alert is told at most once, whatever is evaluated again.
+// A late reading or a retraction amends the alerts that it affects: their times and values become
+// what they would be if everything had arrived in order. An alert without an episode is withdrawn:
+// it is kept for a year, listed as withdrawn, and the withdrawal is notified once if the alert was.
+// If the episode only starts at another reading now, a new alert replaces the old one and takes
+// over its acknowledgement and notifications. A transition of an alert is notified at most once,
+// whatever is evaluated again.
 package alerts

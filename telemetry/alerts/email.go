@@ -14,26 +14,27 @@ import (
 	"time"
 )
 
-// Mail says by which server email leaves. It is an option of the process: its password is in no table.
+// Mail configures the mail server. It is an option of the process, so that the password is not
+// stored in the table.
 type Mail struct {
 	Addr     string // host:port, such as smtp.example.com:587
 	From     string // such as Onefold <alerts@example.com>
 	User     string // "": no authentication
 	Password string
-	Plain    bool           // send without TLS to a server that does not offer STARTTLS; never with a User
-	TLS      bool           // TLS from the start, as always on port 465
-	Roots    *x509.CertPool // who may vouch for the server; nil: whom this machine trusts
+	Plain    bool           // allow unencrypted connections if the server does not offer STARTTLS; never with User
+	TLS      bool           // TLS from the start; implied by port 465
+	Roots    *x509.CertPool // CAs for the server; nil: system roots
 }
 
-// ErrNoTLS is returned when a mail server offers no STARTTLS.
+// ErrNoTLS is returned when a mail server does not offer STARTTLS.
 var ErrNoTLS = errors.New("alerts: the mail server does not offer STARTTLS")
 
-// mailTimeout is how long one email may take.
+// mailTimeout limits the time for sending one email.
 const mailTimeout = 3 * sendTimeout
 
-// EmailSender sends notifications as email, over STARTTLS, or TLS from the start. The Message-ID is made of the
-// notification's id, so one that comes twice can be told. Errors: telemetry.ErrInvalid (a *RuleError) for options that
-// cannot work.
+// EmailSender returns a function that sends notifications as email, over STARTTLS or TLS. The
+// Message-ID is derived from the notification's ID, so that duplicates can be recognized. Errors:
+// telemetry.ErrInvalid (a *RuleError) for invalid options.
 func EmailSender(o Mail) (func(context.Context, *Channel, *Notification, time.Time) error, error) {
 	host, from, err := o.check()
 	if err != nil {
@@ -44,15 +45,15 @@ func EmailSender(o Mail) (func(context.Context, *Channel, *Notification, time.Ti
 	}, nil
 }
 
-// Letter is an email of a few lines of text to one person.
+// Letter is a short plain-text email to one person.
 type Letter struct {
 	ID            string // for the Message-ID; without spaces
-	To            string // an address
-	Subject, Text string // of lines that end with \n
+	To            string // an email address
+	Subject, Text string // lines end with \n
 	Date          time.Time
 }
 
-// LetterSender sends letters by a mail server, as EmailSender sends notifications. Errors: as of EmailSender.
+// LetterSender returns a function that sends letters. Errors: as EmailSender.
 func LetterSender(o Mail) (func(context.Context, Letter) error, error) {
 	host, from, err := o.check()
 	if err != nil {
@@ -66,10 +67,10 @@ func LetterSender(o Mail) (func(context.Context, Letter) error, error) {
 	}, nil
 }
 
-// plainText is how the text of all email is encoded.
+// plainText has the headers for the encoding of all emails.
 const plainText = "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit"
 
-// check refuses options that cannot work, and takes them apart.
+// check validates the options and parses them.
 func (o *Mail) check() (host string, from *mail.Address, err error) {
 	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil || host == "" {
@@ -98,10 +99,10 @@ func (o *Mail) deliver(ctx context.Context, host, from string, to []string, lett
 func (o *Mail) send(ctx context.Context, host, from string, to []string, letter []byte) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", o.Addr)
 	if err != nil {
-		return err // it says where
+		return err // the error names the address
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() }) // whatever is under way then fails
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) // makes I/O in progress fail
 	defer stop()
 	err = o.talk(conn, host, from, to, letter)
 	switch {
@@ -155,7 +156,8 @@ func (o *Mail) login(c *smtp.Client, host string, trust *tls.Config) error {
 	return nil
 }
 
-// auth is a way to prove oneself that the server offers. The connection is encrypted, so both send the password.
+// auth chooses an authentication mechanism of the server. Both send the password, so the connection
+// must be encrypted.
 func (o *Mail) auth(c *smtp.Client, host string) (smtp.Auth, error) {
 	_, offered := c.Extension("AUTH")
 	for _, one := range strings.Fields(strings.ToUpper(offered)) {
@@ -169,7 +171,8 @@ func (o *Mail) auth(c *smtp.Client, host string) (smtp.Auth, error) {
 	return nil, fmt.Errorf("it offers AUTH %q, and PLAIN or LOGIN is needed", offered)
 }
 
-// loginAuth is AUTH LOGIN, which no standard describes and some servers offer alone: it asks for the user, then the password.
+// loginAuth is AUTH LOGIN, a nonstandard mechanism that is the only one of some servers: the server
+// asks for the user, then for the password.
 type loginAuth struct{ user, password string }
 
 func (a *loginAuth) Start(s *smtp.ServerInfo) (string, []byte, error) {
@@ -215,7 +218,8 @@ func post(c *smtp.Client, from string, to []string, letter []byte) error {
 	return nil
 }
 
-// letter is a notification as text. What people named is encoded in the subject and cannot begin a header.
+// letter formats a notification as an email. Texts from users are encoded in the subject, and
+// cannot start a header line.
 func letter(from *mail.Address, c *Channel, n *Notification, now time.Time) []byte {
 	a := &n.Alert
 	device := a.DeviceID

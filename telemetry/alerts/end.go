@@ -9,14 +9,14 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Why alerts end that no reading ended.
+// Reasons, in the history of alerts, why an alert ended without a reading.
 const (
 	ruleGone    = "its rule was changed, switched off or deleted"
 	profileLeft = "the device has another profile now, for which its rule is not"
 	overridden  = "the device has a rule of its own of this id"
 )
 
-// endAll ends what is open of rules that a batch says hold no longer.
+// endAll ends the open alerts of rules that no longer apply, according to a batch.
 func (s *seen) endAll(ctx context.Context, t *table.Table) (err error) {
 	for i := range s.ended {
 		if err == nil {
@@ -36,7 +36,7 @@ func (s *seen) endAll(ctx context.Context, t *table.Table) (err error) {
 	return err
 }
 
-// endRule ends what is open of a version of a rule that holds no longer.
+// endRule ends the open alerts of a rule version that no longer applies.
 func endRule(ctx context.Context, t *table.Table, r *telemetry.Rule) error {
 	_, err := endOpen(ctx, t, telemetry.SeverityIn{Severity: r.Severity, FleetID: r.FleetID}, ruleGone, func(a *telemetry.Alert) bool {
 		return madeBy(a, r) && a.RuleVersion <= r.Version
@@ -44,13 +44,15 @@ func endRule(ctx context.Context, t *table.Table, r *telemetry.Rule) error {
 	return err
 }
 
-// madeBy reports whether an alert is of a rule, of any version. Several devices may have a rule of one id.
+// madeBy reports whether an alert comes from a rule, of any version. Rules of different devices may
+// share an ID.
 func madeBy(a *telemetry.Alert, r *telemetry.Rule) bool {
 	return a.RuleID == r.RuleID && (a.RuleMade == 0 || a.RuleMade == r.CreatedAt.UnixMilli()) &&
 		(r.Scope != telemetry.ForDevice || a.DeviceID == r.ScopeID)
 }
 
-// endOverridden ends what is open of a device by its profile's rule of the id that a rule of its own has now.
+// endOverridden ends a device's open alerts from a profile rule that a new rule of the device
+// overrides.
 func endOverridden(ctx context.Context, t *table.Table, own *telemetry.Rule) error {
 	for _, severity := range severities {
 		_, err := endOpen(ctx, t, telemetry.SeverityIn{Severity: severity, FleetID: own.FleetID}, overridden, func(a *telemetry.Alert) bool {
@@ -63,7 +65,8 @@ func endOverridden(ctx context.Context, t *table.Table, own *telemetry.Rule) err
 	return nil
 }
 
-// endProfile ends what is open of a device by rules of a profile that it had, unless it has that again.
+// endProfile ends a device's open alerts from the rules of its previous profile, unless it has that
+// profile again.
 func endProfile(ctx context.Context, t *table.Table, was *telemetry.Device) error {
 	now, err := telemetry.DeviceByID.Get(ctx, t, telemetry.DeviceIn{DeviceID: was.DeviceID})
 	if errors.Is(err, table.ErrNotFound) || err == nil && now.ProfileID == was.ProfileID {
@@ -84,7 +87,7 @@ func endProfile(ctx context.Context, t *table.Table, was *telemetry.Device) erro
 	return err
 }
 
-// endOpen ends those of the open alerts of a severity that are to end, and says how many.
+// endOpen ends the open alerts of a severity that ends selects, and returns their number.
 func endOpen(ctx context.Context, t *table.Table, in telemetry.SeverityIn, why string, ends func(*telemetry.Alert) bool) (n int, err error) {
 	for a, err := range telemetry.OpenAlerts.All(ctx, t, in) {
 		if err != nil {
@@ -94,7 +97,7 @@ func endOpen(ctx context.Context, t *table.Table, in telemetry.SeverityIn, why s
 			continue
 		}
 		if err := end(ctx, t, a, why); err != nil {
-			return n, err // a batch is told again
+			return n, err // the batch is delivered again
 		}
 		n++
 	}

@@ -9,58 +9,58 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/episode"
 )
 
-// WatchKey names how far a rule is with a device.
+// WatchKey names the watch of a rule for a device.
 type WatchKey struct {
 	DeviceID string `dynamodbav:"deviceId"`
 	RuleID   string `dynamodbav:"ruleId"`
 }
 
-// Watch is where a rule is with a device. There is none while nothing has ever breached.
+// Watch is the state of a rule for a device. It does not exist until the rule is first breached.
 type Watch struct {
 	WatchKey
-	Version   int           `dynamodbav:"version"`            // of the rule
-	RuleMade  int64         `dynamodbav:"ruleMade,omitempty"` // epoch milliseconds
-	Rev       int64         `dynamodbav:"rev"`                // one more at every write
+	Version   int           `dynamodbav:"version"`            // version of the rule
+	RuleMade  int64         `dynamodbav:"ruleMade,omitempty"` // creation of the rule, epoch milliseconds
+	Rev       int64         `dynamodbav:"rev"`                // incremented at every write
 	Phase     episode.Phase `dynamodbav:"phase,omitempty"`
-	FirstAt   int64         `dynamodbav:"firstAt,omitempty"` // the first point of what is pending or fires
+	FirstAt   int64         `dynamodbav:"firstAt,omitempty"` // first point of the pending or firing episode
 	FirstDisc string        `dynamodbav:"firstDisc,omitempty"`
-	UntilAt   int64         `dynamodbav:"untilAt"` // the last point of anything that was
+	UntilAt   int64         `dynamodbav:"untilAt"` // last point of any episode
 	UntilDisc string        `dynamodbav:"untilDisc,omitempty"`
 }
 
 func (w *Watch) first() episode.Key { return episode.Key{At: w.FirstAt, Disc: w.FirstDisc} }
 func (w *Watch) until() episode.Key { return episode.Key{At: w.UntilAt, Disc: w.UntilDisc} }
 
-// Watches say where rules are with devices.
+// Watches holds the state of rules for devices.
 var Watches = table.Define[Watch, WatchKey]("telemetry.watch", table.Def[Watch]{
 	PK: "DEVICE#{deviceId}", SK: "WATCH#{ruleId}",
 	Doc: "Where a rule is with a device: what is pending or fires, and from when on nothing does.",
 })
 
-// ChannelKey names a way to tell people.
+// ChannelKey names a notification channel.
 type ChannelKey struct {
 	FleetID   string `dynamodbav:"fleetId"`
 	ChannelID string `dynamodbav:"channelId"`
 }
 
-// Channel is a way to tell people of a fleet's alerts.
+// Channel is a notification channel of a fleet.
 type Channel struct {
 	ChannelKey
 	Kind   ChannelKind            `dynamodbav:"kind"`
 	Name   string                 `dynamodbav:"name,omitempty"`
-	URL    string                 `dynamodbav:"url,omitempty"`    // of a webhook
-	Secret string                 `dynamodbav:"secret,omitempty"` // of a webhook: signs what is sent. It is stored as it is, for it is needed again
-	To     []string               `dynamodbav:"to,omitempty"`     // of email
-	Least  telemetry.Severity     `dynamodbav:"least,omitempty"`  // "": all
-	Events []telemetry.Transition `dynamodbav:"events,omitempty"` // none: all
-	Within int                    `dynamodbav:"within,omitempty"` // seconds after which it is too late to tell; default 86,400, -1: never
+	URL    string                 `dynamodbav:"url,omitempty"`    // for a webhook
+	Secret string                 `dynamodbav:"secret,omitempty"` // for a webhook: signing key, in plain text because it is needed for signing
+	To     []string               `dynamodbav:"to,omitempty"`     // for email
+	Least  telemetry.Severity     `dynamodbav:"least,omitempty"`  // minimum severity; "": all
+	Events []telemetry.Transition `dynamodbav:"events,omitempty"` // empty: all
+	Within int                    `dynamodbav:"within,omitempty"` // maximum age of what is notified, seconds; default 86,400, -1: unlimited
 	Off    bool                   `dynamodbav:"off,omitempty"`
 
 	CreatedAt time.Time `dynamodbav:"createdAt"`
 	UpdatedAt time.Time `dynamodbav:"updatedAt"`
 }
 
-// ChannelKind says how a channel tells.
+// ChannelKind is the type of a channel.
 type ChannelKind string
 
 // The kinds of channels.
@@ -69,19 +69,21 @@ const (
 	Email   ChannelKind = "email"
 )
 
-// Channels are the ways to tell people.
+// Channels holds the notification channels of fleets.
 var Channels = table.Define[Channel, ChannelKey]("telemetry.channel", table.Def[Channel]{
 	PK: "FLEET#{fleetId}", SK: "CHANNEL#{channelId}",
 	Doc: "A way to tell people of a fleet's alerts.",
 })
 
-// NotificationKey names a notification: its id is made of the alert, the transition and the channel, so there is one.
+// NotificationKey names a notification. The ID consists of alert, transition and channel, so each
+// combination is notified once.
 type NotificationKey struct {
 	FleetID        string `dynamodbav:"fleetId"`
 	NotificationID string `dynamodbav:"notificationId"`
 }
 
-// Notification is what is to be told by one channel, and how that went. It is written with the alert's change.
+// Notification is a message for one channel and its delivery state. It is written with the change
+// of the alert.
 type Notification struct {
 	NotificationKey
 	ChannelID string               `dynamodbav:"channelId"`
@@ -89,26 +91,26 @@ type Notification struct {
 	Event     telemetry.Transition `dynamodbav:"event"`
 	Alert     Told                 `dynamodbav:"alert"`
 	State     DeliveryState        `dynamodbav:"state"`
-	Due       time.Time            `dynamodbav:"due"` // when it is tried next
+	Due       time.Time            `dynamodbav:"due"` // time of the next attempt
 	Attempts  int                  `dynamodbav:"attempts,omitempty"`
 	LastError string               `dynamodbav:"lastError,omitempty"`
 	CreatedAt time.Time            `dynamodbav:"createdAt"`
 	SentAt    time.Time            `dynamodbav:"sentAt,omitempty"`
-	ExpiresAt time.Time            `dynamodbav:"ttl,unixtime,omitempty"` // of what is done with
+	ExpiresAt time.Time            `dynamodbav:"ttl,unixtime,omitempty"` // set once it is completed
 }
 
-// DeliveryState says how far a notification is.
+// DeliveryState is the delivery state of a notification.
 type DeliveryState string
 
-// The states of deliveries.
+// The delivery states.
 const (
 	Waiting DeliveryState = "waiting"
 	Sent    DeliveryState = "sent"
-	Skipped DeliveryState = "skipped" // its alert was snoozed, or its channel is gone
-	Dead    DeliveryState = "dead"    // it was tried as often as it is
+	Skipped DeliveryState = "skipped" // the alert was snoozed, or the channel is gone
+	Dead    DeliveryState = "dead"    // dead letter: all attempts failed
 )
 
-// Told is what a notification says of its alert, as it was then.
+// Told is the alert in a notification, as it was at that time.
 type Told struct {
 	AlertID  string             `dynamodbav:"id" json:"id"`
 	FleetID  string             `dynamodbav:"fleet" json:"fleet"`
@@ -125,10 +127,10 @@ type Told struct {
 	Resolved *time.Time         `dynamodbav:"resolvedAt,omitempty" json:"resolvedAt,omitempty"`
 }
 
-// Shards is over how many partitions the notifications that wait are spread. It is part of stored keys.
+// Shards is the number of partitions for waiting notifications. It is part of stored keys.
 const Shards = 4
 
-// Notifications are the outbox.
+// Notifications holds the outbox.
 var Notifications = table.Define[Notification, NotificationKey]("telemetry.notification", table.Def[Notification]{
 	PK: "FLEET#{fleetId}", SK: "NOTIFICATION#{notificationId}",
 	Indexes: []table.Index[Notification]{{
@@ -141,7 +143,7 @@ var Notifications = table.Define[Notification, NotificationKey]("telemetry.notif
 	},
 })
 
-// ruleIn narrows alerts of a device down to those of a rule that began in [From, To), by the ids of such.
+// ruleIn selects the alerts of a device and a rule that began in [From, To), given as alert IDs.
 type ruleIn struct {
 	DeviceID string `dynamodbav:"deviceId"`
 	From     string `dynamodbav:"from"`
@@ -155,7 +157,7 @@ func exampleRule(in *ruleIn) { in.RuleID = "too-hot" }
 
 func ofRule(in ruleIn) table.Cond { return alertRule.Eq(in.RuleID) }
 
-// alertsFrom and alertsBack are the alerts of a device and a rule, the oldest and the latest first.
+// alertsFrom and alertsBack query the alerts of a device and a rule, oldest and latest first.
 var (
 	alertsFrom = table.NewQuery(telemetry.Alerts, table.QueryDef[ruleIn]{
 		ID: "TA1", Question: "the alerts of a device and a rule since a time", From: "ALERT#{from}", To: "ALERT#{to}", Filter: ofRule,
@@ -175,12 +177,12 @@ var watchesOf = table.NewQuery(Watches, table.QueryDef[telemetry.DeviceIn]{
 	ID: "TA8", Question: "which rules are pending for a device", Load: table.Load{PerSecond: 0.1, Items: 3, ItemBytes: 120},
 })
 
-// ChannelsOfFleet are the ways to tell people of a fleet's alerts.
+// ChannelsOfFleet queries the notification channels of a fleet.
 var ChannelsOfFleet = table.NewQuery(Channels, table.QueryDef[telemetry.FleetIn]{
 	ID: "TA5", Question: "how people are told of a fleet's alerts", Load: table.Load{PerSecond: 0.1, Items: 3, ItemBytes: 300},
 })
 
-// NotificationsOfFleet are the notifications of a fleet, those of the latest alerts first.
+// NotificationsOfFleet queries the notifications of a fleet, latest alerts first.
 var NotificationsOfFleet = table.NewQuery(Notifications, table.QueryDef[DeliveriesIn]{
 	ID: "TA6", Question: "the notifications of a fleet, dead letters among them", Desc: true,
 	Filter: func(in DeliveriesIn) table.Cond {
@@ -192,7 +194,7 @@ var NotificationsOfFleet = table.NewQuery(Notifications, table.QueryDef[Deliveri
 	Load: table.Load{PerSecond: 0.01, Items: 50, ItemBytes: 600},
 })
 
-// DeliveriesIn names a fleet and the state of the notifications that are wanted; "" is all.
+// DeliveriesIn selects notifications by fleet and state; "" means all states.
 type DeliveriesIn struct {
 	FleetID string        `dynamodbav:"fleetId"`
 	State   DeliveryState `dynamodbav:"-"`
@@ -210,7 +212,7 @@ var dueNotifications = table.NewQuery(Notifications, table.QueryDef[dueIn]{
 	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 600},
 })
 
-// Schema is all that this package stores and asks.
+// Schema holds all entities and access patterns of this package.
 var Schema = table.MustSchema("telemetry.alerts",
 	telemetry.Schema, Watches, Channels, Notifications,
 	alertsFrom, alertsBack, aggregatesBack, ChannelsOfFleet, NotificationsOfFleet, dueNotifications, watchesOf,

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	atOnce   = 4  // devices that are looked at
-	attempts = 16 // at one watch that others write, too
+	atOnce   = 4  // devices evaluated concurrently
+	attempts = 16 // attempts on a watch that others write as well
 )
 
-// Fold keeps alerts up to date with readings, aggregates, retractions and rules. It runs in the same group as
-// telemetry.Folds.
+// Fold returns the fold that keeps alerts up to date with readings, aggregates, retractions and
+// rules. It runs in the same group as telemetry.Folds.
 func Fold() *fold.Fold {
 	return fold.Observe("telemetry.alerts", evaluate,
 		fold.OnEach(readings.Facts, func(a *readings.Arrival, at func(struct{}) *seen) error {
@@ -67,20 +67,20 @@ func Fold() *fold.Fold {
 	)
 }
 
-// seen is what a batch of the stream has touched.
+// seen collects what a batch of the stream affects.
 type seen struct {
 	devices map[string]*touched
-	ended   []telemetry.Rule   // versions that hold no longer
-	made    []telemetry.Rule   // of devices
-	left    []telemetry.Device // as they were, when they had another profile
+	ended   []telemetry.Rule   // rule versions that no longer apply
+	made    []telemetry.Rule   // new rules of devices
+	left    []telemetry.Device // devices that changed their profile, as they were
 }
 
-// touched is what came of one device.
+// touched collects the changes of one device.
 type touched struct {
 	deviceID, fleetID string
-	readings          []*telemetry.Reading // of the stream: not to be written to
+	readings          []*telemetry.Reading // shared with the stream: read-only
 	aggregates        []changed
-	retracted         []telemetry.Retraction // new ones, and those that were lifted
+	retracted         []telemetry.Retraction // new and lifted ones
 }
 
 // changed is a bucket that changed.
@@ -102,7 +102,7 @@ func (s *seen) device(id, fleet string) *touched {
 	return d
 }
 
-// pair is a device and a rule that its changes are of interest to.
+// pair is a device and one of its rules.
 type pair struct {
 	*touched
 	rule  *compiled
@@ -130,12 +130,12 @@ func evaluate(ctx context.Context, t *table.Table, s *seen) error {
 	return group.Wait()
 }
 
-// evaluate brings the alerts of a device and a rule up to date.
+// evaluate updates the alerts of a device and a rule.
 func (p *pair) evaluate(ctx context.Context, t *table.Table) error {
 	return p.again(ctx, t, func() error { return p.attempt(ctx, t) })
 }
 
-// again tries until nobody else writes the watch meanwhile.
+// again retries attempt until nobody else writes the watch at the same time.
 func (p *pair) again(ctx context.Context, t *table.Table, attempt func() error) error {
 	for range attempts {
 		err := attempt()
@@ -167,7 +167,8 @@ func (p *pair) attempt(ctx context.Context, t *table.Table) error {
 	return err
 }
 
-// derive makes the alerts of the device and the rule anew that changes between two points can touch, and says how many it wrote.
+// derive recomputes the alerts of the device and the rule that changes between two points can
+// affect. It returns the number of alerts written.
 func (p *pair) derive(ctx context.Context, t *table.Table, w Watch, first, last episode.Key) (wrote int, err error) {
 	retractions, err := telemetry.RetractionsOfDevice.Collect(ctx, t, telemetry.DeviceIn{DeviceID: p.deviceID})
 	if err != nil {
@@ -186,8 +187,8 @@ func (p *pair) derive(ctx context.Context, t *table.Table, w Watch, first, last 
 	return len(plan.changes), plan.commit(ctx, t)
 }
 
-// changes are the bounds of what changed for the rule; any is false if that can change nothing: readings that do not
-// breach, behind all that ever was pending or fired.
+// changes returns the range of points that changed for the rule. any is false if nothing can
+// change: all readings are after Until and do not breach.
 func (p *pair) changes(w *Watch) (first, last episode.Key, any bool) {
 	note := func(k episode.Key) {
 		if !any || k.Compare(first) < 0 {
@@ -222,8 +223,8 @@ func (p *pair) changes(w *Watch) (first, last episode.Key, any bool) {
 	return first, last, matters
 }
 
-// pairsOf finds the rules that touched devices have, and where they are with them. A device without rules costs nothing but
-// its part in one question for the rules of its fleet.
+// pairsOf finds the rules of the affected devices, and their watches. A device without rules costs
+// only its share in one query for the rules of its fleet.
 func pairsOf(ctx context.Context, t *table.Table, s *seen) ([]*pair, error) {
 	r := &ruleBook{t: t, fleets: make(map[string]*fleetRules)}
 	if err := r.read(ctx, s); err != nil {
@@ -249,11 +250,11 @@ func pairsOf(ctx context.Context, t *table.Table, s *seen) ([]*pair, error) {
 	return pairs, nil
 }
 
-// ruleBook knows the rules of the fleets of touched devices.
+// ruleBook caches the rules of the fleets of affected devices.
 type ruleBook struct {
 	t        *table.Table
 	fleets   map[string]*fleetRules
-	profiles map[string]string // of devices in fleets that have rules for profiles
+	profiles map[string]string // by device, only in fleets with rules for profiles
 }
 
 type fleetRules struct{ device, profile map[string][]*compiled }
@@ -261,7 +262,7 @@ type fleetRules struct{ device, profile map[string][]*compiled }
 func (b *ruleBook) read(ctx context.Context, s *seen) error {
 	var unsure []telemetry.DeviceKey
 	for _, d := range s.devices {
-		if d.fleetID == "" { // only a retraction tells of it
+		if d.fleetID == "" { // the device is known only from a retraction
 			device, err := telemetry.DeviceByID.Get(ctx, b.t, telemetry.DeviceIn{DeviceID: d.deviceID})
 			if err != nil && !errors.Is(err, table.ErrNotFound) {
 				return err
@@ -311,7 +312,7 @@ func readRules(ctx context.Context, t *table.Table, fleetID string) (*fleetRules
 	return f, nil
 }
 
-// of are the rules of a device, and those of its profile but for ids that it has a rule of its own of.
+// of returns the rules of a device: its own, and those of its profile whose ID is not overridden.
 func (b *ruleBook) of(d *touched) []*compiled {
 	f := b.fleets[d.fleetID]
 	if f == nil {

@@ -11,18 +11,20 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/episode"
 )
 
-// leastKept is how old a point is at least when it expires: readings are kept for two days, or longer, from their arrival.
+// leastKept is the minimum age of an expired point: readings are kept for at least two days from
+// arrival.
 const leastKept = 24 * time.Hour
 
-// kept is an alert of which the first point has expired. What was decided on points that are gone stays: one that is
-// resolved is neither made anew nor withdrawn, and points of its time are part of it; one that fires goes on.
+// kept is an alert whose first point has expired. Decisions on expired points are final: a resolved
+// alert is neither recomputed nor withdrawn, and covers all points of its time; a firing one
+// continues.
 type kept struct {
 	alert *telemetry.Alert
-	on    bool // it goes on in the machine
+	on    bool // continues in the machine
 	e     episode.Episode
 }
 
-// findKept finds them among the alerts that are stored.
+// findKept finds the kept alerts among the stored ones.
 func (d *derivation) findKept(ctx context.Context) error {
 	var keys []episode.Key
 	before := d.t.Now().Add(-leastKept).UnixMilli()
@@ -59,7 +61,7 @@ func (d *derivation) keeps(alertID string) bool {
 	return slices.ContainsFunc(d.kept, func(k kept) bool { return k.alert.AlertID == alertID })
 }
 
-// decided reports whether a point is part of an alert that is kept as it is.
+// decided reports whether a point belongs to a resolved kept alert.
 func (d *derivation) decided(k episode.Key) bool {
 	for i := range d.kept {
 		if a := d.kept[i].alert; a.Resolved != 0 && covers(a, k) {
@@ -72,7 +74,7 @@ func (d *derivation) decided(k episode.Key) bool {
 	return false
 }
 
-// goOn lets the alert go on that fires since before a point, and whose first point is gone. When it was kept last is known
+// goOn resumes a firing kept alert that began before a point. Its last sustaining point is known
 // only up to there.
 func (d *derivation) goOn(k episode.Key) {
 	for i := range d.kept {

@@ -15,13 +15,14 @@ import (
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
-// SilenceRule is the id of the rule, which nobody made, by which a fleet that fell silent as a whole has one alert.
+// SilenceRule is the ID of the built-in rule for the alert of a fleet that fell silent as a whole.
 const SilenceRule = "fleet-silence"
 
-// FleetDevice is under what the alerts of a fleet as a whole are kept. No device has such an id.
+// FleetDevice returns the pseudo-device for the alerts of a whole fleet. It is not a valid device
+// ID.
 func FleetDevice(fleetID string) string { return "~" + fleetID }
 
-// heard ends an alert about silence: something came that is not of the past.
+// heard ends an alert about silence, because a current reading arrived.
 func (p *pair) heard(ctx context.Context, t *table.Table, w Watch) error {
 	arrived := int64(math.MaxInt64)
 	for _, r := range p.readings {
@@ -35,7 +36,7 @@ func (p *pair) heard(ctx context.Context, t *table.Table, w Watch) error {
 	return quiet{t, p.rule, p.deviceID, w}.end(ctx, arrived, "")
 }
 
-// quiet is a device, or fleet, that a rule about silence is for.
+// quiet is a device or fleet, with a rule about silence.
 type quiet struct {
 	t        *table.Table
 	rule     *compiled
@@ -43,7 +44,8 @@ type quiet struct {
 	watch    Watch
 }
 
-// begin makes the alert of a silence since a time. One that waits is told of by the alert of its fleet.
+// begin creates the alert of a silence since a time. If waits is set it is not notified by itself,
+// because the alert of its fleet covers it.
 func (q quiet) begin(ctx context.Context, since int64, waits bool) error {
 	e := episode.Episode{First: episode.Key{At: since}, Fired: since + q.rule.levels.For, Last: episode.Key{At: since}}
 	return q.write(ctx, e, episode.Firing, func(a *telemetry.Alert) { a.Waits = waits })
@@ -77,10 +79,11 @@ func (q quiet) write(ctx context.Context, e episode.Episode, phase episode.Phase
 	return plan.commit(ctx, q.t)
 }
 
-// Sweep looks for devices that have been silent for longer than a rule allows, and makes the alerts of that. A fleet that fell
-// silent as a whole (telemetry.Silence) has an alert of its own. While that lasts it alone is told: alerts of its devices' silence
-// begin and end, but wait to be told. Silence counts from listening at the earliest, as in presence.Sweep, after which Sweep is to be
-// called. Several may.
+// Sweep finds devices that have been silent for longer than a rule allows, and creates alerts. A
+// fleet that fell silent as a whole (telemetry.Silence) has an alert of its own. While it lasts
+// only that alert is notified; alerts of its devices begin and end without notifications. Silence
+// counts from listening at the earliest, as in presence.Sweep, after which Sweep should be called.
+// Calls may be concurrent.
 func Sweep(ctx context.Context, t *table.Table, listening time.Time) error {
 	s := &sweep{t: t, now: t.Now(), listening: listening, fleets: make(map[string]*sweptFleet)}
 	for _, c := range []telemetry.Connectivity{telemetry.Online, telemetry.Offline} {
@@ -108,15 +111,15 @@ type sweep struct {
 	fleets    map[string]*sweptFleet
 }
 
-// sweptFleet is a fleet that has rules about silence, and what was heard of its devices.
+// sweptFleet holds a fleet's rules about silence and the last arrivals of its devices.
 type sweptFleet struct {
 	rules    *fleetRules
-	any      bool // rules about silence
+	any      bool // there are rules about silence
 	severity telemetry.Severity
 	seen     map[string]lastSeen // by device
 }
 
-// lastSeen says when a device was heard of last, and when it was called offline, in epoch milliseconds.
+// lastSeen has a device's last arrival, and when it went offline, in epoch milliseconds.
 type lastSeen struct{ heard, offline int64 }
 
 func (s *sweep) add(ctx context.Context, status *telemetry.Status) error {
@@ -137,7 +140,7 @@ func (s *sweep) add(ctx context.Context, status *telemetry.Status) error {
 	return nil
 }
 
-// onlySilence leaves only rules about silence.
+// onlySilence removes rules that are not about silence.
 func (f *sweptFleet) onlySilence(scope map[string][]*compiled) {
 	for id, rules := range scope {
 		rules = slices.DeleteFunc(rules, func(c *compiled) bool { return !c.NoData })
@@ -154,7 +157,7 @@ func (f *sweptFleet) onlySilence(scope map[string][]*compiled) {
 }
 
 func (s *sweep) judge(ctx context.Context, fleetID string, f *sweptFleet) error {
-	if !f.any { // nobody wants to know of silence any more
+	if !f.any { // no rule about silence is left
 		return s.wholeFleet(ctx, fleetID, f, false, 0)
 	}
 	silence, err := telemetry.SilenceOfFleet.Get(ctx, s.t, telemetry.FleetIn{FleetID: fleetID})
@@ -183,7 +186,8 @@ func (s *sweep) judge(ctx context.Context, fleetID string, f *sweptFleet) error 
 	return nil
 }
 
-// device looks at one device and rule. Whoever writes at the same time is right, too: the next sweep looks again.
+// device checks one device and rule. It ignores conflicts with concurrent writers: the next sweep
+// checks again.
 func (s *sweep) device(ctx context.Context, id string, c *compiled, seen int64, fleetSilent bool) error {
 	silent := func(since int64) bool { return s.now.UnixMilli()-max(since, s.listening.UnixMilli()) >= c.levels.For }
 	q, err := s.quiet(ctx, c, id)
@@ -204,8 +208,8 @@ func (s *sweep) device(ctx context.Context, id string, c *compiled, seen int64, 
 	return err
 }
 
-// lastArrival is when a device was heard of last: its status may tell that a while later. What came later than now came by a
-// clock that was ahead.
+// lastArrival returns the last arrival of a device, which its status may lag behind. It ignores
+// arrivals in the future, recorded by a server whose clock was ahead.
 func (s *sweep) lastArrival(ctx context.Context, id string, seen int64) (int64, error) {
 	n := 0
 	for r, err := range (telemetry.ReadingsIn{DeviceID: id, Partial: true}).Back(ctx, s.t) {
@@ -222,7 +226,7 @@ func (s *sweep) lastArrival(ctx context.Context, id string, seen int64) (int64, 
 	return seen, nil
 }
 
-// lookedAt is how many of a device's newest readings are looked at for one that is not of the past.
+// lookedAt is how many of a device's newest readings are searched for a current one.
 const lookedAt = 100
 
 func (s *sweep) quiet(ctx context.Context, c *compiled, id string) (quiet, error) {
@@ -233,7 +237,7 @@ func (s *sweep) quiet(ctx context.Context, c *compiled, id string) (quiet, error
 	return quiet{s.t, c, id, c.begun(w)}, err
 }
 
-// wholeFleet keeps the one alert of a fleet that is silent as a whole.
+// wholeFleet maintains the alert of a silent fleet.
 func (s *sweep) wholeFleet(ctx context.Context, fleetID string, f *sweptFleet, silent bool, since int64) error {
 	c := &compiled{Rule: telemetry.Rule{
 		RuleKey: telemetry.RuleKey{RuleID: SilenceRule}, FleetID: fleetID, NoData: true, Version: 1, Severity: cmp.Or(f.severity, telemetry.Warning),
@@ -257,7 +261,8 @@ func (s *sweep) wholeFleet(ctx context.Context, fleetID string, f *sweptFleet, s
 	return err
 }
 
-// whyOver says why a fleet's silence is over: its devices are heard of, or it has been silent for so long that it is news no more.
+// whyOver returns why a fleet's silence ended: its devices send again, or it has lasted so long
+// that it is settled.
 func (s *sweep) whyOver(since int64) telemetry.Ending {
 	if s.now.Sub(time.UnixMilli(since)) >= presence.SilenceLasts {
 		return telemetry.Settled
@@ -265,9 +270,9 @@ func (s *sweep) whyOver(since int64) telemetry.Ending {
 	return ""
 }
 
-// release ends the wait of the alerts that were not told of while their fleet was silent: devices that are silent still, though
-// others are heard of again, are told of now. Those that have been offline for as long as a fleet's silence lasts are not: the
-// fleet's alert has told of them.
+// release ends the wait of alerts that were not notified while their fleet was silent. Devices that
+// are still silent, while others send again, are notified now, unless they have been offline for as
+// long as a fleet's silence lasts: then the fleet's alert has covered them.
 func (s *sweep) release(ctx context.Context, fleetID string, f *sweptFleet) error {
 	for _, severity := range severities {
 		for a, err := range telemetry.OpenAlerts.All(ctx, s.t, telemetry.SeverityIn{Severity: severity, FleetID: fleetID}) {
@@ -275,7 +280,7 @@ func (s *sweep) release(ctx context.Context, fleetID string, f *sweptFleet) erro
 				return err
 			}
 			seen := f.seen[a.DeviceID]
-			if !a.Waits || seen.heard > a.Since { // the alert of a device that is heard of ends without having been told
+			if !a.Waits || seen.heard > a.Since { // a device that sends again ends its alert without notifications
 				continue
 			}
 			before := a
@@ -291,7 +296,7 @@ func (s *sweep) release(ctx context.Context, fleetID string, f *sweptFleet) erro
 	return nil
 }
 
-// rewriteAlert writes a changed alert, with what is to be told of it. Errors: errMoved.
+// rewriteAlert writes a changed alert with its notifications. Errors: errMoved.
 func rewriteAlert(ctx context.Context, t *table.Table, a telemetry.Alert, before *telemetry.Alert) error {
 	c := []change{{alert: a, before: before}}
 	if err := decideAll(ctx, t, c); err != nil {

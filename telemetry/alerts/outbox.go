@@ -22,16 +22,18 @@ const (
 	maxError    = 500 // bytes
 )
 
-// Senders are the ways in which notifications leave. A nil one is not there: what is for it fails, and is tried again.
+// Senders sends notifications by kind of channel. With a nil function the attempt fails and is
+// retried.
 type Senders struct {
 	Webhook func(ctx context.Context, c *Channel, n *Notification, now time.Time) error
 	Email   func(ctx context.Context, c *Channel, n *Notification, now time.Time) error
-	Random  func() float64 // jitter, in [0, 1); default math/rand
+	Random  func() float64 // jitter in [0, 1); default math/rand
 }
 
-// Deliver sends what is due, once round, and returns how many were sent. Whoever receives a notification twice, because the
-// answer to the first was lost, knows it by its id. Several may deliver at once: each claims what it sends for two minutes.
-// What fails waits, twice as long each time, and after twelve attempts is a dead letter: see Resend.
+// Deliver sends all due notifications once, and returns how many were sent. If an answer is lost,
+// the notification is sent again with the same ID. Deliver may run concurrently: each notification
+// is claimed for two minutes. Failed attempts are retried with exponential backoff; after twelve
+// attempts the notification is a dead letter, see Resend.
 func Deliver(ctx context.Context, t *table.Table, s Senders) (sent int, err error) {
 	if s.Random == nil {
 		s.Random = rand.Float64
@@ -73,7 +75,7 @@ func (s *Senders) deliver(ctx context.Context, t *table.Table, k NotificationKey
 	}
 	skip, failed := s.try(ctx, t, &n)
 	if ctx.Err() != nil {
-		return false, ctx.Err() // nothing is known: it is tried again when the claim ends
+		return false, ctx.Err() // the result is unknown: retry when the claim ends
 	}
 	_, err = Notifications.Modify(ctx, t, k, func(n *Notification) error {
 		n.settle(t.Now().UTC().Truncate(time.Millisecond), skip, failed, s.Random())
@@ -82,7 +84,7 @@ func (s *Senders) deliver(ctx context.Context, t *table.Table, k NotificationKey
 	return err == nil && !skip && failed == nil, err
 }
 
-// try sends a notification, unless it is not wanted any more.
+// try sends a notification, unless it is no longer wanted.
 func (s *Senders) try(ctx context.Context, t *table.Table, n *Notification) (skip bool, failed error) {
 	c, err := Channels.Get(ctx, t, ChannelKey{n.FleetID, n.ChannelID})
 	if errors.Is(err, table.ErrNotFound) || err == nil && c.Off {
@@ -108,11 +110,11 @@ func (s *Senders) send(ctx context.Context, c *Channel, n *Notification, now tim
 	return send(ctx, c, n, now)
 }
 
-// tested is the event of a message that is of no alert.
+// tested is the event of a test message.
 const tested telemetry.Transition = "test"
 
-// Test sends a message that is of no alert by a channel, once, and returns its id. It is no notification: nothing is written
-// down, and nothing tried again.
+// Test sends a test message to a channel, once, and returns its ID. It is not stored and not
+// retried.
 func (s *Senders) Test(ctx context.Context, c *Channel, now time.Time) (id string, err error) {
 	id = fmt.Sprintf("%s.%s.%s", ulid.Make(), tested, c.ChannelID)
 	now = now.UTC().Truncate(time.Millisecond)
@@ -122,7 +124,7 @@ func (s *Senders) Test(ctx context.Context, c *Channel, now time.Time) (id strin
 	}, now)
 }
 
-// settle notes how an attempt ended.
+// settle records the result of an attempt.
 func (n *Notification) settle(now time.Time, skip bool, failed error, random float64) {
 	switch {
 	case skip:
@@ -141,7 +143,8 @@ func (n *Notification) settle(now time.Time, skip bool, failed error, random flo
 	}
 }
 
-// Resend lets a dead letter, or one that was skipped, be tried anew. Others stay as they are. Errors: table.ErrNotFound.
+// Resend makes a dead-lettered or skipped notification due again. Others stay as they are. Errors:
+// table.ErrNotFound.
 func Resend(ctx context.Context, t *table.Table, k NotificationKey) (Notification, error) {
 	n, err := Notifications.Modify(ctx, t, k, func(n *Notification) error {
 		if n.State == Dead || n.State == Skipped {

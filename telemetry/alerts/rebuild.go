@@ -13,19 +13,20 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/episode"
 )
 
-// Rebuilt says what a rebuild did.
+// Rebuilt is the result of a rebuild.
 type Rebuilt struct {
-	Devices    int `json:"devices"`    // that have rules
-	Aggregates int `json:"aggregates"` // that were not what readings say, and are now
-	Alerts     int `json:"alerts"`     // that were made, amended or withdrawn
-	Ended      int `json:"ended"`      // that were open of rules that hold no longer
+	Devices    int `json:"devices"`    // devices with rules
+	Aggregates int `json:"aggregates"` // aggregates that were repaired
+	Alerts     int `json:"alerts"`     // alerts that were created, amended or withdrawn
+	Ended      int `json:"ended"`      // open alerts of rules that no longer apply
 }
 
-// Rebuild makes all alerts of a fleet anew, from the readings that there are: those that are missing because nobody read the
-// stream while it had the changes, too. What is right stays as it is, and what was told is not told again; what nobody was
-// told of is told, unless it is too long ago for a channel. Aggregates that rules are over are made anew before. Readings that
-// have expired cannot be looked at: what was decided on them stays. It may run beside the folds, be stopped at any time and run
-// again. Rules about silence need none: Sweep looks at how it is now. Errors: table.ErrNotFound.
+// Rebuild recomputes all alerts of a fleet from the stored readings, including alerts that are
+// missing because changes expired from the stream. Correct alerts stay as they are, and nothing is
+// notified twice; missed notifications are sent unless they are too old for the channel. Aggregates
+// that rules use are rebuilt before. Decisions on expired readings stay. It may run alongside the
+// folds, be interrupted and repeated. Rules about silence are skipped, because Sweep looks only at
+// the present. Errors: table.ErrNotFound.
 func Rebuild(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Rebuilt, error) {
 	r := newRebuilder(t, w)
 	err := r.run(ctx, fleetID)
@@ -79,8 +80,8 @@ func (r *rebuilder) begin(ctx context.Context, fleetID string) error {
 	return err
 }
 
-// RebuildDevice makes all alerts of a device anew, as Rebuild does those of a fleet. Aggregates that rules are over have to be
-// right: telemetry.Rebuild makes them so. Errors: table.ErrNotFound.
+// RebuildDevice is Rebuild for one device. Aggregates that its rules use must be correct;
+// telemetry.Rebuild repairs them. Errors: table.ErrNotFound.
 func RebuildDevice(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID, deviceID string) (Rebuilt, error) {
 	r := newRebuilder(t, w)
 	err := r.begin(ctx, fleetID)
@@ -93,8 +94,8 @@ func RebuildDevice(ctx context.Context, t *table.Table, w telemetry.Folded, flee
 	return r.did, err
 }
 
-// EndGone ends what is open in a fleet of rules that hold no longer, and returns how many alerts that were. Everything has to
-// be folded before.
+// EndGone ends a fleet's open alerts of rules that no longer apply, and returns their number.
+// Everything must be folded before.
 func EndGone(ctx context.Context, t *table.Table, fleetID string) (int, error) {
 	r := newRebuilder(t, nil)
 	err := r.end(ctx, fleetID)
@@ -104,7 +105,7 @@ func EndGone(ctx context.Context, t *table.Table, fleetID string) (int, error) {
 	return r.did.Ended, err
 }
 
-// rules are those of a device as they are now.
+// rules returns the current rules of a device.
 func (r *rebuilder) rules(ctx context.Context, d *touched) ([]*compiled, error) {
 	if err := r.book.read(ctx, &seen{devices: map[string]*touched{d.deviceID: d}}); err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (r *rebuilder) rules(ctx context.Context, d *touched) ([]*compiled, error) 
 	return r.book.of(d), nil
 }
 
-// end ends what is open of rules that hold no longer.
+// end ends the open alerts of rules that no longer apply.
 func (r *rebuilder) end(ctx context.Context, fleetID string) error {
 	for _, severity := range severities {
 		var failed error
@@ -132,7 +133,7 @@ func (r *rebuilder) end(ctx context.Context, fleetID string) error {
 	return nil
 }
 
-// holds reports whether an alert is of one of the rules as they are.
+// holds reports whether an alert comes from the current version of one of the rules.
 func holds(rules []*compiled, a *telemetry.Alert) bool {
 	for _, c := range rules {
 		if madeBy(a, &c.Rule) && a.RuleVersion == c.Version {
@@ -142,7 +143,8 @@ func holds(rules []*compiled, a *telemetry.Alert) bool {
 	return false
 }
 
-// device makes the alerts of a device anew, and if that is asked for, the aggregates that its rules are over before.
+// device recomputes the alerts of a device, and if requested first the aggregates that its rules
+// use.
 func (r *rebuilder) device(ctx context.Context, d *touched, aggregates bool) error {
 	rules, err := r.rules(ctx, d)
 	if err != nil || len(rules) == 0 {
@@ -167,7 +169,7 @@ func (r *rebuilder) device(ctx context.Context, d *touched, aggregates bool) err
 	return nil
 }
 
-// pair makes all alerts of a device and a rule anew.
+// pair recomputes all alerts of a device and a rule.
 func (r *rebuilder) pair(ctx context.Context, d *touched, c *compiled) error {
 	p := &pair{touched: d, rule: c, watch: Watch{WatchKey: WatchKey{d.deviceID, c.RuleID}}}
 	w, err := Watches.Get(ctx, r.t, p.watch.WatchKey)
@@ -185,7 +187,7 @@ func (r *rebuilder) pair(ctx context.Context, d *touched, c *compiled) error {
 	})
 }
 
-// aggregates makes those of a device anew, of the days that it has readings of.
+// aggregates rebuilds a device's aggregates for all days with readings.
 func (r *rebuilder) aggregates(ctx context.Context, deviceID string) error {
 	for from := time.UnixMilli(0).UTC(); ; {
 		next, err := (telemetry.ReadingsIn{DeviceID: deviceID, From: from, Partial: true}).First(ctx, r.t)

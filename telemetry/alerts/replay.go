@@ -9,29 +9,30 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/episode"
 )
 
-// Episode is an alert that a rule would have made.
+// Episode is an alert that a rule would have created.
 type Episode struct {
-	AlertID  string    `json:"alertId"` // the id that it would have
-	Since    time.Time `json:"since"`   // of the first reading that breached
+	AlertID  string    `json:"alertId"` // ID that it would have
+	Since    time.Time `json:"since"`   // first breaching reading
 	FiredAt  time.Time `json:"firedAt"`
-	Last     time.Time `json:"last"` // of the last reading that kept it
+	Last     time.Time `json:"last"` // last reading that sustained it
 	Resolved time.Time `json:"resolvedAt,omitzero"`
-	Value    string    `json:"value"` // of the reading at Last
+	Value    string    `json:"value"` // value of the reading at Last
 	Peak     string    `json:"peak"`
 }
 
-// Replayed says what a rule would have done.
+// Replayed is the result of a back-test.
 type Replayed struct {
 	Episodes  []Episode `json:"episodes"`
-	Points    int       `json:"points"`    // that say something to the rule
-	Breaching int       `json:"breaching"` // of these, those beyond the raise level
+	Points    int       `json:"points"`    // points that the rule considers
+	Breaching int       `json:"breaching"` // points beyond the raise level
 	Pending   time.Time `json:"pendingSince,omitzero"`
 }
 
-// Replay runs a rule over readings of one device, which come in order of time, as telemetry.ReadingsIn yields them, and
-// says what alerts it would have made. Of readings it looks at all, whenever they arrived; those that were retracted when
-// they came, or by the given retractions, are passed over. A rule over aggregates, or about silence, cannot be replayed so:
-// see ReplayAggregates. Errors: telemetry.ErrInvalid, and what the readings yield.
+// Replay back-tests a rule over readings of one device, in order of time as telemetry.ReadingsIn
+// yields them, and returns the alerts that it would have created. It considers all readings,
+// regardless of their arrival, except those that are retracted, at arrival or by the given
+// retractions. For rules over aggregates use ReplayAggregates; rules about silence cannot be
+// replayed. Errors: telemetry.ErrInvalid, those of readings.
 func Replay(r telemetry.Rule, deviceID string, readings iter.Seq2[telemetry.Reading, error], retractions []telemetry.Retraction) (Replayed, error) {
 	c, err := replayable(&r, r.Over == "")
 	if err != nil {
@@ -41,7 +42,8 @@ func Replay(r telemetry.Rule, deviceID string, readings iter.Seq2[telemetry.Read
 	return c.replay(deviceID, points(readings, point, all))
 }
 
-// ReplayAggregates is Replay of a rule over aggregates, which come in order of time and are those of its period.
+// ReplayAggregates is Replay for a rule over aggregates. buckets must have the rule's period, in
+// order of time.
 func ReplayAggregates(r telemetry.Rule, deviceID string, buckets iter.Seq2[telemetry.Aggregate, error]) (Replayed, error) {
 	c, err := replayable(&r, r.Over != "")
 	if err != nil {
@@ -53,7 +55,7 @@ func ReplayAggregates(r telemetry.Rule, deviceID string, buckets iter.Seq2[telem
 func all(*episode.Point) bool { return true }
 
 func replayable(r *telemetry.Rule, fits bool) (*compiled, error) {
-	if r.Scope == "" { // a rule that is only tried is nobody's yet
+	if r.Scope == "" { // a rule under test need not have an owner
 		r.Scope, r.ScopeID = telemetry.ForDevice, "device"
 	}
 	if r.FleetID == "" {

@@ -13,31 +13,31 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// The bounds of rules.
+// Limits of rules.
 const (
-	maxRules = 100               // of one device or profile
+	maxRules = 100               // per device or profile
 	maxName  = 200               // bytes
 	maxFor   = 31 * 24 * 60 * 60 // seconds
-	minQuiet = 60                // seconds of silence that a rule may be about
+	minQuiet = 60                // minimum seconds of silence
 )
 
-// RuleError says which field of a rule, or of a channel, is wrong. It is telemetry.ErrInvalid.
+// RuleError names an invalid field of a rule or channel. It wraps telemetry.ErrInvalid.
 type RuleError struct {
-	Code  string // stable, such as rule_raise
+	Code  string // stable code, such as rule_raise
 	Field string
 	What  string
 }
 
 func (e *RuleError) Error() string { return fmt.Sprintf("%s: %s (%s)", e.Field, e.What, e.Code) }
 
-// Unwrap makes it telemetry.ErrInvalid.
+// Unwrap returns telemetry.ErrInvalid.
 func (e *RuleError) Unwrap() error { return telemetry.ErrInvalid }
 
 func wrong(field, format string, args ...any) error {
 	return &RuleError{Code: "rule_" + strings.ToLower(field), Field: field, What: fmt.Sprintf(format, args...)}
 }
 
-// CheckRule says what is wrong with a rule: a *RuleError for each field, joined.
+// CheckRule validates a rule. Errors: a *RuleError per invalid field, joined.
 func CheckRule(r *telemetry.Rule) error {
 	var errs []error
 	refuse := func(bad bool, field, format string, args ...any) {
@@ -83,9 +83,9 @@ func checkLevels(r *telemetry.Rule) error {
 	return nil
 }
 
-// CreateRule makes a rule. It holds for readings that arrive from now on, whatever their own time is. RuleID is made if it
-// is empty. Errors: telemetry.ErrInvalid (a *RuleError for each fault), table.ErrNotFound if there is no such device or
-// profile in the fleet, table.ErrExists.
+// CreateRule creates a rule. It applies to readings that arrive from now on, whatever their own
+// time. An empty RuleID is generated. Errors: telemetry.ErrInvalid (a *RuleError per fault),
+// table.ErrNotFound if the fleet has no such device or profile, table.ErrExists.
 func CreateRule(ctx context.Context, t *table.Table, r telemetry.Rule) (telemetry.Rule, error) {
 	if r.RuleID == "" {
 		r.RuleID = strings.ToLower(ulid.Make().String())
@@ -108,7 +108,7 @@ func CreateRule(ctx context.Context, t *table.Table, r telemetry.Rule) (telemetr
 	return r, nil
 }
 
-// checkScope looks whether what the rule is for is in its fleet.
+// checkScope checks that the rule's device or profile belongs to its fleet.
 func checkScope(ctx context.Context, t *table.Table, r *telemetry.Rule) error {
 	fleet := ""
 	switch r.Scope {
@@ -139,8 +139,9 @@ func roomForRule(ctx context.Context, t *table.Table, r *telemetry.Rule) error {
 	return err
 }
 
-// UpdateRule changes a rule. What it is for and whose it is stays. A change of more than the name begins anew: alerts of
-// the version before end, and the new one holds for readings that arrive from now on. Errors: as CreateRule.
+// UpdateRule changes a rule, except its scope and fleet. A change of more than the name starts a
+// new version: alerts of the old version end, and the new one applies to readings that arrive from
+// now on. Errors: as CreateRule.
 func UpdateRule(ctx context.Context, t *table.Table, k telemetry.RuleKey, change func(*telemetry.Rule) error) (telemetry.Rule, error) {
 	r, err := telemetry.Rules.Modify(ctx, t, k, func(r *telemetry.Rule) error {
 		before := *r
@@ -163,7 +164,7 @@ func UpdateRule(ctx context.Context, t *table.Table, k telemetry.RuleKey, change
 	return r, nil
 }
 
-// DeleteRule deletes a rule. Its open alerts end; all stay listed until they expire.
+// DeleteRule deletes a rule. Its open alerts end; all its alerts stay listed until they expire.
 func DeleteRule(ctx context.Context, t *table.Table, k telemetry.RuleKey) error {
 	if err := telemetry.Rules.Delete(ctx, t, k); err != nil {
 		return fmt.Errorf("alerts: delete rule %s: %w", k.RuleID, err)
@@ -171,7 +172,7 @@ func DeleteRule(ctx context.Context, t *table.Table, k telemetry.RuleKey) error 
 	return nil
 }
 
-// Describe says in words what a rule is about.
+// Describe describes a rule in words.
 func Describe(r *telemetry.Rule) string {
 	what := r.Metric
 	if r.Over != "" {
@@ -194,7 +195,7 @@ func Describe(r *telemetry.Rule) string {
 	return said
 }
 
-// spell writes a time of whole seconds as people do: "1 h 30 min".
+// spell formats a duration of whole seconds, such as "1 h 30 min".
 func spell(d time.Duration) string {
 	var parts []string
 	for _, unit := range []struct {

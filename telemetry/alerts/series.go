@@ -16,10 +16,10 @@ import (
 type compiled struct {
 	telemetry.Rule
 	levels episode.Levels
-	since  int64 // epoch milliseconds: readings that arrived earlier are none of its business; 0: all are
+	since  int64 // epoch milliseconds: readings that arrived earlier are ignored; 0: none are
 }
 
-// made is when the rule was made, in epoch milliseconds; 0 for one that nobody made.
+// made returns when the rule was created, in epoch milliseconds; 0 for built-in rules.
 func (c *compiled) made() int64 {
 	if c.CreatedAt.IsZero() {
 		return 0
@@ -27,8 +27,8 @@ func (c *compiled) made() int64 {
 	return c.CreatedAt.UnixMilli()
 }
 
-// begun is where the rule is with a device: at its beginning, if what is stored is of another version, or of a rule that had
-// its id before.
+// begun returns the watch of the rule for a device. It is reset if the stored watch belongs to
+// another version, or to an earlier rule with the same ID.
 func (c *compiled) begun(w Watch) Watch {
 	if w.Version != c.Version || w.RuleMade != 0 && w.RuleMade != c.made() {
 		w = Watch{WatchKey: w.WatchKey, Version: c.Version, Rev: w.Rev}
@@ -55,7 +55,7 @@ func compile(r telemetry.Rule) (*compiled, error) {
 	return c, nil
 }
 
-// point is a reading as the rule sees it; ok is false if it says nothing to it.
+// point returns a reading as a point of the rule's series; ok is false if the rule ignores it.
 func (c *compiled) point(r *telemetry.Reading, retractions []telemetry.Retraction) (p episode.Point, ok bool) {
 	v, there := r.Values[c.Metric]
 	if !there || !v.IsNumber() || r.Arrived < c.since || telemetry.Retracted(retractions, r.At, c.Metric) {
@@ -67,12 +67,12 @@ func (c *compiled) point(r *telemetry.Reading, retractions []telemetry.Retractio
 	return p, err == nil
 }
 
-// series is what a rule runs over for one device: points in order, from a key on, and back from one that is not itself
-// among them.
+// series is what a rule runs over for one device: points in order from a key on, and backward from
+// a key that is itself excluded.
 type series interface {
 	from(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error]
 	back(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error]
-	// there says which of these keys have an item still, whatever it says to the rule.
+	// there reports which keys still have a stored item, whether or not it is a point.
 	there(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error)
 }
 
@@ -83,7 +83,7 @@ func seriesOf(t *table.Table, c *compiled, deviceID string, retractions []teleme
 	return &rawSeries{t, c, deviceID, retractions}
 }
 
-// rawSeries are the series of a metric itself.
+// rawSeries is the series of a metric's readings.
 type rawSeries struct {
 	t           *table.Table
 	rule        *compiled
@@ -119,7 +119,7 @@ func (s *rawSeries) point(r *telemetry.Reading) (episode.Point, bool) {
 	return s.rule.point(r, s.retractions)
 }
 
-// points are those of items that say something, and that are wanted.
+// points yields the wanted points of items.
 func points[T any](items iter.Seq2[T, error], point func(*T) (episode.Point, bool), wanted func(*episode.Point) bool) iter.Seq2[episode.Point, error] {
 	return func(yield func(episode.Point, error) bool) {
 		for one, err := range items {
@@ -134,7 +134,7 @@ func points[T any](items iter.Seq2[T, error], point func(*T) (episode.Point, boo
 	}
 }
 
-// stepwise reads a few items at first, and more as more are wanted: most who walk back need one.
+// stepwise reads pages of increasing size, because most callers need one item.
 func stepwise[In, T, K any](ctx context.Context, t *table.Table, q *table.Query[In, T, K], in In) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		cursor, limit := "", 4
@@ -158,8 +158,8 @@ func stepwise[In, T, K any](ctx context.Context, t *table.Table, q *table.Query[
 	}
 }
 
-// aggregates are the series of a figure of buckets, each at its start. A bucket is a point once a later one has begun: then
-// it is whole, but for what comes late.
+// aggregates is the series of an aggregate's figure, each bucket at its start. A bucket becomes a
+// point when a later one has begun: then it is complete, except for late readings.
 type aggregates struct {
 	t        *table.Table
 	rule     *compiled
@@ -223,7 +223,7 @@ func (s *aggregates) point(a *telemetry.Aggregate) (p episode.Point, ok bool) {
 	return p, false
 }
 
-// figures are what a rule over aggregates may ask for.
+// figures maps the functions of rules over aggregates to figures.
 var figures = map[string]func(*telemetry.Figures) string{
 	"mean":      func(f *telemetry.Figures) string { return f.Mean },
 	"min":       func(f *telemetry.Figures) string { return f.Min },
@@ -243,7 +243,8 @@ var figures = map[string]func(*telemetry.Figures) string{
 
 const bucketLayout = "2006-01-02T15:04:05Z"
 
-// bucketStart is when a bucket starts; a day is taken as one of UTC, which keeps days in order and apart.
+// bucketStart returns the start of a bucket. Days are treated as UTC, which is sufficient to order
+// them.
 func bucketStart(p telemetry.Period, start string) (time.Time, error) {
 	if p == telemetry.Daily {
 		return time.Parse(time.DateOnly, start)

@@ -17,17 +17,18 @@ import (
 
 const (
 	keepAlerts = 365 * 24 * time.Hour // after they are resolved
-	maxOps     = 90                   // of one transaction, which may have 100
+	maxOps     = 90                   // operations per transaction; the limit is 100
 	maxHistory = 200                  // notes of one alert
 )
 
-// errMoved says that somebody else wrote the watch or an alert meanwhile: everything is looked at again.
+// errMoved means that the watch or an alert was written concurrently: evaluate again.
 var errMoved = errors.New("alerts: changed meanwhile")
 
-// AlertID is the id of the alert of a device and a rule whose first reading has a time.
+// AlertID returns the ID of the alert of a device and rule whose first reading is at since, epoch
+// milliseconds.
 func AlertID(deviceID, ruleID string, since int64) string {
 	id := ulid.ULID{}
-	if err := id.SetTime(uint64(max(since, 0))); err != nil { // later than the year 10,889
+	if err := id.SetTime(uint64(max(since, 0))); err != nil { // later than the year 10889
 		since = 0
 	}
 	sum := sha256.Sum256([]byte(deviceID + "\x00" + ruleID))
@@ -35,19 +36,19 @@ func AlertID(deviceID, ruleID string, since int64) string {
 	return id.String()
 }
 
-// change is a group of writes that belong together: an alert and what is to be told of it.
+// change is a group of writes that belong together: an alert and its notifications.
 type change struct {
 	alert  telemetry.Alert
-	before *telemetry.Alert // as it is stored; nil: it is new
+	before *telemetry.Alert // as stored; nil: new
 	tell   []Notification
 }
 
-// plan says what a derivation changes.
+// plan is the set of writes of a derivation.
 type plan struct {
 	d       *derivation
 	now     time.Time
 	changes []change // in order of time
-	watch   Watch    // as it will be
+	watch   Watch    // new state of the watch
 }
 
 func (d *derivation) plan(now time.Time) *plan {
@@ -83,14 +84,14 @@ func (d *derivation) nextWatch() Watch {
 	return w
 }
 
-// put plans a write, if there is anything to write.
+// put adds a write, if the alert differs.
 func (p *plan) put(a telemetry.Alert, before *telemetry.Alert) {
 	if before == nil || !reflect.DeepEqual(a, *before) {
 		p.changes = append(p.changes, change{alert: a, before: before})
 	}
 }
 
-// alertOf is an episode as an alert. What people did with it stays.
+// alertOf returns an episode as an alert. Actions of people are kept.
 func (p *plan) alertOf(id string, e *episode.Episode, before *telemetry.Alert) telemetry.Alert {
 	r := &p.d.rule.Rule
 	a := telemetry.Alert{AlertKey: telemetry.AlertKey{DeviceID: p.d.deviceID, AlertID: id}}
@@ -117,7 +118,8 @@ func (p *plan) alertOf(id string, e *episode.Episode, before *telemetry.Alert) t
 	return a
 }
 
-// expiry is when an alert that ended may be deleted. What ended long ago, as in an import, is kept as long from now.
+// expiry returns when an ended alert may be deleted. If it ended long ago, as after an import, it
+// is kept as long from now.
 func expiry(now time.Time, ended int64) time.Time {
 	at := time.UnixMilli(ended).UTC()
 	if at.Before(now) {
@@ -126,7 +128,8 @@ func expiry(now time.Time, ended int64) time.Time {
 	return at.Add(keepAlerts).Truncate(24 * time.Hour)
 }
 
-// inherit lets an alert that begins elsewhere than one of the same time did take over what was done with that.
+// inherit lets a new alert take over the actions and notifications of an overlapping alert that it
+// replaces.
 func (p *plan) inherit(a *telemetry.Alert) {
 	for i := range p.d.old {
 		o := &p.d.old[i]
@@ -152,7 +155,8 @@ func endOf(a *telemetry.Alert) int64 {
 	return max(a.Last, a.Fired)
 }
 
-// withdraw plans that an alert never was. If another took its place, nobody is told.
+// withdraw marks an alert as withdrawn. If another alert replaces it, the withdrawal is not
+// notified.
 func (p *plan) withdraw(before *telemetry.Alert) {
 	a := *before
 	a.Notified, a.History = slices.Clone(a.Notified), slices.Clone(a.History)
@@ -173,7 +177,7 @@ func (p *plan) withdraw(before *telemetry.Alert) {
 	p.changes = append(p.changes, change{alert: a, before: before})
 }
 
-// note adds to an alert's history; of a long one the oldest is left out.
+// note adds to an alert's history, and drops the oldest note of a long one.
 func note(a *telemetry.Alert, n telemetry.AlertNote) {
 	if len(a.History) >= maxHistory {
 		a.History = slices.Delete(a.History, 0, len(a.History)-maxHistory+1)
@@ -186,8 +190,8 @@ var (
 	alertRev = table.FieldOf(telemetry.Alerts, func(a *telemetry.Alert) *int64 { return &a.Rev })
 )
 
-// commit writes what is planned, with the watch: the latest first if it is too much for one transaction. Until the last
-// transaction the watch stays as it was, but for its Rev. Errors: errMoved.
+// commit writes the plan with the watch, latest alerts first if it needs several transactions.
+// Until the last transaction the watch keeps its state except for Rev. Errors: errMoved.
 func (p *plan) commit(ctx context.Context, t *table.Table) error {
 	if len(p.changes) == 0 && p.watch == p.d.watch {
 		return nil
@@ -213,7 +217,7 @@ func (p *plan) commit(ctx context.Context, t *table.Table) error {
 	return nil
 }
 
-// putWatch adds the write of a watch, on condition that it is as it was.
+// putWatch adds the write of a watch, on condition that it is unchanged.
 func putWatch(tx *table.Tx, w *Watch) {
 	was := table.Absent()
 	if w.Rev != 0 {
@@ -223,7 +227,7 @@ func putWatch(tx *table.Tx, w *Watch) {
 	Watches.TxPut(tx, w, was)
 }
 
-// add adds the write of the alert, on condition that it is as it was, and of what is to be told.
+// add adds the writes of the alert, on condition that it is unchanged, and of its notifications.
 func (c *change) add(tx *table.Tx) {
 	a := c.alert
 	a.Rev++
@@ -240,7 +244,7 @@ func (c *change) add(tx *table.Tx) {
 	}
 }
 
-// moved tells what another writer did apart from what is wrong.
+// moved turns conflicts with other writers into errMoved.
 func moved(err error) error {
 	if errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrExists) || errors.Is(err, table.ErrConflict) {
 		return errMoved

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	defaultWithin = 24 * time.Hour // after which it is too late to tell of something
+	defaultWithin = 24 * time.Hour // default of Channel.Within
 	keepSent      = 30 * 24 * time.Hour
 	keepDead      = 90 * 24 * time.Hour
 )
 
-// decideAll decides what is told of changed alerts, and by which channels. What is decided is noted at the alert, in the
-// same write: so each transition is decided once, whatever is evaluated again.
+// decideAll decides which transitions of changed alerts are notified, and to which channels. The
+// decision is stored in the alert in the same write, so each transition is decided only once.
 func decideAll(ctx context.Context, t *table.Table, changes []change) error {
 	var d *decider
 	for i := range changes {
@@ -37,7 +37,7 @@ func decideAll(ctx context.Context, t *table.Table, changes []change) error {
 	return nil
 }
 
-// transitions are those of an alert that have not been decided yet.
+// transitions returns the undecided transitions of an alert.
 func transitions(a *telemetry.Alert) (all []telemetry.Transition) {
 	add := func(event telemetry.Transition) {
 		if !slices.Contains(a.Notified, event) {
@@ -59,7 +59,7 @@ func transitions(a *telemetry.Alert) (all []telemetry.Transition) {
 	return all
 }
 
-// decider knows who may be told of the alerts of a device.
+// decider has what is needed to decide on the notifications for a device's alerts.
 type decider struct {
 	now      time.Time
 	channels []Channel
@@ -114,7 +114,7 @@ func rank(s telemetry.Severity) int {
 	return slices.Index(severities, s)
 }
 
-// severities from the least to the worst.
+// severities in ascending order.
 var severities = []telemetry.Severity{telemetry.Info, telemetry.Warning, telemetry.Critical}
 
 func (d *decider) told(a *telemetry.Alert) Told {

@@ -25,7 +25,7 @@ const (
 	maxAnswer   = 4 << 10
 )
 
-// ErrPrivate is returned for a webhook whose host is an address that only this machine or its network can reach.
+// ErrPrivate is returned for a webhook with a private or loopback address.
 var ErrPrivate = errors.New("alerts: the webhook is at a private address, which this server does not call")
 
 // message is the body of a webhook.
@@ -35,14 +35,17 @@ type message struct {
 	Alert Told   `json:"alert"`
 }
 
-// WebhookSender posts notifications as JSON, signed as standardwebhooks.com says: the header webhook-id is the notification's
-// id, the same at every attempt; webhook-timestamp is the time of the attempt in epoch seconds; webhook-signature is "v1,"
-// and the HMAC-SHA256, in base64, of "id.timestamp.body" under the channel's secret. Any answer of 200 to 299 is an
-// acknowledgement. It follows no redirects, and calls only public addresses unless private is set.
+// WebhookSender returns a function that posts notifications as JSON, signed according to
+// standardwebhooks.com. The header webhook-id is the notification's ID, the same at every attempt;
+// webhook-timestamp is the time of the attempt in epoch seconds; webhook-signature is "v1," and the
+// HMAC-SHA256 of "id.timestamp.body" with the channel's secret, in base64. Answers of 200 to 299
+// are acknowledgements. It follows no redirects, and calls only public addresses unless private is
+// set.
 func WebhookSender(private bool) func(context.Context, *Channel, *Notification, time.Time) error {
 	dialer := &net.Dialer{Timeout: sendTimeout}
 	if !private {
-		// Here the name is resolved already: a name cannot stand for one address when checked, and for another when called.
+		// The name is already resolved here, so it cannot change its address between check and
+		// call.
 		dialer.Control = func(_, address string, _ syscall.RawConn) error { return checkPublic(address) }
 	}
 	client := &http.Client{
@@ -80,7 +83,7 @@ func WebhookSender(private bool) func(context.Context, *Channel, *Notification, 
 	}
 }
 
-// withoutAddress leaves the URL out of an error: its path is often a secret.
+// withoutAddress removes the URL from an error, because its path is often a secret.
 func withoutAddress(err error) error {
 	var u interface{ Unwrap() error }
 	if errors.As(err, &u) {
@@ -89,7 +92,8 @@ func withoutAddress(err error) error {
 	return err
 }
 
-// Sign is the webhook-signature of a message. A secret that begins with whsec_ is base64 behind that.
+// Sign returns the webhook-signature of a message. A secret with the prefix whsec_ is base64 after
+// it.
 func Sign(secret, id, timestamp string, body []byte) string {
 	key := []byte(secret)
 	if coded, ok := strings.CutPrefix(secret, "whsec_"); ok {
@@ -103,15 +107,15 @@ func Sign(secret, id, timestamp string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// shared are networks that are not public, beside those that netip knows.
+// shared lists networks that are not public, besides those that netip knows.
 var shared = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"),
-	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"), // Teredo and 6to4 lead to IPv4 addresses
+	netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"), // Teredo and 6to4 contain IPv4 addresses
 }
 
-// CheckPublicURL refuses a webhook whose URL names an address that only this machine or its network can reach. Names other than
-// localhost are not resolved: what they stand for is checked at each call. Errors: a *RuleError.
+// CheckPublicURL rejects a webhook whose URL has a private or loopback address. Names other than
+// localhost are not resolved; their addresses are checked at each call. Errors: a *RuleError.
 func CheckPublicURL(c *Channel) error {
 	u, err := url.Parse(c.URL)
 	if c.Kind != Webhook || err != nil {

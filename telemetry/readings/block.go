@@ -17,32 +17,34 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Shards is over how many partitions the blocks of a fleet are spread: by device, so that all readings of a device are in one partition,
-// in the order in which they came. With one, what comes at once is one item. docs/decisions has the figures. It is part of stored keys.
+// Shards is the number of partitions for the blocks of a fleet. Devices are assigned to shards, so
+// that all readings of a device are in one partition, in order of arrival. With one shard, readings
+// that arrive together share an item; docs/decisions has the figures. It is part of stored keys.
 const Shards = 1
 
-// ShardOf is the shard of a device.
+// ShardOf returns the shard of a device.
 func ShardOf(deviceID string) int { return table.Shard(deviceID, Shards) }
 
-// ErrDamaged is returned for a block or segment that cannot be read. It names it.
+// ErrDamaged is returned for an unreadable block or segment. The message names it.
 var ErrDamaged = errors.New("readings: damaged")
 
 // BlockKey names a block.
 type BlockKey struct {
 	FleetID string `dynamodbav:"fleetId"`
 	Shard   int    `dynamodbav:"shard"`
-	BlockID string `dynamodbav:"blockId"` // ULID: when it arrived
+	BlockID string `dynamodbav:"blockId"` // ULID of the arrival
 }
 
-// Block holds readings that arrived together, of one fleet and shard, in the order of devices and times. docs/format/readings.md.
+// Block holds readings of one fleet and shard that arrived together, ordered by device and time.
+// The format is in docs/format/readings.md.
 type Block struct {
 	BlockKey
-	Body  []byte `dynamodbav:"body"`  // their columns
-	Count int    `dynamodbav:"count"` // of readings
-	First int64  `dynamodbav:"first"` // epoch milliseconds, the least of their times
-	Last  int64  `dynamodbav:"last"`  // and the greatest
+	Body  []byte `dynamodbav:"body"`  // encoded columns
+	Count int    `dynamodbav:"count"` // number of readings
+	First int64  `dynamodbav:"first"` // time of the earliest reading, epoch milliseconds
+	Last  int64  `dynamodbav:"last"`  // time of the latest
 
-	// ExpiresAt is when the block may be deleted: when the last of its readings may.
+	// ExpiresAt is when the block may be deleted: the latest expiry of its readings.
 	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
 }
 
@@ -52,10 +54,10 @@ const (
 	maxSegmentBytes = 380 << 10
 	maxWindowBytes  = 100 << 10
 
-	blockBytes   = 64 << 10 // of a body, at most, but for a reading that is larger by itself
+	blockBytes   = 64 << 10 // target size of a body; a single larger reading may exceed it
 	segmentBytes = 64 << 10
 
-	// maxReading is about what a reading may take by itself.
+	// maxReading is the approximate maximum size of a reading.
 	maxReading = 32 << 10
 )
 
@@ -65,10 +67,11 @@ const (
 	devicePK = "DEVICE#{deviceId}"
 )
 
-// lingersPerSecond is the most blocks of single readings that a server stores in a second if it holds each reading for 250 ms.
+// lingersPerSecond is the maximum rate of blocks of single readings on a server that holds each
+// reading for 250 ms.
 const lingersPerSecond = 4
 
-// Blocks are the raw facts as they arrive.
+// Blocks holds the raw facts as they arrive.
 var Blocks = table.Define[Block, BlockKey]("telemetry.block", table.Def[Block]{
 	PK: shardPK, SK: "READINGS#{blockId}",
 	Immutable: true,
@@ -86,13 +89,13 @@ type WindowKey struct {
 	Part    string `dynamodbav:"part"`
 }
 
-// Window says which block had a reading first, of all readings of an hour of a shard.
+// Window records, for the readings of an hour and shard, which block had each reading first.
 type Window struct {
 	WindowKey
 	fold.Window
 }
 
-// Windows tell folds which readings they have counted, so that one that is sent again is not counted again.
+// Windows lets folds recognize resent readings, so that they count once.
 var Windows = table.Define[Window, WindowKey]("telemetry.window", table.Def[Window]{
 	PK: shardPK, SK: fold.WindowSK,
 	Expires:  func(w *Window) time.Time { return w.Expiry() },
@@ -107,13 +110,13 @@ func compareForBlock(a, b *Reading) int {
 	return cmp.Or(strings.Compare(a.FleetID, b.FleetID), ShardOf(a.DeviceID)-ShardOf(b.DeviceID), strings.Compare(a.DeviceID, b.DeviceID), a.Compare(&b.Key))
 }
 
-// packed is a block, and the indexes that its readings had in the slice that was packed.
+// packed is a block and the indexes of its readings in the packed slice.
 type packed struct {
 	Block
 	of []int
 }
 
-// Pack makes the blocks of readings that arrive together. Errors: block.ErrTooLarge.
+// Pack encodes readings that arrived together into blocks. Errors: block.ErrTooLarge.
 func Pack(readings []Reading, arrived time.Time) ([]Block, error) {
 	at := make([]int, len(readings))
 	for i := range at {
@@ -127,7 +130,7 @@ func Pack(readings []Reading, arrived time.Time) ([]Block, error) {
 	return blocks, err
 }
 
-// pack makes blocks of those of the readings at some places.
+// pack encodes the readings at the given indexes into blocks.
 func pack(readings []Reading, at []int, arrived time.Time) (blocks []packed, err error) {
 	at = slices.Clone(at)
 	slices.SortStableFunc(at, func(a, b int) int { return compareForBlock(&readings[a], &readings[b]) })
@@ -154,11 +157,12 @@ func pack(readings []Reading, at []int, arrived time.Time) (blocks []packed, err
 	return blocks, nil
 }
 
-// blockID makes the ID of a block. No two blocks have the same, whatever is in them: a block is deleted once its readings are in segments,
-// and folds would count those of another with its ID.
+// blockID returns a unique block ID, unrelated to the block's content. It must never be reused: a
+// block is deleted once its readings are in segments, and folds treat a block with the same ID as
+// the same block.
 func blockID(arrived time.Time) string {
 	var id ulid.ULID
-	if err := id.SetTime(uint64(max(arrived.UnixMilli(), 0))); err != nil { // after the year 10889
+	if err := id.SetTime(uint64(max(arrived.UnixMilli(), 0))); err != nil { // later than the year 10889
 		return ""
 	}
 	binary.BigEndian.PutUint64(id[6:], rand.Uint64())
@@ -166,7 +170,7 @@ func blockID(arrived time.Time) string {
 	return id.String()
 }
 
-// blockOf is the block of some readings in a body, without its ID.
+// blockOf returns the block with the given readings and encoded body, without an ID.
 func blockOf(readings []Reading, body []byte) Block {
 	r := &readings[0]
 	b := Block{BlockKey: BlockKey{FleetID: r.FleetID, Shard: ShardOf(r.DeviceID)}, Body: body, Count: len(readings)}
@@ -174,7 +178,8 @@ func blockOf(readings []Reading, body []byte) Block {
 	return b
 }
 
-// extent returns the times of the first and the last reading, in epoch milliseconds, and the latest expiry.
+// extent returns the earliest and latest time of readings, in epoch milliseconds, and the latest
+// expiry.
 func extent(readings []Reading) (first, last int64, expires time.Time) {
 	first, last = readings[0].At.UnixMilli(), readings[0].At.UnixMilli()
 	for i := range readings {
@@ -187,7 +192,7 @@ func extent(readings []Reading) (first, last int64, expires time.Time) {
 	return first, last, expires
 }
 
-// Readings reads the block's readings. Errors: ErrDamaged.
+// Readings decodes the block's readings. Errors: ErrDamaged.
 func (b *Block) Readings() ([]Reading, error) {
 	all, err := blockColumns.Decode(nil, b.Body)
 	if err != nil {
@@ -196,7 +201,8 @@ func (b *Block) Readings() ([]Reading, error) {
 	return b.completed(all)
 }
 
-// readingsOf reads the block's readings of a device, for a fraction of what all cost. Errors: ErrDamaged.
+// readingsOf decodes only the readings of one device, for a fraction of the cost. Errors:
+// ErrDamaged.
 func (b *Block) readingsOf(deviceID string) ([]Reading, error) {
 	all, err := blockColumns.DecodeSome(nil, b.Body, block.Want[Reading]{Fact: func(r *Reading) bool { return r.DeviceID == deviceID }})
 	if err != nil {
@@ -205,7 +211,8 @@ func (b *Block) readingsOf(deviceID string) ([]Reading, error) {
 	return b.completed(slices.DeleteFunc(all, func(r Reading) bool { return r.DeviceID != deviceID }))
 }
 
-// completed fills in what the columns of the block's readings do not say. Errors: ErrDamaged.
+// completed sets the fields that are not stored in columns, and checks the shard. Errors:
+// ErrDamaged.
 func (b *Block) completed(all []Reading) ([]Reading, error) {
 	for i := range all {
 		r := &all[i]
@@ -218,7 +225,7 @@ func (b *Block) completed(all []Reading) ([]Reading, error) {
 	return all, nil
 }
 
-// complete fills in what columns do not say.
+// complete sets the fields that are not stored in columns.
 func (r *Reading) complete() {
 	if r.Disc == "" {
 		r.Disc = Unnumbered(r.Values, 0)
@@ -228,7 +235,8 @@ func (r *Reading) complete() {
 	}
 }
 
-// has reports whether the block has readings of a device. Errors: ErrDamaged.
+// has reports whether the block has readings of a device. It decodes only the sorted device column,
+// into spare. Errors: ErrDamaged.
 func (b *Block) has(deviceID string, spare []Reading) (bool, []Reading, error) {
 	all, err := blockColumns.Decode(spare[:0], b.Body, columnDevice)
 	if err != nil {

@@ -7,15 +7,16 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/order"
 )
 
-// The columns by which readings are told apart.
+// Numbers of the columns that are used by themselves.
 const (
 	columnDevice = 1
 	columnAt     = 2
 	columnMade   = 21
 )
 
-// Blocks and segments have these columns. Numbers are never used twice. A reading's Disc is its sequence number and session, or else is
-// made of its values again; only where it is neither, it is stored.
+// Columns of both blocks and segments. Their numbers are part of the format: never reuse one. Disc
+// is derived from sequence number and session, or from the values; only if it is neither, it is
+// stored.
 var common = []block.Column[Reading]{
 	block.Time(columnAt, func(r *Reading) *time.Time { return &r.At }),
 	block.TextOf(3, oddDisc, func(r *Reading, disc string) { r.Disc = disc }),
@@ -34,19 +35,20 @@ var common = []block.Column[Reading]{
 	block.Cells(17, eachValue, setValue),
 }
 
-// blockColumns are those of a block: readings of many devices that arrived at once.
+// blockColumns are the columns of a block: readings of many devices that arrived together.
 var blockColumns = block.New('r', append([]block.Column[Reading]{
 	block.Text(columnDevice, func(r *Reading) *string { return &r.DeviceID }).Apart(),
 	block.Int(6, func(r *Reading) *int64 { return &r.Arrived }),
 	block.Int(columnMade, func(r *Reading) *int64 { return &r.Made }),
 }, common...)...)
 
-// segmentColumns are those of a segment: readings of one device, each of which arrived a while after it was measured.
+// segmentColumns are the columns of a segment: readings of one device. The arrival is stored as a
+// difference from the time of measurement.
 var segmentColumns = block.New('s', append([]block.Column[Reading]{
 	block.IntOf(6, func(r *Reading) int64 { return r.Arrived - r.At.UnixMilli() }, func(r *Reading, after int64) { r.Arrived = r.At.UnixMilli() + after }),
 }, common...)...)
 
-// oddDisc is what tells a reading apart, if it is neither a number nor made of the reading's values.
+// oddDisc returns Disc if it can be derived neither from a sequence number nor from the values.
 func oddDisc(r *Reading) string {
 	if _, _, ok := order.Split(r.Disc); ok || r.Disc == Unnumbered(r.Values, 0) {
 		return ""
@@ -54,7 +56,7 @@ func oddDisc(r *Reading) string {
 	return r.Disc
 }
 
-// numberOf is one more than the reading's sequence number, 0 if its Disc is not one.
+// numberOf returns the sequence number plus one, or 0 if Disc is not a sequence number.
 func numberOf(r *Reading) int64 {
 	nth, _, ok := order.Split(r.Disc)
 	if !ok {
@@ -63,7 +65,7 @@ func numberOf(r *Reading) int64 {
 	return nth
 }
 
-// sessionOf is the session of a reading's sequence number.
+// sessionOf returns the session of the sequence number.
 func sessionOf(r *Reading) string {
 	_, session, ok := order.Split(r.Disc)
 	if !ok {
@@ -72,10 +74,10 @@ func sessionOf(r *Reading) string {
 	return session
 }
 
-// secondOf is the second that a time is in, since 1970.
+// secondOf returns a time in epoch seconds, rounded down.
 func secondOf(at time.Time) int64 { return at.Unix() }
 
-// lifeOf is how many seconds after its time a reading expires.
+// lifeOf returns how many seconds after its time a reading expires.
 func lifeOf(r *Reading) int64 {
 	if r.ExpiresAt.IsZero() {
 		return 0

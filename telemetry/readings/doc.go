@@ -1,9 +1,12 @@
-// Package readings stores what devices measure. Readings that arrive together are an item, a block, in the partition of a shard of
-// their fleet: cheap to write, whoever sent them. From there they are moved into segments: what a device measured in an hour, in
-// one item or a few, which is cheap to read. A reading is in a block, in a segment, or for a moment in both; In reads both, and
-// yields it once. docs/format/readings.md has the bytes.
+// Package readings stores the readings of devices. Readings that arrive together are one item, a
+// block, in the partition of a shard of their fleet, which is cheap to write for any mix of
+// devices. Later they are moved into segments: one or a few items with a device's readings of an
+// hour, which are cheap to read. A reading is in a block, in a segment, or for a moment in both; In
+// reads both and yields it once. The formats are in docs/format/readings.md.
 //
-// Folds read blocks, each reading counting once however often it was sent (Facts). Segments mean nothing to them.
+// Folds read blocks, and count each reading once even if it was sent repeatedly (Facts). They
+// ignore segments.
 //
-// Package telemetry decides what is stored, and is what others import; its names for what is here are the same.
+// Package telemetry decides what to store. Other packages import it and use its aliases for these
+// types.
 package readings

@@ -4,9 +4,9 @@ import (
 	"time"
 )
 
-// What documents show of these entities.
+// Examples for the generated documents.
 
-// exampleReadings are those of a pump.
+// exampleReadings returns readings of a pump.
 func exampleReadings(at time.Time, n int) []Reading {
 	all := make([]Reading, n)
 	for i := range all {

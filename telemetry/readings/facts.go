@@ -10,14 +10,15 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// Arrival is a reading as folds see it.
+// Arrival is a reading as seen by folds.
 type Arrival struct{ *Reading }
 
-// factBytes is what a reading takes in memory, about.
+// factBytes is the approximate memory of a reading.
 const factBytes = 900
 
-// Facts are the readings of blocks, each of which counts once however often it was sent. All folds of readings share them. Blocks go
-// when their readings are in segments, or have lived long enough: that is no change to what is derived from them.
+// Facts yields the readings of blocks; a resent reading counts once. All folds of readings share
+// it. Deletions are ignored: blocks are deleted when their readings are in segments or have
+// expired, which changes nothing derived.
 var Facts = fold.Once(fold.Each(Blocks, factBytes, arrivals), Windows, time.Hour, nameOf, windowOf)
 
 func arrivals(c fold.Typed[Block]) (iter.Seq2[int, Arrival], error) {
@@ -37,11 +38,12 @@ func arrivals(c fold.Typed[Block]) (iter.Seq2[int, Arrival], error) {
 	}, nil
 }
 
-// knownLonger is how much longer it is known than a reading is kept that it has come.
+// knownLonger is how long windows remember readings after they expired.
 const knownLonger = 24 * time.Hour
 
-// ID names a reading by 8 bytes of its device, 4 of its time and 4 of what tells it apart within a millisecond, in this order, so that
-// those of a device have their first bytes in common, which windows do not repeat. They are unique among the readings of an hour of a shard.
+// ID identifies a reading: 8 bytes from its device, 4 from its time and 4 from Disc, in this order.
+// So the IDs of a device share a prefix, which windows store once. IDs are unique among the
+// readings of an hour and shard.
 func (r *Reading) ID() (id [16]byte) {
 	var h xxhash.Digest
 	h.Reset()

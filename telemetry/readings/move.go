@@ -14,41 +14,43 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// MoveOptions say what Move moves.
+// MoveOptions configures Move.
 type MoveOptions struct {
-	All bool // blocks of hours that are going on, too
-	// Made says when devices were made, in epoch seconds; those that are not there are left out. Readings of other devices are dropped:
-	// they are of one that is deleted.
+	All bool // also move blocks of hours that are not over
+	// Made returns when devices were created, in epoch seconds, without devices that do not exist.
+	// Readings that do not match are dropped, because they belong to a deleted device.
 	Made func(ctx context.Context, deviceIDs []string) (map[string]int64, error)
 }
 
-// Moved says what Move did.
+// Moved is the result of Move.
 type Moved struct {
-	Blocks   int // that were emptied and deleted
+	Blocks   int // emptied and deleted blocks
 	Readings int
-	Segments int // that were written
-	Waiting  int // blocks that are left, for their hours are going on
-	Damaged  int // blocks that are left because they cannot be read, and segments
+	Segments int // written segments
+	Waiting  int // blocks that stay because their hours are not over
+	Damaged  int // unreadable blocks and segments, which stay
 }
 
 const (
 	// hourOver is how long after the end of an hour its readings are moved.
 	hourOver = 2 * time.Minute
 
-	// fewBlocks is how many blocks of hours that are going on a shard may have: whoever reads a device looks at all of them. On the
-	// embedded engine, where a write costs little, there are less than on a table where every write is billed.
+	// fewBlocks is how many blocks of current hours may stay in a shard, because every read of a
+	// device examines all of them. It is smaller on the embedded engine, where writes are cheap,
+	// than on a table where each write is billed.
 	fewBlocks, fewBilled = 128, 2000
-	fewBytes             = 4 << 20 // of bodies
+	fewBytes             = 4 << 20 // total size of bodies
 
-	moveReadings = 100_000 // that are moved at a time
-	moveAtOnce   = 32      // segments that are written at once
-	moveTries    = 16      // at a segment that others write, too
+	moveReadings = 100_000 // readings moved at a time
+	moveAtOnce   = 32      // segments written concurrently
+	moveTries    = 16      // attempts on a segment that others write as well
 )
 
-// Move moves the readings of a fleet from blocks into segments: those of hours that are over, and all of a shard where many blocks wait. It
-// may be stopped at any time and run again, and several may run at once: segments are written before blocks are deleted, and what is
-// there already is not added again. What is damaged stays where it is, and the error tells of it at the end. Errors: ErrDamaged, those
-// of the store and of Made.
+// Move moves the readings of a fleet from blocks into segments: those of completed hours, and all
+// of a shard if many blocks are waiting. It may be interrupted, repeated, and run concurrently:
+// segments are written before blocks are deleted, and readings that are already in a segment are
+// not added again. Damaged items stay where they are and are reported at the end. Errors:
+// ErrDamaged, those of the store and of Made.
 func Move(ctx context.Context, t *table.Table, fleetID string, o MoveOptions) (did Moved, err error) {
 	var damaged []error
 	for shard := range Shards {
@@ -61,7 +63,7 @@ func Move(ctx context.Context, t *table.Table, fleetID string, o MoveOptions) (d
 	return did, errors.Join(damaged...)
 }
 
-// MoveShardOf is Move of all readings of the shard that a device is in.
+// MoveShardOf moves all readings of the shard that contains a device.
 func MoveShardOf(ctx context.Context, t *table.Table, fleetID, deviceID string, o MoveOptions) (did Moved, err error) {
 	o.All = true
 	m := mover{t: t, o: o, shard: ShardIn{fleetID, ShardOf(deviceID)}, did: &did}
@@ -71,7 +73,7 @@ func MoveShardOf(ctx context.Context, t *table.Table, fleetID, deviceID string, 
 	return did, errors.Join(m.damaged...)
 }
 
-// mover moves the readings of a shard.
+// mover moves the readings of one shard.
 type mover struct {
 	t       *table.Table
 	o       MoveOptions
@@ -79,11 +81,12 @@ type mover struct {
 	did     *Moved
 	damaged []error
 
-	blocks   []BlockKey // whose readings are held
+	blocks   []BlockKey // blocks whose readings are in readings
 	readings []Reading
 }
 
-// run goes through the blocks once. Those of hours that are going on are held, until there are too many of them.
+// run processes the blocks once. Blocks of current hours are set aside until there are too many of
+// them.
 func (m *mover) run(ctx context.Context) error {
 	most := fewBilled
 	if _, embedded := m.t.API().(dynamo.Putter); embedded {
@@ -112,7 +115,7 @@ func (m *mover) run(ctx context.Context) error {
 	return m.flush(ctx)
 }
 
-// take takes up the readings of a block.
+// take adds the readings of a block to the batch.
 func (m *mover) take(ctx context.Context, b *Block) error {
 	some, err := b.Readings()
 	if err != nil {
@@ -126,7 +129,8 @@ func (m *mover) take(ctx context.Context, b *Block) error {
 	return nil
 }
 
-// over reports whether all hours of a block's readings are over, or the block is one of the past: an import, or what a device has kept.
+// over reports whether the hours of a block's readings are over, or the block has past readings: of
+// an import, or stored by a device while it was offline.
 func (m *mover) over(b *Block) bool {
 	hour := time.Hour.Milliseconds()
 	return b.Last-b.First > 2*hour || m.t.Now().UnixMilli() >= (b.Last/hour+1)*hour+hourOver.Milliseconds()
@@ -137,7 +141,7 @@ func (m *mover) note(err error) {
 	m.damaged = append(m.damaged, err)
 }
 
-// flush writes the segments of the readings that are held, and deletes their blocks.
+// flush writes the batch into segments, then deletes its blocks.
 func (m *mover) flush(ctx context.Context) error {
 	hours, err := m.hours(ctx)
 	if err != nil {
@@ -156,7 +160,7 @@ func (m *mover) flush(ctx context.Context) error {
 	return nil
 }
 
-// hours are the readings that are held, without those of devices that are gone, hour by hour of each device.
+// hours groups the batch by device and hour, without readings of deleted devices.
 func (m *mover) hours(ctx context.Context) (hours [][]Reading, err error) {
 	slices.SortStableFunc(m.readings, func(a, b Reading) int {
 		if c := strings.Compare(a.DeviceID, b.DeviceID); c != 0 {
@@ -212,12 +216,12 @@ func (m *mover) write(ctx context.Context, hours [][]Reading) error {
 	return err
 }
 
-// addToHour adds readings of one device and hour, in order, to its segments, and returns how many of these it wrote. A damaged one is told
-// of, and left as it is.
+// addToHour adds sorted readings of one device and hour to its segments. It returns how many
+// segments it wrote. A damaged segment is reported and left as it is.
 func addToHour(ctx context.Context, t *table.Table, readings []Reading) (wrote int, damaged, err error) {
 	key := SegmentKey{DeviceID: readings[0].DeviceID, Hour: hourOf(readings[0].At)}
 	for range moveTries {
-		var last *Segment // to which more may be added
+		var last *Segment // the part that may be extended
 		var have, open []Reading
 		next := 0
 		damaged = nil
@@ -247,7 +251,8 @@ func addToHour(ctx context.Context, t *table.Table, readings []Reading) (wrote i
 	return wrote, damaged, table.ErrConflict
 }
 
-// without returns those of the readings, in order, that are not among others, or that arrived before those.
+// without returns the sorted readings that are not in others, or that arrived before their copy in
+// others.
 func without(readings, others []Reading) []Reading {
 	if len(others) == 0 {
 		return readings
@@ -264,15 +269,15 @@ func without(readings, others []Reading) []Reading {
 	return fresh
 }
 
-// addTo adds readings to the last part of an hour, if they fit, or else in parts of their own. Errors: table.ErrCondition and
-// table.ErrExists if others have written meanwhile.
+// addTo adds readings to the last part of an hour if they fit, and otherwise creates new parts.
+// Errors: table.ErrCondition and table.ErrExists if there was a concurrent write.
 func addTo(ctx context.Context, t *table.Table, last *Segment, open, fresh []Reading, next SegmentKey) (wrote int, err error) {
 	if last != nil {
 		now := t.Now()
 		all := sortReadings(slices.DeleteFunc(append(slices.Clone(open), fresh...), func(r Reading) bool { return !r.live(now) }))
 		body, err := segmentColumns.Append(nil, all)
 		if len(all) == 0 {
-			return 0, nil // nothing of it is worth keeping
+			return 0, nil // all have expired
 		}
 		if err == nil && len(body) <= segmentBytes {
 			s := segmentOf(last.SegmentKey, all, body)
@@ -294,7 +299,8 @@ func addTo(ctx context.Context, t *table.Table, last *Segment, open, fresh []Rea
 	return wrote, nil
 }
 
-// MoveAll does Move for all fleets in which readings arrive, and forgets those where none do any more.
+// MoveAll calls Move for all fleets in which readings arrive, and removes a fleet from this list
+// once no more readings arrive. Errors: as Move, joined.
 func MoveAll(ctx context.Context, t *table.Table, o MoveOptions) (did Moved, err error) {
 	var problems []error
 	for shard := range listShards {

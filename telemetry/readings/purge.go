@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/table/purge"
 )
 
-// Partitions are where the readings of a fleet arrive, for whoever deletes it.
+// Partitions returns the partitions in which a fleet's readings arrive, for its deletion.
 func Partitions(fleetID string) (all []purge.Range, err error) {
 	for shard := range Shards {
 		key, err := Blocks.Key(BlockKey{fleetID, shard, "0"})
@@ -23,7 +23,7 @@ func Partitions(fleetID string) (all []purge.Range, err error) {
 	return all, nil
 }
 
-// Forget takes a fleet off the list of those in which readings arrive.
+// Forget removes a fleet from the list of fleets in which readings arrive.
 func Forget(ctx context.Context, t *table.Table, fleetID string) error {
 	return Arrivals.Delete(ctx, t, ArrivingKey{table.Shard(fleetID, listShards), fleetID})
 }
@@ -37,15 +37,16 @@ type RemovalKey struct {
 	Part     int    `dynamodbav:"part"`
 }
 
-// Removal says that the readings of a segment were deleted, for those who keep what they read in the change stream. It is in the partition in
-// which the readings arrived, so it follows them in the stream; segments are elsewhere.
+// Removal records that a segment was deleted, for consumers of the change stream that keep what
+// they read. It is stored in the partition in which the readings arrived, so that it follows them
+// in the stream; segments are in another partition.
 type Removal struct {
 	RemovalKey
-	Body []byte    `dynamodbav:"body"` // of the segment
-	At   time.Time `dynamodbav:"at"`   // when that was deleted
+	Body []byte    `dynamodbav:"body"` // body of the segment
+	At   time.Time `dynamodbav:"at"`   // time of the deletion
 }
 
-// Removals are the segments that were deleted lately.
+// Removals holds the recently deleted segments.
 var Removals = table.Define[Removal, RemovalKey]("telemetry.removal", table.Def[Removal]{
 	PK: shardPK, SK: "REMOVED#{deviceId}#{hour}#{part:03}",
 	Expires:  func(r *Removal) time.Time { return r.At.Add(keepRemoval) },
@@ -54,16 +55,17 @@ var Removals = table.Define[Removal, RemovalKey]("telemetry.removal", table.Def[
 	Doc:      "Readings of a deleted device, told to those who read the change stream.",
 })
 
-// keepRemoval is how long a removal is kept: its change is what matters.
+// keepRemoval is how long a removal is stored. Only its change in the stream matters.
 const keepRemoval = 24 * time.Hour
 
-// Readings reads the readings that were deleted. Errors: ErrDamaged.
+// Readings decodes the deleted readings. Errors: ErrDamaged.
 func (r *Removal) Readings() ([]Reading, error) {
 	s := Segment{SegmentKey: SegmentKey{r.DeviceID, r.Hour, r.Part}, FleetID: r.FleetID, Body: r.Body}
 	return s.Readings()
 }
 
-// Remove deletes segments of a device, and tells of it. It may be stopped at any time and run again.
+// Remove deletes segments of a device and stores their Removals. It may be interrupted and
+// repeated.
 func Remove(ctx context.Context, t *table.Table, fleetID string, in SegmentsIn) (n int64, err error) {
 	for s, err := range SegmentsByHour.All(ctx, t, in) {
 		if err != nil {

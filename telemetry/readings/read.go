@@ -10,21 +10,21 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// In asks for the readings of a device in [From, To), by device time; a zero end is open. Its methods yield each reading once, and
-// none that has expired. What is damaged makes them fail with ErrDamaged, unless Partial says that it may be left out: it is told of
-// by Move, whoever reads.
+// In selects the readings of a device in [From, To), by device time; a zero end is open. Its
+// methods yield each reading once, without expired ones. They fail with ErrDamaged on damaged
+// items, unless Partial is set, which skips them; Move reports them anyway.
 type In struct {
 	FleetID, DeviceID string
 	From, To          time.Time
 	Partial           bool
 }
 
-// All yields the readings in the order of time.
+// All yields the readings by time.
 func (in In) All(ctx context.Context, t *table.Table) iter.Seq2[Reading, error] {
 	return in.each(ctx, t, false)
 }
 
-// Back yields the readings, the latest first.
+// Back yields the readings, latest first.
 func (in In) Back(ctx context.Context, t *table.Table) iter.Seq2[Reading, error] {
 	return in.each(ctx, t, true)
 }
@@ -38,7 +38,8 @@ func (in In) each(ctx context.Context, t *table.Table, back bool) iter.Seq2[Read
 	}
 }
 
-// reader is one reading of In. Blocks are read before segments: what is moved meanwhile is in both, and never in neither.
+// reader reads In. It reads blocks before segments: a reading that is moved in between is then seen
+// twice, and never missed.
 type reader struct {
 	In
 	ctx   context.Context
@@ -47,9 +48,9 @@ type reader struct {
 	back  bool
 	yield func(Reading, error) bool
 
-	samples *sampler // nil: readings are wanted, not samples
+	samples *sampler // set to yield samples instead of readings
 
-	waiting []Reading // in order: what is left of the readings in blocks
+	waiting []Reading // sorted remainder of the readings in blocks
 	buffer  []Reading
 	stopped bool
 }
@@ -80,10 +81,10 @@ func (r *reader) run() (err error) {
 	return nil
 }
 
-// inBlocks returns the readings that are in blocks, in order.
+// inBlocks returns the readings in blocks, sorted.
 func (in In) inBlocks(ctx context.Context, t *table.Table, now time.Time) (all []Reading, err error) {
 	if in.FleetID == "" {
-		return nil, nil // the device is gone
+		return nil, nil // the device was deleted
 	}
 	var spare []Reading
 	for b, err := range WaitingBlocks.All(ctx, t, ShardIn{in.FleetID, ShardOf(in.DeviceID)}) {
@@ -107,7 +108,7 @@ func (in In) inBlocks(ctx context.Context, t *table.Table, now time.Time) (all [
 	return sortReadings(all), nil
 }
 
-// wants reports whether a reading of the device is asked for.
+// wants reports whether a reading of the device is selected.
 func (in In) wants(r *Reading, now time.Time) bool {
 	return r.live(now) && in.asks(r.At)
 }
@@ -117,7 +118,7 @@ func (in *In) asks(at time.Time) bool {
 	return (in.From.IsZero() || !at.Before(in.From)) && (in.To.IsZero() || at.Before(in.To))
 }
 
-// ask is the question for the segments.
+// ask returns the query for the segments.
 func (in In) ask() SegmentsIn {
 	ask := SegmentsIn{DeviceID: in.DeviceID}
 	if !in.From.IsZero() {
@@ -129,18 +130,18 @@ func (in In) ask() SegmentsIn {
 	return ask
 }
 
-// firstPage is how many segments are read at first: those of a day. Who wants the latest wants one.
+// firstPage is the size of the first page of segments: about a day. In descending order it is one.
 const firstPage = 26
 
-// segments yields the segments, all parts of an hour one after another from the first. They are read in pages that grow, for many ask for a
-// few only.
+// segments yields the segments; the parts of an hour always start with the first. Pages grow,
+// because many callers need only a few segments.
 func (r *reader) segments() iter.Seq2[Segment, error] {
 	ask, q, limit := r.ask(), SegmentsByHour, firstPage
 	if r.back {
 		q, limit = NewestSegments, 1
 	}
 	return func(yield func(Segment, error) bool) {
-		hour := "" // that was yielded whole
+		hour := "" // hour that was completely yielded
 		for cursor := ""; ; limit = min(limit*8, 1000) {
 			page, err := q.Page(r.ctx, r.t, ask, cursor, limit)
 			if err != nil {
@@ -150,7 +151,7 @@ func (r *reader) segments() iter.Seq2[Segment, error] {
 			for _, s := range page.Items {
 				switch {
 				case r.back && s.Hour == hour:
-				case r.back && s.Part > 0: // parts may grow and split meanwhile, so they are read from the first
+				case r.back && s.Part > 0: // parts may grow and split at the same time, so read them from the first
 					hour = s.Hour
 					if !r.wholeHour(s.SegmentKey, yield) {
 						return
@@ -178,10 +179,11 @@ func (r *reader) wholeHour(k SegmentKey, yield func(Segment, error) bool) bool {
 	return true
 }
 
-// hourIn asks for all parts of an hour.
-func hourIn(k SegmentKey) SegmentsIn { return SegmentsIn{k.DeviceID, k.Hour, k.Hour + "$"} } // follows '#'
+// hourIn selects all parts of an hour. "$" follows "#" in byte order.
+func hourIn(k SegmentKey) SegmentsIn { return SegmentsIn{k.DeviceID, k.Hour, k.Hour + "$"} }
 
-// hour hands over what comes before the hour of some parts, and then the readings of the hour.
+// hour yields the waiting readings before the hour of the given parts, and then the readings of
+// that hour.
 func (r *reader) hour(parts []Segment) error {
 	start, err := time.Parse(hourLayout, parts[0].Hour)
 	if err != nil {
@@ -217,7 +219,7 @@ func (r *reader) hour(parts []Segment) error {
 	return err
 }
 
-// merged returns the readings of an hour's parts and some more, in order.
+// merged returns the readings of an hour's parts and of more, sorted.
 func (r *reader) merged(parts []Segment, more []Reading) (all []Reading, err error) {
 	all = r.buffer[:0]
 	for i := range parts {
@@ -237,7 +239,7 @@ func (r *reader) merged(parts []Segment, more []Reading) (all []Reading, err err
 	return slices.DeleteFunc(all, func(o Reading) bool { return !r.wants(&o, r.now) }), nil
 }
 
-// hand hands readings over. It reports whether to go on.
+// hand yields readings. It reports whether to continue.
 func (r *reader) hand(all []Reading) bool {
 	each := slices.Values(all)
 	if r.back {
@@ -258,7 +260,7 @@ func (r *reader) hand(all []Reading) bool {
 	return true
 }
 
-// First returns the first of some readings. Errors: table.ErrNotFound when there is none; those of the readings.
+// First returns the first reading. Errors: table.ErrNotFound if there is none; those of all.
 func First(all iter.Seq2[Reading, error]) (Reading, error) {
 	for r, err := range all {
 		return r, err
@@ -266,7 +268,7 @@ func First(all iter.Seq2[Reading, error]) (Reading, error) {
 	return Reading{}, table.ErrNotFound
 }
 
-// There says which of the readings with some keys, all of the device, are there. From and To do not matter.
+// There reports which of the device's readings with the given keys exist. From and To are ignored.
 func (in In) There(ctx context.Context, t *table.Table, keys []Key) (map[Key]bool, error) {
 	there := make(map[Key]bool, len(keys))
 	if len(keys) == 0 {
@@ -304,14 +306,15 @@ func (in In) There(ctx context.Context, t *table.Table, keys []Key) (map[Key]boo
 	return there, err
 }
 
-// pageReadings are how many readings a page has, if that is not said, and at most.
+// Default and maximum size of a page.
 const (
 	pageReadings    = 50
 	maxPageReadings = 1000
 )
 
-// Page reads at most limit readings (0: 50; at most 1,000) in the order of time after a cursor; an empty cursor is the beginning. A page
-// that has a next one is full, and the next one is not empty. Errors: table.ErrCursor for a cursor of other readings.
+// Page returns up to limit readings (0: 50; at most 1,000) by time after a cursor; "" is the
+// beginning. A page with a cursor is full, and the next page is not empty. Errors: table.ErrCursor
+// for a cursor of other readings; those of All.
 func (in In) Page(ctx context.Context, t *table.Table, cursor string, limit int) (page table.Page[Reading], err error) {
 	if limit <= 0 {
 		limit = pageReadings

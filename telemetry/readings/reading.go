@@ -12,40 +12,41 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/order"
 )
 
-// Key names a reading. Disc tells readings of one millisecond apart, and is in their order: the number that the device gave it, or a
-// hyphen and a hash of what it says. So a reading that is sent again has the same key, and another reading has not.
+// Key names a reading. Disc distinguishes and orders readings of one millisecond. It is the
+// sequence number, or a hyphen and a hash of the values. So a resent reading has the same key, and
+// another reading does not.
 type Key struct {
 	DeviceID string
 	At       time.Time // by the device's clock, in milliseconds
 	Disc     string
 }
 
-// Reading is a fact: what a device measured at one time, stored once. It carries all that its folds need, so that a fold reads
-// nothing but the change.
+// Reading is a fact: what a device measured at one time, stored once. It carries everything that
+// its folds need, so that a fold reads only the change.
 type Reading struct {
 	Key
 	FleetID     string
-	Made        int64 // when its device was made, in epoch seconds: one that is made again under the same ID is another
+	Made        int64 // creation of its device, epoch seconds: distinguishes devices that reused an ID
 	Arrived     int64 // epoch milliseconds, by the server's clock
 	Values      Values
-	Counters    []string // names of values that only grow, but for resets
+	Counters    []string // names of counters
 	States      []string // names of numbers that are states
-	Void        []string // names of values that are retracted: they count nowhere; "*" is all
-	ZoneMinutes int      // the fleet's offset from UTC at that time, in minutes
-	Fine        bool     // the fleet keeps aggregates of ten minutes
-	Late        bool     // it came later than its profile calls late
-	Correction  bool     // it changes what the profile wants to see corrected openly
-	Past        bool     // it is no sign of life: it was imported, or measured long before it arrived
-	Quiet       bool     // another has told the device's status as much a moment ago
+	Void        []string // names of retracted values, which count nowhere; "*" means all
+	ZoneMinutes int      // fleet's UTC offset at the time, minutes
+	Fine        bool     // the fleet has aggregates of ten minutes
+	Late        bool     // late by its profile
+	Correction  bool     // accepted as a correction by its profile
+	Past        bool     // does not show that the device is online: imported, or measured long before its arrival
+	Quiet       bool     // need not update the device's status, which another reading just did
 
-	// ExpiresAt is when the raw reading may be deleted, in whole seconds. It is decided at ingest.
+	// ExpiresAt is when the raw reading may be deleted, in whole seconds. It is set at ingest.
 	ExpiresAt time.Time
 }
 
-// Place is where the reading is among those of its device.
+// Place returns the reading's place among those of its device.
 func (r *Reading) Place() order.Place { return order.Of(r.At.UnixMilli(), r.Disc) }
 
-// Compare orders readings of a device as their places are. Package order has the rule.
+// Compare orders readings of a device like their places; see package order.
 func (k *Key) Compare(o *Key) int {
 	return cmp.Or(k.At.Compare(o.At), strings.Compare(k.Disc, o.Disc))
 }
@@ -55,7 +56,7 @@ func (r *Reading) live(now time.Time) bool {
 	return r.ExpiresAt.IsZero() || r.ExpiresAt.Unix() > now.Unix()
 }
 
-// size is about what the reading takes by itself, in bytes.
+// size returns the approximate size of the reading in bytes.
 func (r *Reading) size() int {
 	n := len(r.DeviceID) + len(r.Disc)
 	for name, v := range r.Values {
@@ -69,16 +70,17 @@ func (r *Reading) size() int {
 	return n
 }
 
-// fewNames is how many values a reading has, mostly, at most.
+// fewNames is how many values most readings have at most.
 const fewNames = 16
 
-// Unnumbered returns the Disc of a reading without a sequence number: nth is its number, from 0, among several that say the same.
+// Unnumbered returns the Disc of a reading without a sequence number. nth numbers equal readings
+// from 0.
 func Unnumbered(values Values, nth int) string { return order.Unnumbered(hash(values, nth)) }
 
-// Sum is a hash of what a reading says.
+// Sum returns a hash of the values.
 func Sum(values Values) string { return order.Text(hash(values, 0)) }
 
-// hash is that of what a reading says, and of its number, from 0, among several that say the same.
+// hash returns a hash of the values and of nth, which numbers equal readings from 0.
 func hash(values Values, nth int) uint64 {
 	var h xxhash.Digest
 	h.Reset()

@@ -10,14 +10,14 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Sample is what a reading says of one metric.
+// Sample is the value of one metric in a reading.
 type Sample struct {
 	At    time.Time // by the device's clock, in milliseconds
-	Value Value     // zero: the reading has none of the metric
+	Value Value     // zero: the reading lacks the metric
 }
 
-// Samples yields what the readings say of a metric, in the order of time: one sample for each reading that All yields, for a fraction
-// of what that costs.
+// Samples yields one sample for each reading that All would yield, in the same order, at a fraction
+// of the cost.
 func (in In) Samples(ctx context.Context, t *table.Table, metric string) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		r := reader{In: in, ctx: ctx, t: t, now: t.Now()}
@@ -36,19 +36,19 @@ type sampler struct {
 	buffer []stored
 }
 
-// stored is what a segment says of a reading, of one metric. Samples of several million readings are read in a second, so it is small
-// and needs no memory of its own.
+// stored is one metric of a reading in a segment. Several million are read per second, so it is
+// small and has no allocations of its own.
 type stored struct {
 	at    int64 // epoch milliseconds
-	life  int64 // seconds from the second of at until it expires; 0: it does not
+	life  int64 // seconds from the second of at until expiry; 0: never
 	value Value
 	unread
 }
 
-// unread is where columns are put that samples do not have.
+// unread receives columns that samples ignore.
 type unread struct{ flag bool }
 
-// sampleColumns are those of a segment, like segmentColumns.
+// sampleColumns decodes the columns of a segment, like segmentColumns.
 var sampleColumns = block.New('s',
 	block.Int(columnAt, func(s *stored) *int64 { return &s.at }),
 	block.TextOf(3, noText, func(*stored, string) {}),
@@ -70,7 +70,7 @@ func noFlag(number byte) block.Column[stored] {
 	return block.Bool(number, func(s *stored) *bool { return &s.flag })
 }
 
-// noNames is a column of lists of texts, which are passed over.
+// noNames is a column of lists of texts that are skipped.
 func noNames(number byte) block.Column[stored] {
 	return block.Nested(number, func(*block.Writer, *stored) {}, func(r *block.Reader, _ *stored) {
 		for range r.Count() {
@@ -79,7 +79,8 @@ func noNames(number byte) block.Column[stored] {
 	})
 }
 
-// hour hands over the samples of an hour that is one segment. It reports whether to go on. Error: ErrDamaged, before any was handed over.
+// hour yields the samples of an hour with one segment. It reports whether to continue. Error:
+// ErrDamaged, before any sample is yielded.
 func (p *sampler) hour(r *reader, s *Segment, start time.Time) (on bool, err error) {
 	all, err := sampleColumns.DecodeSome(p.buffer[:0], s.Body, block.Want[stored]{Name: p.metric})
 	if err != nil {

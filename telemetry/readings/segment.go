@@ -8,33 +8,34 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// hourLayout names hours in keys, in UTC.
+// hourLayout is the format of hours in keys, in UTC.
 const hourLayout = "2006-01-02T15"
 
-// hourOf names the hour that a time is in.
+// hourOf returns the hour of a time.
 func hourOf(at time.Time) string { return at.UTC().Format(hourLayout) }
 
-// SegmentKey names a part of what a device measured in an hour. Parts are numbered from 0.
+// SegmentKey names a part of a device's hour. Parts are numbered from 0.
 type SegmentKey struct {
 	DeviceID string `dynamodbav:"deviceId"`
 	Hour     string `dynamodbav:"hour"`
 	Part     int    `dynamodbav:"part"`
 }
 
-// Segment holds readings of a device that were measured in one hour, in the order of time. An hour has a second part when the first is
-// full, and so on: parts may overlap in time. A part only gains readings, until they expire.
+// Segment holds readings of a device that were measured in one hour, sorted by time. If a part is
+// full, the hour gets another; parts may overlap in time. A part only gains readings, until they
+// expire.
 type Segment struct {
 	SegmentKey
 	FleetID string `dynamodbav:"fleet"`
-	Body    []byte `dynamodbav:"body"`  // their columns
-	Count   int    `dynamodbav:"count"` // of readings
-	Rev     int    `dynamodbav:"rev"`   // one more at every write
+	Body    []byte `dynamodbav:"body"`  // encoded columns
+	Count   int    `dynamodbav:"count"` // number of readings
+	Rev     int    `dynamodbav:"rev"`   // incremented at every write
 
-	// ExpiresAt is when the part may be deleted: when the last of its readings may.
+	// ExpiresAt is when the part may be deleted: the latest expiry of its readings.
 	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
 }
 
-// Segments are what devices measured, by the hour.
+// Segments holds the readings of devices by hour.
 var Segments = table.Define[Segment, SegmentKey]("telemetry.segment", table.Def[Segment]{
 	PK: devicePK, SK: "READINGS#{hour}#{part:03}",
 	MaxBytes: maxSegmentBytes,
@@ -45,14 +46,14 @@ var Segments = table.Define[Segment, SegmentKey]("telemetry.segment", table.Def[
 
 var segmentRev = table.FieldOf(Segments, func(s *Segment) *int { return &s.Rev })
 
-// segmentOf makes a part of readings in order. The body is theirs.
+// segmentOf returns a part with the given sorted readings and their encoded body.
 func segmentOf(k SegmentKey, readings []Reading, body []byte) Segment {
 	s := Segment{SegmentKey: k, FleetID: readings[0].FleetID, Body: body, Count: len(readings), Rev: 1}
 	_, _, s.ExpiresAt = extent(readings)
 	return s
 }
 
-// Readings reads the part's readings. Errors: ErrDamaged.
+// Readings decodes the part's readings. Errors: ErrDamaged.
 func (s *Segment) Readings() ([]Reading, error) { return s.readings(nil) }
 
 // readings appends the part's readings.
@@ -83,7 +84,8 @@ func (s *Segment) damaged(err error) error {
 	return fmt.Errorf("%w segment of device %s, %s, part %d: %w", ErrDamaged, s.DeviceID, s.Hour, s.Part, err)
 }
 
-// sortReadings orders readings of one device, and keeps of those with the same key the one that arrived first.
+// sortReadings sorts readings of one device. Of readings with the same key it keeps the first to
+// arrive.
 func sortReadings(all []Reading) []Reading {
 	slices.SortStableFunc(all, func(a, b Reading) int {
 		if c := a.Compare(&b.Key); c != 0 {

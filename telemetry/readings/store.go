@@ -13,34 +13,35 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A Store stores readings, each once as far as it knows. Stores of one table.Table know the same. It is safe for concurrent use.
+// A Store stores each reading once, as far as it knows. Stores of one table.Table share their
+// knowledge. It is safe for concurrent use.
 type Store struct {
 	*shared
 	atOnce int
 }
 
-// shared is what all stores of a table.Table share.
+// shared is the state shared by all stores of a table.Table. mu protects announce.
 type shared struct {
 	t     *table.Table
 	known *known.Facts[place]
 	scans scans
 
 	mu       sync.Mutex
-	announce map[string]time.Time // by fleet, when it was said last that readings arrive
+	announce map[string]time.Time // time of the last announcement, by fleet
 }
 
-// place is an hour of a device: its segments are read at once.
+// place is an hour of a device, whose segments are read together.
 type place struct {
 	fleetID, deviceID string
 	made              int64
-	hour              int64 // of device time, since 1970
+	hour              int64 // hours since 1970, by device time
 }
 
 func placeOf(r *Reading) place {
 	return place{r.FleetID, r.DeviceID, r.Made, r.At.UnixMilli() / time.Hour.Milliseconds()}
 }
 
-// NewStore stores in t, by at most atOnce requests at once for a call.
+// NewStore returns a Store that makes at most atOnce concurrent requests per call.
 func NewStore(t *table.Table, atOnce int) *Store {
 	return &Store{t.Shared(sharedKey{}, func() any { return newShared(t) }).(*shared), atOnce}
 }
@@ -57,14 +58,15 @@ func newShared(t *table.Table) *shared {
 	return s
 }
 
-// maxAhead is by how much the clock of a device may be ahead.
+// maxAhead is how far the clock of a device may be ahead.
 const maxAhead = 24 * time.Hour
 
-// Stored returns how many readings have been stored by stores of the table.Table since the first was made.
+// Stored returns how many readings all stores of this table.Table have stored.
 func (s *Store) Stored() int64 { return s.known.Stored() }
 
-// Put stores the readings that are not stored yet; readings of one shard share blocks. It returns one error for each reading:
-// table.ErrExists if it was stored before or came twice, table.ErrTooLarge, or an error of the store or of ctx.
+// Put stores the readings that are not stored yet. Readings of one shard share blocks. It returns
+// one error per reading: nil, table.ErrExists if it was stored before or is repeated,
+// table.ErrTooLarge, or an error of the store or of ctx.
 func (s *Store) Put(ctx context.Context, readings []Reading) []error {
 	return s.put(ctx, readings, s.t.Now())
 }
@@ -106,7 +108,7 @@ func failed(errs []error, at []int, err error) []error {
 	return errs
 }
 
-// putNew stores what is new of a claim, and ends it.
+// putNew stores the new readings of a claim and ends the claim.
 func (s *Store) putNew(ctx context.Context, readings []Reading, claim *known.Claim[place], arrived time.Time, errs []error) {
 	defer claim.End(func(i int) bool { return errs[i] == nil })
 	blocks, err := pack(readings, claim.Fresh, arrived)
@@ -120,7 +122,8 @@ func (s *Store) putNew(ctx context.Context, readings []Reading, claim *known.Cla
 	s.create(ctx, blocks, errs)
 }
 
-// create writes blocks. One that exists is there because an answer was lost: nobody else has its ID.
+// create writes blocks. ErrExists means that an earlier answer was lost, because block IDs are
+// unique.
 func (s *Store) create(ctx context.Context, blocks []packed, errs []error) {
 	batch := make([]Block, len(blocks))
 	for n := range blocks {
@@ -134,12 +137,13 @@ func (s *Store) create(ctx context.Context, blocks []packed, errs []error) {
 }
 
 const (
-	// announceEvery is how often it is said that readings arrive in a fleet. Who moves them looks at the fleet for longer than that.
+	// announceEvery is how often a fleet with arriving readings is announced. MoveAll keeps
+	// examining it for longer than that.
 	announceEvery = 10 * time.Minute
 	lookFor       = 3 * announceEvery
 )
 
-// announceAll says that readings arrive, before they do.
+// announceAll announces that readings arrive, before they are stored.
 func (s *shared) announceAll(ctx context.Context, blocks []packed) error {
 	for n := range blocks {
 		if err := s.announceOne(ctx, blocks[n].FleetID); err != nil {
@@ -166,7 +170,7 @@ func (s *shared) announceOne(ctx context.Context, fleetID string) error {
 	return nil
 }
 
-// There says of each reading whether it is stored.
+// There reports for each reading whether it is stored.
 func (s *Store) There(ctx context.Context, readings []Reading) ([]bool, error) {
 	there, read := make([]bool, len(readings)), make(map[place]map[known.ID]bool)
 	shards := make(map[ShardIn]map[place][]known.ID)
@@ -195,23 +199,24 @@ func (s *Store) There(ctx context.Context, readings []Reading) ([]bool, error) {
 	return there, nil
 }
 
-// scans are what blocks hold, shard by shard, as they were found before this server stored anything of the places that are not handed out.
+// scans caches the content of blocks by shard, as it was before this process stored anything for
+// the places that were not taken yet.
 type scans struct {
 	mu     sync.Mutex
 	shards map[ShardIn]*scanned
 }
 
-// scanned is a shard as it was found.
+// scanned is the content of a shard.
 type scanned struct {
 	found  map[place][]known.ID
-	handed map[place]bool // what was asked for, and may be more by now
+	handed map[place]bool // places that were taken, and may have changed since
 }
 
-// maxHanded bounds how many places are remembered that were asked for. After that, the shard is read again.
+// maxHanded limits the remembered places. After that the shard is read again.
 const maxHanded = 100_000
 
-// stored reads the names of the readings of a place: those in blocks, which are read for all places of the shard at once, and then those in
-// segments.
+// stored returns the IDs of the readings of a place: those in blocks, which are read for the whole
+// shard at once, and then those in segments.
 func (s *shared) stored(ctx context.Context, p place) ([]known.ID, error) {
 	ids, err := s.scans.take(ctx, s.t, p)
 	if err != nil {
@@ -220,7 +225,7 @@ func (s *shared) stored(ctx context.Context, p place) ([]known.ID, error) {
 	return inSegments(ctx, s.t, p, ids)
 }
 
-// take returns what blocks hold of a place.
+// take returns the IDs of a place in blocks.
 func (c *scans) take(ctx context.Context, t *table.Table, p place) ([]known.ID, error) {
 	shard := ShardIn{p.fleetID, ShardOf(p.deviceID)}
 	c.mu.Lock()
@@ -243,8 +248,8 @@ func (c *scans) take(ctx context.Context, t *table.Table, p place) ([]known.ID, 
 	return ids, nil
 }
 
-// scan reads the names of the readings in the blocks of a shard. Those of a damaged block are not known; should they be sent again, they
-// are stored again, and counted once.
+// scan reads the IDs of the readings in a shard's blocks. It skips damaged blocks: if their
+// readings are sent again, they are stored again and counted once.
 func scan(ctx context.Context, t *table.Table, shard ShardIn) (map[place][]known.ID, error) {
 	found := make(map[place][]known.ID)
 	for b, err := range WaitingBlocks.All(ctx, t, shard) {
@@ -263,7 +268,7 @@ func scan(ctx context.Context, t *table.Table, shard ShardIn) (map[place][]known
 	return found, nil
 }
 
-// inSegments adds the names of the readings of a place in segments.
+// inSegments appends the IDs of the readings of a place in segments.
 func inSegments(ctx context.Context, t *table.Table, p place, ids []known.ID) ([]known.ID, error) {
 	hour := time.UnixMilli(p.hour * time.Hour.Milliseconds())
 	for seg, err := range SegmentsByHour.All(ctx, t, hourIn(SegmentKey{DeviceID: p.deviceID, Hour: hourOf(hour)})) {
@@ -282,8 +287,8 @@ func inSegments(ctx context.Context, t *table.Table, p place, ids []known.ID) ([
 	return ids, nil
 }
 
-// PackItems makes of readings the items of blocks, to be kept until PutItems stores them. of are the places of each item's readings.
-// Those that are too large have an error instead.
+// PackItems encodes readings as items of blocks, to be spooled until PutItems stores them. of holds
+// the indexes of each item's readings. Errors: block.ErrTooLarge.
 func (s *Store) PackItems(readings []Reading, at []int) (items []table.Item, of [][]int, err error) {
 	blocks, err := pack(readings, at, s.t.Now())
 	for n := range blocks {
@@ -296,8 +301,9 @@ func (s *Store) PackItems(readings []Reading, at []int) (items []table.Item, of 
 	return items, of, err
 }
 
-// PutItems stores the readings of items that PackItems made, maybe in another process. change is asked before: it may give them other
-// times. It returns an error for each item: table.ErrWrongEntity for what is no block.
+// PutItems stores the readings in items from PackItems, possibly of another process. change is
+// called before and may change their times. It returns one error per item: table.ErrWrongEntity if
+// it is not a block.
 func (s *Store) PutItems(ctx context.Context, items []table.Item, change func(ctx context.Context, readings []Reading) error) []error {
 	errs := make([]error, len(items))
 	for i, it := range items {
@@ -319,7 +325,7 @@ func (s *Store) PutItems(ctx context.Context, items []table.Item, change func(ct
 	return errs
 }
 
-// putAgain stores the readings of a block that was kept.
+// putAgain stores the readings of a spooled block.
 func (s *Store) putAgain(ctx context.Context, b *Block, all []Reading) error {
 	id, err := ulid.ParseStrict(b.BlockID)
 	if err != nil {

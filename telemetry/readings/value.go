@@ -12,10 +12,10 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/decimalsum"
 )
 
-// Value is one measured value: a number, a text or a truth value. The zero value is none.
+// Value is a measured value: a number, a text or a truth value. The zero value means no value.
 type Value struct {
 	form valueForm
-	text string // canonical: of a number, plain and without zeros that say nothing
+	text string // canonical; a number is plain, without redundant zeros
 }
 
 type valueForm byte
@@ -27,8 +27,8 @@ const (
 	isBool
 )
 
-// Number is a number, written in decimal; what is written differently but is the same is the same value. The error says
-// what is wrong with it: NaN and infinities are no values.
+// Number parses a decimal number. Different notations of a number yield the same value. The error
+// says what is wrong; NaN and infinities are not numbers.
 func Number(s string) (Value, error) {
 	d, err := decimalsum.Parse(s)
 	if err != nil {
@@ -37,7 +37,7 @@ func Number(s string) (Value, error) {
 	return Value{isNumber, d.String()}, nil
 }
 
-// Float is a number; see Number.
+// Float returns a number; see Number.
 func Float(f float64) (Value, error) {
 	d, err := decimalsum.ParseFloat(f)
 	if err != nil {
@@ -46,10 +46,10 @@ func Float(f float64) (Value, error) {
 	return Value{isNumber, d.String()}, nil
 }
 
-// Text is a text.
+// Text returns a text value.
 func Text(s string) Value { return Value{isText, s} }
 
-// Bool is a truth value.
+// Bool returns a truth value.
 func Bool(b bool) Value { return Value{isBool, strconv.FormatBool(b)} }
 
 // IsZero reports whether there is no value.
@@ -61,10 +61,10 @@ func (v Value) IsNumber() bool { return v.form == isNumber }
 // IsText reports whether the value is a text.
 func (v Value) IsText() bool { return v.form == isText }
 
-// String is the value as text; of a number, plain decimal digits.
+// String returns the value as text; a number in plain decimal digits.
 func (v Value) String() string { return v.text }
 
-// Decimal is the number; 0 for what is none.
+// Decimal returns the number, or 0 if the value is not a number.
 func (v Value) Decimal() decimalsum.Decimal {
 	d, err := decimalsum.Parse(v.text)
 	if err != nil || v.form != isNumber {
@@ -73,10 +73,10 @@ func (v Value) Decimal() decimalsum.Decimal {
 	return d
 }
 
-// MarshalJSON writes a number as such, digit by digit.
+// MarshalJSON encodes the value. Numbers keep all their digits.
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
 
-// AppendJSON appends what MarshalJSON writes.
+// AppendJSON appends the output of MarshalJSON.
 func (v Value) AppendJSON(b []byte) ([]byte, error) {
 	switch v.form {
 	case isNumber, isBool:
@@ -88,7 +88,7 @@ func (v Value) AppendJSON(b []byte) ([]byte, error) {
 	return append(b, "null"...), nil
 }
 
-// UnmarshalJSON reads a number, text or truth value.
+// UnmarshalJSON decodes a number, text, truth value or null.
 func (v *Value) UnmarshalJSON(b []byte) (err error) {
 	switch text := string(b); {
 	case text == "null":
@@ -105,7 +105,7 @@ func (v *Value) UnmarshalJSON(b []byte) (err error) {
 	return err
 }
 
-// MarshalDynamoDBAttributeValue stores the value as N, S or BOOL.
+// MarshalDynamoDBAttributeValue encodes the value as N, S, BOOL or NULL.
 func (v Value) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	switch v.form {
 	case isNumber:
@@ -118,7 +118,7 @@ func (v Value) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return &types.AttributeValueMemberNULL{Value: true}, nil
 }
 
-// UnmarshalDynamoDBAttributeValue reads it.
+// UnmarshalDynamoDBAttributeValue decodes the value.
 func (v *Value) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	switch av := av.(type) {
 	case *types.AttributeValueMemberN:
@@ -135,10 +135,10 @@ func (v *Value) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	return nil
 }
 
-// Values are what one reading measured, by metric.
+// Values are the values of one reading, by metric.
 type Values map[string]Value
 
-// MarshalDynamoDBAttributeValue stores the values as a map.
+// MarshalDynamoDBAttributeValue encodes the values as a map.
 func (vs Values) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	m := make(map[string]types.AttributeValue, len(vs))
 	for name, v := range vs {
@@ -151,7 +151,7 @@ func (vs Values) MarshalDynamoDBAttributeValue() (types.AttributeValue, error) {
 	return &types.AttributeValueMemberM{Value: m}, nil
 }
 
-// UnmarshalDynamoDBAttributeValue reads them.
+// UnmarshalDynamoDBAttributeValue decodes the values.
 func (vs *Values) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error {
 	m, ok := av.(*types.AttributeValueMemberM)
 	if !ok {
@@ -168,5 +168,5 @@ func (vs *Values) UnmarshalDynamoDBAttributeValue(av types.AttributeValue) error
 	return nil
 }
 
-// Names are the metrics, in order.
+// Names returns the metrics, sorted.
 func (vs Values) Names() []string { return slices.Sorted(maps.Keys(vs)) }

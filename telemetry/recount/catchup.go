@@ -12,8 +12,10 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// CatchUp puts readings into the status of their device that folds have missed, or may have: the latest stays the latest,
-// however often it is told. Only the rhythm in which the device sends would count twice, and is left to what it sends next.
+// CatchUp adds readings that folds may have missed to the status of their device. It is idempotent:
+// the latest value stays the latest. Only the expected interval would be affected by repeated
+// arrivals, so it is left to later readings. Errors: table.ErrConflict if the status keeps being
+// written; those of readings.
 func CatchUp(ctx context.Context, t *table.Table, deviceID string, readings iter.Seq2[telemetry.Reading, error]) error {
 	add := telemetry.Status{StatusKey: telemetry.StatusKey{DeviceID: deviceID}}
 	for r, err := range readings {
@@ -49,14 +51,14 @@ func into(ctx context.Context, t *table.Table, s *telemetry.Status) error {
 	return fold.ReplaceState(ctx, t, telemetry.Statuses, s.StatusKey, is, stored[0].Version)
 }
 
-// MarkDay has the roll-up make a day of a device anew of its hours, however it came about that nothing else asks for it.
+// MarkDay marks a day of a device for a roll-up, for callers that know of changes without a mark.
 func MarkDay(ctx context.Context, t *table.Table, fleetID, deviceID, day string) error {
 	key := telemetry.RollupKey{Shard: table.Shard(deviceID, telemetry.Shards), Day: day, DeviceID: deviceID}
 	stored, err := fold.Load(ctx, t, telemetry.RollupMarks, []telemetry.RollupKey{key})
 	if err == nil && (stored[0].Version == 0 || stored[0].Removed) {
 		err = fold.ReplaceState(ctx, t, telemetry.RollupMarks, key, telemetry.RollupMark{RollupKey: key, FleetID: fleetID, Changed: t.Now().Unix()}, stored[0].Version)
 	}
-	if err != nil && !errors.Is(err, table.ErrConflict) { // then it was marked just now
+	if err != nil && !errors.Is(err, table.ErrConflict) { // ErrConflict: it was marked just now
 		return fmt.Errorf("recount: mark %s of device %q: %w", day, deviceID, err)
 	}
 	return nil

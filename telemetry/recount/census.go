@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/telemetry/reindex"
 )
 
-// census compares the labels of the fleet's devices, and how many there are of which kind.
+// census compares the labels of the fleet's devices, and the fleet's counts.
 func (r *recounter) census(ctx context.Context) error {
 	compare := reindex.Compare
 	if r.verb == Rebuilding {

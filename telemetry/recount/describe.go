@@ -23,7 +23,7 @@ func kindOf(stored, wanted bool) DifferenceKind {
 	return Wrong
 }
 
-// describe says how an aggregate differs.
+// describe describes the difference of an aggregate.
 func describe(d *telemetry.Difference) Difference {
 	k := d.Stored.AggregateKey
 	of := Difference{Part: partOf[k.Period], Device: k.DeviceID, Start: k.Start, Kind: kindOf(d.Stored.Readings != 0, d.Want.Readings != 0)}
@@ -36,7 +36,7 @@ func describe(d *telemetry.Difference) Difference {
 	return of
 }
 
-// describeAggregate says what an aggregate counts: of its metrics, those that another does not have in the same way.
+// describeAggregate describes the counts of an aggregate that differ from another.
 func describeAggregate(a, other *telemetry.Aggregate) string {
 	parts := []string{fmt.Sprintf("%d readings", a.Readings)}
 	if a.Readings == 1 {
@@ -84,14 +84,14 @@ func describeMetric(m *bucket.Metric) string {
 	return text
 }
 
-// digest tells two states of a metric apart.
+// digest returns a hash of a metric's state.
 func digest(m *bucket.Metric) uint32 {
 	h := fnv.New32a()
-	_, _ = h.Write(bucket.Metrics{*m}.Append(nil)) // a hash returns no error
+	_, _ = h.Write(bucket.Metrics{*m}.Append(nil)) // a hash.Hash never returns an error
 	return h.Sum32()
 }
 
-// describeStatuses says how two statuses differ.
+// describeStatuses describes the difference of two statuses.
 func describeStatuses(is, want *telemetry.Status) (stored, wanted string) {
 	var a, b []string
 	say := func(name, x, y string) {
@@ -119,7 +119,7 @@ func describeStatuses(is, want *telemetry.Status) (stored, wanted string) {
 	return strings.Join(a, "; "), strings.Join(b, "; ")
 }
 
-// moment is a time in epoch milliseconds; 0 is never.
+// moment formats a time in epoch milliseconds; 0 means never.
 func moment(ms int64) string {
 	if ms == 0 {
 		return "never"
@@ -127,7 +127,7 @@ func moment(ms int64) string {
 	return time.UnixMilli(ms).UTC().Format(time.RFC3339Nano)
 }
 
-// shorten cuts one side of a difference to what is listed of it.
+// shorten cuts one side of a difference to maxListing bytes.
 func shorten(s string) string {
 	if len(s) <= maxListing {
 		return s

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// device compares one device: its days one after another, then its latest values.
+// device compares one device: its days in order, then its latest values.
 func (r *recounter) device(ctx context.Context, id string) error {
 	day, err := r.nextDay(ctx, id, cmp.Or(r.in.From, "0001-01-01"))
 	for ; err == nil && day != ""; day, err = r.nextDay(ctx, id, calendar.ShiftDay(day, 1)) {
@@ -27,7 +27,8 @@ func (r *recounter) device(ctx context.Context, id string) error {
 	return r.latest(ctx, id)
 }
 
-// nextDay is the first day from a day on of which a device has readings or aggregates; "" if there is none in the range.
+// nextDay returns the first day, from the given day on, with readings or aggregates of a device; ""
+// if there is none in the range.
 func (r *recounter) nextDay(ctx context.Context, id, from string) (next string, err error) {
 	start, _, err := r.zone.Bounds(from)
 	if err != nil {
@@ -65,25 +66,26 @@ func (r *recounter) nextDay(ctx context.Context, id, from string) (next string, 
 	return next, nil
 }
 
-// dayOf is the day of a bucket.
+// dayOf returns the day of a bucket.
 func (r *recounter) dayOf(k *telemetry.AggregateKey) string {
 	at, err := time.Parse(calendar.HourLayout, k.Start)
-	if err != nil { // it is a day
+	if err != nil { // the bucket is a day
 		return k.Start
 	}
 	return r.zone.Day(at)
 }
 
-// day compares a device's hours and tens of minutes with its readings, and then the day with its hours.
+// day compares a device's hourly and ten-minute aggregates with its readings, then the day with its
+// hours.
 func (r *recounter) day(ctx context.Context, id, day string) error {
 	wrong, err := r.buckets(ctx, id, day)
-	if err != nil || wrong && r.verb == Verifying { // what the day should be is not known before its hours are right
+	if err != nil || wrong && r.verb == Verifying { // the day can be compared only once its hours are right
 		return err
 	}
 	return r.rolledDay(ctx, id, day)
 }
 
-// buckets compares hours and tens of minutes. wrong says that some differ.
+// buckets compares hourly and ten-minute aggregates. wrong reports differences.
 func (r *recounter) buckets(ctx context.Context, id, day string) (wrong bool, err error) {
 	start, end, err := r.zone.Bounds(day)
 	if err != nil {
@@ -109,13 +111,13 @@ func (r *recounter) buckets(ctx context.Context, id, day string) (wrong bool, er
 		}
 	}
 	r.leaveOutOf(id, &found)
-	for i := range found.List { // telemetry lists all of a day
+	for i := range found.List { // the list covers the whole day
 		r.note(describe(&found.List[i]))
 	}
 	return found.Count > 0, nil
 }
 
-// retracting reports whether a retraction of a time is being applied, or taken back.
+// retracting reports whether a retraction for a time range is being applied or lifted.
 func (r *recounter) retracting(ctx context.Context, id string, start, end time.Time) (bool, error) {
 	for x, err := range telemetry.RetractionsOfDevice.All(ctx, r.t, telemetry.DeviceIn{DeviceID: id}) {
 		if err != nil {
@@ -135,7 +137,8 @@ func (r *recounter) leaveOutOf(id string, found *telemetry.Differences) {
 	r.found.SealedItems += int64(found.SealedItems - len(found.Sealed))
 }
 
-// rolledDay compares a day that is over with its hours, unless it waits for a roll-up. Rebuild makes it again in either case.
+// rolledDay compares a completed day with its hours, unless it waits for a roll-up. Rebuild
+// recomputes it in any case.
 func (r *recounter) rolledDay(ctx context.Context, id, day string) error {
 	for range maxTries {
 		is, err := telemetry.CompareDay(ctx, r.t, &r.fleet, r.zone, id, day)
@@ -161,9 +164,10 @@ func (r *recounter) rolledDay(ctx context.Context, id, day string) error {
 	return nil
 }
 
-// settleDay reports or mends a day that is not the sum of its hours. It is not settled while hours are being written.
+// settleDay reports or repairs a day that is not the sum of its hours. It returns false while hours
+// are being written.
 func (r *recounter) settleDay(ctx context.Context, id, day string, is telemetry.DayState) (settled bool, err error) {
-	if err := r.w.Drain(ctx); err != nil { // its hours may have changed just now, and the mark not be there yet
+	if err := r.w.Drain(ctx); err != nil { // the hours may have changed just now, with the mark not yet folded
 		return false, err
 	}
 	now, err := telemetry.CompareDay(ctx, r.t, &r.fleet, r.zone, id, day)

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// JobKey names a verify or rebuild. All stands for what was not named.
+// JobKey names a verification or rebuild. Fields that were not given are All.
 type JobKey struct {
 	FleetID  string `dynamodbav:"fleetId"`
 	Verb     Verb   `dynamodbav:"verb"`
@@ -20,31 +20,32 @@ type JobKey struct {
 	To       string `dynamodbav:"to"`
 }
 
-// All is in a JobKey what was not named. No id contains it.
+// All stands in a JobKey for a field that was not given. It is not a valid ID.
 const All = "*"
 
-// Job is how far a verify or rebuild came, so that it can go on after it was stopped. It is deleted at the end.
+// Job is the progress of a verification or rebuild, so that an interrupted one can be resumed. It
+// is deleted on completion.
 type Job struct {
 	JobKey
-	Last  string      `dynamodbav:"last"` // device that was finished last
+	Last  string      `dynamodbav:"last"` // last completed device
 	Found Differences `dynamodbav:"found"`
 	At    time.Time   `dynamodbav:"at"`
 }
 
-// keepJob is how long a stopped job can go on. What it has compared says little after that.
+// keepJob is how long an interrupted job can be resumed. After that its results are outdated.
 const keepJob = 24 * time.Hour
 
-// Jobs are the verifies and rebuilds in progress.
+// Jobs holds the verifications and rebuilds in progress.
 var Jobs = table.Define[Job, JobKey]("telemetry.recount", table.Def[Job]{
 	PK: "FLEET#{fleetId}", SK: "RECOUNT#{verb}#{deviceId}#{from}#{to}", MaxBytes: 128 << 10,
 	Expires: func(j *Job) time.Time { return j.At.Add(keepJob) },
 	Doc:     "How far a verify or rebuild of a fleet came.",
 })
 
-// Schema is all that this package stores, beside what it compares.
+// Schema holds the entities of this package and of package telemetry.
 var Schema = table.MustSchema("recount", telemetry.Schema, Jobs, Verifications, LastVerification)
 
-// resume finds how far the same job came before.
+// resume loads the progress of an earlier run of the same job.
 func (r *recounter) resume(ctx context.Context) (*Job, error) {
 	key := JobKey{r.in.Fleet, r.verb, cmp.Or(r.in.Device, All), cmp.Or(r.in.From, All), cmp.Or(r.in.To, All)}
 	job, err := Jobs.Get(ctx, r.t, key)
@@ -58,7 +59,7 @@ func (r *recounter) resume(ctx context.Context) (*Job, error) {
 	return &job, nil
 }
 
-// finished writes down that a device is done.
+// finished stores that a device is completed.
 func (r *recounter) finished(ctx context.Context, job *Job, id string) error {
 	job.Last, job.Found, job.At = id, r.found, r.t.Now()
 	if err := Jobs.Put(ctx, r.t, job); err != nil {

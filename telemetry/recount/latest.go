@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// latest compares the latest values of a device, and when it was heard of last, with its readings since the first day of the
-// range. How often it sends is not compared: that is an estimate, of arrivals only.
+// latest compares the latest values of a device, and its last arrival, with its readings since the
+// first day of the range. The expected interval is not compared, because it is an estimate.
 func (r *recounter) latest(ctx context.Context, id string) error {
 	for range maxTries {
 		before, err := r.status(ctx, id)
@@ -21,7 +21,7 @@ func (r *recounter) latest(ctx context.Context, id string) error {
 			return err
 		}
 		want, err := r.readStatus(ctx, id)
-		if errors.Is(err, telemetry.ErrDamaged) { // the latest values may be among those that cannot be read
+		if errors.Is(err, telemetry.ErrDamaged) { // the latest values may be among the unreadable ones
 			r.found.Items++
 			r.leaveOut(id + " " + string(Latest))
 			return nil
@@ -56,7 +56,7 @@ func (r *recounter) status(ctx context.Context, id string) (*fold.Stored[telemet
 	return &stored[0], nil
 }
 
-// since is the start of the range; the zero time if it has none.
+// since returns the start of the range, or the zero time.
 func (r *recounter) since() (time.Time, error) {
 	if r.in.From == "" {
 		return time.Time{}, nil
@@ -64,7 +64,8 @@ func (r *recounter) since() (time.Time, error) {
 	return r.zone.Start(r.in.From)
 }
 
-// readStatus makes the status of a device of its readings. An arrival that lies in the future is none: a server's clock was ahead.
+// readStatus computes the status of a device from its readings. It ignores arrivals in the future,
+// which come from a server whose clock was ahead.
 func (r *recounter) readStatus(ctx context.Context, id string) (*telemetry.Status, error) {
 	since, err := r.since()
 	if err != nil {
@@ -88,7 +89,7 @@ func (r *recounter) readStatus(ctx context.Context, id string) (*telemetry.Statu
 	return s, nil
 }
 
-// settleStatus compares a status with what its readings say.
+// settleStatus compares a status with the one computed from readings.
 func (r *recounter) settleStatus(ctx context.Context, stored *fold.Stored[telemetry.Status], want *telemetry.Status) error {
 	is := &stored.State
 	fixed := *is
@@ -101,10 +102,10 @@ func (r *recounter) settleStatus(ctx context.Context, stored *fold.Stored[teleme
 		return err
 	}
 	if stored.Version == 0 && len(fixed.Values) == 0 {
-		return nil // it has never sent anything
+		return nil // the device has never sent anything
 	}
 	if is.Connectivity == telemetry.Offline {
-		fixed.Silent = min(is.Silent, fixed.LastSeen) // or what it sends next would not make it online
+		fixed.Silent = min(is.Silent, fixed.LastSeen) // otherwise its next reading would not make it online
 	}
 	fixed.Arrivals = slices.Clone(is.Arrivals)
 	fixed.Arrivals.Merge(want.Arrivals)
@@ -124,8 +125,8 @@ func (r *recounter) settleStatus(ctx context.Context, stored *fold.Stored[teleme
 	return nil
 }
 
-// values are what the latest values of a device should be. What is stored stays where readings before the range, or readings
-// that may have expired, may say so.
+// values returns the correct latest values of a device. Stored values stay if they may come from
+// readings before the range, or from expired ones.
 func (r *recounter) values(ctx context.Context, is, want *telemetry.Status) (telemetry.Latest, error) {
 	since, err := r.since()
 	if err != nil {
@@ -157,7 +158,7 @@ func (r *recounter) values(ctx context.Context, is, want *telemetry.Status) (tel
 	return values, nil
 }
 
-// lastSeen is when a device was heard of last.
+// lastSeen returns the correct last arrival of a device.
 func (r *recounter) lastSeen(ctx context.Context, is, want *telemetry.Status) (int64, error) {
 	if is.LastSeen <= want.LastSeen {
 		return want.LastSeen, nil
@@ -170,7 +171,7 @@ func (r *recounter) lastSeen(ctx context.Context, is, want *telemetry.Status) (i
 	if err != nil {
 		return 0, err
 	}
-	measured := time.UnixMilli(is.LastSeen).Add(-slack) // at the earliest
+	measured := time.UnixMilli(is.LastSeen).Add(-slack) // earliest time of measurement
 	if measured.Before(since) {
 		return is.LastSeen, nil
 	}
@@ -183,7 +184,8 @@ func (r *recounter) lastSeen(ctx context.Context, is, want *telemetry.Status) (i
 	return want.LastSeen, nil
 }
 
-// slack is by how much a sign of life may be older, by its device's clock, than its arrival.
+// slack returns how much older, by its device's clock, a reading that counts as online may be than
+// its arrival.
 func (r *recounter) slack(ctx context.Context, id string) (time.Duration, error) {
 	const least = 25 * time.Hour
 	d, err := telemetry.GetDevice(ctx, r.t, id)
@@ -197,8 +199,8 @@ func (r *recounter) slack(ctx context.Context, id string) (time.Duration, error)
 	return max(least, time.Duration(p.Clock.LateAfter)*time.Second), err
 }
 
-// expired reports whether a reading of a time may have expired. The hour that counts it knows; where there is none, the fleet's
-// retention says it.
+// expired reports whether a reading of the given time may have expired: by the hour that counts it,
+// or if there is none, by the fleet's retention.
 func (r *recounter) expired(ctx context.Context, id string, at time.Time) (bool, error) {
 	key := telemetry.AggregateKey{DeviceID: id, Period: telemetry.Hourly, Start: r.zone.Hour(at)}
 	hours, err := fold.Load(ctx, r.t, telemetry.Aggregates, []telemetry.AggregateKey{key})

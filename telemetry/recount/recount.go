@@ -1,6 +1,6 @@
-// Package recount compares what is derived of fleets with the raw readings, and replaces what differs: aggregates of hours and
-// ten minutes, days, latest values, labels and counts. Writes may go on meanwhile. It also brings up to date what folds have
-// missed.
+// Package recount compares everything derived from a fleet's readings with the raw readings, and
+// repairs differences: hourly, ten-minute and daily aggregates, latest values, labels and counts.
+// Writes may continue at the same time. It also adds readings that folds missed.
 package recount
 
 import (
@@ -14,35 +14,35 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// ErrRange is returned when a range of days is malformed or ends before it begins.
+// ErrRange is returned for a malformed range of days, or one that ends before it begins.
 var ErrRange = errors.New("recount: range of days")
 
-// ErrDevice is returned when the fleet has no such device.
+// ErrDevice is returned for a device that does not belong to the fleet.
 var ErrDevice = errors.New("recount: no such device in the fleet")
 
-// RangeIn names what is compared: the devices of a fleet, or one of them, from a day to another, both included, YYYY-MM-DD in
-// the fleet's time zone.
+// RangeIn selects all devices of a fleet, or one of them, and a range of days, both inclusive,
+// YYYY-MM-DD in the fleet's time zone.
 type RangeIn struct {
 	Fleet  string
-	Device string // default: all, and then the fleet's labels and counts, too
-	From   string // default: the first that has readings or aggregates
+	Device string // default: all, and the fleet's labels and counts
+	From   string // default: the first with readings or aggregates
 	To     string // default: the last
 }
 
-// Verb says what is done with differences.
+// Verb is what to do with differences.
 type Verb string
 
 // The verbs.
 const (
-	Verifying  Verb = "verify"  // they are reported
-	Rebuilding Verb = "rebuild" // they are mended
+	Verifying  Verb = "verify"  // report differences
+	Rebuilding Verb = "rebuild" // repair differences
 )
 
 // Progress is reported after every day of a device.
 type Progress struct {
 	Verb      Verb
 	Fleet     string
-	Device    string // in work, or just finished
+	Device    string // current or just completed
 	Day       string
 	Done, Of  int   // devices
 	Readings  int64 // raw readings read so far
@@ -50,37 +50,38 @@ type Progress struct {
 	Different int64
 }
 
-// Differences is what the derived items of a fleet were found to be.
+// Differences is the result of comparing the derived items of a fleet.
 type Differences struct {
 	Devices  int            `dynamodbav:"devices" json:"devices"`
-	Readings int64          `dynamodbav:"readings" json:"readings"` // raw readings that were read, some more than once
-	Items    int64          `dynamodbav:"items" json:"items"`       // derived items that were compared
+	Readings int64          `dynamodbav:"readings" json:"readings"` // raw readings read, some more than once
+	Items    int64          `dynamodbav:"items" json:"items"`       // derived items compared
 	Count    int64          `dynamodbav:"count" json:"count"`       // items that differed
-	Mended   int64          `dynamodbav:"mended" json:"mended"`     // of these, by Rebuild
+	Mended   int64          `dynamodbav:"mended" json:"mended"`     // of these, repaired by Rebuild
 	Parts    map[Part]int64 `dynamodbav:"parts,omitempty" json:"parts,omitempty"`
-	// List describes the first hundred of them.
+	// List describes the first hundred differences.
 	List []Difference `dynamodbav:"list,omitempty" json:"list,omitempty"`
-	// Busy are the first hundred items that were written again and again, so that no state of theirs could be compared with a
-	// settled set of readings. Ask again when there is less traffic.
+	// Busy lists the first hundred items that were written so often that no state could be compared
+	// with a fixed set of readings. Try again when there is less traffic.
 	Busy []string `dynamodbav:"busy,omitempty" json:"busy,omitempty"`
-	// Waiting are days of devices that were not compared because a retraction of them is being applied.
+	// Waiting counts days that were not compared because a retraction of them is being applied.
 	Waiting int64 `dynamodbav:"waiting,omitempty" json:"waiting,omitempty"`
-	// Sealed are the first hundred items, of SealedItems, that were left out because what they are made of may have expired.
+	// Sealed lists the first hundred of SealedItems items that were skipped, because some of their
+	// sources may have expired.
 	Sealed      []string `dynamodbav:"sealed,omitempty" json:"sealed,omitempty"`
 	SealedItems int64    `dynamodbav:"sealedItems,omitempty" json:"sealedItems,omitempty"`
 }
 
-// Difference is one derived item that is not what the readings, or devices, say.
+// Difference is a derived item that does not match its readings or devices.
 type Difference struct {
 	Part   Part           `dynamodbav:"part" json:"part"`
-	Device string         `dynamodbav:"device,omitempty" json:"device,omitempty"` // none: of the fleet
-	Start  string         `dynamodbav:"start,omitempty" json:"start,omitempty"`   // of an aggregate's bucket; of a label, its kind and value
+	Device string         `dynamodbav:"device,omitempty" json:"device,omitempty"` // "": the fleet
+	Start  string         `dynamodbav:"start,omitempty" json:"start,omitempty"`   // start of an aggregate's bucket; kind and value of a label
 	Kind   DifferenceKind `dynamodbav:"kind" json:"kind"`
 	Stored string         `dynamodbav:"stored,omitempty" json:"stored,omitempty"` // shortened
 	Want   string         `dynamodbav:"want,omitempty" json:"want,omitempty"`     // shortened
 }
 
-// Item names the item.
+// Item returns a name for the item.
 func (d *Difference) Item() string {
 	name := string(d.Part)
 	for _, more := range []string{d.Device, d.Start} {
@@ -91,7 +92,7 @@ func (d *Difference) Item() string {
 	return name
 }
 
-// Part says what a derived item is.
+// Part is the kind of a derived item.
 type Part string
 
 // The parts.
@@ -106,31 +107,32 @@ const (
 
 var partOf = map[telemetry.Period]Part{telemetry.Hourly: Hour, telemetry.TenMinutes: TenMinutes, telemetry.Daily: Day}
 
-// DifferenceKind says how an item differs.
+// DifferenceKind is how an item differs.
 type DifferenceKind string
 
 // The kinds of difference.
 const (
-	Missing DifferenceKind = "missing" // there are readings for it, but it is not there
+	Missing DifferenceKind = "missing" // not stored, although there are readings for it
 	Wrong   DifferenceKind = "wrong"
-	Extra   DifferenceKind = "extra" // it is there, but no readings are
+	Extra   DifferenceKind = "extra" // stored without readings
 )
 
 const (
 	maxListed  = 100
-	maxListing = 400 // bytes of one side of a listed difference
-	maxTries   = 6   // of what is being written
+	maxListing = 400 // bytes of each side of a listed difference
+	maxTries   = 6   // attempts on items that keep being written
 )
 
-// Verify computes what is derived of a fleet's devices again and compares. What is in flight is no difference, nor is a day that
-// waits for its roll-up. Items whose raw readings may have expired are left out and counted. If it was stopped, the same call
-// goes on after the last device that it finished. Errors: ErrRange, ErrDevice, table.ErrNotFound when there is no such fleet.
+// Verify recomputes everything derived from a fleet's devices and compares. Changes in flight and
+// days that wait for a roll-up are not differences. Items whose raw readings may have expired are
+// skipped and counted. An interrupted run is resumed after its last completed device, within 24
+// hours. Errors: ErrRange, ErrDevice, table.ErrNotFound for the fleet; those of w and the store.
 func Verify(ctx context.Context, t *table.Table, w telemetry.Folded, in RangeIn, progress func(Progress)) (Differences, error) {
 	return run(ctx, t, w, in, Verifying, progress)
 }
 
-// Rebuild is Verify that also replaces what differs, each item in one write on condition that it is still the one that was
-// compared.
+// Rebuild is Verify and also repairs differences. Each item is replaced in one write, on condition
+// that it is still the one that was compared.
 func Rebuild(ctx context.Context, t *table.Table, w telemetry.Folded, in RangeIn, progress func(Progress)) (Differences, error) {
 	return run(ctx, t, w, in, Rebuilding, progress)
 }
@@ -171,7 +173,7 @@ func (r *recounter) open(ctx context.Context) (err error) {
 	return err
 }
 
-// Check refuses days that are none. Errors: ErrRange.
+// Check validates the days. Errors: ErrRange.
 func (in *RangeIn) Check() error {
 	for _, day := range []string{in.From, in.To} {
 		if _, err := calendar.ParseDay(day); day != "" && err != nil {
@@ -184,7 +186,7 @@ func (in *RangeIn) Check() error {
 	return nil
 }
 
-// run does device after device, and writes down how far it came.
+// run compares device by device and stores its progress.
 func (r *recounter) run(ctx context.Context) error {
 	ids, err := r.devices(ctx)
 	if err != nil {
@@ -198,7 +200,7 @@ func (r *recounter) run(ctx context.Context) error {
 	for _, id := range ids {
 		if r.at.Device = id; id > job.Last {
 			err := r.device(ctx, id)
-			if err != nil && !(errors.Is(err, table.ErrNotFound) && r.in.Device == "") { // it was deleted meanwhile
+			if err != nil && !(errors.Is(err, table.ErrNotFound) && r.in.Device == "") { // it was deleted in the meantime
 				return fmt.Errorf("device %s: %w", id, err)
 			}
 			r.found.Devices++
@@ -220,8 +222,8 @@ func (r *recounter) run(ctx context.Context) error {
 	return nil
 }
 
-// devices are the ids of those that are compared, in order. Labels, which list a fleet's devices, are among what is compared, so
-// the devices of all fleets are looked at.
+// devices returns the sorted IDs of the devices to compare. It examines the devices of all fleets,
+// because the labels that list a fleet's devices are themselves to be compared.
 func (r *recounter) devices(ctx context.Context) (ids []string, err error) {
 	if r.in.Device != "" {
 		d, err := telemetry.GetDevice(ctx, r.t, r.in.Device)
@@ -249,7 +251,7 @@ func (r *recounter) tell() {
 	}
 }
 
-// note counts an item that differs, and describes the first hundred.
+// note counts a difference, and describes it if it is one of the first hundred.
 func (r *recounter) note(d Difference) {
 	r.noteMore(d.Part, 1)
 	if len(r.found.List) < maxListed {
@@ -258,7 +260,7 @@ func (r *recounter) note(d Difference) {
 	}
 }
 
-// noteMore counts items that differ and are not described.
+// noteMore counts differences without describing them.
 func (r *recounter) noteMore(p Part, n int64) {
 	r.found.Count += n
 	if r.verb == Rebuilding {
@@ -270,7 +272,7 @@ func (r *recounter) noteMore(p Part, n int64) {
 	r.found.Parts[p] += n
 }
 
-// leaveOut notes an item that can no longer be compared.
+// leaveOut records items that can no longer be compared.
 func (r *recounter) leaveOut(names ...string) {
 	r.found.SealedItems += int64(len(names))
 	r.found.Sealed = append(r.found.Sealed, names[:min(len(names), maxListed-len(r.found.Sealed))]...)

@@ -9,36 +9,38 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Verification is how the last verify of a fleet ended.
+// Verification is the result of a fleet's last verification.
 type Verification struct {
 	telemetry.FleetKey
-	ID      string      `dynamodbav:"id,omitempty"`     // as whoever asked for it knows it
-	At      time.Time   `dynamodbav:"at"`               // when it ended
-	Device  string      `dynamodbav:"device,omitempty"` // that was compared alone
-	From    string      `dynamodbav:"from,omitempty"`   // first and last day, in the fleet's zone; none: all
+	ID      string      `dynamodbav:"id,omitempty"`     // the caller's ID for it
+	At      time.Time   `dynamodbav:"at"`               // time of completion
+	Device  string      `dynamodbav:"device,omitempty"` // set if only this device was compared
+	From    string      `dynamodbav:"from,omitempty"`   // first and last day, in the fleet's zone; "": all
 	To      string      `dynamodbav:"to,omitempty"`
-	Of      int         `dynamodbav:"of"` // devices that were to be compared; Found.Devices were
+	Of      int         `dynamodbav:"of"` // devices to compare; Found.Devices were compared
 	Found   Differences `dynamodbav:"found"`
-	Failure string      `dynamodbav:"failure,omitempty"` // why it broke off
+	Failure string      `dynamodbav:"failure,omitempty"` // reason for an early end
 }
 
-// keepVerification is how long a verification is kept: as long as raw readings are by default, which differences name.
+// keepVerification is how long a result is kept: the default lifetime of raw readings, which it may
+// name.
 const keepVerification = 30 * 24 * time.Hour
 
-// Verifications are the last verifies of fleets.
+// Verifications holds the last verification of each fleet.
 var Verifications = table.Define[Verification, telemetry.FleetKey]("telemetry.verification", table.Def[Verification]{
 	PK: "FLEET#{fleetId}", SK: "VERIFICATION", MaxBytes: 128 << 10,
 	Expires: func(v *Verification) time.Time { return v.At.Add(keepVerification) },
 	Doc:     "How the last comparison of a fleet's figures with its raw readings ended.",
 })
 
-// LastVerification is how the last verify of a fleet ended. Error: table.ErrNotFound when there was none of late.
+// LastVerification reads the result of a fleet's last verification. Error: table.ErrNotFound if
+// there is none, or none of the last 30 days.
 var LastVerification = table.NewGet[telemetry.FleetKey](Verifications, table.GetDef{
 	ID: "T21", Question: "how the last verify of a fleet ended",
 	Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 400},
 })
 
-// Keep writes down how a verify ended, in place of the one before.
+// Keep stores the result of a verification and replaces the previous one.
 func Keep(ctx context.Context, t *table.Table, v *Verification) error {
 	if err := Verifications.Put(ctx, t, v); err != nil {
 		return fmt.Errorf("recount: keep the verification of %s: %w", v.FleetID, err)

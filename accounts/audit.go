@@ -9,13 +9,13 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// keepEntries is how long the record is kept: a year, and the month that is being looked at.
+// keepEntries is how long the audit record is kept: a year, and the current month.
 const keepEntries = 400 * 24 * time.Hour
 
 const monthLayout = "2006-01"
 
-// Record writes down that something was changed, at the end of the chain of all entries. Who, what and the changes are the caller's; all else
-// of the entry is filled in.
+// Record appends an entry to the chain of the audit record. The caller sets actor, action, subject
+// and changes; Record sets all other fields.
 func (s *Store) Record(ctx context.Context, e Entry) error {
 	if err := s.append(ctx, &e); err != nil {
 		return fmt.Errorf("accounts: record %s: %w", e.Action, err)
@@ -23,7 +23,7 @@ func (s *Store) Record(ctx context.Context, e Entry) error {
 	return nil
 }
 
-// RecordChange is Record with what something was before and after, as Entry.Change takes it.
+// RecordChange is Record with the states before and after the change, as for Entry.Change.
 func (s *Store) RecordChange(ctx context.Context, e Entry, before, after any) error {
 	if err := e.Change(before, after); err != nil {
 		return err
@@ -31,14 +31,15 @@ func (s *Store) RecordChange(ctx context.Context, e Entry, before, after any) er
 	return s.Record(ctx, e)
 }
 
-// At is when an entry was made, to the millisecond; zero for a damaged id.
+// At returns when an entry was made, to the millisecond, or the zero time for a damaged ID.
 func (e *Entry) At() time.Time { return timeOf(e.EntryID) }
 
-// maxMonths bounds the months that are read one after another: those that are kept, and some of a clock that was ahead.
+// maxMonths is the maximum number of months that are read one after another: those that are kept,
+// and some from a clock that was ahead.
 const maxMonths = 60
 
-// AuditDays is the time of days of the record, first and last (YYYY-MM-DD, UTC): [from, to). "" is the first day that is kept, and
-// the present one. Errors: ErrInvalid.
+// AuditDays returns the time range [from, to) of the days first to last (YYYY-MM-DD, UTC). ""
+// stands for the first day that is kept, and for today. Errors: ErrInvalid.
 func AuditDays(first, last string, now time.Time) (from, to time.Time, err error) {
 	from, to = now.UTC().Add(-keepEntries), now.UTC()
 	for text, day := range map[*string]*time.Time{&first: &from, &last: &to} {
@@ -95,8 +96,8 @@ func (s *Store) entriesOfMonths(ctx context.Context, from, to time.Time) iter.Se
 	}
 }
 
-// Audit reads what was changed in a month (YYYY-MM, UTC; "" is the present one), latest first. Errors: ErrInvalid,
-// table.ErrCursor.
+// Audit reads a page of the entries of a month (YYYY-MM, UTC; "" is the current month), newest
+// first. Errors: ErrInvalid, table.ErrCursor.
 func (s *Store) Audit(ctx context.Context, month, cursor string, limit int) (table.Page[Entry], error) {
 	if month == "" {
 		month = s.now().Format(monthLayout)

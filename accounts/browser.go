@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// browserSecret names the secret that browser tokens are signed with.
+// browserSecret is the name of the secret that signs browser tokens.
 const browserSecret = "browsers"
 
-// BrowserToken is what a browser keeps after somebody has logged in with it, so that it is known at the next login with the same
-// address. It gives no access: wrong passwords that others send for the address do not count against a known browser.
+// BrowserToken returns the token that a browser keeps after a login, so that it is known at the
+// next login with the same address. It gives no access. Wrong passwords that others send for the
+// address do not count against a known browser.
 func (s *Store) BrowserToken(ctx context.Context, email string) (string, error) {
 	id := newID()
 	mac, err := s.browserMAC(ctx, email, id)
@@ -22,7 +23,8 @@ func (s *Store) BrowserToken(ctx context.Context, email string) (string, error) 
 	return id + "." + base64.RawURLEncoding.EncodeToString(mac), nil
 }
 
-// KnownBrowser returns the id in a token that BrowserToken made for an address; ok is false for any other text.
+// KnownBrowser returns the ID in a token that BrowserToken made for an address. ok is false for any
+// other text.
 func (s *Store) KnownBrowser(ctx context.Context, email, token string) (id string, ok bool, err error) {
 	id, signature, found := strings.Cut(token, ".")
 	have, decodeErr := base64.RawURLEncoding.DecodeString(signature)

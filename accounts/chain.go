@@ -16,22 +16,24 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The entries of the record are a chain: each has a number and the hash of the entry before, and an item of its own says where the
-// chain ends. An entry and the chain's new end are written in one transaction, on condition that the end is still what the
-// entry was made for. So of writers who meet at the end one succeeds, the others begin again, and there is no fork. docs/format/audit.md
-// specifies what is hashed.
+// The entries of the audit record form a chain: each has a number and the hash of the previous
+// entry, and the head item has the end of the chain. An entry and the new head are written in one
+// transaction, on condition that the head is unchanged. So of concurrent writers one succeeds and
+// the others retry, and the chain cannot fork. docs/format/audit.md specifies what is hashed.
 
 const (
-	// maxAhead is how far the clock of the chain's last entry may be ahead of a writer's for the writer to take it over, so that the order of the
-	// entries' ids is that of the chain. Were it further ahead, one wrong clock would set the time of all entries after it.
+	// maxAhead is how far the last entry's clock may be ahead for the next writer to take over its
+	// time, so that entry IDs are ordered like the chain. If it is further ahead, its time is
+	// ignored: otherwise one wrong clock would set the time of all later entries.
 	maxAhead = 10 * time.Minute
-	// chainAttempts bounds how often a writer begins again: with 16 writers, each always ready, one waits for some twenty others.
+	// chainAttempts is the maximum number of attempts to append: with 16 writers, each always
+	// ready, a writer loses about twenty times.
 	chainAttempts = 64
 	maxPause      = 64 * time.Millisecond
 )
 
-// Sum is the hash of an entry, SHA-256 in hexadecimal digits, of all that it holds. Each field is written as its length in bytes, a
-// colon, its bytes and a line feed.
+// Sum returns the SHA-256 hash of all fields of an entry in hexadecimal. Each field is hashed as
+// its length in bytes, a colon, its bytes and a line feed.
 func (e *Entry) Sum() string {
 	h := sha256.New()
 	write := func(fields ...string) {
@@ -47,7 +49,8 @@ func (e *Entry) Sum() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Point is a place in the chain, as people note it: the entry's number, a colon, and its hash.
+// Point returns a position in the chain in the form that people note: the entry's number, a colon,
+// and its hash.
 func (h *ChainHead) Point() string {
 	if h.Seq == 0 {
 		return ""
@@ -55,8 +58,8 @@ func (h *ChainHead) Point() string {
 	return fmt.Sprintf("%d:%s", h.Seq, h.Hash)
 }
 
-// Head is where the record ends; zero when it has no entry. Whoever notes its Point elsewhere can check later that it is still in
-// the chain.
+// Head returns the end of the record, or the zero value if the record is empty. Note its Point
+// elsewhere to verify later that it is still in the chain.
 func (s *Store) Head(ctx context.Context) (ChainHead, error) {
 	head, err := HeadOfRecord.Get(ctx, s.t, HeadKey{})
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -65,9 +68,10 @@ func (s *Store) Head(ctx context.Context) (ChainHead, error) {
 	return head, nil
 }
 
-// append adds an entry to the chain. Errors: table.ErrCondition and table.ErrConflict when others were faster each time.
+// append adds an entry to the chain. Errors: table.ErrCondition and table.ErrConflict if other
+// writers were faster in all attempts.
 func (s *Store) append(ctx context.Context, e *Entry) error {
-	select { // the writers of one process would only be in each other's way
+	select { // one writer per process at a time; more would only conflict
 	case s.recording <- struct{}{}:
 		defer func() { <-s.recording }()
 	case <-ctx.Done():
@@ -87,7 +91,8 @@ func (s *Store) append(ctx context.Context, e *Entry) error {
 	return err
 }
 
-// tryAppend gives the transaction a token: it is one transaction also if it is sent again because its answer was lost.
+// tryAppend writes the entry and the head in one transaction. The transaction has a token, so that
+// it takes effect once even if it is sent again because its response was lost.
 func (s *Store) tryAppend(ctx context.Context, e *Entry) error {
 	head, err := s.Head(ctx)
 	if err != nil {
@@ -122,13 +127,14 @@ func (s *Store) tryAppend(ctx context.Context, e *Entry) error {
 	return tx.Commit(ctx)
 }
 
-// nextID is an id of a time that is greater than the one before, if that is of the same millisecond.
+// nextID returns an ID for a time. It is greater than the previous ID if that has the same
+// millisecond.
 func nextID(at time.Time, before string) (ulid.ULID, error) {
 	last, err := ulid.ParseStrict(before)
 	if err != nil || last.Time() != ulid.Timestamp(at) {
 		return ulid.New(ulid.Timestamp(at), ulid.DefaultEntropy())
 	}
-	for i := len(last) - 1; i >= 0; i-- { // after 2^80 entries of one millisecond it is the next one's
+	for i := len(last) - 1; i >= 0; i-- { // increment the ID; after 2^80 entries in one millisecond, it carries into the time
 		if last[i]++; last[i] != 0 {
 			break
 		}

@@ -14,50 +14,54 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// upgradeTime is how long after the chain's beginning servers of a version without one may still have made entries.
+// upgradeTime is how long after the chain began servers of a version without a chain may still have
+// made entries.
 const upgradeTime = 24 * time.Hour
 
-// maxOutOfOrder bounds the entries that are looked up one by one because a clock was wrong when they were made.
+// maxOutOfOrder is the maximum number of entries that are fetched one by one because a clock was
+// wrong when they were made.
 const maxOutOfOrder = 10_000
 
-// Verified is what a check of the record found.
+// Verified is the result of a check of the audit record.
 type Verified struct {
-	Entries int64  // of the chain, that were checked
-	Older   int64  // of versions that had no chain
-	First   int64  // number of the first entry that is there; those before it have expired. 0: none is
-	Head    string // where the chain ends, as ChainHead.Point
-	Noted   Noted  // what became of the place that was asked for
+	Entries int64  // number of entries of the chain that were checked
+	Older   int64  // number of entries from versions without a chain
+	First   int64  // number of the first entry that is kept; earlier ones have expired; 0 if there is none
+	Head    string // the end of the chain, as ChainHead.Point
+	Noted   Noted  // result for the noted position
 	Damage  *Damage
 }
 
-// Whole reports whether the record is what was written, and a noted place in it, as far as anybody can tell.
+// Whole reports whether the record is undamaged and contains the noted position, as far as can be
+// determined.
 func (v *Verified) Whole() bool { return v.Damage == nil && v.Noted != Missing }
 
-// Noted says whether a place that was noted earlier is in the chain.
+// Noted says whether a position that was noted earlier is in the chain.
 type Noted string
 
-// What a noted place can be.
+// Results for a noted position.
 const (
 	NotAsked Noted = ""
 	Found    Noted = "found"
-	Missing  Noted = "missing" // the entry is another one, or there is none
+	Missing  Noted = "missing" // the entry differs or does not exist
 	Expired  Noted = "expired" // the entry is older than what is kept
 )
 
-// Damage is the first entry that does not fit.
+// Damage describes the first entry that does not fit the chain.
 type Damage struct {
-	Seq     int64     `json:"seq" doc:"Its number, or the one that was expected."`
-	EntryID string    `json:"id,omitempty"` // "" when it is not known
-	At      time.Time `json:"at,omitzero" doc:"When it was made, if that is known."`
+	Seq     int64     `json:"seq" doc:"Its number, or the expected one."`
+	EntryID string    `json:"id,omitempty"` // "" if unknown
+	At      time.Time `json:"at,omitzero" doc:"When it was made, if known."`
 	Code    string    `json:"code" enum:"missing,changed,inserted,unchained,truncated,no_head"`
 	Detail  string    `json:"detail"`
 }
 
 var pointForm = regexp.MustCompile(`^[1-9][0-9]{0,17}:[0-9a-f]{64}$`)
 
-// Verify checks the whole record: that every entry is what was written, and none is missing, was added or is at another place. Entries
-// that are made meanwhile are checked as far as they are seen. A noted place, as ChainHead.Point tells it, is looked for; "" for none. Damage is no
-// error. Errors: ErrInvalid for a noted place of another form.
+// Verify checks the whole record: that every entry is unchanged, and that none is missing, added or
+// moved. Entries that are added meanwhile are checked if they are seen. It also looks for a noted
+// position, as returned by ChainHead.Point; "" for none. Damage is not returned as an error.
+// Errors: ErrInvalid if noted is malformed.
 func (s *Store) Verify(ctx context.Context, noted string) (Verified, error) {
 	if noted != "" && !pointForm.MatchString(noted) {
 		return Verified{}, fmt.Errorf("%w: head: use one as `onefold audit verify` prints it, such as 41:9f86d081…", ErrInvalid)
@@ -80,7 +84,7 @@ func (s *Store) Verify(ctx context.Context, noted string) (Verified, error) {
 			return v.result, nil
 		}
 	}
-	if v.next-1 > head.Seq { // they were made since, or were not made by this package
+	if v.next-1 > head.Seq { // they were added since, or not by this package
 		if head, err = s.Head(ctx); err != nil {
 			return Verified{}, err
 		}
@@ -89,7 +93,7 @@ func (s *Store) Verify(ctx context.Context, noted string) (Verified, error) {
 	return v.result, nil
 }
 
-// entries are those of all months that can have some, oldest first.
+// entries reads the entries of all months that can have some, oldest first.
 func (s *Store) entries(ctx context.Context, head ChainHead) func(func(Entry, error) bool) {
 	from, to := s.now().Add(-keepEntries), s.now()
 	if head.Latest.After(to) {
@@ -102,11 +106,11 @@ type verifier struct {
 	s      *Store
 	head   ChainHead
 	now    time.Time
-	next   int64  // number of the entry that is expected
-	hash   string // of the entry before; "" when it has expired or there is none
+	next   int64  // number of the expected entry
+	hash   string // hash of the previous entry; "" if it has expired or there is none
 	noted  int64
 	point  string
-	ahead  map[string]bool // entries that were checked before their turn
+	ahead  map[string]bool // IDs of entries that were checked out of order
 	result Verified
 }
 
@@ -115,12 +119,12 @@ func (v *verifier) note(point string) {
 		return
 	}
 	number, _, _ := strings.Cut(point, ":")
-	v.noted, _ = strconv.ParseInt(number, 10, 64) // its form was checked
+	v.noted, _ = strconv.ParseInt(number, 10, 64) // the format was checked before
 	v.point, v.result.Noted = point, Missing
 }
 
-// entry checks the next entry by the order of ids. When some before it in the chain were not seen yet, they are fetched: a wrong clock
-// gave them later ids.
+// entry checks the next entry in the order of IDs. If entries before it in the chain have not been
+// seen yet, they are fetched: a wrong clock gave them later IDs.
 func (v *verifier) entry(ctx context.Context, e *Entry) error {
 	switch {
 	case v.ahead[e.EntryID]:
@@ -167,14 +171,15 @@ func (v *verifier) before(ctx context.Context, e *Entry) (before Entry, found bo
 	return before, err == nil, err
 }
 
-// link checks an entry against the one before it. The first of a run may follow entries that have expired.
+// link checks an entry against the previous one. The first entry of a run may follow entries that
+// have expired.
 func (v *verifier) link(e *Entry, first bool) {
 	if e.Seq != v.next {
 		if at := timeOf(e.PrevID); !first || at.IsZero() || at.Add(keepEntries).Truncate(time.Second).After(v.now) {
 			v.result.Damage = &Damage{Seq: e.Seq - 1, EntryID: e.PrevID, At: at, Code: "missing", Detail: fmt.Sprintf("entries %d to %d are missing, and the last of them had not expired", v.next, e.Seq-1)}
 			return
 		}
-		v.hash = e.Prev // nobody can tell any more
+		v.hash = e.Prev // the expired entry can no longer be checked
 	}
 	switch at := e.At(); {
 	case e.Prev != v.hash:
@@ -198,7 +203,7 @@ func (v *verifier) link(e *Entry, first bool) {
 	}
 }
 
-// unchained is an entry without a place in the chain: those of earlier versions have none.
+// unchained checks an entry without a place in the chain. Only earlier versions made such entries.
 func (v *verifier) unchained(e *Entry) {
 	if at := e.At(); at.IsZero() || v.head.Seq > 0 && at.After(v.head.Began.Add(upgradeTime)) {
 		v.damaged(e, "unchained", "an entry without a place in the chain was made after the chain began")
@@ -207,7 +212,7 @@ func (v *verifier) unchained(e *Entry) {
 	v.result.Older++
 }
 
-// end checks that the chain is as long as its head says, which was read when all entries had been.
+// end checks that the chain is as long as its head says. The head was read after all entries.
 func (v *verifier) end(now ChainHead) {
 	r := &v.result
 	last := timeOf(v.head.LastID)
@@ -224,7 +229,8 @@ func (v *verifier) end(now ChainHead) {
 	}
 }
 
-// emptyFirst is the number of the entry that would be the first of a record whose entries have all expired; 0 when some have not.
+// emptyFirst returns the number of the first entry after a record whose entries have all expired,
+// or 0 if some have not.
 func (v *verifier) emptyFirst() int64 {
 	if v.result.First != 0 {
 		return 0
@@ -236,7 +242,7 @@ func (v *verifier) damaged(e *Entry, code, detail string) {
 	v.result.Damage = &Damage{Seq: e.Seq, EntryID: e.EntryID, At: e.At(), Code: code, Detail: detail}
 }
 
-// timeOf is when an entry of an id was made; zero when it is none.
+// timeOf returns when the entry with an ID was made, or the zero time for an invalid ID.
 func timeOf(id string) time.Time {
 	parsed, err := ulid.ParseStrict(id)
 	if err != nil {

@@ -12,20 +12,21 @@ import (
 	"unicode/utf8"
 )
 
-// What an entry keeps of a change.
+// Limits on what an entry keeps of a change.
 const (
 	maxChanges = 4 << 10 // bytes of an entry's fields and values together
 	maxValue   = 1 << 10 // bytes of a value
 	maxField   = 128     // bytes of a field's name
 )
 
-// hiddenWords make a field hidden when its name, in lower case, contains one of them. A field that none of them fits is hidden by
-// the tag `audit:"hide"`.
+// hiddenWords hide the values of a field if its name, in lower case, contains one of them. Other
+// fields are hidden by the tag `audit:"hide"`.
 var hiddenWords = []string{"password", "passphrase", "secret", "token", "hash", "totp", "recovery", "credential", "csrf", "cookie", "email", "apikey", "authorization", "signature"}
 
-// Change makes the entry one of a change from one state of something to another: it keeps the fields of their JSON that differ. Nil
-// is a state of what is not there. Of fields that are secret or personal it keeps only that they changed. The fields that fit
-// into 4 KiB are kept, in the order of their names; a value longer than 1 KiB is cut. Errors: those of encoding/json.
+// Change sets the entry's changes from the states before and after: the fields of their JSON that
+// differ. nil stands for something that does not exist. Values of secret or personal fields are not
+// kept. Fields are kept in the order of their names as long as they fit into 4 KiB; values longer
+// than 1 KiB are cut. Errors: those of encoding/json.
 func (e *Entry) Change(before, after any) error {
 	was, err := fieldsOf(before)
 	if err != nil {
@@ -42,7 +43,7 @@ func (e *Entry) Change(before, after any) error {
 	return nil
 }
 
-// fieldsOf is a value as JSON has it; numbers as they are written.
+// fieldsOf converts a value to generic JSON. Numbers keep their text.
 func fieldsOf(v any) (any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -54,7 +55,8 @@ func fieldsOf(v any) (any, error) {
 	return tree, d.Decode(&tree)
 }
 
-// markHidden collects the JSON names of fields with the tag `audit:"hide"`, in types as deep as bodies of the API are.
+// markHidden collects the JSON names of fields with the tag `audit:"hide"`, down to the depth that
+// API bodies have.
 func markHidden(t reflect.Type, hidden map[string]bool, depth int) {
 	for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
 		t = t.Elem()
@@ -72,7 +74,8 @@ func markHidden(t reflect.Type, hidden map[string]bool, depth int) {
 	}
 }
 
-// diff adds what differs below a path. Objects are compared by their fields; all else as a whole.
+// diff adds the differences below a path. Objects are compared field by field, everything else as a
+// whole.
 func (e *Entry) diff(path []string, before, after any, hidden map[string]bool) {
 	was, wasObject := before.(map[string]any)
 	is, isObject := after.(map[string]any)
@@ -100,7 +103,7 @@ func (e *Entry) diff(path []string, before, after any, hidden map[string]bool) {
 	e.add(c)
 }
 
-// add keeps a change if there is room for it.
+// add adds a change if there is room for it.
 func (e *Entry) add(c Change) {
 	size := len(c.Field) + len(c.Before) + len(c.After)
 	for _, had := range e.Changes {
@@ -113,7 +116,7 @@ func (e *Entry) add(c Change) {
 	e.Changes = append(e.Changes, c)
 }
 
-// Hide notes that a secret was changed.
+// Hide records that a secret was changed.
 func (e *Entry) Hide(field string) { e.add(Change{Field: field, Hidden: true}) }
 
 func isHidden(name string, hidden map[string]bool) bool {
@@ -121,7 +124,7 @@ func isHidden(name string, hidden map[string]bool) bool {
 	return hidden[name] || slices.ContainsFunc(hiddenWords, func(word string) bool { return strings.Contains(lower, word) })
 }
 
-// hasHidden reports whether there is a hidden field within a list, which is compared as a whole.
+// hasHidden reports whether a list, which is compared as a whole, contains a hidden field.
 func hasHidden(v any, hidden map[string]bool) bool {
 	switch v := v.(type) {
 	case []any:
@@ -136,7 +139,7 @@ func hasHidden(v any, hidden map[string]bool) bool {
 	return false
 }
 
-// textOf is a value as an entry keeps it. What is absent, null or empty is "".
+// textOf returns a value as an entry keeps it. Absent, null and empty values are "".
 func textOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -155,13 +158,13 @@ func textOf(v any) string {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // not of what json has decoded
+	if err := enc.Encode(v); err != nil { // unreachable: v was decoded from JSON
 		return err.Error()
 	}
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// cutAt is the first bytes of a text, at most n, that are whole characters.
+// cutAt returns the longest prefix of text with at most n bytes that ends between characters.
 func cutAt(text string, n int) string {
 	if len(text) <= n {
 		return text

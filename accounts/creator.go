@@ -5,11 +5,13 @@ import (
 	"errors"
 )
 
-// Keys, shares and invitations hold no longer than the rights of the person who made them. That is looked up at each use, so
-// there is no moment at which a person is disabled and a key of theirs still works, and giving the rights back is enough to
-// make it work again. What has no creator was made on the command line, where there are no roles.
+// Keys, shares and invitations are valid only while their creator has the rights to create them.
+// This is checked at each use. So a key stops working at the moment when its creator is disabled,
+// and works again when the rights are restored. Items without a creator were made on the command
+// line, which has no roles.
 
-// backed refuses what a person made for a site if they have not at least the role on it now. Errors: ErrDenied.
+// backed rejects what a person created for a site if the person no longer has at least a role on
+// it. Errors: ErrDenied.
 func (s *Store) backed(ctx context.Context, creator, site string, least Role) error {
 	if creator == "" {
 		return nil
@@ -24,7 +26,8 @@ func (s *Store) backed(ctx context.Context, creator, site string, least Role) er
 	return nil
 }
 
-// Backed reports whether the creator of a key or share may still make one for the site: if not, it is refused.
+// Backed reports whether the creator of a key or share could still create it for the site. If not,
+// it is rejected when used.
 func (s *Store) Backed(ctx context.Context, creator, site string) (bool, error) {
 	err := s.backed(ctx, creator, site, Admin)
 	if errors.Is(err, ErrDenied) {

@@ -1,4 +1,4 @@
-// Package accounts is who may do what: people with their passwords and roles, their login sessions, API keys, shared
-// views, the set-up of a new installation and the record of what was changed. It knows sites by their ids alone and
-// nothing of HTTP. The server and the command line use it.
+// Package accounts manages who may do what: people with passwords and roles, login sessions, API
+// keys, shared views, the set-up of a new installation, and the audit record. It knows sites only
+// by their IDs, and nothing about HTTP.
 package accounts

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// EntryJSON is an entry as JSON tells it: with all that its hash is made of.
+// EntryJSON is an entry as JSON, with everything that its hash covers.
 type EntryJSON struct {
-	Seq     int64     `json:"seq,omitempty" doc:"Its number in the chain. Entries of versions before there was one have none."`
+	Seq     int64     `json:"seq,omitempty" doc:"Its number in the chain. Entries of versions before the chain have none."`
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
 	Actor   string    `json:"actor" doc:"user:ID, key:ID, token, command or nobody."`
 	Action  string    `json:"action"`
 	Site    string    `json:"site,omitempty"`
 	Subject string    `json:"subject,omitempty"`
-	Changes []Change  `json:"changes,omitempty" doc:"What was changed, by field."`
-	Omitted int       `json:"omitted,omitempty" doc:"Further fields that were changed, and not kept for want of room."`
+	Changes []Change  `json:"changes,omitempty" doc:"Changed fields."`
+	Omitted int       `json:"omitted,omitempty" doc:"Number of further changed fields that did not fit."`
 	Expires time.Time `json:"expires,omitzero"`
-	Prev    string    `json:"prev,omitempty" doc:"Hash of the entry before."`
-	PrevID  string    `json:"prevId,omitempty" doc:"Id of the entry before."`
+	Prev    string    `json:"prev,omitempty" doc:"Hash of the previous entry."`
+	PrevID  string    `json:"prevId,omitempty" doc:"ID of the previous entry."`
 	Hash    string    `json:"hash,omitempty" doc:"SHA-256 of the entry."`
 }
 
-// JSON is the entry as JSON tells it.
+// JSON returns the entry as EntryJSON.
 func (e *Entry) JSON() EntryJSON {
 	j := EntryJSON{e.Seq, e.EntryID, e.At(), e.Actor, e.Action, e.Site, e.Subject, e.Changes, e.Omitted, e.Expires.UTC(), e.Prev, e.PrevID, ""}
 	if e.Seq > 0 {
@@ -37,17 +37,17 @@ func (e *Entry) JSON() EntryJSON {
 	return j
 }
 
-// ExportFormat is that of a file of entries.
+// ExportFormat is the format of an export.
 type ExportFormat string
 
-// The formats of exports.
+// The export formats.
 const (
-	NDJSON ExportFormat = "ndjson" // a line an entry
-	CSV    ExportFormat = "csv"    // a row an entry, its changes as JSON
+	NDJSON ExportFormat = "ndjson" // one entry per line
+	CSV    ExportFormat = "csv"    // one entry per row, with its changes as JSON
 )
 
-// WriteEntries writes entries to a file, and returns how many. In CSV a text that a spreadsheet would take for a formula has an
-// apostrophe before it. Errors: those of the entries and the file.
+// WriteEntries writes entries to a file and returns their number. In CSV, text that a spreadsheet
+// could run as a formula is prefixed with an apostrophe. Errors: those of the entries and the file.
 func WriteEntries(w io.Writer, format ExportFormat, entries iter.Seq2[Entry, error], wrote func(int64)) (n int64, err error) {
 	write, flush := ndjson(w)
 	if format == CSV {
@@ -95,7 +95,7 @@ func rows(w io.Writer) (write func(EntryJSON) error, flush func() error, err err
 	return write, func() error { file.Flush(); return file.Error() }, nil
 }
 
-// harmless keeps a spreadsheet from taking a text for a formula.
+// harmless prefixes text that a spreadsheet would run as a formula.
 func harmless(text string) string {
 	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
 		return "'" + text

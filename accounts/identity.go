@@ -11,28 +11,30 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Admission says who gets an account by being known to an OpenID provider. The zero value: nobody.
+// Admission configures who gets an account by logging in with an OpenID provider. The zero value
+// admits nobody.
 type Admission struct {
-	Role    Role     // on all sites, fleets and the event store; "": nobody gets an account
-	Domains []string // of the addresses of those who do, such as example.com
+	Role    Role     // on all sites, fleets and the event store; "" admits nobody
+	Domains []string // email domains of the people who are admitted, such as example.com
 }
 
-// Admitted is how somebody whom an OpenID provider names came in.
+// Admitted is how a person came in through an OpenID provider.
 type Admitted struct {
-	Made   bool // an account was made for the person
-	Linked bool // the person was found by the address, and by the provider's own id from now on
+	Made   bool // an account was created for the person
+	Linked bool // the account was found by its address, and is now linked with the identity
 }
 
-// LogInWithIdentity begins a session of the user whom an OpenID provider names. Who was here before is found by issuer and subject.
-// Others are found by their address, if the provider has verified it, and linked with the account that has it; when there is none,
-// the admission decides. Codes are not asked for: how sure a login has to be is up to the provider. Errors: ErrDenied, with the user, for
-// one who is disabled; ErrUnverified; ErrNoAccount; ErrOtherIdentity, with the user.
+// LogInWithIdentity begins a session of the user whom an OpenID provider authenticated. A known
+// identity is found by issuer and subject. Otherwise the account is found by the address, if the
+// provider has verified it, and linked with the identity. If there is none, admit decides. No code
+// is required: the strength of the login is up to the provider. Errors: ErrDenied, with the user,
+// if the user is disabled; ErrUnverified; ErrNoAccount; ErrOtherIdentity, with the user.
 func (s *Store) LogInWithIdentity(ctx context.Context, who openid.Person, admit Admission, on Device) (User, Login, Admitted, error) {
 	var u User
 	var how Admitted
 	err := retried(ctx, func() (err error) {
 		u, how, err = s.identified(ctx, who, admit)
-		if errors.Is(err, ErrEmailTaken) { // by another login of the same person
+		if errors.Is(err, ErrEmailTaken) { // created by a concurrent login of the same person
 			err = errors.Join(err, table.ErrConflict)
 		}
 		return err
@@ -71,12 +73,13 @@ func (s *Store) identified(ctx context.Context, who openid.Person, admit Admissi
 	return u, Admitted{Linked: true}, err
 }
 
-// link makes a user known by an identity. One of another issuer, whom the installation used before, is replaced.
+// link links an identity with a user. It replaces an identity of another issuer, which the
+// installation used before.
 func (s *Store) link(ctx context.Context, u *User, identity Identity) error {
 	if u.Disabled {
 		return ErrDenied
 	}
-	if u.Identity == identity.Hash { // by another login of the same person, since the identity was asked for
+	if u.Identity == identity.Hash { // linked by a concurrent login of the same person since the identity was looked up
 		return fmt.Errorf("accounts: link an identity: %w", table.ErrConflict)
 	}
 	tx := table.NewTx(s.t, "")
@@ -98,7 +101,8 @@ func (s *Store) link(ctx context.Context, u *User, identity Identity) error {
 	return s.linked(tx.Commit(ctx))
 }
 
-// linked makes a conflict, after which to look again, of an identity that somebody has linked meanwhile.
+// linked turns the error of an identity that was linked meanwhile into a conflict, after which the
+// caller looks it up again.
 func (s *Store) linked(err error) error {
 	if errors.Is(err, table.ErrExists) {
 		err = errors.Join(err, table.ErrConflict)
@@ -109,7 +113,7 @@ func (s *Store) linked(err error) error {
 	return nil
 }
 
-// admit makes the account of somebody whom nobody has invited, if there is to be one.
+// admit creates the account of a person without an invitation, if admit allows it.
 func (s *Store) admit(ctx context.Context, who openid.Person, identity Identity, admit Admission) (User, error) {
 	email := normalEmail(who.Email)
 	domain := email[strings.LastIndexByte(email, '@')+1:]
@@ -120,7 +124,7 @@ func (s *Store) admit(ctx context.Context, who openid.Person, identity Identity,
 	if len(name) > maxName {
 		name = ""
 	}
-	// Nobody knows the password. The operator can set one.
+	// Nobody knows this password. The operator can set another one.
 	u, err := s.newUser(ctx, NewUser{Email: email, Name: name, Password: newSecret(), Grants: Grants{AllSites: admit.Role}})
 	if err != nil {
 		return User{}, err

@@ -13,19 +13,20 @@ import (
 const (
 	invitationPrefix = "ofi_"
 	invitationFor    = 7 * 24 * time.Hour
-	maxInvitations   = 100 // open ones of a site
+	maxInvitations   = 100 // open invitations per site
 )
 
-// NewInvitation says who is invited to what.
+// NewInvitation has the fields of a new invitation.
 type NewInvitation struct {
 	Email   string
-	Site    string // one site
+	Site    string // a single site
 	Role    Role
-	Creator string // user id
+	Creator string // user ID
 }
 
-// Invite makes the invitation of an address to a site, and the token in its link, which holds for a week. It replaces an
-// earlier one of the address to the site. The token is not stored and cannot be shown again. Errors: ErrInvalid.
+// Invite creates an invitation of an address to a site, and the token for its link, which is valid
+// for a week. It replaces an earlier invitation of the address to the site. The token is not stored
+// and cannot be shown again. Errors: ErrInvalid.
 func (s *Store) Invite(ctx context.Context, n NewInvitation) (Invitation, string, error) {
 	secret := newSecret()
 	i := Invitation{
@@ -49,7 +50,8 @@ func (s *Store) Invite(ctx context.Context, n NewInvitation) (Invitation, string
 	return i, invitationPrefix + i.InvitationID + "_" + secret, nil
 }
 
-// invitationID is the same for every invitation of an address to a site, so that there is one.
+// invitationID returns the same ID for every invitation of an address to a site, so that there is
+// only one.
 func invitationID(site, email string) string {
 	sum := sha256.Sum256([]byte(site + "#" + email))
 	return idEncoding.EncodeToString(sum[:10])
@@ -65,8 +67,8 @@ func (i *Invitation) check() error {
 	return Grants{i.Site: i.Role}.check()
 }
 
-// FindInvitation finds the invitation of a link's token. Errors: ErrDenied, also when the person who invited is disabled, deleted or no
-// owner of the site.
+// FindInvitation returns the invitation of a link's token. Errors: ErrDenied, also if the person
+// who invited is disabled, deleted or no longer an owner of the site.
 func (s *Store) FindInvitation(ctx context.Context, token string) (Invitation, error) {
 	id, secret, ok := splitToken(invitationPrefix, token)
 	if !ok {
@@ -82,8 +84,8 @@ func (s *Store) FindInvitation(ctx context.Context, token string) (Invitation, e
 	return i, s.backed(ctx, i.Creator, i.Site, Owner)
 }
 
-// Join makes the user whom an invitation is for, with the role that it gives. It holds once. Errors: ErrDenied,
-// ErrInvalid, ErrEmailTaken.
+// Join creates the user whom an invitation is for, with its role. An invitation can be used once.
+// Errors: ErrDenied, ErrInvalid, ErrEmailTaken.
 func (s *Store) Join(ctx context.Context, token, name, password string) (User, error) {
 	i, err := s.FindInvitation(ctx, token)
 	if err != nil {
@@ -102,7 +104,7 @@ func (s *Store) Join(ctx context.Context, token, name, password string) (User, e
 	return u, added(err)
 }
 
-// Invitations reads the open invitations to a site, by id.
+// Invitations reads the open invitations to a site, sorted by ID.
 func (s *Store) Invitations(ctx context.Context, site string) ([]Invitation, error) {
 	open, err := InvitationsOfSite.Collect(ctx, s.t, InvitationsIn{site})
 	if err != nil {
@@ -111,7 +113,7 @@ func (s *Store) Invitations(ctx context.Context, site string) ([]Invitation, err
 	return open, nil
 }
 
-// RevokeInvitation takes an invitation to a site back, and returns it. Errors: table.ErrNotFound.
+// RevokeInvitation deletes an invitation to a site and returns it. Errors: table.ErrNotFound.
 func (s *Store) RevokeInvitation(ctx context.Context, site, invitationID string) (Invitation, error) {
 	if !validID(invitationID) {
 		return Invitation{}, fmt.Errorf("accounts: invitation: %w", table.ErrNotFound)

@@ -23,17 +23,17 @@ const (
 
 const keyPrefix = "ofk_"
 
-// NewKey says what a key should be for.
+// NewKey has the fields of a new key.
 type NewKey struct {
 	Name    string // at most 100 bytes
 	Site    string // AllSites for all
 	Scope   Scope
-	Creator string    // user id: the key holds no longer than that person may change the site's settings; "": nobody's rights bound it
+	Creator string    // user ID: the key is valid only while that user may change the site's settings; "": independent of any user
 	Expires time.Time // zero: never
 }
 
-// AddKey makes a key, and the token that its holder sends. The token is not stored and cannot be shown again. Errors:
-// ErrInvalid.
+// AddKey creates a key, and the token that its holder sends. The token is not stored and cannot be
+// shown again. Errors: ErrInvalid.
 func (s *Store) AddKey(ctx context.Context, n NewKey) (Key, string, error) {
 	secret := newSecret()
 	k := Key{
@@ -59,16 +59,18 @@ func (s *Store) AddKey(ctx context.Context, n NewKey) (Key, string, error) {
 
 func (k *Key) token(secret string) string { return keyPrefix + k.KeyID + "_" + secret }
 
-// holds reports whether a secret is the key's, or was until a rotation of late.
+// holds reports whether a secret is the key's current secret, or its former one during the overlap
+// after a rotation.
 func (k *Key) holds(secret string, now time.Time) bool {
 	return matches(secret, k.Hash) || k.Former != nil && now.Before(k.Former.Until) && matches(secret, k.Former.Hash)
 }
 
-// IsKey reports whether a token looks like a key's.
+// IsKey reports whether a token looks like a key's token.
 func IsKey(token string) bool { return strings.HasPrefix(token, keyPrefix) }
 
-// UseKey finds the key of a token, and notes the day, unless the disk is full: keys hold good all the same. Errors: ErrDenied, also
-// while the person who made or last rotated the key is disabled, deleted or no admin of its site.
+// UseKey returns the key of a token and stores the day of use. If the disk is full, the day is not
+// stored, but the key works. Errors: ErrDenied, also while the user who created or last rotated the
+// key is disabled, deleted or no longer an admin of its site.
 func (s *Store) UseKey(ctx context.Context, token string) (Key, error) {
 	id, secret, ok := splitToken(keyPrefix, token)
 	if !ok {
@@ -94,12 +96,13 @@ func (s *Store) UseKey(ctx context.Context, token string) (Key, error) {
 	return k, denied(err)
 }
 
-// MaxOverlap bounds how long a key's former secret holds after a rotation.
+// MaxOverlap is the maximum overlap of a rotation, during which the former secret remains valid.
 const MaxOverlap = 7 * 24 * time.Hour
 
-// RotateKey gives a key a new secret, and returns the new token. The secret before it holds for the overlap, 0 to MaxOverlap, so that
-// programs can be changed one after another; that of a key which UseKey refuses for its creator's sake holds no longer, or the
-// rotation would give it back to a person who may not have it. The key is from then on that of the user by; "" is the command
+// RotateKey gives a key a new secret and returns the new token. The former secret remains valid for
+// overlap, 0 to MaxOverlap, so that programs can be updated one after another. If UseKey rejects
+// the key because of its creator, there is no overlap: otherwise the rotation would give the key
+// back to a person who may not have it. The key then belongs to the user by; "" is the command
 // line. Errors: ErrInvalid, table.ErrNotFound.
 func (s *Store) RotateKey(ctx context.Context, keyID, by string, overlap time.Duration) (Key, string, error) {
 	if overlap < 0 || overlap > MaxOverlap {
@@ -127,7 +130,7 @@ func (s *Store) RotateKey(ctx context.Context, keyID, by string, overlap time.Du
 	return k, k.token(secret), nil
 }
 
-// Keys reads all keys, by id.
+// Keys reads all keys, sorted by ID.
 func (s *Store) Keys(ctx context.Context) ([]Key, error) {
 	keys, err := AllKeys.Collect(ctx, s.t, struct{}{})
 	if err != nil {
@@ -144,7 +147,7 @@ func (s *Store) Key(ctx context.Context, keyID string) (Key, error) {
 	return KeyByID.Get(ctx, s.t, KeyKey{keyID})
 }
 
-// RevokeKey deletes a key. From then on it is denied. Errors: table.ErrNotFound.
+// RevokeKey deletes a key, which is rejected from then on. Errors: table.ErrNotFound.
 func (s *Store) RevokeKey(ctx context.Context, keyID string) error {
 	k, err := s.Key(ctx, keyID)
 	if err == nil {

@@ -8,10 +8,11 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrMember is returned when somebody has another role on a site than is to be given by adding them.
+// ErrMember is returned when a person already has another role on the site.
 var ErrMember = errors.New("accounts: this person has a role on the site already; change that one")
 
-// Members reads the users who have a role on a site, those with a role on all sites too, by address.
+// Members reads the users with a role on a site, including those with a role on all sites, sorted
+// by address.
 func (s *Store) Members(ctx context.Context, site string) ([]User, error) {
 	users, err := s.Users(ctx)
 	if err != nil {
@@ -26,8 +27,8 @@ func (s *Store) Members(ctx context.Context, site string) ([]User, error) {
 	return members, nil
 }
 
-// AddMember gives the user who has an address a role on one site. Having it already is success. Errors:
-// table.ErrNotFound when nobody has the address, ErrMember, ErrInvalid.
+// AddMember gives the user with an address a role on one site. It succeeds if the user already has
+// that role. Errors: table.ErrNotFound if nobody has the address, ErrMember, ErrInvalid.
 func (s *Store) AddMember(ctx context.Context, site, email string, role Role) (User, error) {
 	u, err := s.UserByEmail(ctx, email)
 	if err != nil {
@@ -41,8 +42,9 @@ func (s *Store) AddMember(ctx context.Context, site, email string, role Role) (U
 	})
 }
 
-// SetMember changes the role that a user has on one site, and returns the user before and after; "" takes the role away. A role on all
-// sites stays. Errors: table.ErrNotFound when the user has none on it, ErrInvalid.
+// SetMember changes a user's role on one site, and returns the user before and after; "" removes
+// the role. A role on all sites is not affected. Errors: table.ErrNotFound if the user has no role
+// on the site, ErrInvalid.
 func (s *Store) SetMember(ctx context.Context, site, userID string, role Role) (before, after User, err error) {
 	after, err = s.write(ctx, userID, func(u *User) error {
 		if _, ok := u.Grants[site]; !ok {

@@ -18,20 +18,21 @@ import (
 )
 
 const (
-	maxPasskeys   = 20  // of a user
-	maxCredential = 512 // bytes of an authenticator's id; two to three times what authenticators use
+	maxPasskeys   = 20  // per user
+	maxCredential = 512 // maximum size in bytes of an authenticator's ID; two to three times what authenticators use
 )
 
-// A passkey's challenge is signed instead of stored, so that nobody fills the table by asking for some: what it is for and until
-// when it holds is in it. Once it was answered rightly it is stored until then, so that it is not answered again.
+// A passkey challenge is signed instead of stored, so that requests for challenges cannot fill the
+// table. It contains its expiry, and its signature covers its purpose. Once it was answered
+// correctly, it is stored until it expires, so that it cannot be used again.
 //
-//	8 bytes  until when, seconds since 1970
+//	8 bytes  expiry, seconds since 1970
 //	24 bytes random
 //	32 bytes HMAC-SHA-256 of the above and the purpose
 const (
 	challengeRandom = 24
 	challengeHead   = 8 + challengeRandom
-	passkeySecret   = "passkeys" // names the secret that challenges are signed with
+	passkeySecret   = "passkeys" // name of the secret that signs challenges
 	toSignIn        = "sign in"
 )
 
@@ -55,7 +56,8 @@ func (s *Store) signed(ctx context.Context, head []byte, purpose string) ([]byte
 	return mac.Sum(slices.Clone(head)), nil
 }
 
-// checkChallenge refuses a challenge that this store did not make for a purpose, or whose time is over. Errors: ErrDenied.
+// checkChallenge rejects a challenge that has expired or that this store did not make for the
+// purpose. Errors: ErrDenied.
 func (s *Store) checkChallenge(ctx context.Context, challenge []byte, purpose string) error {
 	if len(challenge) != challengeHead+sha256.Size {
 		return ErrDenied
@@ -74,7 +76,7 @@ func challengeEnd(challenge []byte) time.Time {
 	return time.Unix(int64(binary.BigEndian.Uint64(challenge)), 0).UTC()
 }
 
-// spend accepts a challenge once. It is kept a moment longer than it holds. Errors: ErrDenied.
+// spend accepts a challenge once. It is stored slightly longer than it is valid. Errors: ErrDenied.
 func (s *Store) spend(ctx context.Context, challenge []byte) error {
 	c := Challenge{ChallengeKey: ChallengeKey{hashOf(string(challenge))}, Expires: challengeEnd(challenge).Add(time.Minute)}
 	err := Challenges.Create(ctx, s.t, &c)
@@ -87,7 +89,7 @@ func (s *Store) spend(ctx context.Context, challenge []byte) error {
 	return nil
 }
 
-// owner is a user as passkeys know one.
+// owner converts a user to the owner of passkeys.
 func owner(u *User, keys ...Passkey) *passkey.Owner {
 	o := &passkey.Owner{ID: u.UserID, Email: u.Email, Name: u.Name}
 	for i := range keys {
@@ -97,7 +99,7 @@ func owner(u *User, keys ...Passkey) *passkey.Owner {
 	return o
 }
 
-// UserPasskeys reads the passkeys of a user, the oldest first.
+// UserPasskeys reads the passkeys of a user, oldest first.
 func (s *Store) UserPasskeys(ctx context.Context, userID string) ([]Passkey, error) {
 	all, err := PasskeysOfUser.Collect(ctx, s.t, OfUserIn{userID})
 	if err != nil {
@@ -107,8 +109,8 @@ func (s *Store) UserPasskeys(ctx context.Context, userID string) ([]Passkey, err
 	return all, nil
 }
 
-// BeginPasskey is what a user's browser is asked to make a passkey by, as JSON. Errors: ErrInvalid when the user has 20,
-// table.ErrNotFound.
+// BeginPasskey returns the options with which a user's browser creates a passkey, as JSON. Errors:
+// ErrInvalid if the user has 20 passkeys, table.ErrNotFound.
 func (s *Store) BeginPasskey(ctx context.Context, p *passkey.Party, userID string) (any, error) {
 	u, err := s.User(ctx, userID)
 	if err != nil {
@@ -128,9 +130,9 @@ func (s *Store) BeginPasskey(ctx context.Context, p *passkey.Party, userID strin
 	return p.Create(owner(&u, keys...), challenge)
 }
 
-// AddPasskey stores the passkey that a user's browser made. answer is what navigator.credentials.create gave, as JSON. Errors:
-// ErrInvalid; ErrDenied for a challenge that is not one of BeginPasskey for the user, has expired or was answered;
-// passkey.ErrRefused; table.ErrExists.
+// AddPasskey stores the passkey that a user's browser created. answer is the result of
+// navigator.credentials.create, as JSON. Errors: ErrInvalid; ErrDenied for a challenge that is not
+// from BeginPasskey for the user, has expired or was used; passkey.ErrRefused; table.ErrExists.
 func (s *Store) AddPasskey(ctx context.Context, p *passkey.Party, userID, name string, answer []byte) (Passkey, error) {
 	u, err := s.User(ctx, userID)
 	if err != nil {
@@ -176,7 +178,7 @@ func passkeyName(name string) (string, error) {
 	return name, nil
 }
 
-// BeginPasskeyLogIn is what a browser is asked to sign in by, as JSON.
+// BeginPasskeyLogIn returns the options with which a browser logs in, as JSON.
 func (s *Store) BeginPasskeyLogIn(ctx context.Context, p *passkey.Party) (any, error) {
 	challenge, err := s.newChallenge(ctx, toSignIn)
 	if err != nil {
@@ -185,9 +187,10 @@ func (s *Store) BeginPasskeyLogIn(ctx context.Context, p *passkey.Party) (any, e
 	return p.Request(challenge)
 }
 
-// LogInWithPasskey begins a session of the user whose passkey answered a challenge of BeginPasskeyLogIn. That stands for the password
-// and for a code: the authenticator has asked its holder for a finger, a face or a PIN. Errors: ErrDenied; passkey.ErrRefused, with
-// the user whose passkey it claims to be, if there is one; ErrCopied, with the user.
+// LogInWithPasskey begins a session of the user whose passkey answered a challenge of
+// BeginPasskeyLogIn. A passkey replaces both password and code, because the authenticator has
+// verified its holder by finger, face or PIN. Errors: ErrDenied; passkey.ErrRefused, with the user
+// to whom the passkey claims to belong, if there is one; ErrCopied, with the user.
 func (s *Store) LogInWithPasskey(ctx context.Context, p *passkey.Party, answer []byte, on Device) (User, Login, error) {
 	a, err := passkey.ParseAssertion(answer)
 	if err != nil {
@@ -224,8 +227,8 @@ func (s *Store) LogInWithPasskey(ctx context.Context, p *passkey.Party, answer [
 	return u, login, err
 }
 
-// usePasskey moves the counter of a passkey on, or marks the passkey as copied: two answers with the same counter at once are as good
-// as one after the other.
+// usePasskey stores the counter of a passkey, or marks the passkey as copied. Concurrent responses
+// with the same counter are detected like consecutive ones.
 func (s *Store) usePasskey(ctx context.Context, k PasskeyKey, counter uint32, copied bool) error {
 	used, err := Passkeys.Modify(ctx, s.t, k, func(p *Passkey) error {
 		if copied || (counter != 0 || p.Counter != 0) && counter <= p.Counter {
@@ -242,7 +245,7 @@ func (s *Store) usePasskey(ctx context.Context, k PasskeyKey, counter uint32, co
 	return err
 }
 
-// RenamePasskey gives a passkey of a user another name. Errors: ErrInvalid, table.ErrNotFound.
+// RenamePasskey renames a passkey of a user. Errors: ErrInvalid, table.ErrNotFound.
 func (s *Store) RenamePasskey(ctx context.Context, userID, passkeyID, name string) (Passkey, error) {
 	name, err := passkeyName(name)
 	if err != nil {

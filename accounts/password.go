@@ -13,8 +13,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// Cost is the work of one argon2id hash. The zero value is the default, OWASP's first recommendation for argon2id with
-// little parallelism: 46 MiB, one pass.
+// Cost is the cost of an argon2id hash. The zero value is the default, OWASP's first recommendation
+// for argon2id with little parallelism: 46 MiB, one pass.
 // https://cheatsheetseries.owasp.org/cheatsheets/Password_Storage_Cheat_Sheet.html
 type Cost struct {
 	KiB    uint32 // memory; default 47,104
@@ -27,9 +27,9 @@ const (
 	hashThreads = 1
 
 	minPassword = 10  // characters
-	maxPassword = 256 // bytes; a longer one only costs us time
+	maxPassword = 256 // bytes; longer passwords would only cost us time
 
-	maxCostKiB, maxCostPasses = 1 << 20, 16 // of a stored hash: what we never write, we do not work for
+	maxCostKiB, maxCostPasses = 1 << 20, 16 // limits for stored hashes: never compute a hash with a cost that we do not write
 )
 
 func (c Cost) orDefault() Cost {
@@ -42,11 +42,11 @@ func (c Cost) orDefault() Cost {
 	return c
 }
 
-// hasher hashes passwords, a few at a time: each takes memory, and logins come from anyone.
+// hasher hashes passwords, a few at a time: each hash takes memory, and anyone can attempt a login.
 type hasher struct {
 	cost  Cost
 	slots chan struct{}
-	none  string // hash that no password has, for accounts that are not there
+	none  string // a hash that no password has, for accounts that do not exist
 }
 
 func newHasher(cost Cost, atOnce int) *hasher {
@@ -55,7 +55,7 @@ func newHasher(cost Cost, atOnce int) *hasher {
 	return h
 }
 
-// hash is a password's hash in the PHC string format, with a salt of its own.
+// hash returns a password's hash in the PHC string format, with a random salt.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	if err := h.enter(ctx); err != nil {
 		return "", err
@@ -71,7 +71,8 @@ func (h *hasher) encode(salt, sum []byte) string {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(sum))
 }
 
-// check reports whether a password has a hash. An empty hash takes as long as another and is never right.
+// check reports whether a password has a hash. An empty hash takes as long as any other and never
+// matches.
 func (h *hasher) check(ctx context.Context, password, stored string) (bool, error) {
 	known := stored != ""
 	if !known {
@@ -92,7 +93,8 @@ func (h *hasher) check(ctx context.Context, password, stored string) (bool, erro
 	return subtle.ConstantTimeCompare(got, want) == 1 && known, nil
 }
 
-// parseHash reads the PHC string format as encode writes it. The cost is the stored one, so that the default may rise.
+// parseHash parses the PHC string format as encode writes it. The cost is read from the hash, so
+// that the default can rise.
 func parseHash(stored string) (cost Cost, salt, sum []byte, err error) {
 	bad := errors.New("accounts: a stored password hash is damaged")
 	parts := strings.Split(stored, "$")
@@ -124,7 +126,8 @@ func (h *hasher) enter(ctx context.Context) error {
 
 func (h *hasher) leave() { <-h.slots }
 
-// checkPassword refuses passwords that are too easy to guess, or too long to be one. What it may be made of is free.
+// checkPassword rejects passwords that are too easy to guess or too long. There are no rules about
+// their characters.
 func checkPassword(password, email string) error {
 	switch {
 	case utf8.RuneCountInString(password) < minPassword:

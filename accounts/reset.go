@@ -7,15 +7,16 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Factors are what a user could log in with beside the password.
+// Factors are the login methods that a user had besides the password.
 type Factors struct {
 	App      bool // a confirmed authenticator app
 	Passkeys int
 	Identity bool // of an OpenID provider
 }
 
-// ResetFactors removes the authenticator app, all passkeys and the identity of a user, who then logs in with the password alone: the
-// way out for somebody who has lost them. It returns what there was. Errors: table.ErrNotFound.
+// ResetFactors removes the authenticator app, all passkeys and the OpenID identity of a user, who
+// then logs in with the password alone. It is for people who have lost them. It returns what there
+// was. Errors: table.ErrNotFound.
 func (s *Store) ResetFactors(ctx context.Context, userID string) (Factors, error) {
 	var had Factors
 	err := retried(ctx, func() error {

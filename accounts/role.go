@@ -5,34 +5,38 @@ import (
 	"strings"
 )
 
-// Role is what somebody may do on a site, on a fleet of devices, or with the event store. Each includes those before it.
+// Role is what a person may do on a site, on a fleet, or with the event store. Each role includes
+// the previous ones.
 type Role string
 
-// The roles. The zero value is none.
+// The roles. The zero value is no role.
 const (
 	Viewer Role = "viewer" // sees everything, changes nothing
 	Admin  Role = "admin"  // changes settings, goals, shares and keys
-	Owner  Role = "owner"  // gives roles and deletes the site
+	Owner  Role = "owner"  // grants roles and deletes the site
 )
 
 var ranks = map[Role]int{Viewer: 1, Admin: 2, Owner: 3}
 
-// Includes reports whether a role is another or more. Nothing includes an unknown role, and no role includes nothing.
+// Includes reports whether r is other or a higher role. Nothing includes an unknown role, and no
+// role includes nothing.
 func (r Role) Includes(other Role) bool {
 	return ranks[r] > 0 && ranks[other] > 0 && ranks[r] >= ranks[other]
 }
 
-// AllSites stands for every site and every fleet, those made later too, and the event store. An owner of all sites also looks after accounts.
+// AllSites stands for all sites and fleets, including future ones, and the event store. An owner of
+// all sites also manages accounts.
 const AllSites = "*"
 
-// fleetPrefix begins what stands for a fleet where a site is named. No site's id has a colon, so a site and a fleet of the
-// same id share nothing.
+// fleetPrefix begins the place of a fleet where a site is named. Site IDs contain no colon, so a
+// site and a fleet with the same ID are distinct.
 const fleetPrefix = "fleet:"
 
-// OfFleet stands for a fleet of devices wherever this package names a site: in grants, keys, invitations and records.
+// OfFleet returns the place of a fleet, to use wherever this package names a site: in grants, keys,
+// invitations and the audit record.
 func OfFleet(fleetID string) string { return fleetPrefix + fleetID }
 
-// FleetOf is the fleet that OfFleet made this of; the bool is false for a site.
+// FleetOf returns the fleet of a place made by OfFleet. ok is false for a site.
 func FleetOf(site string) (fleetID string, ok bool) {
 	if fleetID, ok = strings.CutPrefix(site, fleetPrefix); !ok {
 		return "", false
@@ -40,18 +44,18 @@ func FleetOf(site string) (fleetID string, ok bool) {
 	return fleetID, true
 }
 
-// EventStore stands for the table's event store wherever this package names a site. A table has one; should it have several
-// one day, they are others after the colon.
+// EventStore is the place of the table's event store, to use wherever this package names a site. A
+// table has one event store; further ones could have other names after the colon.
 const EventStore = "events:main"
 
-// CanBeSite reports whether an id could be a site's. Those that stand for fleets and for the event store have a colon, which no site's
-// id has.
+// CanBeSite reports whether an ID could be a site's. The places of fleets and the event store
+// contain a colon, which site IDs do not.
 func CanBeSite(id string) bool { return !strings.Contains(id, ":") }
 
-// Grants are roles by the ids of sites, and by what stands for fleets and the event store.
+// Grants are roles by place: a site ID, or the place of a fleet or of the event store.
 type Grants map[string]Role
 
-// On is the role on a site: the greater of that given for it and that given for all.
+// On returns the role on a site: the higher of the role for the site and the role for all.
 func (g Grants) On(site string) Role {
 	if all := g[AllSites]; ranks[all] > ranks[g[site]] {
 		return all
@@ -59,7 +63,7 @@ func (g Grants) On(site string) Role {
 	return g[site]
 }
 
-// maxGrants bounds how many sites somebody may be given one by one; with more, all are meant.
+// maxGrants is the maximum number of individual grants. For more sites, grant AllSites.
 const maxGrants = 200
 
 func (g Grants) check() error {
@@ -77,7 +81,7 @@ func (g Grants) check() error {
 	return nil
 }
 
-// checkSite refuses what cannot be the id of a site, or stand for a fleet.
+// checkSite rejects a text that cannot be a place.
 func checkSite(site string) error {
 	id := strings.TrimPrefix(site, fleetPrefix)
 	if id == "" || len(id) > 64 || strings.Contains(id, "#") {

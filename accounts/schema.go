@@ -6,7 +6,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The entities. All of their partitions begin with ACCOUNT#, on the index too.
+// The entities. The keys of all their partitions begin with ACCOUNT#, also on the index.
 var (
 	Users = table.Define[User, UserKey]("accounts.user", table.Def[User]{
 		PK: "ACCOUNT#USER#{userId}", SK: "PROFILE",
@@ -78,7 +78,8 @@ var (
 	})
 )
 
-// The access patterns. Their loads are those of an installation of a hundred people whose dashboards are open all day.
+// The access patterns. Their loads assume an installation of a hundred people whose dashboards are
+// open all day.
 var (
 	UserByID = table.NewGet[UserKey](Users, table.GetDef{
 		ID: "A1", Question: "a user", Load: table.Load{PerSecond: 5, Items: 1, ItemBytes: 500},
@@ -125,7 +126,7 @@ var (
 	})
 )
 
-// The patterns of second factors.
+// The access patterns of second factors.
 var (
 	SecondFactorOfUser = table.NewGet[UserKey](SecondFactors, table.GetDef{
 		ID: "A15", Question: "a user's second factor (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 1000},
@@ -141,12 +142,12 @@ var (
 	})
 )
 
-// The pattern of OpenID providers.
+// The access pattern of OpenID identities.
 var IdentityByHash = table.NewGet[IdentityKey](Identities, table.GetDef{
 	ID: "A22", Question: "which user a person of an OpenID provider is (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
 })
 
-// The patterns of the record's chain.
+// The access patterns of the record's chain.
 var (
 	EntriesInOrder = table.NewQuery(Entries, table.QueryDef[AuditIn]{
 		ID: "A19", Question: "what was changed in a month, oldest first",
@@ -160,27 +161,27 @@ var (
 	})
 )
 
-// SharesIn names the site whose shares are asked for.
+// SharesIn has the site whose shares to read.
 type SharesIn struct {
 	Site string `dynamodbav:"site"`
 }
 
-// InvitationsIn names the site whose invitations are asked for.
+// InvitationsIn has the site whose invitations to read.
 type InvitationsIn struct {
 	Site string `dynamodbav:"site"`
 }
 
-// OfUserIn names the user whose sessions or passkeys are asked for.
+// OfUserIn has the user whose sessions or passkeys to read.
 type OfUserIn struct {
 	UserID string `dynamodbav:"userId"`
 }
 
-// AuditIn names the month whose changes are asked for, YYYY-MM in UTC.
+// AuditIn has the month whose changes to read, YYYY-MM in UTC.
 type AuditIn struct {
 	Month string `dynamodbav:"month"`
 }
 
-// Schema is all that this package stores and asks.
+// Schema has all entities and access patterns of this package.
 var Schema = table.MustSchema("accounts",
 	Users, Emails, Identities, Sessions, SecondFactors, Passkeys, Notices, Challenges, Keys, Shares, Invitations, Setups, SharedSecrets, Entries, Heads,
 	UserByID, UserByEmail, AllUsers, SessionByToken, KeyByID, AllKeys, ShareByID, SharesOfSite, EntriesOfMonth, SetupState,

@@ -16,8 +16,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Codes of authenticator apps are TOTP (RFC 6238) with the parameters that all apps know: SHA-1, six digits, 30 seconds. A code of the
-// step before or after is accepted, too, and each step once.
+// Codes of authenticator apps are TOTP (RFC 6238) with the parameters that all apps support: SHA-1,
+// six digits, 30 seconds. Codes of the previous and the next step are accepted, too; each step is
+// accepted once.
 const (
 	codeStep    = 30 * time.Second
 	codeSkew    = 1
@@ -26,24 +27,24 @@ const (
 	maxCode     = 64 // bytes; a recovery code with separators is shorter
 	recoveries  = 10
 	challengeIn = 5 * time.Minute
-	maxTries    = 5 // codes for one challenge
+	maxTries    = 5 // codes per challenge
 )
 
 var codeOptions = hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1}
 
-// Enrolment is what an authenticator app has to know. It is shown once.
+// Enrolment has what an authenticator app needs. It is shown once.
 type Enrolment struct {
 	Secret string // base32
 	URI    string // otpauth://…, for a QR code
 }
 
-// HasSecondFactor reports whether a user has to give a code after the password.
+// HasSecondFactor reports whether a user's password logins need a code.
 func (s *Store) HasSecondFactor(ctx context.Context, userID string) (bool, error) {
 	f, err := s.SecondFactor(ctx, userID)
 	return !f.Confirmed.IsZero(), err
 }
 
-// SecondFactor reads a user's second factor; it is the zero value when there is none.
+// SecondFactor reads a user's second factor, or returns the zero value if there is none.
 func (s *Store) SecondFactor(ctx context.Context, userID string) (SecondFactor, error) {
 	f, err := SecondFactorOfUser.Get(ctx, s.t, UserKey{userID})
 	if errors.Is(err, table.ErrNotFound) {
@@ -55,8 +56,9 @@ func (s *Store) SecondFactor(ctx context.Context, userID string) (SecondFactor, 
 	return f, nil
 }
 
-// BeginSecondFactor makes the secret of an authenticator app. It counts once ConfirmSecondFactor has seen a code of it; until then
-// another secret replaces it. Errors: ErrFactorSet, table.ErrNotFound.
+// BeginSecondFactor creates the secret of an authenticator app. It takes effect once
+// ConfirmSecondFactor has accepted a code; until then, another call replaces it. Errors:
+// ErrFactorSet, table.ErrNotFound.
 func (s *Store) BeginSecondFactor(ctx context.Context, userID string) (Enrolment, error) {
 	u, err := s.User(ctx, userID)
 	if err != nil {
@@ -76,8 +78,9 @@ func (s *Store) BeginSecondFactor(ctx context.Context, userID string) (Enrolment
 	return Enrolment{secret, "otpauth://totp/" + url.PathEscape("onefold:"+u.Email) + "?" + query.Encode()}, nil
 }
 
-// ConfirmSecondFactor makes an authenticator app count, by a code of it, and makes recovery codes. They are stored as hashes and
-// cannot be shown again. Errors: ErrCode; ErrFactorSet; ErrInvalid when BeginSecondFactor was not called within the hour.
+// ConfirmSecondFactor puts an authenticator app into effect if one of its codes is correct, and
+// creates recovery codes. They are stored as hashes and cannot be shown again. Errors: ErrCode;
+// ErrFactorSet; ErrInvalid if BeginSecondFactor was not called within the last hour.
 func (s *Store) ConfirmSecondFactor(ctx context.Context, userID, code string) ([]string, error) {
 	codes, hashes := newRecoveryCodes()
 	_, err := SecondFactors.Modify(ctx, s.t, UserKey{userID}, func(f *SecondFactor) error {
@@ -101,7 +104,8 @@ func (s *Store) ConfirmSecondFactor(ctx context.Context, userID, code string) ([
 
 var errNoEnrolment = fmt.Errorf("%w: set the authenticator app up again: its secret was made more than an hour ago, or never", ErrInvalid)
 
-// RenewRecoveryCodes replaces all recovery codes of a user. Errors: table.ErrNotFound when the user has no second factor.
+// RenewRecoveryCodes replaces all recovery codes of a user. Errors: table.ErrNotFound if the user
+// has no second factor.
 func (s *Store) RenewRecoveryCodes(ctx context.Context, userID string) ([]string, error) {
 	codes, hashes := newRecoveryCodes()
 	_, err := SecondFactors.Modify(ctx, s.t, UserKey{userID}, func(f *SecondFactor) error {
@@ -114,7 +118,7 @@ func (s *Store) RenewRecoveryCodes(ctx context.Context, userID string) ([]string
 	return codes, err
 }
 
-// newRecoveryCodes are of 80 random bits each, so that plain hashes protect them.
+// newRecoveryCodes returns codes with 80 random bits each, so that plain hashes protect them.
 func newRecoveryCodes() (codes, hashes []string) {
 	for range recoveries {
 		id := newID()
@@ -124,7 +128,7 @@ func newRecoveryCodes() (codes, hashes []string) {
 	return codes, hashes
 }
 
-// RemoveSecondFactor takes a user's second factor away, confirmed or not. Errors: table.ErrNotFound.
+// RemoveSecondFactor removes a user's second factor, confirmed or not. Errors: table.ErrNotFound.
 func (s *Store) RemoveSecondFactor(ctx context.Context, userID string) error {
 	err := SecondFactors.Delete(ctx, s.t, UserKey{userID}, table.Present())
 	if errors.Is(err, table.ErrCondition) {
@@ -136,8 +140,9 @@ func (s *Store) RemoveSecondFactor(ctx context.Context, userID string) error {
 	return nil
 }
 
-// UseCode accepts a code of a user's authenticator app or a recovery code, once: of two requests with the same code one gets ErrCode.
-// Errors: ErrCode, also when the user has no second factor.
+// UseCode accepts a code of a user's authenticator app, or a recovery code, once: of two concurrent
+// requests with the same code, one gets ErrCode. Errors: ErrCode, also if the user has no second
+// factor.
 func (s *Store) UseCode(ctx context.Context, userID, code string) (Method, error) {
 	var by Method
 	_, err := SecondFactors.Modify(ctx, s.t, UserKey{userID}, func(f *SecondFactor) error {
@@ -151,13 +156,13 @@ func (s *Store) UseCode(ctx context.Context, userID, code string) (Method, error
 		}
 		return err
 	})
-	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrConflict) { // many at once guess
+	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrConflict) { // many concurrent guesses
 		err = ErrCode
 	}
 	return by, err
 }
 
-// useAppCode accepts a code of a step that is later than that of the last one.
+// useAppCode accepts a code of a step later than that of the last accepted code.
 func (s *Store) useAppCode(f *SecondFactor, code string) error {
 	code = strings.ReplaceAll(code, " ", "")
 	if len(code) > maxCode {
@@ -191,7 +196,8 @@ func useRecoveryCode(f *SecondFactor, code string) error {
 	return ErrCode
 }
 
-// challenge begins the second step of a login. The token holds for five minutes and five codes, and is no session's.
+// challenge begins the second step of a login. Its token is valid for five minutes and five codes,
+// and is not a session token.
 func (s *Store) challenge(ctx context.Context, u *User) (Login, error) {
 	token := newSecret()
 	c := Challenge{
@@ -204,8 +210,8 @@ func (s *Store) challenge(ctx context.Context, u *User) (Login, error) {
 	return Login{token, c.Expires}, nil
 }
 
-// Challenged finds the user whose second step a token is for. Errors: ErrDenied, also when the token has expired, was used or has no
-// tries left, and when the user's sessions were ended meanwhile.
+// Challenged returns the user of a token for the second step. Errors: ErrDenied, also if the token
+// has expired, was used or has no tries left, or if the user's sessions were ended meanwhile.
 func (s *Store) Challenged(ctx context.Context, token string) (User, error) {
 	c, err := ChallengeByHash.Get(ctx, s.t, ChallengeKey{hashOf(token)})
 	if err != nil {
@@ -224,8 +230,9 @@ func (s *Store) Challenged(ctx context.Context, token string) (User, error) {
 	return u, nil
 }
 
-// FinishLogIn begins the session of a user who has given the password, by the token that LogIn made and a code. Errors: ErrDenied as
-// of Challenged; ErrCode, with the user: the token is good for another try, up to five in all.
+// FinishLogIn begins the session of a user who has given the password, with the token from LogIn
+// and a code. Errors: ErrDenied as for Challenged; ErrCode, with the user: the token can be tried
+// again, up to five times in all.
 func (s *Store) FinishLogIn(ctx context.Context, token, code string, on Device) (User, Login, Method, error) {
 	u, err := s.Challenged(ctx, token)
 	if err != nil {
@@ -238,7 +245,7 @@ func (s *Store) FinishLogIn(ctx context.Context, token, code string, on Device) 
 		}
 		return nil
 	})
-	if errors.Is(err, table.ErrConflict) { // many at once guess
+	if errors.Is(err, table.ErrConflict) { // many concurrent guesses
 		err = ErrDenied
 	}
 	if err != nil {

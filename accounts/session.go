@@ -13,25 +13,26 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// How long sessions last. Each use moves a login's end to sessionIdle from then, but never past sessionMost.
+// Lifetimes of sessions. Each use extends a session to sessionIdle from then, but never beyond
+// sessionMost.
 const (
 	sessionIdle  = 14 * 24 * time.Hour
 	sessionMost  = 30 * 24 * time.Hour
-	sessionSlide = 24 * time.Hour // the end is moved when that much is won by it, so that few requests write
+	sessionSlide = 24 * time.Hour // sessions are extended at least this much at a time, so that few requests write
 	shareSession = 24 * time.Hour
-	sessionHour  = time.Hour // when a session was last used is stored that coarsely, so that few requests write
-	maxSessions  = 100       // of a user; the one that was used least recently makes room for a new one
+	sessionHour  = time.Hour // the last use is stored with this precision, so that few requests write
+	maxSessions  = 100       // per user; a new session replaces the least recently used one
 )
 
-// Login is what a browser gets: the token of its session, and until when it holds.
+// Login is what a browser gets: the token of its session, and when it expires.
 type Login struct {
 	Token   string
 	Expires time.Time
 }
 
-// LogIn begins a session of the user who has an address and a password. It takes the same time whether the address is
-// known or not. Errors: ErrDenied, with the id alone of the user whose password it was not, if the address is known;
-// ErrSecondFactor, with a login whose token is good for FinishLogIn alone.
+// LogIn begins a session of the user with an address and a password. It takes the same time whether
+// the address is known or not. Errors: ErrDenied, with only the ID of the user if the address is
+// known; ErrSecondFactor, with a login whose token is only valid for FinishLogIn.
 func (s *Store) LogIn(ctx context.Context, email, password string, on Device) (User, Login, error) {
 	u, err := s.UserByEmail(ctx, email)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
@@ -56,7 +57,7 @@ func (s *Store) LogIn(ctx context.Context, email, password string, on Device) (U
 	return u, login, err
 }
 
-// beginFor begins a session of a user who has proved who it is.
+// beginFor begins a session of an authenticated user.
 func (s *Store) beginFor(ctx context.Context, u *User, by Method, on Device) (Login, error) {
 	if err := s.makeRoom(ctx, u); err != nil {
 		return Login{}, err
@@ -91,8 +92,8 @@ func (s *Store) create(ctx context.Context, session Session, token string) (Logi
 	return Login{token, session.Expires}, nil
 }
 
-// Resume finds the user of a session. The session's end slides; when it did, the new one is in the login. Errors:
-// ErrDenied.
+// Resume returns the user of a session. If the session was extended, the login has its new expiry.
+// Errors: ErrDenied.
 func (s *Store) Resume(ctx context.Context, token string) (User, Login, error) {
 	session, err := s.session(ctx, token)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *Store) Resume(ctx context.Context, token string) (User, Login, error) {
 	return u, login, denied(err)
 }
 
-// slid is the end that a session used now would have.
+// slid returns the expiry of a session that is used now.
 func (s *Store) slid(session *Session) time.Time {
 	end, most := s.now().Add(sessionIdle), session.Created.Add(sessionMost)
 	if end.After(most) {
@@ -136,7 +137,7 @@ func (s *Store) session(ctx context.Context, token string) (Session, error) {
 	return session, nil
 }
 
-// LogOut ends a session; an unknown one is over already.
+// LogOut ends a session. Unknown sessions are ignored.
 func (s *Store) LogOut(ctx context.Context, token string) error {
 	if err := Sessions.Delete(ctx, s.t, SessionKey{hashOf(token)}); err != nil && !errors.Is(err, table.ErrNotFound) {
 		return fmt.Errorf("accounts: log out: %w", err)
@@ -150,8 +151,8 @@ func (s *Store) LogOutEverywhere(ctx context.Context, userID string) error {
 	return err
 }
 
-// CSRF is the token that a page must send with a session's unsafe requests. It follows from the session's own token,
-// which scripts cannot read.
+// CSRF returns the token that a page must send with a session's unsafe requests. It is derived from
+// the session's token, which scripts cannot read.
 func CSRF(token string) string {
 	mac := hmac.New(sha256.New, []byte(token))
 	mac.Write([]byte("onefold csrf"))

@@ -10,15 +10,17 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ID names a session to its user. It follows from the hash of the token, and gives no access.
+// ID returns a name of the session for its user. It is derived from the hash of the token and gives
+// no access.
 func (s *Session) ID() string { return s.Hash[:min(len(s.Hash), sessionIDLength)] }
 
-const sessionIDLength = 20 // 80 bits in hexadecimal digits
+const sessionIDLength = 20 // 80 bits in hexadecimal
 
-// HasToken reports whether a session is that of a token.
+// HasToken reports whether a session has a token.
 func (s *Session) HasToken(token string) bool { return matches(token, s.Hash) }
 
-// UserSessions reads the sessions of a user that hold, most recently used first: 100 or few more.
+// UserSessions reads the valid sessions of a user, most recently used first: at most 100, or a few
+// more.
 func (s *Store) UserSessions(ctx context.Context, userID string) ([]Session, error) {
 	u, err := s.User(ctx, userID)
 	if err != nil {
@@ -38,7 +40,7 @@ func byUse(a, b Session) int {
 	return cmp.Or(b.Used.Compare(a.Used), b.Created.Compare(a.Created), cmp.Compare(a.Hash, b.Hash))
 }
 
-// storedSessions reads the sessions of a user, those of earlier generations included.
+// storedSessions reads the sessions of a user, including those of earlier generations.
 func (s *Store) storedSessions(ctx context.Context, u *User) ([]Session, error) {
 	all, err := SessionsOfUser.Collect(ctx, s.t, OfUserIn{u.UserID})
 	if err != nil {
@@ -47,8 +49,8 @@ func (s *Store) storedSessions(ctx context.Context, u *User) ([]Session, error) 
 	return all, nil
 }
 
-// makeRoom deletes sessions of a user who is about to begin one more than there may be: those that hold no more, and those that
-// were used least recently.
+// makeRoom deletes sessions of a user before the limit is exceeded: the invalid ones, and those
+// used least recently.
 func (s *Store) makeRoom(ctx context.Context, u *User) error {
 	all, err := s.storedSessions(ctx, u)
 	if err != nil || len(all) < maxSessions {
@@ -87,13 +89,14 @@ func (s *Store) endSession(ctx context.Context, k SessionKey) error {
 	return nil
 }
 
-// EndOtherSessions ends all sessions of a user but that of a token, which goes on with a new token. Errors: ErrDenied.
+// EndOtherSessions ends all sessions of a user except that of a token, which continues with a new
+// token. Errors: ErrDenied.
 func (s *Store) EndOtherSessions(ctx context.Context, token string) (User, Login, error) {
 	return s.renew(ctx, token, func(*User) {})
 }
 
-// ChangePassword sets the password of the user of a session and ends all other sessions of the user; this one goes on with a new
-// token. Errors: ErrDenied, ErrInvalid.
+// ChangePassword sets the password of a session's user and ends all other sessions of the user.
+// This session continues with a new token. Errors: ErrDenied, ErrInvalid.
 func (s *Store) ChangePassword(ctx context.Context, token, password string) (User, Login, error) {
 	u, _, err := s.Resume(ctx, token)
 	if err != nil {
@@ -109,8 +112,9 @@ func (s *Store) ChangePassword(ctx context.Context, token, password string) (Use
 	return s.renew(ctx, token, func(u *User) { u.Password = hash })
 }
 
-// renew begins a generation of sessions whose first is that of a token, under a new token, and changes the user in the same
-// write. A session that somebody else ends meanwhile does not come back. It lasts as long as it would have.
+// renew begins a new generation of sessions with the session of a token, under a new token, and
+// changes the user in the same write. A session that was ended meanwhile does not come back. The
+// session's expiry stays the same.
 func (s *Store) renew(ctx context.Context, token string, change func(*User)) (User, Login, error) {
 	session, err := s.session(ctx, token)
 	if err != nil {

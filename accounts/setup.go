@@ -21,14 +21,16 @@ func (s *Store) SetupNeeded(ctx context.Context) (bool, error) {
 	return state.Done.IsZero(), nil
 }
 
-// maxSetupLinks is how many set-up links hold at once: each server of an installation prints one when it starts.
+// maxSetupLinks is how many set-up links are valid at a time: each server of an installation prints
+// one at startup.
 const maxSetupLinks = 16
 
-// errDone ends a change of the set-up when there is an owner.
+// errDone ends a change of the set-up if there is an owner.
 var errDone = errors.New("accounts: set-up is done")
 
-// SetupToken makes the token of a set-up link, beside those of before; when there are more than 16, the first hold no more.
-// It is "" when set-up is done. Errors: table.ErrConflict when too many ask at once.
+// SetupToken creates the token of a set-up link. Earlier links stay valid; if there are more than
+// 16, the oldest are dropped. It returns "" if set-up is done. Errors: table.ErrConflict if there
+// are too many concurrent calls.
 func (s *Store) SetupToken(ctx context.Context) (string, error) {
 	token := newSecret()
 	err := Setups.Create(ctx, s.t, &Setup{Hashes: []string{hashOf(token)}})
@@ -51,7 +53,8 @@ func (s *Store) SetupToken(ctx context.Context) (string, error) {
 	return token, nil
 }
 
-// SetUp makes the first owner of all sites. The token holds once. Errors: ErrSetUp, ErrInvalid, ErrEmailTaken.
+// SetUp creates the first owner of all sites. A token can be used once. Errors: ErrSetUp,
+// ErrInvalid, ErrEmailTaken.
 func (s *Store) SetUp(ctx context.Context, token string, n NewUser) (User, error) {
 	state, err := SetupState.Get(ctx, s.t, SetupKey{})
 	if err != nil && !errors.Is(err, table.ErrNotFound) {

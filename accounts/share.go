@@ -13,21 +13,21 @@ import (
 
 const (
 	sharePrefix = "ofs_"
-	maxEmbed    = 20 // origins of a share
+	maxEmbed    = 20 // origins per share
 )
 
-// NewShare says what a share should be.
+// NewShare has the fields of a new share.
 type NewShare struct {
 	Name     string // at most 100 bytes
 	Site     string
-	Password string    // "": the link is enough
+	Password string    // "": no password
 	Expires  time.Time // zero: never
 	Embed    []string  // origins like https://example.com whose pages may show it in a frame; at most 20
-	Creator  string    // user id
+	Creator  string    // user ID
 }
 
-// AddShare makes a share, and the token in its link. The token is not stored and cannot be shown again. Errors:
-// ErrInvalid.
+// AddShare creates a share, and the token for its link. The token is not stored and cannot be shown
+// again. Errors: ErrInvalid.
 func (s *Store) AddShare(ctx context.Context, n NewShare) (Share, string, error) {
 	if err := n.check(s.now()); err != nil {
 		return Share{}, "", err
@@ -73,7 +73,7 @@ func (n *NewShare) check(now time.Time) error {
 	return checkSite(n.Site)
 }
 
-// validOrigin reports whether a text is one origin and nothing else: it becomes part of a header.
+// validOrigin reports whether a text is exactly one origin: it becomes part of a header.
 func validOrigin(origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || len(origin) > 256 || strings.ContainsAny(origin, " ;,'\"\\*") {
@@ -82,8 +82,8 @@ func validOrigin(origin string) bool {
 	return (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.Scheme+"://"+u.Host == origin
 }
 
-// FindShare finds the share of a link's token; its password is not asked. Errors: ErrDenied, also while the person who made the share
-// is disabled, deleted or no admin of its site.
+// FindShare returns the share of a link's token, without checking its password. Errors: ErrDenied,
+// also while the share's creator is disabled, deleted or no longer an admin of its site.
 func (s *Store) FindShare(ctx context.Context, token string) (Share, error) {
 	id, secret, ok := splitToken(sharePrefix, token)
 	if !ok {
@@ -99,8 +99,8 @@ func (s *Store) FindShare(ctx context.Context, token string) (Share, error) {
 	return sh, s.backed(ctx, sh.Creator, sh.Site, Admin)
 }
 
-// OpenShare begins a session that sees the share's site; it lasts a day, and no longer than the share. Errors:
-// ErrDenied, also for a wrong password.
+// OpenShare begins a session that can see the share's site. It lasts a day, but not longer than the
+// share. Errors: ErrDenied, also for a wrong password.
 func (s *Store) OpenShare(ctx context.Context, token, password string) (Share, Login, error) {
 	sh, err := s.FindShare(ctx, token)
 	if err != nil {
@@ -123,7 +123,8 @@ func (s *Store) OpenShare(ctx context.Context, token, password string) (Share, L
 	return sh, login, err
 }
 
-// ResumeShare finds the share of a session. Errors: ErrDenied, also when the share was revoked, has expired or is refused to FindShare.
+// ResumeShare returns the share of a session. Errors: ErrDenied, also if the share was revoked, has
+// expired, or would be denied by FindShare.
 func (s *Store) ResumeShare(ctx context.Context, token string) (Share, error) {
 	session, err := s.session(ctx, token)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *Store) ResumeShare(ctx context.Context, token string) (Share, error) {
 	return sh, s.backed(ctx, sh.Creator, sh.Site, Admin)
 }
 
-// Shares reads the shares of a site, by id.
+// Shares reads the shares of a site, sorted by ID.
 func (s *Store) Shares(ctx context.Context, site string) ([]Share, error) {
 	shares, err := SharesOfSite.Collect(ctx, s.t, SharesIn{site})
 	if err != nil {
@@ -148,7 +149,8 @@ func (s *Store) Shares(ctx context.Context, site string) ([]Share, error) {
 	return shares, nil
 }
 
-// RevokeShare deletes a share of a site, and returns it; those who have it open see no more. Errors: table.ErrNotFound.
+// RevokeShare deletes a share of a site and returns it. Its open sessions end. Errors:
+// table.ErrNotFound.
 func (s *Store) RevokeShare(ctx context.Context, site, shareID string) (Share, error) {
 	if !validID(shareID) {
 		return Share{}, fmt.Errorf("accounts: share: %w", table.ErrNotFound)

@@ -9,11 +9,11 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// sharedBytes are in a secret that servers share.
+// sharedBytes is the size of a secret that servers share.
 const sharedBytes = 32
 
-// SharedSecret is a secret of a name that all servers of a table have, such as what cursors are signed with, which whoever got
-// one brings to another server. Whoever asks first makes it.
+// SharedSecret returns the named secret that all servers of a table share. The first caller creates
+// it. It signs, for example, cursors that a client may send to another server.
 func SharedSecret(ctx context.Context, t *table.Table, name string) ([]byte, error) {
 	key := SharedKey{Name: name}
 	found, err := SharedByName.Get(ctx, t, key)

@@ -9,39 +9,42 @@ import (
 )
 
 var (
-	// ErrInvalid is returned when something cannot be stored as it was given. The message says what to choose and
-	// repeats nothing secret.
+	// ErrInvalid is returned for invalid input. The message says what to choose and contains no
+	// secrets.
 	ErrInvalid = errors.New("accounts: invalid")
-	// ErrDenied is returned for a wrong password, an unknown or disabled account, and a key, session or share that is
-	// unknown, expired or revoked. It does not say which.
+	// ErrDenied is returned for a wrong password, an unknown or disabled account, and a key,
+	// session or share that is unknown, expired or revoked. It does not say which.
 	ErrDenied = errors.New("accounts: denied")
-	// ErrSecondFactor is returned when a password was right, and a code is needed as well.
+	// ErrSecondFactor is returned when the password was correct but a code is also needed.
 	ErrSecondFactor = errors.New("accounts: a second factor is needed")
-	// ErrCode is returned for a code that is wrong, was used before, or is out of its time.
+	// ErrCode is returned for a code that is wrong, was already used, or is not valid now.
 	ErrCode = errors.New("accounts: the code is wrong or was used before")
-	// ErrFactorSet is returned when a user has an authenticator app already.
+	// ErrFactorSet is returned when a user already has an authenticator app.
 	ErrFactorSet = errors.New("accounts: an authenticator app is set up already: remove it first")
-	// ErrCopied is returned for a passkey whose counter of signatures did not go on: it may have been copied, and is refused.
+	// ErrCopied is returned for a passkey whose signature counter did not advance. It may have been
+	// copied, and is rejected.
 	ErrCopied = errors.New("accounts: this passkey may have been copied")
-	// ErrNoAccount is returned when nobody here is who an OpenID provider names, and nobody becomes it.
+	// ErrNoAccount is returned when the person of an OpenID provider has no account and is not
+	// admitted.
 	ErrNoAccount = errors.New("accounts: there is no account for this person")
-	// ErrUnverified is returned when an OpenID provider names an address, and does not say that it has verified it.
+	// ErrUnverified is returned when an OpenID provider does not confirm that it has verified an
+	// address.
 	ErrUnverified = errors.New("accounts: the provider has not verified the address")
-	// ErrOtherIdentity is returned when the account of an address belongs to somebody else of the same OpenID provider: the address was
-	// given to another person there.
+	// ErrOtherIdentity is returned when the account with an address is linked with another identity
+	// of the same OpenID provider: the address was given to another person there.
 	ErrOtherIdentity = errors.New("accounts: the account belongs to somebody else of the provider")
 	// ErrEmailTaken is returned when another account has the address.
 	ErrEmailTaken = errors.New("accounts: there is an account with this address")
-	// ErrLastOwner is returned when a change would leave nobody who looks after accounts.
+	// ErrLastOwner is returned when a change would leave nobody who can manage accounts.
 	ErrLastOwner = errors.New("accounts: the last owner of all sites stays so: make somebody else one first")
-	// ErrSetUp is returned when set-up is tried with a wrong token, or again.
+	// ErrSetUp is returned for a set-up with a wrong token, or after set-up is done.
 	ErrSetUp = errors.New("accounts: this set-up link does not hold; the server prints a new one when it starts, until there is an owner")
 )
 
 // Options configure a Store.
 type Options struct {
 	Cost   Cost // of password hashes; zero: the default
-	AtOnce int  // password hashes at a time; default 2, about 92 MiB
+	AtOnce int  // concurrent password hashes; default 2, about 92 MiB
 }
 
 // Store keeps accounts in a table. It is safe for concurrent use.
@@ -49,10 +52,10 @@ type Store struct {
 	t      *table.Table
 	hashes *hasher
 
-	recording chan struct{} // has room for the one that writes to the record
+	recording chan struct{} // semaphore for the one writer to the audit record
 }
 
-// New makes a store on a table whose schema includes Schema.
+// New creates a store on a table whose schema includes Schema.
 func New(t *table.Table, o Options) *Store {
 	if o.AtOnce <= 0 {
 		o.AtOnce = 2
@@ -60,7 +63,8 @@ func New(t *table.Table, o Options) *Store {
 	return &Store{t: t, hashes: newHasher(o.Cost, o.AtOnce), recording: make(chan struct{}, 1)}
 }
 
-// FirstNotice reports whether a user is to be told something of a kind: once in a while, whichever server asks.
+// FirstNotice reports whether to notify a user: it returns true once per interval every for each
+// kind, across all servers.
 func (s *Store) FirstNotice(ctx context.Context, userID, kind string, every time.Duration) (bool, error) {
 	err := Notices.Create(ctx, s.t, &Notice{NoticeKey{userID, kind}, s.now().Add(every).Truncate(time.Second)})
 	if errors.Is(err, table.ErrExists) {
@@ -69,10 +73,10 @@ func (s *Store) FirstNotice(ctx context.Context, userID, kind string, every time
 	return err == nil, err
 }
 
-// attempts bounds how often a change begins again because another was faster.
+// attempts is the maximum number of attempts of a change that conflicts with others.
 const attempts = 16
 
-// retried runs a transaction until no other writer was faster.
+// retried runs a transaction again while it conflicts with other writers.
 func retried(ctx context.Context, try func() error) error {
 	var err error
 	for range attempts {
@@ -83,7 +87,7 @@ func retried(ctx context.Context, try func() error) error {
 	return err
 }
 
-// denied makes ErrDenied of an item that is not there.
+// denied turns the error of a missing item into ErrDenied.
 func denied(err error) error {
 	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
 		return ErrDenied

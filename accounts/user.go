@@ -15,9 +15,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// NewUser says who a user should be.
+// NewUser has the fields of a new user.
 type NewUser struct {
-	Email    string // unique, whatever its case; at most 254 bytes
+	Email    string // unique, ignoring case; at most 254 bytes
 	Name     string // at most 100 bytes
 	Password string // 10 characters to 256 bytes
 	Grants   Grants
@@ -28,7 +28,7 @@ const (
 	maxName  = 100
 )
 
-// AddUser makes a user. Errors: ErrInvalid, ErrEmailTaken.
+// AddUser creates a user. Errors: ErrInvalid, ErrEmailTaken.
 func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
 	u, err := s.newUser(ctx, n)
 	if err != nil {
@@ -42,11 +42,12 @@ func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
 	return u, added(tx.Commit(ctx))
 }
 
-// sentAgain is how long a request that is like one before counts as the same, whose answer was lost.
+// sentAgain is how long a repeated request counts as a retry of the first, whose response may have
+// been lost.
 const sentAgain = 10 * time.Minute
 
-// AddedBefore finds the user whom AddUser has made of the same a moment ago, for those whose answer was lost. Errors:
-// ErrEmailTaken when it was somebody else, or longer ago.
+// AddedBefore returns the user that AddUser created from the same input shortly before, for a
+// caller who missed the response. Errors: ErrEmailTaken if the input differed or it was longer ago.
 func (s *Store) AddedBefore(ctx context.Context, n NewUser) (User, error) {
 	u, err := s.UserByEmail(ctx, n.Email)
 	if err != nil {
@@ -62,7 +63,7 @@ func (s *Store) AddedBefore(ctx context.Context, n NewUser) (User, error) {
 	return u, err
 }
 
-// newUser checks what was given, and hashes the password.
+// newUser validates the input and hashes the password.
 func (s *Store) newUser(ctx context.Context, n NewUser) (User, error) {
 	u := User{
 		UserKey: UserKey{newID()}, Email: normalEmail(n.Email), Name: strings.TrimSpace(n.Name), Grants: n.Grants,
@@ -81,7 +82,7 @@ func (s *Store) newUser(ctx context.Context, n NewUser) (User, error) {
 
 func (s *Store) now() time.Time { return s.t.Now().UTC().Truncate(time.Millisecond) }
 
-// addUser puts a user and the hold on the address into one transaction.
+// addUser adds a user and the reservation of the address to a transaction.
 func addUser(tx *table.Tx, u *User) {
 	Users.TxCreate(tx, u)
 	Emails.TxCreate(tx, &Email{EmailKey{hashOf(u.Email)}, u.UserID})
@@ -97,7 +98,7 @@ func added(err error) error {
 	return nil
 }
 
-// normalEmail is an address as it is stored and compared.
+// normalEmail returns an address in the form in which it is stored and compared.
 func normalEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
 func (u *User) check() error {
@@ -118,7 +119,8 @@ func checkEmail(email string) error {
 	return nil
 }
 
-// looksAfterAccounts reports whether a user is one of those of whom one must always be left.
+// looksAfterAccounts reports whether a user can manage accounts. At least one such user must
+// remain.
 func (u *User) looksAfterAccounts() bool { return !u.Disabled && u.Grants[AllSites] == Owner }
 
 // User reads a user. Errors: table.ErrNotFound.
@@ -129,7 +131,7 @@ func (s *Store) User(ctx context.Context, userID string) (User, error) {
 	return UserByID.Get(ctx, s.t, UserKey{userID})
 }
 
-// UserByEmail reads the user who has an address. Errors: table.ErrNotFound.
+// UserByEmail reads the user with an address. Errors: table.ErrNotFound.
 func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	e, err := UserByEmail.Get(ctx, s.t, EmailKey{hashOf(normalEmail(email))})
 	if err != nil {
@@ -138,7 +140,7 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (User, error) {
 	return s.User(ctx, e.UserID)
 }
 
-// Users reads all users, by address.
+// Users reads all users, sorted by address.
 func (s *Store) Users(ctx context.Context) ([]User, error) {
 	users, err := AllUsers.Collect(ctx, s.t, struct{}{})
 	if err != nil {
@@ -148,8 +150,8 @@ func (s *Store) Users(ctx context.Context) ([]User, error) {
 	return users, nil
 }
 
-// UpdateUser changes a user's name, grants or being disabled; all else stays as it is. Somebody who is disabled is
-// logged out. Errors: table.ErrNotFound, ErrInvalid, ErrLastOwner.
+// UpdateUser changes a user's name, grants or disabled state. Other changes are ignored. Disabling
+// logs the user out. Errors: table.ErrNotFound, ErrInvalid, ErrLastOwner.
 func (s *Store) UpdateUser(ctx context.Context, userID string, change func(*User)) (User, error) {
 	return s.write(ctx, userID, func(u *User) error {
 		was := *u
@@ -172,7 +174,8 @@ func cloned(g Grants) Grants {
 	return clone
 }
 
-// SetPassword changes a user's password and ends all of the user's sessions. Errors: table.ErrNotFound, ErrInvalid.
+// SetPassword changes a user's password and ends all sessions of the user. Errors:
+// table.ErrNotFound, ErrInvalid.
 func (s *Store) SetPassword(ctx context.Context, userID, password string) error {
 	u, err := s.User(ctx, userID)
 	if err != nil {
@@ -193,8 +196,9 @@ func (s *Store) SetPassword(ctx context.Context, userID, password string) error 
 	return err
 }
 
-// write changes a user as it is stored, unless nobody would be left to look after accounts. The transaction names the
-// versions of all that was decided on, so that two owners who remove each other at once do not both succeed.
+// write changes a stored user, unless nobody would be left who can manage accounts. The transaction
+// checks the versions of all users that the decision depends on, so that two owners who remove each
+// other at once do not both succeed.
 func (s *Store) write(ctx context.Context, userID string, change func(*User) error) (User, error) {
 	var u User
 	err := retried(ctx, func() error {
@@ -222,7 +226,7 @@ func (s *Store) write(ctx context.Context, userID string, change func(*User) err
 	return u, nil
 }
 
-// DeleteUser removes a user and frees the address. Errors: table.ErrNotFound, ErrLastOwner.
+// DeleteUser deletes a user and frees the address. Errors: table.ErrNotFound, ErrLastOwner.
 func (s *Store) DeleteUser(ctx context.Context, userID string) error {
 	err := retried(ctx, func() error {
 		u, err := s.User(ctx, userID)
@@ -250,7 +254,8 @@ func (s *Store) DeleteUser(ctx context.Context, userID string) error {
 	return nil
 }
 
-// holdAnotherOwner makes a transaction depend on somebody else who looks after accounts and stays so.
+// holdAnotherOwner makes a transaction depend on another user who can manage accounts and stays
+// unchanged.
 func (s *Store) holdAnotherOwner(ctx context.Context, tx *table.Tx, except string) error {
 	users, err := s.Users(ctx)
 	if err != nil {
@@ -266,8 +271,8 @@ func (s *Store) holdAnotherOwner(ctx context.Context, tx *table.Tx, except strin
 	return ErrLastOwner
 }
 
-// ForgetSite takes a deleted site out of everybody's grants, and its keys, shares and invitations away, so that a later site of the
-// same id is nobody's yet. It can be run again when it was stopped.
+// ForgetSite removes a deleted site from all grants, and its keys, shares and invitations, so that
+// a later site with the same ID starts without any. It can be repeated after an interruption.
 func (s *Store) ForgetSite(ctx context.Context, site string) error {
 	users, err := s.Users(ctx)
 	if err != nil {

@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// caddyLine is what is read of a line of Caddy's JSON, after
-// https://caddyserver.com/docs/caddyfile/directives/log. Versions differ: the client's address was remote_addr, with its
-// port, until 2.5; client_ip, which looks through trusted proxies, came with 2.7.
+// caddyLine has the fields of a line of Caddy's JSON that are read, after
+// https://caddyserver.com/docs/caddyfile/directives/log. Versions differ: the client's address was
+// remote_addr, with its port, until 2.5; client_ip, which looks through trusted proxies, came with
+// 2.7.
 type caddyLine struct {
 	Time    json.RawMessage `json:"ts"`
 	Status  int             `json:"status"`
@@ -30,7 +31,7 @@ type caddyLine struct {
 	} `json:"request"`
 }
 
-// parseCaddy parses a line of Caddy's JSON. One without a request is a message of the server.
+// parseCaddy parses a line of Caddy's JSON. A line without a request is a message of the server.
 func (p *Parser) parseCaddy(line []byte) (Entry, error) {
 	switch {
 	case len(bytes.TrimSpace(line)) == 0:
@@ -73,7 +74,8 @@ func (p *Parser) parseCaddy(line []byte) (Entry, error) {
 	return e, nil
 }
 
-// header is the first value of a header; names are written as HTTP has them, or by HTTP/2 in lower case.
+// header returns the first value of a header. Names are in canonical form, or in lower case with
+// HTTP/2.
 func header(headers map[string][]string, name string) string {
 	if values := headers[name]; len(values) > 0 {
 		return values[0]
@@ -86,7 +88,7 @@ func header(headers map[string][]string, name string) string {
 	return ""
 }
 
-// addressOf is the address of address:port.
+// addressOf returns the address of address:port.
 func addressOf(s string) string {
 	if host, _, err := net.SplitHostPort(s); err == nil {
 		return host
@@ -94,13 +96,14 @@ func addressOf(s string) string {
 	return s
 }
 
-// caddyLayouts are the texts that Caddy's time_format can choose; those that do not say their zone are taken for UTC.
+// caddyLayouts are the text layouts that Caddy's time_format can choose. Times without a zone are
+// taken as UTC.
 var caddyLayouts = [...]string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.000Z0700", "2006/01/02 15:04:05.999999999", "02/Jan/2006:15:04:05 -0700", time.RFC1123,
 }
 
-// caddyTime reads a time as Caddy writes it: a number of seconds, milliseconds or nanoseconds, told apart by their size,
-// or a text. Only times from 1970 on and before the year 10000 are times.
+// caddyTime parses a time as Caddy writes it: a number of seconds, milliseconds or nanoseconds,
+// distinguished by magnitude, or a text. Times before 1970 or from the year 10000 on are rejected.
 func caddyTime(raw json.RawMessage) (time.Time, bool) {
 	if len(raw) > 0 && raw[0] == '"' {
 		var text string
@@ -135,7 +138,7 @@ func inMilliseconds(ms float64) (time.Time, bool) {
 	return time.UnixMilli(int64(math.Floor(ms))).UTC(), true
 }
 
-// jsonReason says what is wrong with JSON in the words of the log, not of Go.
+// jsonReason describes a JSON error in terms of the log instead of Go.
 func jsonReason(err error) string {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
 		return wrong.Field + " is a " + wrong.Value

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// columns says in which column of a line of CloudFront's each field stands.
+// columns maps the fields of a CloudFront log to columns.
 type columns struct {
-	of [cfFields]int // -1: in none
+	of [cfFields]int // -1: no such column
 	n  int
 }
 
@@ -42,12 +42,13 @@ var cfNames = [cfFields]string{
 	"sc-bytes", "cs(Referer)", "cs(User-Agent)", "cs-protocol-version", "c-country",
 }
 
-// cfNeeded are the fields without which a line tells of no request.
+// cfNeeded are the fields without which a line describes no request.
 var cfNeeded = [...]int{cfAddr, cfMethod, cfPath, cfStatus}
 
 const maxColumns = 256
 
-// parseCloudFront parses a line of a standard log: a header, tab-separated values as the header names them, or JSON.
+// parseCloudFront parses a line of a standard log: a header, tab-separated values in the header's
+// order, or JSON.
 func (p *Parser) parseCloudFront(line []byte) (Entry, error) {
 	var v [cfFields]string
 	switch {
@@ -78,7 +79,7 @@ func (p *Parser) parseCloudFront(line []byte) (Entry, error) {
 	return p.cloudFrontEntry(&v)
 }
 
-// cloudFrontHeader remembers which columns a "#Fields:" line names.
+// cloudFrontHeader stores the columns that a "#Fields:" line names.
 func (p *Parser) cloudFrontHeader(line []byte) error {
 	list, ok := bytes.CutPrefix(line, []byte("#Fields:"))
 	if !ok {
@@ -106,7 +107,7 @@ func (p *Parser) cloudFrontHeader(line []byte) error {
 	return nil
 }
 
-// cloudFrontJSON reads a line of a log that is written as JSON, in which every value is a text or a number.
+// cloudFrontJSON parses a line of a JSON log, in which every value is a text or a number.
 func cloudFrontJSON(line []byte, v *[cfFields]string) error {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(line, &all); err != nil {
@@ -145,7 +146,7 @@ func (p *Parser) cloudFrontEntry(v *[cfFields]string) (e Entry, err error) {
 	if len(v[cfAddr]) > maxAddr {
 		return Entry{}, malformed("the client's address is longer than 255 bytes")
 	}
-	if v[cfStatus] == "" || v[cfStatus] == "000" { // the client was gone before there was an answer
+	if v[cfStatus] == "" || v[cfStatus] == "000" { // the client disconnected before there was a response
 		v[cfStatus] = "-"
 	}
 	if e.Status, _, err = cutStatus([]byte(v[cfStatus])); err != nil {
@@ -174,7 +175,7 @@ func (p *Parser) cloudFrontEntry(v *[cfFields]string) (e Entry, err error) {
 	return e, nil
 }
 
-// cloudFrontTime is when the request was answered: to the millisecond, if the log says so.
+// cloudFrontTime returns the time of the response, to the millisecond if the log has it.
 func cloudFrontTime(v *[cfFields]string) (time.Time, error) {
 	if v[cfTimestampMS] != "" {
 		n, err := strconv.ParseInt(v[cfTimestampMS], 10, 64)
@@ -192,7 +193,8 @@ func cloudFrontTime(v *[cfFields]string) (time.Time, error) {
 	return at, nil
 }
 
-// onceEncoded undoes the encoding that CloudFront adds to what came encoded: %2520 was %20 when the client sent it.
+// onceEncoded undoes the encoding that CloudFront adds to encoded text: %2520 was %20 when the
+// client sent it.
 func onceEncoded(s string) string {
 	if !strings.Contains(s, "%25") {
 		return s
@@ -222,7 +224,8 @@ func isEscape(s string) bool {
 	return high && low
 }
 
-// decoded undoes the encoding of a text that is no address; one that is not encoded as it should be stays as it is.
+// decoded undoes the encoding of a text that is not a URL. Text with invalid encoding is returned
+// unchanged.
 func decoded(s string) string {
 	s = onceEncoded(s)
 	if !strings.Contains(s, "%") {

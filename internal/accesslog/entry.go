@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// ErrMalformed is returned when a line is not in the log's format. It is always wrapped with the reason. Reading can go on
-// with the next line.
+// ErrMalformed is returned for a line that is not in the log's format. It is always wrapped with
+// the reason. Reading can continue with the next line.
 var ErrMalformed = errors.New("accesslog: malformed line")
 
 // Entry is one line of an access log. A field logged as "-" is empty. Escapes (\" \\ \n \xNN …) are undone, and bytes
@@ -18,13 +18,14 @@ var ErrMalformed = errors.New("accesslog: malformed line")
 type Entry struct {
 	// Addr is the client's address as written: IPv4, IPv6, or a name where the server looks names up.
 	Addr string
-	// Time is when the request was received or, as some servers log it, answered; to the second or, where the format says
-	// more, to the millisecond, in UTC. It is zero for a line that is well formed and tells of no request: a header, or a
-	// message of the server.
+	// Time is when the request was received or, with some servers, answered, in UTC; to the second,
+	// or to the millisecond if the format has it. It is zero for a well-formed line that describes
+	// no request: a header, or a message of the server.
 	Time time.Time
-	// Method, Target and Protocol are the parts of the request line: "GET", "/a?b=c", "HTTP/1.1". All three are empty
-	// when the client did not send a request line ("-", a TLS handshake on a plain port, …): the line is well formed,
-	// the request was not. Protocol alone is empty for a request of HTTP/0.9.
+	// Method, Target and Protocol are the parts of the request line: "GET", "/a?b=c", "HTTP/1.1".
+	// All three are empty if the client did not send a request line ("-", a TLS handshake on a
+	// plain port, …): the line is well formed, but the request was not. Only Protocol is empty for
+	// a request of HTTP/0.9.
 	Method, Target, Protocol string
 	// Status is the response's status code, 0 if none was logged.
 	Status int
@@ -32,22 +33,24 @@ type Entry struct {
 	Bytes int64
 	// Referrer and UserAgent are empty if the client sent none or the format does not have them.
 	Referrer, UserAgent string
-	// Host is the virtual host that was asked, without a port, and Country the client's, where the format tells them.
+	// Host is the requested virtual host, without a port, and Country the client's country, if the
+	// format has them.
 	Host, Country string
 }
 
-// Parser parses lines. It remembers the strings that logs repeat (addresses, targets, referrers, user agents), within
-// a fixed bound of memory, so that most lines allocate nothing. A Parser must not be used by two goroutines at once.
+// Parser parses lines. It caches the strings that logs repeat (addresses, targets, referrers, user
+// agents) in bounded memory, so that most lines allocate nothing. A Parser must not be used by
+// several goroutines at once.
 type Parser struct {
 	format  Format   // "" is Combined
-	columns *columns // of CloudFront: what the last "#Fields:" line named
+	columns *columns // for CloudFront: the columns named by the last "#Fields:" line
 
 	addrs, targets, referrers, agents, words interner
 
 	scratch []byte // holds an unescaped field until it is interned
 }
 
-// NewParser returns a Parser of a format with nothing remembered.
+// NewParser returns a Parser for a format with an empty cache.
 func NewParser(format Format) *Parser {
 	return &Parser{
 		format:    format,
@@ -59,8 +62,8 @@ func NewParser(format Format) *Parser {
 	}
 }
 
-// ParseLine parses one line of the Common or Combined Log Format, as a Parser does that remembers nothing. For many lines
-// make a Parser.
+// ParseLine parses one line of the Common or Combined Log Format without caching. To parse many
+// lines, use a Parser.
 func ParseLine(line []byte) (Entry, error) {
 	var p Parser
 	return p.Parse(line)
@@ -69,7 +72,8 @@ func ParseLine(line []byte) (Entry, error) {
 // Parse parses one line, with or without its line ending. The Entry does not refer to the line's memory. The error is
 // ErrMalformed wrapped with the reason.
 func (p *Parser) Parse(line []byte) (Entry, error) {
-	// A file truncated while its server writes on ("copytruncate") starts with a run of NULs.
+	// A file that was truncated while its server kept writing ("copytruncate") starts with a run of
+	// NULs.
 	line = bytes.TrimLeft(bytes.TrimRight(line, "\r\n"), "\x00")
 	switch p.format {
 	case Caddy:
@@ -124,7 +128,7 @@ func (p *Parser) parseCombined(rest []byte) (Entry, error) {
 	return e, nil
 }
 
-// maxAddr is the longest name that the DNS knows.
+// maxAddr is the maximum length of a DNS name.
 const maxAddr = 255
 
 var space = []byte{' '}
@@ -133,8 +137,8 @@ func malformed(reason string) error {
 	return fmt.Errorf("%w: %s", ErrMalformed, reason)
 }
 
-// parseSender parses what the Combined Log Format adds. A field that is not quoted is one of somebody's own format,
-// appended to the Common Log Format.
+// parseSender parses what the Combined Log Format adds. An unquoted field belongs to a custom
+// format that extends the Common Log Format.
 func (p *Parser) parseSender(rest []byte, e *Entry) error {
 	rest = bytes.TrimLeft(rest, " ")
 	if len(rest) == 0 || rest[0] != '"' {
@@ -159,13 +163,14 @@ func orEmpty(field []byte) []byte {
 	return field
 }
 
-// splitRequest splits a request line. What is not one (RFC 9112, section 3) has no parts.
+// splitRequest splits a request line. Anything that is not one (RFC 9112, section 3) has no parts.
 func (p *Parser) splitRequest(request []byte) (method, target, protocol string) {
 	m, rest, found := bytes.Cut(request, space)
 	if !found || !isMethod(m) {
 		return "", "", ""
 	}
-	// The target is up to the last space: servers take spaces inside it, which no client should send.
+	// The target extends to the last space: servers accept spaces inside it, which clients should
+	// not send.
 	t, proto := rest, []byte(nil)
 	if i := bytes.LastIndexByte(rest, ' '); i >= 0 && bytes.HasPrefix(rest[i+1:], []byte("HTTP/")) {
 		t, proto = rest[:i], rest[i+1:]
@@ -207,7 +212,8 @@ func isTarget(method, b []byte) bool {
 	}
 }
 
-// cutStatus takes the status code off rest: three digits, or "-" where the connection ended before there was one.
+// cutStatus removes the status code from rest: three digits, or "-" if the connection ended before
+// there was one.
 func cutStatus(rest []byte) (int, []byte, error) {
 	field, rest, _ := bytes.Cut(bytes.TrimLeft(rest, " "), space)
 	switch {
@@ -221,7 +227,7 @@ func cutStatus(rest []byte) (int, []byte, error) {
 	return int(field[0]-'0')*100 + int(field[1]-'0')*10 + int(field[2]-'0'), rest, nil
 }
 
-// cutBytes takes the size of the response off rest.
+// cutBytes removes the size of the response from rest.
 func cutBytes(rest []byte) (int64, []byte, error) {
 	field, rest, _ := bytes.Cut(bytes.TrimLeft(rest, " "), space)
 	switch {

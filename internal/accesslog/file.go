@@ -13,7 +13,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow bounds the memory that a zstd file may ask for: 128 MiB, the limit of the zstd program itself.
+// maxWindow limits the memory that a zstd file may ask for: 128 MiB, the limit of the zstd program
+// itself.
 const maxWindow = 128 << 20
 
 // File is an open log, decompressed as it is read. Read and Close belong to one goroutine; BytesRead and Size may be
@@ -26,8 +27,8 @@ type File struct {
 	close []func() error
 }
 
-// Open opens a log. The path "-" stands for stdin, which is not closed. Whether the log is compressed with gzip (one
-// member or many) or with zstd is seen from its first bytes, not from its name.
+// Open opens a log. The path "-" stands for stdin, which is not closed. Compression with gzip (one
+// or more members) or zstd is detected from the first bytes, not from the name.
 func Open(path string, stdin io.Reader) (*File, error) {
 	f := &File{name: path, size: -1}
 	if path == "-" {
@@ -54,7 +55,7 @@ func Open(path string, stdin io.Reader) (*File, error) {
 	return f.detect()
 }
 
-// detect looks at the first bytes and puts the right decompressor in front.
+// detect inspects the first bytes and sets up the right decompressor.
 func (f *File) detect() (*File, error) {
 	buffered := bufio.NewReaderSize(f.count, HeadBytes)
 	magic, err := buffered.Peek(4)
@@ -88,13 +89,14 @@ func isZstd(b []byte) bool {
 	return frame || len(b) == 4 && b[0]&0xf0 == 0x50 && b[1] == 0x2a && b[2] == 0x4d && b[3] == 0x18
 }
 
-// Head returns the beginning of the log's text: at least a line, or all if there is none, and at most HeadBytes. They are
-// read again afterwards. Of a file that is cut off it is what there is.
+// Head returns the beginning of the log's text: at least a line, or everything if there is none,
+// and at most HeadBytes. Read returns these bytes again. For a truncated file, Head returns what
+// there is.
 func (f *File) Head() ([]byte, error) {
 	for {
 		head, err := f.text.Peek(min(f.text.Buffered()+1, HeadBytes))
 		if len(head) < f.text.Buffered() {
-			head, _ = f.text.Peek(f.text.Buffered()) // which is there
+			head, _ = f.text.Peek(f.text.Buffered()) // what is buffered
 		}
 		switch {
 		case len(head) == 0 && err != nil && !errors.Is(err, io.EOF):
@@ -105,8 +107,8 @@ func (f *File) Head() ([]byte, error) {
 	}
 }
 
-// Read reads the log's text. A file that is cut off ends with an error that wraps io.ErrUnexpectedEOF, after the text
-// that it does have.
+// Read reads the log's text. A truncated file ends with an error that wraps io.ErrUnexpectedEOF,
+// after the text that it has.
 func (f *File) Read(b []byte) (int, error) {
 	n, err := f.text.Read(b)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -115,10 +117,11 @@ func (f *File) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// BytesRead is how many bytes of the file, as it is stored, have been read so far.
+// BytesRead returns how many bytes of the stored file have been read so far.
 func (f *File) BytesRead() int64 { return f.count.n.Load() }
 
-// Size is the length of the file in bytes, as it is stored, when it was opened; -1 if that cannot be known (a pipe).
+// Size returns the length of the stored file in bytes when it was opened, or -1 if it is unknown (a
+// pipe).
 func (f *File) Size() int64 { return f.size }
 
 // Close closes the file.

@@ -5,8 +5,9 @@ import (
 	"net/netip"
 )
 
-// cutHost takes the virtual host off a line that starts with one: the first word, if it is no address and the second one
-// is. Where there is no host, the second word is who the client's identd says it is, which is "-" everywhere.
+// cutHost removes the virtual host from a line that starts with one: the first word, if it is not
+// an address and the second word is. Without a host, the second word is the client's identity
+// according to identd, which is "-" in practice.
 func cutHost(line []byte) (host, rest []byte, ok bool) {
 	host, rest, found := bytes.Cut(line, space)
 	if !found || len(rest) == 0 || rest[0] == '-' || len(host) == 0 || len(host) > maxAddr+len(":65535") || host[len(host)-1] == ',' {
@@ -27,13 +28,13 @@ func isAddress(word []byte) bool {
 	return err == nil
 }
 
-// withoutPort takes the port off host:port and [address]:port.
+// withoutPort removes the port from host:port and [address]:port.
 func withoutPort(host []byte) []byte {
 	colon := bytes.LastIndexByte(host, ':')
 	if colon < 0 || bytes.IndexByte(host[colon:], ']') >= 0 {
 		return host
 	}
-	if bytes.IndexByte(host[:colon], ':') >= 0 && host[0] != '[' { // an address of version 6 without brackets
+	if bytes.IndexByte(host[:colon], ':') >= 0 && host[0] != '[' { // an IPv6 address without brackets
 		return host
 	}
 	for _, c := range host[colon+1:] {

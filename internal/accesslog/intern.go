@@ -4,12 +4,12 @@ import "hash/maphash"
 
 const (
 	internSlots  = 1 << 13 // a power of two
-	internLength = 512     // longer strings are not worth keeping; five interners hold at most 20 MiB
+	internLength = 512     // longer strings are not cached; five interners hold at most 20 MiB
 )
 
-// interner returns the same string for the same bytes without allocating it again. It is a table with one place per
-// hash: a newcomer takes the place of whoever was there, so its memory is bounded and nothing has to be evicted. The
-// zero value keeps nothing.
+// interner returns the same string for the same bytes without allocating it again. It is a table
+// with one slot per hash: a new string replaces the previous one, so memory is bounded and nothing
+// needs eviction. The zero value is an empty cache.
 type interner struct {
 	seed  maphash.Seed
 	slots []string
@@ -28,7 +28,8 @@ func (in *interner) get(b []byte) string {
 		return valid(b)
 	}
 	slot := &in.slots[maphash.Bytes(in.seed, b)%internSlots]
-	// Bytes that are not valid UTF-8 never equal what was kept, so they are made valid each time: rare, and right.
+	// Bytes that are not valid UTF-8 never equal a cached string, so they are repaired each time,
+	// which is rare.
 	if *slot != string(b) {
 		*slot = valid(b)
 	}

@@ -9,7 +9,7 @@ import (
 	"iter"
 )
 
-// MaxLine is the length in bytes beyond which a line is not read: 1 MiB, many times what a web server accepts.
+// MaxLine is the maximum length of a line in bytes: 1 MiB, many times what a web server accepts.
 const MaxLine = 1 << 20
 
 // Line is one line of a file.
@@ -20,9 +20,10 @@ type Line struct {
 	Text []byte
 }
 
-// Lines reads r to its end, line by line. A line longer than MaxLine comes with its number, no text, and an error that
-// wraps ErrMalformed; it is skipped in constant memory, and reading goes on. Any other error is r's own and the last
-// thing that comes; a line that it cut short does not come. A last line without an ending is a line.
+// Lines reads r to its end, line by line. For a line longer than MaxLine it yields the number, no
+// text, and an error that wraps ErrMalformed; the line is skipped in constant memory, and reading
+// continues. Any other error is r's own and ends the sequence; a line that it cut short is not
+// yielded. A last line without an ending counts as a line.
 func Lines(r io.Reader) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		s := lineReader{r: bufio.NewReaderSize(r, 64<<10)}

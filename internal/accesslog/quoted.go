@@ -2,10 +2,12 @@ package accesslog
 
 import "bytes"
 
-// cutQuoted takes a quoted field off rest, unescaped; what names it in errors. The field is valid until the next call.
+// cutQuoted removes a quoted field from rest and returns it unescaped; what names the field in
+// errors. The field is valid until the next call.
 //
-// The closing quote is the first one that is not escaped and is followed by a space or by nothing: servers escape the
-// quotes inside a field, and one that does not is most likely followed by something else.
+// The closing quote is the first unescaped quote that is followed by a space or by nothing. Servers
+// escape quotes inside a field, and a quote that a server did not escape is most likely followed by
+// something else.
 func (p *Parser) cutQuoted(rest []byte, what string) (field, after []byte, err error) {
 	rest = bytes.TrimLeft(rest, " ")
 	if len(rest) == 0 {
@@ -21,7 +23,7 @@ func (p *Parser) cutQuoted(rest []byte, what string) (field, after []byte, err e
 		if n < 0 {
 			return nil, nil, malformed("the " + what + " is cut off: its quote is never closed")
 		}
-		// A quote is escaped if an odd number of backslashes stands before it.
+		// A quote is escaped if it is preceded by an odd number of backslashes.
 		segment := rest[:i+n]
 		i += n
 		if bytes.IndexByte(segment, '\\') >= 0 {

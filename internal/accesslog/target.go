@@ -12,9 +12,10 @@ const (
 	MaxQuery = 4096
 )
 
-// SplitTarget splits a request target into its path and its query (without the question mark). The fragment is dropped,
-// and an absolute URI is reduced to its path. What has no path, as the targets of CONNECT and of "OPTIONS *", has an
-// empty one. Nothing is decoded or otherwise normalised, but both parts are cut at MaxPath and MaxQuery.
+// SplitTarget splits a request target into its path and its query (without the question mark). The
+// fragment is dropped, and an absolute URI is reduced to its path. Targets without a path, such as
+// those of CONNECT and of "OPTIONS *", get an empty one. Nothing is decoded or otherwise
+// normalised, but both parts are cut at MaxPath and MaxQuery.
 func SplitTarget(target string) (path, query string) {
 	if !strings.HasPrefix(target, "/") {
 		scheme, rest, found := strings.Cut(target, "://")
@@ -37,7 +38,7 @@ func SplitTarget(target string) (path, query string) {
 	return cut(path, MaxPath), cut(query, MaxQuery)
 }
 
-// cut returns at most limit bytes of s, never half a character.
+// cut returns at most limit bytes of s, and never splits a character.
 func cut(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -48,14 +49,15 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// IsAsset reports whether a path (of SplitTarget) is something that a page or a machine fetches by itself, rather than
-// something that a person asked to see:
+// IsAsset reports whether a path (from SplitTarget) is something that a page or a machine fetches
+// by itself, rather than something that a person asked to see:
 //
 //   - styles, scripts, source maps, images, icons, fonts, audio, video and their playlists, by their extension;
-//   - the files that only machines ask for: robots.txt, sitemaps, ads.txt and the like, and all of /.well-known/.
+//   - the files that only machines request: robots.txt, sitemaps, ads.txt and the like, and all of /.well-known/.
 //
-// Not assets: documents and archives (pdf, zip, …), which are downloads that somebody wanted; txt, xml and json in
-// general; feeds, whose readers are told apart by their user agent; and whatever has another extension or none.
+// Not assets: documents and archives (pdf, zip, …), which are downloads that somebody wanted; txt,
+// xml and json in general; feeds, whose readers are detected by their user agent; and paths with
+// any other extension or none.
 func IsAsset(path string) bool {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	if dot := strings.LastIndexByte(name, '.'); dot >= 0 && isAssetExtension(name[dot+1:]) {

@@ -8,8 +8,8 @@ import (
 // timeLen is the length of "02/Jan/2006:15:04:05 -0700".
 const timeLen = 26
 
-// cutTime takes everything up to the bracketed time off rest: the identity and the user, who may contain spaces and
-// brackets, then the time, in seconds since 1970.
+// cutTime removes everything up to the bracketed time from rest: the identity and the user, which
+// may contain spaces and brackets, then the time, returned in seconds since 1970.
 func cutTime(rest []byte) (seconds int64, after []byte, err error) {
 	reason := ""
 	for {
@@ -32,8 +32,9 @@ func cutTime(rest []byte) (seconds int64, after []byte, err error) {
 	}
 }
 
-// parseTime parses 26 bytes like "02/Jan/2006:15:04:05 -0700", from 1970 to 9999, into seconds since 1970. It does what
-// time.Parse does at a tenth of its cost, and takes second 60 as the first of the next minute.
+// parseTime parses 26 bytes like "02/Jan/2006:15:04:05 -0700", from 1970 to 9999, into seconds
+// since 1970. It does what time.Parse does at a tenth of its cost, and treats second 60 as the
+// first of the next minute.
 func parseTime(b []byte) (int64, bool) {
 	if b[2] != '/' || b[6] != '/' || b[11] != ':' || b[14] != ':' || b[17] != ':' || b[20] != ' ' {
 		return 0, false
@@ -97,8 +98,8 @@ func daysIn(month, year int) int {
 	}
 }
 
-// daysSince1970 counts days in the Gregorian calendar; the year is taken to start in March, so that the leap day is its
-// last (E. M. Reingold and N. Dershowitz, "Calendrical Calculations").
+// daysSince1970 counts days in the Gregorian calendar. Years start in March, so that the leap day
+// is the last day (E. M. Reingold and N. Dershowitz, "Calendrical Calculations").
 func daysSince1970(year, month, day int) int64 {
 	if month <= 2 {
 		year--

@@ -1,4 +1,4 @@
-// Package backoff sleeps for a while, or until a context ends, between retries.
+// Package backoff sleeps for a duration, or until a context ends.
 package backoff
 
 import (
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// For waits for d. It returns at once with the context's error when that ends first, and nil for a d that is not above
-// zero unless the context has ended.
+// For waits for d. If ctx ends first, it returns the context's error at once. If d is zero or
+// negative, it returns the context's error without waiting.
 func For(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

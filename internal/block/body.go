@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	format byte = 1 // of the body; its first byte
+	format byte = 1 // version of the format; the first byte of a body
 
 	sumBytes  = 4
 	leastBody = 3 + 1 + 1 + sumBytes // without columns
 	maxHead   = 3 + 2 + 2            // without the entries of columns
-	maxEntry  = 2 + 4                // of a column of at most MaxBytes
+	maxEntry  = 2 + 4                // of a column with at most MaxBytes
 )
 
 // The codecs of a body's columns.
@@ -26,34 +26,34 @@ const (
 // The flags of a column. The lower bits are its form.
 const (
 	skippable byte = 0x80 // a reader that does not know the column may skip it
-	aside     byte = 0x40 // it stands before the others, and is never compressed
-	sparse    byte = 0x20 // it begins with a bit for each fact, and holds values of those that have one
-	same      byte = 0x10 // all values are the same, and it is stored once
+	aside     byte = 0x40 // the column comes before the others and is never compressed
+	sparse    byte = 0x20 // the column begins with a bit for each fact, and has values only for facts whose bit is set
+	same      byte = 0x10 // all values are the same, and the value is stored once
 	formBits  byte = 0x0f
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Info is what the head of a body says.
+// Info has the contents of a body's head.
 type Info struct {
 	Kind       byte // of the facts, as given to New
 	Facts      int
 	Compressed bool
 }
 
-// Inspect reads the head of a body, and checks its sum. Errors: ErrCorrupt, ErrVersion.
+// Inspect reads the head of a body and verifies its checksum. Errors: ErrCorrupt, ErrVersion.
 func Inspect(body []byte) (Info, error) {
 	h, err := parse(body)
 	return h.Info, err
 }
 
-// head is the beginning of a body, and where the columns are.
+// head is the parsed head of a body, with the location of the columns.
 type head struct {
 	Info
 	columns []column
-	stored  []byte // the columns aside
-	packed  []byte // the others, as they stand in the body
-	size    int    // of the others, decompressed
+	stored  []byte // the columns set aside
+	packed  []byte // the other columns, as stored
+	size    int    // of the other columns, decompressed
 }
 
 // column is the entry of a column in the head.
@@ -96,7 +96,7 @@ func parse(body []byte) (head, error) {
 	return h, nil
 }
 
-// sizes are the bytes of the columns aside, and of the others.
+// sizes are the sizes in bytes of the columns set aside, and of the others.
 type sizes struct{ stored, packed int }
 
 func (h *head) readColumns(r *varint.Reader) (total sizes, err error) {

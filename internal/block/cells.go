@@ -10,16 +10,17 @@ import (
 // A Cell is one named value of a fact, in a Cells column.
 type Cell struct {
 	Name string
-	Kind byte // of the value, in the package that stores the facts
+	Kind byte // type of the value, defined by the package that stores the facts
 	Text string
 }
 
-// Cells is a column of values under names, such as what sensors measured: the names are different from block to block, and most of
-// its facts have the same ones. All values of one name and kind stand together, as a column would. Those that are decimal numbers
-// of few digits are as small as numbers; others are texts. each hands over the cells of a fact, with different names; set takes
-// one of the n cells of a fact.
+// Cells is a column of named values, such as the readings of sensors. Names differ from block to
+// block, but most facts of a block have the same ones. All values of one name and kind are stored
+// together, like a column. Decimal numbers with few digits are stored as small integers, other
+// values as texts. each passes the cells of a fact, with distinct names, to cell; set receives one
+// of the n cells of a fact.
 //
-// All cells of a block are at most 262,144.
+// A block has at most 262,144 cells.
 func Cells[T any](number byte, each func(fact *T, cell func(Cell)), set func(fact *T, n int, c Cell)) Column[T] {
 	return Column[T]{
 		number: number, kind: cellsKind,
@@ -54,13 +55,13 @@ type series struct {
 	texts   []string
 }
 
-// gathered are the cells of a column.
+// gathered collects the cells of a column.
 type gathered struct {
-	series []series // in the order in which they come
-	count  int      // of cells
-	facts  int      // of the block
+	series []series // in order of first occurrence
+	count  int      // number of cells
+	facts  int      // number of facts in the block
 	at     map[seriesName]int
-	next   int // the series that the last cell suggests for the next
+	next   int // the series expected next, after that of the last cell
 }
 
 type seriesName struct {
@@ -78,7 +79,7 @@ func (g *gathered) reset() {
 	clear(g.at)
 }
 
-// add notes a cell of fact i.
+// add adds a cell of fact i.
 func (g *gathered) add(i int, c Cell) {
 	n := g.next
 	if n >= len(g.series) || g.series[n].name != c.Name || g.series[n].kind != c.Kind {
@@ -110,8 +111,8 @@ func (g *gathered) find(c Cell) int {
 	return n
 }
 
-// appendCells appends the cells: the dictionary of names; how many series there are; the name, kind, flags and form of each; then
-// which facts have it; then its values.
+// appendCells appends the cells: the dictionary of names; the number of series; the name, kind,
+// flags and form of each; then which facts have it; then its values.
 func (e *encoder) appendCells(b []byte) []byte {
 	g := &e.cells
 	slices.SortFunc(g.series, func(a, b series) int {
@@ -120,7 +121,7 @@ func (e *encoder) appendCells(b []byte) []byte {
 		}
 		return int(a.kind) - int(b.kind)
 	})
-	clear(g.at) // it names places before they were sorted
+	clear(g.at) // its indexes are those before sorting
 	e.references = e.references[:0]
 	values, names := e.seriesValues[:0], -1
 	for i := range g.series {
@@ -152,7 +153,7 @@ func (e *encoder) appendCells(b []byte) []byte {
 	return append(b, values...)
 }
 
-// cellNames appends the dictionary of names. The values have dictionaries of their own.
+// cellNames appends the dictionary of names. The values have their own dictionaries.
 func (e *encoder) cellNames(b []byte) []byte {
 	e.dictionary.reset(len(e.cells.series))
 	for i := range e.cells.series {
@@ -161,7 +162,8 @@ func (e *encoder) cellNames(b []byte) []byte {
 	return e.dictionary.append(b)
 }
 
-// appendSeries appends the values of a series; with flag same, only the first. Texts have a length, for others follow them.
+// appendSeries appends the values of a series; with flag same, only the first. Texts have a length,
+// because others follow them.
 func (e *encoder) appendSeries(b []byte, s *series, flags byte) ([]byte, form) {
 	texts := s.texts
 	if flags&same != 0 {
@@ -186,7 +188,8 @@ func (e *encoder) appendSeries(b []byte, s *series, flags byte) ([]byte, form) {
 	return b, f
 }
 
-// decimals fills ints with the texts as numbers of so many decimal places, if all are written as such numbers are.
+// decimals converts the texts to integers scaled by 10^places, if all are in the canonical form of
+// such numbers.
 func (e *encoder) decimals(texts []string) (places int, ok bool) {
 	e.ints, e.places = e.ints[:0], e.places[:0]
 	for _, s := range texts {
@@ -203,10 +206,11 @@ func (e *encoder) decimals(texts []string) (places int, ok bool) {
 	return places, true
 }
 
-// maxDecimal is the most digits of a number that is stored as an integer. With maxPlaces decimal places added, it still fits in 64 bits.
+// maxDecimal is the maximum number of digits of a number that is stored as an integer. Scaled by up
+// to maxPlaces decimal places, it still fits in 64 bits.
 const maxDecimal = 12
 
-// readDecimal reads a number if it is written exactly as appendDecimal would write it.
+// readDecimal parses a number if it is written exactly as appendDecimal would write it.
 func readDecimal(s string) (n int64, places int, ok bool) {
 	digits := s
 	negative := s != "" && s[0] == '-'
@@ -372,7 +376,7 @@ func (d *decoder) readDecimals(s *series, n int, unwanted bool) {
 	}
 	d.digits, d.ends = d.digits[:0], d.ends[:0]
 	for k, v := range d.ints {
-		if n == 1 || !d.skips(s.present[k]) { // one number may be that of all facts
+		if n == 1 || !d.skips(s.present[k]) { // a single number may be the shared value of all facts
 			d.digits = appendDecimal(d.digits, v, int(head[0]))
 		}
 		d.ends = append(d.ends, len(d.digits))

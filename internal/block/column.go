@@ -6,43 +6,46 @@ import (
 	"time"
 )
 
-// Column is a field of T: its number in the format, and how its values are stored. A zero value (an empty text, a nil
-// pointer, list or map) takes a bit where other facts of the block have a value, and nothing where none has.
+// Column is a field of T: its number in the format, and how its values are stored. A zero value (an
+// empty text, a nil pointer, list or map) takes a bit if other facts of the block have a value, and
+// nothing if none has.
 type Column[T any] struct {
 	number byte
-	flags  byte // skippable, or none
+	flags  byte // skippable, or 0
 	kind   kind
-	// gather notes which facts have a value, and their values; scatter gives values to the facts that have one.
+	// gather collects the facts with a value, and their values. scatter sets the values of the
+	// facts that have one.
 	gather  func(e *encoder, facts []T)
 	scatter func(d *decoder, facts []T)
 }
 
-// Skippable returns the column with permission for readers that do not know it to skip it. Without, they refuse the body.
-// Give it to columns only that are safe to ignore, such as one that merely explains another.
+// Skippable returns the column marked so that readers that do not know it may skip it; otherwise
+// they reject the body. Use it only for columns that are safe to ignore, such as one that merely
+// explains another.
 func (c Column[T]) Skippable() Column[T] {
 	c.flags |= skippable
 	return c
 }
 
-// Apart returns a column of texts that stands apart from the others, uncompressed: a reader that asks for it alone does not have to
-// decompress them.
+// Apart returns a column of texts that is stored apart from the others, uncompressed: reading it
+// alone needs no decompression.
 func (c Column[T]) Apart() Column[T] {
 	c.flags |= aside
 	return c
 }
 
-// integer is any integer type, int and its relatives.
+// integer is any integer type.
 type integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
-// Text is a column of texts, of any bytes. Texts that repeat are stored once a block.
+// Text is a column of texts, of any bytes. Repeated texts are stored once per block.
 func Text[T any, S ~string](number byte, at func(*T) *S) Column[T] {
 	return texts(number, textKind, at)
 }
 
-// ID is a column of ULIDs, of 26 characters, which take 10 bytes and the difference of their times. If a block has other
-// texts in it, its column is stored as Text.
+// ID is a column of ULIDs of 26 characters, each of which takes 10 bytes and the difference of its
+// time to the previous one. If the column of a block has other texts, it is stored as Text.
 func ID[T any, S ~string](number byte, at func(*T) *S) Column[T] {
 	return texts(number, idKind, at)
 }
@@ -66,7 +69,8 @@ func texts[T any, S ~string](number byte, kind kind, at func(*T) *S) Column[T] {
 	}
 }
 
-// Int is a column of integers of any type. Small ones take a byte or two, and so do those near their predecessor.
+// Int is a column of integers of any type. Small integers take a byte or two, as do those close to
+// their predecessor.
 func Int[T any, I integer](number byte, at func(*T) *I) Column[T] {
 	return Column[T]{
 		number: number, kind: intKind,
@@ -91,7 +95,8 @@ func Int[T any, I integer](number byte, at func(*T) *I) Column[T] {
 	}
 }
 
-// IntOf is a column of integers that are no field: get and set say what they are. Columns are set in the order of their numbers.
+// IntOf is a column of integers that are not a field: get and set access them. Columns are set in
+// the order of their numbers.
 func IntOf[T any](number byte, get func(*T) int64, set func(*T, int64)) Column[T] {
 	return Column[T]{
 		number: number, kind: intKind,
@@ -111,7 +116,7 @@ func IntOf[T any](number byte, get func(*T) int64, set func(*T, int64)) Column[T
 	}
 }
 
-// TextOf is a column of texts that are no field, as IntOf is of integers.
+// TextOf is a column of texts that are not a field, like IntOf.
 func TextOf[T any](number byte, get func(*T) string, set func(*T, string)) Column[T] {
 	return Column[T]{
 		number: number, kind: textKind,
@@ -131,7 +136,7 @@ func TextOf[T any](number byte, get func(*T) string, set func(*T, string)) Colum
 	}
 }
 
-// Time is a column of times, in milliseconds: what is finer is cut off. They are read in UTC.
+// Time is a column of times in milliseconds. Finer parts are cut off. Times are decoded in UTC.
 func Time[T any](number byte, at func(*T) *time.Time) Column[T] {
 	return Column[T]{
 		number: number, kind: intKind,
@@ -151,7 +156,7 @@ func Time[T any](number byte, at func(*T) *time.Time) Column[T] {
 	}
 }
 
-// Bool is a column of truth values, of a bit each.
+// Bool is a column of booleans of one bit each.
 func Bool[T any, B ~bool](number byte, at func(*T) *B) Column[T] {
 	return Column[T]{
 		number: number, kind: boolKind,
@@ -170,7 +175,8 @@ func Bool[T any, B ~bool](number byte, at func(*T) *B) Column[T] {
 	}
 }
 
-// Float is a column of floating-point numbers, kept bit by bit. Numbers of few decimal places are small.
+// Float is a column of floating-point numbers, stored exactly. Numbers with few decimal places are
+// small.
 func Float[T any](number byte, at func(*T) *float64) Column[T] {
 	return Column[T]{
 		number: number, kind: floatKind,
@@ -190,7 +196,7 @@ func Float[T any](number byte, at func(*T) *float64) Column[T] {
 	}
 }
 
-// OptionalFloat is a column of floating-point numbers, as Float is, some of which are missing: nil is not 0.
+// OptionalFloat is a column like Float in which numbers may be missing: nil differs from 0.
 func OptionalFloat[T any](number byte, at func(*T) **float64) Column[T] {
 	return Column[T]{
 		number: number, kind: floatKind,
@@ -211,8 +217,9 @@ func OptionalFloat[T any](number byte, at func(*T) **float64) Column[T] {
 	}
 }
 
-// Nested is a column of anything else, such as a list of structs. The function write stores the value of a fact, part by
-// part; read takes the same parts and sets the field. For a zero value, write does nothing, and read is not called.
+// Nested is a column of anything else, such as a list of structs. write stores the value of a fact,
+// part by part; read reads the same parts and sets the field. For a zero value, write must write
+// nothing, and read is not called.
 func Nested[T any](number byte, write func(*Writer, *T), read func(*Reader, *T)) Column[T] {
 	return Column[T]{
 		number: number, kind: nestedKind,

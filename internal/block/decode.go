@@ -8,12 +8,13 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
-// decoder holds what is needed to decode a block. The fields from r to nested are those of one column: what is left of
-// its data, which facts have a value, and the values, in the field for its kind.
+// decoder holds the buffers for decoding a block. The fields from r to nested are those of the
+// current column: its remaining data, which facts have a value, and the values, in the field for
+// their kind.
 type decoder struct {
 	r       varint.Reader
-	why     string // the column makes no sense; "": it does so far
-	lacks   bool   // the columns that are not aside are left out
+	why     string // why the column is invalid; "" while it is valid
+	lacks   bool   // the columns that are not set aside are not decoded
 	newer   bool   // the column has a form that this version does not know
 	one     bool   // all facts that are present share a value
 	present []uint16
@@ -24,20 +25,20 @@ type decoder struct {
 	series  []series // of cells
 
 	dictionary     []string // of the column
-	stored, packed []byte   // what is left of the columns
-	buffer         []byte   // that columns are decompressed to
+	stored, packed []byte   // remaining data of the columns
+	buffer         []byte   // buffer for decompressed columns
 
-	wanted   string   // the name of the cells that are decoded; "": all are
-	unwanted []bool   // the facts whose cells are not decoded; empty: all are
+	wanted   string   // name of the cells to decode; "" for all
+	unwanted []bool   // facts whose cells are not decoded; empty: none
 	forms    []byte   // of the series, with their flags
-	cellsOf  []uint16 // how many cells each fact has
-	digits   []byte   // of the numbers of a series
-	ends     []int    // of these, in digits
+	cellsOf  []uint16 // number of cells of each fact
+	digits   []byte   // digits of the numbers of a series
+	ends     []int    // ends of these numbers in digits
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-// release puts the decoder back for the next block. It must not hold on to facts or the body.
+// release returns the decoder to the pool. It must not retain facts or the body.
 func (d *decoder) release() {
 	d.forget()
 	d.wanted, d.unwanted = "", d.unwanted[:0]
@@ -47,7 +48,7 @@ func (d *decoder) release() {
 	}
 }
 
-// forget lets the texts of a column go.
+// forget drops references to the texts of a column.
 func (d *decoder) forget() {
 	clear(d.texts)
 	clear(d.dictionary)
@@ -60,7 +61,8 @@ func (d *decoder) forget() {
 	d.series = d.series[:0]
 }
 
-// open gets ready to take the columns. Without packed ones, those that are not aside are not decompressed.
+// open prepares to read the columns. If packed is false, columns that are not set aside are not
+// decompressed.
 func (d *decoder) open(h head, packed bool) (err error) {
 	d.stored, d.packed, d.lacks = h.stored, h.packed, h.Compressed && !packed
 	if h.Compressed && packed {
@@ -82,7 +84,7 @@ func (d *decoder) take(c *column) (data []byte) {
 	return data
 }
 
-// begin starts on a column: it finds out which facts have a value.
+// begin starts a column: it reads which facts have a value.
 func (d *decoder) begin(c *column, data []byte, facts int) {
 	d.r, d.why, d.newer, d.one = varint.NewReader(data), "", false, c.flags&same != 0
 	d.forget()
@@ -103,7 +105,7 @@ func (d *decoder) begin(c *column, data []byte, facts int) {
 	}
 }
 
-// fail says why the column makes no sense. The first reason counts.
+// fail records why the column is invalid. The first reason is kept.
 func (d *decoder) fail(why string) {
 	if d.why == "" {
 		d.why = why
@@ -112,7 +114,7 @@ func (d *decoder) fail(why string) {
 
 func (d *decoder) failed() bool { return d.why != "" || d.newer || d.r.Failed() }
 
-// err is what was wrong with the column.
+// err returns the error of the column, if any.
 func (d *decoder) err(c *column) error {
 	switch {
 	case d.newer:

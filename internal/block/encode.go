@@ -9,15 +9,15 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// encoder holds what is needed to encode a block. The fields from present to nested are those of one column: which facts
-// have a value, and the values, in the field for its kind.
+// encoder holds the buffers for encoding a block. The fields from present to nested are those of
+// the current column: which facts have a value, and the values, in the field for their kind.
 type encoder struct {
 	present []uint16
 	texts   []string
-	ids     []ulid.ULID // of the texts
+	ids     []ulid.ULID // parsed from texts
 	ints    []int64
 	floats  []float64
-	ends    []int // of the nested values, in nested.b
+	ends    []int // ends of the nested values in nested.b
 	nested  Writer
 	cells   gathered
 
@@ -25,13 +25,13 @@ type encoder struct {
 	references []byte // into the dictionary
 	columns    []column
 	stored     []byte // data of the columns set aside: random bytes do not compress
-	packed     []byte // data of the others
+	packed     []byte // data of the other columns
 	compressed []byte
 
 	seriesValues    []byte // of cells
 	spareReferences []byte
 	places          []uint8
-	elements        int // the most that a column has had
+	elements        int // the maximum number of elements of a column so far
 }
 
 var encoders = sync.Pool{New: func() any {
@@ -41,11 +41,11 @@ var encoders = sync.Pool{New: func() any {
 }}
 
 const (
-	maxPooled = 1 << 20 // bytes of a buffer that is kept for the next block
-	fewTexts  = 16      // a dictionary has room for, if nothing is known
+	maxPooled = 1 << 20 // maximum size in bytes of a buffer that is kept for the next block
+	fewTexts  = 16      // initial capacity of a dictionary if nothing is known
 )
 
-// release puts the encoder back for the next block. It must not hold on to the facts.
+// release returns the encoder to the pool. It must not retain the facts.
 func (e *encoder) release() {
 	e.begin()
 	clear(e.nested.keys[:cap(e.nested.keys)])
@@ -56,7 +56,7 @@ func (e *encoder) release() {
 	}
 }
 
-// begin makes room for a column.
+// begin prepares for a column.
 func (e *encoder) begin() {
 	clear(e.texts)
 	e.present, e.texts, e.ints, e.floats, e.ends = e.present[:0], e.texts[:0], e.ints[:0], e.floats[:0], e.ends[:0]
@@ -64,13 +64,13 @@ func (e *encoder) begin() {
 	e.dictionary.reset(fewTexts)
 }
 
-// has notes that fact i has a value.
+// has records that fact i has a value.
 func (e *encoder) has(i int) { e.present = append(e.present, uint16(i)) }
 
-// bytes is how much the columns take so far.
+// bytes returns the size of the columns so far.
 func (e *encoder) bytes() int { return len(e.stored) + len(e.packed) }
 
-// column encodes the values of a column, of which there is at least one.
+// column encodes the values of a column, which must have at least one.
 func (e *encoder) column(number, flags byte, k kind, facts int) {
 	area, before := &e.packed, len(e.packed)
 	if k == idKind && e.takeULIDs() {
@@ -95,7 +95,8 @@ func (e *encoder) column(number, flags byte, k kind, facts int) {
 	}
 }
 
-// appendPresent appends a bit for each fact, from the lowest of the first byte: 1 if it has a value.
+// appendPresent appends a bit for each fact, from the lowest bit of the first byte: 1 if the fact
+// has a value.
 func appendPresent(b []byte, present []uint16, facts int) []byte {
 	start := len(b)
 	b = append(b, make([]byte, (facts+7)/8)...)
@@ -105,11 +106,11 @@ func appendPresent(b []byte, present []uint16, facts int) []byte {
 	return b
 }
 
-// appendBody puts head and columns together, as docs/format/blocks.md draws them:
+// appendBody assembles head and columns, as docs/format/blocks.md specifies:
 //
 //	head     format, 1 | kind, 1 | codec, 1 | facts, varint | columns, varint
 //	         for each: number, 1 | flags and form, 1 | size, varint
-//	columns  those aside | the others, compressed or not
+//	columns  those set aside | the others, compressed or not
 //	sum      CRC-32C of all bytes before, 4
 func (e *encoder) appendBody(dst []byte, kind byte, facts int) []byte {
 	start := len(dst)

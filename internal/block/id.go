@@ -2,15 +2,15 @@ package block
 
 import "github.com/oklog/ulid/v2"
 
-// The bytes of a ULID, and of the part of it behind its time.
+// Sizes in bytes of a ULID, and of its part after the time.
 const (
 	ulidText = ulid.EncodedSize
 	tailAt   = 6
 	tailSize = 10
 )
 
-// takeULIDs fills ids from the texts of the column. It reports false if one is not a ULID as they are written, in upper
-// case.
+// takeULIDs parses the texts of the column as ULIDs. It reports false if a text is not a ULID in
+// its canonical form, in upper case.
 func (e *encoder) takeULIDs() bool {
 	e.ids = e.ids[:0]
 	var again [ulidText]byte
@@ -24,7 +24,7 @@ func (e *encoder) takeULIDs() bool {
 	return true
 }
 
-// appendULIDs appends ids: their times, then the rest of each.
+// appendULIDs appends IDs: their times, then the rest of each.
 func (e *encoder) appendULIDs(b []byte, ids []ulid.ULID) []byte {
 	e.ints = e.ints[:0]
 	for i := range ids {
@@ -37,7 +37,7 @@ func (e *encoder) appendULIDs(b []byte, ids []ulid.ULID) []byte {
 	return b
 }
 
-// readULIDs reads n ids. They share one string.
+// readULIDs reads n IDs. They share one string.
 func (d *decoder) readULIDs(n int) {
 	d.readInts(formDelta, n)
 	all, text := make([]byte, 0, n*ulidText), [ulidText]byte{}

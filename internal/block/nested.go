@@ -7,12 +7,13 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
-// Writer takes down the parts of a nested value. It is valid only while the column's write function runs.
+// Writer writes the parts of a nested value. It is valid only while the column's write function
+// runs.
 type Writer struct {
 	b          []byte
 	dictionary *dictionary
 	elements   int
-	keys       []string // of a map, while it is sorted
+	keys       []string // of a map, for sorting
 }
 
 // Uint writes an unsigned number; small ones take a byte.
@@ -21,24 +22,25 @@ func (w *Writer) Uint(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
 // Int writes a signed number; those near zero take a byte.
 func (w *Writer) Int(n int64) { w.b = binary.AppendVarint(w.b, n) }
 
-// Text writes a text. Those that repeat in the column are stored once a block.
+// Text writes a text. Texts that repeat in the column are stored once per block.
 func (w *Writer) Text(s string) {
 	n, _ := w.dictionary.number(s)
 	w.Uint(uint64(n))
 }
 
-// Count writes how many elements of at least one part each follow. All lists of a column together have at most 262,144
-// elements in a block.
+// Count writes the number of elements that follow, each of at least one part. All lists of a column
+// together have at most 262,144 elements in a block.
 func (w *Writer) Count(n int) {
 	w.elements += n
 	w.Uint(uint64(n))
 }
 
-// Reader takes the parts of a nested value, in the order in which they were written. What is malformed makes it fail, and
-// everything that is read after that is zero: read functions need not check. It is valid only while one runs.
+// Reader reads the parts of a nested value, in the order in which they were written. Malformed data
+// makes it fail, and all further reads return zero, so read functions need not check. It is valid
+// only while a read function runs.
 type Reader struct {
 	r          varint.Reader
-	whole      []byte // all that there is to read
+	whole      []byte // all data to read
 	dictionary []string
 	elements   int
 }
@@ -59,7 +61,7 @@ func (r *Reader) Text() string {
 	return r.dictionary[n]
 }
 
-// Count reads how many elements follow, which is never more than a body can hold.
+// Count reads the number of elements that follow. It is never more than a body can hold.
 func (r *Reader) Count() int {
 	n := r.r.Count()
 	if r.elements += n; r.elements > maxElements {
@@ -69,10 +71,10 @@ func (r *Reader) Count() int {
 	return n
 }
 
-// Fail says that what was read makes no sense: the block is corrupt.
+// Fail reports that the data is invalid: the block is corrupt.
 func (r *Reader) Fail() { r.r.Fail() }
 
-// again goes back to the beginning of a value that facts share.
+// again returns to the beginning of a value that facts share.
 func (r *Reader) again() {
 	if r.r.More() {
 		r.r.Fail()
@@ -82,14 +84,14 @@ func (r *Reader) again() {
 	}
 }
 
-// openNested reads the dictionary of nested values, and leaves these to nested.
+// openNested reads the dictionary of nested values, and leaves the values in nested.
 func (d *decoder) openNested() {
 	d.dictionary = readDictionary(&d.r, d.dictionary[:0], maxElements)
 	whole := d.r.Rest()
 	d.nested = Reader{r: varint.NewReader(whole), whole: whole, dictionary: d.dictionary}
 }
 
-// closeNested checks that nested values were read without rest.
+// closeNested checks that nested values were read completely.
 func (d *decoder) closeNested() {
 	if d.nested.r.Failed() || d.nested.r.More() {
 		d.fail("a nested value makes no sense")
@@ -108,7 +110,7 @@ func (e *encoder) nestedRepeats() bool {
 	return true
 }
 
-// appendNested appends the first n nested values, behind their dictionary.
+// appendNested appends the first n nested values, after their dictionary.
 func (e *encoder) appendNested(b []byte, n int) []byte {
 	return append(e.dictionary.append(b), e.nested.b[:e.ends[n-1]]...)
 }

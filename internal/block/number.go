@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// appendInts appends integers in the form that takes less. Differences may overflow: they wrap around, and back again.
+// appendInts appends integers in the smaller form. Differences may overflow: decoding wraps around,
+// too.
 func appendInts(b []byte, ints []int64) ([]byte, form) {
 	least := slices.Min(ints)
 	offset, delta, last := sizeOf(zigzag(least)), 0, int64(0)
@@ -52,12 +53,13 @@ func (d *decoder) readInts(f form, n int) {
 	}
 }
 
-// maxPlaces is how many decimal places a number may have to be stored as an integer.
+// maxPlaces is the maximum number of decimal places of a number that is stored as an integer.
 const maxPlaces = 6
 
 var powers = [maxPlaces + 1]float64{1, 10, 100, 1e3, 1e4, 1e5, 1e6}
 
-// appendFloats appends numbers as integers if they are decimal numbers of few places, else as they are.
+// appendFloats appends numbers as integers if they are decimal numbers with few places, otherwise
+// as they are.
 func (e *encoder) appendFloats(b []byte, floats []float64) ([]byte, form) {
 	for places := range powers {
 		if !e.scale(floats, powers[places]) {
@@ -80,10 +82,10 @@ func (e *encoder) appendFloats(b []byte, floats []float64) ([]byte, form) {
 	return b, formFloat
 }
 
-// scale makes integers of the numbers, power times as great. It reports false if dividing them would not give the very
-// same numbers again.
+// scale multiplies the numbers by power to get integers. It reports false if dividing the integers
+// would not return exactly the same numbers.
 func (e *encoder) scale(floats []float64, power float64) bool {
-	const exact = 1 << 53 // up to it, a float64 holds all integers
+	const exact = 1 << 53 // up to here, a float64 represents all integers
 	e.ints = e.ints[:0]
 	for _, v := range floats {
 		n := math.Round(v * power)
@@ -118,8 +120,8 @@ func (d *decoder) readFloats(f form, n int) {
 	}
 }
 
-// sizeOf is how many bytes n takes as a varint.
+// sizeOf returns the size of n as a varint in bytes.
 func sizeOf(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }
 
-// zigzag makes numbers near zero small, whatever their sign.
+// zigzag maps numbers near zero, of either sign, to small unsigned numbers.
 func zigzag(n int64) uint64 { return uint64(n)<<1 ^ uint64(n>>63) }

@@ -7,32 +7,34 @@ import (
 	"slices"
 )
 
-// Bounds of a block. A reader refuses what is beyond them, so that damaged or hostile bytes cannot take more memory.
+// Limits of a block. A reader rejects anything beyond, so that damaged or hostile bytes cannot take
+// more memory.
 const (
 	MaxFacts = 4096    // facts in a block
-	MaxBytes = 4 << 20 // bytes of all columns, before compression
+	MaxBytes = 4 << 20 // size in bytes of all columns, before compression
 
-	// maxElements bounds the elements of the lists and maps, and the texts of a dictionary, in one column.
+	// maxElements limits the elements of the lists and maps, and the texts of a dictionary, in one
+	// column.
 	maxElements = 1 << 18
 )
 
 var (
 	// ErrCorrupt is returned for a body that is damaged, or that no version of this package has written.
 	ErrCorrupt = errors.New("block: corrupt")
-	// ErrVersion is returned for a body that needs a newer version to be read.
+	// ErrVersion is returned for a body that only a newer version can read.
 	ErrVersion = errors.New("block: written by a newer version; upgrade to read it")
-	// ErrTooLarge is returned for facts that are beyond the bounds of a block.
+	// ErrTooLarge is returned for facts that exceed the limits of a block.
 	ErrTooLarge = errors.New("block: too large")
 )
 
-// Schema says how facts of type T become columns. It is safe for concurrent use.
+// Schema defines how facts of type T become columns. It is safe for concurrent use.
 type Schema[T any] struct {
 	kind    byte
 	columns []Column[T] // by number
-	index   [256]uint8  // of a column by its number, plus one; 0: no such column
+	index   [256]uint8  // index of a column by its number, plus one; 0: no such column
 }
 
-// maxColumns is how many columns index can tell apart.
+// maxColumns is the maximum number of columns that index can address.
 const maxColumns = 255
 
 // New returns the schema of the given columns, in any order. The kind is stored in each body, so that facts of one kind
@@ -74,21 +76,23 @@ func (s *Schema[T]) Append(dst []byte, facts []T) ([]byte, error) {
 	return e.appendBody(dst, s.kind, len(facts)), nil
 }
 
-// Decode appends the facts of a body to dst, in their order. Fields that are no columns are zero. With numbers of columns,
-// only those are decoded, and the other fields are zero, too. Texts of a fact share memory with those of the block's
-// other facts: clone the few that are kept for long. Errors: ErrCorrupt, ErrVersion; dst is returned unchanged then.
+// Decode appends the facts of a body to dst, in order. Fields that are not columns are zero. If
+// column numbers are given, only these columns are decoded, and the other fields are zero, too. The
+// texts of a fact share memory with those of the block's other facts: clone the few that are kept
+// for long. Errors: ErrCorrupt, ErrVersion; dst is returned unchanged then.
 func (s *Schema[T]) Decode(dst []T, body []byte, only ...byte) ([]T, error) {
 	return s.decode(dst, body, Want[T]{}, only)
 }
 
-// Want selects the cells that are decoded; others cost little. The zero value selects all.
+// Want selects the cells to decode; others cost little. The zero value selects all.
 type Want[T any] struct {
-	Name string // of the cells; "": of any name
-	// Fact reports whether the cells of a fact are wanted. It sees the columns with lower numbers than that of the cells. nil: of all facts.
+	Name string // of the cells; "" for any name
+	// Fact reports whether the cells of a fact are wanted. Columns with lower numbers than that of
+	// the cells are already set. nil: all facts.
 	Fact func(*T) bool
 }
 
-// DecodeSome is Decode of all columns, but only with the cells that are wanted.
+// DecodeSome decodes all columns, but only the cells that are wanted.
 func (s *Schema[T]) DecodeSome(dst []T, body []byte, want Want[T]) ([]T, error) {
 	return s.decode(dst, body, want, nil)
 }
@@ -119,12 +123,12 @@ func (s *Schema[T]) decode(dst []T, body []byte, want Want[T], only []byte) ([]T
 	return out, nil
 }
 
-// needsPacked reports whether columns are wanted that are not aside.
+// needsPacked reports whether the wanted columns include some that are not set aside.
 func (s *Schema[T]) needsPacked(h *head, only []byte) bool {
 	return len(only) == 0 || slices.ContainsFunc(h.columns, func(c column) bool { return c.flags&aside == 0 && slices.Contains(only, c.number) })
 }
 
-// decodeColumn fills a field of the facts.
+// decodeColumn decodes a column into the facts.
 func (s *Schema[T]) decodeColumn(d *decoder, stored *column, facts []T, wanted func(*T) bool, only []byte) error {
 	data := d.take(stored)
 	known := s.index[stored.number]

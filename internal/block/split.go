@@ -5,17 +5,18 @@ import (
 	"iter"
 )
 
-// MaxBody is the size of a body, in bytes, beyond which Split refuses a fact.
+// MaxBody is the maximum size of a body in bytes that Split produces.
 const MaxBody = 350 << 10
 
-// Part is one of the blocks that Split makes: its facts, and their body.
+// Part is one of the blocks that Split yields: facts, and their body.
 type Part[T any] struct {
-	Facts []T // of the slice that was split
+	Facts []T // a part of the slice that was split
 	Body  []byte
 }
 
-// Split yields facts in blocks with bodies of at most target bytes, in order. A fact that is larger has a block of its own,
-// up to MaxBody. For one beyond that, Split yields the fact with ErrTooLarge, and goes on with the next.
+// Split yields facts in blocks with bodies of at most target bytes, in order. A larger fact gets a
+// block of its own, up to MaxBody. For a fact beyond that, Split yields the fact with ErrTooLarge
+// and continues with the next.
 func (s *Schema[T]) Split(facts []T, target int) iter.Seq2[Part[T], error] {
 	target = min(target, MaxBody)
 	return func(yield func(Part[T], error) bool) {
@@ -39,8 +40,9 @@ func (s *Schema[T]) Split(facts []T, target int) iter.Seq2[Part[T], error] {
 	}
 }
 
-// fewer is how many facts to try next if n took so many bytes, or could not be encoded at all and took none. A body holds
-// things once that all its facts need: so fewer facts take more each, and there is a margin.
+// fewer returns how many facts to try next if n took the given bytes, or could not be encoded at
+// all (bytes is 0). Some content of a body is shared by all its facts, so fewer facts take more
+// each; hence the margin.
 func fewer(n, bytes, target int) int {
 	if bytes == 0 {
 		return n / 2

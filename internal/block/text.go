@@ -8,23 +8,23 @@ import (
 	"github.com/onefold/onefold/internal/varint"
 )
 
-// dictionary numbers the different texts of a column in the order in which they come. It is a hash table with linear
-// probing, at most half full, which is emptied faster than a map.
+// dictionary numbers the distinct texts of a column in order of occurrence. It is a hash table with
+// linear probing, at most half full, which is emptied faster than a map.
 type dictionary struct {
 	texts []string
-	slots []uint32 // numbers of texts, plus one; a power of two of them
+	slots []uint32 // numbers of texts, plus one; the length is a power of two
 }
 
 var seed = maphash.MakeSeed()
 
 // reset empties the dictionary for about n texts.
 func (t *dictionary) reset(n int) {
-	clear(t.texts) // it must not hold on to them
+	clear(t.texts) // must not retain them
 	t.texts = t.texts[:0]
 	t.resize(n)
 }
 
-// resize makes slots for n texts and more, all of them empty.
+// resize allocates empty slots for at least n texts.
 func (t *dictionary) resize(n int) {
 	size := 1 << bits.Len(uint(2*n))
 	if cap(t.slots) < size {
@@ -35,7 +35,7 @@ func (t *dictionary) resize(n int) {
 	clear(t.slots)
 }
 
-// number is that of a text; added, if it is new.
+// number returns the number of a text. added reports that the text is new.
 func (t *dictionary) number(s string) (n int, added bool) {
 	mask := uint64(len(t.slots) - 1)
 	at := maphash.String(seed, s) & mask
@@ -64,7 +64,7 @@ func (t *dictionary) grow() {
 	}
 }
 
-// append appends the texts: how many there are, their lengths, and their bytes.
+// append appends the texts: their number, their lengths, and their bytes.
 func (t *dictionary) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(t.texts)))
 	for _, s := range t.texts {
@@ -104,8 +104,9 @@ func readDictionary(r *varint.Reader, texts []string, most int) []string {
 	return texts
 }
 
-// appendTexts appends the texts of a column. A reference is 0 for the next new text of the dictionary, else the number of
-// an earlier one, plus one: so texts that all differ cost hardly more than without a dictionary.
+// appendTexts appends the texts of a column. A reference is 0 for the next new text of the
+// dictionary, otherwise the number of an earlier text, plus one. So distinct texts cost hardly more
+// than without a dictionary.
 func (e *encoder) appendTexts(b []byte, texts []string) ([]byte, form) {
 	if len(texts) == 1 {
 		return append(b, texts[0]...), formText

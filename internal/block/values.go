@@ -2,7 +2,7 @@ package block
 
 import "math"
 
-// kind is what the values of a column are.
+// kind is the type of a column's values.
 type kind byte
 
 const (
@@ -15,19 +15,19 @@ const (
 	cellsKind
 )
 
-// form is how the values of a column are stored. Its numbers are part of the format.
+// form is how the values of a column are stored. The numbers are part of the format.
 type form byte
 
 const (
-	formNone    form = 0 // nothing: values are true
-	formText    form = 1 // one text, which is all there is
-	formTexts   form = 2 // a dictionary, and a reference each
-	formOffset  form = 3 // the least integer, and how much greater each is
-	formDelta   form = 4 // an integer, and how much greater each is than its predecessor
-	formULID    form = 5 // times as by formDelta, and 10 bytes each
-	formDecimal form = 6 // decimal places, and integers
+	formNone    form = 0 // nothing: all values are true
+	formText    form = 1 // a single text
+	formTexts   form = 2 // a dictionary, and a reference for each value
+	formOffset  form = 3 // the minimum, and the difference of each value to it
+	formDelta   form = 4 // the first integer, and the difference of each value to its predecessor
+	formULID    form = 5 // times as in formDelta, and 10 bytes each
+	formDecimal form = 6 // the number of decimal places, and integers
 	formFloat   form = 7 // 8 bytes each
-	formNested  form = 8 // a dictionary, and what each value's writer wrote
+	formNested  form = 8 // a dictionary, and the output of each value's writer
 	formCells   form = 9 // names, and for each the facts that have it, and their values
 )
 
@@ -84,7 +84,7 @@ func (e *encoder) appendValues(b []byte, k kind, flags byte) ([]byte, form) {
 	return b, formNone
 }
 
-// decode reads the values of a column, as many as there are facts present.
+// decode reads the values of a column, one for each fact that is present.
 func (d *decoder) decode(k kind, f form, facts int) {
 	n := len(d.present)
 	if n == 0 {
@@ -116,7 +116,7 @@ func (d *decoder) decode(k kind, f form, facts int) {
 	}
 }
 
-// repeat gives the one value that was read to all facts.
+// repeat sets the single value that was read for all facts.
 func (d *decoder) repeat(k kind) {
 	for range d.present[1:] {
 		switch k {

@@ -7,7 +7,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// minCompressed is how many bytes of columns are worth an attempt to compress them.
+// minCompressed is the minimum size in bytes of columns for which compression is tried.
 const minCompressed = 192
 
 var (
@@ -38,7 +38,8 @@ func compress(dst, b []byte) []byte {
 
 var errSize = errors.New("not as many bytes as the head says")
 
-// decompress returns the size bytes that a zstd frame holds. It uses buffer, if that is large enough.
+// decompress returns the content of a zstd frame, which must have size bytes. It uses buffer if
+// that is large enough.
 func decompress(buffer, frame []byte, size int) ([]byte, error) {
 	z, _ := decompressors.Get().(*zstd.Decoder)
 	defer decompressors.Put(z)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Days names the days from one to another, both inclusive.
+// Days lists the days of a range, both ends inclusive.
 func Days(from, to string) []string {
 	names := make([]string, max(DaysBetween(from, to)+1, 0))
 	for i := range names {
@@ -15,13 +15,13 @@ func Days(from, to string) []string {
 	return names
 }
 
-// Days before the first and after the last are not accepted: a day needs a neighbour that is written the same way.
+// The first and last valid day. Every valid day has neighbours that are written the same way.
 const (
 	firstDay = "1970-01-01"
 	lastDay  = "9998-12-31"
 )
 
-// ParseDay reads a day, YYYY-MM-DD, of 1970 to 9998.
+// ParseDay parses a day, YYYY-MM-DD, from 1970 to 9998.
 func ParseDay(day string) (time.Time, error) {
 	d, err := time.Parse(DayLayout, day)
 	if err != nil || day < firstDay || day > lastDay {
@@ -30,7 +30,7 @@ func ParseDay(day string) (time.Time, error) {
 	return d, nil
 }
 
-// ShiftDay is the day n days after a valid day; other strings are returned as they are.
+// ShiftDay returns the day n days after a valid day. Other strings are returned unchanged.
 func ShiftDay(day string, n int) string {
 	d, err := time.Parse(DayLayout, day)
 	if err != nil {
@@ -39,7 +39,7 @@ func ShiftDay(day string, n int) string {
 	return d.AddDate(0, 0, n).Format(DayLayout)
 }
 
-// DaysBetween is how many days lie from one valid day to another.
+// DaysBetween returns the number of days from one valid day to another.
 func DaysBetween(from, to string) int {
 	a, errA := time.Parse(DayLayout, from)
 	b, errB := time.Parse(DayLayout, to)
@@ -49,10 +49,10 @@ func DaysBetween(from, to string) int {
 	return int(b.Sub(a) / (24 * time.Hour))
 }
 
-// MonthOf names the month of a valid day.
+// MonthOf returns the month of a valid day.
 func MonthOf(day string) string { return day[:len(MonthLayout)] }
 
-// MonthBounds are the first day of a valid month and its last.
+// MonthBounds returns the first and the last day of a valid month.
 func MonthBounds(month string) (first, last string) {
 	first = month + "-01"
 	d, err := time.Parse(DayLayout, first)
@@ -62,13 +62,13 @@ func MonthBounds(month string) (first, last string) {
 	return first, d.AddDate(0, 1, -1).Format(DayLayout)
 }
 
-// MonthAfter is the month after a valid month.
+// MonthAfter returns the month after a valid month.
 func MonthAfter(month string) string {
 	_, last := MonthBounds(month)
 	return MonthOf(ShiftDay(last, 1))
 }
 
-// MonthsOf names the months of days, which are in order.
+// MonthsOf lists the months of days, which must be sorted.
 func MonthsOf(days []string) []string {
 	var months []string
 	for _, d := range days {
@@ -82,7 +82,7 @@ func MonthsOf(days []string) []string {
 // Span is a range of days or months, both inclusive.
 type Span struct{ From, To string }
 
-// Spans covers days, which are in order, by at most a number of ranges: those between the widest gaps.
+// Spans covers sorted days with at most most ranges, split at the widest gaps.
 func Spans(days []string, most int) []Span {
 	var out []Span
 	for _, d := range days {

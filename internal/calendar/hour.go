@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// HourOf is the start of the clock hour of an instant in epoch milliseconds, at an offset from UTC in minutes; in epoch
-// seconds.
+// HourOf returns the start of the clock hour of an instant in epoch milliseconds, at an offset from
+// UTC in minutes. The result is in epoch seconds.
 func HourOf(ms int64, minutes int) int64 {
 	return hourStart(time.UnixMilli(ms), minutes*60).Unix()
 }
 
-// DayOf names the day of an instant in epoch milliseconds, at an offset from UTC in minutes, as DayLayout does. Days
-// beyond the year 9999 share the names of earlier ones.
+// DayOf formats the day of an instant in epoch milliseconds, at an offset from UTC in minutes, in
+// DayLayout. Days beyond the year 9999 share the names of earlier ones.
 func DayOf(ms int64, minutes int) string {
 	year, month, day := time.UnixMilli(ms).UTC().Add(time.Duration(minutes) * time.Minute).Date()
 	digit := func(n int) byte { return byte('0' + n%10) }
@@ -22,7 +22,7 @@ func DayOf(ms int64, minutes int) string {
 	})
 }
 
-// hourStart is the start of the clock hour of an instant, at an offset from UTC in seconds.
+// hourStart returns the start of the clock hour of an instant, at an offset from UTC in seconds.
 func hourStart(at time.Time, offset int) time.Time {
 	local := at.Unix() + int64(offset)
 	into := local % 3600
@@ -32,8 +32,8 @@ func hourStart(at time.Time, offset int) time.Time {
 	return time.Unix(at.Unix()-into, 0).UTC()
 }
 
-// HourNames remembers how hours are written, for who writes the same few again and again. The zero value is ready, and
-// safe for concurrent use.
+// HourNames caches formatted hours, for callers who format the same few again and again. The zero
+// value is ready to use, and safe for concurrent use.
 type HourNames struct {
 	recent [64]atomic.Pointer[hourName] // by the last bits of the hour's number
 }
@@ -43,7 +43,7 @@ type hourName struct {
 	name string
 }
 
-// Of names the hour that starts at a time in epoch seconds, as HourLayout does.
+// Of formats the hour that starts at a time in epoch seconds, in HourLayout.
 func (h *HourNames) Of(hour int64) string {
 	place := &h.recent[uint64(hour/3600)%uint64(len(h.recent))]
 	if known := place.Load(); known != nil && known.hour == hour {

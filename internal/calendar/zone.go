@@ -1,6 +1,5 @@
-// Package calendar divides time into the hours, days and months of a time zone, and names them so that the order of the
-// names is the order of time: keys of a table are made of them. It imports nothing of the project; whoever counts by
-// hour, day or month may use it.
+// Package calendar divides time into the hours, days and months of a time zone. Their names sort in
+// the order of time, so that they can be parts of keys.
 package calendar
 
 import (
@@ -8,21 +7,23 @@ import (
 	"time"
 )
 
-// How the start of a bucket is written.
+// Layouts of the starts of buckets.
 const (
 	HourLayout  = "2006-01-02T15:04:05Z" // in UTC
 	DayLayout   = "2006-01-02"
 	MonthLayout = "2006-01"
 )
 
-// Zone knows the buckets of one time zone. A day runs from its first instant to the next day's, so it has 23 or 25
-// hours where the clock is changed. An hour is a local clock hour: with an offset of 5 h 30 it starts at half past in
-// UTC, and one that the clock's change cuts short is a bucket of its own.
+// Zone computes the buckets of one time zone. A day runs from its first instant to that of the next
+// day, so it has 23 or 25 hours when the clocks change. An hour is a local clock hour: with an
+// offset of 5 h 30 it starts at half past in UTC, and an hour that a clock change cuts short is a
+// bucket of its own.
 type Zone struct{ location *time.Location }
 
-// LoadZone finds a zone by its IANA name, like Europe/Berlin. The error says what is wrong with the name.
+// LoadZone returns a zone by its IANA name, like Europe/Berlin. The error says what is wrong with
+// the name.
 func LoadZone(name string) (Zone, error) {
-	if name == "" || name == "Local" { // which would mean another zone on another machine
+	if name == "" || name == "Local" { // would be another zone on another machine
 		return Zone{}, fmt.Errorf("calendar: time zone %q: use an IANA name like Europe/Berlin", name)
 	}
 	loc, err := time.LoadLocation(name)
@@ -32,20 +33,20 @@ func LoadZone(name string) (Zone, error) {
 	return Zone{loc}, nil
 }
 
-// Day names the day of an instant, as DayLayout does.
+// Day returns the day of an instant in DayLayout.
 func (z Zone) Day(at time.Time) string { return at.In(z.location).Format(DayLayout) }
 
-// Start is the first instant of a day, in UTC.
+// Start returns the first instant of a day, in UTC.
 func (z Zone) Start(day string) (time.Time, error) {
 	d, err := time.Parse(DayLayout, day)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("calendar: day %q: want YYYY-MM-DD", day)
 	}
 	at := time.Date(d.Year(), d.Month(), d.Day(), 0, 0, 0, 0, z.location)
-	if z.Day(at) < day { // midnight is skipped: the day starts where the clock was put forward
+	if z.Day(at) < day { // midnight is skipped: the day starts when the clock was put forward
 		_, at = at.ZoneBounds()
 	}
-	if changed, _ := at.ZoneBounds(); !changed.IsZero() { // midnight comes twice: the day starts with the first
+	if changed, _ := at.ZoneBounds(); !changed.IsZero() { // midnight occurs twice: the day starts with the first
 		_, before := changed.Add(-time.Second).Zone()
 		if first := d.Add(-time.Duration(before) * time.Second); first.Before(changed) {
 			at = first
@@ -54,7 +55,7 @@ func (z Zone) Start(day string) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// Bounds are the first instant of a day and that of the next.
+// Bounds returns the first instant of a day and that of the next.
 func (z Zone) Bounds(day string) (start, end time.Time, err error) {
 	if start, err = z.Start(day); err != nil {
 		return
@@ -63,7 +64,7 @@ func (z Zone) Bounds(day string) (start, end time.Time, err error) {
 	return
 }
 
-// Hours names the hours of a day, in order, as HourLayout does.
+// Hours lists the hours of a day in order, in HourLayout.
 func (z Zone) Hours(day string) ([]string, error) {
 	start, end, err := z.Bounds(day)
 	if err != nil {
@@ -86,19 +87,19 @@ func (z Zone) Hours(day string) ([]string, error) {
 	return names, nil
 }
 
-// Hour names the hour of an instant, as HourLayout does.
+// Hour returns the hour of an instant in HourLayout.
 func (z Zone) Hour(at time.Time) string { return hourStart(at, z.offset(at)).Format(HourLayout) }
 
-// Minutes is the zone's offset from UTC at an instant, in minutes.
+// Minutes returns the zone's offset from UTC at an instant, in minutes.
 func (z Zone) Minutes(at time.Time) int { return z.offset(at) / 60 }
 
-// offset is the zone's offset from UTC at an instant, in seconds.
+// offset returns the zone's offset from UTC at an instant, in seconds.
 func (z Zone) offset(at time.Time) int {
 	_, seconds := at.In(z.location).Zone()
 	return seconds
 }
 
-// HourRange is the half-open range of the names of the hours of days, both of which are inclusive.
+// HourRange returns the half-open range of the hours of the days first to last, both inclusive.
 func (z Zone) HourRange(first, last string) (from, to string, err error) {
 	start, err := z.Start(first)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package decimal adds amounts of money exactly. An amount is text, written plainly and without zeros that say nothing:
-// "12.5", "-3", and "" for zero; so two spellings of one amount are one text, and amounts can be compared and stored as
-// they are. It imports nothing of the project; whoever sums amounts may use it.
+// Package decimal adds amounts of money exactly. An amount is text in canonical form, without
+// superfluous zeros: "12.5", "-3", and "" for zero. So equal amounts are equal texts, and can be
+// compared and stored as they are.
 package decimal
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/apd/v3"
 )
 
-// The most digits of an amount that is parsed. A sum may have more.
+// The maximum number of digits of an amount that is parsed. A sum may have more.
 const (
 	maxWholeDigits    = 15
 	maxFractionDigits = 6
@@ -19,7 +19,7 @@ const (
 // exact is arithmetic without rounding.
 var exact = apd.BaseContext
 
-// Add adds two amounts that Parse or Add made.
+// Add adds two amounts that were returned by this package.
 func Add(a, b string) string {
 	switch {
 	case b == "":
@@ -29,12 +29,12 @@ func Add(a, b string) string {
 	}
 	var sum apd.Decimal
 	if _, err := exact.Add(&sum, read(a), read(b)); err != nil {
-		return a // not of amounts that Parse made: exponents a hundred thousand apart
+		return a // unreachable for such amounts: their exponents would be a hundred thousand apart
 	}
 	return plain(&sum)
 }
 
-// Times multiplies an amount that Parse or Add made.
+// Times multiplies an amount that was returned by this package.
 func Times(a string, n int64) string {
 	switch {
 	case a == "" || n == 0:
@@ -49,7 +49,7 @@ func Times(a string, n int64) string {
 	return plain(&product)
 }
 
-// read takes an amount that Parse made; what is none counts nothing.
+// read converts an amount. Invalid amounts count as zero.
 func read(s string) *apd.Decimal {
 	if d, _, err := apd.NewFromString(s); err == nil {
 		return d
@@ -65,8 +65,8 @@ func plain(d *apd.Decimal) string {
 	return d.Text('f')
 }
 
-// Parse reads an amount that somebody wrote: digits with an optional sign and point, at most 15 before and 6 behind it.
-// Nothing is zero. The error says what is wrong with the text.
+// Parse parses an amount: digits with an optional sign and point, at most 15 before and 6 after it.
+// An empty text is zero. The error says what is wrong with the text.
 func Parse(s string) (string, error) {
 	if s == "" {
 		return "", nil

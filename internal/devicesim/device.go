@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// Device is a device that was made up.
+// Device is a simulated device.
 type Device struct {
 	ID, Name, Location, Firmware string
 	Kind                         *Kind
 	Tags                         []string
 }
 
-// device is one that is running.
+// device is the state of a running device.
 type device struct {
 	Device
 	every    time.Duration
-	offset   time.Duration // of its readings within every
-	numbers  bool          // it numbers its readings
-	n        int64         // times that it measured
-	seq      int64         // readings so far
+	offset   time.Duration // of its readings within Options.Every
+	numbers  bool          // its readings have sequence numbers
+	n        int64         // number of measurements
+	seq      int64         // number of readings so far
 	incident time.Time
 
-	world, luck *rand.Rand // what it measures, and what goes wrong
+	world, luck *rand.Rand // random numbers for measurements, and for faults
 	level       float64
 	total       float64
 	on          bool
@@ -33,7 +33,7 @@ type device struct {
 	trouble *trouble
 }
 
-// trouble is a fault that lasts.
+// trouble is a lasting fault.
 type trouble struct {
 	fault Fault
 	until time.Time
@@ -70,19 +70,19 @@ func newDevice(o *Options, i int) *device {
 	return d
 }
 
-// Message is one reading on its way.
+// Message is one reading with the time of its arrival.
 type Message struct {
 	Device  string
-	N       int64     // how often the device had measured then, from 1, whatever went wrong
-	Seq     int64     // the number that the device gives it; 0: none
+	N       int64     // number of the measurement, from 1, whatever went wrong
+	Seq     int64     // sequence number given by the device; 0: none
 	At      time.Time // by the device's clock
 	Arrives time.Time
 	Values  []Value
-	Fault   Fault // what went wrong with it; "": nothing
+	Fault   Fault // what went wrong with it; "" if nothing
 	Fate    Fate
 }
 
-// tick measures, and sends.
+// tick measures and sends.
 func (d *device) tick(o *Options, tick time.Time, q *queue) {
 	at := tick.Add(d.offset)
 	d.n++
@@ -108,7 +108,7 @@ func (d *device) tick(o *Options, tick time.Time, q *queue) {
 	}
 }
 
-// number is the next reading's, if the device numbers them.
+// number returns the next sequence number, if the device numbers its readings.
 func (d *device) number() int64 {
 	if !d.numbers {
 		return 0
@@ -117,13 +117,13 @@ func (d *device) number() int64 {
 	return d.seq
 }
 
-// suffer sends a reading during a fault that lasts.
+// suffer sends a reading during a lasting fault.
 func (d *device) suffer(m Message, q *queue) {
 	m.Fault = d.trouble.fault
 	m.Fate = m.Fault.fate()
 	switch m.Fault {
 	case WasOffline:
-		ago := d.trouble.until.Sub(m.At) // the newest first
+		ago := d.trouble.until.Sub(m.At) // newest first
 		m.Arrives = d.trouble.until.Add(ago / 1000)
 	case ClockAhead:
 		m.At = m.At.Add(aheadBy)
@@ -135,7 +135,7 @@ func (d *device) suffer(m Message, q *queue) {
 	q.add(m)
 }
 
-// strike sends a reading that something goes wrong with.
+// strike sends a reading with a fault.
 func (d *device) strike(m Message, fault Fault, q *queue) {
 	again := m
 	again.Fault, again.Fate = fault, Repeats
@@ -159,7 +159,7 @@ func (d *device) strike(m Message, fault Fault, q *queue) {
 	q.add(again)
 }
 
-// spoilt is a message whose first value is no good.
+// spoilt returns a message with an invalid first value.
 func spoilt(m Message, fault Fault) Message {
 	m.Fault, m.Fate = fault, fault.fate()
 	switch v := &m.Values[0]; fault {

@@ -1,4 +1,5 @@
-// Package devicesim makes up devices and what they send: readings with their days and nights, and all that goes wrong with
-// real ones between measuring and arriving, each time said what it was and what a receiver has to make of it. It exists
-// for demonstrations, benchmarks and tests. The same options give the same messages, each time.
+// Package devicesim simulates devices and what they send: readings with daily cycles, and the
+// faults of real devices between measuring and arrival. Each message says what its fault is and how
+// a receiver should treat it. The package is for demonstrations, benchmarks and tests. Equal
+// options give equal messages.
 package devicesim

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Kind is a kind of devices.
+// Kind is a kind of device.
 type Kind struct {
 	Name    string
 	Metrics []Metric
 	measure func(*device, time.Time) []Value
 }
 
-// Metric is something that devices of a kind measure.
+// Metric is a metric of a kind of device.
 type Metric struct {
 	Name string
 	Kind string // gauge, counter or state
 	Unit string // "" for states
 }
 
-// Kinds are the kinds of devices: cold rooms, meters of electricity, pumps. What they have of metrics differs, and each has
-// a gauge first.
+// Kinds are the kinds of devices: cold rooms, electricity meters, pumps. Their metrics differ, and
+// the first metric of each is a gauge.
 var Kinds = []Kind{
 	{"coldroom", []Metric{{"temperature", "gauge", "°C"}, {"humidity", "gauge", "%"}, {"door", "state", ""}}, (*device).coldRoom},
 	{"meter", []Metric{{"power", "gauge", "W"}, {"energy", "counter", "kWh"}}, (*device).meter},
@@ -32,20 +32,20 @@ var Kinds = []Kind{
 // Value is a measured value.
 type Value struct {
 	Metric string
-	Text   string // of a number, its digits
-	Quoted bool   // it is a text, not a number or truth value
-	Unit   string // where the device says it
+	Text   string // the digits of a number
+	Quoted bool   // it is a text, not a number or boolean
+	Unit   string // set if the device sends it
 }
 
-// number is a value with so many decimals.
+// number returns a value with the given number of decimals.
 func number(metric string, v float64, decimals int) Value {
 	return Value{Metric: metric, Text: strconv.FormatFloat(v, 'f', decimals, 64)}
 }
 
-// hours is the time of the day, 0 to 24.
+// hours returns the time of day, 0 to 24.
 func hours(at time.Time) float64 { return float64(at.Hour()) + float64(at.Minute())/60 }
 
-// daily swings once a day between -1 and 1, and is highest at an hour.
+// daily returns a daily cycle between -1 and 1, with its maximum at the hour highest.
 func daily(at time.Time, highest float64) float64 {
 	return math.Cos((hours(at) - highest) / 24 * 2 * math.Pi)
 }
@@ -75,7 +75,7 @@ func (d *device) coldRoom(at time.Time) []Value {
 	}
 }
 
-// meter begins at zero again now and then: somebody changed it.
+// meter restarts at zero now and then, as if the meter had been replaced.
 func (d *device) meter(at time.Time) []Value {
 	watts := 180 + 900*max(0, daily(at, 11)) + 400*max(0, daily(at, 19)) + 60*d.world.Float64()
 	if d.world.Float64() < 0.0005 {
@@ -101,5 +101,5 @@ func (d *device) pump(at time.Time) []Value {
 	}
 }
 
-// pick draws one of several.
+// pick returns a random element.
 func pick[T any](r *rand.Rand, of []T) T { return of[r.IntN(len(of))] }

@@ -7,32 +7,35 @@ import (
 	"time"
 )
 
-// ErrInvalidOptions is returned when there can be no devices of the kind that was asked for.
+// ErrInvalidOptions is returned for options that are out of range.
 var ErrInvalidOptions = errors.New("devicesim: invalid options")
 
-// Options say what devices to make up. The zero value is three devices for a day.
+// Options configure a simulation. The zero value is three devices for a day.
 type Options struct {
-	// Seed chooses one of all the possible pasts. What devices measure does not depend on the faults.
+	// Seed chooses one of all possible histories. Measurements do not depend on the faults.
 	Seed uint64
-	// Devices is how many there are: 3 by default, at most a million. They are of the kinds of Kinds, in turns.
+	// Devices is the number of devices: 3 by default, at most a million. They take the kinds of
+	// Kinds in turn.
 	Devices int
-	// Prefix is what the ids of devices begin with; none by default.
+	// Prefix is the prefix of device IDs; none by default.
 	Prefix string
-	// Start is the first moment. By default 2026-01-01 UTC, so that it does not depend on the clock.
+	// Start is the time of the beginning. By default 2026-01-01 UTC, so that it does not depend on
+	// the clock.
 	Start time.Time
-	// Length is how long it goes on: a day by default; negative means without end.
+	// Length is the duration of the simulation: a day by default; negative means endless.
 	Length time.Duration
 	// Every is the time between two readings of a device: a minute by default, a second to a day.
 	Every time.Duration
-	// Rate is the part of readings that something goes wrong with: 0 by default, at most 1.
+	// Rate is the share of readings with a fault: 0 by default, at most 1.
 	Rate float64
-	// Faults are what may go wrong: all by default.
+	// Faults are the possible faults: all by default.
 	Faults []Fault
-	// Incident is when the first device that keeps something cold begins to warm up, for two hours; zero means never.
+	// Incident is when the first device that cools something begins to warm up, for two hours; zero
+	// means never.
 	Incident time.Time
 }
 
-// The bounds of Options.
+// Limits of Options.
 const (
 	maxDevices = 1_000_000
 	leastEvery = time.Second

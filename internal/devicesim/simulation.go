@@ -5,16 +5,16 @@ import (
 	"iter"
 )
 
-// Simulation is a fleet of devices, and what they send.
+// Simulation simulates a fleet of devices.
 type Simulation struct{ o Options }
 
-// New checks the options. Errors: ErrInvalidOptions.
+// New validates the options. Errors: ErrInvalidOptions.
 func New(o Options) (*Simulation, error) {
 	o, err := o.withDefaults()
 	return &Simulation{o}, err
 }
 
-// Devices are those that send.
+// Devices returns the devices of the simulation.
 func (s *Simulation) Devices() []Device {
 	all := make([]Device, s.o.Devices)
 	for i := range all {
@@ -23,8 +23,8 @@ func (s *Simulation) Devices() []Device {
 	return all
 }
 
-// Messages are what the devices send, in the order in which it arrives: the same each time. Of what is still on its way
-// when the time is over, all arrives.
+// Messages yields what the devices send, in the order of arrival; always the same sequence.
+// Messages that are on their way at the end still arrive.
 func (s *Simulation) Messages() iter.Seq[Message] {
 	return func(yield func(Message) bool) {
 		devices := make([]*device, s.o.Devices)
@@ -51,8 +51,8 @@ func (s *Simulation) Messages() iter.Seq[Message] {
 	}
 }
 
-// queue holds messages that are on their way, the next first. Those that arrive at once stay in the order in which they
-// were sent.
+// queue holds the messages on their way, next first. Messages that arrive at the same time stay in
+// the order in which they were sent.
 type queue struct {
 	waiting []queued
 	sent    uint64
@@ -70,7 +70,7 @@ func (q *queue) add(m Message) {
 
 func (q *queue) next() Message { return heap.Pop(q).(queued).Message }
 
-// Len is part of heap.Interface, as are Less, Swap, Push and Pop.
+// Len, Less, Swap, Push and Pop implement heap.Interface.
 func (q *queue) Len() int { return len(q.waiting) }
 
 func (q *queue) Less(i, j int) bool {

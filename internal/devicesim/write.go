@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// AppendJSON appends a message as a line of JSON, without its end. NaN stands there as it is, which is no JSON: that is how
-// programs send it.
+// AppendJSON appends a message as a line of JSON, without the line ending. NaN is written as is,
+// which is invalid JSON, because real programs send that.
 func (m *Message) AppendJSON(b []byte) []byte {
 	b = append(b, `{"device":`...)
 	b = strconv.AppendQuote(b, m.Device)
@@ -48,7 +48,7 @@ func (m *Message) appendUnits(b []byte) []byte {
 	return append(b, '}')
 }
 
-// append writes the value as JSON and line protocol do.
+// append writes the value as in JSON and line protocol.
 func (v *Value) append(b []byte) []byte {
 	if v.Quoted {
 		return strconv.AppendQuote(b, v.Text)
@@ -56,8 +56,8 @@ func (v *Value) append(b []byte) []byte {
 	return append(b, v.Text...)
 }
 
-// AppendLine appends a message as a point of InfluxDB's line protocol in nanoseconds, without the line's end. It cannot say
-// units.
+// AppendLine appends a message as a point of InfluxDB's line protocol with nanoseconds, without the
+// line ending. Units are lost.
 func (m *Message) AppendLine(b []byte, measurement string) []byte {
 	b = append(append(b, measurement...), ",device="...)
 	b = append(append(b, m.Device...), ' ')
@@ -70,7 +70,7 @@ func (m *Message) AppendLine(b []byte, measurement string) []byte {
 	return strconv.AppendInt(append(b, ' '), m.At.UnixNano(), 10)
 }
 
-// Columns are the names of the columns of AppendCSV: device, time, seq and every metric of every kind.
+// Columns returns the column names of AppendCSV: device, time, seq and every metric of every kind.
 func Columns() []string {
 	all := []string{"device", "time", "seq"}
 	for _, k := range Kinds {
@@ -81,7 +81,7 @@ func Columns() []string {
 	return all
 }
 
-// AppendCSV appends a message as a row of CSV with the columns of Columns. It cannot say units.
+// AppendCSV appends a message as a row of CSV with the columns of Columns. Units are lost.
 func (m *Message) AppendCSV(b []byte) []byte {
 	b = append(append(b, m.Device...), ',')
 	b = append(m.At.UTC().AppendFormat(b, time.RFC3339Nano), ',')

@@ -1,3 +1,3 @@
-// Package eventcsv reads the events that other analytics programs export as CSV, one row an event: GoatCounter's export,
-// and Umami's website_event. It knows neither what becomes of the events nor what onefold calls things; the importer does.
+// Package eventcsv reads events that other analytics programs export as CSV with one event per row:
+// GoatCounter's export, and Umami's website_event. It does not know how onefold stores events.
 package eventcsv

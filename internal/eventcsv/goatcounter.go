@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// goatCounter reads a row of GoatCounter's export, after https://www.goatcounter.com/help/export. Version 1 has the user
-// agent in the column that has the browser in version 2.
+// goatCounter parses a row of GoatCounter's export, after https://www.goatcounter.com/help/export.
+// Version 1 has the user agent in the column that has the browser in version 2.
 func (r row) goatCounter() (Event, error) {
 	at, err := timeOf(r.get("date"), time.RFC3339)
 	if err != nil {
@@ -53,14 +53,15 @@ func (r row) goatCounter() (Event, error) {
 	return e, nil
 }
 
-// generated are places that GoatCounter names, because their links come from many addresses.
+// generated are referrers that GoatCounter replaces by a name, because their links come from many
+// URLs.
 var generated = map[string]string{
 	"Google": "https://www.google.com/", "Hacker News": "https://news.ycombinator.com/", "Reddit": "https://www.reddit.com/",
 	"Twitter": "https://twitter.com/", "Facebook": "https://www.facebook.com/", "LinkedIn": "https://www.linkedin.com/",
 	"Pinterest": "https://www.pinterest.com/", "YouTube": "https://www.youtube.com/", "Instagram": "https://www.instagram.com/",
 }
 
-// goatReferrer sets where the visitor came from. What is no address is a campaign's source.
+// goatReferrer sets the referrer. A referrer that is not a URL is a campaign's source.
 func (e *Event) goatReferrer(referrer, scheme string) {
 	switch {
 	case referrer == "":
@@ -86,7 +87,7 @@ func withScheme(scheme, address string) string {
 	return scheme + "://" + strings.TrimPrefix(address, "//")
 }
 
-// withoutVersion takes the version off the end of a name: "Firefox 138.0" is Firefox.
+// withoutVersion removes the version from the end of a name: "Firefox 138.0" becomes Firefox.
 func withoutVersion(name string) string {
 	name = strings.TrimSpace(name)
 	if i := strings.LastIndexByte(name, ' '); i > 0 && i+1 < len(name) && '0' <= name[i+1] && name[i+1] <= '9' {

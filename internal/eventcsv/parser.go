@@ -9,22 +9,22 @@ import (
 	"unicode/utf8"
 )
 
-// Export is whose export a file is.
+// Export identifies the program that exported a file.
 type Export string
 
 // The exports.
 const (
 	GoatCounter Export = "goatcounter" // "Export" in its settings, versions 1 and 2
-	Umami       Export = "umami"       // website_event of its cloud's export, or of its database as CSV
+	Umami       Export = "umami"       // website_event of the cloud's export, or of the database as CSV
 )
 
-// Exports are all of them.
+// Exports lists all exports.
 var Exports = []Export{GoatCounter, Umami}
 
-// ErrVersion is returned for a version of an export that is not known.
+// ErrVersion is returned for an unknown version of an export.
 var ErrVersion = errors.New("eventcsv: unknown version of the export")
 
-// Detect tells the export from the beginning of a file; it is "" if it is none.
+// Detect returns the export from the beginning of a file, or "" if it is unknown.
 func Detect(head []byte) Export {
 	line, _, _ := bytes.Cut(head, []byte{'\n'})
 	for _, e := range Exports {
@@ -35,22 +35,22 @@ func Detect(head []byte) Export {
 	return ""
 }
 
-// Parser reads the rows of one file. It must not be used by two goroutines at once.
+// Parser parses the rows of one file. It must not be used by several goroutines at once.
 type Parser struct {
 	export  Export
-	columns []string       // what the header names; nil: it did not come yet
-	column  map[string]int // by its name
+	columns []string       // the header's names; nil before the header
+	column  map[string]int // index by name
 }
 
-// NewParser makes a parser that expects a header first.
+// NewParser returns a parser that expects a header first.
 func NewParser(export Export) *Parser { return &Parser{export: export} }
 
-// maxColumns bounds what a header may name.
+// maxColumns is the maximum number of columns of a header.
 const maxColumns = 512
 
-// Parse reads a row, with or without its line ending; the first is the header. The Event does not refer to the row's
-// memory, and its texts are valid UTF-8. Errors: ErrMalformed; ErrVersion and what a header lacks, after which there is
-// no sense in going on.
+// Parse parses a row, with or without its line ending; the first row is the header. The Event does
+// not refer to the row's memory, and its texts are valid UTF-8. Errors: ErrMalformed; for the
+// header, ErrVersion and ErrNoExport, after which reading must stop.
 func (p *Parser) Parse(text []byte) (Event, error) {
 	if p.columns == nil {
 		columns, err := p.header(text)
@@ -60,7 +60,7 @@ func (p *Parser) Parse(text []byte) (Event, error) {
 		p.setColumns(columns)
 		return Event{}, nil
 	}
-	if len(bytes.TrimSpace(text)) == 0 { // which exports may have
+	if len(bytes.TrimSpace(text)) == 0 { // exports may have empty rows
 		return Event{}, nil
 	}
 	values, err := fields(text)
@@ -86,16 +86,16 @@ func (p *Parser) setColumns(columns []string) {
 	}
 }
 
-// ErrNoExport is returned for a header that is not the export's.
+// ErrNoExport is returned for a header that does not belong to the export.
 var ErrNoExport = errors.New("eventcsv: not the header of this export")
 
-// needed are the columns without which nothing can be told.
+// needed are the required columns.
 var needed = map[Export][]string{
 	GoatCounter: {"path", "event", "session", "bot", "date"},
 	Umami:       {"session_id", "url_path", "event_type", "created_at"},
 }
 
-// header reads the names of the columns, in lower case and without spaces.
+// header parses the names of the columns, in lower case and without spaces.
 func (p *Parser) header(row []byte) ([]string, error) {
 	names, err := fields(bytes.TrimPrefix(row, []byte("\xef\xbb\xbf")))
 	if err != nil || len(names) > maxColumns {
@@ -149,7 +149,7 @@ type row struct {
 	values []string
 }
 
-// get is the value of a column; empty if there is no such column.
+// get returns the value of a column, or "" if there is no such column.
 func (r row) get(name string) string {
 	i, ok := r.p.column[name]
 	if !ok {

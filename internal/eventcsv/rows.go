@@ -8,12 +8,13 @@ import (
 	"github.com/onefold/onefold/internal/accesslog"
 )
 
-// MaxRow is the length in bytes beyond which a row is not read.
+// MaxRow is the maximum length of a row in bytes.
 const MaxRow = 256 << 10
 
-// Rows puts lines together to rows: a line ending inside quotes belongs to the value. Each has the number of the line that
-// it begins in. A quote that is never closed makes one malformed row of up to MaxRow bytes, which says how many lines it
-// took; reading goes on behind it. Errors that are not of a line end the lines, as they do there.
+// Rows joins lines to rows: a line ending inside quotes belongs to the value. Each row has the
+// number of its first line. A quote that is never closed makes one malformed row of up to MaxRow
+// bytes, whose error says how many lines it took; reading continues after it. Errors that are not
+// about a line end the sequence, as in Lines.
 func Rows(lines iter.Seq2[accesslog.Line, error]) iter.Seq2[accesslog.Line, error] {
 	return func(yield func(accesslog.Line, error) bool) {
 		var open pending
@@ -48,7 +49,7 @@ func Rows(lines iter.Seq2[accesslog.Line, error]) iter.Seq2[accesslog.Line, erro
 
 var quote = []byte{'"'}
 
-// pending is a row of which a value is still open.
+// pending is a row with an open quote.
 type pending struct {
 	number int64
 	lines  int
@@ -65,7 +66,7 @@ func (p *pending) add(line accesslog.Line) {
 	p.lines++
 }
 
-// ended takes the row out, if its last line closed it or made it too long.
+// ended returns the row if its last line closed it or made it too long.
 func (p *pending) ended(last accesslog.Line) (row accesslog.Line, err error, ended bool) {
 	switch {
 	case len(p.text) > MaxRow:
@@ -79,7 +80,7 @@ func (p *pending) ended(last accesslog.Line) (row accesslog.Line, err error, end
 	return row, nil, false
 }
 
-// broken takes a row out that nothing closes.
+// broken returns a row that is never closed, as malformed.
 func (p *pending) broken() (accesslog.Line, error) {
 	row := accesslog.Line{Number: p.number, Text: p.text}
 	err := malformed("a quote is not closed within %d lines", p.lines)

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// umamiLayouts are how ClickHouse, PostgreSQL and Umami's own API write times.
+// umamiLayouts are the time layouts of ClickHouse, PostgreSQL and Umami's own API.
 var umamiLayouts = []string{time.DateTime, "2006-01-02 15:04:05.999999999Z07", "2006-01-02 15:04:05.999999999Z07:00", time.RFC3339Nano}
 
-// umami reads a row of website_event, after https://github.com/umami-software/umami/blob/master/db/clickhouse/schema.sql.
-// PostgreSQL's and MySQL's website_event do not tell browser, place and screen, which are in another table there.
+// umami parses a row of website_event, after
+// https://github.com/umami-software/umami/blob/master/db/clickhouse/schema.sql. The website_event
+// of PostgreSQL and MySQL has no browser, location and screen, which are in another table there.
 func (r row) umami() (Event, error) {
 	at, err := timeOf(r.get("created_at"), umamiLayouts...)
 	if err != nil {
@@ -61,7 +62,7 @@ func umamiRegion(country, region string) string {
 	return country + "-" + region
 }
 
-// umamiBrowsers are the names of the package "detect-browser", which Umami uses.
+// umamiBrowsers maps the names of the package "detect-browser", which Umami uses.
 var umamiBrowsers = map[string]string{
 	"android": "Android Browser", "android-webview": "Chrome", "aol": "AOL", "bb10": "BlackBerry Browser", "brave": "Brave", "chrome": "Chrome",
 	"chromium-webview": "Chrome", "crios": "Chrome", "duckduckgo": "DuckDuckGo", "edge": "Edge", "edge-chromium": "Edge", "edge-ios": "Edge",

@@ -1,5 +1,5 @@
-// Package exclude says which traffic a site does not want to count: that of addresses, of pages, or on hosts. It is used
-// where events come in.
+// Package exclude matches traffic that a site excludes from its statistics: from certain addresses,
+// to certain pages, or on certain hosts.
 package exclude
 
 import (
@@ -11,29 +11,30 @@ import (
 	"github.com/onefold/onefold/internal/glob"
 )
 
-// ErrRule is returned when a rule cannot be used. The message says which, and what to write.
+// ErrRule is returned for an invalid rule. The message names the rule and says what to write.
 var ErrRule = errors.New("exclude")
 
-// The bounds of rules.
+// Limits of rules.
 const (
 	maxRules   = 200 // of each kind
 	maxPattern = 512 // bytes
 )
 
-// Rules are a site's settings, by the names under which they are stored. The zero value excludes nothing.
+// Rules are a site's exclusions, with the names under which they are stored. The zero value
+// excludes nothing.
 type Rules struct {
 	Addresses []string `dynamodbav:"addresses,omitempty" json:"addresses,omitempty"` // IP addresses or networks: 192.0.2.7, 2001:db8::/32
 	Paths     []string `dynamodbav:"paths,omitempty" json:"paths,omitempty"`         // wildcards: /admin/**
 	Hosts     []string `dynamodbav:"hosts,omitempty" json:"hosts,omitempty"`         // wildcards: staging.example.com, *.preview.example.com
 }
 
-// Matcher tells what rules exclude.
+// Matcher matches compiled rules.
 type Matcher struct {
 	networks     []netip.Prefix
 	paths, hosts []string
 }
 
-// Compile checks rules and makes a Matcher of them. Errors: ErrRule.
+// Compile validates rules and compiles them. Errors: ErrRule.
 func (r *Rules) Compile() (*Matcher, error) {
 	if len(r.Addresses) > maxRules || len(r.Paths) > maxRules || len(r.Hosts) > maxRules {
 		return nil, fmt.Errorf("%w: at most %d rules of a kind are allowed", ErrRule, maxRules)
@@ -73,7 +74,7 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return network.Masked(), err
 }
 
-// Address reports whether an address is excluded. What is no IP address is not.
+// Address reports whether an address is excluded. Anything that is not an IP address is not.
 func (m *Matcher) Address(address string) bool {
 	if len(m.networks) == 0 {
 		return false

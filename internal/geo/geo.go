@@ -1,5 +1,5 @@
-// Package geo tells the place of an address, from a database in MaxMind's format that the operator brings: GeoLite2,
-// GeoIP2 or DB-IP, of cities or countries. It is used where events come in.
+// Package geo looks up the location of an address in a MaxMind database (.mmdb) of the operator:
+// GeoLite2, GeoIP2 or DB-IP, of cities or countries.
 package geo
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/oschwald/maxminddb-golang/v2"
 )
 
-// ErrDatabase is returned when a file is no database of places.
+// ErrDatabase is returned for a file that is not a location database.
 var ErrDatabase = errors.New("geo: not a MaxMind database of cities or countries")
 
-// Place is where an address is used, as far as it is known.
+// Place is the location where an address is used, as far as it is known.
 type Place struct {
 	Country string // ISO 3166-1, two letters
 	Region  string // English name of the largest part of the country
@@ -26,24 +26,24 @@ type DB struct {
 	reader *maxminddb.Reader
 }
 
-// Open maps a database file into memory. Replace it by renaming another over it: while one is written over it, lookups fail.
-// Errors: ErrDatabase.
+// Open maps a database file into memory. Replace the file by renaming another over it: lookups fail
+// while a file is being overwritten. Errors: ErrDatabase.
 func Open(file string) (*DB, error) {
 	reader, err := maxminddb.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("geo: open %s: %w: %w", file, ErrDatabase, err)
 	}
 	db := &DB{reader}
-	if _, err := db.Lookup(netip.AddrFrom4([4]byte{})); err != nil { // refuse one that cannot be read before it is needed
+	if _, err := db.Lookup(netip.AddrFrom4([4]byte{})); err != nil { // reject an unreadable database at once
 		return nil, errors.Join(fmt.Errorf("geo: open %s: %w", file, err), reader.Close())
 	}
 	return db, nil
 }
 
-// Close releases the file. Nothing may be looked up any more.
+// Close releases the file. No lookups are allowed after it.
 func (db *DB) Close() error { return db.reader.Close() }
 
-// record is the part of a database's records that is used.
+// record has the fields of a database record that are used.
 type record struct {
 	Country struct {
 		Code string `maxminddb:"iso_code"`
@@ -58,10 +58,10 @@ type named struct {
 	} `maxminddb:"names"`
 }
 
-// Lookup returns the place of an address; an empty one if it is not known. Errors, of a damaged database, do not name the
-// address.
+// Lookup returns the location of an address, or the zero value if it is unknown. Errors, of a
+// damaged database, do not contain the address.
 func (db *DB) Lookup(address netip.Addr) (_ Place, err error) {
-	// A file that was cut off has no memory behind its end: touching that would end the process.
+	// A truncated file has no memory mapped beyond its end: accessing it would crash the process.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if fault := recover(); fault != nil {

@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// lookEvery is how often a Live looks whether its file is another one.
+// lookEvery is how often a Live checks whether its file was replaced.
 const lookEvery = time.Minute
 
-// Live is a database that may come, change and go while addresses are looked up. Until there is one, no place is known. It is safe for
-// concurrent use.
+// Live is a database whose file may appear, change and disappear while addresses are looked up.
+// While there is no database, no location is known. It is safe for concurrent use.
 type Live struct {
 	file string
 
 	mu   sync.RWMutex // held for reading by lookups
-	db   *DB          // nil: there is none
-	seen os.FileInfo  // of the file that db was made of
+	db   *DB          // nil if there is none
+	seen os.FileInfo  // of the file of db
 
-	failed atomic.Pointer[error] // of a lookup, until Run has told of it
+	failed atomic.Pointer[error] // error of a lookup, until Run has reported it
 }
 
-// NewLive returns one of a file, which need not be there. Look opens it.
+// NewLive returns a Live for a file, which need not exist. Look opens it.
 func NewLive(file string) *Live { return &Live{file: file} }
 
-// Look opens the file if it is there and another than before. One that cannot be opened leaves the database before it in use.
-// Errors: ErrDatabase.
+// Look opens the file if it exists and has changed. If it cannot be opened, the previous database
+// stays in use. Errors: ErrDatabase.
 func (l *Live) Look() error {
 	info, err := os.Stat(l.file)
 	if err != nil {
@@ -48,7 +48,7 @@ func (l *Live) Look() error {
 	return l.set(db, info)
 }
 
-// set puts another database in the place of the one before, which it closes.
+// set replaces the database and closes the previous one.
 func (l *Live) set(db *DB, of os.FileInfo) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,7 +60,8 @@ func (l *Live) set(db *DB, of os.FileInfo) error {
 	return old.Close()
 }
 
-// Run looks at the file once a minute, until ctx ends. It fails when there is none that can be opened, and when lookups have failed.
+// Run checks the file once a minute, until ctx ends. It fails if there is no file that can be
+// opened, and if lookups have failed.
 func (l *Live) Run(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -79,7 +80,8 @@ func (l *Live) Run(ctx context.Context) error {
 	}
 }
 
-// Lookup returns the place of an address; an empty one if it is not known. Run tells of a database that cannot be read.
+// Lookup returns the location of an address, or the zero value if it is unknown. Errors are
+// reported by Run.
 func (l *Live) Lookup(address netip.Addr) Place {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -93,5 +95,5 @@ func (l *Live) Lookup(address netip.Addr) Place {
 	return place
 }
 
-// Close releases the file. No place is known any more.
+// Close releases the file. No location is known after it.
 func (l *Live) Close() error { return l.set(nil, nil) }

@@ -1,16 +1,17 @@
-// Package glob matches paths with patterns: `*` matches any text within a segment, `**` any text. Goals, filters and
-// exclusions use it.
+// Package glob matches paths with glob patterns: `*` matches any text within a segment, `**`
+// any text. Goals, filters and exclusions use it.
 package glob
 
 import "strings"
 
-// Match reports whether the whole of text matches a pattern: `*` is any number of bytes but '/', `**` any number of
-// bytes, everything else itself. Time is at most len(pattern) × len(text), whatever the pattern.
+// Match reports whether a pattern matches the whole text: `*` matches any number of bytes other
+// than '/', `**` any number of bytes, and everything else matches itself. Time is at most
+// len(pattern) × len(text), whatever the pattern.
 func Match(pattern, text string) bool {
 	if !strings.Contains(pattern, "*") {
 		return pattern == text
 	}
-	// reach[i] says that the part of the pattern so far can end before text[i].
+	// reach[i] reports whether the part of the pattern so far can match text[:i].
 	reach, next := make([]bool, len(text)+1), make([]bool, len(text)+1)
 	reach[0] = true
 	for p := 0; p < len(pattern); p++ {

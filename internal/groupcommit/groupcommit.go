@@ -1,6 +1,6 @@
-// Package groupcommit lets concurrent callers share batches: calls that arrive while batches are running form the next
-// batch. No call waits for a batch to fill, unless the group lingers. It is for requests that each store one thing in a store
-// that syncs the disk once for many writes or bills each write.
+// Package groupcommit implements group commit: callers that arrive while batches are running form the
+// next batch. Nobody waits for a batch to fill, unless the group lingers. It is for requests that
+// each store one thing, in a store that syncs the disk once for many, or bills each write.
 package groupcommit
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A Group turns calls into batches. Make one with New; it is safe for concurrent use.
+// A Group turns calls into batches. Create one with New; it is safe for concurrent use.
 type Group[T, R any] struct {
 	most, atOnce int
 	do           func(context.Context, []T) []R
@@ -17,29 +17,32 @@ type Group[T, R any] struct {
 	after        func(time.Duration) <-chan time.Time
 
 	mu      sync.Mutex
-	waiting []*call[T, R] // none unless atOnce batches are under way, or one lingers
-	running int           // batches under way, with those that linger
-	full    chan struct{} // of the batch that lingers: closed when it has all that it can; nil: none does
+	waiting []*call[T, R] // empty unless atOnce batches are running, or one lingers
+	running int           // running batches, including lingering ones
+	full    chan struct{} // of the lingering batch: closed when it is full; nil if none lingers
 }
 
-// call is one caller.
+// call is one call of Do.
 type call[T, R any] struct {
 	in   T
 	out  R
-	turn chan []*call[T, R] // a batch for this caller to do, the first of which is its own; or closed, when out is there
+	turn chan []*call[T, R] // receives a batch that this caller must run, with its own call first; or is closed when out is set
 }
 
-// New makes a group whose batches have at most so many calls, and of which so many are under way at once. do returns a
-// result for each input, in order. It is called on the goroutine of the first of the callers, with the values of its
-// context but not its end, which is not the others': do has to bound its own time.
+// New creates a group whose batches have at most most calls, and of which at most atOnce run
+// concurrently. do returns a result for each input, in order. It runs on the goroutine of the first
+// caller, with the values of its context but without its cancellation, which does not concern the
+// other callers: do must limit its own time.
 func New[T, R any](most, atOnce int, do func(context.Context, []T) []R) *Group[T, R] {
 	return &Group[T, R]{most: most, atOnce: atOnce, do: do, after: time.After}
 }
 
-// Linger makes each batch wait so long for others before it is done, unless it is full. Call it before the first Do.
+// Linger makes each batch wait for d before it runs, unless it is full. Call it before the first
+// Do.
 func (g *Group[T, R]) Linger(d time.Duration) { g.linger = d }
 
-// Do puts a call in a batch and returns its result when the batch is done, however long the caller's context lasts.
+// Do adds a call to a batch and returns its result when the batch has run. It does not return early
+// if the caller's context ends.
 func (g *Group[T, R]) Do(ctx context.Context, in T) R {
 	c := &call[T, R]{in: in, turn: make(chan []*call[T, R], 1)}
 	g.mu.Lock()
@@ -73,7 +76,7 @@ func (g *Group[T, R]) Do(ctx context.Context, in T) R {
 	return c.out
 }
 
-// lingered waits for others, and returns those who came.
+// lingered waits for further calls, and returns them.
 func (g *Group[T, R]) lingered(full chan struct{}) []*call[T, R] {
 	select {
 	case <-g.after(g.linger):
@@ -85,7 +88,7 @@ func (g *Group[T, R]) lingered(full chan struct{}) []*call[T, R] {
 	return g.take(g.most - 1)
 }
 
-// Waiting is how many callers wait for a batch that is not begun.
+// Waiting returns how many callers wait for a batch to start.
 func (g *Group[T, R]) Waiting() int {
 	if g == nil {
 		return 0
@@ -95,9 +98,10 @@ func (g *Group[T, R]) Waiting() int {
 	return len(g.waiting)
 }
 
-// run does a batch of the caller's, then lets the first of those who came meanwhile do the next.
+// run runs a batch on the caller's goroutine, then lets the first of those who arrived meanwhile
+// run the next.
 func (g *Group[T, R]) run(ctx context.Context, batch []*call[T, R]) {
-	defer func() { // though do panics
+	defer func() { // even if do panics
 		if next := g.next(); next != nil {
 			next[0].turn <- next
 		}
@@ -114,18 +118,18 @@ func (g *Group[T, R]) run(ctx context.Context, batch []*call[T, R]) {
 	}
 }
 
-// next takes the next batch; nil if nobody waits.
+// next removes and returns the next batch, or nil if nobody waits.
 func (g *Group[T, R]) next() []*call[T, R] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 || g.full != nil { // those who wait are the lingering batch's
+	if len(g.waiting) == 0 || g.full != nil { // the waiting calls belong to the lingering batch
 		g.running--
 		return nil
 	}
 	return g.take(g.most)
 }
 
-// take returns the first of those who wait, at most so many. The lock is held.
+// take removes and returns up to most waiting calls. The caller holds the lock.
 func (g *Group[T, R]) take(most int) []*call[T, R] {
 	n := min(len(g.waiting), most)
 	batch := g.waiting[:n:n]

@@ -7,10 +7,11 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// Groups divide calls by key among a fixed number of groups, so that a slow key delays only the keys of its own group.
+// Groups distributes calls by key over a fixed number of groups, so that a slow key delays only the
+// keys of its own group.
 type Groups[T, R any] []*Group[T, R]
 
-// NewGroups makes n groups as New does, each of which lingers.
+// NewGroups creates n groups as New does, each of which lingers.
 func NewGroups[T, R any](n, most, atOnce int, linger time.Duration, do func(context.Context, []T) []R) Groups[T, R] {
 	groups := make(Groups[T, R], n)
 	for i := range groups {
@@ -20,12 +21,13 @@ func NewGroups[T, R any](n, most, atOnce int, linger time.Duration, do func(cont
 	return groups
 }
 
-// Do puts a call in a batch of the group of its key and returns its result when the batch is done, however long the caller's context lasts.
+// Do adds a call to a batch of its key's group and returns its result when the batch has run. It
+// does not return early if the caller's context ends.
 func (g Groups[T, R]) Do(ctx context.Context, key string, in T) R {
 	return g[xxhash.Sum64String(key)%uint64(len(g))].Do(ctx, in)
 }
 
-// Waiting is how many callers wait for batches that are not begun.
+// Waiting returns how many callers wait for batches to start.
 func (g Groups[T, R]) Waiting() (n int) {
 	for _, group := range g {
 		n += group.Waiting()

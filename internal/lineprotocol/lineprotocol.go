@@ -1,5 +1,6 @@
-// Package lineprotocol reads InfluxDB's line protocol point by point: what is wrong with one line is said of that line, by
-// its number, and the others are read. InfluxData's own library does the reading; it is imported here alone.
+// Package lineprotocol parses InfluxDB's line protocol point by point: an error is about one line,
+// with its number, and the other lines are still read. InfluxData's own library does the parsing;
+// only this package imports it.
 package lineprotocol
 
 import (
@@ -15,19 +16,19 @@ import (
 	influx "github.com/influxdata/line-protocol/v2/lineprotocol"
 )
 
-// Point is one line.
+// Point is a parsed line.
 type Point struct {
-	Line        int // its number, from 1
+	Line        int // line number, from 1
 	Measurement string
 	Tags        []Tag
 	Fields      []Field
-	At          time.Time // zero: the line says none
+	At          time.Time // zero if the line has no timestamp
 }
 
 // Tag is a tag of a point.
 type Tag struct{ Key, Value string }
 
-// Field is a field of a point, its value as it is written, without quotes, escapes and the letter of its type.
+// Field is a field of a point. Its value is as written, without quotes, escapes and type suffix.
 type Field struct {
 	Key  string
 	Kind Kind
@@ -44,7 +45,7 @@ const (
 	String
 )
 
-// Error says what is wrong with a line.
+// Error is the error of a line.
 type Error struct {
 	Line int
 	Err  error
@@ -56,23 +57,23 @@ func (e *Error) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err
 // Unwrap implements errors.Unwrap.
 func (e *Error) Unwrap() error { return e.Err }
 
-// units are the precisions of timestamps that clients of both versions of InfluxDB's protocol name.
+// units are the timestamp precisions of both versions of InfluxDB's write API.
 var units = map[string]time.Duration{
 	"": time.Nanosecond, "ns": time.Nanosecond, "n": time.Nanosecond, "us": time.Microsecond, "u": time.Microsecond, "µ": time.Microsecond,
 	"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour,
 }
 
-// Unit is what a timestamp counts, by the name of its precision: ns (also for ""), us, ms or s, and n, u, m and h of the
-// first version. The bool is false for others.
+// Unit returns the unit of timestamps with a precision: ns (also for ""), us, ms or s, and n, u, m
+// and h of version 1. ok is false for others.
 func Unit(precision string) (time.Duration, bool) {
 	unit, ok := units[precision]
 	return unit, ok
 }
 
-// joined is how many lines one point may extend over: a text may have line breaks in it.
+// joined is the maximum number of lines of one point: texts may contain line breaks.
 const joined = 8
 
-// Points reads points whose timestamps count a unit. Every error is an *Error.
+// Points parses points whose timestamps count units. Every error is an *Error.
 func Points(text []byte, unit time.Duration) iter.Seq2[Point, error] {
 	return func(yield func(Point, error) bool) {
 		for number := 1; len(text) > 0; {
@@ -90,7 +91,7 @@ func Points(text []byte, unit time.Duration) iter.Seq2[Point, error] {
 				}
 			}
 			if err != nil {
-				used, err = 1, &Error{number, err} // what comes after is read for itself
+				used, err = 1, &Error{number, err} // the following lines are parsed on their own
 			}
 			p.Line = number
 			if (there || err != nil) && !yield(p, err) {
@@ -101,7 +102,7 @@ func Points(text []byte, unit time.Duration) iter.Seq2[Point, error] {
 	}
 }
 
-// cut takes the first line off, with its end.
+// cut returns the first line, with its ending, and the rest.
 func cut(text []byte) (line, rest []byte) {
 	if at := bytes.IndexByte(text, '\n'); at >= 0 {
 		return text[:at+1], text[at+1:]
@@ -109,10 +110,10 @@ func cut(text []byte) (line, rest []byte) {
 	return text, nil
 }
 
-// errOpen is wrapped by the error of a text that has no end.
+// errOpen is wrapped by the error of a text without a closing quote.
 var errOpen = errors.New("a text has no closing quote")
 
-// read reads a line. It is not there if the line is empty or a comment.
+// read parses a line. there is false if the line is empty or a comment.
 func read(line []byte, unit time.Duration) (p Point, there bool, err error) {
 	d := influx.NewDecoderWithBytes(line)
 	if !d.Next() {
@@ -181,7 +182,7 @@ func readTime(stamp string, unit time.Duration) (time.Time, error) {
 	return time.Unix(0, n*int64(unit)).UTC(), nil
 }
 
-// plain takes the library's numbers of line and column off: it is given one line at a time.
+// plain removes the library's line and column numbers from an error: it parses one line at a time.
 func plain(err error) error {
 	var at *influx.DecodeError
 	if errors.As(err, &at) {

@@ -1,5 +1,4 @@
-// Package recorded finds data that was recorded in the world, for tests. The project ships none of it. Only tests import
-// it.
+// Package recorded finds recorded real-world data for tests. The data is not part of the project.
 package recorded
 
 import (
@@ -11,11 +10,11 @@ import (
 	"time"
 )
 
-// The files, and what they are.
+// The files and their origins.
 const (
-	AccessLog          = "access.log.gz"              // of elastic/examples, Apache-2.0
-	MachineTemperature = "machine_temperature.csv.gz" // of numenta/NAB, MIT
-	PermitReceipts     = "permit_receipts.csv.gz"     // of J. Buijs, Eindhoven University of Technology, as sampled in pm4py
+	AccessLog          = "access.log.gz"              // from elastic/examples, Apache-2.0
+	MachineTemperature = "machine_temperature.csv.gz" // from numenta/NAB, MIT
+	PermitReceipts     = "permit_receipts.csv.gz"     // from J. Buijs, Eindhoven University of Technology, as sampled in pm4py
 )
 
 var origins = map[string]string{
@@ -24,14 +23,14 @@ var origins = map[string]string{
 	PermitReceipts:     "the receipt phase of an environmental permit application process (WABO), CoSeLoG project, J. Buijs, Eindhoven University of Technology, 2014, as CSV in pm4py's test data, packed with gzip",
 }
 
-// T is the part of testing.TB that is needed.
+// T is the required part of testing.TB.
 type T interface {
 	Helper()
 	Skipf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// Dir is the folder that the files are looked for in: ONEFOLD_DATA, else shared/data beside the project.
+// Dir returns the directory of the files: ONEFOLD_DATA, or shared/data beside the project.
 func Dir() string {
 	if dir := os.Getenv("ONEFOLD_DATA"); dir != "" {
 		return dir
@@ -43,7 +42,7 @@ func Dir() string {
 	return filepath.Join(filepath.Dir(root), "shared", "data")
 }
 
-// Has reports whether a file is there.
+// Has reports whether a file exists.
 func Has(name string) bool { return isFile(filepath.Join(Dir(), name)) }
 
 func isFile(path string) bool {
@@ -51,12 +50,12 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Missing says that a file is not there, and how to get it.
+// Missing returns a message that a file does not exist, and how to get it.
 func Missing(name string) string {
 	return name + " is missing in " + Dir() + ": put there " + origins[name] + ", or set ONEFOLD_DATA to the folder that has it"
 }
 
-// Path is the path of a file. A test that lacks it is skipped.
+// Path returns the path of a file. A test is skipped if the file is missing.
 func Path(t T, name string) string {
 	t.Helper()
 	if !Has(name) {
@@ -65,15 +64,16 @@ func Path(t T, name string) string {
 	return filepath.Join(Dir(), name)
 }
 
-// Row is one reading of a recorded series. Nth is its number, from 0, among the rows that are the same.
+// Row is one reading of a recorded series. Nth is its index among identical rows.
 type Row struct {
 	At    time.Time // written without a zone, read as UTC
 	Value string
 	Nth   int
 }
 
-// Temperatures are the readings of MachineTemperature, in the order of the file: one every five minutes, for two and a
-// half months, some times twice. A test that lacks the file is skipped.
+// Temperatures returns the readings of MachineTemperature, in the order of the file: one every five
+// minutes for two and a half months, with some times twice. A test is skipped if the file is
+// missing.
 func Temperatures(t T) (rows []Row) {
 	t.Helper()
 	f, err := os.Open(Path(t, MachineTemperature))
@@ -91,7 +91,7 @@ func Temperatures(t T) (rows []Row) {
 		when, value, _ := strings.Cut(lines.Text(), ",")
 		at, err := time.Parse(time.DateTime, when)
 		if err != nil {
-			if rows == nil { // the head
+			if rows == nil { // the header
 				continue
 			}
 			t.Fatalf("%s: %q: %v", f.Name(), lines.Text(), err)

@@ -1,5 +1,6 @@
-// Package redact rewrites partition keys so that they identify no person, for logs and for people who may see a table's
-// load but not its contents. It is the one place that lists which words of a key may be shown.
+// Package redact anonymizes partition keys, for logs and for people who see the load on keys but
+// may not see the identity of people and devices. It is the only place that decides which words of
+// a key may be shown.
 package redact
 
 import (
@@ -10,25 +11,28 @@ import (
 	"strings"
 )
 
-// maxClear is how many bytes of a key are written: enough for the shard of a site or fleet of any name.
+// maxClear is the maximum number of bytes of a key that are shown: enough for the shard of a site
+// or fleet with any name.
 const maxClear = 96
 
-// Keys writes keys. Make one with New.
+// Keys anonymizes keys. Create one with New.
 type Keys struct {
 	show map[string]int
-	salt []byte // this process's own: nobody finds a key by trying
+	salt []byte // of this process, so that nobody can find a key by trying
 }
 
-// New writes keys that begin with a word of show with that and as many words behind it. Of all others it writes the first word
-// only, if it is a name such as schemas give. show is not changed, and nil shows nothing more of any.
+// New returns Keys that show, for keys that begin with a word of show, that word and the given
+// number of words after it. For all other keys they show only the first word, if it is a name as in
+// schemas. show is not modified; nil shows no further words of any key.
 func New(show map[string]int) *Keys {
 	salt := make([]byte, 16)
 	rand.Read(salt) //nolint:errcheck // never returns an error since Go 1.24
 	return &Keys{show: show, salt: salt}
 }
 
-// Name is a key as it may be shown: the words that may be seen, and ~ with a hash of the whole, which is the same for the same key
-// as long as the process lives. A key of which all may be seen is itself.
+// Name returns a key with the words that may be shown, followed by ~ and a hash of the whole key.
+// The hash stays the same while the process runs. A key that may be shown completely is returned
+// unchanged.
 func (k *Keys) Name(key string) string {
 	words := strings.Split(key, "#")
 	clear := min(1+k.show[words[0]], len(words))
@@ -44,14 +48,16 @@ func (k *Keys) Name(key string) string {
 	return strings.TrimPrefix(text+"#~", "#") + hex.EncodeToString(mac.Sum(nil)[:6])
 }
 
-// isName reports whether a word is one that schemas give, such as SITE or DEVICE_STATUS, and nothing that came from outside.
+// isName reports whether a word is a name as schemas have them, such as SITE or DEVICE_STATUS, and
+// not external data.
 func isName(word string) bool {
 	return word != "" && strings.Trim(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == ""
 }
 
-// Products are how many words may be seen behind the first of a product's key: those of the sites, fleets, types and states that
-// whoever runs the products named, and of parts of the products themselves. None is of a person, nor of what a person is
-// likely to be called by, as users, devices, aggregates and subjects are.
+// Products returns how many words after the first may be shown for the keys of each product: IDs of
+// sites, fleets, types and states, which operators choose, and parts of the products themselves.
+// None of them identify people or are likely to, as IDs of users, devices, aggregates and subjects
+// are.
 func Products() map[string]int {
 	return map[string]int{
 		"SITE": 3, "FLEET": 3, "PROFILE": 1, "FLEET_PROFILES": 1, "FLEET_RULES": 1, "DEVICE_STATUS": 2, "DEVICE_ROLLUPS": 1, "DEVICE_TASKS": 1, "READINGS_ARRIVING": 1,

@@ -2,13 +2,13 @@ package referral
 
 import "strings"
 
-// Address is a page's address taken apart as far as statistics need it.
+// Address has the parts of a page's URL that statistics need.
 type Address struct {
 	Host, Path, Query string
 }
 
-// Locate takes an address apart: of a page, with or without scheme and host, or of a referrer. Nothing is refused; what
-// is no address has an odd path.
+// Locate splits the URL of a page, with or without scheme and host, or of a referrer. It accepts
+// any text; one that is not a URL gets an odd path.
 func Locate(address string) (l Address) {
 	rest, _, _ := strings.Cut(address, "#")
 	rest, l.Query, _ = strings.Cut(rest, "?")
@@ -24,7 +24,7 @@ func Locate(address string) (l Address) {
 	return l
 }
 
-// HostName is a host in lower case, without user, port and www.
+// HostName returns a host in lower case, without user, port and www.
 func HostName(authority string) string {
 	host := authority[strings.LastIndexByte(authority, '@')+1:]
 	if colon := strings.LastIndexByte(host, ':'); colon >= 0 && !strings.HasSuffix(host, "]") {

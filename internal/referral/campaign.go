@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// campaign is what the query of a landing page's address says of where the visitor came from.
+// campaign has what the query of a landing page says about the origin of the visitor.
 type campaign struct {
 	UTM
 	click clickID
 }
 
-// parseCampaign reads campaign parameters. Others are not looked at, and not kept.
+// parseCampaign parses campaign parameters. Other parameters are ignored.
 func parseCampaign(query string) (c campaign) {
 	for query != "" {
 		var pair string
@@ -35,7 +35,7 @@ func (c *campaign) field(name string) *string {
 	switch name {
 	case "utm_source", "ref", "source":
 		if name != "utm_source" && c.UTM.Source != "" {
-			return nil // the named one counts
+			return nil // the named value counts
 		}
 		return &c.UTM.Source
 	case "utm_medium":
@@ -57,10 +57,10 @@ func unescape(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain
 	}
-	return s // as it came: a broken escape is still a value
+	return s // unchanged: a broken escape is still a value
 }
 
-// clickID is a parameter that an advertiser or network adds to the addresses that it links to.
+// clickID is a parameter that an advertiser or network adds to links.
 type clickID struct {
 	origin
 	paid bool // the network adds it to paid links only

@@ -2,7 +2,7 @@ package referral
 
 import "strings"
 
-// The channels. Rules are those of Google Analytics' default channel group, with AI assistants beside them
+// The channels. The rules are those of Google Analytics' default channel group, plus AI assistants
 // (https://support.google.com/analytics/answer/9756891).
 const (
 	ChannelDirect        = "Direct"
@@ -26,7 +26,8 @@ const (
 	ChannelOtherCampaign = "Other Campaigns"
 )
 
-// channelOf sorts an origin and a campaign into a channel. referred says that there is a referrer.
+// channelOf returns the channel of an origin and a campaign. referred reports whether there is a
+// referrer.
 func channelOf(o origin, c campaign, referred bool) string {
 	medium := strings.ToLower(c.Medium)
 	if ch := paidChannel(o.kind, medium, c.click.paid); ch != "" {
@@ -47,7 +48,7 @@ func channelOf(o origin, c campaign, referred bool) string {
 	return ChannelDirect
 }
 
-// paidChannel is the channel of what was paid for; empty if nothing says that it was.
+// paidChannel returns the channel of paid traffic, or "" if nothing indicates that it was paid for.
 func paidChannel(k originKind, medium string, click bool) string {
 	switch medium {
 	case "display", "banner", "expandable", "interstitial", "cpm":
@@ -70,7 +71,7 @@ func paidChannel(k originKind, medium string, click bool) string {
 	return ChannelPaidOther
 }
 
-// mediumChannels are the channels that a medium names by itself.
+// mediumChannels are the channels that a medium determines by itself.
 var mediumChannels = map[string]string{
 	"email": ChannelEmail, "e-mail": ChannelEmail, "e_mail": ChannelEmail, "newsletter": ChannelEmail,
 	"social": ChannelSocial, "social-network": ChannelSocial, "social-media": ChannelSocial, "sm": ChannelSocial,

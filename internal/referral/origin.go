@@ -2,7 +2,7 @@ package referral
 
 import "strings"
 
-// originKind is what sort of place visitors come from.
+// originKind is the kind of an origin.
 type originKind uint8
 
 const (
@@ -15,13 +15,13 @@ const (
 	kindAI
 )
 
-// origin is a place that visitors come from, by the name that people know it by.
+// origin is where visitors come from, with the name that people know it by.
 type origin struct {
 	name string
 	kind originKind
 }
 
-// originOf names the place behind a referring host: a known one, or the host itself.
+// originOf returns the origin of a referring host: a known one, or the host itself.
 func originOf(host string) origin {
 	for rest := host; rest != ""; {
 		if o, ok := origins[rest]; ok {
@@ -36,7 +36,7 @@ func originOf(host string) origin {
 	return origin{name: host}
 }
 
-// originNamed names the place that a campaign's source means.
+// originNamed returns the origin that a campaign's source names.
 func originNamed(source string) origin {
 	lower := strings.ToLower(strings.TrimSpace(source))
 	if o, ok := aliases[lower]; ok {
@@ -53,7 +53,8 @@ func originNamed(source string) origin {
 	return origin{name: source}
 }
 
-// countrySuffix reports whether a host ends here as brands' hosts in many countries do: com, de, co.uk, com.br.
+// countrySuffix reports whether the rest of a host is a suffix as brands use in many countries:
+// com, de, co.uk, com.br.
 func countrySuffix(s string) bool {
 	first, second, two := strings.Cut(s, ".")
 	short := func(s string) bool { return len(s) == 2 || len(s) == 3 }
@@ -73,7 +74,7 @@ var brands = map[string]origin{
 	"chatgpt": {"ChatGPT", kindAI}, "perplexity": {"Perplexity", kindAI}, "claude": {"Claude", kindAI}, "gemini": {"Gemini", kindAI},
 }
 
-// origins are hosts, and all below them, that are not a brand's, or another part of the brand.
+// origins are hosts, with their subdomains, that belong to no brand or to another part of a brand.
 var origins = map[string]origin{
 	"search.brave.com": {"Brave", kindSearch}, "kagi.com": {"Kagi", kindSearch}, "search.aol.com": {"AOL", kindSearch},
 	"so.com": {"360 Search", kindSearch}, "mojeek.com": {"Mojeek", kindSearch}, "you.com": {"You.com", kindAI},
@@ -116,7 +117,7 @@ var origins = map[string]origin{
 	"walmart.com": {"Walmart", kindShopping}, "temu.com": {"Temu", kindShopping}, "wikipedia.org": {"Wikipedia", kindSite},
 }
 
-// aliases are what campaigns call places.
+// aliases are the names that campaigns use for origins.
 var aliases = map[string]origin{
 	"adwords": {"Google", kindSearch}, "googleads": {"Google", kindSearch}, "google-ads": {"Google", kindSearch},
 	"fb": {"Facebook", kindSocial}, "ig": {"Instagram", kindSocial}, "meta": {"Facebook", kindSocial},

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of a source's texts, in bytes. Longer ones are cut.
+// Limits of a source's texts, in bytes. Longer texts are cut.
 const (
 	MaxReferrer = 256
-	MaxText     = 128 // the others
+	MaxText     = 128 // of the others
 )
 
-// Source says where a visitor came from. Its tags are the names under which it is stored.
+// Source is where a visitor came from. Its tags are the names under which it is stored.
 type Source struct {
 	Referrer string `dynamodbav:"ref,omitempty"` // host and path of the referring page, without its query
 	Name     string `dynamodbav:"source,omitempty"`
@@ -19,7 +19,7 @@ type Source struct {
 	UTM
 }
 
-// UTM are the campaign parameters of a landing page's address.
+// UTM has the campaign parameters of a landing page's URL.
 type UTM struct {
 	Source   string `dynamodbav:"utmS,omitempty"`
 	Medium   string `dynamodbav:"utmM,omitempty"`
@@ -28,8 +28,8 @@ type UTM struct {
 	Content  string `dynamodbav:"utmN,omitempty"`
 }
 
-// Of says where the visitor of a page came from. A referrer on the site's own domains is no source: it is a step
-// within a visit.
+// Of returns where the visitor of a page came from. A referrer on the site's own domains is not a
+// source, but a step within a visit.
 func Of(referrer string, page Address, domains []string) Source {
 	var s Source
 	c := parseCampaign(page.Query)
@@ -53,12 +53,13 @@ func Of(referrer string, page Address, domains []string) Source {
 	return s
 }
 
-// ownHost reports whether a referring host is the site's own: the page's, one of the site's domains, or below one.
+// ownHost reports whether a referring host belongs to the site: the page's host, one of the site's
+// domains, or a subdomain.
 func ownHost(host, page string, domains []string) bool {
 	return host == page || Within(host, domains)
 }
 
-// Within reports whether a host, as HostName gives it, is one of these domains or below one.
+// Within reports whether a host, as returned by HostName, is one of these domains or a subdomain.
 func Within(host string, domains []string) bool {
 	for _, d := range domains {
 		d = strings.TrimPrefix(d, "www.")
@@ -69,8 +70,8 @@ func Within(host string, domains []string) bool {
 	return false
 }
 
-// PlausibleHost reports whether a host, as HostName gives it, can be one: without what markup and other languages are made of.
-// Addresses and referrers are anybody's to write.
+// PlausibleHost reports whether a text, as returned by HostName, can be a host: whether it is free
+// of the characters of markup and other languages. Anyone can send URLs and referrers.
 func PlausibleHost(host string) bool {
 	return !strings.ContainsFunc(host, func(r rune) bool {
 		switch {
@@ -81,13 +82,13 @@ func PlausibleHost(host string) bool {
 	})
 }
 
-// clip makes valid UTF-8 of a text and cuts it, between characters, to at most n bytes.
+// clip returns valid UTF-8 of at most n bytes, cut between characters.
 func clip(s string, n int) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}
 	if len(s) > n {
-		s = strings.ToValidUTF8(s[:n], "") // without the part of a character at the end
+		s = strings.ToValidUTF8(s[:n], "") // drops an incomplete last character
 	}
 	return s
 }

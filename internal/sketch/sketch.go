@@ -1,7 +1,7 @@
-// Package sketch counts distinct things of which it keeps hashes only: exactly while they are few, and with a small known
-// error, in bounded space, when they are many. Its bytes depend on the set alone, in whatever order and grouping it was
-// put together, so a fold may merge them and a recount can compare them. It imports nothing of the project; whoever
-// counts distinct things may use it.
+// Package sketch counts distinct things by their hashes: exactly while they are few, and with a
+// small known error, in bounded space, when they are many. The bytes of a set depend only on its
+// elements, not on the order or grouping in which they were added. So folds can merge sets, and a
+// recount can compare them.
 package sketch
 
 import (
@@ -18,11 +18,11 @@ import (
 // ErrMalformed is returned when stored bytes are not a set.
 var ErrMalformed = errors.New("sketch: not a set of hashes")
 
-// Set is a set of 64-bit hashes that can be counted and merged, but not listed or taken from. Up to 512 hashes it is
-// exact. Beyond that it is a HyperLogLog of 2^12 registers with a standard error of 1.6 % (1.04/sqrt(4096), Flajolet et
-// al. 2007). The zero value is empty.
+// Set is a set of 64-bit hashes that can be counted and merged, but not listed or reduced. Up to
+// 512 hashes it is exact. Beyond that it is a HyperLogLog of 2^12 registers with a standard error
+// of 1.6 % (1.04/sqrt(4096), Flajolet et al. 2007). The zero value is empty.
 //
-// The same hashes make the same bytes, in whatever order they came (docs/format/analytics.md):
+// Equal sets of hashes have equal bytes (docs/format/analytics.md):
 //
 //	empty  nothing
 //	exact  0x01, then the hashes, sorted, 8 bytes each, big-endian
@@ -38,7 +38,7 @@ const (
 	denseTag = 2
 )
 
-// Add puts a hash into the set.
+// Add adds a hash to the set.
 func (s *Set) Add(hash uint64) {
 	if s.dense() {
 		(*s).addDense(hash)
@@ -61,7 +61,7 @@ func (s *Set) Add(hash uint64) {
 	*s = slices.Insert(*s, 1+8*i, b[:]...)
 }
 
-// Merge puts all of another set into this one. The other is not changed, and not kept.
+// Merge adds all hashes of another set. The other set is not modified or retained.
 func (s *Set) Merge(o Set) {
 	switch {
 	case len(o) == 0:
@@ -81,7 +81,8 @@ func (s *Set) Merge(o Set) {
 	}
 }
 
-// Count estimates how many hashes were put in: exactly up to 512, and beyond that with the stated error.
+// Count estimates the number of hashes: exactly up to 512, and beyond that with the error given
+// above.
 func (s Set) Count() int64 {
 	if !s.dense() {
 		return int64(s.len())
@@ -90,7 +91,7 @@ func (s Set) Count() int64 {
 }
 
 func (s Set) dense() bool       { return len(s) > 0 && s[0] == denseTag }
-func (s Set) len() int          { return len(s) / 8 } // the tag is less than one hash
+func (s Set) len() int          { return len(s) / 8 } // rounds down, which drops the tag
 func (s Set) hash(i int) uint64 { return binary.BigEndian.Uint64(s[1+8*i:]) }
 
 func (s Set) search(hash uint64) (int, bool) {
@@ -99,7 +100,7 @@ func (s Set) search(hash uint64) (int, bool) {
 	return i, i < n && s.hash(i) == hash
 }
 
-// condense turns an exact set into registers.
+// condense converts an exact set to registers.
 func (s *Set) condense() {
 	exact := *s
 	*s = make(Set, 1+registers)
@@ -109,15 +110,16 @@ func (s *Set) condense() {
 	}
 }
 
-// addDense counts a hash in the register of its first bits: the most zeros seen before the first one in the rest.
+// addDense updates the register selected by a hash's first bits: the maximum number of leading
+// zeros in the remaining bits, plus one.
 func (s Set) addDense(hash uint64) {
 	register := 1 + hash>>(64-precision)
 	rank := uint8(bits.LeadingZeros64(hash<<precision|1<<(precision-1)) + 1)
 	s[register] = max(s[register], rank)
 }
 
-// estimate is the improved raw estimator of Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
-// (2017), algorithm 6: without bias over the whole range, and without tables.
+// estimate is the improved raw estimator of Ertl, "New cardinality estimation algorithms for
+// HyperLogLog sketches" (2017), algorithm 6: unbiased over the whole range, and without tables.
 func (s Set) estimate() float64 {
 	const q = 64 - precision
 	var counts [q + 2]int

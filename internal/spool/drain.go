@@ -11,9 +11,9 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// A Sink takes records of one kind, in order, and brings them to where they belong, each once however often it is called
-// with it. It returns those that it does not understand, or that nobody will ever take, to be put aside. After an error it
-// is called again with the same ones.
+// A Sink delivers records of one kind, in order. It must be idempotent. It returns the records that
+// it cannot decode, or that can never be delivered, to be put aside. After an error it is called
+// again with the same records.
 type Sink func(ctx context.Context, bodies [][]byte) (refused [][]byte, err error)
 
 // Drain empties a spool. Spool and Sinks are required.
@@ -21,10 +21,10 @@ type Drain struct {
 	Spool *Spool
 	Sinks map[byte]Sink // by kind
 
-	// Rate is how many records a second are drained at most, beside two for each that comes meanwhile, so that the spool
-	// empties however many come; default 2,000.
+	// Rate is the maximum number of records drained per second; default 2,000. Each appended record
+	// allows two more, so that the spool empties however many arrive.
 	Rate  int
-	Batch int // records that are given to sinks at once; default 256
+	Batch int // records per call of a sink; default 256
 
 	Clock  func() time.Time                           // default time.Now
 	Sleep  func(context.Context, time.Duration) error // default: a timer
@@ -34,15 +34,15 @@ type Drain struct {
 }
 
 const (
-	firstPause = 250 * time.Millisecond // after a failure; twice as long each time
+	firstPause = 250 * time.Millisecond // after a failure; doubled each time
 	mostPause  = 5 * time.Second
-	tellEvery  = 10 * time.Second // how often the log is told of progress
+	tellEvery  = 10 * time.Second // how often progress is logged
 )
 
-// Refused is how many records were put aside because nobody takes them.
+// Refused returns how many records were put aside because no sink accepts them.
 func (d *Drain) Refused() int64 { return d.refused.Load() }
 
-// Failures is how often a sink or the disk failed.
+// Failures returns how often a sink or the disk failed.
 func (d *Drain) Failures() int64 { return d.failures.Load() }
 
 func (d *Drain) defaults() {
@@ -63,8 +63,8 @@ func (d *Drain) defaults() {
 	}
 }
 
-// Run drains until ctx ends, and returns its error. After an error of the spool's disk it waits and goes on, as after one of a
-// sink: what is acknowledged meanwhile must not end with it.
+// Run drains until ctx ends, and returns its error. After an error of the spool's disk or of a
+// sink, it waits and retries: it must not stop, because records are still being acknowledged.
 func (d *Drain) Run(ctx context.Context) error {
 	d.defaults()
 	allowed := allowance{last: d.Clock(), came: d.Spool.Stats().Appended}
@@ -118,7 +118,8 @@ func (d *Drain) empty(ctx context.Context, allowed *allowance) error {
 	}
 }
 
-// some drains the oldest records and says how many; none when nothing waits. Errors: those of ctx, of sinks and of the disk.
+// some drains the oldest records and returns how many; 0 if nothing waits. Errors: those of ctx, of
+// sinks and of the disk.
 func (d *Drain) some(ctx context.Context, allowed *allowance) (int, error) {
 	records, pos, err := d.Spool.Peek(d.Batch)
 	if err != nil || len(records) == 0 {
@@ -135,7 +136,7 @@ func (d *Drain) some(ctx context.Context, allowed *allowance) (int, error) {
 	return len(records), d.Spool.Done(pos)
 }
 
-// give brings records to their sinks: kinds apart, each in order.
+// give passes records to the sinks of their kinds, in order for each kind.
 func (d *Drain) give(ctx context.Context, records []Record) error {
 	bodies := map[byte][][]byte{}
 	for i := range records {
@@ -161,17 +162,17 @@ func (d *Drain) give(ctx context.Context, records []Record) error {
 	return d.Spool.putAside(refused)
 }
 
-// allowance bounds the rate of a drain.
+// allowance limits the rate of a drain.
 type allowance struct {
 	holds float64
 	last  time.Time
 	came  int64
 }
 
-// take pays for n records, and says how long to wait before they are drained.
+// take charges n records, and returns how long to wait before draining them.
 func (a *allowance) take(n, rate int, appended int64, now time.Time) time.Duration {
 	a.holds += now.Sub(a.last).Seconds()*float64(rate) + 2*float64(appended-a.came)
-	a.holds = min(a.holds, float64(rate)) // a second's worth
+	a.holds = min(a.holds, float64(rate)) // at most a second's worth
 	a.last, a.came = now, appended
 	if a.holds -= float64(n); a.holds >= 0 {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// lockFile keeps nobody out where there is no flock.
+// lockFile does not lock on systems without flock.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lockFile keeps other processes out, until the file is closed or the process ends.
+// lockFile locks a file against other processes, until the file is closed or the process ends.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

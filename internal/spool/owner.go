@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// ErrOther is returned by Open when records wait for something else than Options.For.
+// ErrOther is returned by Open when records wait for something other than Options.For.
 var ErrOther = errors.New("spool_of_another: what waits there is for another store")
 
-// claim writes down what the records are for, so that no other store gets them. An empty spool is for whoever comes.
+// claim stores what the records are for, so that no other store gets them. An empty spool can be
+// claimed for anything.
 func (s *Spool) claim() error {
 	if s.o.For == "" {
 		return nil
@@ -48,8 +49,9 @@ func writeSynced(name, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// Left is how many records wait in a directory that is not to be used, and for what. There are none without a directory, and
-// none to care for while another process has it open.
+// Left returns how many records wait in a directory that will not be used, and what they are for.
+// It returns 0 if the directory does not exist, or if another process has it open and takes care of
+// it.
 func Left(dir string) (records int64, what string, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.seg"))
 	if err != nil || len(names) == 0 {
@@ -63,7 +65,7 @@ func Left(dir string) (records int64, what string, err error) {
 		return 0, "", err
 	}
 	b, err := os.ReadFile(filepath.Join(dir, "FOR"))
-	if errors.Is(err, fs.ErrNotExist) { // an older version made it
+	if errors.Is(err, fs.ErrNotExist) { // written by an older version
 		err = nil
 	}
 	return s.waiting.Load(), strings.TrimSpace(string(b)), errors.Join(err, s.Close())

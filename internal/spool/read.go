@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// load looks through the segments that are there. Nothing is appended to them any more.
+// load scans the existing segments. Nothing is appended to them any more.
 func (s *Spool) load() error {
 	names, err := filepath.Glob(filepath.Join(s.dir, "*.seg"))
 	if err != nil {
@@ -20,7 +20,7 @@ func (s *Spool) load() error {
 	}
 	slices.Sort(names)
 	at := s.readPosition()
-	s.next = at.segment + 1 // a number that is not above it would be taken for done
+	s.next = at.segment + 1 // a lower number would count as done
 	for i, name := range names {
 		number, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(name), ".seg"), 16, 64)
 		if err != nil {
@@ -44,7 +44,8 @@ func (s *Spool) load() error {
 	return nil
 }
 
-// loadSegment counts what waits in a segment, from an offset on. One without records is deleted.
+// loadSegment counts the waiting records of a segment from an offset on. It deletes a segment
+// without any.
 func (s *Spool) loadSegment(number uint64, from int64, last bool) error {
 	b, err := os.ReadFile(s.path(number))
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *Spool) loadSegment(number uint64, from int64, last bool) error {
 	return nil
 }
 
-// lose counts bytes that are no records.
+// lose counts bytes that are not valid records.
 func (s *Spool) lose(n int64, tail bool) {
 	if tail {
 		s.stats.Torn += n
@@ -93,11 +94,11 @@ func (s *Spool) lose(n int64, tail bool) {
 	}
 }
 
-// peekBytes is how much is read at once, about.
+// peekBytes is roughly how much is read at once.
 const peekBytes = 4 << 20
 
-// Peek returns the oldest records, at most so many, and the position behind them, for Done. Without any, there is none
-// that waits.
+// Peek returns the oldest records, at most most, and the position after them, for Done. It returns
+// none if nothing waits.
 func (s *Spool) Peek(most int) ([]Record, Position, error) {
 	for {
 		s.mu.Lock()
@@ -116,7 +117,7 @@ func (s *Spool) Peek(most int) ([]Record, Position, error) {
 		if err != nil || len(records) > 0 {
 			return records, pos, err
 		}
-		if !more { // all of it was done, or is damaged
+		if !more { // all of it is done or damaged
 			return nil, Position{}, s.Done(Position{segment: seg.number, offset: seg.end})
 		}
 		if err := s.Done(Position{segment: seg.number, offset: seg.end}); err != nil {
@@ -125,7 +126,8 @@ func (s *Spool) Peek(most int) ([]Record, Position, error) {
 	}
 }
 
-// peek reads records of a segment. It reads on to its end only when what it has read holds no whole record.
+// peek reads records of a segment. It reads up to the segment's end only if the first read contains
+// no whole record.
 func (s *Spool) peek(seg *segment, at int64, most int) (records []Record, pos Position, err error) {
 	f, err := os.Open(s.path(seg.number))
 	if err != nil {
@@ -141,7 +143,7 @@ func (s *Spool) peek(seg *segment, at int64, most int) (records []Record, pos Po
 		for len(records) < most {
 			rest := b[pos.offset-at:]
 			next, ok := nextRecord(rest, &seg.salt)
-			if !ok || next.skipped > 0 && size < seg.end-at { // with all that follows it may be none that is damaged
+			if !ok || next.skipped > 0 && size < seg.end-at { // with the bytes that follow, it may turn out undamaged
 				break
 			}
 			records = append(records, next.record)
@@ -154,9 +156,10 @@ func (s *Spool) peek(seg *segment, at int64, most int) (records []Record, pos Po
 	}
 }
 
-// Done says that all up to a position was done: it does not come out again, but maybe after a crash.
+// Done marks everything up to a position as done. It is not returned again, except possibly after a
+// crash.
 func (s *Spool) Done(pos Position) error {
-	free := s.writing.TryLock() // else the last segment is written to
+	free := s.writing.TryLock() // otherwise the last segment is being written to
 	if free {
 		defer s.writing.Unlock()
 	}
@@ -168,7 +171,7 @@ func (s *Spool) Done(pos Position) error {
 	seg := s.segments[0]
 	n := int64(pos.records)
 	if pos.offset >= seg.end {
-		n = int64(seg.records) // those that cannot be read, too
+		n = int64(seg.records) // including unreadable ones
 	}
 	seg.records -= int(n)
 	s.stats.Done += int64(pos.records)
@@ -181,7 +184,8 @@ func (s *Spool) Done(pos Position) error {
 	return s.dropFirst(last)
 }
 
-// dropFirst deletes the first segment. The caller holds mu, and writing if it is the last and may be written to.
+// dropFirst deletes the first segment. The caller holds mu, and also writing if it is the last
+// segment, which may be written to.
 func (s *Spool) dropFirst(last bool) error {
 	seg := s.segments[0]
 	s.segments, s.at = s.segments[1:], headBytes
@@ -193,8 +197,9 @@ func (s *Spool) dropFirst(last bool) error {
 	return errors.Join(err, os.Remove(s.path(seg.number)))
 }
 
-// The position is the number of the segment and the offset in it, and their sum. It is not waited for: an older one lets
-// more come out again, and one that cannot be read lets all.
+// The position is stored as the number of the segment, the offset in it, and a checksum. The write
+// is not synced: with an older position, more records are returned again, and with an unreadable
+// one, all.
 func (s *Spool) writePosition(pos Position) error {
 	b := binary.BigEndian.AppendUint64(nil, pos.segment)
 	b = binary.BigEndian.AppendUint64(b, uint64(pos.offset))
@@ -217,14 +222,15 @@ func (s *Spool) readPosition() (pos Position) {
 	return Position{segment: binary.BigEndian.Uint64(b), offset: int64(binary.BigEndian.Uint64(b[8:]))}
 }
 
-// refusedBytes is how large the file of what is put aside becomes before a new one is begun; one that was full is kept.
+// refusedBytes is the size at which a new file for records put aside is begun; one full file is
+// kept.
 const refusedBytes = 16 << 20
 
-// refusedFile is where records are put aside, a line each.
+// refusedFile returns the path of the file for records put aside, one per line.
 func (s *Spool) refusedFile() string { return filepath.Join(s.dir, "refused.jsonl") }
 
-// putAside keeps records that nobody takes, for people to look at: the last ones, for there may be any number. They are not
-// counted any more.
+// putAside stores records that no sink accepts, for people to inspect. Only the latest are kept,
+// because there may be any number. They no longer count as waiting.
 func (s *Spool) putAside(bodies [][]byte) error {
 	name := s.refusedFile()
 	var text []byte

@@ -6,15 +6,16 @@ import (
 	"time"
 )
 
-// The bytes of a segment are a head, then records:
+// A segment consists of a head and records:
 //
 //	head    "1fspool1" | salt, 8 random bytes
 //	record  length of the body, 4 | kind, 1 | time in epoch milliseconds, 8 | CRC-32C of the body, 4 | CRC-32C of the 17 bytes before, 4 | body
 //
-// Numbers are big-endian. Both sums begin with the salt: what a body holds can never be taken for a record.
+// Numbers are big-endian. Both checksums include the salt first, so that no content of a body can
+// be mistaken for a record.
 const (
 	family      = "1fspool"
-	magic       = family + "1" // and the version of the format
+	magic       = family + "1" // with the version of the format
 	saltBytes   = 8
 	headBytes   = int64(len(magic) + saltBytes)
 	recordBytes = 21 // before the body
@@ -38,15 +39,15 @@ func appendRecord(buf []byte, salt *[saltBytes]byte, r *Record) []byte {
 	return append(buf, r.Body...)
 }
 
-// frame is where a record is in bytes.
+// frame is the location of a record within bytes.
 type frame struct {
-	skipped int // bytes before it that are no record
-	size    int // with its head
+	skipped int // bytes before it that are not a record
+	size    int // including its head
 	record  Record
 }
 
-// nextRecord finds the first record in b, which is the rest of a segment. Its body is a part of b. What is no record is
-// skipped: a damaged one loses itself alone.
+// nextRecord finds the first record in b, the rest of a segment. Its body is a slice of b. Bytes
+// that are not a record are skipped, so a damaged record loses only itself.
 func nextRecord(b []byte, salt *[saltBytes]byte) (f frame, ok bool) {
 	for ; f.skipped+recordBytes <= len(b); f.skipped++ {
 		if r, size := recordAt(b[f.skipped:], salt); size > 0 {
@@ -57,7 +58,7 @@ func nextRecord(b []byte, salt *[saltBytes]byte) (f frame, ok bool) {
 	return f, false
 }
 
-// recordAt reads the record that b begins with; its size is 0 if there is none.
+// recordAt parses the record at the beginning of b. The size is 0 if there is none.
 func recordAt(b []byte, salt *[saltBytes]byte) (Record, int) {
 	if len(b) < recordBytes {
 		return Record{}, 0

@@ -1,10 +1,11 @@
-// Package spool keeps records on disk, durably and in order, until somebody has done with them: for work that was
-// acknowledged and that the place where it belongs cannot take now. It is bounded, survives kill -9 and power loss, and
-// knows nothing of what it keeps. A record may come out more than once after a crash, never in another order.
+// Package spool is a durable write-ahead queue on disk: it keeps records, in order, that were
+// acknowledged but cannot be stored at the moment. It is bounded, survives kill -9 and power loss,
+// and does not interpret its records. After a crash, a record may be returned more than once, but
+// never out of order.
 //
-// A spool is a directory of segments, which are only appended to, and deleted when all that is in them was done. An append
-// returns when its records are on disk; appends that come at the same time share the wait for it. docs/format/spool.md
-// describes the bytes.
+// A spool is a directory of segments, which are only appended to, and deleted when all their
+// records are done. An append returns when its records are on disk; concurrent appends share a
+// sync. docs/format/spool.md specifies the bytes.
 package spool
 
 import (
@@ -20,16 +21,16 @@ import (
 	"github.com/onefold/onefold/internal/groupcommit"
 )
 
-// Options configure a Spool. The zero value is good.
+// Options configure a Spool. The zero value has good defaults.
 type Options struct {
-	MaxBytes     int64  // on disk; default 1 GiB. What does not fit is refused
-	For          string // what the records are for: while some wait for another, Open refuses; "": does not matter
-	SegmentBytes int64  // after which a segment is followed by another; default a sixteenth of MaxBytes, 16 MiB at most
+	MaxBytes     int64  // maximum size on disk; default 1 GiB. Further records are rejected
+	For          string // what the records are for: Open fails while some wait for something else; "": no check
+	SegmentBytes int64  // size at which a new segment is begun; default a sixteenth of MaxBytes, at most 16 MiB
 
-	create func(name string) (file, error) // tests replace it
+	create func(name string) (file, error) // replaced by tests
 }
 
-// file is what a segment is written to.
+// file is the file of a segment being written.
 type file interface {
 	WriteAt(p []byte, off int64) (int, error)
 	Sync() error
@@ -37,56 +38,57 @@ type file interface {
 }
 
 var (
-	// ErrFull is returned when records do not fit any more.
+	// ErrFull is returned when there is no room for the records.
 	ErrFull = errors.New("spool_full: what waits for the store has filled its place; send it again later")
 	// ErrInUse is returned when another process has the directory open.
 	ErrInUse = errors.New("spool_in_use: another process keeps what waits there; choose another directory")
-	// ErrVersion is returned by Open when another version of the format is there; nothing is changed then.
+	// ErrVersion is returned by Open for another version of the format. Nothing is changed then.
 	ErrVersion = errors.New("spool_version: another version of onefold wrote what waits there; start that one until none waits")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("spool_closed: the spool is closed")
 )
 
-// togetherMost is how many appends are written at once.
+// togetherMost is the maximum number of appends written at once.
 const togetherMost = 64
 
-// maxRecord is the most bytes that a record has.
+// maxRecord is the maximum size of a record in bytes.
 const maxRecord = 1 << 20
 
-// Record is one thing that waits.
+// Record is a waiting record.
 type Record struct {
-	Kind byte      // says who understands it
-	At   time.Time // when it came, in whole milliseconds
+	Kind byte      // selects the sink
+	At   time.Time // time of arrival, in whole milliseconds
 	Body []byte
 }
 
-// Position is a place between records.
+// Position is a position between records.
 type Position struct {
 	segment uint64
 	offset  int64
-	records int // between the position that was before it and this one
+	records int // between the previous position and this one
 }
 
-// Spool keeps records. Make one with Open; it is safe for concurrent use, but for Peek and Done, which one drainer calls.
+// Spool keeps records. Create one with Open. It is safe for concurrent use, except for Peek and
+// Done, which only one drainer may call.
 type Spool struct {
 	dir  string
 	o    Options
 	lock *os.File
 	add  *groupcommit.Group[[]Record, error]
 
-	writing sync.Mutex // held while bytes are written, and while the last segment is given up
+	writing sync.Mutex // held while bytes are written, and while the last segment is closed
 	current file       // nil: the next append begins a segment
 
 	mu       sync.Mutex
-	segments []*segment // by number; the last one may be written to
-	at       int64      // the drainer's offset in the first
-	next     uint64     // number of the segment to come
+	segments []*segment // sorted by number; the last one may be written to
+	at       int64      // the drainer's offset in the first segment
+	next     uint64     // number of the next segment
 	closed   bool
-	oldest   time.Time // of the first record that waits
+	oldest   time.Time // of the first waiting record
 	stats    Stats     // counters
 
 	waiting atomic.Int64
-	came    chan struct{} // holds one when something was appended
+	came    chan struct{} // has a value after an append
 }
 
 // segment is one file.
@@ -94,21 +96,22 @@ type segment struct {
 	number  uint64
 	salt    [saltBytes]byte
 	end     int64 // up to which it is on disk
-	records int   // that wait
+	records int   // number of waiting records
 }
 
-// Stats tells what a spool holds and did since it was opened.
+// Stats are the contents of a spool, and counters since it was opened.
 type Stats struct {
-	Records         int64 // that wait
+	Records         int64 // waiting records
 	Bytes, MaxBytes int64 // on disk
 	Oldest          time.Time
 	Appended, Done  int64
 	Refused         int64 // records that did not fit, or could not be written
-	Torn            int64 // bytes of a last append that was never acknowledged
-	Damaged         int64 // bytes that cannot be read; what was in them is lost
+	Torn            int64 // bytes of an incomplete last append, which was never acknowledged
+	Damaged         int64 // unreadable bytes, whose records are lost
 }
 
-// Open opens a directory, and makes it if there is none. Errors: ErrInUse, ErrOther, ErrVersion; those of the disk.
+// Open opens a directory, and creates it if necessary. Errors: ErrInUse, ErrOther, ErrVersion;
+// those of the disk.
 func Open(dir string, o Options) (*Spool, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = 1 << 30
@@ -137,7 +140,7 @@ func Open(dir string, o Options) (*Spool, error) {
 	return s, nil
 }
 
-// Close ends appending. What waits stays on disk. A nil Spool has nothing to close.
+// Close stops appending. Waiting records stay on disk. Closing a nil Spool does nothing.
 func (s *Spool) Close() error {
 	if s == nil {
 		return nil
@@ -158,13 +161,14 @@ func (s *Spool) Close() error {
 	return errors.Join(err, s.lock.Close())
 }
 
-// Waiting reports whether there are records: what comes now goes behind them.
+// Waiting reports whether there are waiting records. If so, new records must be appended behind
+// them to keep the order.
 func (s *Spool) Waiting() bool { return s.waiting.Load() > 0 }
 
-// Came has a value after an append.
+// Came returns a channel that has a value after an append.
 func (s *Spool) Came() <-chan struct{} { return s.came }
 
-// Stats tells what the spool holds.
+// Stats returns the contents and counters of the spool.
 func (s *Spool) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +180,7 @@ func (s *Spool) Stats() Stats {
 	return st
 }
 
-// bytes is what the segments take on disk. The caller holds mu.
+// bytes returns the size of the segments on disk. The caller holds mu.
 func (s *Spool) bytes() (n int64) {
 	for _, seg := range s.segments {
 		n += seg.end
@@ -184,8 +188,8 @@ func (s *Spool) bytes() (n int64) {
 	return n
 }
 
-// Append keeps records. When it returns nil, they are on disk. Errors: ErrFull, ErrClosed; those of the disk, and then the
-// records may come out all the same.
+// Append stores records. When it returns nil, they are on disk. Errors: ErrFull, ErrClosed; those
+// of the disk, after which the records may still be drained.
 func (s *Spool) Append(ctx context.Context, records []Record) error {
 	if len(records) == 0 {
 		return nil

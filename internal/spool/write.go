@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// write appends what several callers bring, with one wait for the disk.
+// write appends the records of several callers, with one sync.
 func (s *Spool) write(_ context.Context, calls [][]Record) []error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -56,7 +56,7 @@ func (s *Spool) write(_ context.Context, calls [][]Record) []error {
 	return errs
 }
 
-// refuse gives all calls one error.
+// refuse returns the same error for all calls.
 func (s *Spool) refuse(calls [][]Record, errs []error, err error) []error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *Spool) appended(seg *segment, records []Record) {
 	s.waiting.Add(int64(len(records)))
 }
 
-// room returns the segment to write to, a new one if need be, and how many bytes may come.
+// room returns the segment to write to, if necessary a new one, and how many bytes fit.
 func (s *Spool) room() (*segment, int64, error) {
 	s.mu.Lock()
 	closed, used := s.closed, s.bytes()
@@ -106,10 +106,10 @@ func (s *Spool) room() (*segment, int64, error) {
 	return last, s.o.MaxBytes - used, nil
 }
 
-// begin makes a segment, and waits until its name is on disk.
+// begin creates a segment, and syncs its name.
 func (s *Spool) begin() (*segment, error) {
 	seg := &segment{number: s.next, end: headBytes}
-	s.next++               // whatever comes of it: the name may be there
+	s.next++               // even after an error, because the name may exist
 	rand.Read(seg.salt[:]) //nolint:errcheck // never returns an error since Go 1.24
 	f, err := s.o.create(s.path(seg.number))
 	if err != nil {
@@ -132,8 +132,8 @@ func (s *Spool) begin() (*segment, error) {
 	return seg, nil
 }
 
-// commit writes behind the end of a segment. After an error nobody knows what of it is on disk, so nothing more is written
-// to that segment.
+// commit writes at the end of a segment. After an error it is unknown what is on disk, so nothing
+// more is written to that segment.
 func (s *Spool) commit(seg *segment, buf []byte) error {
 	_, err := s.current.WriteAt(buf, seg.end)
 	if err == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// MaxLine is the length in bytes beyond which a line is not read.
+// MaxLine is the maximum length of a line in bytes.
 const MaxLine = 1 << 20
 
 const (
@@ -22,30 +22,30 @@ const (
 	readBytes    = 256 << 10
 )
 
-// Options say what is followed.
+// Options configure a File.
 type Options struct {
 	Path string
-	From Position                    // where an earlier File stopped; default: the beginning of the file that is there
-	Wait func(context.Context) error // returns when it is worth looking again; default: a quarter of a second
+	From Position                    // where an earlier File stopped; default: the beginning of the existing file
+	Wait func(context.Context) error // returns when to check the file again; default: after a quarter of a second
 }
 
-// File follows a file. It belongs to one goroutine.
+// File follows a file. It must be used by one goroutine only.
 type File struct {
 	o Options
 
 	f       *os.File
-	at      Position // behind the last line that was returned
+	at      Position // after the last line that was returned
 	number  int64    // of that line
 	until   int64    // lines up to this offset were returned by an earlier File
 	fresh   bool     // no line of this file was returned yet
-	buffer  []byte   // read, and not returned
-	tooLong bool     // the line at the start of the buffer is dropped up to its end
-	next    string   // the file to open; "": that of the name
-	left    bool     // the name is that of another file by now, and this one was at its end then
-	ended   bool     // an ending was added to the last line, which had none
+	buffer  []byte   // read, but not returned yet
+	tooLong bool     // the line at the start of the buffer is skipped up to its end
+	next    string   // the file to open next; "": the one with the name
+	left    bool     // the name belongs to another file now, and this one has been read to its end
+	ended   bool     // an ending was added to the last line
 }
 
-// Open begins to follow a file, which need not be there yet.
+// Open begins to follow a file, which need not exist yet.
 func Open(o Options) *File {
 	if o.Wait == nil {
 		o.Wait = wait
@@ -53,7 +53,7 @@ func Open(o Options) *File {
 	return &File{o: o}
 }
 
-// pollEvery is how long a line may stand unseen. Polling works on every file system, and costs a stat.
+// pollEvery is the polling interval. Polling works on every file system, and costs a stat.
 const pollEvery = 250 * time.Millisecond
 
 func wait(ctx context.Context) error { return backoff.For(ctx, pollEvery) }
@@ -65,18 +65,18 @@ type Line struct {
 	TooLong bool // it had more than MaxLine bytes, and has no text
 }
 
-// Batch is some lines of one file.
+// Batch is a number of lines of one file.
 type Batch struct {
-	Lines []Line   // until the next call of Next
-	First bool     // they begin the file
-	Old   bool     // they come before Options.From: they were read by an earlier File
+	Lines []Line   // valid until the next call of Next
+	First bool     // they are the first of the file
+	Old   bool     // they precede Options.From: an earlier File returned them
 	Lost  bool     // the file of Options.From is gone: what was written to it since then was not read
-	End   Position // behind the last line
+	End   Position // after the last line
 }
 
-// Next returns the lines that came, at least one, and waits for them. A line without an ending is one when nothing will
-// be added to it, because the file has a successor. Errors: those of ctx, and of the file system but that the file is not
-// there.
+// Next waits for lines and returns at least one. A line without an ending is returned once nothing
+// can be added to it, because the file has a successor. Errors: those of ctx, and of the file
+// system, except that the file does not exist.
 func (t *File) Next(ctx context.Context) (Batch, error) {
 	lost := false
 	for {
@@ -120,8 +120,8 @@ func (t *File) Close() error {
 	return err
 }
 
-// open opens the file to read next: that of Options.From under whatever name it has now, else the one that is there.
-// lost says that the former is gone.
+// open opens the file to read next: that of Options.From under whatever name it has now, otherwise
+// the existing file. lost reports that the former is gone.
 func (t *File) open() (lost bool, err error) {
 	from := t.o.From
 	t.o.From = Position{}
@@ -160,19 +160,19 @@ func (t *File) begin(f *os.File, until int64, err error) error {
 	return nil
 }
 
-// restart goes to the beginning of the open file.
+// restart returns to the beginning of the open file.
 func (t *File) restart() {
 	t.at.Offset, t.at.Head, t.at.Sum = 0, 0, 0
 	t.number, t.fresh, t.buffer, t.tooLong, t.ended = 0, true, t.buffer[:0], false, false
 }
 
-// take returns the next whole lines of the open file; none at its end.
+// take returns the next complete lines of the open file, or none at its end.
 func (t *File) take() (Batch, error) {
 	for {
 		if b := t.cut(); len(b.Lines) > 0 {
 			return b, t.sum(&b)
 		}
-		if len(t.buffer) > MaxLine { // and no line ended
+		if len(t.buffer) > MaxLine { // without a line ending
 			t.at.Offset += int64(len(t.buffer))
 			t.buffer, t.tooLong = t.buffer[:0], true
 		}
@@ -187,13 +187,13 @@ func (t *File) take() (Batch, error) {
 			return Batch{}, nil
 		}
 		t.left = false
-		if _, err := t.truncated(); err != nil { // and written to again: what was read then is not what follows
+		if _, err := t.truncated(); err != nil { // and written to again: the data read before is not the start of what follows
 			return Batch{}, err
 		}
 	}
 }
 
-// truncated goes to the beginning of a file that was truncated since it was read from.
+// truncated returns to the beginning of a file that was truncated since it was read.
 func (t *File) truncated() (bool, error) {
 	same, err := t.at.isOf(t.f)
 	if err != nil {
@@ -206,7 +206,8 @@ func (t *File) truncated() (bool, error) {
 	return !same, nil
 }
 
-// cut takes whole lines out of the buffer, those of an earlier File and new ones apart.
+// cut removes complete lines from the buffer. Lines of an earlier File and new ones are in separate
+// batches.
 func (t *File) cut() Batch {
 	b := Batch{First: t.fresh, Old: t.at.Offset < t.until}
 	rest := t.buffer
@@ -221,7 +222,7 @@ func (t *File) cut() Batch {
 	}
 	if len(b.Lines) > 0 {
 		t.fresh = false
-		t.buffer = append(make([]byte, 0, len(rest)+readBytes), rest...) // the lines keep the old one
+		t.buffer = append(make([]byte, 0, len(rest)+readBytes), rest...) // the lines keep the old array
 	}
 	return b
 }
@@ -236,7 +237,7 @@ func (t *File) line(text []byte) Line {
 	return l
 }
 
-// sum says where a batch ends, and how its file begins.
+// sum sets the position at the end of a batch, with the checksum of the file's beginning.
 func (t *File) sum(b *Batch) (err error) {
 	if t.at.Head < headBytes {
 		t.at.Sum, t.at.Head, err = sumHead(t.f, t.at.Offset)
@@ -251,10 +252,11 @@ func (t *File) sum(b *Batch) (err error) {
 	return nil
 }
 
-// atEnd looks what became of the file, of which everything was read. again says that there may be more to read at once.
+// atEnd checks what became of the file after all of it was read. again reports that there may be
+// more to read at once.
 func (t *File) atEnd() (again bool, err error) {
 	now, err := os.Stat(t.o.Path)
-	if errors.Is(err, fs.ErrNotExist) { // renamed, and not made anew yet
+	if errors.Is(err, fs.ErrNotExist) { // renamed, and not recreated yet
 		return false, nil
 	}
 	if err != nil {
@@ -264,7 +266,7 @@ func (t *File) atEnd() (again bool, err error) {
 		t.left = false
 		return t.truncated()
 	}
-	if now.Size() == 0 { // whoever writes may not know of the new file yet
+	if now.Size() == 0 { // the writer may still use the old file
 		return false, nil
 	}
 	if !t.left {
@@ -274,7 +276,7 @@ func (t *File) atEnd() (again bool, err error) {
 	return true, t.leave()
 }
 
-// leave ends a file that has a successor. What stands behind its last line ending is a line.
+// leave finishes a file that has a successor. Text after its last line ending counts as a line.
 func (t *File) leave() (err error) {
 	if len(t.buffer) > 0 {
 		t.buffer, t.ended = append(t.buffer, '\n'), true

@@ -7,20 +7,21 @@ import (
 	"syscall"
 )
 
-// Position is a place between two lines of one file, to go on from. Its zero value is the beginning of whatever file is
-// there. It belongs to the file, not to its name: a renamed file keeps it.
+// Position is a position between two lines of a file, to continue from. The zero value is the
+// beginning of the existing file. It belongs to the file, not to its name: it stays valid when the
+// file is renamed.
 type Position struct {
 	Device uint64 `json:"device"`
 	Inode  uint64 `json:"inode"`
 	Offset int64  `json:"offset"`         // in bytes
-	Head   int64  `json:"headBytes"`      // how many of the first bytes are summed up
-	Sum    uint64 `json:"headSum,string"` // FNV-1a of them: an inode is used again, and a file truncated and refilled
+	Head   int64  `json:"headBytes"`      // how many of the first bytes Sum covers
+	Sum    uint64 `json:"headSum,string"` // FNV-1a of them, because inodes are reused, and files are truncated and refilled
 }
 
-// headBytes is how much of the beginning of a file tells it from others.
+// headBytes is how much of a file's beginning identifies it.
 const headBytes = 1024
 
-// identify fills in which file it is.
+// identify fills in the identity of a file.
 func (p *Position) identify(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -37,7 +38,8 @@ func identity(info os.FileInfo) (device, inode uint64) {
 	return 0, 0
 }
 
-// isOf reports whether the position is one of an open file: the same, not cut shorter, with the same beginning.
+// isOf reports whether the position belongs to an open file: the same file, not shorter than the
+// position, with the same beginning.
 func (p *Position) isOf(f *os.File) (bool, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -54,7 +56,7 @@ func (p *Position) isOf(f *os.File) (bool, error) {
 	return n == p.Head && sum == p.Sum, err
 }
 
-// sumHead sums up the first n bytes of a file, or fewer if there are no more.
+// sumHead returns the checksum of the first n bytes of a file, or of all if there are fewer.
 func sumHead(f *os.File, n int64) (sum uint64, read int64, err error) {
 	h := fnv.New64a()
 	read, err = io.Copy(h, io.NewSectionReader(f, 0, min(n, headBytes)))

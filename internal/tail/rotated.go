@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// rotated lists the file's earlier selves that can be read: access.log.1, access.log-20260512 and, as Caddy names them,
-// access-2026-05-12T10-00-00.000.log are those of access.log.
+// rotated lists the file's readable rotated versions: for access.log these are access.log.1,
+// access.log-20260512 and, as Caddy names them, access-2026-05-12T10-00-00.000.log.
 func (t *File) rotated() (found []fs.FileInfo, dir string, err error) {
 	dir, base := filepath.Split(t.o.Path)
 	dir = filepath.Clean(dir)
@@ -25,7 +25,7 @@ func (t *File) rotated() (found []fs.FileInfo, dir string, err error) {
 		if !isRotated(e.Name(), base) {
 			continue
 		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() { // else it is gone again
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() { // otherwise it is already gone
 			found = append(found, info)
 		}
 	}
@@ -47,7 +47,8 @@ func isRotated(name, base string) bool {
 
 func startsWithDigit(s string) bool { return s != "" && '0' <= s[0] && s[0] <= '9' }
 
-// find opens the file of a position, under its name or under one that it was renamed to; nil if there is none.
+// find opens the file of a position, under its name or a rotated name. It returns nil if there is
+// none.
 func (t *File) find(p *Position) (*os.File, error) {
 	candidates, dir, err := t.rotated()
 	if err != nil {
@@ -79,8 +80,8 @@ func (t *File) find(p *Position) (*os.File, error) {
 	return nil, nil
 }
 
-// successor is the file to read after the open one: of those that were rotated since, the one that was written to first;
-// "" if the file that has the name is next.
+// successor returns the path of the file to read after the open one: of those that were rotated
+// since, the one that was written to first; "" if the file with the name is next.
 func (t *File) successor() (string, error) {
 	last, err := t.f.Stat()
 	if err != nil {

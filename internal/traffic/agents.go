@@ -27,7 +27,7 @@ const (
 	iPhone  = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) "
 )
 
-// families are browsers with the newest of their versions; V stands for the version.
+// families are browsers with their newest version; V stands for the version.
 var families = [...]struct {
 	weight    float64
 	userAgent string
@@ -55,7 +55,7 @@ var families = [...]struct {
 	{1, "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/V.0.0.0 Safari/537.36", 148, tabletScreens},
 }
 
-// newAgents spreads every family over its last versions, the newest being half.
+// newAgents spreads every family over its last versions, half of it on the newest.
 func newAgents() choice[agent] {
 	var of []weighted[agent]
 	for _, f := range families {

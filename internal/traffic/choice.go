@@ -6,13 +6,13 @@ import (
 	"sort"
 )
 
-// choice draws values by their weights.
+// choice draws values by weight.
 type choice[T any] struct {
 	values []T
 	sums   []float64 // sums[i] is the weight of values[0..i]
 }
 
-// weighted is a value and how often it is drawn, in relation to the others.
+// weighted is a value and its relative weight.
 type weighted[T any] struct {
 	weight float64
 	value  T
@@ -38,16 +38,16 @@ func (c choice[T]) index(r *rand.Rand) int {
 	return min(sort.SearchFloat64s(c.sums, x), len(c.values)-1)
 }
 
-// geometric draws from 1 upward, with the given mean.
+// geometric draws from a geometric distribution that starts at 1, with the given mean.
 func geometric(r *rand.Rand, mean float64) int {
 	if mean <= 1 {
 		return 1
 	}
-	// The inverse of the distribution's function 1-(1-p)^n with p = 1/mean.
+	// The inverse of the distribution function 1-(1-p)^n with p = 1/mean.
 	return 1 + int(math.Log1p(-r.Float64())/math.Log1p(-1/mean))
 }
 
-// poisson draws how many of many unlikely things happen if mean is what is expected.
+// poisson draws from a Poisson distribution with the given mean.
 func poisson(r *rand.Rand, mean float64) int {
 	if mean > 50 {
 		return max(0, int(math.Round(mean+math.Sqrt(mean)*r.NormFloat64())))

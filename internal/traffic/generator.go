@@ -6,22 +6,24 @@ import (
 	"time"
 )
 
-// Event is something that somebody did on the site: a page view, or a custom event on the page that they see.
+// Event is a page view, or a custom event on the current page.
 type Event struct {
-	// At is when, to the millisecond, in UTC. Events come in the order of their times.
+	// At is the time, to the millisecond, in UTC. Events are in the order of time.
 	At time.Time
-	// Name is empty for a page view, else the name of a custom event: "signup", "purchase", "download", …
+	// Name is empty for a page view, otherwise the name of a custom event: "signup", "purchase",
+	// "download", …
 	Name string
 
-	// Visit and Visitor number the visits and the people, from 1. A visit's events are less than 20 minutes apart, and a
-	// person's visits more than 30, so that sessions counted from the other fields can be compared with visits.
+	// Visit and Visitor number the visits and the people, from 1. A visit's events are less than 20
+	// minutes apart, and a person's visits more than 30 minutes, so that sessions derived from the
+	// other fields can be compared with visits.
 	Visit, Visitor int64
 
 	VisitorIP, UserAgent string
-	// Path and Title are the page's. Query is that of the URL, of a visit's first page only.
+	// Path and Title are the page's. Query is the URL's query, on a visit's first page only.
 	Path, Query, Title string
-	// Referrer is the full URL of the page that they came from: another site's on the first page (or empty), then this
-	// site's own.
+	// Referrer is the full URL of the previous page: on the first page another site's (or empty),
+	// then this site's own.
 	Referrer string
 	UTM      UTM
 
@@ -29,19 +31,19 @@ type Event struct {
 	Language string // BCP 47
 	Screen   string // width x height in CSS pixels
 
-	// Properties are a custom event's own. RevenueCents is in hundredths of Currency (ISO 4217), which is empty if the
-	// event earned nothing.
+	// Properties belong to custom events. RevenueCents is in hundredths of Currency (ISO 4217),
+	// which is empty if the event has no revenue.
 	Properties   map[string]string
 	RevenueCents int64
 	Currency     string
 
-	// EngagedMS and Scroll are those of an event named "engagement": how long the page was in front of the visitor, in
-	// milliseconds, and how far down it was seen, 0 to 100.
+	// EngagedMS and Scroll belong to events named "engagement": how long the page was in the
+	// foreground, in milliseconds, and how far it was scrolled, 0 to 100.
 	EngagedMS int64
 	Scroll    int
 }
 
-// Generator makes traffic. It is never changed after New, so it may be used by several goroutines.
+// Generator generates traffic. It is immutable after New, so several goroutines may use it.
 type Generator struct {
 	o       Options
 	kind    profile
@@ -52,11 +54,11 @@ type Generator struct {
 	sources choice[source]
 	customs choice[custom]
 
-	botVisits float64 // the part of the visits that are bots'
+	botVisits float64 // share of the visits that are bots'
 	assets    float64 // requests for assets per event of a person
 }
 
-// New returns the generator of the given options, or ErrInvalidOptions.
+// New returns the generator for the options. Errors: ErrInvalidOptions.
 func New(o Options) (*Generator, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -75,15 +77,16 @@ func New(o Options) (*Generator, error) {
 	}
 	people := 1 - o.BotShare - o.AssetShare
 	g.assets = o.AssetShare / people
-	// Of v visits of people and b of bots there come v·(e+a) and b·m lines; the latter are to be the bots' share.
+	// v visits of people make v·(e+a) lines, and b visits of bots b·m lines. The latter must be the
+	// bots' share.
 	lines := o.EventsPerVisit * (1 + g.assets)
 	ratio := o.BotShare / (1 - o.BotShare) * lines / botRequests
 	g.botVisits = ratio / (1 + ratio)
 	return g, nil
 }
 
-// Events yields what people do, in the order of time, from Start to the end of the last day. It holds no more than the
-// visits going on at the same time.
+// Events yields the events of people, in the order of time, from Start to the end of the last day.
+// Memory is limited to concurrent visits.
 func (g *Generator) Events() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		end := g.o.Start.AddDate(0, 0, g.o.Days).UnixMilli()
@@ -134,7 +137,7 @@ func (g *Generator) event(v *visit, s step) Event {
 	return e
 }
 
-// referrer is what the browser sends with a step.
+// referrer returns the referrer that the browser sends with a step.
 func (g *Generator) referrer(v *visit, s step) string {
 	switch {
 	case v.bot:

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// WriteLog writes exactly so many lines of an access log in the Combined Log Format, spread over the days of the
-// options: as many visits as it takes, whatever VisitsPerDay is. Custom events are POST requests, so that page views
-// are the GET requests of people for pages.
+// WriteLog writes exactly lines lines of an access log in the Combined Log Format, spread over the
+// days of the options. It simulates as many visits as needed and ignores VisitsPerDay. Custom
+// events are POST requests, so that page views are the GET requests of people for pages.
 func (g *Generator) WriteLog(w io.Writer, lines int) error {
 	if lines < 1 {
 		return fmt.Errorf("%w: %d lines; choose at least one", ErrInvalidOptions, lines)
@@ -69,7 +69,7 @@ func appendField(b []byte, value string) []byte {
 	return append(b, value...)
 }
 
-// response is what was asked for and what the server said to it.
+// response returns the request of a step and the server's response.
 func (g *Generator) response(v *visit, s step) (method, path string, status, size int) {
 	switch s.kind {
 	case action:
@@ -101,7 +101,7 @@ var assetFiles = [...]struct {
 	{"/favicon.ico", 1_150},
 }
 
-// logClock formats times as logs do, and remembers the last second.
+// logClock formats times as in logs, and caches the last second.
 type logClock struct {
 	second int64
 	text   []byte

@@ -6,36 +6,38 @@ import (
 	"time"
 )
 
-// ErrInvalidOptions is returned when there can be no traffic of the kind that was asked for.
+// ErrInvalidOptions is returned for options that are out of range.
 var ErrInvalidOptions = errors.New("traffic: invalid options")
 
-// Options say what traffic to make. The zero value is a small company's site for 30 days.
+// Options configure the traffic. The zero value is a small company's site for 30 days.
 type Options struct {
 	// Kind is Company by default.
 	Kind Kind
-	// Engagement makes visitors tell, when they leave a page, how long it was in front of them and how far down they saw
-	// it. These events are none of EventsPerVisit, and in no log.
+	// Engagement adds an event when a visitor leaves a page, with the time in the foreground and
+	// the scroll depth. These events do not count towards EventsPerVisit, and are not in logs.
 	Engagement bool
-	// Seed chooses one of all the possible traffics.
+	// Seed chooses one of all possible traffics.
 	Seed uint64
-	// Start is the first moment, to the second. By default 2026-01-01 UTC, so that it does not depend on the clock.
+	// Start is the time of the beginning, to the second. By default 2026-01-01 UTC, so that it does
+	// not depend on the clock.
 	Start time.Time
-	// Days is how long it goes on: 30 by default, at most 3,660.
+	// Days is the number of days: 30 by default, at most 3,660.
 	Days int
-	// VisitsPerDay is the mean over a week of the visits that people make: 1,000 by default, at most 10 million.
+	// VisitsPerDay is the mean number of people's visits per day, over a week: 1,000 by default, at
+	// most 10 million.
 	VisitsPerDay int
-	// EventsPerVisit is the mean number of events of a visit, page views and custom events together, which are spread
-	// geometrically: 3 by default, 1 to 50. A visit has at most 200, and at least one.
+	// EventsPerVisit is the mean number of events per visit, page views and custom events together,
+	// with a geometric distribution: 3 by default, 1 to 50. A visit has 1 to 200 events.
 	EventsPerVisit float64
 	// Pages is the number of different pages: 200 by default, at most 100,000.
 	Pages int
 	// Site is the host name: "example.com" by default.
 	Site string
-	// BotShare is the part of the log's lines that are bots': 0.04 by default, at most 0.9; negative means none. Bots do
-	// not run scripts, so they are in logs only.
+	// BotShare is the share of the log's lines that are bots': 0.04 by default, at most 0.9;
+	// negative means none. Bots do not run scripts, so they are in logs only.
 	BotShare float64
-	// AssetShare is the part of the log's lines that are for images, styles and scripts: 0.05 by default, as behind a
-	// content delivery network; at most 0.9, negative means none.
+	// AssetShare is the share of the log's lines for images, styles and scripts: 0.05 by default,
+	// as behind a content delivery network; at most 0.9, negative means none.
 	AssetShare float64
 }
 

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// person is somebody who visits, now and perhaps again.
+// person is a visitor, who may return.
 type person struct {
 	number   int64
 	ip       string
@@ -16,7 +16,7 @@ type person struct {
 	language string
 }
 
-// locale is where people are and what they read.
+// locale is a country and language.
 type locale struct{ country, language string }
 
 var locales = []weighted[locale]{
@@ -27,7 +27,7 @@ var locales = []weighted[locale]{
 	{2, locale{"AT", "de-AT"}}, {1, locale{"KR", "ko-KR"}}, {1, locale{"MX", "es-MX"}}, {1, locale{"ZA", "en-ZA"}},
 }
 
-// person makes the person of a number: always the same one, and no two with the same address.
+// person returns the person with a number: always the same one, and no two with the same address.
 func (g *Generator) person(number int64) person {
 	r := g.random(streamPeople, number)
 	where := g.locales.draw(r)
@@ -42,9 +42,9 @@ func (g *Generator) person(number int64) person {
 	}
 }
 
-// address spreads numbers over addresses that are nobody's: 100.64.0.0/10 (a network operator's own, RFC 6598), which has
-// four million, and 2001:db8::/32 (documentation, RFC 3849). Odd multipliers permute, so no address comes twice before
-// all have come.
+// address maps numbers to addresses that belong to nobody: 100.64.0.0/10 (carrier-grade NAT, RFC
+// 6598), which has four million, and 2001:db8::/32 (documentation, RFC 3849). Odd multipliers
+// permute, so no address repeats before all were used.
 func address(number int64, six bool) string {
 	if six {
 		b := [16]byte{0: 0x20, 1: 0x01, 2: 0x0d, 3: 0xb8}
@@ -56,8 +56,8 @@ func address(number int64, six bool) string {
 	return netip.AddrFrom4(b).String()
 }
 
-// random returns the random numbers of one thing in one stream. They depend on nothing but the seed, so that what
-// happens in one visit does not depend on which others were going on.
+// random returns the random numbers for one thing in one stream. They depend only on the seed, so
+// that a visit does not depend on concurrent visits.
 func (g *Generator) random(stream, number int64) *rand.Rand {
 	return rand.New(rand.NewPCG(g.o.Seed^uint64(stream)*0x9e3779b97f4a7c15, uint64(number)*0xbf58476d1ce4e5b9+1))
 }

@@ -26,10 +26,10 @@ var (
 	packs  = [...]string{"50g", "100g", "250g", "tin", "gift-box"}
 )
 
-// productAt is the product of a number from 0.
+// productAt returns the product with an index.
 func productAt(i int) page {
 	const combinations = len(teas) * len(grades) * len(packs)
-	j := i * 77 % combinations // 77 and 300 have no common divisor: all combinations come before one comes again
+	j := i * 77 % combinations // 77 and 300 are coprime, so that all combinations occur before one repeats
 	slug := teas[j%len(teas)] + "-" + grades[j/len(teas)%len(grades)] + "-" + packs[j/len(teas)/len(grades)]
 	if round := i / combinations; round > 0 {
 		slug = fmt.Sprintf("%s-%d", slug, round+1)
@@ -37,7 +37,7 @@ func productAt(i int) page {
 	return page{"/products/" + slug, strings.ToUpper(slug[:1]) + strings.ReplaceAll(slug[1:], "-", " "), 9_000 + i*6151%20_000}
 }
 
-// Evenings, from Europe to America, and weekends.
+// Peaks are in the evening, from Europe to America, and at weekends.
 var (
 	shopDaily  = [24]float64{52, 40, 30, 22, 18, 18, 24, 36, 48, 56, 62, 68, 76, 72, 68, 70, 78, 92, 112, 130, 138, 128, 102, 74}
 	shopWeekly = [7]float64{136, 92, 88, 90, 94, 102, 118}

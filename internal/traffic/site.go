@@ -12,13 +12,13 @@ type page struct {
 	bytes       int // of its HTML
 }
 
-// site is what there is to see.
+// site is the set of pages.
 type site struct {
 	pages choice[page]
-	entry choice[page] // where visits from elsewhere begin: the home page, and what is found
+	entry choice[page] // pages where visits from outside begin: the home page, and pages found by search
 }
 
-// fixedPages are on every company's site, the most popular first.
+// fixedPages are on every company's site, most popular first.
 var fixedPages = [...]page{
 	{"/", "One table, folded", 18_204},
 	{"/pricing", "Pricing", 11_930},
@@ -46,7 +46,7 @@ func newSite(n int, kind *profile) site {
 	var all, entries []weighted[page]
 	for i := range n {
 		p := kind.pageAt(i)
-		// Zipf: the page of rank k is asked for 1/k^0.9 as often as the first.
+		// Zipf: the page of rank k is requested 1/k^0.9 times as often as the first.
 		weight := 1 / math.Pow(float64(i+1), 0.9)
 		all = append(all, weighted[page]{weight, p})
 		switch {
@@ -60,7 +60,7 @@ func newSite(n int, kind *profile) site {
 	return site{pages: newChoice(all), entry: newChoice(entries)}
 }
 
-// pageAt is the page of the given rank, from 0: the fixed ones, then what the site is for.
+// pageAt returns the page with a rank, from 0: the fixed pages first, then articles or products.
 func (k *profile) pageAt(i int) page {
 	if i < len(k.fixed) {
 		return k.fixed[i]
@@ -68,9 +68,9 @@ func (k *profile) pageAt(i int) page {
 	return k.articles(i - len(k.fixed))
 }
 
-// articleAt is the article of a number from 0: of the blog and the documentation in turn.
+// articleAt returns the article with an index, alternating between blog and documentation.
 func articleAt(i int) page {
-	// A step without a common divisor with their number goes through all combinations before one comes again.
+	// A step that is coprime with the number of combinations visits all of them before one repeats.
 	const combinations = len(verbs) * len(things) * len(places)
 	j := i * 487 % combinations
 	a, b, c := verbs[j%len(verbs)], things[j/len(verbs)%len(things)], places[j/len(verbs)/len(things)]

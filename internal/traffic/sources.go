@@ -5,7 +5,7 @@ import "strings"
 // UTM are the campaign parameters of a link (those of Google's Urchin Tracking Module).
 type UTM struct{ Source, Medium, Campaign, Term, Content string }
 
-// query is the parameters as they stand in a URL. Their values need no escaping.
+// query returns the parameters as a URL query. Their values need no escaping.
 func (u UTM) query() string {
 	var b strings.Builder
 	for _, p := range [...]struct{ name, value string }{
@@ -30,7 +30,7 @@ type source struct {
 }
 
 var sources = []weighted[source]{
-	// Typed in, bookmarked, or from where nothing is told.
+	// Typed, bookmarked, or without a referrer.
 	{32, source{}},
 	// Search engines.
 	{25, source{referrer: "https://www.google.com/"}},
@@ -49,7 +49,7 @@ var sources = []weighted[source]{
 	{1, source{referrer: "https://mastodon.social/"}},
 	{1, source{referrer: "https://bsky.app/"}},
 	{1, source{referrer: "https://www.youtube.com/"}},
-	// News, and the places of the trade.
+	// News, and sites about technology.
 	{4, source{referrer: "https://news.ycombinator.com/item?id=40000001"}},
 	{4, source{referrer: "https://github.com/"}},
 	{1, source{referrer: "https://lobste.rs/"}},
@@ -79,10 +79,10 @@ func newSources(sources []weighted[source]) choice[source] {
 	return newChoice(of)
 }
 
-// custom is what happens besides page views.
+// custom is a custom event.
 type custom struct {
 	name       string
-	properties map[string]string // never written to
+	properties map[string]string // must not be modified
 	cents      int64
 }
 

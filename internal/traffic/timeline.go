@@ -9,14 +9,14 @@ import (
 
 const hour = 3_600_000 // in milliseconds
 
-// daily is how many visits begin in each hour of the day (UTC), and weekly on each day of the week from Sunday, in
-// relation to the others: office hours from Europe to America.
+// daily is the relative number of visits that begin in each hour of the day (UTC), and weekly on
+// each day of the week from Sunday: office hours from Europe to America.
 var (
 	daily  = [24]float64{38, 32, 27, 24, 24, 28, 40, 62, 88, 104, 108, 104, 106, 118, 126, 128, 122, 112, 98, 88, 82, 74, 62, 48}
 	weekly = [7]float64{58, 108, 118, 120, 116, 104, 62}
 )
 
-// rhythm is the part of a mean day's visits that begin in the hour from the given time.
+// rhythm returns the share of a mean day's visits that begin in the hour from the given time.
 func (k *profile) rhythm(at int64) float64 {
 	t := time.UnixMilli(at).UTC()
 	var day, week float64
@@ -29,8 +29,8 @@ func (k *profile) rhythm(at int64) float64 {
 	return k.daily[t.Hour()] / day * k.weekly[t.Weekday()] / week
 }
 
-// steps yields the steps of all visits in the order of time, without end. Visits begin as they would by chance, with a
-// rate that follows the rhythm; perDay is how many of people there are on a mean day.
+// steps yields the steps of all visits in the order of time, endlessly. Visits begin at random,
+// with a rate that follows the rhythm; perDay is the number of people's visits on a mean day.
 func (g *Generator) steps(perDay float64) iter.Seq2[*visit, step] {
 	perDay /= 1 - g.botVisits
 	return func(yield func(*visit, step) bool) {
@@ -63,10 +63,10 @@ func (g *Generator) steps(perDay float64) iter.Seq2[*visit, step] {
 	}
 }
 
-// visits is a heap of the visits going on, by when they go on.
+// visits is a heap of current visits, by the time of their next step.
 type visits []*visit
 
-// play yields the steps before the given time. It returns false if no more are wanted.
+// play yields the steps before the given time. It returns false if the consumer stopped.
 func (h *visits) play(until int64, yield func(*visit, step) bool) bool {
 	for len(*h) > 0 && (*h)[0].next() < until {
 		v := (*h)[0]
@@ -85,7 +85,7 @@ func (h *visits) play(until int64, yield func(*visit, step) bool) bool {
 
 func (h visits) Len() int { return len(h) }
 
-// Less puts visits that go on at the same time in their own order, so that there is only one.
+// Less orders visits with equal times by number, so that the order is deterministic.
 func (h visits) Less(i, j int) bool {
 	a, b := h[i], h[j]
 	if a.next() != b.next() {
@@ -106,12 +106,12 @@ func (h *visits) Pop() any {
 	return v
 }
 
-// regulars are the people who were here last, some of whom come again.
+// regulars are the latest visitors, some of whom return.
 type regulars struct {
 	g     *Generator
 	last  []regular
-	next  int   // the place in last that is taken next
-	count int64 // of people so far
+	next  int   // index in last that is taken next
+	count int64 // number of people so far
 }
 
 type regular struct {
@@ -121,10 +121,10 @@ type regular struct {
 
 const (
 	maxRegulars = 8192
-	returning   = 0.3 // the part of the visits that would be somebody's who was here, if they may
+	returning   = 0.3 // share of visits by returning visitors, where possible
 )
 
-// assign says whose visit it is.
+// assign chooses the visitor of a visit.
 func (k *regulars) assign(v *visit) {
 	r := k.g.random(streamPeople, -v.number)
 	if r.Float64() < returning && len(k.last) > 0 {

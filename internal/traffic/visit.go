@@ -2,17 +2,18 @@ package traffic
 
 import "math/rand/v2"
 
-// A visit's steps are this far apart, in milliseconds, and there are at most so many.
+// Times between a visit's steps in milliseconds, and the maximum number of steps.
 const (
 	meanGap  = 70_000
 	minGap   = 2_000
 	maxGap   = 19 * 60_000
 	maxSteps = 200
 
-	// returnGap is the time after which the same person's next visit is another visit, whoever counts.
+	// returnGap is the time after which a person's next activity is another visit by every
+	// definition.
 	returnGap = 31 * 60_000
 
-	// botRequests is the mean number of pages that a bot asks for in a row.
+	// botRequests is the mean number of pages that a bot requests in a row.
 	botRequests = 8
 )
 
@@ -22,7 +23,7 @@ type visit struct {
 	bot    bool
 	who    person
 	from   source
-	steps  []step // those still to come
+	steps  []step // remaining steps
 }
 
 type stepKind uint8
@@ -30,7 +31,7 @@ type stepKind uint8
 const (
 	view    stepKind = iota
 	action           // a custom event
-	asset            // a request of the browser's own
+	asset            // a request that the browser makes by itself
 	leaving          // of a page
 )
 
@@ -45,7 +46,8 @@ type step struct {
 	engaged  int64  // milliseconds before leaving
 }
 
-// newVisit plans a visit that begins at the given time; who is filled in later, when its length is known.
+// newVisit plans a visit that begins at the given time. The visitor is set later, when the length
+// is known.
 func (g *Generator) newVisit(number, at int64) *visit {
 	r := g.random(streamVisits, number)
 	v := &visit{number: number, bot: r.Float64() < g.botVisits}
@@ -81,14 +83,14 @@ func (g *Generator) planPerson(v *visit, r *rand.Rand, at int64) {
 	}
 }
 
-// planLeaving adds that a page is left, for the next one or for good, at the given time.
+// planLeaving adds the step of leaving a page, for the next page or for good, at the given time.
 func (g *Generator) planLeaving(v *visit, s step, current page, at int64) {
 	if g.o.Engagement {
 		v.steps = append(v.steps, step{at: at - 1, kind: leaving, page: current, luck: s.luck, engaged: (at - s.at) * int64(30+s.luck%60) / 100})
 	}
 }
 
-// planAssets adds the requests for assets that a step brings, all well before the next step.
+// planAssets adds the requests for assets of a step, all well before the next step.
 func (g *Generator) planAssets(v *visit, r *rand.Rand, s step) {
 	n := int(g.assets)
 	if r.Float64() < g.assets-float64(n) {
@@ -116,8 +118,8 @@ func (g *Generator) planBot(v *visit, r *rand.Rand, at int64) {
 	v.who = person{ip: address(int64(r.IntN(400)), false), agent: agent{userAgent: g.bots.draw(r)}}
 }
 
-// next is when the visit goes on.
+// next returns the time of the next step.
 func (v *visit) next() int64 { return v.steps[0].at }
 
-// end is when its last step will be.
+// end returns the time of the last step.
 func (v *visit) end() int64 { return v.steps[len(v.steps)-1].at }

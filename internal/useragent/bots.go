@@ -1,7 +1,7 @@
 package useragent
 
-// suspects are parts of words that give unknown bots away, the more telling ones first. The one known exception, the
-// phones of Cubot, is where they are looked for.
+// suspects are parts of words that reveal unknown bots, most specific first. The one known
+// exception, Cubot phones, is handled where they are used.
 var suspects = [...]struct{ part, reason string }{
 	{"bot", ReasonCrawler},
 	{"crawl", ReasonCrawler},
@@ -31,7 +31,7 @@ var suspects = [...]struct{ part, reason string }{
 	{"fetch", ReasonLibrary},
 }
 
-// bots are the bots by their names.
+// bots are the known bots.
 var bots = [...]struct {
 	name, reason string
 	words        []string // see put
@@ -158,7 +158,7 @@ var bots = [...]struct {
 	{"Blackbox Exporter", ReasonMonitor, []string{"blackbox exporter"}},
 	{"changedetection", ReasonMonitor, []string{"changedetection.com", "changedetection.io"}},
 	{"Let's Encrypt", ReasonMonitor, []string{"encrypt validation"}},
-	// Browsers that nobody looks at.
+	// Headless browsers.
 	{"Headless Chrome", ReasonHeadless, []string{"headlesschrome"}},
 	{"PhantomJS", ReasonHeadless, []string{"phantomjs"}},
 	{"SlimerJS", ReasonHeadless, []string{"slimerjs"}},
@@ -204,9 +204,9 @@ var libraries = [...]struct {
 	{"Varnish", []string{"varnish"}},
 }
 
-// aiCrawlers are the crawlers and agents of language models: those that gather text to learn from, those that search,
-// and those that fetch a page because a person asked the model about it. Google-Extended and Applebot-Extended are
-// names for robots.txt that nobody sends today.
+// aiCrawlers are the crawlers and agents of language models: those that gather training data, those
+// that search, and those that fetch a page because a person asked the model about it.
+// Google-Extended and Applebot-Extended are names for robots.txt that nobody sends today.
 var aiCrawlers = [...]struct {
 	name  string
 	words []string

@@ -1,13 +1,13 @@
 package useragent
 
-// browsers are the browsers by their words. Every browser pretends to be the ones before it, so what is built on another
-// ranks higher than that other.
+// browsers are the browsers and the words that reveal them. Every browser pretends to be its
+// predecessors, so a browser based on another has a higher rank.
 var browsers = [...]struct {
 	rank  uint8
 	name  string
 	words []string
 }{
-	// What everyone pretends to be.
+	// What every browser pretends to be.
 	{5, "WAP Browser", []string{"profile/", "wap/"}},
 	{10, "Safari", []string{"safari"}},
 	{15, "Netscape", []string{"netscape", "navigator"}},
@@ -15,7 +15,7 @@ var browsers = [...]struct {
 	{20, "Firefox", []string{"firefox", "fxios", "bonecho", "minefield", "shiretoko", "granparadiso", "phoenix/", "firebird/", "namoroka"}},
 	{20, "Internet Explorer", []string{"msie", "iemobile"}},
 	{25, "Chromium", []string{"chromium"}},
-	// The great ones on their engines.
+	// Major browsers and their engines.
 	{40, "Edge", []string{"edg", "edge", "edga", "edgios"}},
 	{40, "Opera", []string{"opr", "opera", "opt/", "opios", "opx", "opera touch"}},
 	{50, "Opera Mini", []string{"opera mini"}},
@@ -47,7 +47,7 @@ var browsers = [...]struct {
 	{40, "Firefox Focus", []string{"focus/", "klar/"}},
 	{40, "KaiOS Browser", []string{"kaios"}},
 	{40, "Nintendo Browser", []string{"nintendobrowser", "nf/", "nx/"}},
-	// Small ones, and old ones.
+	// Small and old browsers.
 	{30, "Iron", []string{"iron/"}},
 	{30, "CoolNovo", []string{"coolnovo", "chromeplus"}},
 	{30, "Comodo Dragon", []string{"comodo_dragon", "dragon/"}},
@@ -97,10 +97,10 @@ var browsers = [...]struct {
 	{60, "Janetter", []string{"janetter"}},
 }
 
-// textBrowsers say on what system they run as they please.
+// textBrowsers name their operating system in their own ways.
 var textBrowsers = [...]struct{ name, word string }{
 	{"Lynx", "lynx"}, {"Links", "links"}, {"ELinks", "elinks"}, {"w3m", "w3m"}, {"Dillo", "dillo"}, {"NetSurf", "netsurf"},
 }
 
-// engines are words without which an unknown browser is not one.
+// engines are words without which an unknown program is not a browser.
 var engines = [...]string{"applewebkit", "webkit", "gecko", "khtml", "presto"}

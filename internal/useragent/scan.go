@@ -2,7 +2,7 @@ package useragent
 
 import "strings"
 
-// kind is what a word is a sign of.
+// kind is what a word indicates.
 type kind uint8
 
 const (
@@ -14,37 +14,37 @@ const (
 	kindVersion
 )
 
-// sign is what a word says.
+// sign is the meaning of a word.
 type sign struct {
 	kind   kind
-	rank   uint8  // among signs of its kind the highest wins, and of equals the first
-	name   string // of the bot, the browser, the system
-	device string // what the system usually is, or what the device is
+	rank   uint8  // among signs of a kind the highest wins, and of equals the first
+	name   string // of the bot, the browser or the system
+	device string // the usual device of the system, or the device itself
 	reason string // of a bot
 
-	version   string // of a browser, if not the word's
-	free      bool   // of a browser: it need not say on what system it runs
-	versioned bool   // counts only with a version, or alone
+	version   string // of a browser, if it differs from the word's version
+	free      bool   // of a browser: it need not name an operating system
+	versioned bool   // counts only with a version, or if it is the only word
 }
 
 // webView is the name of the sign of a browser inside an Android app.
 const webView = "wv"
 
-// findings is what the words of one user agent have said so far.
+// findings has the signs found so far in one user agent.
 type findings struct {
 	bot, suspect        sign
 	browser, os, device sign
 
-	browserWord, browserVersion string // what gave the browser away, and its version
-	versionless                 bool   // the version may be in the word that follows
+	browserWord, browserVersion string // the word that revealed the browser, and its version
+	versionless                 bool   // the version may be in the next word
 	number                      string // the version of the word "Version"
 
 	engine, view, mobile, tablet bool
 	contact, mozilla, alone      bool
-	first, second                string // the first two unknown words, for those who have no other name
+	first, second                string // the first two unknown words, as names for unknown bots
 }
 
-// scan cuts ua into words and notes what they say.
+// scan splits ua into words and collects their signs.
 func (p *Parser) scan(ua string, f *findings) {
 	var room [2*maxWord + 1]byte
 	var previous word
@@ -76,14 +76,14 @@ func (p *Parser) scan(ua string, f *findings) {
 	}
 }
 
-// follow takes a number that follows a browser's name after a space, as in "MSIE 7.0", for its version.
+// follow uses a number after a browser's name, as in "MSIE 7.0", as its version.
 func (f *findings) follow(previous, w word) {
 	if f.versionless && isDigit(w.name[0]) && strings.EqualFold(previous.name, f.browserWord) {
 		f.browserVersion, f.versionless = w.name, false
 	}
 }
 
-// note remembers a word that nobody knows: it may be the name of an unknown bot, or have something of one.
+// note records an unknown word: it may be the name of an unknown bot, or contain a suspect part.
 func (f *findings) note(w word) {
 	if f.suspect.kind == 0 {
 		f.suspect = suspicious(w.name)
@@ -99,7 +99,8 @@ func (f *findings) note(w word) {
 	}
 }
 
-// nickname is what an unknown program calls itself. One in a browser's clothes cannot be told from its clothes.
+// nickname returns what an unknown program calls itself. If it pretends to be a browser, its name
+// cannot be determined.
 func (f *findings) nickname() string {
 	if f.browser.kind != 0 || f.mozilla && f.os.kind != 0 {
 		return ""
@@ -110,7 +111,7 @@ func (f *findings) nickname() string {
 	return f.first
 }
 
-// take notes what a word says.
+// take records the signs of a word.
 func (f *findings) take(signs []sign, w word) {
 	for _, s := range signs {
 		if s.versioned && w.version == "" && !f.alone {
@@ -158,7 +159,7 @@ func (f *findings) takeDevice(s sign) {
 	}
 }
 
-// better puts s in the place of old if its rank is higher.
+// better replaces old by s if its rank is higher.
 func better(old *sign, s sign) bool {
 	if old.kind != 0 && old.rank >= s.rank {
 		return false
@@ -167,7 +168,7 @@ func better(old *sign, s sign) bool {
 	return true
 }
 
-// agent is what the words together mean, if nothing has given a bot away.
+// agent combines the signs into a result, if nothing has revealed a bot.
 func (f *findings) agent() Agent {
 	somewhere := f.os.kind != 0 || f.device.kind != 0 || f.mobile || f.tablet
 	switch {
@@ -179,13 +180,14 @@ func (f *findings) agent() Agent {
 	a := Agent{Browser: f.browser.name, BrowserVersion: version(f.browserVersion), OS: f.os.name, Device: f.deviceKind()}
 	switch a.Browser {
 	case "Safari":
-		// The number that people know is in another word. The browser that old Androids came with says the same.
+		// The well-known version is in another word. This also holds for the browser of old
+		// Androids.
 		a.BrowserVersion = version(f.number)
 		if a.OS == "Android" {
 			a.Browser = "Android Browser"
 		}
 	case "Opera":
-		if f.number != "" { // Opera 10 to 12 call themselves 9.80
+		if f.number != "" { // Opera 10 to 12 send 9.80 as their version
 			a.BrowserVersion = version(f.number)
 		}
 	case "Chrome":
@@ -198,7 +200,7 @@ func (f *findings) agent() Agent {
 	return a
 }
 
-// unnamed is the browser inside an app that does not say which.
+// unnamed returns the name of the browser inside an app that does not name it.
 func (f *findings) unnamed() string {
 	switch f.os.name {
 	case "iOS":
@@ -217,7 +219,7 @@ func (f *findings) deviceKind() string {
 	case f.os.name == "Android" && (f.mobile || f.browser.name == "Opera Mini") && !f.tablet:
 		return Mobile
 	case f.os.name == "Android":
-		return Tablet // makers of tablets are asked to leave out "Mobile"
+		return Tablet // makers of tablets are asked to omit "Mobile"
 	case f.mobile && (f.os.name == "Linux" || f.os.name == "Tizen" || f.os.name == ""):
 		return Mobile
 	case f.tablet && (f.os.name == "Linux" || f.os.name == ""):
@@ -227,7 +229,7 @@ func (f *findings) deviceKind() string {
 	}
 }
 
-// suspicious looks for what unknown bots have in their names.
+// suspicious looks for the parts of unknown bots' names.
 func suspicious(name string) sign {
 	var room [maxWord]byte
 	b := string(lower(room[:0], name))

@@ -2,14 +2,14 @@ package useragent
 
 import "strings"
 
-// Ranks of bots: the name of a known bot says more than that of the library it uses or the network it looks through.
+// Ranks of bots: the name of a known bot is more specific than that of its library or proxy.
 const (
 	rankLibrary = 10
 	rankBot     = 20
 	rankAI      = 30
 )
 
-// index makes one table of all words.
+// index builds one table of all words.
 func index() map[string][]sign {
 	m := make(map[string][]sign, 1024)
 	put(m, engines[:], sign{kind: kindEngine})
@@ -24,7 +24,7 @@ func index() map[string][]sign {
 	for _, b := range browsers {
 		put(m, b.words, sign{kind: kindBrowser, rank: b.rank, name: b.name})
 	}
-	// Internet Explorer 11 gave up its name, but not its engine's.
+	// Internet Explorer 11 no longer sends its name, but its engine's.
 	put(m, []string{"trident"}, sign{kind: kindBrowser, rank: 19, name: "Internet Explorer", version: "11"})
 	for _, b := range textBrowsers {
 		put(m, []string{b.word}, sign{kind: kindBrowser, rank: 1, name: b.name, free: true})
@@ -41,8 +41,9 @@ func index() map[string][]sign {
 	return m
 }
 
-// put adds a sign to each of the words, which are in lower case. Two words with a space between are just that: the pair.
-// A word with a slash at its end means something else as well: it counts only where a version follows, or nothing else.
+// put adds a sign to each of the words, which are in lower case. Two words with a space between
+// them match the pair. A word that ends with a slash has other meanings as well: it counts only
+// with a version, or if it is the only word.
 func put(m map[string][]sign, words []string, s sign) {
 	for _, w := range words {
 		name, versioned := strings.CutSuffix(w, "/")

@@ -1,7 +1,8 @@
 package useragent
 
-// systems are the operating systems by their words, and what they usually run on. One that others pretend to be, or are
-// made of, ranks lower: Android says Linux, Windows Phone says Android, an iPhone says Mac.
+// systems are the operating systems, the words that reveal them, and their usual devices. A system
+// that others pretend to be, or are based on, has a lower rank: Android says Linux, Windows Phone
+// says Android, an iPhone says Mac.
 var systems = [...]struct {
 	rank         uint8
 	name, device string
@@ -41,7 +42,8 @@ var systems = [...]struct {
 	{40, "Roku", TV, []string{"roku"}},
 }
 
-// devices are words about the device alone. "Mobile" and "Tablet" matter only where the system does not say enough.
+// devices are words about the device alone. "Mobile" and "Tablet" matter only if the system does
+// not determine the device.
 var devices = [...]struct {
 	device string
 	words  []string

@@ -5,11 +5,12 @@ import "strings"
 // word is one word of a user agent: "Chrome/32.0" is the name "Chrome" with the version "32.0".
 type word struct {
 	name, version string
-	// joined is true if only a space is between the word and the one before it, as in "Opera Mini/7.0".
+	// joined is true if only a space separates the word from the one before it, as in "Opera
+	// Mini/7.0".
 	joined bool
 }
 
-// cutWord takes the first word off s.
+// cutWord removes the first word from s.
 func cutWord(s string) (w word, rest string) {
 	start := 0
 	for start < len(s) && isSeparator(s[start]) {
@@ -39,16 +40,16 @@ func isURL(s string) bool {
 	return strings.Contains(s, "://") || strings.HasPrefix(s, "www.")
 }
 
-// isMail reports whether s is a mail address.
+// isMail reports whether s is an email address.
 func isMail(s string) bool {
 	at := strings.IndexByte(s, '@')
 	return at > 0 && strings.IndexByte(s[at:], '.') > 0
 }
 
-// maxWord is the greatest length of a word that is looked up. Longer ones are nobody's name.
+// maxWord is the maximum length of a word that is looked up. No name is longer.
 const maxWord = 48
 
-// lower appends s to b in lower case (ASCII), as far as there is room for a word.
+// lower appends s to b in lower case (ASCII), up to the maximum length of a word.
 func lower(b []byte, s string) []byte {
 	for i := 0; i < len(s) && len(b) < maxWord; i++ {
 		c := s[i]
@@ -60,7 +61,7 @@ func lower(b []byte, s string) []byte {
 	return b
 }
 
-// version reduces "32.0.1700.77" to "32" and "17.4.1" to "17.4"; what is not a version is empty.
+// version reduces "32.0.1700.77" to "32" and "17.4.1" to "17.4". It returns "" for anything else.
 func version(s string) string {
 	end, dots := 0, 0
 	for end < len(s) && (isDigit(s[end]) || s[end] == '.') {

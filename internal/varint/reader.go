@@ -1,27 +1,26 @@
-// Package varint reads compact encodings of numbers and bytes that may have been damaged, without a check after every
-// one. What it reads is written by the Append functions of encoding/binary. It imports nothing of the project; whoever
-// stores bytes of its own may use it.
+// Package varint reads compact encodings of numbers and bytes that may be damaged, without a check
+// after each read. The encodings are written by the Append functions of encoding/binary.
 package varint
 
 import "encoding/binary"
 
-// Reader takes numbers and bytes off an encoding, one after another. What is malformed makes it fail, and everything
-// that is read after that is zero: so it need be asked only at the end.
+// Reader reads numbers and bytes from an encoding. Malformed data makes it fail, and all further
+// reads return zero, so callers need to check only at the end.
 type Reader struct {
 	rest   []byte
 	failed bool
 }
 
-// NewReader reads b, which must not change meanwhile.
+// NewReader returns a Reader of b, which must not change while it is read.
 func NewReader(b []byte) Reader { return Reader{rest: b} }
 
-// More reports whether something is left, and nothing was malformed.
+// More reports whether data is left and nothing was malformed.
 func (r *Reader) More() bool { return len(r.rest) > 0 && !r.failed }
 
-// Failed reports whether something was malformed.
+// Failed reports whether data was malformed.
 func (r *Reader) Failed() bool { return r.failed }
 
-// Fail says that what was read makes no sense.
+// Fail marks the data as malformed.
 func (r *Reader) Fail() { r.failed = true }
 
 // Uint reads an unsigned number.
@@ -36,7 +35,8 @@ func (r *Reader) Int() int64 {
 	return n * int64(r.took(size))
 }
 
-// took moves on behind a number of that size; 0 when there was none.
+// took advances by the size of a number and returns 1. It returns 0 if there was none: callers
+// multiply their result by it.
 func (r *Reader) took(size int) uint64 {
 	if r.failed || size <= 0 {
 		r.failed = true
@@ -46,7 +46,8 @@ func (r *Reader) took(size int) uint64 {
 	return 1
 }
 
-// Count reads a number of things that follow, of at least one byte each: so it is never more than what is left.
+// Count reads the number of things that follow, each of at least one byte, so it is never more than
+// the bytes left.
 func (r *Reader) Count() int {
 	n := r.Uint()
 	if n > uint64(len(r.rest)) {
@@ -56,7 +57,7 @@ func (r *Reader) Count() int {
 	return int(n)
 }
 
-// Bytes takes n bytes off. They are the encoding's own: copy what is kept.
+// Bytes reads n bytes. They are a slice of the encoding: copy what is kept.
 func (r *Reader) Bytes(n uint64) []byte {
 	if r.failed || n > uint64(len(r.rest)) {
 		r.failed = true
@@ -67,5 +68,5 @@ func (r *Reader) Bytes(n uint64) []byte {
 	return b
 }
 
-// Rest takes all that is left off. The bytes are the encoding's own, as those of Bytes are.
+// Rest reads all remaining bytes. They are a slice of the encoding, as in Bytes.
 func (r *Reader) Rest() []byte { return r.Bytes(uint64(len(r.rest))) }

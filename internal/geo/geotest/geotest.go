@@ -1,4 +1,5 @@
-// Package geotest makes databases of places for tests, in MaxMind's format: https://maxmind.github.io/MaxMind-DB/
+// Package geotest creates location databases for tests, in MaxMind's format:
+// https://maxmind.github.io/MaxMind-DB/
 package geotest
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/onefold/onefold/internal/geo"
 )
 
-// Write makes a database of IPv4 networks that do not overlap, and returns its file.
+// Write creates a database of IPv4 networks that do not overlap, and returns the path of its file.
 func Write(t testing.TB, places map[string]geo.Place) string {
 	t.Helper()
 	var tree tree
@@ -33,7 +34,8 @@ func Write(t testing.TB, places map[string]geo.Place) string {
 	return file
 }
 
-// tree is a binary trie. A record is 0: nothing; n > 0: node n; n < 0: the data at -n-1.
+// tree is a binary trie. A record of 0 means no data, n > 0 means node n, and n < 0 means the data
+// at -n-1.
 type tree struct{ nodes [][2]int }
 
 func (t *tree) put(prefix netip.Prefix, data int) {
@@ -83,7 +85,7 @@ func metadata(nodes int) []byte {
 	)...)
 }
 
-// header begins a field of one of the first seven types.
+// header returns the header of a field with one of the first seven types.
 func header(kind, size int) []byte {
 	if size < 29 {
 		return []byte{byte(kind<<5 | size)}
@@ -105,7 +107,7 @@ func list(items ...[]byte) []byte {
 	return slices.Concat([]byte{byte(len(items)), 4}, slices.Concat(items...))
 }
 
-// dict takes names and their encoded values in turn.
+// dict encodes a map from alternating names and encoded values.
 func dict(pairs ...any) []byte {
 	b := header(7, len(pairs)/2)
 	for _, part := range pairs {

@@ -1,4 +1,5 @@
-// Package intake turns the files of other programs into events and hands them on: access logs of web servers, and what
-// other analytics programs export event by event. Each event has an id made of its content, so whatever is read twice
-// counts once. Only cmd/onefold uses it: what takes the events (a table, a server far away, or a rehearsal) is its choice.
+// Package intake converts files of other programs to events and passes them on: access logs of web
+// servers, and event exports of other analytics tools. Each event has an ID derived from its
+// content, so an event that is read twice counts once. The caller chooses the destination: a table,
+// a server, or a dry run.
 package intake

@@ -13,18 +13,19 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
-// raw is Pebble on a copy of the engine's files, without the engine: the same rows, the same sizes.
+// raw is Pebble on a copy of the engine's files, without the engine: the same rows of the same
+// sizes.
 type raw struct {
 	store *pebble.DB
-	keys  [][]byte // keys of items, evenly over the table
-	heads [][]byte // keys of the first item of partitions
-	write []sample // the rows of one put: item, index row, stream record
+	keys  [][]byte // keys of items, evenly spread over the table
+	heads [][]byte // keys of the first items of partitions
+	write []sample // rows of one put: item, index row, stream record
 }
 
 // sample is a row to be written again under other keys.
 type sample struct{ key, value []byte }
 
-// The first bytes of keys, from docs/format/engine.md.
+// First bytes of keys, from docs/format/engine.md.
 const (
 	spaceItem   = 0x10
 	spaceIndex  = 0x20

@@ -13,22 +13,22 @@ import (
 // Options configure a run. All but Only and CPUProfile are required.
 type Options struct {
 	workbench.Setup
-	Filled string        // where the site whose dashboard is measured is, or is made and left; must exist
-	Events int           // of the site whose dashboard is measured, spread over a year
+	Filled string        // existing directory for the site whose dashboard is measured; the site is reused, or created and kept
+	Events int           // events of that site, spread over a year
 	Pages  int           // distinct paths of that site
-	Rounds int           // turns of a measure of ingest
-	Turn   time.Duration // length of a turn
+	Rounds int           // timed runs per ingest benchmark
+	Turn   time.Duration // duration of a timed run
 }
 
-// ErrOptions is returned when an option is out of its range.
+// ErrOptions is returned if an option is out of range.
 var ErrOptions = errors.New("analyticsbench: events and pages must be at least 1,000, rounds and turn above 0")
 
-// goatCounter names the reference: its figures were measured over loopback on two cores, too.
+// goatCounter names the reference. Its figures were measured over loopback on two cores too.
 const goatCounter = "GoatCounter"
 
 type bench struct{ o Options }
 
-// Run takes the measures, each on a table of its own, and hands their results to report.
+// Run runs the benchmarks, each on its own table, and calls report with the results.
 func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 	if o.Events < 1000 || o.Pages < 1000 || o.Rounds < 1 || o.Turn <= 0 {
 		return ErrOptions
@@ -39,7 +39,7 @@ func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 	}, report)
 }
 
-// prepared makes a table with a site, and returns a key that sends its events.
+// prepared creates a table with a site, and returns a key that sends the site's events.
 func (b *bench) prepared(ctx context.Context, dir string, sites ...string) (key string, err error) {
 	s, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
@@ -59,7 +59,7 @@ func addSite(ctx context.Context, s *workbench.Store, id string) error {
 	return err
 }
 
-// serve starts a server that takes what one client sends as that of many.
+// serve starts a server that accepts the requests of one client as those of many.
 func (b *bench) serve(ctx context.Context, dir string) (*workbench.Process, error) {
 	return workbench.Serve(ctx, b.o.Program, dir, b.o.CPUProfile, "--trust-proxy", "--event-rate", "1e9", "--site-rate", "1e8")
 }

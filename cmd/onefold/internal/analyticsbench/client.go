@@ -6,7 +6,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
 
-// pageViews are those of a site that its statistics show.
+// pageViews returns a site's page views as shown by its statistics.
 func pageViews(client *http.Client, address, site string) (int, error) {
 	var answer struct {
 		Totals struct{ PageViews int }

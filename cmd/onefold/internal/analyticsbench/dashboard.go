@@ -23,18 +23,18 @@ import (
 
 const (
 	bigSite   = "big"
-	loads     = 20 // of the page, for each range
-	atOnce    = 6  // requests that a browser has under way
+	loads     = 20 // page loads per range
+	atOnce    = 6  // concurrent requests of a browser
 	yearDays  = 365
 	pageLimit = 10
 
-	filteredDays = 30 // while raw events are kept
+	filteredDays = 30 // days with raw events
 
 	wantedMS         = 150
 	wantedFilteredMS = 300
 )
 
-// dashboard measures the page that shows statistics, for a site with a year of events.
+// dashboard measures the statistics page of a site with a year of events.
 func (b *bench) dashboard(ctx context.Context, _ string) ([]workbench.Result, error) {
 	dir := filepath.Join(b.o.Filled, fmt.Sprintf("dashboard-%d-%d", b.o.Events, b.o.Pages))
 	if err := b.filled(ctx, dir); err != nil {
@@ -48,7 +48,7 @@ func (b *bench) dashboard(ctx context.Context, _ string) ([]workbench.Result, er
 	return results, errors.Join(err, p.Stop())
 }
 
-// filled makes the site, unless a run before has left it.
+// filled creates the site, unless an earlier run has left it.
 func (b *bench) filled(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -63,7 +63,7 @@ func (b *bench) filled(ctx context.Context, dir string) error {
 	return os.Rename(unfinished, dir)
 }
 
-// fillYear makes the site with a year of events, ending now.
+// fillYear creates the site with a year of events up to now.
 func (b *bench) fillYear(ctx context.Context, dir string) error {
 	b.o.Progress(fmt.Sprintf("filling a site with %d events of a year, %d pages", b.o.Events, b.o.Pages))
 	s, err := b.o.Open(ctx, dir, workbench.Time{})
@@ -86,14 +86,15 @@ func (b *bench) fillYear(ctx context.Context, dir string) error {
 	return errors.Join(err, s.DB.Close())
 }
 
-// span is a range of days that a page shows, the last of them so many days ago.
+// span is a range of days on the page. The last day is so many days ago.
 type span struct{ days, ago int }
 
-// pageRequests are those that the page makes for a range of days, with a filter unless it is empty.
+// pageRequests returns the requests of the page for a range of days, with a filter if it is not
+// empty.
 func pageRequests(s span, filter string) []string {
 	last := time.Now().UTC().AddDate(0, 0, -s.ago)
 	q := url.Values{"from": {last.AddDate(0, 0, 1-s.days).Format(time.DateOnly)}, "to": {last.Format(time.DateOnly)}}
-	goals := "/goals/report?" + q.Encode() // knows no filters
+	goals := "/goals/report?" + q.Encode() // goals take no filters
 	if filter != "" {
 		q.Set("filter", filter)
 	}
@@ -107,7 +108,7 @@ func pageRequests(s span, filter string) []string {
 	}
 	compare := "compare=previous&"
 	if filter != "" {
-		compare = "" // what is compared with would be raw events of the days before
+		compare = "" // comparing would need expired raw events of the days before
 	}
 	paths := []string{site + "/stats?" + compare + "period=" + period + "&" + q.Encode(), site + "/realtime", site + goals}
 	for _, by := range []analytics.Dimension{analytics.BySource, analytics.ByPage, analytics.ByCountry, analytics.ByBrowser, analytics.ByGoal, analytics.ByEventName} {
@@ -149,8 +150,8 @@ func (b *bench) loadPages(ctx context.Context, p *workbench.Process) ([]workbenc
 	})
 }
 
-// loadOften loads pages one after another, and tells how long each took, and how much of the server's processor: that
-// depends less on what else the machine does.
+// loadOften loads pages one after another. It returns the duration and the server's CPU time of
+// each load; the latter depends less on other load of the machine.
 func loadOften(ctx context.Context, client *http.Client, p *workbench.Process, n int, page func(i int) []string) (two [2]workbench.Result, err error) {
 	before, err := p.CPUSeconds()
 	var took []float64
@@ -174,7 +175,7 @@ func loadOften(ctx context.Context, client *http.Client, p *workbench.Process, n
 	return two, nil
 }
 
-// loadPage makes the requests of a page in the way of a browser, and returns how long they took together.
+// loadPage sends the requests of a page like a browser, and returns the total time.
 func loadPage(ctx context.Context, client *http.Client, p *workbench.Process, paths []string) (ms float64, err error) {
 	began := time.Now()
 	group, ctx := errgroup.WithContext(ctx)

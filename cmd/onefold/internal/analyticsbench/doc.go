@@ -1,3 +1,4 @@
-// Package analyticsbench measures web analytics as people use it: a server in a process of its own, so that its processor
-// time is its own, driven over HTTP from this one. It exists for `onefold bench analytics`, which prints its figures.
+// Package analyticsbench measures web analytics as deployed: a server in its own process, whose CPU
+// time is therefore its own, driven over HTTP from this process. `onefold bench analytics` prints
+// the results.
 package analyticsbench

@@ -15,7 +15,8 @@ var countries = [...]string{"US", "DE", "FR", "GB", "ES", "IN", "BR", "JP"}
 
 const fillBatch = 512
 
-// fill stores visits of a site, evenly spread over the time from start to end, in batches; after each it calls then.
+// fill stores visits of a site in batches, evenly spread from start to end. It calls then after
+// each batch.
 func fill(ctx context.Context, s *workbench.Store, site string, events, pages, batch int, start, end time.Time, then func() error) error {
 	agents, err := useragent.New(0)
 	if err != nil {
@@ -53,7 +54,7 @@ func fill(ctx context.Context, s *workbench.Store, site string, events, pages, b
 	return nil
 }
 
-// Fill makes a site and stores events of visits, evenly spread over the time from start to end.
+// Fill creates a site and stores events of visits, evenly spread from start to end.
 func Fill(ctx context.Context, t *table.Table, site string, events int, start, end time.Time) error {
 	if _, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: site}); err != nil {
 		return err

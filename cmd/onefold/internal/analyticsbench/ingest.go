@@ -19,17 +19,17 @@ const (
 	batchEvents = 500
 	liveSite    = "bench"
 	probeSite   = "probe"
-	foldFor     = 2 * time.Minute // how long folding may take after the last event
+	foldFor     = 2 * time.Minute // limit for folding after the last event
 )
 
-// sender is one connection and what it sends next.
+// sender is a connection and its next request.
 type sender struct {
 	*workbench.Connection
 	request func() []byte
-	events  int // of a request
+	events  int // events per request
 }
 
-// single measures single events, and how soon they are seen.
+// single measures single events, and the delay until statistics show them.
 func (b *bench) single(ctx context.Context, dir string) (results []workbench.Result, err error) {
 	return b.ingest(ctx, dir, func(p *workbench.Process, _ string) ([]workbench.Result, error) {
 		senders, err := newSenders(p, connections, 1, func(v *visitor) func() []byte {
@@ -51,7 +51,7 @@ func (b *bench) single(ctx context.Context, dir string) (results []workbench.Res
 	})
 }
 
-// batch measures batches of events that a server sends for its visitors.
+// batch measures batches of events that a server sends on behalf of its visitors.
 func (b *bench) batch(ctx context.Context, dir string) ([]workbench.Result, error) {
 	pace, err := b.batches(ctx, dir, (*visitor).batch)
 	return []workbench.Result{
@@ -60,7 +60,7 @@ func (b *bench) batch(ctx context.Context, dir string) ([]workbench.Result, erro
 	}, err
 }
 
-// lines measures the same batches with an event a line.
+// lines measures the same batches with one event per line.
 func (b *bench) lines(ctx context.Context, dir string) ([]workbench.Result, error) {
 	pace, err := b.batches(ctx, dir, (*visitor).lines)
 	return []workbench.Result{
@@ -69,7 +69,7 @@ func (b *bench) lines(ctx context.Context, dir string) ([]workbench.Result, erro
 	}, err
 }
 
-// batches measures batches that a visitor makes requests of.
+// batches measures batches written by write.
 func (b *bench) batches(ctx context.Context, dir string, write func(v *visitor, request, body []byte, n int, key string) (_, _ []byte)) (pace workbench.Pace, err error) {
 	_, err = b.ingest(ctx, dir, func(p *workbench.Process, key string) ([]workbench.Result, error) {
 		senders, err := newSenders(p, 4, batchEvents, func(v *visitor) func() []byte {
@@ -84,7 +84,7 @@ func (b *bench) batches(ctx context.Context, dir string, write func(v *visitor, 
 	return pace, err
 }
 
-// ingest runs a server on a fresh table for a measure.
+// ingest runs a benchmark with a server on a new table.
 func (b *bench) ingest(ctx context.Context, dir string, work func(p *workbench.Process, key string) ([]workbench.Result, error)) ([]workbench.Result, error) {
 	key, err := b.prepared(ctx, dir, liveSite, probeSite)
 	if err != nil {
@@ -122,7 +122,8 @@ func (b *bench) turns(ctx context.Context, p *workbench.Process, senders []sende
 	})
 }
 
-// turn lets all senders send until then, each a request every so often, or one after another.
+// turn runs all senders until the given time. Each sends a request at the interval every, or as
+// fast as possible if it is 0.
 func turn(ctx context.Context, senders []sender, until time.Time, every time.Duration) (events int, err error) {
 	counts := make([]int, len(senders))
 	group, ctx := errgroup.WithContext(ctx)
@@ -153,7 +154,7 @@ func turn(ctx context.Context, senders []sender, until time.Time, every time.Dur
 	return events, err
 }
 
-// folded waits until statistics show so many page views.
+// folded waits until the statistics show so many page views.
 func folded(ctx context.Context, p *workbench.Process, want int) error {
 	const between = 20 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, foldFor)

@@ -10,11 +10,11 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
 
-// probes are events that are followed one by one until they are seen.
+// probes is the number of events whose delay is measured one by one.
 const probes = 100
 
-// untilSeen measures the time from sending an event until statistics show it, under load of so many events a second on
-// another site.
+// untilSeen measures the time from sending an event until the statistics show it, while another
+// site receives rate events per second.
 func (b *bench) untilSeen(ctx context.Context, p *workbench.Process, senders []sender, rate float64) ([]workbench.Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -23,7 +23,7 @@ func (b *bench) untilSeen(ctx context.Context, p *workbench.Process, senders []s
 		every := time.Duration(float64(len(senders)) / rate * float64(time.Second))
 		_, err := turn(ctx, senders, time.Now().Add(time.Hour), every)
 		if ctx.Err() != nil {
-			err = nil // it was told to end
+			err = nil // stopped on purpose
 		} else {
 			cancel()
 		}
@@ -49,7 +49,7 @@ func (b *bench) untilSeen(ctx context.Context, p *workbench.Process, senders []s
 	}, nil
 }
 
-// probe sends the n-th event of the site of probes, and waits until it is seen.
+// probe sends the n-th event of the probed site, and waits until the statistics show it.
 func probe(ctx context.Context, p *workbench.Process, n int) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.Address+"/api/event", strings.NewReader(`{"site":"probe","url":"/probe"}`))
 	if err != nil {

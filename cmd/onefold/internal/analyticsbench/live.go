@@ -16,24 +16,25 @@ import (
 	"github.com/onefold/onefold/internal/useragent"
 )
 
-// Live traffic is visits of visitEvents events that begin at random, and so overlap. Between two events of a visit there
-// are 30 to 60 seconds.
+// Live traffic consists of visits of visitEvents events that start at random and so overlap. Two
+// events of a visit are 30 to 60 seconds apart.
 const (
 	leastDwell = 30 * time.Second
 	mostDwell  = 60 * time.Second
 )
 
-// linger is how long a server holds a single event for others to share its block.
+// linger is how long a server holds a single event so that others share its block.
 const linger = 250 * time.Millisecond
 
-// liveRates are the events a second of a site, and for how long its visits begin.
+// liveRates are the rates of a site, in events per second, each with the time during which visits
+// start.
 var liveRates = []struct {
 	perSecond float64
 	during    time.Duration
 }{{1, 10 * time.Minute}, {10, 4 * time.Minute}, {100, 2 * time.Minute}}
 
-// live measures the write units of an event with all that is derived from it, for each rate and for how long derived
-// items wait.
+// live measures the write units per event, including all derived items, for each rate and each fold
+// delay.
 func (b *bench) live(ctx context.Context, dir string) (results []workbench.Result, err error) {
 	for _, rate := range liveRates {
 		for _, delay := range []time.Duration{0, 10 * time.Second, 30 * time.Second, time.Minute} {
@@ -52,18 +53,19 @@ func (b *bench) live(ctx context.Context, dir string) (results []workbench.Resul
 	return results, nil
 }
 
-// liveHit is an event and how long after the beginning it happens.
+// liveHit is an event, and its time since the start.
 type liveHit struct {
 	after time.Duration
 	hit   analytics.Hit
 }
 
-// drawLive makes up visits that begin in a time, so many that they have so many events a second, in order of time.
+// drawLive generates visits that start within a period, with so many events per second. The events
+// are ordered by time.
 func drawLive(perSecond float64, during time.Duration) []liveHit {
 	v, random := newVisitor(1, livePages), rand.New(rand.NewPCG(2, 7))
 	agents, err := useragent.New(0)
 	if err != nil {
-		panic(err) // only for a size that is out of range
+		panic(err) // only if a size is out of range
 	}
 	visits := int(perSecond * during.Seconds() / visitEvents)
 	hits := make([]liveHit, 0, visits*visitEvents)
@@ -83,15 +85,16 @@ func drawLive(perSecond float64, during time.Duration) []liveHit {
 	return hits
 }
 
-// Live is live traffic of a site: how many events come a second, for how long visits begin, and how long derived items wait.
+// Live describes live traffic of a site: the events per second, the time during which visits start,
+// and the delays of derived items.
 type Live struct {
 	PerSecond float64
 	During    time.Duration
 	Delays    delays.Flags
 }
 
-// LiveUse returns the units that an event of live traffic takes, with everything derived from it. A clock that the traffic moves
-// decides, so they do not depend on the machine.
+// LiveUse returns the units per event of live traffic, including all derived items. The traffic
+// drives the clock, so the result does not depend on the machine.
 func LiveUse(ctx context.Context, open workbench.Open, dir string, l Live) (workbench.Use, error) {
 	hits := drawLive(l.PerSecond, l.During)
 	begin, n := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), float64(len(hits))
@@ -118,7 +121,7 @@ func LiveUse(ctx context.Context, open workbench.Open, dir string, l Live) (work
 	return use.Per(n), err
 }
 
-// ingestAll stores hits, or fails if one is not stored.
+// ingestAll stores hits. A hit that is not stored is an error.
 func ingestAll(ctx context.Context, collector *analytics.Collector, hits []analytics.Hit) error {
 	if len(hits) == 0 {
 		return nil

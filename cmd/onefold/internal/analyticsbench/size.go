@@ -12,7 +12,8 @@ import (
 
 const rawEvents = 100_000
 
-// size measures what an event and a year of statistics take on disk, and what an event takes in write units.
+// size measures the disk space of an event and of a year of statistics, and the write units of an
+// event.
 func (b *bench) size(ctx context.Context, dir string) ([]workbench.Result, error) {
 	bytes, err := b.rawBytes(ctx, filepath.Join(dir, "raw"))
 	if err != nil {
@@ -27,7 +28,7 @@ func (b *bench) size(ctx context.Context, dir string) ([]workbench.Result, error
 	return append(append(results, years...), live...), err
 }
 
-// rawBytes are the bytes of the table's files an event, before anything is folded.
+// rawBytes returns the bytes per event in the table's files before anything is folded.
 func (b *bench) rawBytes(ctx context.Context, dir string) (float64, error) {
 	s, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
@@ -47,7 +48,7 @@ func (b *bench) rawBytes(ctx context.Context, dir string) (float64, error) {
 	return bytes, errors.Join(err, s.DB.Close())
 }
 
-// tableBytes compacts a database and returns the bytes that its tables take on disk, without streams.
+// tableBytes compacts a database and returns the size of its tables on disk, without streams.
 func tableBytes(ctx context.Context, db *engine.DB) (total float64, err error) {
 	if err := db.Compact(ctx); err != nil {
 		return 0, err

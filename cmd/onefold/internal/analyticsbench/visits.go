@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	visitEvents = 3    // of a visit
+	visitEvents = 3    // events in a visit
 	livePages   = 2000 // distinct paths of the site that events are sent to
 )
 
@@ -29,12 +29,12 @@ var languages = [...]string{"en-GB", "en-US", "de", "fr-FR", "es"}
 
 var screens = [...]string{"1920x1080", "1440x900", "390x844", "412x915"}
 
-// visit is what one visitor has on all pages. A visitor comes once.
+// visit holds the fields that are the same in all events of a visit. Each visitor visits once.
 type visit struct {
 	address, agent, referrer, language, screen string
 }
 
-// visitor makes visits, one after another, and the pages of each.
+// visitor generates visits one after another, and the pages of each.
 type visitor struct {
 	random *rand.Rand
 	pages  *rand.Zipf
@@ -49,7 +49,7 @@ func newVisitor(seed uint64, pages int) *visitor {
 
 func one[T any](random *rand.Rand, of []T) T { return of[random.IntN(len(of))] }
 
-// next is the path of the next event. It starts a new visit after visitEvents.
+// next returns the path of the next event. It starts a new visit after visitEvents.
 func (v *visitor) next() string {
 	if v.sent%visitEvents == 0 {
 		ip := v.random.Uint32()
@@ -62,14 +62,14 @@ func (v *visitor) next() string {
 	return "/articles/" + strconv.FormatUint(v.pages.Uint64(), 10)
 }
 
-// appendEvent appends an event, without the closing brace, as the tracker sends it.
+// appendEvent appends an event in the form of the tracker, without the closing brace.
 func (v *visitor) appendEvent(b []byte) []byte {
 	path := v.next()
 	return fmt.Appendf(b, `{"site":"bench","id":%q,"url":"https://example.com%s","referrer":%q,"screen":%q,"language":%q`,
 		ulid.MustNew(ulid.Timestamp(time.Now()), ulid.DefaultEntropy()), path, v.referrer, v.screen, v.language)
 }
 
-// single makes a request with one event.
+// single writes a request with one event.
 func (v *visitor) single(request, body []byte) (_, _ []byte) {
 	body = append(v.appendEvent(body[:0]), '}')
 	request = fmt.Appendf(request[:0], "POST /api/event HTTP/1.1\r\nHost: bench\r\nContent-Type: text/plain\r\nUser-Agent: %s\r\nX-Forwarded-For: %s\r\nContent-Length: %d\r\n\r\n",
@@ -77,7 +77,7 @@ func (v *visitor) single(request, body []byte) (_, _ []byte) {
 	return append(request, body...), body
 }
 
-// batch makes a request with many events, each with its visitor, as a server sends them.
+// batch writes a request with many events, each with its visitor, in the form of a server.
 func (v *visitor) batch(request, body []byte, n int, key string) (_, _ []byte) {
 	body = append(body[:0], `{"site":"bench","events":[`...)
 	for i := range n {
@@ -90,7 +90,7 @@ func (v *visitor) batch(request, body []byte, n int, key string) (_, _ []byte) {
 	return appendBatch(request[:0], "/api/events", "application/json", key, body), body
 }
 
-// lines makes the request of batch with an event a line.
+// lines writes the request of batch with one event per line.
 func (v *visitor) lines(request, body []byte, n int, key string) (_, _ []byte) {
 	body = body[:0]
 	for range n {

@@ -17,14 +17,14 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// A year of statistics is measured on few days of it, each tier by itself.
+// A year of statistics is extrapolated from a few days of it, each tier separately.
 const (
 	sampleDays  = 2
-	yearsHours  = 90 // days of hours that are kept
+	yearsHours  = 90 // days with hourly statistics
 	yearsMonths = 12
 )
 
-// years measures what the statistics of a site's year take on disk, for a small site and a busy one.
+// years measures the disk space of a year of statistics, for a small and a busy site.
 func (b *bench) years(ctx context.Context, dir string) (results []workbench.Result, err error) {
 	for _, perDay := range []int{1_000, 50_000} {
 		b.o.Progress(fmt.Sprintf("statistics of %d events a day", perDay))
@@ -37,8 +37,9 @@ func (b *bench) years(ctx context.Context, dir string) (results []workbench.Resu
 	return results, nil
 }
 
-// yearBytes fills whole days, rolls them up and measures each tier in a table of its own. The days are in one month, so a
-// month is taken to be as large as one of few days: its values are bounded, and a busy site's are all there soon.
+// yearBytes fills whole days, rolls them up and measures each tier in its own table. The days are
+// in one month, so a month is assumed to be as large as one with few days: its number of values is
+// bounded, and a busy site reaches the bound soon.
 func (b *bench) yearBytes(ctx context.Context, dir string, perDay int) (year float64, err error) {
 	s, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
@@ -74,7 +75,8 @@ func (b *bench) yearBytes(ctx context.Context, dir string, perDay int) (year flo
 	return year, nil
 }
 
-// tierBytes are the bytes that the statistics and breakdowns of a period take in a table that has nothing else.
+// tierBytes returns the bytes of the statistics and breakdowns of a period, in a table with nothing
+// else.
 func (b *bench) tierBytes(ctx context.Context, dir string, from *workbench.Store, p analytics.Period) (bytes float64, err error) {
 	to, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
@@ -95,7 +97,7 @@ func (b *bench) tierBytes(ctx context.Context, dir string, from *workbench.Store
 	return tableBytes(ctx, to.DB)
 }
 
-// copyItems copies the items of the site whose sort keys begin with a prefix, and returns how many they are.
+// copyItems copies the site's items whose sort keys begin with a prefix, and returns their number.
 func copyItems(ctx context.Context, from, to *workbench.Store, prefix string) (items int, err error) {
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(from.Table.Name()), KeyConditionExpression: aws.String("pk = :pk AND begins_with(sk, :sk)"),

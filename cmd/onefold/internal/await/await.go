@@ -1,6 +1,6 @@
-// Package await keeps a process alive that serves or works, while its table cannot be reached when it starts: it tries again
-// until the table answers, and says so meanwhile to whoever asks. A process that ended for that would be started again and again,
-// or not at all, and its end would say nothing. It belongs to the command line.
+// Package await keeps a process running whose table is unreachable at startup. The process retries
+// until the table responds, and meanwhile answers health checks with the reason. Otherwise a
+// supervisor would restart it again and again, or give up, and nothing would show why.
 package await
 
 import (
@@ -18,20 +18,21 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// Options say how to wait.
+// Options configure the waiting.
 type Options struct {
-	Flag, Addr string    // where to answer meanwhile, and the flag that says so; "": nowhere
-	Err        io.Writer // to tell people on, required
+	Flag, Addr string    // address to answer on meanwhile, and the flag that sets it; "": none
+	Err        io.Writer // messages for people; required
 }
 
-// How long it takes until a table is asked again: twice as long each time, with jitter.
+// Delays between attempts to open a table. They double, with jitter.
 const (
 	first   = time.Second
 	longest = 10 * time.Second
 )
 
-// Open opens a table, again until that can be reached, or ctx ends. What else goes wrong is returned at once: a table that is there
-// and differs, credentials that are refused, an address that is used.
+// Open opens a table. While the table is unreachable it retries until ctx ends. Any other error is
+// returned at once, such as a table that does not match the schema, rejected credentials, or an
+// address in use.
 func Open[T any](ctx context.Context, o Options, open func(context.Context) (T, error)) (opened T, err error) {
 	if opened, err = open(ctx); !away(err) {
 		return opened, err
@@ -51,19 +52,20 @@ func Open[T any](ctx context.Context, o Options, open func(context.Context) (T, 
 	}
 }
 
-// away reports whether a table could not be asked, which says nothing of the table.
+// away reports whether a table was unreachable, in which case the error says nothing about the
+// table.
 func away(err error) bool {
 	failure, gaveUp := dynamo.GaveUp(err)
 	return gaveUp && failure.Kind != dynamo.Moved || errors.Is(err, remote.ErrAway)
 }
 
-// What a request may take of a server that has nothing to say.
+// Timeouts of requests to a server that has little to answer.
 const (
 	requestTimeout = 5 * time.Second
 	headerBytes    = 1 << 14
 )
 
-// answer says on standard error that a table is waited for, and why, and listens until stop is called.
+// answer prints that the table is unreachable, and why. It answers requests until stop is called.
 func (o *Options) answer(why error) (stop func() error, err error) {
 	if o.Addr == "" {
 		fmt.Fprintf(o.Err, "onefold waits for its table: %v\n", why)
@@ -77,7 +79,7 @@ func (o *Options) answer(why error) (stop func() error, err error) {
 	s := &http.Server{
 		Handler: http.HandlerFunc(say), ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, MaxHeaderBytes: headerBytes,
 	}
-	s.SetKeepAlivesEnabled(false) // who comes again is to find the server itself
+	s.SetKeepAlivesEnabled(false) // so that a client's next request reaches the real server
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
 	return func() error {
@@ -89,7 +91,7 @@ func (o *Options) answer(why error) (stop func() error, err error) {
 	}, nil
 }
 
-// say answers as a server does whose table is away.
+// say responds like a server whose table is unreachable.
 func say(w http.ResponseWriter, r *http.Request) {
 	status, kind, text := http.StatusServiceUnavailable, "application/json", `{"status":"unreachable"}`
 	switch r.URL.Path {
@@ -106,5 +108,5 @@ func say(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", fmt.Sprint(int(longest.Seconds())))
 	}
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text) // nobody is there to be told
+	_, _ = io.WriteString(w, text) // the client may be gone
 }

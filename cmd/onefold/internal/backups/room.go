@@ -9,20 +9,21 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// ErrFull is returned when a backup, or a restore, would take the room that is kept in reserve.
+// ErrFull is returned if a backup or a restore would use the space kept in reserve.
 var ErrFull = errors.New("disk_full")
 
-// Room keeps a table's reserve free of backups. The zero value looks at nothing.
+// Room keeps the disk reserve of a table free of backups. The zero value checks nothing.
 type Room struct {
-	Space  func() engine.DiskSpace // of the table's disk; nil: not looked at
-	Shared bool                    // backups are written to that disk
+	Space  func() engine.DiskSpace // of the table's disk; nil: unchecked
+	Shared bool                    // backups go to the table's disk
 }
 
-// lookEvery is how many bytes are written between two looks at the disk.
+// lookEvery is the number of bytes written between two checks of the disk.
 const lookEvery = 4 << 20
 
-// For reports as an error when there is no room for so many bytes. Also a backup that goes elsewhere is refused when the table's disk is
-// full: what is deleted from the table while it runs frees no room before its end.
+// For returns ErrFull if there is no space for so many bytes. It does so even for a backup to
+// another disk while the table's disk is full, because a running backup keeps files alive:
+// deletions from the table free no space before it ends.
 func (r Room) For(bytes int64) error {
 	if r.Space == nil {
 		return nil
@@ -42,20 +43,21 @@ func (r Room) For(bytes int64) error {
 	return fmt.Errorf("%w: the disk has %d MB free and keeps %d MB in reserve%s: free space, or use another disk", ErrFull, s.Free>>20, s.Reserve>>20, needs)
 }
 
-// SameDisk reports whether a place is a directory on the file system of a table's, or cannot be told from one.
+// SameDisk reports whether place is a directory on the table's file system. It returns true if it
+// cannot tell.
 func SameDisk(data, place string) bool {
 	if IsBucket(place) {
 		return false
 	}
 	ours, known := device(data)
 	theirs, ok := device(place)
-	if !ok { // it is made there
+	if !ok { // does not exist yet: it will be created in its parent
 		theirs, ok = device(filepath.Dir(filepath.Clean(place)))
 	}
 	return !known || !ok || ours == theirs
 }
 
-// looking counts what is written and looks at the disk now and then.
+// looking counts the bytes written, and checks the disk at intervals.
 type looking struct {
 	w     io.Writer
 	room  Room

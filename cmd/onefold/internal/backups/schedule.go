@@ -12,35 +12,37 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// Schedule makes a backup every so often and deletes old ones. When the next one is due is told by the newest that is there, so a restart
-// makes none. It is a prometheus.Collector.
+// Schedule makes backups at an interval and deletes old ones. The age of the newest existing backup
+// decides when the next is due, so a restart does not cause one. Schedule is a
+// prometheus.Collector.
 type Schedule struct {
 	Maker
 	Every  time.Duration
-	Keep   int                                        // backups; at least 1
-	Logger *slog.Logger                               // default: discards
+	Keep   int                                        // number of backups; at least 1
+	Logger *slog.Logger                               // default: discards logs
 	Clock  func() time.Time                           // default: time.Now
 	Sleep  func(context.Context, time.Duration) error // default: a timer
 
-	unpruned *Name // made, while older ones are still to be deleted
-	tried    int64 // bytes for which there was no room
-	inARow   int   // failures
+	unpruned *Name // new backup, after which old ones are still to be deleted
+	tried    int64 // size for which there was no space
+	inARow   int   // consecutive failures
 
 	mu       sync.Mutex
-	last     File // the newest backup; its time is zero when there is none
+	last     File // the newest backup; zero time if there is none
 	failures int64
 }
 
-// Pauses after failures: doubling, since a try may read the whole table.
+// Delays after failures. They double, since each attempt may read the whole table.
 const (
 	firstPause = time.Minute
 	mostPause  = time.Hour
 )
 
-// lookEach is how often the destination is looked at between backups: one that is away is to be known before the next is due.
+// lookEach is the interval at which the destination is checked between backups, so that an
+// unreachable one is noticed before the next backup is due.
 const lookEach = time.Hour
 
-// failure is an error of a try, with the pause before the next.
+// failure is the error of an attempt, with the delay before the next.
 type failure struct {
 	error
 	pause time.Duration
@@ -48,10 +50,11 @@ type failure struct {
 
 func (f *failure) Unwrap() error { return f.error }
 
-// Pause is how long to wait before the part is begun again.
+// Pause returns the delay before a restart.
 func (f *failure) Pause() time.Duration { return f.pause }
 
-// Run makes backups until ctx ends, or one fails. It may be run again then, after the Pause of the error.
+// Run makes backups until ctx ends or a backup fails. After an error, it may be called again after
+// the error's Pause.
 func (s *Schedule) Run(ctx context.Context) error {
 	for {
 		err := s.turn(ctx)
@@ -112,7 +115,8 @@ func (s *Schedule) prune(ctx context.Context) error {
 	return nil
 }
 
-// newest is the newest backup of the table, without those of a clock that was far ahead.
+// newest returns the newest backup of the table. It ignores backups dated far in the future, which
+// come from a wrong clock.
 func (s *Schedule) newest(ctx context.Context) (newest File, err error) {
 	files, err := s.Place.List(ctx)
 	if err != nil {
@@ -127,7 +131,7 @@ func (s *Schedule) newest(ctx context.Context) (newest File, err error) {
 	return newest, nil
 }
 
-// due is how long it is until the next backup.
+// due returns the time until the next backup.
 func (s *Schedule) due(newest File) time.Duration {
 	if newest.Time.IsZero() {
 		return 0

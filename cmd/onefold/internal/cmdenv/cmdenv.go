@@ -1,4 +1,5 @@
-// Package cmdenv is the environment of the products' commands: the table, opened on first use, and the terminal.
+// Package cmdenv is the command environment: it gives the commands of the products a terminal, and
+// the table, opened when needed.
 package cmdenv
 
 import (
@@ -12,20 +13,21 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Env is what commands stand on.
+// Env is the environment of the commands.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
-	JSON     bool   // print for scripts
-	Data     string // the table's directory, beside which there is what belongs to it
+	JSON     bool   // print JSON
+	Data     string // directory of the table, next to its companion files
 	Logger   *slog.Logger
-	// Make opens the table, which is made if there is none. Open wants it to be there, Load does, for work on much at once.
+	// Make opens the table, and creates it if it does not exist. Open requires that it exists. Load
+	// does too, and tunes the store for bulk work.
 	Make, Open, Load func(ctx context.Context, work func(*Store) error) error
-	// Progress shows how far files are read, until it is told to stop.
+	// Progress shows the progress of reading files until stop is called.
 	Progress func(files []string, quiet bool) (bar logimport.Progress, stop func())
-	// CheckFiles refuses files that cannot be read.
+	// CheckFiles returns an error if a file cannot be read.
 	CheckFiles func(names []string) error
-	// NoTable is the error of Open and Load when there is no table.
+	// NoTable is the error of Open and Load if the table does not exist.
 	NoTable error
 }
 
@@ -33,10 +35,11 @@ type Env struct {
 type Store struct {
 	Table  *table.Table
 	Worker *fold.Worker
-	// Streams has the table's changes, in the stream of that ARN. Shared: other processes may work on the table, too.
+	// Streams has the table's changes, in the stream with that ARN. Shared means that other
+	// processes may use the table too.
 	Streams dynamo.Streams
 	Stream  string
 	Shared  bool
-	// Folding runs the folds beside some work.
+	// Folding runs the folds beside the given work.
 	Folding func(ctx context.Context, work func(context.Context) error) error
 }

@@ -13,30 +13,31 @@ import (
 	"github.com/onefold/onefold/telemetry/payload"
 )
 
-// FleetID is the fleet's, FleetDays are those of its past.
+// FleetID is the ID of the demo's fleet. FleetDays is the length of its generated past.
 const (
 	FleetID   = "cold-chain"
 	FleetDays = 7
 )
 
 const (
-	inHall         = 6 // devices, of each of the halls
+	inHall         = 6 // devices of each kind in a hall
 	silence        = 3 * time.Hour
-	readingsAtOnce = 150 // of a batch: of half an hour, so that none is late
+	readingsAtOnce = 150 // half an hour of a batch, so that no reading is late
 )
 
-// Fleet is the fleet of the demo: two halls with cold rooms, meters and pumps. Yesterday a door of the first stood open for
-// two hours; one of the second does so now, and one of its pumps has fallen silent.
+// Fleet is the fleet of the demo: two halls with cold rooms, meters and pumps. Yesterday a door in
+// the first hall was open for two hours. A door in the second is open now, and one of its pumps is
+// silent.
 type Fleet struct {
-	now       time.Time // when the past ends
+	now       time.Time // end of the generated past
 	halls     []*devicesim.Simulation
-	silent    string // the device that is heard of no more
+	silent    string // ID of the silent device
 	collector *telemetry.Collector
-	past      *table.Table // whose clock goes by what is filled in, so that it arrives when it did
+	past      *table.Table // a table whose clock follows the generated readings, so that they arrive on time
 	clock     time.Time
 }
 
-// NewFleet is the fleet whose past, of so many days, ends now.
+// NewFleet returns a fleet whose past of so many days ends now.
 func NewFleet(seed uint64, now time.Time, days int) (*Fleet, error) {
 	now = now.UTC().Truncate(time.Minute)
 	f := &Fleet{now: now, silent: "south-pump-2", clock: now.AddDate(0, 0, -days)}
@@ -56,7 +57,7 @@ func NewFleet(seed uint64, now time.Time, days int) (*Fleet, error) {
 	return f, nil
 }
 
-// Create makes the fleet, its profiles, devices and rules.
+// Create creates the fleet, its profiles, devices and rules.
 func (f *Fleet) Create(ctx context.Context) error {
 	if _, err := telemetry.CreateFleet(ctx, f.past, telemetry.NewFleet{ID: FleetID, Name: "Cold chain", TimeZone: "Europe/Berlin", TenMinutes: true}); err != nil {
 		return err
@@ -93,7 +94,7 @@ func profileOf(k *devicesim.Kind) telemetry.Profile {
 	return p
 }
 
-// rules are what somebody who looks after food that is kept cold wants to be told.
+// rules returns alert rules that suit cold storage of food.
 func rules() []telemetry.Rule {
 	of := func(profile, id string) telemetry.RuleKey { return telemetry.RuleKey{ScopeID: profile, RuleID: id} }
 	return []telemetry.Rule{
@@ -103,13 +104,13 @@ func rules() []telemetry.Rule {
 	}
 }
 
-// Open lets the devices send to a table.
+// Open connects the devices to a table.
 func (f *Fleet) Open(t *table.Table) {
 	f.collector = telemetry.NewCollector(t, telemetry.CollectorOptions{})
 	f.past = table.New(t.API(), t.Name(), table.Options{Clock: func() time.Time { return f.clock }})
 }
 
-// Fill stores what the devices measured up to now, and tells how many readings that were.
+// Fill stores the readings up to now, and returns their number.
 func (f *Fleet) Fill(ctx context.Context) (sent int, err error) {
 	began := f.clock
 	for i := range f.halls {
@@ -136,7 +137,7 @@ func (f *Fleet) Fill(ctx context.Context) (sent int, err error) {
 	return sent, nil
 }
 
-// incoming is a message as it is stored: nothing if it cannot be read.
+// incoming returns the readings of a message, none if it is malformed.
 func incoming(m *devicesim.Message) []telemetry.Incoming {
 	readings, err := payload.Parse(m.AppendJSON(nil), "")
 	if err != nil || len(readings) != 1 || readings[0].Err != nil {
@@ -145,7 +146,7 @@ func incoming(m *devicesim.Message) []telemetry.Incoming {
 	return []telemetry.Incoming{readings[0].Incoming}
 }
 
-// Live are what sends, hall by hall, what the devices measure as it happens, until ctx ends.
+// Live returns a function for each hall that sends readings as they happen until its context ends.
 func (f *Fleet) Live() []func(context.Context) error {
 	all := make([]func(context.Context) error, len(f.halls))
 	for hall := range all {

@@ -14,23 +14,23 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// OrderDays are those of the orders' past.
+// OrderDays is the length of the orders' generated past.
 const OrderDays = 14
 
 const (
 	ordersADay = 12
-	betweenNew = 20 * time.Second // events of orders while the demo is served, on average
+	betweenNew = 20 * time.Second // mean time between events while the demo is served
 )
 
-// Orders is the shop of the demo: what happened to its orders, as events.
+// Orders is the shop of the demo: events of its orders.
 type Orders struct {
 	random *rand.Rand
-	now    time.Time // when the past ends
+	now    time.Time // end of the generated past
 	placed int
-	open   []*order // whose next event is to come
+	open   []*order // orders with events to come
 }
 
-// order is one that goes on.
+// order is an order with events to come.
 type order struct {
 	id       eventstore.ID
 	customer string
@@ -38,18 +38,18 @@ type order struct {
 	next     []happening
 }
 
-// happening is an event to come, so long after the one before.
+// happening is an event to come, and its delay after the previous one.
 type happening struct {
 	after time.Duration
 	event eventstore.NewEvent
 }
 
-// NewOrders are orders whose past ends now.
+// NewOrders returns orders whose past ends now.
 func NewOrders(seed uint64, now time.Time) *Orders {
 	return &Orders{random: rand.New(rand.NewPCG(seed, 11)), now: now.UTC().Truncate(time.Second), placed: 1000}
 }
 
-// Fill stores what happened up to now, in the order of time, and tells how many events that were.
+// Fill stores the events up to now, ordered by time, and returns their number.
 func (o *Orders) Fill(ctx context.Context, t *table.Table) (sent int, err error) {
 	clock := o.now
 	store, err := eventstore.New(table.New(t.API(), t.Name(), table.Options{Clock: func() time.Time { return clock }}), eventstore.Options{})
@@ -84,7 +84,7 @@ func (o *Orders) Fill(ctx context.Context, t *table.Table) (sent int, err error)
 	return sent, nil
 }
 
-// Live lets orders be placed and go on until it is stopped.
+// Live returns a function that places new orders, and continues open ones, until its context ends.
 func (o *Orders) Live(t *table.Table) func(context.Context) error {
 	return func(ctx context.Context) error {
 		store, err := eventstore.New(t, eventstore.Options{})
@@ -109,7 +109,7 @@ func (o *Orders) Live(t *table.Table) func(context.Context) error {
 	}
 }
 
-// step appends the next event of an order.
+// step appends the next event of the order.
 func (one *order) step(ctx context.Context, store *eventstore.Store) error {
 	c, err := store.Append(ctx, one.id, eventstore.Exact(one.version), []eventstore.NewEvent{one.next[0].event})
 	if err != nil {
@@ -128,7 +128,7 @@ var (
 	}{{"tea-assam-250", 1290}, {"tea-sencha-100", 1475}, {"pot-iron-07", 6400}, {"cup-glass-2", 1850}, {"tin-round", 720}, {"whisk-bamboo", 2100}}
 )
 
-// place is a new order, and all that will happen to it.
+// place returns a new order with all its future events.
 func (o *Orders) place() *order {
 	o.placed++
 	id, who, city := fmt.Sprint(o.placed), people[o.random.IntN(len(people))], cities[o.random.IntN(len(cities))]
@@ -167,17 +167,17 @@ func (o *Orders) place() *order {
 func (one *order) add(after time.Duration, kind, actor string, data map[string]any) {
 	payload, err := json.Marshal(data)
 	if err != nil {
-		panic(err) // texts and numbers are JSON
+		panic(err) // strings and numbers can always be encoded
 	}
 	one.next = append(one.next, happening{after, eventstore.NewEvent{
 		Type: kind, Payload: payload, Envelope: eventstore.Envelope{Actor: cmp.Or(actor, one.customer), Correlation: "order-" + one.id.ID},
 	}})
 }
 
-// minutes is about so many minutes.
+// minutes returns a random duration with this mean.
 func (o *Orders) minutes(mean int) time.Duration {
 	return time.Duration(mean/2+o.random.IntN(mean+1)+1) * time.Minute
 }
 
-// amount is money as JSON has it, exactly.
+// amount formats cents as a decimal JSON number, without rounding.
 func amount(cents int) json.Number { return json.Number(fmt.Sprintf("%d.%02d", cents/100, cents%100)) }

@@ -1,5 +1,5 @@
-// Package demo is what the demo shows: the past of sites and of a fleet of devices that were made up, and how they go on. It
-// belongs to the command line.
+// Package demo generates the data of the demo: the past of sites, a device fleet and orders, and
+// their live traffic.
 package demo
 
 import (
@@ -20,33 +20,33 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Site is one of the sites of the demo: what it is, and the traffic that it has.
+// Site is a site of the demo with its traffic.
 type Site struct {
 	site         analytics.NewSite
 	goals        []analytics.Goal
 	course       explore.Funnel
 	kind         traffic.Kind
 	visitsPerDay int
-	visit        float64 // mean events of a visit
+	visit        float64 // mean number of events in a visit
 
 	seed      uint64
 	collector *analytics.Collector
 	agents    *useragent.Parser
 }
 
-// Days are those of the past of a site.
+// Days is the length of a site's generated past.
 const Days = 90
 
 const (
-	batch    = 500 // events that are stored at once
-	busier   = 3   // live traffic is that many times denser than the months before, so that something moves
+	batch    = 500 // events stored together
+	busier   = 3   // live traffic is denser than the past by this factor, so that something happens
 	liveDays = 1
 )
 
-// loggedIn is of how many people one is known to the site.
+// loggedIn is the share of visitors known to the site: one in so many.
 const loggedIn = 8
 
-// NewSites are the sites of the demo, whose visits come to so many a day.
+// NewSites returns the sites of the demo, with visitsPerDay visits in total.
 func NewSites(seed uint64, visitsPerDay int) []*Site {
 	company := &Site{
 		site: analytics.NewSite{
@@ -81,17 +81,17 @@ func funnel(name string, steps ...explore.Step) explore.Funnel {
 	return explore.Funnel{Name: name, Course: explore.Course{Steps: steps}}
 }
 
-// ID is the site's.
+// ID returns the site ID.
 func (d *Site) ID() string { return d.site.ID }
 
-// Open lets the site send to a table.
+// Open connects the site to a table.
 func (d *Site) Open(t *table.Table) (err error) {
 	d.collector = analytics.NewCollector(t, analytics.CollectorOptions{})
 	d.agents, err = useragent.New(0)
 	return err
 }
 
-// Create makes the site, its goals and its funnel.
+// Create creates the site, its goals and its funnel.
 func (d *Site) Create(ctx context.Context, t *table.Table) error {
 	_, err := analytics.CreateSite(ctx, t, d.site)
 	for _, g := range d.goals {
@@ -107,14 +107,15 @@ func (d *Site) Create(ctx context.Context, t *table.Table) error {
 	return err
 }
 
-// traffic is what the site's visitors do.
+// traffic returns a generator of the site's traffic.
 func (d *Site) traffic(seed uint64, start time.Time, days, visitsPerDay int) (*traffic.Generator, error) {
 	return traffic.New(traffic.Options{
 		Kind: d.kind, Engagement: true, Seed: seed, Start: start, Days: days, VisitsPerDay: visitsPerDay, EventsPerVisit: d.visit, Site: d.site.Domains[0],
 	})
 }
 
-// Fill stores the traffic of the days up to now, and tells how many events that were.
+// Fill stores the traffic up to now, and returns the number of events. It calls told with its
+// progress.
 func (d *Site) Fill(ctx context.Context, start, now time.Time, told func(at time.Time)) (sent int, err error) {
 	generator, err := d.traffic(d.seed, start, Days, d.visitsPerDay)
 	if err != nil {
@@ -126,7 +127,7 @@ func (d *Site) Fill(ctx context.Context, start, now time.Time, told func(at time
 			break
 		}
 		for _, h := range d.hits(&e) {
-			h.Imported = now.Sub(e.At) > 24*time.Hour // as from a log: what comes live may not be that old
+			h.Imported = now.Sub(e.At) > 24*time.Hour // like events from a log, because live events must be recent
 			hits = append(hits, h)
 		}
 		if len(hits) < batch {
@@ -161,7 +162,7 @@ func (d *Site) Live(ctx context.Context) error {
 	}
 }
 
-// send stores hits; that the demo's own traffic is refused would be a fault of ours.
+// send stores hits. A rejected event is an error, because the demo must generate valid ones.
 func (d *Site) send(ctx context.Context, hits []analytics.Hit) error {
 	outcomes, err := d.collector.Ingest(ctx, d.site.ID, hits)
 	if err != nil {
@@ -175,7 +176,7 @@ func (d *Site) send(ctx context.Context, hits []analytics.Hit) error {
 	return nil
 }
 
-// hits are an event, and what its page measured when it was left.
+// hits returns the hit of an event, and the Web Vitals of its page if the visitor leaves it.
 func (d *Site) hits(e *traffic.Event) []analytics.Hit {
 	h := d.hit(e)
 	if v, ok := d.vitals(&h); ok {

@@ -10,14 +10,15 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// vitals makes up the web vitals that a page tells when it is left; false for browsers that do not measure them. Each
-// page has its own speed, phones are slower, and a few loads are much slower than the others.
+// vitals returns generated Web Vitals for a page that was left, or false for a browser that does
+// not measure them. Each page has its own speed, phones are slower, and a few loads are much slower
+// than the others.
 func (d *Site) vitals(left *analytics.Hit) (analytics.Hit, bool) {
 	if left.Name != analytics.EngagementEvent || left.Browser != "Chrome" && left.Browser != "Edge" {
 		return analytics.Hit{}, false
 	}
 	page, id := fnv.New64a(), fnv.New64a()
-	page.Write([]byte(left.URL)) // these writes do not fail
+	page.Write([]byte(left.URL)) // a hash never returns an error
 	id.Write([]byte(left.EventID))
 	random := rand.New(rand.NewPCG(id.Sum64(), d.seed))
 	slow := 0.7 + float64(page.Sum64()%80)/100
@@ -30,7 +31,7 @@ func (d *Site) vitals(left *analytics.Hit) (analytics.Hit, bool) {
 	h.Name, h.Engagement = analytics.VitalsEvent, analytics.Engagement{}
 	h.Vitals = analytics.Vitals{LCP: math.Round(spread(1500, 0.45)), CLS: new(0.0)}
 	if random.IntN(3) > 0 {
-		h.Vitals.INP = 8 * math.Round(spread(110, 0.6)/8) // browsers round it so
+		h.Vitals.INP = 8 * math.Round(spread(110, 0.6)/8) // browsers round it to multiples of 8
 	}
 	if random.IntN(2) == 0 {
 		h.Vitals.CLS = new(math.Round(spread(0.05, 0.9)*1e4) / 1e4)

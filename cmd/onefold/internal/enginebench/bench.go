@@ -13,38 +13,38 @@ import (
 
 // Options configures a run.
 type Options struct {
-	Dir        string         // where databases are made, or were by an earlier run
-	Items      int            // items in the table before anything is measured, at least 1,000
-	Rounds     int            // turns of each side of a pair
-	Turn       time.Duration  // length of a turn
-	Only       *regexp.Regexp // measures to take, by name; nil: all
-	Program    string         // this program, for measures of a whole process; "" leaves them out
-	Processors int            // GOMAXPROCS while measuring over HTTP, of both sides; 0: as it is
-	Dynalite   string         // command that starts dynalite; "" leaves it out
-	CPUSeconds func() float64 // processor time of this process so far
+	Dir        string         // directory of the databases, including those of earlier runs
+	Items      int            // items in the table before measuring, at least 1,000
+	Rounds     int            // timed runs per side of a pair
+	Turn       time.Duration  // duration of a timed run
+	Only       *regexp.Regexp // names of benchmarks to run; nil: all
+	Program    string         // this program, for benchmarks of a whole process; "": skip them
+	Processors int            // GOMAXPROCS of both sides while measuring over HTTP; 0: unchanged
+	Dynalite   string         // command that starts dynalite; "": skip it
+	CPUSeconds func() float64 // CPU time of this process so far
 	Progress   func(doing string)
 	Logger     *slog.Logger
 }
 
-// ErrOptions is returned when an Options field is out of its range.
+// ErrOptions is returned if an option is out of range.
 var ErrOptions = errors.New("enginebench: items must be at least 1,000, rounds and turn above 0")
 
-// Result is one figure, beside its reference when it has one.
+// Result is a figure, with its reference if it has one.
 type Result struct {
 	Name               string  `json:"name"`
 	Unit               string  `json:"unit"`      // of Value and Reference: "op/s", "ms" or "MB"
-	Value              float64 `json:"value"`     // median of the turns
-	Micros             float64 `json:"micros"`    // median time of one operation as its caller sees it, 0 when that says nothing
-	CPUMicros          float64 `json:"cpuMicros"` // median processor time of one operation, background and the caller's own included
+	Value              float64 `json:"value"`     // median of the runs
+	Micros             float64 `json:"micros"`    // median time of an operation as seen by its caller; 0 if meaningless
+	CPUMicros          float64 `json:"cpuMicros"` // median CPU time of an operation, including background work and the caller
 	Against            string  `json:"against"`   // what the reference is, "" for none
-	Reference          float64 `json:"reference"` // median of its turns
+	Reference          float64 `json:"reference"` // median of its runs
 	ReferenceCPUMicros float64 `json:"referenceCpuMicros"`
-	Ratio              float64 `json:"ratio"` // median of the turns' ratios
-	Goal               float64 `json:"goal"`  // of the ratio, or of the value when there is no reference; 0 for none
-	Most               bool    `json:"most"`  // the goal is the most that is good, not the least
+	Ratio              float64 `json:"ratio"` // median of the runs' ratios
+	Goal               float64 `json:"goal"`  // for the ratio, or for the value without a reference; 0: none
+	Most               bool    `json:"most"`  // the goal is an upper bound rather than a lower one
 }
 
-// Judged is the number that the goal is about.
+// Judged returns the number to compare with the goal.
 func (r *Result) Judged() float64 {
 	if r.Against != "" {
 		return r.Ratio
@@ -52,7 +52,7 @@ func (r *Result) Judged() float64 {
 	return r.Value
 }
 
-// Reached reports whether the goal is met; true without one.
+// Reached reports whether the goal is met. It is true without a goal.
 func (r *Result) Reached() bool {
 	switch {
 	case r.Goal == 0:
@@ -63,20 +63,20 @@ func (r *Result) Reached() bool {
 	return r.Judged() >= r.Goal
 }
 
-// measure is one thing that can be measured.
+// measure is a benchmark.
 type measure struct {
 	name string
 	take func(ctx context.Context, b *bench) (Result, error)
 }
 
-// bench is what the measures of a run share.
+// bench is shared by the benchmarks of a run.
 type bench struct {
 	o    Options
 	live *live
 	raw  *raw
 }
 
-// Run fills a table, takes the measures and hands each result to report.
+// Run fills a table, runs the benchmarks and calls report with each result.
 func Run(ctx context.Context, o Options, report func(Result)) (err error) {
 	if o.Items < 1000 || o.Rounds < 1 || o.Turn <= 0 {
 		return ErrOptions

@@ -13,10 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// errLeftOut is returned by a measure that needs what the options do not give.
+// errLeftOut is returned by a benchmark for which an option is missing.
 var errLeftOut = errors.New("enginebench: left out")
 
-// server is dynalite in a process of its own.
+// server is dynalite in its own process.
 type server struct {
 	cmd    *exec.Cmd
 	cancel context.CancelFunc

@@ -15,8 +15,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// The table that everything is measured on: orders of customers, 100 in a partition, found again by status through one
-// index that projects everything; with a stream of both images.
+// The benchmarks use one table: orders of customers, 100 per partition. One index, which projects
+// all attributes, finds orders by status. The stream has both images.
 const (
 	tableName     = "bench"
 	perPartition  = 100
@@ -34,7 +34,7 @@ func keyOf(n int) item                   { return item{"pk": text(partitionOf(n)
 func ptr[T any](v T) *T                  { return &v }
 func some(n, of int) int                 { return int(uint64(n) * 0x9e3779b97f4a7c15 >> 33 % uint64(of)) }
 
-// notes is text that does not compress; items take parts of it.
+// notes is incompressible text. Items contain parts of it.
 var notes = func() string {
 	var b [1 << 19]byte
 	rand.NewChaCha8([32]byte{1}).Read(b[:])
@@ -48,7 +48,7 @@ func noteOf(n int) string {
 	return notes[at : at+noteBytes]
 }
 
-// itemOf is the n-th item: 300 bytes by DynamoDB's rule, 9 attributes.
+// itemOf returns the n-th item: 300 bytes by DynamoDB's size rule, 9 attributes.
 func itemOf(n int) item {
 	return item{
 		"pk": text(partitionOf(n)), "sk": text(sortOf(n)),
@@ -76,13 +76,13 @@ func tableInput() *dynamodb.CreateTableInput {
 	return in
 }
 
-// fill makes the database with its items, unless it is there.
+// fill creates the database with its items, unless it exists.
 func fill(ctx context.Context, dir string, o Options) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
 	o.Progress(fmt.Sprintf("filling a table with %d items", o.Items))
-	making := dir + "-partial" // what an earlier run has not finished is made anew
+	making := dir + "-partial" // an unfinished database of an earlier run is created again
 	if err := os.RemoveAll(making); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func fill(ctx context.Context, dir string, o Options) error {
 	}
 	err = fillTable(ctx, db, o)
 	if err == nil {
-		err = db.Compact(ctx) // else both sides would do it while they are measured, one sooner than the other
+		err = db.Compact(ctx) // otherwise the two sides would compact while they are measured, at different times
 	}
 	if err = errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("enginebench: fill: %w", err)
@@ -130,7 +130,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// live is the engine that is measured.
+// live is the engine to measure.
 type live struct {
 	db    *engine.DB
 	items int

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// side is one contestant: what one worker does once. Workers are numbered from 0; n counts the calls of all turns of
-// that worker.
+// side is one side of a comparison: a single operation of a worker. Workers are numbered from 0; n
+// counts a worker's calls over all runs.
 type side func(ctx context.Context, worker, n int) error
 
-// pace is what a turn has shown.
+// pace is the result of a run.
 type pace struct {
-	rate float64 // operations a second
-	cpu  float64 // processor time of an operation, µs, with what goes on in the background
+	rate float64 // operations per second
+	cpu  float64 // CPU time per operation in µs, including background work
 }
 
-// turn lets workers do their work over and over for a while.
+// turn lets the workers repeat their operation for the duration d.
 func (b *bench) turn(ctx context.Context, workers int, counts []int, d time.Duration, do side) (pace, error) {
 	var stop atomic.Bool
 	var mu sync.Mutex
@@ -58,7 +58,7 @@ func (b *bench) turn(ctx context.Context, workers int, counts []int, d time.Dura
 	return pace{ops / time.Since(began).Seconds(), 1e6 * (b.o.CPUSeconds() - cpu) / ops}, failed
 }
 
-// alone takes the turns of one side.
+// alone runs one side only.
 func (b *bench) alone(ctx context.Context, workers int, do side) (Result, error) {
 	counts := make([]int, workers)
 	var paces []pace
@@ -72,17 +72,17 @@ func (b *bench) alone(ctx context.Context, workers int, do side) (Result, error)
 	return result(workers, paces), nil
 }
 
-// result is the median of turns.
+// result returns the median of the runs.
 func result(workers int, paces []pace) Result {
 	value := medianOf(paces, func(p pace) float64 { return p.rate })
 	return Result{Unit: "op/s", Value: value, Micros: 1e6 * float64(workers) / value, CPUMicros: medianOf(paces, func(p pace) float64 { return p.cpu })}
 }
 
-// pair lets two sides take turns, the one that goes first changing each round.
+// pair alternates two sides. Each round starts with the other side.
 func (b *bench) pair(ctx context.Context, workers int, do, reference side) (Result, error) {
 	sides := [2]side{do, reference}
 	counts := [2][]int{make([]int, workers), make([]int, workers)}
-	for i, s := range sides { // one turn that does not count
+	for i, s := range sides { // one warm-up run
 		if _, err := b.turn(ctx, workers, counts[i], b.o.Turn/4, s); err != nil {
 			return Result{}, err
 		}

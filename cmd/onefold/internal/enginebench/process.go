@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// takeOpening measures what needs the database closed: opening it, and the memory of a server that has nothing to do.
+// takeOpening measures what needs a closed database: opening it, and the memory of an idle server.
 func (b *bench) takeOpening(ctx context.Context, dir string, report func(Result)) error {
 	const opening, idle = "open the database, %.2f GB", "resident memory, server idle"
 	size, err := directoryBytes(dir)
@@ -72,10 +72,11 @@ func directoryBytes(dir string) (total int64, err error) {
 	return total, err
 }
 
-// settling is how long a server may take to come to rest.
+// settling is the time that a server may take to become idle.
 const settling = 3 * time.Second
 
-// idleMemory starts a server on the database and returns its resident memory, in MB, once it has come to rest.
+// idleMemory starts a server on the database, and returns its resident memory in MB once it is
+// idle.
 func idleMemory(ctx context.Context, program, dir string) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

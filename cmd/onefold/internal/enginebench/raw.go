@@ -13,25 +13,26 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
-// raw is Pebble on a copy of the engine's files, without the engine: the same rows, the same sizes.
+// raw is Pebble on a copy of the engine's files, without the engine: the same rows of the same
+// sizes.
 type raw struct {
 	store *pebble.DB
-	keys  [][]byte // keys of items, evenly over the table
-	heads [][]byte // keys of the first item of partitions
-	write []sample // the rows of one put: item, index row, stream record
+	keys  [][]byte // keys of items, evenly spread over the table
+	heads [][]byte // keys of the first items of partitions
+	write []sample // rows of one put: item, index row, stream record
 }
 
 // sample is a row to be written again under other keys.
 type sample struct{ key, value []byte }
 
-// The first bytes of keys, from docs/format/engine.md.
+// First bytes of keys, from docs/format/engine.md.
 const (
 	spaceItem   = 0x10
 	spaceIndex  = 0x20
 	spaceRecord = 0x30
 )
 
-// cloneStore copies a closed database. Tables, which never change, are linked.
+// cloneStore copies a closed database. Its table files never change, so they are hard links.
 func cloneStore(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -66,7 +67,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, w.Close())
 }
 
-// openRaw opens Pebble as the engine does.
+// openRaw opens Pebble with the options of the engine.
 func openRaw(dir string) (*raw, error) {
 	const memTable = 32 << 20
 	o := &pebble.Options{
@@ -94,10 +95,10 @@ func openRaw(dir string) (*raw, error) {
 
 func (r *raw) close() error { return r.store.Close() }
 
-// sampled is how many partitions, and how many items, are read by turns.
+// sampled is the number of partitions, and of items, that are read in turn.
 const sampled = 10_000
 
-// sample reads the keys that are asked for and a row of each kind.
+// sample reads the requested keys, and a row of each kind.
 func (r *raw) sample() error {
 	it, err := r.store.NewIter(&pebble.IterOptions{LowerBound: []byte{spaceItem}, UpperBound: []byte{spaceItem + 1}})
 	if err != nil {
@@ -141,7 +142,8 @@ func (r *raw) first(space byte) (sample, error) {
 	return s, errors.Join(err, it.Close())
 }
 
-// put writes the rows of so many puts in one synced batch. No two calls with different numbers write the same keys.
+// put writes the rows of several puts in one synced batch. Calls with different IDs write different
+// keys.
 func (r *raw) put(id uint64, puts int) error {
 	b := r.store.NewBatch()
 	for i := range puts {
@@ -150,7 +152,7 @@ func (r *raw) put(id uint64, puts int) error {
 			copy(op.Key, s.key)
 			spread := (id*uint64(puts) + uint64(i)) * 0x9e3779b97f4a7c15
 			if s.key[0] == spaceRecord {
-				spread = 1<<62 + id*uint64(puts) + uint64(i) // records go to the end
+				spread = 1<<62 + id*uint64(puts) + uint64(i) // records are appended
 				binary.BigEndian.PutUint64(op.Key[9:], spread)
 			} else {
 				binary.BigEndian.PutUint64(op.Key[len(op.Key)-9:], spread)
@@ -164,7 +166,7 @@ func (r *raw) put(id uint64, puts int) error {
 	return errors.Join(b.Commit(pebble.Sync), b.Close())
 }
 
-// get reads an item's row.
+// get reads the row of an item.
 func (r *raw) get(key []byte) error {
 	_, closer, err := r.store.Get(key)
 	if err != nil {
@@ -173,7 +175,7 @@ func (r *raw) get(key []byte) error {
 	return closer.Close()
 }
 
-// errShort is returned when there are not as many rows as expected.
+// errShort is returned if there are fewer rows than expected.
 var errShort = errors.New("enginebench: a partition of the reference is short")
 
 // iterate reads so many rows from a key on.
@@ -196,7 +198,7 @@ func (r *raw) iterate(from []byte, rows int) error {
 	return errors.Join(it.Error(), it.Close())
 }
 
-// quiet drops Pebble's routine notes and stops on what it calls fatal.
+// quiet drops Pebble's routine log messages, and stops on fatal ones.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any) {}

@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// hot is how many items, or partitions, are read over and over.
+// hot is the number of items or partitions that are read repeatedly.
 const hot = 100
 
 func readMeasures() []measure {

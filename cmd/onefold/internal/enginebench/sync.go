@@ -4,13 +4,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Synced is raw Pebble, which writes rows one after the other, each durable before the next: what bounds whoever writes alone.
+// Synced writes rows to raw Pebble one after another, each durable before the next. This bounds the
+// rate of a single writer.
 type Synced struct {
 	store *pebble.DB
 	n     uint64
 }
 
-// OpenSynced opens one in a directory of its own.
+// OpenSynced opens a store in its own directory.
 func OpenSynced(dir string) (*Synced, error) {
 	store, err := pebble.Open(dir, &pebble.Options{FormatMajorVersion: pebble.FormatTableFormatV6, Logger: quiet{}})
 	return &Synced{store: store}, err
@@ -23,5 +24,5 @@ func (s *Synced) Write(value []byte) error {
 	return s.store.Set(key, value, pebble.Sync)
 }
 
-// Close closes it.
+// Close closes the store.
 func (s *Synced) Close() error { return s.store.Close() }

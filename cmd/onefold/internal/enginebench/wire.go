@@ -57,7 +57,7 @@ func (e *endpoint) close() error {
 	return err
 }
 
-// client is an ordinary client of the SDK with so many connections, each with a name and a secret that mean nothing.
+// client returns an ordinary SDK client with so many connections and dummy credentials.
 func client(url string, connections int) *dynamodb.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}
 	return dynamodb.New(dynamodb.Options{
@@ -68,16 +68,17 @@ func client(url string, connections int) *dynamodb.Client {
 	})
 }
 
-// silence reads a request and answers nothing.
+// silence reads a request and sends an empty response.
 func silence(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-amz-json-1.0")
-	io.WriteString(w, "{}") // a client that went away is no concern of this server's
+	io.WriteString(w, "{}") // the client may be gone
 }
 
-// wireMeasure compares the engine behind HTTP with a server that does nothing, through the same client.
+// wireMeasure compares the engine behind HTTP with a server that does nothing, through the same
+// client.
 func wireMeasure(connections int, memory bool) func(context.Context, *bench) (Result, error) {
 	return func(ctx context.Context, b *bench) (r Result, err error) {
 		empty, err := serve(http.HandlerFunc(silence))
@@ -91,7 +92,7 @@ func wireMeasure(connections int, memory bool) func(context.Context, *bench) (Re
 	}
 }
 
-// dynaliteMeasure compares the engine in memory with dynalite in memory, both through the same client.
+// dynaliteMeasure compares the engine in memory with dynalite in memory, through the same client.
 func dynaliteMeasure(connections int) func(context.Context, *bench) (Result, error) {
 	return func(ctx context.Context, b *bench) (r Result, err error) {
 		if b.o.Dynalite == "" {

@@ -23,8 +23,8 @@ func writeMeasures() []measure {
 	}
 }
 
-// fresh numbers the items that a worker of a measure makes: behind all others, and never twice. Each measure has a block
-// of its own.
+// fresh returns the number of a new item of a worker. The numbers follow those of all existing
+// items and never repeat; each benchmark has its own block.
 func fresh(block, worker, n int) int { return 1_000_000_000*(1+block) + worker*20_000_000 + n }
 
 func put(api dynamo.API, block int) side {

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	streamLength = 1000 // events of a stream, after which another begins
+	streamLength = 1000 // events in a stream before the next one is started
 
 	wantedOfSync  = 0.8
 	wanted8       = 20_000
 	wanted32      = 30_000
 	contenders    = 8
-	perContended  = 160 // appends of all to one aggregate
+	perContended  = 160 // appends of all writers to one aggregate
 	contendedName = "8 writers of one aggregate, through Transact"
 )
 
-// writer appends one event after another, each to the version that it knows.
+// writer appends one event after another, each with the version that it knows.
 type writer struct {
 	store   *eventstore.Store
 	name    string
@@ -43,7 +43,8 @@ func (w *writer) append(ctx context.Context) error {
 	return err
 }
 
-// alone measures one writer, in turns with raw Pebble that makes rows of an event's size durable one after the other.
+// alone measures one writer, alternating with raw Pebble that makes rows of an event's size durable
+// one after another.
 func (b *bench) alone(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	raw, err := enginebench.OpenSynced(dir + "-raw")
 	if err != nil {
@@ -54,7 +55,7 @@ func (b *bench) alone(ctx context.Context, dir string) (all []workbench.Result, 
 		w := &writer{store: s.events, name: "alone", event: some(1)}
 		sync := func(context.Context) error { return raw.Write(w.event[0].Payload) }
 		var rates, micros, syncs []float64
-		for round := range b.o.Rounds + 1 { // the first warms up
+		for round := range b.o.Rounds + 1 { // the first run is a warm-up
 			rate, cpu, err := b.turn(ctx, []func(context.Context) error{w.append})
 			if err != nil {
 				return err
@@ -75,7 +76,7 @@ func (b *bench) alone(ctx context.Context, dir string) (all []workbench.Result, 
 	return all, err
 }
 
-// writers measures many who append to aggregates of their own.
+// writers measures many writers with separate aggregates.
 func (b *bench) writers(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	for _, c := range []struct {
 		n    int
@@ -95,8 +96,8 @@ func (b *bench) writers(ctx context.Context, dir string) (all []workbench.Result
 	return all, nil
 }
 
-// contended measures decisions on one aggregate that many make at once. Those that gave up after too many conflicts count as
-// none.
+// contended measures concurrent decisions on one aggregate. Decisions that gave up after too many
+// conflicts are not counted.
 func (b *bench) contended(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	err = b.on(ctx, dir, eventstore.Options{}, func(s *opened) error {
 		var decided, begun, busy atomic.Int64
@@ -106,7 +107,8 @@ func (b *bench) contended(ctx context.Context, dir string) (all []workbench.Resu
 		began := time.Now()
 		_, err := b.pace(ctx, contenders, func(i int) func(context.Context) error {
 			return func(ctx context.Context) error {
-				// All go on to another aggregate after so many appends of all, so that loads do not get longer and longer.
+				// All writers switch to another aggregate after so many appends, so that loads do
+				// not get ever longer.
 				id := eventstore.ID{Type: "bench", ID: fmt.Sprint("contended-", begun.Add(1)/perContended)}
 				_, err := eventstore.Transact(ctx, s.events, id, count, func(eventstore.Loaded[int]) ([]eventstore.NewEvent, error) {
 					decided.Add(1)

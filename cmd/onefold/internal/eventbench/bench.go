@@ -1,5 +1,6 @@
-// Package eventbench measures the event store in this process, on the embedded engine: appends beside one raw sync of the disk,
-// loads, the feed, write units. It exists for `onefold bench eventstore`, which prints it.
+// Package eventbench measures the event store in this process, on the embedded engine: appends
+// beside a raw disk sync, loads, the feed, and write units. `onefold bench eventstore` prints the
+// results.
 package eventbench
 
 import (
@@ -19,19 +20,19 @@ import (
 // Options configure a run.
 type Options struct {
 	workbench.Setup
-	Rounds int           // turns of a measure
-	Turn   time.Duration // length of a turn
-	Events int           // that the feed is made of
+	Rounds int           // timed runs per benchmark
+	Turn   time.Duration // duration of a timed run
+	Events int           // events in the feed
 
-	CPUSeconds func() float64 // processor time of this process so far
+	CPUSeconds func() float64 // CPU time of this process so far
 }
 
-// ErrOptions is returned when an option is out of its range.
+// ErrOptions is returned if an option is out of range.
 var ErrOptions = errors.New("eventbench: rounds and turn must be above 0, events at least 1,000")
 
 type bench struct{ o Options }
 
-// Run takes the measures, each on a table of its own, and hands their results to report.
+// Run runs the benchmarks, each on its own table, and calls report with the results.
 func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 	if o.Rounds < 1 || o.Turn <= 0 || o.Events < 1000 {
 		return ErrOptions
@@ -43,13 +44,13 @@ func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 	}, report)
 }
 
-// opened is an event store on a table of its own.
+// opened is an event store on its own table.
 type opened struct {
 	*workbench.Store
 	events *eventstore.Store
 }
 
-// on does some work on a new table.
+// on runs work on a new table.
 func (b *bench) on(ctx context.Context, dir string, eo eventstore.Options, work func(*opened) error) error {
 	s, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
@@ -62,14 +63,14 @@ func (b *bench) on(ctx context.Context, dir string, eo eventstore.Options, work 
 	return errors.Join(err, s.DB.Close())
 }
 
-// payloadBytes is how much an event says.
+// payloadBytes is the payload size of an event.
 const payloadBytes = 320
 
-// some are n events of the usual size.
+// some returns n events of the usual size.
 func some(n int) []eventstore.NewEvent {
 	payload, err := json.Marshal(map[string]string{"note": strings.Repeat("x", payloadBytes-len(`{"note":""}`))})
 	if err != nil {
-		panic(err) // a text is JSON
+		panic(err) // a string can always be encoded
 	}
 	events := make([]eventstore.NewEvent, n)
 	for i := range events {
@@ -78,7 +79,8 @@ func some(n int) []eventstore.NewEvent {
 	return events
 }
 
-// pace lets n do something again and again until a turn is over, for a turn that warms up and so many more. It returns medians.
+// pace runs n workers repeatedly for the duration of a run: a warm-up, then the timed runs. It
+// returns medians.
 func (b *bench) pace(ctx context.Context, n int, worker func(i int) func(context.Context) error) (workbench.Pace, error) {
 	var rates, micros []float64
 	do := make([]func(context.Context) error, n)
@@ -97,8 +99,8 @@ func (b *bench) pace(ctx context.Context, n int, worker func(i int) func(context
 	return workbench.Pace{Rate: workbench.Median(rates), Micros: workbench.Median(micros)}, nil
 }
 
-// turn lets each do something until a turn is over. It returns how often a second they did, and the microseconds of processor
-// time that each took. The error ends it.
+// turn runs each function repeatedly until the run is over. It returns the calls per second and the
+// CPU time per call in microseconds. An error ends the run.
 func (b *bench) turn(ctx context.Context, do []func(context.Context) error) (rate, micros float64, err error) {
 	var done atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
@@ -119,7 +121,7 @@ func (b *bench) turn(ctx context.Context, do []func(context.Context) error) (rat
 	return n / time.Since(began).Seconds(), 1e6 * (b.o.CPUSeconds() - before) / n, err
 }
 
-// results are how often a second something is done, and what it takes of processor time.
+// results returns the rate of an operation and its CPU time.
 func results(name string, p workbench.Pace, goal float64) []workbench.Result {
 	return []workbench.Result{{Name: name, Unit: "/s", Value: p.Rate, Goal: goal}, {Name: name + ": processor time", Unit: "µs", Value: p.Micros}}
 }

@@ -17,11 +17,12 @@ const (
 	wantedSnapshots = 10_000
 	wantedFeed      = 50_000
 	snapshotAt      = 950
-	perAppend       = 10 // events of an append of the feed
+	perAppend       = 10 // events per append of the feed
 	feeders         = 16
 )
 
-// loads measures states of an aggregate of a thousand events, from all of them and from a snapshot.
+// loads measures loading the state of an aggregate of a thousand events, from its events and from a
+// snapshot.
 func (b *bench) loads(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	err = b.on(ctx, dir, eventstore.Options{}, func(s *opened) error {
 		id := eventstore.ID{Type: "bench", ID: "loaded"}
@@ -66,7 +67,8 @@ func (b *bench) loads(ctx context.Context, dir string) (all []workbench.Result, 
 	return all, err
 }
 
-// feed measures how fast what was appended gets into the feed, with all that the folds make of it, and how fast it is read.
+// feed measures how fast appended events reach the feed, including the work of all folds, and how
+// fast the feed is read.
 func (b *bench) feed(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	err = b.on(ctx, dir, eventstore.Options{}, func(s *opened) error {
 		if err := b.fill(ctx, s); err != nil {
@@ -101,7 +103,7 @@ func (b *bench) feed(ctx context.Context, dir string) (all []workbench.Result, e
 // counted is a read model.
 type counted struct{ Events, Bytes int }
 
-// rebuild makes the read models of all aggregates, and returns how many events a second that takes.
+// rebuild rebuilds the read models of all aggregates, and returns the number of events per second.
 func rebuild(ctx context.Context, s *opened) (float64, error) {
 	p, err := projection.Define(s.Table, s.events, projection.Definition[counted]{
 		Name: "bench", Version: 1, Of: []string{"bench"}, Apply: func(c *counted, e *eventstore.Event) error {
@@ -117,7 +119,7 @@ func rebuild(ctx context.Context, s *opened) (float64, error) {
 	return float64(events) / time.Since(began).Seconds(), err
 }
 
-// fill appends the events of the feed, to aggregates of a hundred each.
+// fill appends the events of the feed, a hundred per aggregate.
 func (b *bench) fill(ctx context.Context, s *opened) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(feeders)

@@ -10,8 +10,8 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// units measures the write units of appends to a stream that is there, of several sizes and in every way, without what folds make of
-// them.
+// units measures the write units of appends to an existing stream, of several sizes and in every
+// append mode, without the writes of folds.
 func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	for i, way := range []struct {
 		name    string

@@ -27,7 +27,7 @@ type appendCommand struct {
 	CommitID  string `help:"Idempotency key: repeating an append with the same key changes nothing (default: a new one)."`
 }
 
-// Run appends.
+// Run appends the events.
 func (c *appendCommand) Run(ctx context.Context, env *Env) error {
 	id, err := parseID(c.Aggregate)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *appendCommand) Run(ctx context.Context, env *Env) error {
 	if a.Events, err = c.events(env.In); err != nil {
 		return err
 	}
-	if a.CommitID == "" && len(a.Events) < eventstore.MaxEvents { // so that it can be sent again when an answer is lost
+	if a.CommitID == "" && len(a.Events) < eventstore.MaxEvents { // so that the append can be retried if its response is lost
 		a.CommitID = rand.Text()
 	}
 	return c.opened(ctx, env, env.Make, func(t target) error {
@@ -62,7 +62,7 @@ func (c *appendCommand) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// events are those of the file, or the one that flags say.
+// events returns the events of the file, or the event of the flags.
 func (c *appendCommand) events(stdin io.Reader) ([]eventjson.New, error) {
 	switch {
 	case (c.Type == "") == (c.File == ""):
@@ -83,9 +83,9 @@ func (c *appendCommand) events(stdin io.Reader) ([]eventjson.New, error) {
 	return []eventjson.New{{Type: c.Type, Said: eventjson.Said{Data: json.RawMessage(c.Payload)}}}, nil
 }
 
-const longestLine = 1 << 20 // of a file of events: one has at most 400 KB
+const longestLine = 1 << 20 // line of an event file; an event has at most 400 KB
 
-// readEvents reads JSON lines, as many as an append can have.
+// readEvents reads JSON lines. More than an append can hold is an error.
 func readEvents(r io.Reader) (events []eventjson.New, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)

@@ -21,16 +21,16 @@ type archiveCommand struct {
 	Verify    bool     `help:"Read the whole archive afterwards and verify its checksums."`
 }
 
-// archived is what the command did.
+// archived is the JSON result.
 type archived struct {
-	Aggregates int64   `json:"aggregates"` // that were looked at
-	Events     int64   `json:"events"`     // that the archive did not have
-	Segments   int     `json:"segments"`   // that they are in
+	Aggregates int64   `json:"aggregates"` // aggregates examined
+	Events     int64   `json:"events"`     // events archived
+	Segments   int     `json:"segments"`   // segments written
 	Verified   bool    `json:"verified"`
 	Seconds    float64 `json:"seconds"`
 }
 
-// Run writes what the archive does not have yet.
+// Run archives events that are not in the archive yet.
 func (c *archiveCommand) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *cmdenv.Store) error {
 		start := time.Now()
@@ -61,7 +61,7 @@ func (c *archiveCommand) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// open opens the store, and finds the types that are archived.
+// open opens the store and returns the types to archive.
 func (c *archiveCommand) open(ctx context.Context, s *cmdenv.Store) (*eventstore.Store, []string, error) {
 	if info, err := os.Stat(c.Dir); err == nil && !info.IsDir() {
 		return nil, nil, fmt.Errorf("invalid: %s is a file; an archive is a directory", c.Dir)

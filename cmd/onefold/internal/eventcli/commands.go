@@ -1,5 +1,5 @@
-// Package eventcli is the commands of the event store: they append, read and watch events, in the directory of the table or
-// through a server, and import files of them. It belongs to the command line, which gives it what it stands on.
+// Package eventcli implements the commands of the event store: they append, read, tail, check,
+// import and archive events, in the table's directory or through a server.
 package eventcli
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Env is what commands stand on.
+// Env is the environment of the commands.
 type Env = cmdenv.Env
 
 // Events are the commands of the event store.
@@ -30,7 +30,7 @@ type Events struct {
 	Archive    archiveCommand    `cmd:"" help:"Archive events that the archive does not have yet, as JSON lines and Parquet."`
 }
 
-// parseID reads TYPE/ID.
+// parseID parses TYPE/ID.
 func parseID(text string) (eventstore.ID, error) {
 	kind, id, ok := strings.Cut(text, "/")
 	if !ok || kind == "" || id == "" {
@@ -39,7 +39,8 @@ func parseID(text string) (eventstore.ID, error) {
 	return eventstore.ID{Type: kind, ID: id}, nil
 }
 
-// opened does some work where the aggregates are: on a server, if one is named, else in the directory.
+// opened runs work with the event store: that of a server, if one is given, otherwise that of the
+// table.
 func (f *Where) opened(ctx context.Context, env *Env, open func(context.Context, func(*cmdenv.Store) error) error, work func(target) error) error {
 	if f.Server != "" {
 		t, err := newRemote(f.Server, f.Key)
@@ -57,13 +58,13 @@ func (f *Where) opened(ctx context.Context, env *Env, open func(context.Context,
 	})
 }
 
-// Where says where the event store is.
+// Where selects the event store.
 type Where struct {
 	Server string `help:"URL of a running server, such as https://events.example.org, to use instead of opening the table." placeholder:"URL" env:"ONEFOLD_SERVER"`
 	Key    string `help:"API key of events:main, for --server." env:"ONEFOLD_KEY"`
 }
 
-// explain gives errors of the event store the codes that the API has for them, and says what to do.
+// explain adds the API's error code, and advice, to an error of the event store.
 func explain(id eventstore.ID, err error) error {
 	conflict := (*eventstore.Conflict)(nil)
 	switch {

@@ -18,17 +18,17 @@ type fsckCommand struct {
 	Repair  bool     `help:"Repair everything that can be repaired without inventing facts. Without this flag, repairs are only listed."`
 }
 
-// ErrDamaged is returned when something is wrong that was not repaired.
+// ErrDamaged is returned if there are findings that were not repaired.
 var ErrDamaged = errors.New("damaged")
 
 type finding struct {
 	fsck.Finding
 	Aggregate string `json:"aggregate,omitempty"`
 	Repaired  bool   `json:"repaired,omitempty"`
-	Failed    string `json:"failed,omitempty"` // why it could not be repaired
+	Failed    string `json:"failed,omitempty"` // why the repair failed
 }
 
-// Run checks, and tells each finding, with --json one a line.
+// Run checks the store and prints each finding, with --json one per line.
 func (c *fsckCommand) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *cmdenv.Store) error {
 		store, err := eventstore.New(s.Table, eventstore.Options{})
@@ -60,7 +60,7 @@ func (c *fsckCommand) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// treat repairs a finding, if it is to be and can be.
+// treat repairs a finding if requested and possible.
 func (c *fsckCommand) treat(ctx context.Context, f *fsck.Finding) finding {
 	told := finding{Finding: *f}
 	if f.ID != (eventstore.ID{}) {

@@ -35,8 +35,8 @@ type Import struct {
 	Files           []string `arg:"" name:"file" help:"CSV files, plain or compressed with gzip or zstd; - is standard input. The rows of an aggregate must be in order."`
 }
 
-// Run imports the files in order and prints a summary. Each row is an append of its own, whose commit id is made of the row: so
-// a file that is imported again, or again after a crash, adds nothing.
+// Run imports the files in order and prints a summary. Each row is its own append, with a commit ID
+// derived from the row. So importing a file again, even after a crash, adds nothing.
 func (c *Import) Run(ctx context.Context, env *Env) error {
 	if err := env.CheckFiles(c.Files); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 		err = c.opened(ctx, env, nil, work)
 	default:
 		err = c.opened(ctx, env, env.Make, func(t target) error {
-			s := t.(*local).ground // which opened makes of a directory
+			s := t.(*local).ground // opened returns this type for a directory
 			return s.Folding(ctx, func(ctx context.Context) error {
 				return errors.Join(work(t), s.Worker.Drain(ctx))
 			})
@@ -71,7 +71,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 	return summary.tell(env.Out, env.JSON)
 }
 
-// clock reads times as the flags say.
+// clock returns a parser of times for the flags.
 func (c *Import) clock() (*readingfiles.Clock, error) {
 	zone, err := time.LoadLocation(c.TimeZone)
 	if err != nil {
@@ -80,7 +80,8 @@ func (c *Import) clock() (*readingfiles.Clock, error) {
 	return readingfiles.NewClock(c.TimeFormat, zone)
 }
 
-// read reads the files in order. A file that cannot be read to its end is noted, and the others follow.
+// read reads the files in order. If a file cannot be read to its end, that is noted and the next
+// files are read.
 func (c *Import) read(ctx context.Context, env *Env, t target, into *summary) error {
 	bar, stop := env.Progress(c.Files, c.Quiet)
 	defer stop()
@@ -105,7 +106,7 @@ func (c *Import) file(ctx context.Context, name string, stdin io.Reader, t targe
 		return errors.Join(err, f.Close())
 	}
 	bar.Start(name, f.Size(), f.BytesRead)
-	if closer, ok := stdin.(io.Closer); ok && name == "-" { // a pipe may have nothing to read for ever
+	if closer, ok := stdin.(io.Closer); ok && name == "-" { // unblock a read from a pipe without data
 		defer context.AfterFunc(ctx, func() { _ = closer.Close() })()
 	}
 	damage, err := appendRows(ctx, rows, t, bar, into)
@@ -113,18 +114,19 @@ func (c *Import) file(ctx context.Context, name string, stdin io.Reader, t targe
 	switch {
 	case err != nil:
 		return errors.Join(err, closed)
-	case damage != nil: // closing a damaged file says the same again
+	case damage != nil: // Close of a damaged file returns the same error
 		return fmt.Errorf("%w: %s was imported up to a position that cannot be read: %w", readingfiles.ErrDamaged, name, damage)
 	}
 	return closed
 }
 
 const (
-	writers  = 32  // so that many appends share a sync of the disk
-	rowAhead = 100 // of each writer
+	writers  = 32  // concurrent writers, so that many appends share a disk sync
+	rowAhead = 100 // rows queued per writer
 )
 
-// appendRows appends rows, those of an aggregate one after another. damage is why the rows ended early.
+// appendRows appends the rows. Rows of one aggregate are appended in order, by the same writer.
+// damage is the reason why the rows ended early.
 func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar logimport.Progress, into *summary) (damage, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	lanes, seed := make([]chan row, writers), maphash.MakeSeed()
@@ -167,7 +169,8 @@ func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar l
 	return damage, err
 }
 
-// appendRow appends one. What the event store refuses for what it is, is counted; other errors end the import.
+// appendRow appends one row. An event that the store rejects is counted; any other error ends the
+// import.
 func appendRow(ctx context.Context, r *row, t target, into *summary) error {
 	if t == nil {
 		e := eventstore.Event{EventKey: eventstore.EventKey{ID: r.id, Seq: 1}, EventType: r.event.Type, Payload: eventstore.Payload(r.event.Data)}

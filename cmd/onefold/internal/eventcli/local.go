@@ -98,7 +98,7 @@ func (l *local) state(ctx context.Context, id eventstore.ID, version int64) (s s
 	return s, nil
 }
 
-// types folds before it counts.
+// types folds all changes before it counts.
 func (l *local) types(ctx context.Context) ([]typeCounts, error) {
 	if err := l.ground.Worker.Drain(ctx); err != nil {
 		return nil, err

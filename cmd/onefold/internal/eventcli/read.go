@@ -27,7 +27,7 @@ type readCommand struct {
 	Limit     int    `help:"Maximum number of events; 0 means all." default:"0"`
 }
 
-// Run prints events, with --json one a line.
+// Run prints events, with --json one per line.
 func (c *readCommand) Run(ctx context.Context, env *Env) error {
 	id, err := parseID(c.Aggregate)
 	if err != nil {
@@ -56,7 +56,8 @@ func (c *readCommand) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// printer prints events: for scripts as JSON lines, for people in two lines each at most.
+// printer returns a function that prints an event as a JSON line, or for people in at most two
+// lines.
 func printer(out io.Writer, asJSON bool) func(*eventjson.Event) error {
 	if asJSON {
 		lines := json.NewEncoder(out)
@@ -82,7 +83,7 @@ type headCommand struct {
 	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
 }
 
-// Run prints a head.
+// Run prints the head of the stream.
 func (c *headCommand) Run(ctx context.Context, env *Env) error {
 	id, err := parseID(c.Aggregate)
 	if err != nil {
@@ -111,7 +112,7 @@ func stateOf(h *head) string {
 
 type typesCommand struct{ Where }
 
-// Run lists types.
+// Run lists the types.
 func (c *typesCommand) Run(ctx context.Context, env *Env) error {
 	types := []typeCounts{}
 	err := c.opened(ctx, env, env.Open, func(t target) (err error) {
@@ -141,7 +142,7 @@ type aggregatesCommand struct {
 	Limit int    `help:"Maximum number of aggregates; 0 means all." default:"0"`
 }
 
-// Run lists aggregates, with --json one a line.
+// Run lists aggregates, with --json one per line.
 func (c *aggregatesCommand) Run(ctx context.Context, env *Env) error {
 	return c.opened(ctx, env, env.Open, func(t target) error {
 		w, lines, read := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0), json.NewEncoder(env.Out), 0
@@ -175,7 +176,7 @@ type stateCommand struct {
 	Since     int64  `help:"Print only the difference from this earlier version."`
 }
 
-// Run prints a state, or a difference.
+// Run prints a state, or the difference of two states.
 func (c *stateCommand) Run(ctx context.Context, env *Env) error {
 	id, err := parseID(c.Aggregate)
 	if err != nil {
@@ -200,7 +201,7 @@ func (c *stateCommand) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// printDifference tells field by field what is another one, in the order of their names.
+// printDifference prints the differences field by field, ordered by name.
 func printDifference(out io.Writer, before, after map[string]any) error {
 	was, is := map[string]string{}, map[string]string{}
 	flatten(was, "", before)
@@ -231,12 +232,12 @@ func printDifference(out io.Writer, before, after map[string]any) error {
 	return nil
 }
 
-// flatten writes fields as paths and what they hold.
+// flatten adds the fields of v to into, as paths and values.
 func flatten(into map[string]string, path string, v any) {
 	fields, ok := v.(map[string]any)
 	if !ok || len(fields) == 0 && path != "" {
 		text, err := json.Marshal(v)
-		if err != nil { // what came from JSON is JSON
+		if err != nil { // v was decoded from JSON
 			text = []byte(reflect.TypeOf(v).String())
 		}
 		into[path] = string(text)

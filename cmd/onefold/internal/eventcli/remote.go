@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/eventstore/eventjson"
 )
 
-// remote is the event store behind a server.
+// remote is the event store of a server.
 type remote struct{ *logimport.Remote }
 
 func newRemote(address, key string) (*remote, error) {
@@ -28,7 +28,7 @@ func pathOf(id eventstore.ID) string {
 	return root + "/aggregates/" + url.PathEscape(id.Type) + "/" + url.PathEscape(id.ID)
 }
 
-// append sends again what has a commit id, as long as the reasons why it fails are of the moment.
+// append appends events. With a commit ID it retries after temporary errors.
 func (r *remote) append(ctx context.Context, id eventstore.ID, a *appending) (c committed, err error) {
 	body, err := json.Marshal(a)
 	if err != nil {
@@ -41,7 +41,7 @@ func (r *remote) append(ctx context.Context, id eventstore.ID, a *appending) (c 
 	return c, send(ctx, http.MethodPost, pathOf(id)+"/events", body, &c)
 }
 
-// pageOfEvents is how many events are asked for at once.
+// pageOfEvents is the number of events per request.
 const pageOfEvents = 1000
 
 func (r *remote) read(ctx context.Context, id eventstore.ID, in reading) iter.Seq2[eventjson.Event, error] {

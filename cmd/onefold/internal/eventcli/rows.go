@@ -20,22 +20,22 @@ import (
 	"github.com/onefold/onefold/internal/eventcsv"
 )
 
-// row is an event of a file, or what is wrong with it.
+// row is an event of a file, or the error in its row.
 type row struct {
-	number int64 // of the line that it begins in
+	number int64 // number of the row's first line
 	text   string
 	id     eventstore.ID
-	commit string // made of the row itself
+	commit string // commit ID derived from the row
 	event  eventjson.New
 	err    error
 }
 
-// rowReader makes events of the rows of a CSV.
+// rowReader converts rows of a CSV file to events.
 type rowReader struct {
 	*readingfiles.Header
 	aggregateType string
 	clock         *readingfiles.Clock
-	aggregate     int // columns; -1: none
+	aggregate     int // column indexes; -1: none
 	kind          int
 	time          int
 	actor         int
@@ -43,7 +43,8 @@ type rowReader struct {
 	seen          *logimport.Occurrences
 }
 
-// rows reads the events of an open file. An error beside a row is the last that comes: the file cannot be read on.
+// rows reads the events of an open file. If the iterator yields an error, it is the last element:
+// the file cannot be read further.
 func (c *Import) rows(f *accesslog.File) (iter.Seq2[row, error], error) {
 	beginning, err := f.Head()
 	if err != nil {
@@ -115,7 +116,7 @@ func (r *rowReader) choose(c *Import) (err error) {
 	return nil
 }
 
-// read makes an event of a row. Two rows of a file that are the same are two events.
+// read converts a row to an event. Two equal rows of a file are two events.
 func (r *rowReader) read(text []byte, into *row) error {
 	cells, err := r.Split(text)
 	if err != nil {

@@ -12,27 +12,28 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// summary is what became of what was read. Every row is in exactly one of malformed, rejected, imported and duplicates.
+// summary counts rows by outcome. Every row is in exactly one of malformed, rejected, imported and
+// duplicates.
 type summary struct {
 	Lines      int64     `json:"lines"`
 	Malformed  int64     `json:"malformed"`
 	Rejected   int64     `json:"rejected"`
 	Imported   int64     `json:"imported"`
 	Duplicates int64     `json:"duplicates"`
-	Aggregates int64     `json:"aggregates"` // that the rows are of
-	Types      int64     `json:"types"`      // of events
+	Aggregates int64     `json:"aggregates"` // distinct aggregates of the rows
+	Types      int64     `json:"types"`      // distinct event types
 	First      time.Time `json:"first,omitzero"`
 	Last       time.Time `json:"last,omitzero"`
-	Examples   []string  `json:"malformedLines,omitempty"` // the first of them, with their numbers
+	Examples   []string  `json:"malformedLines,omitempty"` // the first malformed lines, with their numbers
 	Refused    []string  `json:"rejectedLines,omitempty"`
 	DryRun     bool      `json:"dryRun,omitempty"`
 	Seconds    float64   `json:"seconds"`
 
-	unread error // files that could not be read to their end
+	unread error // joined errors of files that could not be read to their end
 
-	mu    sync.Mutex // writers count at once
+	mu    sync.Mutex // writers count concurrently
 	seed  maphash.Seed
-	known map[uint64]struct{} // hashes of aggregates and of types of events
+	known map[uint64]struct{} // hashes of the aggregates and event types seen
 }
 
 func newSummary(dryRun bool) *summary {
@@ -40,8 +41,8 @@ func newSummary(dryRun bool) *summary {
 }
 
 const (
-	shownLines = 10  // malformed and rejected lines shown, each
-	shownBytes = 120 // of a malformed one
+	shownLines = 10  // shown lines, of malformed and of rejected ones
+	shownBytes = 120 // shown bytes of a malformed line
 )
 
 func (s *summary) line() int64 {
@@ -87,14 +88,14 @@ func (s *summary) count(r *row, done committed) {
 	}
 }
 
-// fresh is 1 for what is seen for the first time.
+// fresh returns 1 if what has not been seen before, otherwise 0.
 func (s *summary) fresh(what string) int64 {
 	before := len(s.known)
 	s.known[maphash.String(s.seed, what)] = struct{}{}
 	return int64(len(s.known) - before)
 }
 
-// tell prints what an import did, or would do, and returns why it did not do all of it.
+// tell prints the result of an import or dry run. It returns an error if the import is incomplete.
 func (s *summary) tell(out io.Writer, asJSON bool) error {
 	err := s.unread
 	if s.Lines > 0 && s.Malformed == s.Lines {

@@ -29,7 +29,8 @@ const (
 	longestWait = 10 * time.Second
 )
 
-// Run prints events as they come, and comes back when the connection breaks off, without missing one.
+// Run prints events as they arrive. If the connection breaks, it reconnects without missing an
+// event.
 func (c *tailCommand) Run(ctx context.Context, env *Env) error {
 	if c.Server == "" {
 		return errors.New("no_server: only one process can open a directory: tail a server with --server and --key")
@@ -46,7 +47,7 @@ func (c *tailCommand) Run(ctx context.Context, env *Env) error {
 		}
 		path, where, print = pathOf(id)+"/tail", pathOf(id), streamPrinter(env)
 	}
-	if c.After < 0 { // now, and not when a connection holds
+	if c.After < 0 { // resolve "now" once, so that a reconnect misses nothing
 		var h struct{ Version, Position int64 }
 		if err := r.Ask(ctx, http.MethodGet, where, nil, &h); err != nil && !strings.HasPrefix(err.Error(), "no_such_aggregate") {
 			return err
@@ -56,7 +57,7 @@ func (c *tailCommand) Run(ctx context.Context, env *Env) error {
 	return c.follow(ctx, r, path, print)
 }
 
-// follow reads a stream again and again.
+// follow reads the stream, and reconnects after each end.
 func (c *tailCommand) follow(ctx context.Context, r *remote, path string, print func([]byte) error) error {
 	read, wait := 0, firstWait
 	for {
@@ -90,7 +91,7 @@ func (c *tailCommand) follow(ctx context.Context, r *remote, path string, print 
 
 var errEnough = errors.New("enough")
 
-// streamPrinter prints events of a stream.
+// streamPrinter prints the events of one stream.
 func streamPrinter(env *Env) func(data []byte) error {
 	print := printer(env.Out, env.JSON)
 	return func(data []byte) error {
@@ -102,7 +103,7 @@ func streamPrinter(env *Env) func(data []byte) error {
 	}
 }
 
-// feedPrinter prints events of all aggregates, and of which they are.
+// feedPrinter prints the events of all aggregates, with their aggregates.
 func feedPrinter(env *Env) func(data []byte) error {
 	print := printer(env.Out, false)
 	return func(data []byte) error {
@@ -125,7 +126,7 @@ func feedPrinter(env *Env) func(data []byte) error {
 	}
 }
 
-// tail reads a stream until it breaks off, which is no error.
+// tail reads a stream until the connection breaks, which is not an error.
 func (r *remote) tail(ctx context.Context, path string, take func(at int64, kind string, data []byte) error) error {
 	body, err := r.Watch(ctx, path)
 	if err != nil {
@@ -134,7 +135,7 @@ func (r *remote) tail(ctx context.Context, path string, take func(at int64, kind
 	return errors.Join(readStream(body, take), body.Close())
 }
 
-// readStream reads server-sent events, each with the number that it has as an id, if any.
+// readStream parses server-sent events. at is the number in an event's id, if it has one.
 func readStream(body io.Reader, take func(at int64, kind string, data []byte) error) error {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, longestLine)
@@ -154,7 +155,7 @@ func readStream(body io.Reader, take func(at int64, kind string, data []byte) er
 			if err := take(at, kind, []byte(value)); err != nil {
 				return err
 			}
-		case "": // the end of one
+		case "": // an empty line ends an event
 			at, kind = 0, ""
 		}
 	}

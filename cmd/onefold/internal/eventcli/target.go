@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/eventstore/eventjson"
 )
 
-// target is an event store, here or behind a server.
+// target is an event store: a local one, or that of a server.
 type target interface {
 	append(ctx context.Context, id eventstore.ID, a *appending) (committed, error)
 	read(ctx context.Context, id eventstore.ID, r reading) iter.Seq2[eventjson.Event, error]
@@ -20,16 +20,16 @@ type target interface {
 	end(ctx context.Context, id eventstore.ID) error
 }
 
-// The following are as the API tells them.
+// The following types have the JSON form of the API.
 
-// appending is an append to be done.
+// appending is a requested append.
 type appending struct {
-	Expected any             `json:"expected,omitempty"` // an int64, none, exists or any
+	Expected any             `json:"expected,omitempty"` // a version (int64), none, exists or any
 	CommitID string          `json:"commitId,omitempty"`
 	Events   []eventjson.New `json:"events"`
 }
 
-// committed is an append that happened.
+// committed is the result of an append.
 type committed struct {
 	Commit  string `json:"commit"`
 	First   int64  `json:"first"`
@@ -37,7 +37,7 @@ type committed struct {
 	Again   bool   `json:"again"`
 }
 
-// reading says which events are wanted; the zero value of each part does not narrow.
+// reading selects events. A zero field does not restrict the selection.
 type reading struct {
 	from, to  int64
 	asOf      time.Time
@@ -55,7 +55,7 @@ type head struct {
 	Last    []string               `json:"lastTypes,omitempty"`
 }
 
-// typeCounts are how much there is of a type of aggregates.
+// typeCounts counts the aggregates and events of a type.
 type typeCounts struct {
 	Type       string    `json:"type"`
 	Aggregates int64     `json:"aggregates"`
@@ -65,7 +65,7 @@ type typeCounts struct {
 	LastAt     time.Time `json:"lastAt,omitzero"`
 }
 
-// state is what events came to.
+// state is the state of an aggregate.
 type state struct {
 	Version int64          `json:"version"`
 	At      time.Time      `json:"at,omitzero"`

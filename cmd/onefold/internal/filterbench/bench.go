@@ -1,5 +1,5 @@
-// Package filterbench measures how long a filtered report on a month of raw events takes, of a table that holds them in blocks. It
-// belongs to the command line.
+// Package filterbench measures the time of a filtered report on a month of raw events in a table
+// that stores them in blocks.
 package filterbench
 
 import (
@@ -20,33 +20,33 @@ import (
 
 // Options configure a run. All but Dir are required.
 type Options struct {
-	Events     int    // of the month; at least a day's for each of its days
-	Seed       uint64 // chooses the traffic
-	Dir        string // of the table, which is used if it is there; "": a temporary one, removed afterwards
-	KeepBytes  int    // of days that were read, which are kept in memory
+	Events     int    // events in the month, 3,000 to 1,000,000,000
+	Seed       uint64 // seed of the traffic
+	Dir        string // directory of the table, reused if it exists; "": a temporary one, removed afterwards
+	KeepBytes  int    // memory for cached days
 	CPUSeconds func() float64
 }
 
-// Result is what was measured.
+// Result is the result of a run.
 type Result struct {
 	Events      int64   `json:"events"`
-	FillSeconds float64 `json:"fillSeconds"` // to make up and store them; 0: they were there
+	FillSeconds float64 `json:"fillSeconds"` // time to generate and store the events; 0: they existed
 	Answers     []Asked `json:"answers"`
 }
 
-// Asked is what an answer took.
+// Asked is the cost of an answer.
 type Asked struct {
 	What       string  `json:"what"`
 	Seconds    float64 `json:"seconds"`
-	CPUSeconds float64 `json:"cpuSeconds"` // of this process, user and system
-	HeapMB     float64 `json:"heapMB"`     // live in Go afterwards, without the database's own caches
-	Visits     int64   `json:"visits"`     // that were selected
+	CPUSeconds float64 `json:"cpuSeconds"` // CPU time of this process, user and system
+	HeapMB     float64 `json:"heapMB"`     // live Go heap afterwards, without the database's own caches
+	Visits     int64   `json:"visits"`     // selected visits
 }
 
-// ErrOptions is returned for events that no month can have.
+// ErrOptions is returned if the number of events is out of range.
 var ErrOptions = errors.New("filterbench: choose 3,000 to 1,000,000,000 events")
 
-// Run fills a table, unless the directory has one, opens it anew and asks.
+// Run fills a table, unless the directory has one, reopens it and measures reports.
 func Run(ctx context.Context, o Options) (r Result, err error) {
 	if o.Events < leastEvents || o.Events > 1_000_000_000 {
 		return r, ErrOptions
@@ -68,12 +68,12 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	return r, r.ask(ctx, o)
 }
 
-// monthLater is the clock of who asks: the month has just ended.
+// monthLater is a clock at which the month has just ended.
 type monthLater struct{ passed time.Duration }
 
 func (c *monthLater) now() time.Time { return start.AddDate(0, 0, days).Add(time.Hour + c.passed) }
 
-// filters are those of a question for the visits from a country that saw a page.
+// filters selects the visits from a country that viewed a page.
 func filters(country, page string) []explore.Filter {
 	return []explore.Filter{
 		{Dimension: analytics.ByCountry, Op: explore.Is, Values: []string{country}},
@@ -95,7 +95,7 @@ func (r *Result) ask(ctx context.Context, o Options) (err error) {
 	if err != nil {
 		return err
 	}
-	x = explore.New(t, explore.Options{Events: 1 << 40, DayEvents: 1 << 30, KeepBytes: o.KeepBytes}) // it has read nothing
+	x = explore.New(t, explore.Options{Events: 1 << 40, DayEvents: 1 << 30, KeepBytes: o.KeepBytes}) // with an empty cache
 	for _, a := range []struct {
 		what          string
 		country, page string
@@ -114,7 +114,7 @@ func (r *Result) ask(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// popular are the pages that were seen most on the first day.
+// popular returns the most viewed pages of the first day.
 func popular(ctx context.Context, x *explore.Explorer, in report.Request) (pages []string, err error) {
 	in.To = in.From
 	answer, err := x.Report(ctx, in, nil)

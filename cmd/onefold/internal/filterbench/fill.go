@@ -26,18 +26,19 @@ const (
 	eventsOfVisit = 3
 	leastEvents   = 100 * days
 
-	together = 4_000 // events that are stored together at least, as an import does
+	together = 4_000 // minimum number of events stored together, as in an import
 	span     = 5 * time.Minute
 )
 
-// start is the first moment of the month.
+// start is the start of the month.
 var start = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 
 func options(clock func() time.Time) engine.Options {
 	return engine.Options{Clock: clock, TTLInterval: -1}
 }
 
-// fill stores a month of made-up traffic, unless the directory has a finished table, and says how many events there are.
+// fill stores a month of generated traffic, unless the directory has a complete table. It returns
+// the number of events.
 func fill(ctx context.Context, o Options) (events int64, filled bool, err error) {
 	done := filepath.Join(o.Dir, "filled-"+strconv.Itoa(o.Events)+"-"+strconv.FormatUint(o.Seed, 10))
 	if text, err := os.ReadFile(done); err == nil {
@@ -67,7 +68,7 @@ func fill(ctx context.Context, o Options) (events int64, filled bool, err error)
 	return events, true, err
 }
 
-// store stores the traffic's events, in blocks, some spans of blocks at a time.
+// store stores the traffic's events in blocks, some spans of blocks at a time.
 func store(ctx context.Context, t *table.Table, s *analytics.Site, o Options) (stored int64, err error) {
 	g, err := traffic.New(traffic.Options{
 		Kind: traffic.Shop, Seed: o.Seed, Start: start, Days: days, VisitsPerDay: max(o.Events/days/eventsOfVisit, 1), EventsPerVisit: eventsOfVisit, Pages: 2000,
@@ -105,14 +106,15 @@ func store(ctx context.Context, t *table.Table, s *analytics.Site, o Options) (s
 	return stored, err
 }
 
-// eventOf is an event as a collector stores it: its visitor has another id every day, its source was found out.
+// eventOf returns an event in the form in which a collector stores it: with a visitor ID of the day
+// and a resolved source.
 func eventOf(s *analytics.Site, e *traffic.Event, number uint64) (out analytics.Event) {
 	var id ulid.ULID
-	_ = id.SetTime(uint64(e.At.UnixMilli())) // it is of this century
+	_ = id.SetTime(uint64(e.At.UnixMilli())) // fails only for times outside of UUIDs' range
 	binary.BigEndian.PutUint64(id[6:], number*0x9e3779b97f4a7c15)
 	binary.BigEndian.PutUint16(id[14:], uint16(number))
 	visitor := fnv.New64a()
-	_, _ = visitor.Write([]byte(e.VisitorIP + e.UserAgent + e.At.Format(time.DateOnly))) // a hash never fails
+	_, _ = visitor.Write([]byte(e.VisitorIP + e.UserAgent + e.At.Format(time.DateOnly))) // a hash never returns an error
 	out.VisitorID = strconv.FormatUint(visitor.Sum64(), 36)
 	shards := s.Sharding.At(e.At)
 	out.EventKey = analytics.EventKey{SiteID: site, Shard: table.Shard(id.String(), shards), EventID: id.String()}

@@ -6,7 +6,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// diskCollector tells Prometheus how much room the disk of an embedded table has.
+// diskCollector exports the free space of an embedded table's disk.
 type diskCollector struct{ db *engine.DB }
 
 var (

@@ -1,3 +1,3 @@
-// Package gauges reports to Prometheus what the parts of a process measure themselves: the embedded engine, its disk, and the
-// MQTT listener. Everything is read when Prometheus asks. It belongs to the command line.
+// Package gauges exports metrics of the embedded engine, its disk and the MQTT listener to
+// Prometheus. Values are read at each scrape.
 package gauges

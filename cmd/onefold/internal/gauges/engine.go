@@ -8,12 +8,12 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// Engine reports what an embedded database measures, and the room on its disk.
+// Engine returns collectors for an embedded database and its disk.
 func Engine(db *engine.DB) []prometheus.Collector {
 	return []prometheus.Collector{engineCollector{db}, diskCollector{db}}
 }
 
-// engineCollector reads the engine's measurements.
+// engineCollector exports the engine's metrics.
 type engineCollector struct {
 	db interface{ Metrics() engine.Metrics }
 }
@@ -39,7 +39,7 @@ func engineSample(name, help string, kind prometheus.ValueType, of func(*engine.
 
 var walSyncs = prometheus.NewDesc("onefold_engine_wal_sync_seconds", "Time to sync the write-ahead log. Writes are acknowledged after a sync.", nil, nil)
 
-// Each name is written in full, so that it can be searched for.
+// Names are written in full, so that they can be searched for.
 var samples = []sample{
 	gauge("onefold_engine_commits_waiting", "Commits waiting for a sync of the write-ahead log.", func(m *engine.Metrics) int64 { return m.CommitsWaiting }),
 	counter("onefold_engine_write_stalls_total", "Number of write stalls, where all writers waited for flushes or compactions.", func(m *engine.Metrics) int64 { return m.Stalls }),

@@ -6,7 +6,8 @@ import (
 	"github.com/onefold/onefold/server/mqtt"
 )
 
-// MQTT reports what a broker has done. It may be registered before there is a broker: Broker is nil then, and nothing is reported.
+// MQTT exports the metrics of a broker. It may be registered before the broker exists: while Broker
+// is nil, it exports nothing.
 type MQTT struct{ Broker *mqtt.Broker }
 
 var (

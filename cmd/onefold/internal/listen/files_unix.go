@@ -4,7 +4,8 @@ package listen
 
 import "syscall"
 
-// fileLimit is how many files this process may have open. Go has raised it as far as it may be when the process began.
+// fileLimit returns the maximum number of open files of this process. At startup, Go raises it to
+// the hard limit.
 func fileLimit() (limit uint64, known bool) {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

@@ -1,5 +1,5 @@
-// Package listen opens the addresses that commands answer on, and says what to do about those that cannot be opened. It belongs to
-// the command line.
+// Package listen opens the addresses of servers, and explains errors of addresses that cannot be
+// opened.
 package listen
 
 import (
@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// On listens on an address, which was given by a flag. What keeps the listener from accepting a connection passes: it fails only
-// when it is closed. Errors begin with address_in_use, no_access, too_many_files or bad_address.
+// On listens on an address given by a flag. The listener survives errors of Accept: it fails only
+// after it is closed. Errors begin with address_in_use, no_access, too_many_files or bad_address.
 func On(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
@@ -27,10 +27,10 @@ func On(flag, addr string) (net.Listener, error) {
 	return nil, fmt.Errorf("bad_address: %q is not an address of this machine: give %s HOST:PORT, such as 127.0.0.1:8090, or :8090 for all addresses (%w)", addr, flag, err)
 }
 
-// near is how many ports are tried by Near.
+// near is the number of ports that Near tries.
 const near = 20
 
-// Near is On, of the first of the next ports that is free.
+// Near listens on the first free port from addr's port on. Errors are those of On.
 func Near(flag, addr string) (net.Listener, error) {
 	l, first := On(flag, addr)
 	host, port, err := net.SplitHostPort(addr)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Bounded is how many connections a server may have at a time, so that half of the files which this process may have open
-// are left to the table and the rest: at most those that were asked for.
+// Bounded returns the maximum number of connections of a server: wanted, but at most half of the
+// files that this process may open. The other half is for the table and everything else.
 func Bounded(wanted int, logger *slog.Logger) int {
 	limit, known := fileLimit()
 	most := max(int(min(limit/2, 1<<30)), 1)
@@ -21,14 +21,14 @@ func Bounded(wanted int, logger *slog.Logger) int {
 	return most
 }
 
-// Pauses before a connection is accepted again after that failed: doubling.
+// Delays before Accept is retried after an error. They double.
 const (
 	firstPause = 5 * time.Millisecond
 	mostPause  = time.Second
 )
 
-// patient is a listener of which only its end is an error: whatever else keeps it from accepting connections, such as too many
-// open files, passes.
+// patient is a listener whose only error is that it was closed. Other errors of Accept, such as too
+// many open files, are temporary.
 type patient struct {
 	net.Listener
 	once   sync.Once

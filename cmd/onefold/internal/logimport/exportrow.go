@@ -10,8 +10,8 @@ import (
 	"github.com/onefold/onefold/internal/useragent"
 )
 
-// exportRows makes hits of the rows of another program's export. Who it was is what that program says: its id of the
-// visitor stands in for address and user agent, which it did not keep.
+// exportRows converts rows of another program's export to hits. The program's visitor ID stands in
+// for the address and user agent, which the program did not keep.
 type exportRows struct {
 	parser *eventcsv.Parser
 	agents *useragent.Parser
@@ -43,7 +43,7 @@ func (x *exportRows) hit(text []byte) (h analytics.Hit, v verdict, err error) {
 	return h, anEvent, nil
 }
 
-// addressOf is the address of the page of an event.
+// addressOf returns the URL of an event's page.
 func addressOf(e *eventcsv.Event) string {
 	url := cmp.Or(e.Path, "/")
 	if e.Host != "" {

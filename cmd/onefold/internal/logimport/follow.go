@@ -13,16 +13,17 @@ import (
 	"github.com/onefold/onefold/internal/tail"
 )
 
-// Following is a log that is followed, and where it is remembered how far.
+// Following is a followed log, with the storage of its position.
 type Following struct {
 	File      tail.Options
 	Positions *Positions
 	Logger    *slog.Logger
 }
 
-// Follow imports the lines of a log as they come, until ctx ends, which is no error. Events have the ids that they have when
-// the file is imported. After a restart it reads the file again from its beginning, to know how often each line came before,
-// and sends on what comes after the position. A position is kept when everything before it was taken.
+// Follow imports the lines of a log as they are appended, until ctx ends, which is not an error.
+// Events have the same IDs as when the file is imported. After a restart, Follow reads the file
+// from its beginning to count earlier occurrences of each line, and passes on only the lines after
+// the saved position. A position is saved when everything before it is stored.
 func (im *Importer) Follow(ctx context.Context, f Following) error {
 	from, err := f.Positions.Load()
 	if err != nil {
@@ -69,7 +70,7 @@ func (im *Importer) follow(ctx context.Context, file *tail.File, f Following) er
 	}
 }
 
-// translatorOf decides how a file is read that begins with these lines.
+// translatorOf chooses the format of a file that begins with these lines.
 func (im *Importer) translatorOf(lines []tail.Line, name string) (translator, error) {
 	format := im.o.Format
 	if format == Auto {
@@ -81,7 +82,7 @@ func (im *Importer) translatorOf(lines []tail.Line, name string) (translator, er
 		if format = Format(accesslog.Detect(head.Bytes())); format == "" {
 			return nil, unknownFormat(name)
 		}
-		im.o.Format = format // of its successors, too
+		im.o.Format = format // the same format for rotated files
 	}
 	if !slices.Contains(accesslog.Formats, accesslog.Format(format)) {
 		return nil, fmt.Errorf("not_followable: %s is an export, which does not grow; import it without --follow", name)
@@ -92,7 +93,8 @@ func (im *Importer) translatorOf(lines []tail.Line, name string) (translator, er
 	return &logLines{parser: accesslog.NewParser(accesslog.Format(format)), agents: im.agents, o: &im.o}, nil
 }
 
-// take hands the events of a batch on. Those of an old one were, and are only counted.
+// take passes the events of a batch on. Lines of an old batch, which were passed on before, are
+// only counted.
 func (im *Importer) take(ctx context.Context, batch *tail.Batch, translate translator, seen *Occurrences) error {
 	into := &im.Summary
 	if batch.Old {

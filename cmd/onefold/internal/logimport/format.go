@@ -9,13 +9,13 @@ import (
 	"github.com/onefold/onefold/internal/eventcsv"
 )
 
-// Format is how a file tells of events.
+// Format is the format of a file.
 type Format string
 
-// Auto is no format: it is told from the beginning of each file.
+// Auto detects the format from the beginning of each file.
 const Auto Format = "auto"
 
-// formats are those that can be asked for, with what they are.
+// formats are the formats that can be selected, with descriptions.
 var formats = []struct {
 	Format
 	what string
@@ -25,12 +25,12 @@ var formats = []struct {
 	{Format(accesslog.CloudFront), "standard logs of CloudFront, tab-separated or JSON"},
 	{Format(eventcsv.GoatCounter), "CSV export of GoatCounter"},
 	{Format(eventcsv.Umami), "Umami's website_event as CSV"},
-	// Daily counts are no events: who imports looks for them first.
+	// Daily counts are not events; the import command looks for them first.
 	{"plausible", "export of daily counts from Plausible: a zip file, a folder or its CSV files"},
 	{"ga4", "daily counts from Google Analytics 4: CSV of date, at most one dimension, and metrics"},
 }
 
-// Names lists the formats for a flag, Auto first.
+// Names returns the formats for a flag, Auto first.
 func Names() []string {
 	names := []string{string(Auto)}
 	for _, f := range formats {
@@ -39,7 +39,7 @@ func Names() []string {
 	return names
 }
 
-// ErrUnknownFormat is returned for a file that is in none of the formats.
+// ErrUnknownFormat is returned for a file in none of the formats.
 var ErrUnknownFormat = errors.New("unknown_format")
 
 func unknownFormat(name string) error {
@@ -50,7 +50,7 @@ func unknownFormat(name string) error {
 	return fmt.Errorf("%w: %s does not look like any of these formats; to choose one anyway, use --format:%s", ErrUnknownFormat, name, list.String())
 }
 
-// detect tells the format of a file from its beginning; it is "" if it is none of them.
+// detect returns the format of a file by its beginning, or "" if it is none of the formats.
 func detect(head []byte) Format {
 	if export := eventcsv.Detect(head); export != "" {
 		return Format(export)

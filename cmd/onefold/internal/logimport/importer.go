@@ -18,45 +18,48 @@ import (
 )
 
 const (
-	hitsOfBatch    = 512 // events handed on at once
-	batchesWaiting = 4   // read ahead of what takes them, at most
-	takers         = 4   // so that some batches are prepared while others wait for the disk
+	hitsOfBatch    = 512 // events per call of a taker
+	batchesWaiting = 4   // batches read ahead of the takers, at most
+	takers         = 4   // concurrent calls, so that batches are prepared while others wait for the disk
 )
 
-// Taker takes events: each once however often it is sent, with an outcome for each. analytics.Collector is one.
+// Taker stores events. It stores each event once, however often it is sent, and returns an outcome
+// for each. analytics.Collector is a Taker.
 type Taker interface {
 	Ingest(ctx context.Context, siteID string, hits []analytics.Hit) ([]analytics.Outcome, error)
 }
 
-// Options say what is read. The zero value imports page views of people, in the format that each file is in.
+// Options select what is imported. The zero value imports page views of people, in the detected
+// format of each file.
 type Options struct {
-	Site   string   // that the events belong to
+	Site   string   // site of the events
 	Format Format   // default: Auto
-	Bots   bool     // take requests of bots, too
-	Assets bool     // take requests of images, scripts, styles and fonts, too
-	Hosts  []string // take only requests of these virtual hosts; default: all
+	Bots   bool     // include requests of bots
+	Assets bool     // include requests for images, scripts, styles and fonts
+	Hosts  []string // only requests to these virtual hosts; default: all
 }
 
-// Progress is told how far reading has come.
+// Progress displays the progress of reading.
 type Progress interface {
-	// Start begins a file of the given size in bytes (-1: unknown), of which read tells how much was read.
+	// Start begins a file of size bytes (-1: unknown). read returns the number of bytes read so
+	// far.
 	Start(name string, size int64, read func() int64)
-	// Lines says how many lines were read so far, over all files.
+	// Lines reports the number of lines read so far, over all files.
 	Lines(n int64)
 }
 
-// Importer reads files and hands their events to a taker. Reading is sequential, because the number of times that the
-// same line came before is part of its id.
+// Importer reads files and passes their events to a taker. Reading is sequential, because an
+// event's ID includes the number of earlier occurrences of the same line.
 type Importer struct {
 	o      Options
 	taker  Taker
 	agents *useragent.Parser
 	bar    Progress
 
-	Summary Summary // of all that was read so far; not to be looked at while File runs
+	Summary Summary // of all files so far; must not be read while File runs
 }
 
-// New makes an importer.
+// New returns an importer.
 func New(taker Taker, bar Progress, o Options) (*Importer, error) {
 	agents, err := useragent.New(0)
 	if err != nil {
@@ -66,9 +69,9 @@ func New(taker Taker, bar Progress, o Options) (*Importer, error) {
 	return &Importer{o: o, taker: taker, agents: agents, bar: bar}, nil
 }
 
-// File imports one file; "-" is stdin. Sending an event again stores nothing, so a file that was half imported is imported
-// again whole. Errors: ErrUnknownFormat, before anything of the file is imported; DamagedError, after all that stands
-// before the damage was; those of the taker.
+// File imports a file; "-" is stdin. Sending an event again stores nothing, so a half-imported file
+// is imported again as a whole. Errors: ErrUnknownFormat, before anything is imported;
+// DamagedError, after everything before the damage is imported; those of the taker.
 func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) error {
 	f, err := accesslog.Open(name, stdin)
 	if err != nil {
@@ -79,7 +82,7 @@ func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) erro
 		return errors.Join(err, f.Close())
 	}
 	im.bar.Start(name, f.Size(), f.BytesRead)
-	if c, ok := stdin.(io.Closer); ok && name == "-" { // a pipe may have nothing to read for ever
+	if c, ok := stdin.(io.Closer); ok && name == "-" { // unblock a read from a pipe without data
 		defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	}
 	damage, err := im.pump(ctx, lines, translate)
@@ -87,13 +90,14 @@ func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) erro
 	switch {
 	case err != nil:
 		return errors.Join(err, closed)
-	case damage != nil: // closing a damaged file says the same again
+	case damage != nil: // Close of a damaged file returns the same error
 		return &DamagedError{name, damage}
 	}
 	return closed
 }
 
-// DamagedError says that a file could not be read to its end. What stands before was imported.
+// DamagedError is returned if a file cannot be read to its end. Everything before the damage was
+// imported.
 type DamagedError struct {
 	name string
 	err  error
@@ -104,7 +108,8 @@ func (e *DamagedError) Error() string {
 }
 func (e *DamagedError) Unwrap() error { return e.err }
 
-// pump reads lines, makes events of them and hands these to the taker. damage is why the lines ended early.
+// pump converts lines to events and passes them to the taker. damage is the reason why the lines
+// ended early.
 func (im *Importer) pump(ctx context.Context, lines lines, translate translator) (damage, err error) {
 	batches := make(chan []analytics.Hit, batchesWaiting)
 	results := make(chan []analytics.Outcome, batchesWaiting)
@@ -177,7 +182,7 @@ func (im *Importer) read(ctx context.Context, lines lines, translate translator,
 	return damage, hand()
 }
 
-// line makes a hit of a line that is an event, and counts those that are none.
+// line converts a line to a hit. It counts lines that are not events.
 func (im *Importer) line(line accesslog.Line, err error, translate translator, seen *Occurrences, into *Summary) (hit analytics.Hit, ok bool) {
 	into.Lines++
 	var v verdict
@@ -198,12 +203,12 @@ func (im *Importer) line(line accesslog.Line, err error, translate translator, s
 	return hit, true
 }
 
-// isMalformed reports whether an error is of one line only.
+// isMalformed reports whether an error concerns only one line.
 func isMalformed(err error) bool {
 	return errors.Is(err, accesslog.ErrMalformed) || errors.Is(err, eventcsv.ErrMalformed)
 }
 
-// open finds out how a file is to be read.
+// open chooses how to read a file.
 func (im *Importer) open(f *accesslog.File, name string) (lines, translator, error) {
 	head, err := f.Head()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/onefold/onefold/internal/accesslog"
 )
 
-// lines are the lines of a log, or the rows of an export with the number of the line that each begins in. An error that
-// wraps accesslog.ErrMalformed is of one line; any other is the last thing that comes.
+// lines are the lines of a log, or the rows of an export with the number of each row's first line.
+// An error that wraps accesslog.ErrMalformed concerns one line; any other error is the last
+// element.
 type lines = iter.Seq2[accesslog.Line, error]

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/internal/useragent"
 )
 
-// verdict says whether a line is an event to import, or why it is none.
+// verdict says whether a line is an event to import, and if not, why.
 type verdict uint8
 
 const (
@@ -18,16 +18,17 @@ const (
 	anAsset
 	aBot
 	otherHost
-	noEvent // well formed, and nothing that people did
+	noEvent // well formed, but not caused by a visitor
 )
 
-// translator makes hits of the lines, or rows, of one file.
+// translator converts the lines or rows of one file to hits.
 type translator interface {
-	// hit makes a hit of a line, but for its id. The text is not kept. Errors say what is malformed.
+	// hit converts a line to a hit without an ID. It does not retain text. An error describes a
+	// malformed line.
 	hit(text []byte) (analytics.Hit, verdict, error)
 }
 
-// logLines makes hits of the lines of an access log.
+// logLines converts lines of an access log to hits.
 type logLines struct {
 	parser *accesslog.Parser
 	agents *useragent.Parser

@@ -2,9 +2,9 @@ package logimport
 
 import "hash/maphash"
 
-// Occurrences counts how often a line came before in its file, because two visitors' requests, or two of one visitor,
-// can be the same to the letter within a second. It remembers at least the last occurrencesKept distinct lines: the
-// same request twice in a second stands close together.
+// Occurrences counts the earlier occurrences of a line in its file, because requests of one or two
+// visitors within a second can be identical. It remembers at least the last occurrencesKept
+// distinct lines, which is enough because identical requests are close together.
 type Occurrences struct {
 	seed           maphash.Seed
 	current, older map[uint64]int
@@ -12,12 +12,12 @@ type Occurrences struct {
 
 const occurrencesKept = 100_000
 
-// NewOccurrences has seen nothing yet.
+// NewOccurrences returns an empty count.
 func NewOccurrences() *Occurrences {
 	return &Occurrences{seed: maphash.MakeSeed(), current: map[uint64]int{}}
 }
 
-// Next returns 0 for the first occurrence of the line, 1 for the second, and so on.
+// Next returns 0 for the first occurrence of a line, 1 for the second, and so on.
 func (o *Occurrences) Next(line []byte) int {
 	key := maphash.Bytes(o.seed, line)
 	n, ok := o.current[key]

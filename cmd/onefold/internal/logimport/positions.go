@@ -11,12 +11,12 @@ import (
 	"github.com/onefold/onefold/internal/tail"
 )
 
-// Positions remembers how far a file was followed, in a file of its own.
+// Positions stores the position in a followed file, in a file of its own.
 type Positions struct {
 	Path string
 }
 
-// Load returns what was saved last, and the zero position if nothing was.
+// Load returns the saved position, or the zero position if there is none.
 func (p *Positions) Load() (at tail.Position, err error) {
 	text, err := os.ReadFile(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -31,7 +31,7 @@ func (p *Positions) Load() (at tail.Position, err error) {
 	return at, nil
 }
 
-// Save remembers a position, durably: the file is replaced as a whole.
+// Save stores a position durably, by replacing the file.
 func (p *Positions) Save(at tail.Position) (err error) {
 	text, err := json.Marshal(at)
 	if err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// Rehearsal takes events and stores none: it says what would become of them. It remembers eight bytes of each, so that
-// what comes twice is a duplicate the second time, as it would be.
+// Rehearsal is a Taker that stores nothing and returns the outcomes that an import would have. It
+// keeps eight bytes per event, so that the second occurrence of an event is reported as a
+// duplicate.
 type Rehearsal struct {
 	previewer Previewer
 	seed      maphash.Seed
@@ -18,17 +19,18 @@ type Rehearsal struct {
 	seen map[uint64]struct{}
 }
 
-// Previewer says what would become of events. analytics.Collector and Remote do.
+// Previewer computes the outcomes of events without storing them. analytics.Collector and Remote
+// are Previewers.
 type Previewer interface {
 	Preview(ctx context.Context, siteID string, hits []analytics.Hit) ([]analytics.Outcome, error)
 }
 
-// NewRehearsal rehearses with what a previewer says.
+// NewRehearsal returns a Rehearsal with the outcomes of p.
 func NewRehearsal(p Previewer) *Rehearsal {
 	return &Rehearsal{previewer: p, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}}
 }
 
-// Ingest says what would become of the events.
+// Ingest returns the outcomes of the events.
 func (r *Rehearsal) Ingest(ctx context.Context, siteID string, hits []analytics.Hit) ([]analytics.Outcome, error) {
 	outcomes, err := r.previewer.Preview(ctx, siteID, hits)
 	if err != nil {

@@ -18,16 +18,17 @@ import (
 	"github.com/onefold/onefold/server/webanalytics"
 )
 
-// Remote hands events to a running server.
+// Remote sends events to a running server.
 type Remote struct {
 	base   string
 	key    string
 	client *http.Client
 
-	Wait func(context.Context, time.Duration) error // before a request is sent again; default: backoff.For
+	Wait func(context.Context, time.Duration) error // waits before a retry; default: backoff.For
 }
 
-// NewRemote makes a taker of the server at an address such as https://stats.example.org, with a key that writes.
+// NewRemote returns a Taker that sends to the server at a URL such as https://stats.example.org,
+// with an API key that allows writes.
 func NewRemote(address, key string) (*Remote, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -38,18 +39,18 @@ func NewRemote(address, key string) (*Remote, error) {
 	}
 	client := &http.Client{
 		Timeout:       time.Minute,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a POST would become a GET
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirected POST would become a GET
 	}
 	return &Remote{base: strings.TrimSuffix(address, "/"), key: key, client: client, Wait: backoff.For}, nil
 }
 
-// Ingest sends events and returns their outcomes. A request that fails for reasons of the moment is sent again, for some
-// two minutes; events that were stored by then are duplicates.
+// Ingest sends events and returns their outcomes. It retries temporary failures for about two
+// minutes; events stored by an earlier attempt are then duplicates.
 func (r *Remote) Ingest(ctx context.Context, siteID string, hits []analytics.Hit) ([]analytics.Outcome, error) {
 	return r.send(ctx, siteID, hits, false)
 }
 
-// Preview asks what would become of events.
+// Preview requests the outcomes of events without storing them.
 func (r *Remote) Preview(ctx context.Context, siteID string, hits []analytics.Hit) ([]analytics.Outcome, error) {
 	return r.send(ctx, siteID, hits, true)
 }
@@ -58,7 +59,7 @@ const (
 	tries       = 10
 	firstWait   = 250 * time.Millisecond
 	longestWait = 30 * time.Second
-	maxBody     = 4 << 20 // that the server takes
+	maxBody     = 4 << 20 // limit of the server
 	maxAnswer   = 16 << 20
 )
 
@@ -70,7 +71,7 @@ func (r *Remote) send(ctx context.Context, siteID string, hits []analytics.Hit, 
 	if err != nil {
 		return nil, err
 	}
-	if len(body) > maxBody && len(hits) > 1 { // long addresses; halves come to an end at one event, which is shorter
+	if len(body) > maxBody && len(hits) > 1 { // long URLs; halving ends at a single event, whose length is bounded
 		first, err := r.send(ctx, siteID, hits[:len(hits)/2], dryRun)
 		if err != nil {
 			return nil, err
@@ -86,8 +87,9 @@ func (r *Remote) send(ctx context.Context, siteID string, hits []analytics.Hit, 
 	return told.Outcomes, err
 }
 
-// Call sends a request with a body of JSON, nil for none, and reads the answer into a value, nil if it has none. One that fails for reasons of the
-// moment is sent again, for some two minutes: it must be one that may be.
+// Call sends a request with a JSON body, if body is not nil, and decodes the response into a value,
+// if into is not nil. It retries temporary failures for about two minutes, so the request must be
+// safe to repeat.
 func (r *Remote) Call(ctx context.Context, method, path string, body []byte, into any) error {
 	wait := firstWait
 	for try := 1; ; try++ {
@@ -102,7 +104,8 @@ func (r *Remote) Call(ctx context.Context, method, path string, body []byte, int
 	}
 }
 
-// once sends one request. retry is below zero if sending it again will not help, else how long the server asks to wait.
+// once sends one request. retry is negative if a retry is pointless, otherwise the delay that the
+// server asked for.
 func (r *Remote) once(ctx context.Context, method, path string, body []byte, into any) (retry time.Duration, err error) {
 	answer, err := r.open(ctx, method, path, body)
 	if err != nil {
@@ -125,17 +128,17 @@ func (r *Remote) once(ctx context.Context, method, path string, body []byte, int
 	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode < http.StatusInternalServerError {
 		return -1, err
 	}
-	seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 if it does not say
+	seconds, _ := strconv.Atoi(answer.Header.Get("Retry-After")) // 0 if absent
 	return time.Duration(max(seconds, 0)) * time.Second, err
 }
 
-// Ask sends a request once, and reads the answer into a value.
+// Ask sends a request once and decodes the response.
 func (r *Remote) Ask(ctx context.Context, method, path string, body []byte, into any) error {
 	_, err := r.once(ctx, method, path, body, into)
 	return err
 }
 
-// Watch opens a stream, which goes on until its body is closed.
+// Watch opens a stream, which ends when its body is closed.
 func (r *Remote) Watch(ctx context.Context, path string) (io.ReadCloser, error) {
 	patient := *r
 	patient.client = &http.Client{CheckRedirect: r.client.CheckRedirect}
@@ -150,7 +153,7 @@ func (r *Remote) Watch(ctx context.Context, path string) (io.ReadCloser, error) 
 	return nil, errors.Join(Refused(answer.StatusCode, text), err, answer.Body.Close())
 }
 
-// open sends a request, and returns the answer, whatever it is. Its body is the caller's to close.
+// open sends a request and returns the response with any status. The caller closes the body.
 func (r *Remote) open(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, r.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -167,7 +170,7 @@ func (r *Remote) open(ctx context.Context, method, path string, body []byte) (*h
 	return answer, nil
 }
 
-// Refused is what a server says that takes nothing.
+// Refused returns the error of a response that rejects the request.
 func Refused(status int, text []byte) error {
 	var problem struct{ Type, Detail string }
 	if err := json.Unmarshal(text, &problem); err != nil || problem.Type == "" {
@@ -177,7 +180,8 @@ func Refused(status int, text []byte) error {
 	return fmt.Errorf("%s: %s", code, problem.Detail)
 }
 
-// asImported are events as the server takes them. What is longer than it takes is cut, as a table would cut it further.
+// asImported converts events to the server's form. It truncates strings to the server's limits; a
+// table would truncate them further.
 func asImported(hits []analytics.Hit) []webanalytics.ImportedEvent {
 	events := make([]webanalytics.ImportedEvent, len(hits))
 	for i := range hits {

@@ -18,13 +18,14 @@ import (
 )
 
 const (
-	askEvery   = 300 * time.Millisecond // how far an import is
-	uploadFor  = time.Hour              // as long as a server takes one
-	keepAsking = 20                     // failures in a row
+	askEvery   = 300 * time.Millisecond // interval of progress requests
+	uploadFor  = time.Hour              // limit of an upload, as on the server
+	keepAsking = 20                     // consecutive failures before giving up
 )
 
-// Counts has the server import files of daily counts, or say what it would import. update is told bytes: of the upload, then
-// of what the server reads; nil: nobody is told. Importing the same files again changes nothing.
+// Counts lets the server import files of daily counts, or for a dry run report what it would
+// import. It calls update, unless nil, with bytes: first of the upload, then of the server's
+// reading. Importing the same files again changes nothing.
 func (r *Remote) Counts(ctx context.Context, siteID string, files []string, dryRun bool, update func(done, size int64)) (*imported.Result, error) {
 	if update == nil {
 		update = func(int64, int64) {}
@@ -55,7 +56,7 @@ func (r *Remote) Counts(ctx context.Context, siteID string, files []string, dryR
 	return nil, err
 }
 
-// work asks what is under way; nil for nothing.
+// work returns the import that the server runs, or nil.
 func (r *Remote) work(ctx context.Context, path string) (*webanalytics.ImportWork, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 	if err != nil {
@@ -66,7 +67,7 @@ func (r *Remote) work(ctx context.Context, path string) (*webanalytics.ImportWor
 	return told.Work, err
 }
 
-// upload sends the files as they are read.
+// upload sends the files while it reads them.
 func (r *Remote) upload(ctx context.Context, path string, files []string, dryRun bool, update func(done, size int64)) (*webanalytics.ImportWork, error) {
 	size, err := sizeOf(files)
 	if err != nil {
@@ -78,7 +79,7 @@ func (r *Remote) upload(ctx context.Context, path string, files []string, dryRun
 	body, w := io.Pipe()
 	written := make(chan struct{})
 	defer func() {
-		_ = body.Close() // ends the writer; it has no error
+		_ = body.Close() // closes the writer; it never returns an error
 		<-written
 	}()
 	form := multipart.NewWriter(w)
@@ -91,14 +92,14 @@ func (r *Remote) upload(ctx context.Context, path string, files []string, dryRun
 		return nil, err
 	}
 	request.Header.Set("Content-Type", form.FormDataContentType())
-	request.Header.Set("Expect", "100-continue") // a refusal comes before the files are sent
+	request.Header.Set("Expect", "100-continue") // so that a rejection arrives before the files are sent
 	client := *r.client
 	client.Timeout = uploadFor
 	work := new(webanalytics.ImportWork)
 	return work, r.ask(&client, request, http.StatusAccepted, work)
 }
 
-// ask sends a request with the key, and reads the answer.
+// ask sends a request with the key and decodes the response.
 func (r *Remote) ask(client *http.Client, request *http.Request, want int, into any) error {
 	request.Header.Set("Authorization", "Bearer "+r.key)
 	answer, err := client.Do(request)
@@ -129,7 +130,7 @@ func sizeOf(files []string) (size int64, err error) {
 	return size, nil
 }
 
-// sentBytes tells how much was read of what is sent.
+// sentBytes counts and reports the bytes of an upload.
 type sentBytes struct {
 	done, size int64
 	update     func(done, size int64)

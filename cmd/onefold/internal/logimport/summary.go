@@ -12,34 +12,34 @@ import (
 )
 
 const (
-	shownMalformed = 5   // malformed lines shown in the summary
-	shownBytes     = 120 // of each
+	shownMalformed = 5   // malformed lines in the summary
+	shownBytes     = 120 // bytes of each of them
 )
 
-// Summary is what became of what was read. Every line, or row of an export, is in exactly one of malformed, skipped,
-// rejected, imported and duplicates.
+// Summary counts lines by outcome. Every line, or row of an export, is in exactly one of malformed,
+// skipped, rejected, imported and duplicates.
 type Summary struct {
 	Lines      int64   `json:"lines"`
 	Malformed  int64   `json:"malformed"`
 	Skipped    Skipped `json:"skipped"`
-	Rejected   int64   `json:"rejected"` // events that cannot be stored, such as those of the future
+	Rejected   int64   `json:"rejected"` // events that cannot be stored, such as events in the future
 	Imported   int64   `json:"imported"`
 	Duplicates int64   `json:"duplicates"`
 
-	First time.Time `json:"first,omitzero"` // of the events that are imported or were there
+	First time.Time `json:"first,omitzero"` // of imported and duplicate events
 	Last  time.Time `json:"last,omitzero"`
 
-	Formats  []Format         `json:"formats,omitempty"`         // of the files, in their order, each once
-	Examples []string         `json:"malformedLines,omitempty"`  // the first of them, with their numbers
-	Reasons  map[string]int64 `json:"rejectedReasons,omitempty"` // how many were rejected, by reason
+	Formats  []Format         `json:"formats,omitempty"`         // formats of the files, in order of first use
+	Examples []string         `json:"malformedLines,omitempty"`  // the first malformed lines, with their numbers
+	Reasons  map[string]int64 `json:"rejectedReasons,omitempty"` // number of rejected events by reason
 }
 
-// Skipped counts well-formed lines that are no events of people on the site.
+// Skipped counts well-formed lines that are not events of people on the site.
 type Skipped struct {
 	Assets int64 `json:"assets"`
 	Bots   int64 `json:"bots"`
-	Hosts  int64 `json:"hosts"` // of other virtual hosts than those asked for
-	Other  int64 `json:"other"` // no page view: not a GET answered 200 or 304, a header, a message of the server
+	Hosts  int64 `json:"hosts"` // requests to other virtual hosts
+	Other  int64 `json:"other"` // not a page view: not a GET with status 200 or 304, a header, a server message
 }
 
 func (s *Summary) malformed(line accesslog.Line, err error) {
@@ -67,7 +67,7 @@ func (s *Summary) skip(why verdict) {
 	}
 }
 
-// count adds what became of some events.
+// count adds the outcomes of some events.
 func (s *Summary) count(outcomes []analytics.Outcome) {
 	for i := range outcomes {
 		switch o := &outcomes[i]; o.Status {
@@ -82,15 +82,15 @@ func (s *Summary) count(outcomes []analytics.Outcome) {
 				s.Reasons = map[string]int64{}
 			}
 			s.Rejected++
-			s.Reasons[string(o.Reason)]++ // reasons are a closed list
+			s.Reasons[string(o.Reason)]++ // the set of reasons is closed
 		}
 	}
 }
 
-// extend makes the range of times reach to an event.
+// extend widens the time range to include an event.
 func (s *Summary) extend(eventID string) {
 	id, err := ulid.ParseStrict(eventID)
-	if err != nil { // the ids are of our own making
+	if err != nil { // the importer generated the ID
 		return
 	}
 	at := ulid.Time(id.Time()).UTC()
@@ -102,7 +102,7 @@ func (s *Summary) extend(eventID string) {
 	}
 }
 
-// Add adds what became of other files.
+// Add adds the summary of other files.
 func (s *Summary) Add(o *Summary) {
 	s.Lines, s.Malformed, s.Rejected = s.Lines+o.Lines, s.Malformed+o.Malformed, s.Rejected+o.Rejected
 	s.Imported, s.Duplicates = s.Imported+o.Imported, s.Duplicates+o.Duplicates

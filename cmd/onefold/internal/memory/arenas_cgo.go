@@ -25,18 +25,20 @@ import (
 )
 
 const (
-	// mostArenas is how many arenas the C library has. By default it has eight for each processor, of up to 64 MB, and each keeps what
-	// threads have freed in it: with blocks of tables that come and go, a server held three times the memory of its cache.
+	// mostArenas limits the arenas of the C library. By default there are eight per processor, each
+	// up to 64 MB, and each keeps what its threads have freed. Since blocks of tables come and go,
+	// a server then held three times the memory of its cache.
 	mostArenas = 2
-	// large is from how many bytes on memory is the system's again as soon as it is freed. By default the C library raises that to
-	// 32 MB when such memory is freed for the first time, and keeps memory tables in its arenas from then on.
+	// large is the size in bytes from which freed memory is returned to the system at once. By
+	// default the C library raises this threshold to 32 MB when such memory is first freed, and
+	// keeps memtables in its arenas from then on.
 	large = 256 << 10
-	// trimEvery is how often pages are given back that nothing is in between what is: blocks of many sizes come and go, so half of
-	// the arenas would be such pages.
+	// trimEvery is the interval at which free pages inside the arenas are returned to the system.
+	// Since blocks of many sizes come and go, such pages would otherwise be half of the arenas.
 	trimEvery = 15 * time.Second
 )
 
-// keepTogether keeps the C library's memory together until undo is called, unless MALLOC_ARENA_MAX says how.
+// keepTogether limits the C library's memory until undo is called, unless MALLOC_ARENA_MAX is set.
 func keepTogether() (undo func()) {
 	if os.Getenv("MALLOC_ARENA_MAX") != "" {
 		return func() {}

@@ -2,5 +2,5 @@
 
 package memory
 
-// keepTogether does nothing: without cgo all memory is Go's.
+// keepTogether does nothing: without cgo, all memory is managed by Go.
 func keepTogether() (undo func()) { return func() {} }

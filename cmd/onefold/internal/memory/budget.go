@@ -1,4 +1,5 @@
-// Package memory divides what a process may take among its parts, and says how near it is to the end. Only the command line uses it.
+// Package memory divides the memory budget of a process among its parts, and measures how much of
+// it is in use.
 package memory
 
 import (
@@ -11,29 +12,29 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Least is the smallest budget, in bytes: Go, the program and its smallest caches take 80 MB.
+// Least is the smallest budget in bytes. Go, the program and its smallest caches take 80 MB.
 const Least = 128 << 20
 
-// Flags say how much a process may take.
+// Flags set the budget.
 type Flags struct {
 	Memory Size `help:"Maximum memory of the process, such as 512MB or 2GB, at least 128MB (default: 90 % of the cgroup limit, or 60 % of the machine's memory)." placeholder:"SIZE" env:"ONEFOLD_MEMORY"`
 }
 
-// Budget is what a process may take, and what of it its parts may, in bytes.
+// Budget is the memory of a process and of its parts, in bytes.
 type Budget struct {
 	Total  int64
-	Source string // who says so: --memory, the cgroup or the machine
+	Source string // origin of the budget: --memory, the cgroup or the machine
 
-	Cache    int64 // blocks of tables
-	MemTable int   // each of at most three
-	Folds    int64 // changes that wait to be folded
-	Requests int64 // bodies under way, and what is made of them
-	Reports  int64 // raw facts that filtered reports keep
-	Heap     int64 // all that Go knows of: its memory limit
+	Cache    int64 // cache of table blocks
+	MemTable int   // each of at most three memtables
+	Folds    int64 // changes waiting to be folded
+	Requests int64 // request bodies in progress, and data derived from them
+	Reports  int64 // raw facts cached for filtered reports
+	Heap     int64 // Go's memory limit
 }
 
-// How the budget is divided. A small one is for the work at hand; what is beyond a part's most makes the heap larger, which is
-// then collected less often.
+// Shares of the budget. A small budget goes to the work at hand. Memory beyond the maximum of every
+// part enlarges the heap, so that garbage is collected less often.
 const (
 	cacheShare, mostCache       = 8, 64 << 20
 	memTableShare, mostMemTable = 32, 32 << 20
@@ -42,11 +43,12 @@ const (
 	reportsShare, mostReports   = 8, 128 << 20
 
 	memTables    = 3
-	outsideHeap  = 88 << 20 // the program itself, and what the system keeps for its goroutines and files
-	outsideExtra = 2        // what C takes for each byte that it is asked for, by measurement
+	outsideHeap  = 88 << 20 // the program, and kernel memory of its threads and files
+	outsideExtra = 2        // measured memory that C takes per byte requested
 )
 
-// Divide divides a budget. With cgo, Pebble takes its cache and its memory tables from C, where Go does not count them.
+// Divide divides a budget. With cgo, Pebble allocates its cache and memtables in C, outside of Go's
+// limit.
 func Divide(total int64, source string, cgo bool) Budget {
 	b := Budget{
 		Total: total, Source: source,
@@ -60,7 +62,7 @@ func Divide(total int64, source string, cgo bool) Budget {
 	return b
 }
 
-// Budget finds the budget out. Errors: bad_memory, of one that is too small.
+// Budget determines the budget. Errors: bad_memory if it is too small.
 func (f *Flags) Budget(cgo bool) (Budget, error) {
 	total, source := int64(f.Memory), "--memory"
 	if total == 0 {
@@ -73,17 +75,18 @@ func (f *Flags) Budget(cgo bool) (Budget, error) {
 	return Divide(total, source, cgo), nil
 }
 
-// Limit sets Go's memory limit, unless GOMEMLIMIT says another, and keeps C's memory together. It returns what undoes both.
+// Limit sets Go's memory limit, unless GOMEMLIMIT is set, and limits the C library's memory. It
+// returns a function that undoes both.
 func (b *Budget) Limit() (undo func()) {
 	apart := keepTogether()
 	if os.Getenv("GOMEMLIMIT") != "" {
-		return apart // somebody has decided
+		return apart // set by the user
 	}
 	was := debug.SetMemoryLimit(b.Heap)
 	return func() { debug.SetMemoryLimit(was); apart() }
 }
 
-// live is the part of the heap that was in use after the last garbage collection, in bytes.
+// live returns the bytes of the heap in use after the last garbage collection.
 func live() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)
@@ -93,10 +96,10 @@ func live() int64 {
 	return int64(min(sample[0].Value.Uint64(), math.MaxInt64))
 }
 
-// Used is which part of the heap's limit is in use, from 0 to 1, or beyond.
+// Used returns the share of the heap limit in use: 0 to 1, or above if the limit is exceeded.
 func (b *Budget) Used() float64 { return float64(live()) / float64(b.Heap) }
 
-// Collectors tell of the budget.
+// Collectors returns the metrics of the budget.
 func (b *Budget) Collectors() []prometheus.Collector {
 	total := prometheus.NewGauge(prometheus.GaugeOpts{Name: "onefold_memory_budget_bytes", Help: "Memory budget of the process, from --memory, its cgroup or its machine."})
 	total.Set(float64(b.Total))

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// defaultTotal is the budget where nothing says how much memory there is.
+// defaultTotal is the budget if the amount of memory is unknown.
 const defaultTotal = 1 << 30
 
-// machine says how much this process may take on its machine, which has so much memory, or math.MaxInt64 where that is not known. root
-// is the root of the file system.
+// machine returns the budget of this process. all is the memory of the machine, or math.MaxInt64 if
+// unknown. root is the root of the file system.
 func machine(root fs.FS, all int64) (total int64, source string) {
 	if most := readCgroup(root); most < all {
 		return most / 10 * 9, "the cgroup"
@@ -23,8 +23,9 @@ func machine(root fs.FS, all int64) (total int64, source string) {
 	return all / 10 * 6, "the machine"
 }
 
-// readCgroup is the least limit of the cgroups that the process is in, of version 2 or 1; math.MaxInt64 for none. In a container
-// the path that the process sees may be that of the host: then the root of what is mounted is its own.
+// readCgroup returns the smallest memory limit of the process's cgroups, version 2 or 1;
+// math.MaxInt64 if there is none. In a container, the cgroup path may be that of the host; then the
+// root of the mounted hierarchy is the container's own.
 func readCgroup(root fs.FS) int64 {
 	text, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -55,7 +56,7 @@ func readCgroup(root fs.FS) int64 {
 	return least
 }
 
-// readLimit reads a limit, which may be "max".
+// readLimit reads a limit file, which may contain "max".
 func readLimit(root fs.FS, name string) int64 {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {

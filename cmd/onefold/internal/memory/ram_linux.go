@@ -6,7 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ram is the memory of the machine, in bytes; math.MaxInt64 if it is not told. A process that is shut in by systemd may not see /proc/meminfo.
+// ram returns the memory of the machine in bytes, or math.MaxInt64 if unknown. It does not read
+// /proc/meminfo, which a service sandboxed by systemd may not see.
 func ram() int64 {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

@@ -4,5 +4,5 @@ package memory
 
 import "math"
 
-// ram is the memory of the machine: not known.
+// ram returns math.MaxInt64: the memory of the machine is unknown.
 func ram() int64 { return math.MaxInt64 }

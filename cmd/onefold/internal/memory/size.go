@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Size is a number of bytes, as people write it: 512MB, 2GB, 1.5GiB, 800000000.
+// Size is a number of bytes in a readable form: 512MB, 2GB, 1.5GiB, 800000000.
 type Size int64
 
-// units are powers of 1024, as memory is sold.
+// units are powers of 1024, as is usual for memory.
 var units = []struct {
 	suffix string
 	bytes  float64

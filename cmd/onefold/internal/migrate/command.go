@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// Command moves a table.
+// Command migrates a table.
 type Command struct {
 	From       string  `help:"Store URL of the source." placeholder:"STORE" env:"ONEFOLD_MOVE_FROM"`
 	To         string  `help:"Store URL of the destination: an empty directory, or an empty table created by onefold infra apply." placeholder:"STORE" env:"ONEFOLD_MOVE_TO"`
@@ -32,7 +32,7 @@ type Command struct {
 	Quiet      bool    `short:"q" help:"Hide the progress bar."`
 }
 
-// Help says how a move goes. Kong prints it.
+// Help describes a migration. Kong prints it.
 func (c *Command) Help() string {
 	return `To migrate a directory that a server has open, read it through that server: start it with serve --dynamodb 127.0.0.1:8000.
 
@@ -44,7 +44,7 @@ open, given as --from embedded:DIR, is migrated in one step. A migration back wo
 interrupted migration.`
 }
 
-// Validate refuses what cannot be done. Kong calls it.
+// Validate checks the flags. Kong calls it.
 func (c *Command) Validate() error {
 	switch {
 	case c.Reopen != "":
@@ -65,7 +65,7 @@ func (c *Command) Validate() error {
 	return c.validatePlaces()
 }
 
-// validatePlaces refuses what is no store, and one store at both ends, as far as names tell.
+// validatePlaces checks that both ends are stores, and, as far as names tell, different ones.
 func (c *Command) validatePlaces() error {
 	from, err := storeurl.Parse(c.From, "")
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *Command) validatePlaces() error {
 	return nil
 }
 
-// Run moves.
+// Run migrates the table.
 func (c *Command) Run(ctx context.Context, env *cmdenv.Env) error {
 	if c.Reopen != "" {
 		return c.reopen(ctx, env)
@@ -105,7 +105,8 @@ func (c *Command) Run(ctx context.Context, env *cmdenv.Env) error {
 	return tell(env, done)
 }
 
-// checkDirectory finds out a wrong --finish-from while the server still runs: the right one is open in that.
+// checkDirectory detects a wrong --finish-from while the server still runs: the right directory is
+// open in the server.
 func (c *Command) checkDirectory(ctx context.Context, logger *slog.Logger) error {
 	if c.FinishFrom == "" {
 		return nil
@@ -125,7 +126,8 @@ func (c *Command) checkDirectory(ctx context.Context, logger *slog.Logger) error
 	return errors.Join(fmt.Errorf("bad_finish: no server has %s open; --finish-from must be the directory of the server at --from. If that server has stopped, run: onefold move --finish --from '%[1]s' --to '%s'", s.Name, c.To), s.Close())
 }
 
-// move does it, and returns nil when it was stopped where it can be gone on with.
+// move runs the migration. It returns nil if it was stopped at a point from which it can be
+// resumed.
 func (c *Command) move(ctx context.Context, env *cmdenv.Env, target Store, bar *screen) (*Done, error) {
 	done, err := c.moveFrom(ctx, env, c.From, c.Finish, c.TakeOver, target, bar)
 	if !errors.Is(err, errGone) || c.FinishFrom == "" {
@@ -135,7 +137,7 @@ func (c *Command) move(ctx context.Context, env *cmdenv.Env, target Store, bar *
 	return c.moveFrom(ctx, env, c.FinishFrom, true, true, target, bar)
 }
 
-// errGone is returned when the source does not answer any more.
+// errGone is returned if the source no longer responds.
 var errGone = errors.New("source_gone")
 
 func (c *Command) moveFrom(ctx context.Context, env *cmdenv.Env, from string, finish, takeOver bool, target Store, bar *screen) (done *Done, err error) {
@@ -161,7 +163,7 @@ func (c *Command) moveFrom(ctx context.Context, env *cmdenv.Env, from string, fi
 		if err := m.Copy(ctx); err != nil {
 			return nil, err
 		}
-		finish = finish || !source.Shared // nobody else can write to it
+		finish = finish || !source.Shared // no other process can write to it
 		if err := c.follow(ctx, m, finish, bar); err != nil || !finish {
 			return nil, err
 		}
@@ -170,7 +172,7 @@ func (c *Command) moveFrom(ctx context.Context, env *cmdenv.Env, from string, fi
 	return &d, m.told(err)
 }
 
-// told says how to go on when the source does not answer any more.
+// told adds advice if the source no longer responds.
 func (m *Move) told(err error) error {
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return err
@@ -178,10 +180,12 @@ func (m *Move) told(err error) error {
 	return fmt.Errorf("%w: %s no longer responds. If it has stopped permanently, finish from its directory: onefold move --finish --from embedded:DIR --to '%s' (%w)", errGone, m.from.Name, m.to.Name, err)
 }
 
-// refusals is how often in a row the source refuses connections before it has stopped and does not just start again.
-const refusals = 15 // each after quiet
+// refusals is how many consecutive refused connections mean that the source has stopped rather than
+// restarts.
+const refusals = 15 // at intervals of quiet
 
-// watching ends a context when nobody answers at the source any more, sooner than requests find out that try again. Stop ends it, too.
+// watching returns a context that ends when the source refuses connections. It notices sooner than
+// requests, which are retried. stop ends the context too.
 func watching(ctx context.Context, from string) (watched context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p, err := storeurl.Parse(from, "")
@@ -202,7 +206,8 @@ func watching(ctx context.Context, from string) (watched context.Context, stop f
 	return ctx, func() { cancel(nil); watch.Wait() }
 }
 
-// follow follows until all is copied if that is enough, else until the source or ctx ends.
+// follow follows changes. If enough is set, it stops when everything is copied; otherwise when the
+// source or ctx ends.
 func (c *Command) follow(ctx context.Context, m *Move, enough bool, bar *screen) error {
 	told := false
 	watched, stop := watching(ctx, m.from.Name)
@@ -224,7 +229,7 @@ func (c *Command) follow(ctx context.Context, m *Move, enough bool, bar *screen)
 	return m.told(err)
 }
 
-// next says what to do when the move has caught up.
+// next returns the instructions for a migration that has caught up.
 func (c *Command) next() string {
 	if c.FinishFrom != "" {
 		return "caught up: stop the server that has the table open (SIGTERM); the migration then finishes automatically"
@@ -244,7 +249,7 @@ func (c *Command) reopen(ctx context.Context, env *cmdenv.Env) error {
 	return err
 }
 
-// open opens a store for a move.
+// open opens a store for a migration.
 func open(ctx context.Context, store string, existing bool, logger *slog.Logger) (Store, error) {
 	p, err := storeurl.Parse(store, "")
 	if err != nil {
@@ -257,9 +262,10 @@ func open(ctx context.Context, store string, existing bool, logger *slog.Logger)
 	return Store{Opened: opened, Name: p.String()}, nil
 }
 
-const freeWithin = time.Minute // that a server may take to end
+const freeWithin = time.Minute // time for a server to exit
 
-// openWhenFree opens the source; when it is to be finished from a directory that a server is about to leave, it waits for that.
+// openWhenFree opens the source. To finish from the directory of a server that is about to exit, it
+// waits until the directory is free.
 func openWhenFree(ctx context.Context, store string, logger *slog.Logger, finish bool) (Store, error) {
 	for until := time.Now().Add(freeWithin); ; {
 		s, err := open(ctx, store, true, logger)
@@ -272,7 +278,7 @@ func openWhenFree(ctx context.Context, store string, logger *slog.Logger, finish
 	}
 }
 
-// tell says what the move came to and how to go on.
+// tell prints the result of the migration and the next step.
 func tell(env *cmdenv.Env, d *Done) error {
 	start := fmt.Sprintf("onefold serve --store '%s'", d.To)
 	if env.JSON {

@@ -15,23 +15,24 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// soon is how near to its end an item is not compared any more: one of the two stores may delete it first.
+// soon excludes items from the comparison that expire within this time, because one store may
+// delete them before the other.
 const soon = time.Hour
 
-// Compared is what a comparison found.
+// Compared is the result of a comparison.
 type Compared struct {
 	Items    int64           `json:"items"`
-	Entities map[string]Sum  `json:"entities"` // of the source
+	Entities map[string]Sum  `json:"entities"` // by entity, in the source
 	Differ   map[string]Both `json:"differ,omitempty"`
 }
 
-// Both is what the two stores have of an entity.
+// Both holds an entity's sums in the two stores.
 type Both struct {
 	Source Sum `json:"source"`
 	Target Sum `json:"target"`
 }
 
-// tell is what differs, for an error.
+// tell describes the differences for an error.
 func (c *Compared) tell() string {
 	var lines []string
 	for _, entity := range slices.Sorted(maps.Keys(c.Differ)) {
@@ -41,7 +42,8 @@ func (c *Compared) tell() string {
 	return strings.Join(lines, "; ")
 }
 
-// compare reads both stores and compares what they have of each entity: all that is copied and does not expire within an hour.
+// compare reads both stores and compares the items of each entity: all that are copied and do not
+// expire within an hour.
 func (m *Move) compare(ctx context.Context) (Compared, error) {
 	until := m.o.Clock().Add(soon).Unix()
 	group, within := errgroup.WithContext(ctx)
@@ -67,7 +69,7 @@ func (m *Move) compare(ctx context.Context) (Compared, error) {
 	return c, nil
 }
 
-// counter counts what is compared, of both stores.
+// counter counts the compared items of both stores.
 type counter struct {
 	mu sync.Mutex
 	n  int64

@@ -14,8 +14,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Copy copies the items as they are found, and deletes what a copy before has left that is not there any more. Where the source's
-// stream is when it begins was noted: what changes meanwhile Follow brings. It goes on where another process has stopped.
+// Copy copies all items, then deletes items of an earlier copy that no longer exist in the source.
+// The position of the source's stream was saved before, so Follow applies changes made meanwhile.
+// Copy resumes where another process has stopped.
 func (m *Move) Copy(ctx context.Context) error {
 	if phase := m.Phase(); phase != migration.Copying && phase != migration.Sweeping {
 		return nil
@@ -55,7 +56,7 @@ func (m *Move) Copy(ctx context.Context) error {
 	})
 }
 
-// scan reads all items of a store, in segments at once, from where each was.
+// scan reads all items of a store in parallel segments, each from its saved position.
 func (m *Move) scan(ctx context.Context, s Store, keys bool, page func(context.Context, []table.Item) error) error {
 	m.mu.Lock()
 	segments := len(m.state.Segments)
@@ -97,12 +98,13 @@ func (m *Move) scanSegment(ctx context.Context, s Store, keys bool, i, n int, pa
 	return nil
 }
 
-// scanInput asks for what is there now: a read that is late could miss what was written before the stream's position was noted.
+// scanInput requests a consistent read. An eventually consistent one could miss an item that was
+// written before the stream's position was saved.
 func scanInput(name string, segment, of int) *dynamodb.ScanInput {
 	return &dynamodb.ScanInput{TableName: &name, ConsistentRead: aws.Bool(true), Segment: aws.Int32(int32(segment)), TotalSegments: aws.Int32(int32(of))}
 }
 
-// scanPage reads a page, however often it is refused for now.
+// scanPage reads a page. It retries while the store is throttled or unavailable.
 func (m *Move) scanPage(ctx context.Context, s Store, in *dynamodb.ScanInput) (*dynamodb.ScanOutput, error) {
 	for started, wait := m.o.Clock(), firstWait; ; wait = min(2*wait, longestWait) {
 		out, err := s.API.Scan(ctx, in)
@@ -140,7 +142,8 @@ func (m *Move) copyPage(ctx context.Context, items []table.Item) error {
 	return nil
 }
 
-// expires reports whether an item has expired at a time, in seconds of the epoch, though it may not be deleted yet.
+// expires reports whether an item has expired at a time in Unix seconds. The store may not have
+// deleted it yet.
 func expires(it table.Item, at int64) bool {
 	n, ok := it[table.AttrTTL].(*types.AttributeValueMemberN)
 	if !ok {
@@ -150,9 +153,10 @@ func expires(it table.Item, at int64) bool {
 	return err == nil && ttl <= at
 }
 
-const maxKeys = 100 // of BatchGetItem
+const maxKeys = 100 // limit of BatchGetItem
 
-// sweepPage deletes of items of the target those that the source does not have. One that is put there meanwhile comes with the stream.
+// sweepPage deletes those items of the target that the source does not have. If the source gets
+// such an item meanwhile, it arrives through the stream.
 func (m *Move) sweepPage(ctx context.Context, items []table.Item) error {
 	for len(items) > 0 {
 		n := min(len(items), maxKeys)
@@ -177,7 +181,7 @@ func (m *Move) sweepPage(ctx context.Context, items []table.Item) error {
 	return nil
 }
 
-// strike takes off what the source has.
+// strike removes from part the items that the source has.
 func (m *Move) strike(ctx context.Context, part map[string]table.Item) error {
 	ask := make([]table.Item, 0, len(part))
 	for _, key := range part {

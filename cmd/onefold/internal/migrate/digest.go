@@ -15,7 +15,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Sum is what items of one entity come to, in whatever order: how many, and 128 bits of the sum of their hashes.
+// Sum is an order-independent digest of an entity's items: their number, and 128 bits of the sum of
+// their hashes.
 type Sum struct {
 	Items int64
 	Hash  [2]uint64
@@ -31,7 +32,7 @@ func (s Sum) MarshalJSON() ([]byte, error) {
 
 func (s *Sum) checksum() string { return fmt.Sprintf("%016x%016x", s.Hash[1], s.Hash[0]) }
 
-// add takes an item in.
+// add adds an item.
 func (s *Sum) add(it table.Item) {
 	h := sha256.Sum256(appendMap(nil, it))
 	s.merge(Sum{1, [2]uint64{binary.LittleEndian.Uint64(h[:8]), binary.LittleEndian.Uint64(h[8:16])}})
@@ -44,12 +45,13 @@ func (s *Sum) merge(o Sum) {
 	s.Hash[1], _ = bits.Add64(s.Hash[1], o.Hash[1], carry)
 }
 
-// String is the sum for people.
+// String formats the sum for people.
 func (s *Sum) String() string {
 	return counted(s.Items, "item", "items") + ", checksum " + s.checksum()
 }
 
-// appendMap writes attributes so that equal ones, and only these, give equal bytes: with their lengths, sorted by name.
+// appendMap encodes attributes with their lengths, sorted by name, so that exactly equal maps have
+// equal encodings.
 func appendMap(b []byte, m map[string]types.AttributeValue) []byte {
 	names := make([]string, 0, len(m))
 	for name := range m {
@@ -103,7 +105,7 @@ func appendValue(b []byte, av types.AttributeValue) []byte {
 	return append(b, '0') // NULL
 }
 
-// appendSet writes the elements of a set, whose order means nothing.
+// appendSet encodes the elements of a set, independent of their order.
 func appendSet(b []byte, kind byte, elements []string) []byte {
 	elements = slices.Sorted(slices.Values(elements))
 	b = binary.AppendUvarint(append(b, kind), uint64(len(elements)))
@@ -113,7 +115,8 @@ func appendSet(b []byte, kind byte, elements []string) []byte {
 	return b
 }
 
-// number is the one text of a number that stores may write in several ways: 10, 1E+1 and 10.0 are one.
+// number returns the canonical form of a number. Stores may write the same number as 10, 1E+1 or
+// 10.0.
 func number(s string) string {
 	mantissa, exponent, hasExponent := strings.Cut(strings.ToLower(s), "e")
 	shift := 0

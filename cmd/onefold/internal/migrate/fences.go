@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	fences     = 20  // written at once
-	mostFences = 200 // times
+	fences     = 20  // fences written together
+	mostFences = 200 // rounds of fences before giving up
 )
 
 // lookout looks for fences in a stream.
 type lookout struct {
 	run    string
-	due    map[string]bool // that were written and have not come
-	passed map[string]bool // shards out of which one came
+	due    map[string]bool // fences written but not seen yet
+	passed map[string]bool // shards in which a fence was seen
 }
 
 func newLookout() *lookout {
 	return &lookout{run: rand.Text(), due: map[string]bool{}, passed: map[string]bool{}}
 }
 
-// look notes the fences of a batch.
+// look records the fences of a batch.
 func (l *lookout) look(shard string, b *fold.Batch) {
 	for i := range b.Changes {
 		it := b.Changes[i].New
@@ -38,9 +38,10 @@ func (l *lookout) look(shard string, b *fold.Batch) {
 	}
 }
 
-// toEnd reads a stream to where it ends now. That nothing comes proves nothing on a service, and neither does it that a shard has ended,
-// for those behind it may not be listed yet. So fences are written to where chance puts them, until all have come, and one out of each
-// shard that is open: all that was written before has come before.
+// toEnd reads a stream to its present end. An empty response does not prove that the end is reached
+// on a service, nor does the end of a shard, since its children may not be listed yet. So fences
+// (items of relocation) with random keys are written until all of them have been read, and at least
+// one in each open shard. Everything written before a fence in its shard has then been read.
 func (m *Move) toEnd(ctx context.Context, t *tail) error {
 	t.looks = newLookout()
 	defer func() { t.looks = nil }()
@@ -87,7 +88,7 @@ func (m *Move) putFences(ctx context.Context, t *tail) error {
 	return nil
 }
 
-// allPassed reports whether all fences came, and one out of every shard that is open.
+// allPassed reports whether all fences were seen, with at least one in every open shard.
 func (t *tail) allPassed() bool {
 	for _, s := range t.listed {
 		if !t.at(s.ID).Done && !t.looks.passed[s.ID] {

@@ -19,17 +19,18 @@ import (
 
 var feedHead = eventstore.FeedHeads.Name()
 
-// Done is what a move came to.
+// Done is the result of a migration.
 type Done struct {
 	From     string        `json:"from"`
 	To       string        `json:"to"`
 	Compared *Compared     `json:"compared,omitempty"`
-	Before   time.Time     `json:"finished_before,omitzero"` // when it was finished already; zero: now
+	Before   time.Time     `json:"finished_before,omitzero"` // when it was finished before; zero: now
 	Took     time.Duration `json:"-"`
 }
 
-// Finish ends the move. It closes the source to all that work on it, which takes migration.Grace if others may. What is left to be folded
-// there is folded, what is left to be copied copied, the two stores are compared, and the folds of the target begin behind what was copied.
+// Finish completes the migration. It closes the source for all other processes, which takes
+// migration.Grace if the source is shared. Then it folds and copies the remaining changes,
+// compares the stores, and sets the checkpoints of the target's folds behind the copied changes.
 // After an error the source is open again. Errors: ErrNoMove, ErrBusy, ErrDiffers.
 func (m *Move) Finish(ctx context.Context) (Done, error) {
 	began := m.o.Clock()
@@ -61,10 +62,11 @@ func (m *Move) Finish(ctx context.Context) (Done, error) {
 	return done, m.saveAs(ctx, 0)
 }
 
-// shut ends all that others do with the source, and waits until nothing is acknowledged any more that was written there.
+// shut closes the source for other processes, and waits until no write to it is acknowledged any
+// more.
 func (m *Move) shut(ctx context.Context) error {
 	if !m.from.Shared {
-		return nil // it is open in this process alone
+		return nil // open in this process only
 	}
 	m.o.Progress(Progress{Phase: "closing"})
 	if err := m.leave(ctx, migration.Leaving); err != nil {
@@ -73,7 +75,8 @@ func (m *Move) shut(ctx context.Context) error {
 	return m.o.Sleep(ctx, migration.Grace)
 }
 
-// unshut lets the source be used again when the move could not be finished, unless another process finishes it.
+// unshut reopens the source if the migration could not be finished, unless another process finishes
+// it.
 func (m *Move) unshut(ctx context.Context) error {
 	if !m.from.Shared {
 		return nil
@@ -87,7 +90,7 @@ func (m *Move) unshut(ctx context.Context) error {
 	return fmt.Errorf("move: %s stays closed until `onefold move --reopen '%[1]s'`, or until the move is finished: %w", m.from.Name, err)
 }
 
-// finish copies what is left, compares, and makes the target ready.
+// finish copies the rest, compares, and prepares the target.
 func (m *Move) finish(ctx context.Context, done *Done) error {
 	if err := m.drain(ctx); err != nil {
 		return err
@@ -108,10 +111,11 @@ func (m *Move) finish(ctx context.Context, done *Done) error {
 	return m.start(ctx)
 }
 
-// alone fails while workers read the source, by what their leases say: what they fold would never get to the target.
+// alone returns an error while workers hold leases on the source, since their folds would not reach
+// the target.
 func (m *Move) alone(ctx context.Context) error {
 	if !m.from.Shared {
-		return nil // it is open in this process alone
+		return nil // open in this process only
 	}
 	o, err := fold.Read(ctx, m.from.table(m.o.Clock), products.Group)
 	if err != nil {
@@ -124,10 +128,11 @@ func (m *Move) alone(ctx context.Context) error {
 	return nil
 }
 
-// drains is how often the folds of the source may find something new when nobody writes any more.
+// drains is how many times the folds of the source may find changes although there are no other
+// writers.
 const drains = 5
 
-// drain folds what is left in the source and copies what came of it, until nothing does.
+// drain folds the remaining changes of the source and copies the results, until there are none.
 func (m *Move) drain(ctx context.Context) error {
 	worker, err := m.worker(ctx)
 	if err != nil {
@@ -142,7 +147,8 @@ func (m *Move) drain(ctx context.Context) error {
 		if err := m.toEnd(ctx, m.source); err != nil {
 			return err
 		}
-		// The worker has read since when the stream's end was found: if there was nothing for it, it was through before.
+		// The worker has read past the end of the stream that was determined. If it folds nothing
+		// now, it was done before.
 		if err := worker.Drain(ctx); err != nil {
 			return fmt.Errorf("move: fold remaining changes of %s: %w", m.from.Name, err)
 		}
@@ -153,7 +159,8 @@ func (m *Move) drain(ctx context.Context) error {
 	return fmt.Errorf("%w: %s is still being written to: stop its servers, workers and imports", ErrBusy, m.from.Name)
 }
 
-// worker folds what is left in the source. It heeds no leases: nobody else is there, and if they were, marks keep it right.
+// worker folds the rest of the source. It ignores leases: no other worker should exist, and if one
+// does, marks keep the results correct.
 func (m *Move) worker(ctx context.Context) (*fold.Worker, error) {
 	_, arn, err := stream(ctx, m.from)
 	if err != nil {
@@ -167,7 +174,7 @@ func (s Store) table(clock func() time.Time) *table.Table {
 	return table.New(s.API, s.Table, table.Options{Clock: clock})
 }
 
-// still fails if anything that would have to be copied has come since the last look.
+// still returns an error if a change that must be copied has arrived since the last read.
 func (m *Move) still(ctx context.Context) error {
 	var came error
 	take := m.source.take
@@ -180,7 +187,7 @@ func (m *Move) still(ctx context.Context) error {
 			}
 		}
 		if came != nil {
-			return came // the position stays before it
+			return came // keep the position before the change
 		}
 		return take(ctx, changes)
 	}
@@ -194,7 +201,8 @@ func imageOf(c *fold.Change) table.Item {
 	return c.Old
 }
 
-// start sets the checkpoints of the target's folds behind all that its stream has of the move: what is derived of it was copied, too.
+// start sets the checkpoints of the target's folds behind the migration's writes in its stream,
+// because derived items were copied too.
 func (m *Move) start(ctx context.Context) error {
 	if err := m.toEnd(ctx, m.own); err != nil {
 		return err
@@ -215,7 +223,7 @@ func (m *Move) start(ctx context.Context) error {
 	return m.save(ctx)
 }
 
-// leave says in the source that its successor is about to be used, or is.
+// leave records in the source that its successor is about to be used, or is in use.
 func (m *Move) leave(ctx context.Context, phase migration.Phase) error {
 	t := m.from.table(m.o.Clock)
 	have, _, err := migration.Read(ctx, t)
@@ -229,7 +237,7 @@ func (m *Move) leave(ctx context.Context, phase migration.Phase) error {
 	return migration.States.Put(ctx, t, &left)
 }
 
-// Reopen lets a store be used again that was moved away. It has nothing of what happened at its new place.
+// Reopen reopens a store that a migration closed. It does not have changes made in the new store.
 func Reopen(ctx context.Context, s Store) error {
 	t := s.table(time.Now)
 	have, ok, err := migration.Read(ctx, t)

@@ -9,17 +9,17 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// farBehind is how old changes are when following is not any more caught up.
+// farBehind is the age of changes from which following no longer counts as caught up.
 const farBehind = 10 * time.Second
 
-// quiet is how long to wait when nothing came.
+// quiet is the delay after a read without changes.
 const quiet = 200 * time.Millisecond
 
-// refusedFor is how long to wait when a stream refuses to be read.
+// refusedFor is the delay after a stream could not be read.
 const refusedFor = time.Second
 
-// applyAll brings changes of the source to the target: of each key the last. What was applied before a crash is applied again, and
-// again in order, so that each key ends as it is in the source.
+// applyAll applies changes of the source to the target, the last of each key. After a crash changes
+// are applied again in order, so each key ends in the state of the source.
 func (m *Move) applyAll(ctx context.Context, changes []fold.Change) error {
 	last := make(map[string]int, len(changes))
 	var todo []change
@@ -46,8 +46,9 @@ func (m *Move) applyAll(ctx context.Context, changes []fold.Change) error {
 	return m.write.apply(ctx, todo)
 }
 
-// Follow applies what changes in the source, until all is applied that the stream had when Follow began and caughtUp, which is then called,
-// says that this is enough, or ctx ends. Errors: ErrTrimmed, ErrTakenOver.
+// Follow applies changes of the source. Once it has applied all changes that the stream had at the
+// start, it calls caughtUp, and returns if that reports true; otherwise it goes on until ctx ends.
+// Errors: ErrTrimmed, ErrTakenOver.
 func (m *Move) Follow(ctx context.Context, caughtUp func() (enough bool)) error {
 	caught := false
 	m.source.ask()
@@ -57,7 +58,7 @@ func (m *Move) Follow(ctx context.Context, caughtUp func() (enough bool)) error 
 			if err != nil {
 				return err
 			}
-			if _, _, err := m.patient(ctx, m.own); err != nil { // so that its end is never far
+			if _, _, err := m.patient(ctx, m.own); err != nil { // so that the end stays close
 				return err
 			}
 			phase := string(migration.Following)
@@ -79,7 +80,8 @@ func (m *Move) Follow(ctx context.Context, caughtUp func() (enough bool)) error 
 	})
 }
 
-// patient is a round that may fail for now: what was not read is read by the next. The clients have tried again for a while then.
+// patient reads one round, which may fail temporarily after the client's own retries. The next
+// round reads what this one did not.
 func (m *Move) patient(ctx context.Context, t *tail) (read int, tip bool, err error) {
 	read, tip, err = t.round(ctx, m.o.Clock())
 	if _, gaveUp := dynamo.GaveUp(err); err == nil || ctx.Err() != nil || !gaveUp && !dynamo.IsThrottle(err) {

@@ -1,5 +1,6 @@
-// Package migrate moves a table to another store while it is in use: it copies the items, follows the change stream of the
-// source, and, when the source has no writers left, compares both and records where the target's folds continue.
+// Package migrate migrates a table to another store while it is in use. It copies the items and
+// follows the change stream of the source. When the source has no writers any more, it compares
+// both stores and sets the checkpoints of the target's folds.
 package migrate
 
 import (
@@ -25,52 +26,53 @@ import (
 )
 
 var (
-	// ErrNotEmpty is returned for a target that holds items of its own, or of another move.
+	// ErrNotEmpty is returned for a target with items of its own or of another migration.
 	ErrNotEmpty = errors.New("target_not_empty")
-	// ErrInProgress is returned while another process moves the table.
+	// ErrInProgress is returned while another process runs the migration.
 	ErrInProgress = errors.New("move_in_progress")
-	// ErrTakenOver is returned when another process has gone on with the move meanwhile.
+	// ErrTakenOver is returned if another process has taken over the migration.
 	ErrTakenOver = errors.New("move_taken_over")
-	// ErrTrimmed is returned when the source has forgotten changes that were not copied.
+	// ErrTrimmed is returned if changes expired in the source before they were copied.
 	ErrTrimmed = errors.New("source_trimmed")
-	// ErrBusy is returned when the source is still written to though the move is to be finished.
+	// ErrBusy is returned if the source is still written to when the migration should finish.
 	ErrBusy = errors.New("source_busy")
-	// ErrDiffers is returned when the target is not what the source is.
+	// ErrDiffers is returned if the target differs from the source.
 	ErrDiffers = errors.New("target_differs")
-	// ErrNoMove is returned when there is nothing to go on with.
+	// ErrNoMove is returned if there is no migration to continue.
 	ErrNoMove = errors.New("no_move")
 )
 
-// Store is one end of a move.
+// Store is one end of a migration.
 type Store struct {
 	*storeurl.Opened
-	Name string // as a URL, for people
+	Name string // store URL, for messages
 }
 
-// Options say how a move is made. The zero value is good.
+// Options configure a migration. The zero value has good defaults.
 type Options struct {
-	Segments int                                        // scans at once; default 8
-	MaxUnits float64                                    // write units a second that the target may be asked for; 0: as many as it takes
-	TakeOver bool                                       // do not wait for a process that has the move: it is dead
+	Segments int                                        // parallel scans; default 8
+	MaxUnits float64                                    // maximum write units per second at the target; 0: no limit
+	TakeOver bool                                       // do not wait for the process that holds the migration: it has died
 	Restart  bool                                       // copy again from the beginning
-	Trust    bool                                       // do not compare
-	Progress func(Progress)                             // called now and then, by one goroutine at a time; nil: nobody looks
+	Trust    bool                                       // skip the comparison
+	Progress func(Progress)                             // called at intervals, never concurrently; may be nil
 	Logger   *slog.Logger                               // default slog.Default()
 	Clock    func() time.Time                           // default time.Now
 	Sleep    func(context.Context, time.Duration) error // default: a timer
 }
 
-// Progress is how far a move is.
+// Progress is the progress of a migration.
 type Progress struct {
 	Phase  string  `json:"phase"` // those of relocation, "caught_up", "closing", "draining", "comparing"
-	Items  int64   `json:"items"` // copied, or compared
+	Items  int64   `json:"items"` // copied or compared
 	Total  int64   `json:"total,omitempty"`
 	Bytes  int64   `json:"bytes,omitempty"`
 	Behind float64 `json:"behind,omitempty"` // seconds
 }
 
-// How a process keeps a move, so that two do not write at once: it says every saveEvery that it has it, for leaseFor. When it could
-// not for as long as freshFor it writes nothing, and a write takes no longer than writeWithin. Together that is less than leaseFor.
+// A process holds a migration so that no two processes write at once: every saveEvery it extends
+// its hold for leaseFor. If it could not do so for freshFor, it stops writing, and a write takes at
+// most writeWithin. freshFor and writeWithin together are less than leaseFor.
 const (
 	saveEvery   = 2 * time.Second
 	freshFor    = 6 * time.Second
@@ -81,22 +83,22 @@ const (
 // kept is how long a stream keeps changes.
 const kept = 24 * time.Hour
 
-// Move is a move under way in this process.
+// Move is a migration that this process runs.
 type Move struct {
 	from, to Store
 	target   *table.Table
 	o        Options
 	write    *writer
-	source   *tail // of the source's stream: what comes is applied to the target
-	own      *tail // of the target's stream: only where it ends matters
+	source   *tail // source's stream, whose changes are applied to the target
+	own      *tail // target's stream, of which only the end matters
 
-	saving sync.Mutex // one at a time
+	saving sync.Mutex // serializes saves
 	mu     sync.Mutex
 	state  migration.State
-	fresh  time.Time // when the state was saved last
+	fresh  time.Time // time of the last save
 }
 
-// Begin makes a move ready, or goes on with it. Errors: ErrNotEmpty, ErrInProgress, ErrTrimmed.
+// Begin starts a migration or resumes one. Errors: ErrNotEmpty, ErrInProgress, ErrTrimmed.
 func Begin(ctx context.Context, from, to Store, o Options) (*Move, error) {
 	o.Segments = cmp.Or(o.Segments, 8)
 	if o.Progress == nil {
@@ -132,7 +134,7 @@ func Begin(ctx context.Context, from, to Store, o Options) (*Move, error) {
 	return m, nil
 }
 
-// stream returns how many items a store says that it has, and its stream.
+// stream returns the approximate number of items of a store, and the ARN of its stream.
 func stream(ctx context.Context, s Store) (items int64, arn string, err error) {
 	out, err := s.API.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Table})
 	if err != nil {
@@ -144,13 +146,14 @@ func stream(ctx context.Context, s Store) (items int64, arn string, err error) {
 	return aws.ToInt64(out.Table.ItemCount), arn, nil
 }
 
-// streamName is what of a stream's ARN is the same however it is reached: an embedded table has no Region and account of its own.
+// streamName returns the part of a stream's ARN that does not depend on the way to reach it: an
+// embedded table has no Region and account of its own.
 func streamName(arn string) string {
 	_, name, _ := strings.Cut(arn, ":table/")
 	return name
 }
 
-// claim finds out how far the move is, and takes it.
+// claim loads the state of the migration and takes hold of it.
 func (m *Move) claim(ctx context.Context, streamed string, total int64) error {
 	have, ok, err := migration.Read(ctx, m.target)
 	if err != nil {
@@ -195,8 +198,9 @@ func (m *Move) claim(ctx context.Context, streamed string, total int64) error {
 	return m.save(ctx)
 }
 
-// checkSource fails for a source that is half there, or that moved elsewhere, or that moved here and was opened again: a move that is
-// finished has left it, so what came since would be missed.
+// checkSource returns an error for a source that is an unfinished target, or that moved elsewhere.
+// It also does so for one that moved here and was reopened: the finished migration no longer
+// follows it, so its later changes would be missed.
 func (m *Move) checkSource(ctx context.Context, here bool, target migration.State) error {
 	err := migration.Check(ctx, m.from.API, m.from.Table)
 	switch {
@@ -209,14 +213,14 @@ func (m *Move) checkSource(ctx context.Context, here bool, target migration.Stat
 	return err
 }
 
-// resume looks whether a move can be gone on with.
+// resume checks whether the migration can be resumed.
 func (m *Move) resume(fresh migration.State) error {
 	switch {
 	case m.state.Phase == migration.Finished && m.o.Restart:
 		return fmt.Errorf("%w: the migration to %s is finished and the table may be in use; choose an empty table", ErrNotEmpty, m.to.Name)
 	case m.o.Restart:
 		fresh.Target, fresh.Version, fresh.Phase = m.state.Target, m.state.Version, migration.Copying
-		fresh.Items = -1 // there may be more in the target than in the source
+		fresh.Items = -1 // the target may have items that the source lacks
 		m.state = fresh
 	case m.state.Phase != migration.Finished && m.o.Clock().Sub(m.state.Saved) > kept:
 		return trimmed("no changes were followed since " + m.state.Saved.UTC().Format(time.DateTime))
@@ -228,7 +232,7 @@ func trimmed(why string) error {
 	return fmt.Errorf("%w: the source keeps changes for 24 hours, and some expired before they were copied (%s); use --restart to copy again", ErrTrimmed, why)
 }
 
-// empty fails for a table that holds anything that no server makes by itself.
+// empty returns an error for a table with items that no server creates by itself.
 func (m *Move) empty(ctx context.Context) error {
 	in := &dynamodb.ScanInput{TableName: &m.to.Table, ConsistentRead: aws.Bool(true)}
 	for {
@@ -247,7 +251,8 @@ func (m *Move) empty(ctx context.Context) error {
 	}
 }
 
-// ours are the entities that belong to one table and not to what it holds: how far its stream was read, and its moves.
+// ours are the entities that belong to a table rather than to its data: the positions in its
+// stream, and its migrations.
 var ours = map[string]bool{
 	fold.Checkpoints.Name(): true, fold.Leases.Name(): true, migration.States.Name(): true, migration.Fences.Name(): true,
 }
@@ -255,7 +260,8 @@ var ours = map[string]bool{
 // copied reports whether an item goes to the target.
 func copied(it table.Item) bool { return it != nil && !ours[text(it[table.AttrEntity])] }
 
-// save writes the state, on condition that no other process did. Whoever does so keeps the move.
+// save writes the state, on condition that no other process has. A save extends this process's
+// hold.
 func (m *Move) save(ctx context.Context) error { return m.saveAs(ctx, leaseFor) }
 
 func (m *Move) saveAs(ctx context.Context, lease time.Duration) error {
@@ -286,21 +292,21 @@ func (m *Move) saveAs(ctx context.Context, lease time.Duration) error {
 		return fmt.Errorf("move: %w", err)
 	}
 	now2, ok, readErr := migration.Read(ctx, m.target)
-	if readErr == nil && ok && now2.Owner == state.Owner { // its answer was lost, not the write
+	if readErr == nil && ok && now2.Owner == state.Owner { // the write succeeded, only its response was lost
 		m.state.Version, m.fresh = now2.Version, now
 		return nil
 	}
 	return fmt.Errorf("%w: another process continues the migration", ErrTakenOver)
 }
 
-// What conditions on states are about.
+// Attributes in conditions on states.
 var (
 	stateVersion = table.FieldOf(migration.States, func(s *migration.State) *int64 { return &s.Version })
 	stateOwner   = table.FieldOf(migration.States, func(s *migration.State) *string { return &s.Owner })
 	statePhase   = table.FieldOf(migration.States, func(s *migration.State) *migration.Phase { return &s.Phase })
 )
 
-// Release lets another process go on at once.
+// Release lets another process continue at once.
 func (m *Move) Release(ctx context.Context) error {
 	if m.Phase() == migration.Finished {
 		return nil
@@ -308,7 +314,7 @@ func (m *Move) Release(ctx context.Context) error {
 	return m.saveAs(ctx, 0)
 }
 
-// Phase is how far the move is.
+// Phase returns the phase of the migration.
 func (m *Move) Phase() migration.Phase {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -321,7 +327,7 @@ func (m *Move) setPhase(p migration.Phase, segments int) {
 	m.state.Phase, m.state.Segments = p, make([]migration.Segment, segments)
 }
 
-// keeping does some work while it says, again and again, that this process has the move.
+// keeping runs work while it extends this process's hold on the migration.
 func (m *Move) keeping(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -359,7 +365,7 @@ func (m *Move) held() bool {
 	return m.o.Clock().Sub(m.fresh) < freshFor
 }
 
-// transient reports whether a request may succeed when it is sent again.
+// transient reports whether a request may succeed when retried.
 func transient(err error) bool {
 	code := dynamo.Code(err)
 	return dynamo.IsThrottle(err) || code == "" && !errors.Is(err, context.Canceled) || code == "InternalServerError" || code == "ServiceUnavailable" || code == "TransactionConflictException"

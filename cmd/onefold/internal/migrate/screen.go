@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// screen shows how far a move is: a bar for people, a line a second for scripts.
+// screen shows the progress of a migration: a bar for people, or with --json one line per second.
 type screen struct {
 	env   *cmdenv.Env
 	quiet bool
@@ -24,13 +24,13 @@ type screen struct {
 
 func newScreen(env *cmdenv.Env, quiet bool) *screen { return &screen{env: env, quiet: quiet} }
 
-// titles are the phases in words.
+// titles describe the phases.
 var titles = map[string]string{
 	"copying": "copying", "sweeping": "finding deleted items", "following": "following", "caught_up": "following",
 	"closing": "closing the old store", "draining": "folding and copying the rest", "comparing": "comparing",
 }
 
-// show tells of progress.
+// show displays progress.
 func (s *screen) show(p Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,21 +48,21 @@ func (s *screen) show(p Progress) {
 	}
 	s.phase, s.at = p.Phase, time.Now()
 	if s.env.JSON {
-		if err := writeLine(s.env.Out, p); err != nil { // a reader that is gone is no reason to stop moving
+		if err := writeLine(s.env.Out, p); err != nil { // if the reader is gone, the migration goes on
 			s.env.Logger.Warn("cannot display progress", "error", err)
 		}
 	}
 	s.bar.Update(p.Items, max(p.Total, p.Items))
 }
 
-// writeLine writes JSON on one line, for programs: without escapes for pages that it might be put in.
+// writeLine writes JSON on one line, without HTML escapes.
 func writeLine(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(v)
 }
 
-// counted is a number with what it counts.
+// counted formats n with a unit.
 func counted(n int64, one, more string) string {
 	if n == 1 {
 		more = one
@@ -70,7 +70,7 @@ func counted(n int64, one, more string) string {
 	return terminal.Grouped(n) + " " + more
 }
 
-// say says something to people.
+// say displays a message for people.
 func (s *screen) say(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,63 +16,64 @@ import (
 )
 
 const (
-	pageRecords = 1000            // of one read
-	listEvery   = 5 * time.Second // how often shards are listed, if none ends
+	pageRecords = 1000            // limit of a read
+	listEvery   = 5 * time.Second // interval of listing shards while none ends
 )
 
-// tail reads the stream of a store, a shard after its parent, and knows up to where.
+// tail reads the stream of a store, each shard after its parents, and keeps the positions.
 type tail struct {
 	store Store
 	from  fold.Source
-	take  func(context.Context, []fold.Change) error // returns when they are durable; nil: nobody wants them
-	want  func(entity string) bool                   // nil: all
+	take  func(context.Context, []fold.Change) error // returns when the changes are durable; nil: discard them
+	want  func(entity string) bool                   // filter by entity; nil: all
 
 	listed   []fold.Shard
 	listedAt time.Time
 	behind   time.Duration
 
-	turn  uint64   // of the round that reads: see fold.Batch.Since
-	asked uint64   // the turn since which it is asked where the stream ends
-	looks *lookout // nil: no fences are looked for
+	turn  uint64   // current round; see fold.Batch.Since
+	asked uint64   // round since which the end of the stream is being determined
+	looks *lookout // nil: do not look for fences
 
 	mu        sync.Mutex
 	positions map[string]migration.Position
-	readAt    time.Time // when all that may be read was read last; zero: never
+	readAt    time.Time // when everything readable was last read; zero: never
 }
 
 func newTail(s Store, arn string, take func(context.Context, []fold.Change) error, want func(string) bool) *tail {
 	return &tail{store: s, from: streamsource.New(s.Streams, arn), take: take, want: want}
 }
 
-// ask begins to ask where the stream ends: what was found out before says nothing of that.
+// ask starts to determine the end of the stream. Earlier findings do not count.
 func (t *tail) ask() { t.asked = t.turn + 1 }
 
-// atTip reports whether a batch says that its shard had nothing more when that was asked.
+// atTip reports whether a batch shows that its shard had no more records when that was asked.
 func (t *tail) atTip(b *fold.Batch) bool { return b.Tip && cmp.Or(b.Since, t.turn) >= t.asked }
 
-// saved is a copy of the positions.
+// saved returns a copy of the positions.
 func (t *tail) saved() map[string]migration.Position {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.positions)
 }
 
-// followed is when all that may be read was read last, zero for never.
+// followed returns when everything readable was last read; zero: never.
 func (t *tail) followed() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.readAt
 }
 
-// note notes that all was read that may be.
+// note records that everything readable was read.
 func (t *tail) note(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.readAt = now
 }
 
-// late fails when a stream was not read for so long that changes may be gone without a sign: a shard that was empty has no position that
-// could be found trimmed. What is behind a shard that has one cannot be.
+// late returns an error if a stream was not read for so long that changes may have expired
+// unnoticed. An empty shard has no position whose expiry could be detected; a shard with a position
+// is checked elsewhere.
 func (t *tail) late(ready []fold.Shard, now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,7 +101,7 @@ func (t *tail) move(shard string, p migration.Position) {
 	t.positions[shard] = p
 }
 
-// list lists the shards, and looks whether one is gone that was not read to its end.
+// list lists the shards. A shard that disappeared before it was read to its end is an error.
 func (t *tail) list(ctx context.Context, now time.Time) error {
 	if now.Sub(t.listedAt) < listEvery && now.After(t.listedAt) {
 		return nil
@@ -128,7 +129,7 @@ func (t *tail) list(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// ready are the shards that may be read: those that are not at their end and whose parents are.
+// ready returns the shards to read: those not at their end whose parents are.
 func (t *tail) ready() (ready []fold.Shard) {
 	there := make(map[string]bool, len(t.listed))
 	for _, s := range t.listed {
@@ -142,7 +143,8 @@ func (t *tail) ready() (ready []fold.Shard) {
 	return ready
 }
 
-// round reads every ready shard once, and returns how many records there were, and whether all was read that there was when it was asked.
+// round reads every ready shard once. It returns the number of records, and whether everything was
+// read that existed when ask was called.
 func (t *tail) round(ctx context.Context, now time.Time) (read int, tip bool, err error) {
 	t.turn++
 	if err := t.list(ctx, now); err != nil {
@@ -188,7 +190,7 @@ func (t *tail) round(ctx context.Context, now time.Time) (read int, tip bool, er
 	return read, tip, nil
 }
 
-// advance notes what was read. When a shard has ended there may be others.
+// advance records the progress of a round. After the end of a shard there may be new shards.
 func (t *tail) advance(ready []fold.Shard, batches []fold.Batch, now time.Time, tip bool) {
 	t.behind = 0
 	for i, b := range batches {
@@ -204,7 +206,8 @@ func (t *tail) advance(ready []fold.Shard, batches []fold.Batch, now time.Time, 
 	}
 }
 
-// skip goes to the end of the stream as it is now without looking at it. What is written from now on comes behind.
+// skip moves to the present end of the stream without reading. Everything written from now on comes
+// after it.
 func (t *tail) skip(ctx context.Context, now time.Time) error {
 	shards, err := t.from.Shards(ctx)
 	if err != nil {
@@ -215,7 +218,7 @@ func (t *tail) skip(ctx context.Context, now time.Time) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for _, s := range shards {
-		if s.Closed { // all of it was written before
+		if s.Closed { // everything in it was written before
 			t.move(s.ID, migration.Position{Done: true})
 			continue
 		}

@@ -17,25 +17,25 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// change is what becomes of one key of the target.
+// change is the new state of one key in the target.
 type change struct {
 	key  table.Item
-	item table.Item // nil: it is deleted
+	item table.Item // nil: delete
 }
 
 const (
-	batchItems   = 25      // of BatchWriteItem
-	batchBytes   = 8 << 20 // of the 16 MB that it takes
+	batchItems   = 25      // limit of BatchWriteItem
+	batchBytes   = 8 << 20 // half of the 16 MB limit of a request
 	writesAtOnce = 16
-	patience     = 10 * time.Minute // with a store that does not answer, or refuses for its rate
+	patience     = 10 * time.Minute // with a store that is unavailable or throttles
 	firstWait    = 50 * time.Millisecond
 	longestWait  = 5 * time.Second
 )
 
-// writer writes to the target: as fast as it takes it, or as it may be asked.
+// writer writes to the target, as fast as the target or the limit allows.
 type writer struct {
 	m      *Move
-	limit  *rate.Limiter // nil: none
+	limit  *rate.Limiter // nil: no limit
 	atOnce chan struct{}
 }
 
@@ -47,7 +47,7 @@ func newWriter(m *Move) *writer {
 	return w
 }
 
-// apply writes changes, of which no two are of one key, in any order, and returns when they are durable.
+// apply writes changes of distinct keys in any order, and returns when they are durable.
 func (w *writer) apply(ctx context.Context, changes []change) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for len(changes) > 0 {
@@ -67,7 +67,7 @@ func (w *writer) apply(ctx context.Context, changes []change) error {
 	return group.Wait()
 }
 
-// batchOf is how many of the changes go into one request.
+// batchOf returns how many of the changes go into one request.
 func batchOf(changes []change) int {
 	size := 0
 	for i, c := range changes {
@@ -78,7 +78,7 @@ func batchOf(changes []change) int {
 	return len(changes)
 }
 
-// send writes one batch, again and again until all of it is written.
+// send writes one batch, and retries until it is written completely.
 func (w *writer) send(ctx context.Context, part []change) error {
 	requests := make([]types.WriteRequest, len(part))
 	guess := 0.0
@@ -100,7 +100,7 @@ func (w *writer) send(ctx context.Context, part []change) error {
 			return w.pay(ctx, used-guess)
 		}
 		if err == nil {
-			if len(left) < len(requests) { // it goes on, if slowly
+			if len(left) < len(requests) { // progress, if slow
 				started = w.m.o.Clock()
 			}
 			requests = left
@@ -113,7 +113,7 @@ func (w *writer) send(ctx context.Context, part []change) error {
 	}
 }
 
-// once sends a batch, if this process still has the move.
+// once sends a batch, if this process still holds the migration.
 func (w *writer) once(ctx context.Context, requests []types.WriteRequest) (left []types.WriteRequest, used float64, err error) {
 	for !w.m.held() {
 		if err := w.m.o.Sleep(ctx, firstWait); err != nil {
@@ -133,13 +133,13 @@ func (w *writer) once(ctx context.Context, requests []types.WriteRequest) (left 
 			used += *c.CapacityUnits
 		}
 	}
-	for _, some := range out.UnprocessedItems { // under the table's name, or its ARN
+	for _, some := range out.UnprocessedItems { // keyed by the table's name or ARN
 		left = append(left, some...)
 	}
 	return left, used, nil
 }
 
-// pay waits until so many units may be asked for.
+// pay waits until the limit allows so many units.
 func (w *writer) pay(ctx context.Context, units float64) error {
 	if w.limit == nil {
 		return nil
@@ -152,12 +152,12 @@ func (w *writer) pay(ctx context.Context, units float64) error {
 	return nil
 }
 
-// keyOf is the key of an item.
+// keyOf returns the key of an item.
 func keyOf(it table.Item) table.Item {
 	return table.Item{table.AttrPK: it[table.AttrPK], table.AttrSK: it[table.AttrSK]}
 }
 
-// id is a key as a text that no other key has: the separator is no byte of UTF-8.
+// id returns a unique string for a key. The separator is a byte that UTF-8 does not use.
 func id(key table.Item) string { return text(key[table.AttrPK]) + "\xff" + text(key[table.AttrSK]) }
 
 func text(av types.AttributeValue) string {
@@ -168,11 +168,12 @@ func text(av types.AttributeValue) string {
 	return s.Value
 }
 
-// feedMarks is the attribute in which the event store's feed has the marks of shards.
+// feedMarks is the attribute in which the event store's feed stores marks by shard.
 const feedMarks = "marks"
 
-// unmarked is an item as it is in the target: without what it says of the shards of the source's stream. What it has counted of
-// them it contains, and shards of the target's stream could have their names.
+// unmarked returns an item in the form of the target: without marks of shards of the source's
+// stream. The item already contains their changes, and the target's shards could have the same
+// names.
 func unmarked(it table.Item) table.Item {
 	marks := ""
 	if _, ok := it[fold.AttrMarks].(*types.AttributeValueMemberM); ok {

@@ -1,4 +1,4 @@
-// Package openidflags are the flags of a server whose people log in with an OpenID provider. It belongs to the command line.
+// Package openidflags has the flags of a server for logins through an OpenID provider.
 package openidflags
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/server"
 )
 
-// Flags name the provider, and who gets an account by it.
+// Flags select the provider, and the people who get an account through it.
 type Flags struct {
 	Issuer           string   `help:"URL of the OpenID provider that people can log in with, under which it serves /.well-known/openid-configuration. Requires --public-url (default: none)." placeholder:"URL" env:"ONEFOLD_OPENID_ISSUER"`
 	ClientID         string   `help:"Client ID of this server at the provider." placeholder:"ID" env:"ONEFOLD_OPENID_CLIENT_ID"`
@@ -24,13 +24,14 @@ type Flags struct {
 }
 
 const (
-	secretEnv = "ONEFOLD_OPENID_CLIENT_SECRET" // no flag: others on the machine could read it
+	secretEnv = "ONEFOLD_OPENID_CLIENT_SECRET" // not a flag, which others on the machine could read
 	maxSecret = 4096                           // bytes
 	maxName   = 40                             // characters
-	none      = "none"                         // of --openid-new-users
+	none      = "none"                         // value of --openid-new-users
 )
 
-// Provider is what people log in with, nil if there is no issuer. publicURL is where people reach the server.
+// Provider returns the provider for logins, or nil if no issuer is set. publicURL is the URL of the
+// server. Errors begin with bad_openid.
 func (f *Flags) Provider(publicURL string) (*server.OpenID, error) {
 	if f.Issuer == "" {
 		if f.ClientID != "" || f.Name != "" || len(f.Domains) > 0 || f.NewUsers != none {
@@ -89,7 +90,7 @@ func (f *Flags) admission() accounts.Admission {
 	return admit
 }
 
-// secret is what the provider gave out with the client id; "" for a public client.
+// secret returns the client secret, "" for a public client.
 func (f *Flags) secret() (string, error) {
 	given := os.Getenv(secretEnv)
 	if f.ClientSecretFile == "" {

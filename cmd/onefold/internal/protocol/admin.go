@@ -14,16 +14,17 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// What a running server does beside DynamoDB's operations: POST /_onefold/TASK with a header that no page of another site
-// can send unasked, signed as DynamoDB's operations are. Without keys any signature will do, and a page whose name has been
-// given this machine's address is of the same site and could send the header, so whatever names an origin, as every page
-// does that posts, is refused.
+// A running server has maintenance tasks beside DynamoDB's operations: POST /_onefold/TASK.
+// Requests are signed like DynamoDB's, and need a header that pages of other sites cannot send
+// unasked. Without access keys any signature is accepted, and a page whose host name resolves to
+// this machine is same-site, so it could send the header. Therefore requests with an Origin header,
+// which browsers add to every POST, are rejected.
 const (
 	AdminPath   = "/_onefold/"
 	AdminHeader = "X-Onefold-Admin"
 )
 
-// admin answers the tasks that look after a database, to whoever gets as far.
+// admin returns the handler of the maintenance tasks. Authentication happens before it.
 func admin(db *engine.DB, logger *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	for name, task := range map[string]func(context.Context, http.ResponseWriter, *engine.DB) error{
@@ -34,7 +35,7 @@ func admin(db *engine.DB, logger *slog.Logger) http.Handler {
 				http.Error(w, "send the header "+AdminHeader+"; requests from web pages are not allowed", http.StatusForbidden)
 				return
 			}
-			// A task takes as long as it takes: the limits of requests are not for it.
+			// A task may take long, so the timeouts of requests do not apply.
 			if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
 				http.Error(w, err.Error(), http.StatusInternalServerError)
 				return
@@ -48,7 +49,7 @@ func admin(db *engine.DB, logger *slog.Logger) http.Handler {
 	return mux
 }
 
-// adminAnswer knows whether an answer has begun.
+// adminAnswer records whether the response has started.
 type adminAnswer struct {
 	http.ResponseWriter
 	begun bool
@@ -60,7 +61,8 @@ func (a *adminAnswer) Write(b []byte) (int, error) {
 	return a.ResponseWriter.Write(b)
 }
 
-// fail says why a task failed, or, when the answer has begun, ends it so that the client sees that it is cut off.
+// fail sends the error of a task. If the response has started, it aborts the connection, so that
+// the client sees a truncated response.
 func (a *adminAnswer) fail(logger *slog.Logger, task string, err error) {
 	logger.Error("onefold: "+task+" failed", "error", err)
 	if a.begun {
@@ -83,7 +85,7 @@ func (a *adminAnswer) fail(logger *slog.Logger, task string, err error) {
 	}
 }
 
-// AdminError is the answer of a task that failed.
+// AdminError is the response of a failed task.
 type AdminError struct {
 	Error struct {
 		Code    string `json:"code"`
@@ -97,7 +99,7 @@ func serveBackup(ctx context.Context, w http.ResponseWriter, db *engine.DB) erro
 	return err
 }
 
-// AdminLine is a line of the answer of a check: findings, and the summary at its end.
+// AdminLine is a line of a check's response: a finding, or at the end the summary.
 type AdminLine struct {
 	Finding *engine.Finding      `json:"finding,omitempty"`
 	Summary *engine.CheckSummary `json:"summary,omitempty"`
@@ -108,7 +110,8 @@ func serveCheck(ctx context.Context, w http.ResponseWriter, db *engine.DB) error
 	return writeFindings(ctx, w, db.Check)
 }
 
-// writeFindings writes what a check finds as it is found. A check that nobody reads any more is stopped.
+// writeFindings writes the findings of a check as they are found. It stops the check when the
+// client is gone.
 func writeFindings(ctx context.Context, w io.Writer, check func(context.Context, func(engine.Finding)) (engine.CheckSummary, error)) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -128,14 +131,15 @@ func writeFindings(ctx context.Context, w io.Writer, check func(context.Context,
 	return lines.Encode(AdminLine{Summary: &summary})
 }
 
-// Compacted is how many bytes of files there were before and after. Tables and log are apart: what was only in the log
-// goes into tables, which makes them larger, and the log is emptied later than it could be.
+// Compacted holds the sizes of files before and after, in bytes. Tables and log are separate:
+// compaction writes data that was only in the log to tables, which grow, and the log is emptied
+// only later.
 type Compacted struct {
 	Before engine.DiskUse `json:"before"`
 	After  engine.DiskUse `json:"after"`
 }
 
-// Compact rewrites the files of a database without what was deleted.
+// Compact rewrites the files of a database without deleted data.
 func Compact(ctx context.Context, db *engine.DB) (Compacted, error) {
 	c := Compacted{Before: db.DiskUse()}
 	err := db.Compact(ctx)

@@ -20,10 +20,11 @@ import (
 
 const metricsTimeout = 5 * time.Second
 
-// Metrics answers Prometheus. With access keys it asks for one of them by HTTP basic authentication, for Prometheus
-// cannot sign: the secret goes over the wire, so that is for TLS or this machine. Without, unless
-// it is open to all, it answers only under names that nobody can own: a page of the web whose name has been given this
-// machine's address could read it otherwise, and a browser that gets does not say for which page.
+// Metrics returns the handler of Prometheus metrics. With access keys it requires one of them by
+// HTTP basic authentication, because Prometheus cannot sign requests. The secret is then sent over
+// the connection, so use TLS or this machine only. Without keys, and unless toAll is set, it
+// responds only to host names that nobody can own. Otherwise a web page whose host name resolves to
+// this machine could read the metrics, because browsers do not send an Origin with a GET.
 func Metrics(registry *prometheus.Registry, keys map[string]string, toAll bool) http.Handler {
 	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: metricsTimeout})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,8 +41,9 @@ func Metrics(registry *prometheus.Registry, keys map[string]string, toAll bool) 
 	})
 }
 
-// ownerless says whether the host of a request is an address, or a name that no public server of names answers for:
-// without a dot, or under a domain that is kept for private use (RFC 6761, RFC 6762, and ICANN for "internal").
+// ownerless reports whether the host of a request is an IP address or a name that public DNS does
+// not resolve: one without a dot, or in a domain reserved for private use (RFC 6761, RFC 6762, and
+// ICANN for "internal").
 func ownerless(hostPort string) bool {
 	u := url.URL{Host: hostPort}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
@@ -52,21 +54,21 @@ func ownerless(hostPort string) bool {
 	return domain == host || slices.Contains([]string{"localhost", "local", "internal", "test"}, domain)
 }
 
-// holdsKey says whether a request brings an access key's id and secret.
+// holdsKey reports whether a request has the ID and secret of an access key.
 func holdsKey(r *http.Request, keys map[string]string) bool {
 	id, secret, ok := r.BasicAuth()
 	want, known := keys[id]
 	return subtle.ConstantTimeCompare([]byte(secret), []byte(want)) == 1 && ok && known
 }
 
-// processCollectors tell of the process.
+// processCollectors returns the metrics of the process.
 func processCollectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		goprocess.NewGoCollector(), goprocess.NewProcessCollector(goprocess.ProcessCollectorOpts{}),
 	}
 }
 
-// capacityCollector reads the engine's own meters when it is asked, so that nothing is counted twice.
+// capacityCollector reads the engine's meters at each scrape, so that nothing is counted twice.
 type capacityCollector struct {
 	db       *engine.DB
 	units    *prometheus.Desc
@@ -101,7 +103,7 @@ func (c *capacityCollector) Collect(out chan<- prometheus.Metric) {
 			collectUse(out, c.units, table, index, use)
 		}
 		for prefix, use := range use.Prefixes {
-			if !utf8.ValidString(prefix) { // as labels must be
+			if !utf8.ValidString(prefix) { // labels must be valid UTF-8
 				prefix = strconv.Quote(prefix)
 			}
 			collectUse(out, c.prefixes, table, prefix, use)
@@ -115,7 +117,7 @@ func (c *capacityCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// collectUse tells of the units of one part of a table.
+// collectUse exports the units of one part of a table.
 func collectUse(out chan<- prometheus.Metric, units *prometheus.Desc, table, part string, use engine.Use) {
 	out <- prometheus.MustNewConstMetric(units, prometheus.CounterValue, use.ReadUnits, table, part, "read")
 	out <- prometheus.MustNewConstMetric(units, prometheus.CounterValue, use.WriteUnits, table, part, "write")

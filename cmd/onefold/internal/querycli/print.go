@@ -15,10 +15,11 @@ import (
 	"github.com/onefold/onefold/warehouse/duck"
 )
 
-// maxLimit bounds the rows of a table: all of them are looked at for its widths.
+// maxLimit bounds the rows of a printed table, because all of them are needed to compute the column
+// widths.
 const maxLimit = 100_000
 
-// writeCSV writes all rows, below the names of the columns. NULL is nothing, as an empty text is.
+// writeCSV writes all rows below a header. NULL is written as an empty field, like an empty string.
 func writeCSV(ctx context.Context, db *duck.DB, query string, out io.Writer) error {
 	w := csv.NewWriter(out)
 	var cells []string
@@ -41,7 +42,7 @@ func writeCSV(ctx context.Context, db *duck.DB, query string, out io.Writer) err
 	return errors.Join(err, w.Error())
 }
 
-// writeJSON writes an array of objects, a line each.
+// writeJSON writes an array of objects, one per line.
 func writeJSON(ctx context.Context, db *duck.DB, query string, out io.Writer) error {
 	w := bufio.NewWriter(out)
 	separator := "[\n"
@@ -63,17 +64,17 @@ func writeJSON(ctx context.Context, db *duck.DB, query string, out io.Writer) er
 	return w.Flush()
 }
 
-// table is an answer for people.
+// table is a result for people.
 type table struct {
 	columns []duck.Column
 	rows    [][]string
 	widths  []int
 }
 
-// null is how NULL is shown, in one or two characters: it is no text.
+// null represents NULL, distinct from any usual text.
 const null = "∅"
 
-// writeTable writes the first rows, aligned, and cut to a width; 0 is any.
+// writeTable writes the first rows, aligned and truncated to width columns; 0 means no limit.
 func writeTable(ctx context.Context, db *duck.DB, query string, limit, width int, out io.Writer) error {
 	var t table
 	more := false
@@ -117,10 +118,10 @@ func (t *table) add(values []*string) {
 
 const (
 	gap        = 2
-	leastWidth = 8 // that a column is not cut below
+	leastWidth = 8 // minimum width of a truncated column
 )
 
-// fit makes the widest columns narrower until the table has a width, or none is left that could be.
+// fit narrows the widest columns until the table fits into width, or no column can be narrowed.
 func (t *table) fit(width int) {
 	total := gap * (len(t.widths) - 1)
 	for _, w := range t.widths {

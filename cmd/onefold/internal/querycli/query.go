@@ -1,4 +1,4 @@
-// Package querycli is the command that asks SQL of the warehouse. It belongs to the command line.
+// Package querycli implements the command that queries the warehouse with SQL.
 package querycli
 
 import (
@@ -16,17 +16,17 @@ import (
 	"github.com/onefold/onefold/warehouse/duck"
 )
 
-// Env is what the command stands on.
+// Env is the environment of the command.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 	JSON     bool
-	Beside   string // the warehouse that belongs to the table
-	// Objects opens a warehouse that is there.
+	Beside   string // default warehouse of the table
+	// Objects opens an existing warehouse.
 	Objects func(ctx context.Context, url string) (warehouse.Objects, error)
 }
 
-// Query asks SQL of the warehouse.
+// Query queries the warehouse with SQL.
 type Query struct {
 	SQL  string `arg:"" optional:"" help:"Query, one SELECT statement (default: - for standard input)."`
 	File string `short:"f" help:"File that holds the query." type:"existingfile"`
@@ -52,10 +52,10 @@ type Query struct {
 	Cache   int           `help:"Maximum disk space for cached files of a remote warehouse, in MB." default:"10240"`
 }
 
-// maxSQL bounds a query, in bytes.
+// maxSQL is the maximum length of a query in bytes.
 const maxSQL = 1 << 20
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *Query) Validate() error {
 	for flag, day := range map[string]string{"--from": c.From, "--to": c.To} {
 		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
@@ -75,7 +75,7 @@ func (c *Query) Validate() error {
 	return nil
 }
 
-// Run asks.
+// Run runs the query and prints the result.
 func (c *Query) Run(ctx context.Context, e *Env) error {
 	if e.JSON && c.Format == "table" {
 		c.Format = "json"
@@ -103,7 +103,7 @@ func (c *Query) Run(ctx context.Context, e *Env) error {
 	}
 }
 
-// query is the text to run.
+// query returns the text of the query.
 func (c *Query) query(in io.Reader) (string, error) {
 	switch {
 	case c.File != "" && c.SQL != "":
@@ -134,10 +134,11 @@ func readSQL(r io.Reader) (string, error) {
 	return string(b), nil
 }
 
-// errMoved is returned when files were replaced by others while they were asked for, and nothing is written yet.
+// errMoved is returned if files were replaced while the query read them. Nothing has been written
+// then.
 var errMoved = errors.New("moved: files of the warehouse were replaced during the query; run it again")
 
-// ask runs the query on the files that there are now.
+// ask runs the query on the current files.
 func (c *Query) ask(ctx context.Context, e *Env, w *place, query string) (err error) {
 	o := duck.Options{From: c.From, To: c.To, MemoryMB: c.Memory, Threads: c.Threads, TempMB: c.Temp, Timeout: c.Timeout}
 	if o.Events, o.Readings, o.DomainEvents, err = w.files(ctx, c); err != nil {
@@ -167,7 +168,8 @@ func (c *Query) ask(ctx context.Context, e *Env, w *place, query string) (err er
 	return err
 }
 
-// target makes the file that is written before it gets its name. "": standard output.
+// target creates the temporary file of the output, which is renamed when complete. It returns ""
+// for standard output.
 func (c *Query) target() (string, error) {
 	if c.Out == "" {
 		return "", nil
@@ -190,7 +192,7 @@ func missing(lists ...[]string) bool {
 	return false
 }
 
-// write writes the answer.
+// write writes the result.
 func (c *Query) write(ctx context.Context, e *Env, db *duck.DB, query, file string, out *output) (err error) {
 	if c.Format == "parquet" && !c.Explain {
 		n, err := db.Save(ctx, query)
@@ -223,7 +225,7 @@ func (c *Query) write(ctx context.Context, e *Env, db *duck.DB, query, file stri
 	return writeTable(ctx, db, query, c.Limit, width(out.w), out)
 }
 
-// output notes that something was written.
+// output records whether anything was written.
 type output struct {
 	w     io.Writer
 	begun bool

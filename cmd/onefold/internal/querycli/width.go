@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// width is how wide the terminal is that is written to; 0: it is none, and nothing is cut.
+// width returns the width of the terminal behind w, or 0 if w is not a terminal, so that nothing is
+// truncated.
 func width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {

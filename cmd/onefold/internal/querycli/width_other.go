@@ -4,5 +4,5 @@ package querycli
 
 import "io"
 
-// width is 0: nothing is cut.
+// width returns 0, so that nothing is truncated.
 func width(io.Writer) int { return 0 }

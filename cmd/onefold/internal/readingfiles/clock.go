@@ -7,29 +7,30 @@ import (
 	"time"
 )
 
-// Clock reads times as files write them.
+// Clock parses times in the format of a file.
 type Clock struct {
 	layouts []string
-	unit    time.Duration // of whole numbers; 0: by their length
+	unit    time.Duration // unit of integers; 0: chosen by their size
 	numbers bool
 	zone    *time.Location
-	last    int // the layout that fitted last
+	last    int // index of the last layout that matched
 }
 
 var units = map[string]time.Duration{"unix": time.Second, "unix-ms": time.Millisecond, "unix-us": time.Microsecond, "unix-ns": time.Nanosecond}
 
-// layouts are those that are tried, the fractions of a second being free.
+// layouts are the layouts to try. Fractions of a second are always accepted.
 var layouts = []string{
 	time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02T15:04",
 	"2006-01-02 15:04", "2006-01-02", "2006/01/02 15:04:05", "2006/01/02 15:04",
 }
 
-// Formats of times, for people.
+// timeFormats describes the formats for messages.
 const timeFormats = "unix, unix-ms, unix-us, unix-ns, or a layout that shows how to write 2006-01-02 15:04:05, such as \"02.01.2006 15:04:05\""
 
-// NewClock reads times of a format: unix, unix-ms, unix-us and unix-ns are whole numbers since 1970; a layout is how the
-// second of January 2006, 15:04:05, would be written. "" is any of the usual ones, years first, and numbers by their
-// length. A nil zone is UTC.
+// NewClock returns a parser for a format. The formats unix, unix-ms, unix-us and unix-ns are
+// integers since 1970. A layout shows how to write January 2, 2006, 15:04:05. The format "" accepts
+// the common layouts, year first, and integers in a unit chosen by their size. A nil zone means
+// UTC.
 func NewClock(format string, zone *time.Location) (*Clock, error) {
 	if zone == nil {
 		zone = time.UTC
@@ -48,7 +49,7 @@ func NewClock(format string, zone *time.Location) (*Clock, error) {
 	return c, nil
 }
 
-// Read reads a time.
+// Read parses a time.
 func (c *Clock) Read(text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if c.numbers {
@@ -66,7 +67,8 @@ func (c *Clock) Read(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("cannot parse time %.40q; give its format with --time-format", text)
 }
 
-// The least numbers of each unit: the year 2001 in milliseconds is more than the year 9999 in seconds would be of use.
+// The smallest integers of each unit. The year 2001 in milliseconds is larger than any plausible
+// time in seconds.
 const (
 	leastMS = 1e11
 	leastUS = 1e14
@@ -94,5 +96,5 @@ func (c *Clock) number(text string, n float64) (time.Time, error) {
 	if whole, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return time.Unix(0, whole*int64(unit)).UTC(), nil
 	}
-	return time.UnixMicro(int64(n * float64(unit/time.Nanosecond) / 1e3)).UTC(), nil // seconds with a fraction, to the microsecond
+	return time.UnixMicro(int64(n * float64(unit/time.Nanosecond) / 1e3)).UTC(), nil // fractional seconds, rounded to microseconds
 }

@@ -1,3 +1,3 @@
-// Package readingfiles reads files of readings: CSV with any columns, JSON lines, InfluxDB's line protocol. It belongs to
-// the command line.
+// Package readingfiles reads files of readings: CSV with any columns, JSON lines and InfluxDB line
+// protocol.
 package readingfiles

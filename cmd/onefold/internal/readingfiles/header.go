@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Header is the first line of a CSV: the names of its columns, and what stands between them.
+// Header is the first line of a CSV file: the names of its columns, and their separator.
 type Header struct {
 	Names []string
 	comma rune
 }
 
-// ReadHeader reads the first line of the beginning of a file. Errors: ErrHeader.
+// ReadHeader reads the header from the beginning of a file. Errors: ErrHeader.
 func ReadHeader(head []byte) (*Header, error) {
 	line, _, _ := bytes.Cut(bytes.TrimPrefix(head, []byte("\ufeff")), []byte{'\n'})
 	h := &Header{comma: separator(line)}
@@ -28,7 +28,7 @@ func ReadHeader(head []byte) (*Header, error) {
 	return h, nil
 }
 
-// separator is the character between columns: the most frequent of those in use.
+// separator returns the separator of columns: the most frequent of the usual ones.
 func separator(line []byte) rune {
 	best, n := ',', 0
 	for _, c := range []rune{',', ';', '\t'} {
@@ -39,15 +39,16 @@ func separator(line []byte) rune {
 	return best
 }
 
-// Split takes a row apart.
+// Split splits a row into cells.
 func (h *Header) Split(line []byte) ([]string, error) {
 	r := csv.NewReader(bytes.NewReader(line))
 	r.Comma, r.FieldsPerRecord, r.ReuseRecord = h.comma, -1, false
 	return r.Read()
 }
 
-// Find is the column of a name that was asked for, or of one of the usual ones; -1 if there is none and it may be missing.
-// Errors: ErrHeader, which names the flag that says which column it is.
+// Find returns the index of the column named asked, or of one of the usual names. It returns -1 if
+// there is none and without allows that. Errors: ErrHeader, which names the flag that selects the
+// column.
 func (h *Header) Find(flag, asked string, usual []string, without bool) (int, error) {
 	if asked != "" {
 		usual, without = []string{asked}, false

@@ -16,38 +16,39 @@ import (
 
 const (
 	readingsOfBatch = 500
-	batchesWaiting  = 4 // read ahead of what takes them, at most
-	takers          = 2 // so that one batch is prepared while another waits for the disk
+	batchesWaiting  = 4 // batches read ahead of the takers, at most
+	takers          = 2 // so that a batch is prepared while another waits for the disk
 )
 
-// Taker takes readings: each once however often it is sent, with an outcome for each, in order. telemetry.Collector is one.
+// Taker stores readings. It stores each reading once, however often it is sent, and returns an
+// outcome for each, in order. telemetry.Collector is a Taker.
 type Taker interface {
 	Ingest(ctx context.Context, in []telemetry.Incoming) ([]telemetry.Outcome, error)
 }
 
-// Importer reads files and hands their readings to a taker.
+// Importer reads files and passes their readings to a taker.
 type Importer struct {
 	o     Options
 	taker Taker
 	bar   logimport.Progress
 
-	Summary Summary // of all that was read so far; not to be looked at while File runs
+	Summary Summary // of all files so far; must not be read while File runs
 }
 
-// NewImporter makes one.
+// NewImporter returns an importer.
 func NewImporter(taker Taker, bar logimport.Progress, o Options) *Importer {
 	return &Importer{o: o, taker: taker, bar: bar}
 }
 
-// batch is readings with the numbers of their lines.
+// batch holds readings with their line numbers.
 type batch struct {
 	readings []telemetry.Incoming
 	numbers  []int64
 }
 
-// File imports one file; "-" is stdin. A reading that is there already is not stored again, so a file that was half
-// imported is imported again whole. Errors: ErrHeader, before anything is imported; ErrDamaged, after all that stands
-// before the damage was; those of the taker.
+// File imports a file; "-" is stdin. A stored reading is not stored again, so a half-imported file
+// is imported again as a whole. Errors: ErrHeader, before anything is imported; ErrDamaged, after
+// everything before the damage is imported; those of the taker.
 func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) (err error) {
 	f, err := accesslog.Open(name, stdin)
 	if err != nil {
@@ -59,7 +60,7 @@ func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) (err
 	}
 	im.Summary.format(format)
 	im.bar.Start(name, f.Size(), f.BytesRead)
-	if c, ok := stdin.(io.Closer); ok && name == "-" { // a pipe may have nothing to read for ever
+	if c, ok := stdin.(io.Closer); ok && name == "-" { // unblock a read from a pipe without data
 		defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	}
 	damage, err := im.pump(ctx, rows)
@@ -67,16 +68,18 @@ func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) (err
 	switch {
 	case err != nil:
 		return errors.Join(err, closed)
-	case damage != nil: // closing a damaged file says the same again
+	case damage != nil: // Close of a damaged file returns the same error
 		return fmt.Errorf("%w: %s was imported up to a position that cannot be read: %w", ErrDamaged, name, damage)
 	}
 	return closed
 }
 
-// ErrDamaged is returned when a file could not be read to its end. What stands before was imported.
+// ErrDamaged is returned if a file could not be read to its end. Everything before the damage was
+// imported.
 var ErrDamaged = errors.New("damaged_file")
 
-// pump reads rows and hands their readings to the taker. damage is why the rows ended early.
+// pump reads rows and passes their readings to the taker. damage is the reason why the rows ended
+// early.
 func (im *Importer) pump(ctx context.Context, rows iter.Seq2[Row, error]) (damage, err error) {
 	batches := make(chan batch, batchesWaiting)
 	type result struct {
@@ -119,7 +122,7 @@ func (im *Importer) pump(ctx context.Context, rows iter.Seq2[Row, error]) (damag
 	return damage, err
 }
 
-// read puts readings together to batches.
+// read collects readings into batches.
 func (im *Importer) read(ctx context.Context, rows iter.Seq2[Row, error], batches chan<- batch, malformed *Summary) (damage, err error) {
 	var b batch
 	lines := im.Summary.Lines

@@ -12,7 +12,8 @@ import (
 	"github.com/onefold/onefold/telemetry/payload"
 )
 
-// isPoint reports whether a line is a point of line protocol. The header of a CSV is none: it has no fields.
+// isPoint reports whether a line is a point of line protocol. The header of a CSV file is not,
+// because it has no fields.
 func isPoint(line []byte) bool {
 	for _, err := range lineprotocol.Points(line, time.Nanosecond) {
 		return err == nil
@@ -20,10 +21,10 @@ func isPoint(line []byte) bool {
 	return false
 }
 
-// points reads the lines of line protocol. A point stands on one line.
+// points parses line protocol with one point per line.
 type points struct{ payload.Lines }
 
-// lines says how the points of a file are read.
+// lines returns the parser for the options.
 func (o *Options) lines() (points, error) {
 	unit, known := units[o.TimeFormat]
 	if !known && o.TimeFormat != "" {
@@ -36,7 +37,7 @@ func (o *Options) lines() (points, error) {
 	return p, nil
 }
 
-// read makes a reading of a point. A comment is none.
+// read converts a point to a reading. any is false for a comment.
 func (p points) read(line accesslog.Line) (in telemetry.Incoming, any bool, err error) {
 	lines, err := p.Parse(line.Text)
 	switch {
@@ -44,7 +45,7 @@ func (p points) read(line accesslog.Line) (in telemetry.Incoming, any bool, err 
 		return in, true, err
 	case len(lines) == 0:
 		return in, false, nil
-	case lines[0].Err != nil: // which tells the number of its line, among those of this text
+	case lines[0].Err != nil: // the error's own line number refers to this text only
 		return in, true, errors.New(strings.TrimPrefix(lines[0].Err.Error(), "line 1: "))
 	case lines[0].At.IsZero():
 		return in, true, errors.New("it has no time")

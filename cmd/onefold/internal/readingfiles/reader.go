@@ -13,54 +13,54 @@ import (
 	"github.com/onefold/onefold/telemetry/payload"
 )
 
-// Format is how a file tells of readings.
+// Format is the format of a file.
 type Format string
 
-// The formats. Auto tells from the beginning of each file which it is.
+// The formats. Auto detects the format from the beginning of each file.
 const (
 	Auto  Format = "auto"
 	CSV   Format = "csv"
 	JSON  Format = "jsonl"
-	Lines Format = "line" // InfluxDB's line protocol
+	Lines Format = "line" // InfluxDB line protocol
 )
 
-// Formats are their names, for a flag.
+// Formats returns the names of the formats for a flag.
 func Formats() []string { return []string{string(Auto), string(CSV), string(JSON), string(Lines)} }
 
-// ErrHeader is returned for a CSV whose columns are not what is asked for.
+// ErrHeader is returned for a CSV file whose columns do not match the options.
 var ErrHeader = errors.New("wrong_header")
 
-// Options say how files are read. The zero value tells what it can from each file.
+// Options configure the parsing of files. The zero value detects as much as possible.
 type Options struct {
 	Format Format
-	Device string // whose readings they are, where a file does not say it
+	Device string // device of readings in files that do not name it
 
-	// Of CSV, TimeFormat of line protocol, too:
-	DeviceColumn string         // default: one called device, device_id or deviceId, if there is one
-	TimeColumn   string         // default: one called time, timestamp, at, ts, datetime or date
-	SeqColumn    string         // default: one called seq, if there is one
-	Metrics      []Column       // default: all others, by their names
+	// For CSV files. TimeFormat also applies to line protocol.
+	DeviceColumn string         // default: device, device_id or deviceId, if present
+	TimeColumn   string         // default: time, timestamp, at, ts, datetime or date
+	SeqColumn    string         // default: seq, if present
+	Metrics      []Column       // default: all other columns, by name
 	TimeFormat   string         // see NewClock
-	Zone         *time.Location // of times that say none; default UTC
+	Zone         *time.Location // zone of times without one; default UTC
 }
 
-// Column is a column of a CSV that is a metric.
+// Column is a column of a CSV file that holds a metric.
 type Column struct {
 	Name   string
 	Metric string // default: Name
-	Unit   string // that the values are in; "": it is not said
+	Unit   string // unit of the values; "": unspecified
 }
 
-// Row is a reading of a file, or what is wrong with it.
+// Row is a reading of a file, or the error in its row.
 type Row struct {
 	telemetry.Incoming
-	Number int64  // of the line that it begins in
-	Text   []byte // for people; valid until the next row is read
+	Number int64  // number of the row's first line
+	Text   []byte // for messages; valid until the next row is read
 	Err    error
 }
 
-// Read reads the readings of an open file. An error beside a row is the last that comes: the file cannot be read on. Errors:
-// ErrHeader, those of opening.
+// Read reads the readings of an open file. If the iterator yields an error, it is the last element:
+// the file cannot be read further. Errors: ErrHeader, those of opening.
 func Read(f *accesslog.File, o Options) (Format, iter.Seq2[Row, error], error) {
 	head, err := f.Head()
 	if err != nil {
@@ -86,7 +86,8 @@ func Read(f *accesslog.File, o Options) (Format, iter.Seq2[Row, error], error) {
 	return CSV, rows(eventcsv.Rows(accesslog.Lines(f)), t.row), nil
 }
 
-// detect tells the format: JSON begins with a brace, and line protocol with a point, or a comment and a point.
+// detect detects the format: JSON begins with a brace, line protocol with a point, or with a
+// comment and a point.
 func detect(head []byte) Format {
 	head = bytes.TrimSpace(head)
 	if bytes.HasPrefix(head, []byte{'{'}) {
@@ -102,7 +103,7 @@ func detect(head []byte) Format {
 	return CSV
 }
 
-// rows makes readings of lines. An empty line is none.
+// rows converts lines to rows. It skips empty lines.
 func rows(lines iter.Seq2[accesslog.Line, error], read func(accesslog.Line) (telemetry.Incoming, bool, error)) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for line, err := range lines {
@@ -127,7 +128,7 @@ func rows(lines iter.Seq2[accesslog.Line, error], read func(accesslog.Line) (tel
 	}
 }
 
-// json reads a reading as devices send it.
+// json parses a reading in the JSON format of devices.
 func (o *Options) json(line accesslog.Line) (telemetry.Incoming, bool, error) {
 	readings, err := payload.Parse(line.Text, o.Device)
 	if err != nil {

@@ -9,31 +9,32 @@ import (
 )
 
 const (
-	shownLines = 10  // malformed and rejected lines and omitted values shown, each
-	shownBytes = 120 // of a malformed one
+	shownLines = 10  // shown malformed lines, rejected lines and omitted values, each
+	shownBytes = 120 // shown bytes of a malformed line
 )
 
-// Summary is what became of what was read. Every row is in exactly one of malformed, rejected, imported and duplicates.
+// Summary counts rows by outcome. Every row is in exactly one of malformed, rejected, imported and
+// duplicates.
 type Summary struct {
 	Lines       int64 `json:"lines"`
 	Malformed   int64 `json:"malformed"`
 	Rejected    int64 `json:"rejected"`
-	Quarantined int64 `json:"quarantined"` // of the rejected, those that are kept apart because of their time
+	Quarantined int64 `json:"quarantined"` // rejected readings that are in quarantine because of their time
 	Imported    int64 `json:"imported"`
 	Duplicates  int64 `json:"duplicates"`
 
-	First time.Time `json:"first,omitzero"` // of the readings that are imported or were there
+	First time.Time `json:"first,omitzero"` // of imported and duplicate readings
 	Last  time.Time `json:"last,omitzero"`
 
-	Formats  []Format         `json:"formats,omitempty"`         // of the files, each once
-	Examples []string         `json:"malformedLines,omitempty"`  // the first of them, with their numbers
-	Refused  []string         `json:"rejectedLines,omitempty"`   // some of them, with their numbers
-	Reasons  map[string]int64 `json:"rejectedReasons,omitempty"` // how many were rejected, by reason
+	Formats  []Format         `json:"formats,omitempty"`         // formats of the files, each once
+	Examples []string         `json:"malformedLines,omitempty"`  // the first malformed lines, with their numbers
+	Refused  []string         `json:"rejectedLines,omitempty"`   // some rejected lines, with their numbers
+	Reasons  map[string]int64 `json:"rejectedReasons,omitempty"` // number of rejected readings by reason
 
-	// Values that were left out of readings of which the rest was taken.
+	// Values omitted from readings whose other values were stored.
 	Omitted        int64            `json:"omitted"`
-	OmittedLines   []string         `json:"omittedLines,omitempty"`   // some of them, with the numbers of their lines
-	OmittedReasons map[string]int64 `json:"omittedReasons,omitempty"` // how many, by reason
+	OmittedLines   []string         `json:"omittedLines,omitempty"`   // some omitted values, with their line numbers
+	OmittedReasons map[string]int64 `json:"omittedReasons,omitempty"` // number of omitted values by reason
 }
 
 func (s *Summary) format(f Format) {
@@ -55,7 +56,7 @@ func (s *Summary) addMalformed(o *Summary) {
 	s.Examples = s.Examples[:min(len(s.Examples), shownLines)]
 }
 
-// count adds what became of some readings.
+// count adds the outcomes of some readings.
 func (s *Summary) count(b *batch, outcomes []telemetry.Outcome) {
 	for i := range outcomes {
 		s.omitted(b.numbers[i], outcomes[i].Omitted)
@@ -80,13 +81,13 @@ func (s *Summary) refused(number int64, o *telemetry.Outcome) {
 	if s.Reasons == nil {
 		s.Reasons = map[string]int64{}
 	}
-	s.Reasons[string(o.Reason)]++ // reasons are a closed list
+	s.Reasons[string(o.Reason)]++ // the set of reasons is closed
 	if len(s.Refused) < shownLines {
 		s.Refused = append(s.Refused, fmt.Sprintf("line %d: %s: %s", number, o.Reason, o.Detail))
 	}
 }
 
-// omitted adds what was left out of the reading of a line.
+// omitted adds the omitted values of a line's reading.
 func (s *Summary) omitted(number int64, all []telemetry.Omitted) {
 	for i := range all {
 		o := &all[i]
@@ -94,14 +95,14 @@ func (s *Summary) omitted(number int64, all []telemetry.Omitted) {
 		if s.OmittedReasons == nil {
 			s.OmittedReasons = map[string]int64{}
 		}
-		s.OmittedReasons[string(o.Reason)]++ // reasons are a closed list
+		s.OmittedReasons[string(o.Reason)]++ // the set of reasons is closed
 		if len(s.OmittedLines) < shownLines {
 			s.OmittedLines = append(s.OmittedLines, fmt.Sprintf("line %d: %s: %s: %s", number, o.Metric, o.Reason, o.Detail))
 		}
 	}
 }
 
-// extend makes the range of times reach to a reading.
+// extend widens the time range to include a reading.
 func (s *Summary) extend(at time.Time) {
 	if s.First.IsZero() || at.Before(s.First) {
 		s.First = at

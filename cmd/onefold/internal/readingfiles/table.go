@@ -11,11 +11,11 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// table reads the rows of a CSV.
+// table converts the rows of a CSV file to readings.
 type table struct {
 	*Header
 	o       *Options
-	device  int // columns; -1: none
+	device  int // column indexes; -1: none
 	time    int
 	seq     int
 	columns []column
@@ -35,7 +35,7 @@ var (
 	seqNames    = []string{"seq"}
 )
 
-// table reads the header.
+// table parses the header.
 func (o *Options) table(head []byte) (*table, error) {
 	header, err := ReadHeader(head)
 	if err != nil {
@@ -66,7 +66,7 @@ func (o *Options) table(head []byte) (*table, error) {
 	return t, t.choose()
 }
 
-// choose finds the columns that are metrics.
+// choose selects the columns that are metrics.
 func (t *table) choose() error {
 	if t.o.Metrics == nil {
 		for i, name := range t.Names {
@@ -87,7 +87,7 @@ func (t *table) choose() error {
 	}
 	of := map[string]bool{}
 	for _, c := range t.columns {
-		if of[c.Metric] { // the one would silently replace the other
+		if of[c.Metric] { // one would silently overwrite the other
 			return fmt.Errorf("%w: two columns are the metric %q; select one with --metric. The columns are %q", ErrHeader, c.Metric, t.Names)
 		}
 		of[c.Metric] = true
@@ -98,7 +98,7 @@ func (t *table) choose() error {
 	return nil
 }
 
-// row makes a reading of a row. The first is the header, and no reading. Two rows that are the same are two readings.
+// row converts a row to a reading. The first row is the header. Two equal rows are two readings.
 func (t *table) row(line accesslog.Line) (in telemetry.Incoming, any bool, err error) {
 	if !t.begun {
 		t.begun = true
@@ -137,7 +137,7 @@ func (t *table) row(line accesslog.Line) (in telemetry.Incoming, any bool, err e
 	return in, true, nil
 }
 
-// value reads a cell: a number, a truth value, or a text. An empty one is no value.
+// value parses a cell as a number, a boolean or a string. An empty cell has no value.
 func (t *table) value(in *telemetry.Incoming, c *column, text string) error {
 	if text == "" {
 		return nil
@@ -147,7 +147,7 @@ func (t *table) value(in *telemetry.Incoming, c *column, text string) error {
 	case err == nil:
 	case strings.EqualFold(text, "true") || strings.EqualFold(text, "false"):
 		v = telemetry.Bool(strings.EqualFold(text, "true"))
-	case number == nil: // NaN, infinities, what has too many digits
+	case number == nil: // NaN, infinities, too many digits
 		return fmt.Errorf("column %q: %w", c.Name, err)
 	default:
 		v = telemetry.Text(text)

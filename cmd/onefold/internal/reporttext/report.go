@@ -1,4 +1,4 @@
-// Package reporttext prints reports on terminals.
+// Package reporttext prints reports on a terminal.
 package reporttext
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// Print writes a report for people: totals, a bar of page views for each bucket, the top values of dimension by.
+// Print writes a report: totals, a bar of page views per bucket, and a breakdown by the dimension
+// by.
 func Print(w io.Writer, r *report.Report, by string) error {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s, %s to %s (%s)\n\n", r.Site, r.From, r.To, r.TimeZone)
@@ -44,15 +45,15 @@ func printTotals(out io.Writer, t *report.Totals) {
 	}
 	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", terminal.Grouped(t.PageViews), terminal.Grouped(t.Visits), terminal.Grouped(t.Visitors),
 		perVisit, percent(t.Bounces, t.Visits), mean, terminal.Grouped(t.Events))
-	w.Flush() // into a strings.Builder, which does not fail
+	w.Flush() // cannot fail, the writer is a strings.Builder
 }
 
 const (
 	chartWidth = 50
-	chartRows  = 62 // more buckets than this are drawn without the empty ones at both ends, then cut
+	chartRows  = 62 // if there are more buckets, empty ones at both ends are omitted, then the rest is cut
 )
 
-// printChart draws a bar of page views for each bucket.
+// printChart draws a bar of page views per bucket.
 func printChart(out io.Writer, r *report.Report) {
 	buckets := withData(r.Buckets)
 	var most int64
@@ -74,7 +75,7 @@ func printChart(out io.Writer, r *report.Report) {
 	}
 }
 
-// withData cuts off empty buckets at both ends.
+// withData removes empty buckets at both ends.
 func withData(buckets []report.Bucket) []report.Bucket {
 	for len(buckets) > 0 && buckets[0].PageViews == 0 {
 		buckets = buckets[1:]
@@ -85,7 +86,7 @@ func withData(buckets []report.Bucket) []report.Bucket {
 	return buckets
 }
 
-// bucketLabel writes a bucket's start as the site's clock shows it.
+// bucketLabel formats a bucket's start in the site's time zone.
 func bucketLabel(r *report.Report, start string) string {
 	if r.Period != analytics.Hour {
 		return start
@@ -98,7 +99,7 @@ func bucketLabel(r *report.Report, start string) string {
 	return at.In(zone).Format("2006-01-02 15:04")
 }
 
-// bar draws n of most in eighths of a character.
+// bar draws n relative to most, in eighths of a character.
 func bar(n, most int64) string {
 	const eighths = "▏▎▍▌▋▊▉█"
 	cells := int(n * chartWidth * 8 / most)
@@ -112,13 +113,14 @@ func bar(n, most int64) string {
 	return b
 }
 
-// column is a figure of the top values.
+// column is a figure of a breakdown.
 type column struct {
 	name string
-	of   func(*report.Row) string // "": nothing was counted
+	of   func(*report.Row) string // "": not counted
 }
 
-// columns are the figures that any of the rows has. Events and goals have no page views, pages no events.
+// columns returns the figures that at least one row has. Events and goals have no page views, pages
+// have no events.
 func columns(top []report.Row, by string) []column {
 	events := "events"
 	if by == string(analytics.ByGoal) {
@@ -160,10 +162,10 @@ func printTop(out io.Writer, top []report.Row, by string) {
 		}
 		fmt.Fprintln(w, "\x20 "+terminal.Printable(top[i].Value))
 	}
-	w.Flush() // into a strings.Builder, which does not fail
+	w.Flush() // cannot fail, the writer is a strings.Builder
 }
 
-// percent writes a share of 0 to 1.
+// percent formats part of whole in percent.
 func percent(part, whole int64) string {
 	if whole == 0 {
 		return "–"
@@ -171,7 +173,7 @@ func percent(part, whole int64) string {
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
 }
 
-// duration writes whole seconds as a person says them: 42s, 3m07s, 1h02m.
+// duration formats seconds as 42s, 3m07s or 1h02m.
 func duration(seconds int64) string {
 	switch minutes := seconds / 60; {
 	case minutes == 0:

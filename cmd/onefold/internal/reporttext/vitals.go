@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
-// PrintVitals writes web vitals for people.
+// PrintVitals writes Web Vitals.
 func PrintVitals(w io.Writer, v *report.Vitals) error {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s, %s to %s (%s)\n\n", v.Site, v.From, v.To, v.TimeZone)
@@ -26,7 +26,7 @@ func PrintVitals(w io.Writer, v *report.Vitals) error {
 				printVitalsRow(table, &rows[i], terminal.Printable(rows[i].Value))
 			}
 		}
-		table.Flush() // into a strings.Builder, which does not fail
+		table.Flush() // cannot fail, the writer is a strings.Builder
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -47,7 +47,7 @@ func printVitalsRow(w io.Writer, r *report.VitalsRow, name string) {
 	fmt.Fprintf(w, "\x20 %s\n", name)
 }
 
-// ratingMark tells what is not good.
+// ratingMark returns a mark for ratings other than good.
 func ratingMark(r report.Rating) string {
 	switch r {
 	case report.Poor:

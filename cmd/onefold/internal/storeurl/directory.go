@@ -11,10 +11,10 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// ErrNoTable is returned when a table must be there and is not.
+// ErrNoTable is returned if the table does not exist but must.
 var ErrNoTable = errors.New("no_table")
 
-// OpenEngine opens a directory, and makes it unless it must exist.
+// OpenEngine opens the database in a directory, and creates it unless existing is set.
 func OpenEngine(dir string, o engine.Options, existing bool) (*engine.DB, error) {
 	if err := checkDirectory(dir, existing); err != nil {
 		return nil, err
@@ -39,7 +39,8 @@ func OpenEngine(dir string, o engine.Options, existing bool) (*engine.DB, error)
 	return db, nil
 }
 
-// checkDirectory refuses a directory of other files, and one without a table when there must be one.
+// checkDirectory returns an error for a directory of other files, and, if existing is set, for one
+// without a table.
 func checkDirectory(dir string, existing bool) error {
 	tables, err := filepath.Glob(filepath.Join(dir, "MANIFEST-*"))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package storeurl opens the table that a store URL names: in a directory, in memory, or on a DynamoDB.
+// Package storeurl opens the store of the command line: in a directory, in memory, or on DynamoDB.
 package storeurl
 
 import (
@@ -19,18 +19,19 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// Place is where a table is. The zero value is in memory.
+// Place is the location of a table, as in a store URL. The zero value is in memory.
 type Place struct {
-	Dir    string          // of the embedded engine
-	Remote remote.Location // its Table is "" for an embedded table
+	Dir    string          // directory of the embedded engine
+	Remote remote.Location // Table is "" for an embedded table
 
-	Patience time.Duration // how long a request waits for a service that does not answer: see resilient.Options
+	Patience time.Duration // how long requests retry an unavailable service: see resilient.Options
 }
 
-// Forms is what stores look like, for messages and help.
+// Forms describes valid store URLs for messages and help texts.
 const Forms = "embedded:DIR, memory:, " + remote.Forms
 
-// Parse reads a store. Without one, the table is in the directory data. Errors begin with bad_store.
+// Parse parses a store URL. If store is empty, the table is in the directory data. Errors begin
+// with bad_store.
 func Parse(store, data string) (Place, error) {
 	scheme, rest, ok := strings.Cut(store, ":")
 	switch {
@@ -55,10 +56,10 @@ func Parse(store, data string) (Place, error) {
 	return Place{Remote: l}, err
 }
 
-// Shared reports whether other processes may work on the table, too.
+// Shared reports whether other processes may use the table too.
 func (p Place) Shared() bool { return p.Remote.Table != "" }
 
-// String is the place as a store.
+// String returns the store URL.
 func (p Place) String() string {
 	switch {
 	case p.Shared():
@@ -69,7 +70,8 @@ func (p Place) String() string {
 	return "embedded:" + p.Dir
 }
 
-// Identity is what no other table has, whoever asks for it: the ARN of one of Amazon's, which arn is, else the store.
+// Identity returns a unique ID of the table: the ARN of a table at AWS, given in arn, otherwise the
+// store URL.
 func (p Place) Identity(arn string) string {
 	if p.Shared() && p.Remote.Endpoint == "" && arn != "" {
 		return arn
@@ -83,14 +85,14 @@ type Opened struct {
 	API     dynamo.API
 	Streams dynamo.Streams
 	Table   string
-	Shared  bool       // other processes may work on it, too
+	Shared  bool       // other processes may use it too
 	Engine  *engine.DB // nil for a service
 
-	Service       *resilient.Store   // what API is, for a service; nil for an engine
-	StreamService *resilient.Streams // what Streams is
+	Service       *resilient.Store   // the value of API for a service; nil for an engine
+	StreamService *resilient.Streams // the value of Streams for a service
 }
 
-// Close closes what is embedded.
+// Close closes an embedded database.
 func (o *Opened) Close() error {
 	if o.Engine == nil {
 		return nil
@@ -98,9 +100,10 @@ func (o *Opened) Close() error {
 	return o.Engine.Close()
 }
 
-// Open opens the table. An embedded one is made if there is none, unless it must exist. One on a service must exist and fit: to make it
-// there is an act of its own, for it costs money.
-// One that is half moved here, or that moved away, is refused: see migration.Check. One that leaves later answers nothing any more.
+// Open opens the table. An embedded table is created if it does not exist, unless existing is set.
+// A table on a service must exist and match the schema; creating it costs money, so it is a
+// separate command. A table that is being moved here or has moved away is an error: see
+// migration.Check. After a table moves away while open, requests to it fail.
 func (p Place) Open(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
 	opened, err := p.OpenMoving(ctx, o, existing)
 	if err != nil {
@@ -113,7 +116,7 @@ func (p Place) Open(ctx context.Context, o engine.Options, existing bool) (*Open
 	return opened, nil
 }
 
-// OpenMoving is Open for what moves tables, whatever the table says of that.
+// OpenMoving is Open for migrations. It ignores the table's migration state.
 func (p Place) OpenMoving(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
 	switch {
 	case p.Shared():
@@ -149,7 +152,7 @@ func (p Place) openRemote(ctx context.Context, logger *slog.Logger) (*Opened, er
 	switch {
 	case dynamo.IsNotFound(err):
 		return nil, fmt.Errorf("no_table: there is no table %s at %s; create it with `onefold infra apply --store '%[2]s'`", o.Table, p)
-	case gaveUp: // it was not reached, or takes no more for the moment
+	case gaveUp: // unreachable, or overloaded at the moment
 		return nil, fmt.Errorf("%w: %s: %w", remote.ErrAway, p, err)
 	case dynamo.Code(err) != "":
 		return nil, refused(p, err)
@@ -159,10 +162,12 @@ func (p Place) openRemote(ctx context.Context, logger *slog.Logger) (*Opened, er
 	return o, nil
 }
 
-// wrongSecret is DynamoDB's code for a signature that it did not expect; its message explains signatures at length.
+// wrongSecret is DynamoDB's error code for an unexpected signature. Its message explains signatures
+// at length.
 const wrongSecret = "InvalidSignatureException"
 
-// refused says in a line why a service does not let somebody in: what it says itself, without what the SDK says around it.
+// refused summarizes in one line why a service denies access: the service's own message without the
+// SDK's context.
 func refused(p Place, err error) error {
 	code, message := dynamo.Code(err), err.Error()
 	var api smithy.APIError
@@ -176,7 +181,7 @@ func refused(p Place, err error) error {
 	return fmt.Errorf("no_access: %s: %s (%s)", p, message, code)
 }
 
-// Clients speaks to the service that the table is on, whatever is there.
+// Clients returns clients of the table's service, whether or not the table exists.
 func (p Place) Clients(ctx context.Context, settings ...func(*resilient.Options)) (*Opened, error) {
 	if err := p.Remote.Probe(ctx); err != nil {
 		return nil, err

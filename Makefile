@@ -21,7 +21,7 @@ LEAN = -vet=off -ldflags="-s -w"
 WAITING = -parallel 4
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist notices docs web test test-fast browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
+.PHONY: build build-duckdb lambda dist notices docs web test test-fast prose browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
 
 build: web ## build bin/onefold, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
@@ -70,7 +70,7 @@ server/dashboard/node_modules/.package-lock.json: server/dashboard/package-lock.
 server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-lock.json server/dashboard/index.html server/dashboard/vite.config.ts $(wildcard server/dashboard/src/* server/dashboard/src/*/*)
 	npm run --prefix server/dashboard build
 
-test: web check dynalite openid servicespec browser mosquitto ## everything that CI runs: lint, then every test
+test: web check prose dynalite openid servicespec browser mosquitto ## everything that CI runs: lint, then every test
 	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -timeout 60m $(LONGEST) $(PACKAGES)
 	CGO_ENABLED=1 $(GO) test $(LEAN) -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 
@@ -124,6 +124,19 @@ check: ## vet, staticcheck and the house rules
 	$(GO) tool staticcheck $(PACKAGES)
 	CGO_ENABLED=1 $(GO) vet -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 	$(GO) test -count=1 .
+
+prose: bin/vale ## check the language of documents, help texts and labels with Vale
+	@bin/vale --no-global --output=line $(PROSE) && echo "Checked $(words $(PROSE)) documents."
+	$(GO) run ./packaging/prose bin/vale
+
+# Documents that people write: design documents are generated.
+PROSE = $(filter-out docs/design/%,$(wildcard *.md docs/*.md docs/*/*.md examples/*/README.md))
+
+# Vale has a module of its own, so that its dependencies are none of onefold's. It needs cgo and is built once.
+bin/vale: packaging/prose/vale/go.mod packaging/prose/vale/go.sum
+	@command -v "$$($(GO) env CC)" >/dev/null || { echo "a C compiler is missing: install gcc or clang; Vale is built with it" >&2; exit 1; }
+	CGO_ENABLED=1 $(GO) build -C packaging/prose/vale -ldflags="-s -w" -o $(CURDIR)/bin/vale github.com/vale-cli/vale/v3/cmd/vale
+	@touch $@
 
 race: ## every test under the race detector
 	$(GO) test -race -timeout 90m $(PACKAGES)

@@ -60,6 +60,7 @@ var policy = map[string][]string{
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
 	"packaging/notices":   {"github.com/CycloneDX/cyclonedx-go"},
+	"packaging/prose":     {},
 	"analytics/report":    {"table", "analytics", "analytics/imported", "analytics/internal/...", "internal/calendar", "internal/decimal", "golang.org/x/sync/..."},
 	"analytics/refusals":  {"vocabulary", "table"},
 	"analytics/reconcile": {"vocabulary", "table", "fold", "analytics", "analytics/report", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},

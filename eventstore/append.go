@@ -345,8 +345,8 @@ func (a *appending) again(m Mark) (Commit, error) {
 // maxSince is the maximum number of events in a Conflict.
 const maxSince = 1000
 
-// backoff returns the delay after a number of tries: 10 ms, doubling up to a second, with jitter.
-func backoff(try int) time.Duration {
+// retryDelay returns the delay after a number of tries: 10 ms, doubling up to a second, with jitter.
+func retryDelay(try int) time.Duration {
 	most := min(10*time.Millisecond<<min(try, 10), time.Second)
 	return most/2 + jitter(most/2)
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// TestExpressions runs testdata. The command item sets the item for the commands that follow. It is
-// plain JSON, in which {"$SS": […]}, {"$NS": […]}, {"$BS": […]} and {"$B": "…"} are sets and
-// binaries. With no input there is no item. The other commands (condition, filter, keycondition,
+// TestExpressions runs testdata. The command item sets the item for the commands that follow. Its
+// input is "none", for no item, or plain JSON in which {"$SS": […]}, {"$NS": […]}, {"$BS": […]} and
+// {"$B": "…"} are sets and binaries. The other commands (condition, filter, keycondition,
 // projection, update) have the expression on the first line, followed by any of
 //
 //	names: {…}     ExpressionAttributeNames

@@ -148,7 +148,7 @@ func said(t *testing.T, db *engine.DB, log *bytes.Buffer) bool {
 }
 
 // reopen closes the database and opens it again on a disk that may fail meanwhile. r.db is nil if
-// it does not open. expected reports whether an error is a consequence of the injected fault.
+// it does not open.
 func (r *faultRun) reopen(t *testing.T) {
 	err := r.db.Close()
 	if err != nil && !r.expected(err) {
@@ -164,7 +164,7 @@ func (r *faultRun) reopen(t *testing.T) {
 	}
 }
 
-// expected reports whether an error is one that tells of the fault.
+// expected reports whether an error is a consequence of the injected fault.
 func (r *faultRun) expected(err error) bool {
 	return errors.Is(err, engine.ErrFatal) || dynamo.IsFull(err) || errors.Is(err, syscall.ENOSPC) ||
 		r.fs.Fault() == enginetest.Unread && (errors.Is(err, syscall.EIO) || errors.Is(err, engine.ErrCorrupt)) || // of a log that is read when the database is closed

@@ -9,8 +9,10 @@ import (
 	"testing"
 )
 
-// A goal in the tables of README and of docs/measured.md stands after its figure, as "400 to 500/s (goal 600, **missed**)", and says so when it is missed. Goals of
-// time, of memory and of write units are met by a figure that is at most as great, others by one that is at least as great.
+// TestMissedGoalsAreMarked checks the goals in the tables of README and docs/measured.md. A goal
+// follows its figure, as in "400 to 500/s (goal 600, **missed**)", and is marked when it is missed.
+// Goals for time, memory and write units are met by a figure that is at most as large, other goals
+// by one that is at least as large.
 func TestMissedGoalsAreMarked(t *testing.T) {
 	var text []byte
 	for _, file := range []string{"README.md", "docs/measured.md"} {

@@ -26,7 +26,7 @@ func schemas() []*table.Schema {
 	return []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema, ledger.Schema, orders.Schema, social.Schema}
 }
 
-// design is made on an engine of its own, whose clock stands at the time of the examples.
+// design makes a design with its own engine, whose clock stands at the time of the examples.
 func design(t *testing.T, s *table.Schema) *blueprint.Design {
 	t.Helper()
 	db, err := engine.OpenMemory(engine.Options{Clock: func() time.Time { return blueprint.Epoch }})
@@ -45,14 +45,16 @@ func design(t *testing.T, s *table.Schema) *blueprint.Design {
 	return d
 }
 
-// What each schema must answer: the access patterns that the products were made for.
+// promised lists the access patterns that each schema must answer: those for which the products
+// were made.
 var promised = map[string]string{
 	"analytics":  "W1 W2 W3 W4 W5 W6 W7 W8 W9 W10 W11 W12",
 	"telemetry":  "T1 T2 T3 T4 T5 T6 T7 T8",
 	"eventstore": "E1 E2 E3 E4 E5 E6 E7",
 }
 
-// Every promised pattern is in the document, was executed while it was made, and says who asks it.
+// TestPromisedPatterns checks that every promised pattern is in the document, was executed while
+// the document was made, and names its callers.
 func TestPromisedPatterns(t *testing.T) {
 	for _, s := range schemas() {
 		d := design(t, s)
@@ -67,7 +69,7 @@ func TestPromisedPatterns(t *testing.T) {
 	}
 }
 
-// Decisions lead to files that are there.
+// TestDecisionLinks checks that the links of decisions lead to existing files.
 func TestDecisionLinks(t *testing.T) {
 	for _, s := range schemas() {
 		for _, c := range s.Remarks().Decisions {
@@ -78,7 +80,7 @@ func TestDecisionLinks(t *testing.T) {
 	}
 }
 
-// Entities are related as people would draw them.
+// TestRelations checks that entities are related as people would draw them.
 func TestRelations(t *testing.T) {
 	want := map[string][]string{
 		"analytics": {
@@ -105,7 +107,8 @@ func TestRelations(t *testing.T) {
 	}
 }
 
-// Every pattern is executed, finds something or writes, and takes what the rules of metering say of what it moved.
+// TestPatternsAreExecuted checks that every pattern is executed, that it finds or writes something,
+// and that it consumes the capacity that the metering rules require for the data that it moves.
 func TestPatternsAreExecuted(t *testing.T) {
 	for _, s := range schemas() {
 		t.Run(s.Name(), func(t *testing.T) {
@@ -124,8 +127,8 @@ func TestPatternsAreExecuted(t *testing.T) {
 	}
 }
 
-// metered is what a call takes, reckoned apart: by hand from the rules. Of patches and checks, whose items are not in the
-// request, it is the least.
+// metered computes the capacity that a call consumes from the metering rules, independently of the
+// engine. For patches and checks, whose items are not in the request, it returns the minimum.
 func metered(c *blueprint.Call) (read, write float64) {
 	switch c.Operation {
 	case "Query", "GetItem":
@@ -135,7 +138,7 @@ func metered(c *blueprint.Call) (read, write float64) {
 		}
 		return float64(blocks) / 2, 0
 	}
-	if c.Operation == "BatchGetItem" { // each key apart, whether or not it is there
+	if c.Operation == "BatchGetItem" { // each key counts separately, whether or not its item exists
 		blocks := bytes.Count(c.Request, []byte(`"pk"`)) - c.Items
 		for _, size := range c.Sizes {
 			blocks += (size + 4095) / 4096
@@ -155,7 +158,7 @@ func metered(c *blueprint.Call) (read, write float64) {
 	return 0, write + float64((c.Items-len(c.Sizes))*once)
 }
 
-// The same schema has the same bytes, however often and wherever a document is made.
+// TestDocumentsAreDeterministic checks that the same schema always produces the same bytes.
 func TestDocumentsAreDeterministic(t *testing.T) {
 	for _, s := range schemas() {
 		var first, second bytes.Buffer
@@ -170,14 +173,15 @@ func TestDocumentsAreDeterministic(t *testing.T) {
 	}
 }
 
-// What a month costs is units × calls × price, and nothing is said where no price is known.
+// TestMonthlyCost checks that the cost of a month is units × calls × price, and that no cost is
+// given where no price is known.
 func TestMonthlyCost(t *testing.T) {
 	d, err := blueprint.New(t.Context(), analytics.Schema, blueprint.Options{Prices: &blueprint.Prices{Read: 0.125, Write: 0.625, Of: "a test"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range d.Patterns {
-		if p.ID == "W1" && fmt.Sprintf("%.2f", p.Monthly) != "19.71" { // 12 a second are 31.5 million units
+		if p.ID == "W1" && fmt.Sprintf("%.2f", p.Monthly) != "19.71" { // 12 per second are 31.5 million units
 			t.Errorf("ingest costs %v", p.Monthly)
 		}
 	}
@@ -210,7 +214,8 @@ type cityIn struct {
 	City string `dynamodbav:"city"`
 }
 
-// A pattern that finds none of the examples would be a document that says nothing: it is refused, with what to do.
+// TestPatternsThatFindNothing checks that a pattern that finds none of the examples is refused,
+// with advice. Such a pattern would make a document without information.
 func TestPatternsThatFindNothing(t *testing.T) {
 	parcels := table.Define[parcel, parcelKey]("test.parcel", table.Def[parcel]{
 		PK: "PARCEL#{id}", SK: "PARCEL",
@@ -241,7 +246,8 @@ func TestPatternsThatFindNothing(t *testing.T) {
 	}
 }
 
-// Rows stand as the table and its indexes hold them: one partition after the other, in the order of the sort keys.
+// TestPartitions checks that rows are shown as the table and its indexes hold them: one partition
+// after another, in the order of the sort keys.
 func TestPartitions(t *testing.T) {
 	d := design(t, telemetry.Schema)
 	for _, index := range append([]string{""}, d.Indexes...) {

@@ -10,17 +10,18 @@ import (
 	"github.com/onefold/onefold/dynamo/dynamotest"
 )
 
-// Every pattern of every schema finds the same items on a DynamoDB of others, but for those that need transactions, which it has
-// not.
+// TestPatternsOnDynalite checks that every pattern of every schema finds the same items on
+// Dynalite, an independent implementation of DynamoDB. It leaves out the patterns that need
+// transactions, which Dynalite does not have.
 func TestPatternsOnDynalite(t *testing.T) {
-	transactions := []string{"E1", "L4", "L5", "O9", "O10"} // and what reads what they wrote
+	transactions := []string{"E1", "L4", "L5", "O9", "O10"} // and the patterns that read what those wrote
 	failed := regexp.MustCompile(`pattern (\w+): `)
 	api := dynamotest.Dynalite(t)
 	for _, s := range schemas() {
 		d, err := blueprint.New(t.Context(), s, blueprint.Options{Store: api})
 		if err != nil {
 			for _, f := range failed.FindAllStringSubmatch(err.Error(), -1) {
-				if !slices.Contains(transactions, f[1]) && f[1] != "L2" { // which L5 asks
+				if !slices.Contains(transactions, f[1]) && f[1] != "L2" { // L5 reads with L2
 					t.Errorf("%s: %v", s.Name(), err)
 				}
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/dynamohttp"
 )
 
-// BenchmarkPutItem is what the protocol costs without a socket and without an engine.
+// BenchmarkPutItem measures the cost of the protocol without a socket and without an engine.
 func BenchmarkPutItem(b *testing.B) {
 	handler := newHandler(b, backend{put: func(context.Context) error { return nil }}, dynamohttp.Options{})
 	text := `{"TableName":"Items","Item":{"pk":{"S":"user#1"},"sk":{"S":"order#2"},"n":{"N":"12"},"v":{"S":"` + strings.Repeat("x", 240) + `"}}}`

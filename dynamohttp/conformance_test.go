@@ -22,8 +22,8 @@ const (
 	testSecret = "a secret/+"
 )
 
-// TestConformance holds the engine behind the protocol to the suite, with the SDK's own clients: over a socket with
-// signatures that are verified, and without a socket.
+// TestConformance runs the suite against the engine behind the protocol, with the SDK's own
+// clients: over a socket with verified signatures, and without a socket.
 func TestConformance(t *testing.T) {
 	t.Run("socket", func(t *testing.T) {
 		dynamotest.Run(t, func(t *testing.T) (dynamo.API, dynamo.Streams) {
@@ -53,7 +53,7 @@ func open(t testing.TB) *engine.DB {
 	return db
 }
 
-// serve answers on a loopback socket.
+// serve starts a server on a loopback socket.
 func serve(t testing.TB, b dynamohttp.Backend, o dynamohttp.Options) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(newHandler(t, b, o))
@@ -70,7 +70,8 @@ func newHandler(t testing.TB, b dynamohttp.Backend, o dynamohttp.Options) *dynam
 	return h
 }
 
-// clients are unchanged clients of the SDK. Without an endpoint they ask DynamoDB's own, as far as they know.
+// clients returns unmodified clients of the SDK. Without an endpoint they use DynamoDB's default
+// endpoint.
 func clients(doer dynamodb.HTTPClient, endpoint string) (*dynamodb.Client, *dynamodbstreams.Client) {
 	credentials := aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 		return aws.Credentials{AccessKeyID: testID, SecretAccessKey: testSecret, SessionToken: "any"}, nil

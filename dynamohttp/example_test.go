@@ -15,7 +15,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// An unchanged client of the SDK runs against the embedded engine, without a socket and without AWS.
+// An unmodified client of the SDK runs against the embedded engine, without a socket and without
+// AWS.
 func ExampleNewDoer() {
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {
@@ -51,7 +52,8 @@ func ExampleNewDoer() {
 	// Output: 3
 }
 
-// A handler serves every SDK and command line tool. Keys make it ask for signatures of those who hold one.
+// A handler serves every SDK and command line tool. If it has keys, it requires signatures made
+// with one of them.
 func ExampleNew() {
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {

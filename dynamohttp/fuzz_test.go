@@ -8,8 +8,8 @@ import (
 	"github.com/onefold/onefold/dynamohttp"
 )
 
-// FuzzRequest sends anything to the handler over an engine: whatever comes, the answer has the form of DynamoDB's and is no
-// fault of ours.
+// FuzzRequest sends arbitrary requests to the handler over an engine. Every answer must have
+// DynamoDB's form and must not be an internal error.
 func FuzzRequest(f *testing.F) {
 	handler := newHandler(f, open(f), dynamohttp.Options{})
 	create := `{"TableName":"Items","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],` +

@@ -16,10 +16,11 @@ import (
 	"github.com/onefold/onefold/dynamohttp"
 )
 
-// largeBody is more than half of what the handlers below may hold, and a request in order.
+// largeBody is a valid request that takes more than half of the memory limit of the handlers below.
 var largeBody = `{"TableName":"Items"}` + strings.Repeat(" ", 10<<20)
 
-// waiting is a backend whose PutItem waits until the test lets it go on: each call tells of a channel to close.
+// waiting is a backend whose PutItem waits until the test releases it. Each call passes the test a
+// channel to close.
 type waiting struct {
 	backend
 	begun chan chan struct{}
@@ -36,7 +37,8 @@ func newWaiting() waiting {
 	return w
 }
 
-// start sends a request and returns when the backend has it; finish lets it go on and returns the answer.
+// start sends a request and returns when the backend has it. finish releases the request and
+// returns the answer.
 func (w waiting) start(t *testing.T, h http.Handler, body string) (finish func() *httptest.ResponseRecorder) {
 	t.Helper()
 	answered := make(chan *httptest.ResponseRecorder, 1)
@@ -53,7 +55,7 @@ func (w waiting) start(t *testing.T, h http.Handler, body string) (finish func()
 	return nil
 }
 
-// expectBusy fails the test unless an answer is one that an SDK takes as a reason to ask again.
+// expectBusy fails the test unless the answer makes an SDK retry.
 func expectBusy(t *testing.T, w *httptest.ResponseRecorder) {
 	t.Helper()
 	if a := answerOf(t, w); a.status != http.StatusServiceUnavailable || a.kind != "com.amazon.coral.availability#ServiceUnavailable" {
@@ -73,7 +75,7 @@ func TestTooManyRequests(t *testing.T) {
 	var log bytes.Buffer
 	handler := newHandler(t, b, dynamohttp.Options{MaxRequests: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	first, second := b.start(t, handler, `{}`), b.start(t, handler, `{}`)
-	for range 3 { // those that are refused leave no trace
+	for range 3 { // refused requests must leave no trace
 		expectBusy(t, do(handler, post(putTarget, `{}`)))
 	}
 	expectOK(t, first())
@@ -97,7 +99,7 @@ func TestTooManyBytes(t *testing.T) {
 	expectOK(t, second())
 }
 
-// TestBytesAnnounced checks that a body that does not come keeps nobody out.
+// TestBytesAnnounced checks that an announced body that does not arrive blocks no other request.
 func TestBytesAnnounced(t *testing.T) {
 	b := newWaiting()
 	handler := newHandler(t, b, dynamohttp.Options{MaxBytes: 16 << 20})
@@ -118,14 +120,14 @@ func TestBytesAnnounced(t *testing.T) {
 	}
 }
 
-// large answers more than half of what the handler below may hold.
+// large is a backend whose answer takes more than half of the memory limit of the handler below.
 type large struct{ backend }
 
 func (large) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	return &dynamodb.GetItemOutput{Item: map[string]types.AttributeValue{"a": &types.AttributeValueMemberS{Value: strings.Repeat("x", 10<<20)}}}, nil
 }
 
-// slowReader is a client that takes its answer when the test says so.
+// slowReader is a client that reads its answer when the test tells it to.
 type slowReader struct {
 	*httptest.ResponseRecorder
 	begun, goOn chan struct{}
@@ -137,7 +139,8 @@ func (s slowReader) Write(b []byte) (int, error) {
 	return s.ResponseRecorder.Write(b)
 }
 
-// TestAnswersAreHeld checks that an answer that nobody takes counts as long as it is there.
+// TestAnswersAreHeld checks that an answer that the client does not read counts for as long as it
+// is in memory.
 func TestAnswersAreHeld(t *testing.T) {
 	handler := newHandler(t, large{failing(nil)}, dynamohttp.Options{MaxBytes: 16 << 20})
 	slow := slowReader{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), goOn: make(chan struct{})}
@@ -154,12 +157,13 @@ func TestAnswersAreHeld(t *testing.T) {
 	expectOK(t, do(handler, post(putTarget, largeBody)))
 }
 
-// TestStrangers checks that of a request that nobody with a key has sent little is read.
+// TestStrangers checks that the handler reads little of a request that was not signed with a known
+// key.
 func TestStrangers(t *testing.T) {
 	handler := newHandler(t, failing(nil), dynamohttp.Options{Keys: map[string]string{testID: testSecret}})
 	for name, authorization := range map[string]string{
 		"MissingAuthenticationTokenException": "",
-		"InvalidSignatureException":           post(putTarget, "").Header.Get("Authorization"), // of long ago
+		"InvalidSignatureException":           post(putTarget, "").Header.Get("Authorization"), // signed long ago
 	} {
 		body := &endless{}
 		r := post(putTarget, "")

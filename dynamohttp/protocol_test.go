@@ -27,7 +27,7 @@ import (
 
 const putTarget = "DynamoDB_20120810.PutItem"
 
-// backend answers PutItem as a test says, and nothing else.
+// backend answers only PutItem, as a test specifies.
 type backend struct {
 	dynamohttp.Backend
 	put func(context.Context) error
@@ -42,7 +42,7 @@ func (b backend) PutItem(ctx context.Context, _ *dynamodb.PutItemInput, _ ...fun
 
 func failing(err error) backend { return backend{put: func(context.Context) error { return err }} }
 
-// post is a request in order, for a handler that verifies no signatures.
+// post returns a valid request for a handler that does not verify signatures.
 func post(target, body string) *http.Request {
 	r := httptest.NewRequest(http.MethodPost, "http://db.example:8000/", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
@@ -150,7 +150,7 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestCountsOfNothing checks that counts are told when they are zero.
+// TestCountsOfNothing checks that counts are returned even when they are zero.
 func TestCountsOfNothing(t *testing.T) {
 	handler := newHandler(t, open(t), dynamohttp.Options{})
 	create := `{"TableName":"Items","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}]}`
@@ -203,7 +203,8 @@ type errorReader struct{}
 
 func (errorReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestInternalErrors checks that a fault of ours is told to the log with the request's id, and to nobody else.
+// TestInternalErrors checks that an internal error is logged with the request's ID and is not shown
+// to the client.
 func TestInternalErrors(t *testing.T) {
 	for name, put := range map[string]func(context.Context) error{
 		"error": func(context.Context) error { return errors.New("disk on fire") },
@@ -301,7 +302,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestOffers checks that the operations that a backend need not have are served when it has them.
+// TestOffers checks that optional operations are served if the backend has them.
 func TestOffers(t *testing.T) {
 	plain := newHandler(t, backend{}, dynamohttp.Options{})
 	offering := newHandler(t, struct {

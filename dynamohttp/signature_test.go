@@ -22,7 +22,7 @@ var signedAt = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 const listTables = `{"Limit":5}`
 
-// signing is how a request of the table below is signed.
+// signing specifies how a request of the table below is signed.
 type signing struct {
 	id, secret, region, service string
 	at                          time.Time
@@ -162,14 +162,14 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct {
 	status              int
 	body, code, message string
 	kind                string // the error's type with its namespace
 }
 
-// answerOf reads an answer and fails the test unless it has the form of DynamoDB's.
+// answerOf reads an answer and fails the test unless it has DynamoDB's form.
 func answerOf(t *testing.T, w *httptest.ResponseRecorder) answer {
 	t.Helper()
 	a := answer{status: w.Code, body: w.Body.String()}

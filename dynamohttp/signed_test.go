@@ -17,7 +17,8 @@ import (
 	"github.com/onefold/onefold/dynamohttp"
 )
 
-// TestSigned signs requests for what is served beside the protocol: those that were changed on the way stay outside.
+// TestSigned signs requests for handlers that are served next to the protocol. Requests that were
+// changed on the way must be refused.
 func TestSigned(t *testing.T) {
 	const path, body = "/tasks/back%20up;a=b/%2F~x", "what to do"
 	keys := map[string]string{testID: testSecret}

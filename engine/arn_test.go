@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// TestTableARNs names a table by its ARN wherever a request names one.
+// TestTableARNs passes a table's ARN wherever a request takes a table name.
 func TestTableARNs(t *testing.T) {
 	ctx, db := context.Background(), memory(t, engine.Options{})
 	arn := ptr("arn:aws:dynamodb:us-east-1:000000000000:table/table")

@@ -18,7 +18,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// crashes clones a disk before each write to it, as if the process were killed (percent 100) or the power failed (0) there.
+// crashes clones a disk before each write to it. A clone is what is left if the process is killed
+// (percent 100) or the power fails (percent 0) at that moment.
 type crashes struct {
 	fs      *vfs.MemFS
 	percent int
@@ -28,7 +29,8 @@ type crashes struct {
 	before []string // the write that each clone lacks
 }
 
-// crash is a disk with all (100) or none (0) of what was not synced. With all of it, files are back whose removal was not.
+// crash returns a disk with all (100) or none (0) of the unsynced data. With all of it, files whose
+// removal was not synced are back.
 func crash(fs *vfs.MemFS, percent int) *vfs.MemFS {
 	return fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent, RNG: rand.New(rand.NewPCG(1, 1))})
 }
@@ -48,9 +50,10 @@ func (c *crashes) MaybeError(op errorfs.Op) error {
 // String implements errorfs.Injector.
 func (c *crashes) String() string { return fmt.Sprintf("clones keep %d %%", c.percent) }
 
-// TestBackupAfterCrash ends the process or the power before every write of opening a database that was not closed, and of
-// closing it. It opens again, and a backup that is made first thing then can be opened, too. Without its log, which is created
-// after the manifest, Pebble makes checkpoints with an empty manifest.
+// TestBackupAfterCrash kills the process or cuts the power before every write that happens while a
+// database that was not closed is opened, and while it is closed. The database must open again, and
+// a backup that is made right afterwards must open too. Pebble creates its log after the manifest.
+// Without the log it makes checkpoints with an empty manifest.
 func TestBackupAfterCrash(t *testing.T) {
 	it := item{"pk": str("a"), "sk": str("b")}
 	for _, percent := range []int{0, 100} {
@@ -79,13 +82,13 @@ func TestBackupAfterCrash(t *testing.T) {
 	}
 }
 
-// backupHas makes a backup of a database, which it closes, and looks for an item in it.
+// backupHas makes a backup of a database, closes the database, and looks for an item in the backup.
 func backupHas(t *testing.T, what string, fs vfs.FS, db *engine.DB, it item) {
 	t.Helper()
 	if _, err := db.Backup(context.Background(), "backup", nil); err != nil {
 		t.Errorf("%s: backup: %v", what, err)
 	}
-	if err := errors.Join(db.Close(), fs.Remove("backup/"+engine.BackupManifestName)); err != nil { // which keeps it from being opened
+	if err := errors.Join(db.Close(), fs.Remove("backup/"+engine.BackupManifestName)); err != nil { // with this file, a backup cannot be opened as a database
 		t.Errorf("%s: close: %v", what, err)
 	}
 	db, err := engine.Open("backup", engine.Options{FS: fs, TTLInterval: -1})
@@ -101,7 +104,8 @@ func backupHas(t *testing.T, what string, fs vfs.FS, db *engine.DB, it item) {
 	}
 }
 
-// forgetful is a disk that loses what is written to manifests of backups, so many times.
+// forgetful is a disk that loses what is written to the manifests of backups, the given number of
+// times.
 type forgetful struct {
 	vfs.FS
 	times int
@@ -121,8 +125,9 @@ type forgetfulFile struct{ vfs.File }
 
 func (forgetfulFile) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestBackupIsOpened loses what makes the copy of a database one that can be opened: once, and a second copy is made; always, and
-// there is an error and no backup.
+// TestBackupIsOpened loses the part of a database copy that is needed to open it. If this happens
+// once, the engine makes a second copy. If it always happens, the engine returns an error and there
+// is no backup.
 func TestBackupIsOpened(t *testing.T) {
 	it := item{"pk": str("a"), "sk": str("b")}
 	for times, want := range map[int]error{1: nil, 100: engine.ErrBackupUnusable} {
@@ -140,18 +145,19 @@ func TestBackupIsOpened(t *testing.T) {
 		if names, err := fs.List(""); err != nil || len(names) != 1 {
 			t.Errorf("left %v (%v)", names, err)
 		}
-		putItem(t, db, "crash", it) // it goes on
+		putItem(t, db, "crash", it) // the database continues to work
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// TestBackupOfDamagedLog damages the log of an open database on disk. The backup has what the log held.
+// TestBackupOfDamagedLog damages the log of an open database on disk. The backup must contain what
+// the log contained.
 func TestBackupOfDamagedLog(t *testing.T) {
 	fs := vfs.NewMem()
 	var db *engine.DB
-	for range 2 { // the log of a new database does not say how much of it is on disk
+	for range 2 { // the log of a new database does not record how much of it is on disk
 		if db != nil {
 			if err := db.Close(); err != nil {
 				t.Fatal(err)
@@ -173,7 +179,7 @@ func TestBackupOfDamagedLog(t *testing.T) {
 	backupHas(t, "damaged", fs, db, it)
 }
 
-// overwrite writes something else over a few bytes of a file.
+// overwrite overwrites a few bytes of a file.
 func overwrite(t *testing.T, fs vfs.FS, name string, at int64) {
 	t.Helper()
 	f, err := fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified)

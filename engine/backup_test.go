@@ -15,7 +15,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// busy opens a database on disk with writers that go on until end. It returns after the first writes.
+// busy opens a database on disk with writers that run until end is called. It returns after the
+// first writes.
 func busy(t *testing.T, dir string) (*engine.DB, *crashRun) {
 	t.Helper()
 	db := must[*engine.DB](t)(engine.Open(dir, engine.Options{StreamShards: 2, RollEvery: 50, MemTableBytes: 64 << 10, TTLInterval: -1}))
@@ -26,7 +27,7 @@ func busy(t *testing.T, dir string) (*engine.DB, *crashRun) {
 	return db, r
 }
 
-// await returns when so many writes were acknowledged.
+// await returns when the given number of writes has been acknowledged.
 func (r *crashRun) await(writes int64) {
 	for total := int64(0); total < writes && len(r.errs) == 0; {
 		total = 0
@@ -43,7 +44,8 @@ func (r *crashRun) values() (acked [crashWriters]int64) {
 	return acked
 }
 
-// checkRestored opens a restored database and looks for what was acknowledged before the backup began.
+// checkRestored opens a restored database and looks for the writes that were acknowledged before
+// the backup started.
 func checkRestored(t *testing.T, dir string, r *crashRun, acked [crashWriters]int64) {
 	t.Helper()
 	db := must[*engine.DB](t)(engine.Open(dir, engine.Options{TTLInterval: -1}))
@@ -54,8 +56,9 @@ func checkRestored(t *testing.T, dir string, r *crashRun, acked [crashWriters]in
 	}
 }
 
-// TestBackupWhileWriting backs a database up in every way while it is written to. Each backup has what was acknowledged
-// when it began, and items, indexes and streams in it agree.
+// TestBackupWhileWriting makes backups in every way while the database is written to. Each backup
+// must contain what was acknowledged when it started, and its items, indexes and streams must
+// agree.
 func TestBackupWhileWriting(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	db, r := busy(t, filepath.Join(dir, "data"))
@@ -94,7 +97,7 @@ func TestBackupWhileWriting(t *testing.T) {
 	}
 }
 
-// TestBackupOfMemory moves a database from memory to disk.
+// TestBackupOfMemory moves a database from memory to disk by a backup.
 func TestBackupOfMemory(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	db := memory(t, engine.Options{})
@@ -157,7 +160,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errFull }
 
-// TestCloseEndsBackup closes a database in the middle of a backup: Close waits for it, and it ends early or well.
+// TestCloseEndsBackup closes a database in the middle of a backup. Close must wait for the backup,
+// which either ends early or succeeds.
 func TestCloseEndsBackup(t *testing.T) {
 	db, r := busy(t, t.TempDir())
 	r.end(t)
@@ -180,7 +184,7 @@ func TestCloseEndsBackup(t *testing.T) {
 	}
 }
 
-// writes is a writer that calls a function and swallows what is written.
+// writes is a writer that calls a function and discards what is written to it.
 type writes func()
 
 func (w writes) Write(b []byte) (int, error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// processTime is the CPU time that the process has taken, flushes and compactions included.
+// processTime returns the CPU time of the process, including flushes and compactions.
 func processTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -27,7 +27,7 @@ func processTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// pageView is an item like those of an import: 15 attributes, about 300 bytes.
+// pageView returns an item like those of an import: 15 attributes, about 300 bytes.
 func pageView(n int64) map[string]types.AttributeValue {
 	id := fmt.Sprintf("01J%023d", n)
 	return map[string]types.AttributeValue{
@@ -91,7 +91,7 @@ func BenchmarkPutDurable(b *testing.B) {
 	benchPut(b, db)
 }
 
-// BenchmarkPutItemsDurable puts 500 items at once, from two goroutines, as an import does.
+// BenchmarkPutItemsDurable puts 500 items per call, from two goroutines, as an import does.
 func BenchmarkPutItemsDurable(b *testing.B) {
 	ctx := context.Background()
 	db, err := engine.Open(b.TempDir(), engine.Options{})
@@ -188,7 +188,8 @@ func BenchmarkGetRecords(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(records), "ns/record")
 }
 
-// BenchmarkGetItem reads items of a table in memory, from as many goroutines as there are processors.
+// BenchmarkGetItem reads items of a table in memory, from as many goroutines as there are
+// processors.
 func BenchmarkGetItem(b *testing.B) {
 	ctx, db := context.Background(), memory(b, engine.Options{TTLInterval: -1})
 	must[*dynamodb.CreateTableOutput](b)(db.CreateTable(ctx, tableInput("bench")))

@@ -18,7 +18,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// checkClean fails the test for whatever Check finds.
+// checkClean fails the test for every finding of Check.
 func checkClean(t *testing.T, db *engine.DB) engine.CheckSummary {
 	t.Helper()
 	return must[engine.CheckSummary](t)(db.Check(context.Background(), func(f engine.Finding) {
@@ -28,8 +28,8 @@ func checkClean(t *testing.T, db *engine.DB) engine.CheckSummary {
 	}))
 }
 
-// variety opens a database that has rows of every kind: two tables, indexes of all projections, expiry, streams that
-// roll, one of which is disabled, and tokens.
+// variety opens a database that has rows of every kind: two tables, indexes of all projections,
+// expiry, streams whose shards roll over, a disabled stream, and tokens.
 func variety(t *testing.T) *engine.DB {
 	t.Helper()
 	ctx, c := context.Background(), newClock()
@@ -71,11 +71,11 @@ func variety(t *testing.T) *engine.DB {
 	must[int](t)(db.ExpireNow(ctx))
 	must[*dynamodb.UpdateTableOutput](t)(db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: ptr("other"), StreamSpecification: &types.StreamSpecification{StreamEnabled: ptr(false)}}))
 	putItem(t, db, "other", item{"pk": str("p"), "sk": str("after")})
-	awaitFilled(t, db, "table") // until then nobody misses an expiry row
+	awaitFilled(t, db, "table") // before that, Check does not miss an expiry row
 	return db
 }
 
-// awaitFilled returns when the expiry rows of the items that were there before are made.
+// awaitFilled returns when the expiry rows of the existing items have been written.
 func awaitFilled(t *testing.T, db *engine.DB, table string) {
 	t.Helper()
 	for filling := true; filling; {
@@ -111,7 +111,8 @@ func TestCheckWhileWriting(t *testing.T) {
 	}
 }
 
-// TestCheckWithPostponedEntries checks a store whose index entries are not what its items say, because they are to be seen later.
+// TestCheckWithPostponedEntries checks a store whose index entries do not match its items yet,
+// because index updates are delayed.
 func TestCheckWithPostponedEntries(t *testing.T) {
 	db := memory(t, engine.Options{IndexDelay: time.Hour})
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(context.Background(), tableInput("table")))
@@ -146,7 +147,8 @@ func TestCheckIsCancelled(t *testing.T) {
 	}
 }
 
-// firstRow returns the first row whose key begins with prefix, and whose value holds all of the texts.
+// firstRow returns the first row whose key begins with prefix and whose value contains all of the
+// texts.
 func firstRow(t *testing.T, store *pebble.DB, prefix []byte, texts ...string) (key, value []byte) {
 	t.Helper()
 	it := must[*pebble.Iterator](t)(store.NewIter(&pebble.IterOptions{LowerBound: prefix}))
@@ -164,11 +166,11 @@ search:
 	return nil, nil
 }
 
-// damages are what can go wrong in a store, and what Check has to say of it.
+// damages lists the ways in which a store can be damaged, and what Check must report for each.
 var damages = []struct {
 	name   string
 	damage func(t *testing.T, s *pebble.DB) error
-	finds  []string // a part of each finding that must be there
+	finds  []string // a part of each finding that must be reported
 }{
 	{"an item is cut off", func(t *testing.T, s *pebble.DB) error {
 		k, v := firstRow(t, s, []byte{0x10})
@@ -280,7 +282,7 @@ var damages = []struct {
 	{"a counter of no name", func(t *testing.T, s *pebble.DB) error { return s.Set([]byte("\x01x"), nil, pebble.NoSync) }, []string{"catalog"}},
 }
 
-// TestCheckFindsDamage damages a store in each way and expects to be told.
+// TestCheckFindsDamage damages a store in each way and expects Check to report it.
 func TestCheckFindsDamage(t *testing.T) {
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) {
@@ -302,7 +304,8 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// TestCheckOfAnything changes random bytes of keys and values, ever more of them, and expects Check to read on to the end.
+// TestCheckOfAnything changes more and more random bytes of keys and values, and expects Check to
+// read to the end anyway.
 func TestCheckOfAnything(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// closers are calls of many kinds; each is made again and again until it is answered with ErrClosed.
+// closers returns calls of many kinds. Each is repeated until it fails with ErrClosed.
 func closers(db *engine.DB) map[string]func(ctx context.Context, n int) error {
 	key := func(n int) item { return item{"pk": str(fmt.Sprint(n % 7)), "sk": str(fmt.Sprint(n))} }
 	table := ptr("table")
@@ -53,8 +53,8 @@ func closers(db *engine.DB) map[string]func(ctx context.Context, n int) error {
 	}
 }
 
-// TestCloseWaits closes a database that everybody is using. What was acknowledged is there when it is opened again, and
-// everything agrees.
+// TestCloseWaits closes a database that many goroutines use. When it is opened again, it must
+// contain every acknowledged write, and everything must agree.
 func TestCloseWaits(t *testing.T) {
 	for range 3 {
 		ctx, dir := context.Background(), t.TempDir()
@@ -73,7 +73,7 @@ func TestCloseWaits(t *testing.T) {
 					switch {
 					case errors.Is(err, engine.ErrClosed), err == nil && name == "bytes" && stop.Load():
 						return
-					case errors.Is(err, context.Canceled) && name == "check": // Close has ended it
+					case errors.Is(err, context.Canceled) && name == "check": // Close has cancelled it
 					case err != nil:
 						t.Errorf("%s: %v", name, err)
 						return

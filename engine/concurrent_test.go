@@ -22,8 +22,9 @@ func number(n int) types.AttributeValue {
 
 func accountKey(i int) item { return item{"pk": str(fmt.Sprint("account", i)), "sk": str("BALANCE")} }
 
-// TestTransfers moves money between accounts from many goroutines while others read: at every moment a transactional
-// read of all accounts sums up to what there was, and the stream's records do at the end.
+// TestTransfers moves money between accounts from many goroutines while others read. At every
+// moment, a transactional read of all accounts must add up to the initial sum. At the end, so must
+// the stream records.
 func TestTransfers(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -62,7 +63,7 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// transfer moves an amount if there is enough.
+// transfer moves an amount if the account has enough.
 func transfer(t *testing.T, db *engine.DB, from, to, amount int) {
 	if from == to {
 		return
@@ -100,7 +101,7 @@ func intOf(t *testing.T, v types.AttributeValue) int {
 	return n
 }
 
-// TestOneWins has many goroutines create the same items: each item has one creator.
+// TestOneWins has many goroutines create the same items. Each item must have exactly one creator.
 func TestOneWins(t *testing.T) {
 	ctx := context.Background()
 	db := memory(t, engine.Options{})

@@ -17,10 +17,10 @@ import (
 	itemsize "github.com/onefold/onefold/engine/internal/item"
 )
 
-// held is a number of items or entries, and their bytes.
+// held is a number of items or entries, and their size in bytes.
 type held struct{ items, bytes int64 }
 
-// described is what DescribeTable tells of the table and of its indexes.
+// described returns the counts that DescribeTable reports for the table and its indexes.
 func described(t *testing.T, db *engine.DB) map[string]held {
 	t.Helper()
 	d := must[*dynamodb.DescribeTableOutput](t)(db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: ptr("table")})).Table
@@ -37,7 +37,7 @@ func described(t *testing.T, db *engine.DB) map[string]held {
 	return told
 }
 
-// scanned is what there is in the table and in the same indexes.
+// scanned counts what a scan of the table and of the same indexes finds.
 func scanned(t *testing.T, db *engine.DB, names map[string]held) map[string]held {
 	t.Helper()
 	found := map[string]held{}
@@ -59,7 +59,8 @@ func scanned(t *testing.T, db *engine.DB, names map[string]held) map[string]held
 	return found
 }
 
-// agree waits until what is told is what there is: at once, unless something is counted in the background.
+// agree waits until the reported counts are the real ones. Unless something is counted in the
+// background, they must be right at once.
 func agree(t *testing.T, db *engine.DB, when string, patient bool) {
 	t.Helper()
 	for began := time.Now(); ; {
@@ -77,7 +78,7 @@ func agree(t *testing.T, db *engine.DB, when string, patient bool) {
 	}
 }
 
-// countedTable has an index of each projection, one of them local.
+// countedTable has one index of each projection. One of them is local.
 func countedTable() *dynamodb.CreateTableInput {
 	in := tableInput("table")
 	keys := func(hash, rng string) []types.KeySchemaElement {
@@ -90,7 +91,8 @@ func countedTable() *dynamodb.CreateTableInput {
 	return in
 }
 
-// shuffle writes at random in every way, conditions that fail and transactions that are cancelled included.
+// shuffle makes random writes of every kind, including conditions that fail and transactions that
+// are cancelled.
 func shuffle(db *engine.DB, rng *rand.Rand, writes int, expires time.Time) {
 	ctx, table := context.Background(), ptr("table")
 	random := func() item {
@@ -107,7 +109,7 @@ func shuffle(db *engine.DB, rng *rand.Rand, writes int, expires time.Time) {
 	}
 	key := func() item { it := random(); return item{"pk": it["pk"], "sk": it["sk"]} }
 	for range writes {
-		switch rng.IntN(6) { // what is refused changes nothing, and no count
+		switch rng.IntN(6) { // a refused write changes nothing, and no count
 		case 0:
 			_, _ = db.PutItem(ctx, &dynamodb.PutItemInput{TableName: table, Item: random()})
 		case 1:
@@ -125,8 +127,9 @@ func shuffle(db *engine.DB, rng *rand.Rand, writes int, expires time.Time) {
 	}
 }
 
-// TestCountsOfIndexes compares what DescribeTable tells of indexes with what they hold: after writes of all kinds, expiry,
-// a new index that is filled meanwhile, one that goes, closing, and a crash.
+// TestCountsOfIndexes compares the counts that DescribeTable reports for indexes with the contents
+// of the indexes. It does so after writes of all kinds, after expiry, while a new index is built,
+// after an index is deleted, after closing, and after a crash.
 func TestCountsOfIndexes(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -139,7 +142,7 @@ func TestCountsOfIndexes(t *testing.T) {
 		must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, countedTable()))
 		enableTTL(t, db, "table")
 		shuffle(db, rng, 300, c.now().Add(time.Hour))
-		c.add(time.Minute) // for the delay
+		c.add(time.Minute) // to pass the index delay
 		agree(t, db, "written", false)
 		c.add(2 * time.Hour)
 		must[int](t)(db.ExpireNow(ctx))
@@ -174,7 +177,7 @@ func TestCountsOfIndexes(t *testing.T) {
 	}
 }
 
-// forgetEntries removes the notes of indexes from a closed database.
+// forgetEntries removes the stored index counts from a closed database.
 func forgetEntries(t *testing.T, fs vfs.FS) {
 	t.Helper()
 	store := must[*pebble.DB](t)(pebble.Open("data", &pebble.Options{FS: fs}))
@@ -186,7 +189,7 @@ func forgetEntries(t *testing.T, fs vfs.FS) {
 	}
 }
 
-// addIndexUnderWrites makes an index while two goroutines write.
+// addIndexUnderWrites adds an index while two goroutines write.
 func addIndexUnderWrites(t *testing.T, db *engine.DB, rng *rand.Rand, c *clock) {
 	t.Helper()
 	var writers sync.WaitGroup

@@ -23,8 +23,8 @@ import (
 
 const crashWriters = 8
 
-// crashRun writes from several goroutines, each the values 1, 2, 3… to an item of its own and to fresh items, and
-// remembers what was acknowledged.
+// crashRun writes from several goroutines. Each writes the values 1, 2, 3… to its own item, and
+// also writes new items. crashRun records which writes were acknowledged.
 type crashRun struct {
 	db    *engine.DB
 	acked [crashWriters]atomic.Int64
@@ -53,7 +53,8 @@ func startWriters(db *engine.DB, from [crashWriters]int64) *crashRun {
 	return r
 }
 
-// write stores the value n in writer w's item, and an event of its own, in one transaction or one after the other.
+// write stores the value n in the item of writer w, and a new event, either in one transaction or
+// one after the other.
 func (r *crashRun) write(w int, n int64) error {
 	ctx := context.Background()
 	counter := item{"pk": str(fmt.Sprint("w", w)), "sk": str("COUNTER"), "n": &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)},
@@ -85,8 +86,9 @@ func (r *crashRun) end(t *testing.T) {
 	}
 }
 
-// TestCrash takes the disk away in the middle of writing, with some or none of the unsynced data, and looks at what
-// opens again: every acknowledged write is there, and items, index and stream agree.
+// TestCrash takes the disk away in the middle of writing, with some or none of the unsynced data,
+// and checks the database that opens again. Every acknowledged write must be there, and items,
+// index and stream must agree.
 func TestCrash(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -131,7 +133,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// checkCrash looks at what is there after a crash and returns each writer's value.
+// checkCrash checks the contents after a crash and returns each writer's value.
 func checkCrash(t *testing.T, db *engine.DB, r *crashRun, acked [crashWriters]int64) (values [crashWriters]int64) {
 	t.Helper()
 	items, counters := map[string]item{}, map[string]item{}
@@ -171,7 +173,7 @@ func checkCrash(t *testing.T, db *engine.DB, r *crashRun, acked [crashWriters]in
 	return values
 }
 
-// awaitCount returns when a table, after a crash, tells how many items it has.
+// awaitCount waits until a table reports its number of items after a crash.
 func awaitCount(t *testing.T, db *engine.DB, table string, want int) {
 	t.Helper()
 	for begin := time.Now(); ; {
@@ -185,7 +187,8 @@ func awaitCount(t *testing.T, db *engine.DB, table string, want int) {
 	}
 }
 
-// TestDuplicateIsDurable crashes right after a put was refused because the item is there: so it must be there.
+// TestDuplicateIsDurable crashes right after a put was refused because the item exists. The item
+// must still be there afterwards.
 func TestDuplicateIsDurable(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	db, err := engine.Open("data", engine.Options{FS: fs, TTLInterval: -1})
@@ -236,7 +239,8 @@ func mustHave(t *testing.T, fs vfs.FS, it item) {
 	}
 }
 
-// TestExpiryIsDurable crashes right after items were told to have expired: so they must be gone, and counted out.
+// TestExpiryIsDurable crashes right after items were reported as expired. They must be gone, and
+// must not be counted.
 func TestExpiryIsDurable(t *testing.T) {
 	ctx, c, fs := context.Background(), newClock(), vfs.NewCrashableMem()
 	db := must[*engine.DB](t)(engine.Open("data", engine.Options{FS: fs, Clock: c.now, TTLInterval: -1}))
@@ -264,7 +268,8 @@ func TestExpiryIsDurable(t *testing.T) {
 	}
 }
 
-// TestPutItemsPassDamage puts items of which one stands in the place of a damaged row: the others are put.
+// TestPutItemsPassDamage puts several items, one of which replaces a damaged row. The other items
+// must be stored.
 func TestPutItemsPassDamage(t *testing.T) {
 	ctx, db := context.Background(), memory(t, engine.Options{})
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
@@ -277,7 +282,7 @@ func TestPutItemsPassDamage(t *testing.T) {
 	store := engine.StoreOf(db)
 	it := must[*pebble.Iterator](t)(store.NewIter(&pebble.IterOptions{LowerBound: []byte{0x10}, UpperBound: []byte{0x11}}))
 	for ok := it.First(); ok; ok = it.Next() {
-		if bytes.Contains(it.Key(), []byte("\x203")) { // the sort key 3
+		if bytes.Contains(it.Key(), []byte("\x203")) { // the sort key is 3
 			if err := store.Set(it.Key(), []byte{1, 0xff}, pebble.NoSync); err != nil {
 				t.Fatal(err)
 			}

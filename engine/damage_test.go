@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// twoTables makes a database of two tables on disk.
+// twoTables makes a database with two tables on disk.
 func twoTables(t *testing.T) (dir string) {
 	t.Helper()
 	ctx := context.Background()
@@ -35,7 +35,8 @@ func twoTables(t *testing.T) (dir string) {
 	return dir
 }
 
-// damage copies a database and damages the largest of its files, as many bytes behind its beginning as at says of its size.
+// damage copies a database and damages its largest file, at the offset that the function at returns
+// for the file's size.
 func damage(t *testing.T, of string, at func(size int64) int64) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "db")
@@ -57,8 +58,8 @@ func damage(t *testing.T, of string, at func(size int64) int64) (dir string) {
 	return dir
 }
 
-// TestDamagedFile damages a file in several places. Reads fail with ErrCorrupt, Check tells of it and of nothing that is
-// not so, and no backup is made of it.
+// TestDamagedFile damages a file in several places. Reads must fail with ErrCorrupt, Check must
+// report the damage and nothing else, and no backup may be made.
 func TestDamagedFile(t *testing.T) {
 	whole := twoTables(t)
 	for name, at := range map[string]func(int64) int64{
@@ -72,7 +73,7 @@ func TestDamagedFile(t *testing.T) {
 			var log bytes.Buffer
 			db, err := engine.Open(damage(t, whole, at), engine.Options{TTLInterval: -1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if errors.Is(err, engine.ErrCorrupt) {
-				return // what tells which tables there are
+				return // the damage is in the rows that describe the tables
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -96,7 +97,7 @@ func TestDamagedFile(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// checkDamaged expects Check to find damaged files, and nothing else.
+// checkDamaged expects Check to report damaged files and nothing else.
 func checkDamaged(t *testing.T, db *engine.DB) {
 	t.Helper()
 	sum := must[engine.CheckSummary](t)(db.Check(context.Background(), func(f engine.Finding) {
@@ -110,7 +111,7 @@ func checkDamaged(t *testing.T, db *engine.DB) {
 	}
 }
 
-// TestOpenRefuses opens what is no database of its own.
+// TestOpenRefuses opens directories that do not contain a database of the engine.
 func TestOpenRefuses(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -124,5 +125,5 @@ func TestOpenRefuses(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
-	must[*engine.BackupManifest](t)(engine.Restore(ctx, at("backup"), at("restored"), nil)) // it is as it was
+	must[*engine.BackupManifest](t)(engine.Restore(ctx, at("backup"), at("restored"), nil)) // the backup is unchanged
 }

@@ -14,10 +14,10 @@ import (
 )
 
 // With Options.IndexDelay, a write stores its changes of global indexes as postponed rows in its
-// own commit. Whoever reads a global index first applies those that are due, so that an index
-// always shows the state of some moment. Changes of an item are numbered while its stripe is held,
-// and so applied in commit order. Opening a database applies all of them, which allows their
-// numbers to start again.
+// own commit. A read of a global index first applies the rows that are due, so that an index always
+// shows the state of some moment. Changes of an item are numbered while its stripe is held, and so
+// applied in commit order. Opening a database applies all of them, which allows their numbers to
+// start again.
 
 // postponing assigns times and numbers to postponed rows.
 type postponing struct {

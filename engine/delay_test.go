@@ -8,8 +8,9 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// TestIndexDelay compares global indexes with the items as they were a while ago, and local ones with those of now; after
-// reopening, all with those of now.
+// TestIndexDelay compares global indexes with the items as they were a while ago, and local indexes
+// with the current items. After the database is reopened, it compares all indexes with the current
+// items.
 func TestIndexDelay(t *testing.T) {
 	const delay, round = 3 * time.Second, time.Second
 	c, dir := newClock(), t.TempDir()

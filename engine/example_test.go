@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// makeBooks makes a table of books by author and title.
+// makeBooks creates a table of books by author and title.
 func makeBooks(db dynamo.Tables) error {
 	attr := func(name string) types.AttributeDefinition {
 		return types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS}
@@ -35,7 +35,7 @@ func putBook(db dynamo.Items, author, title string) error {
 	return err
 }
 
-// titles returns an author's titles that begin with a prefix, in their order.
+// titles returns the titles of an author that begin with a prefix, in order.
 func titles(db dynamo.Items, author, prefix string) (list []string, err error) {
 	out, err := db.Query(context.Background(), &dynamodb.QueryInput{TableName: aws.String("books"),
 		KeyConditionExpression: aws.String("author = :a AND begins_with(title, :t)"),
@@ -50,7 +50,7 @@ func titles(db dynamo.Items, author, prefix string) (list []string, err error) {
 	return list, nil
 }
 
-// A database in a directory keeps what was acknowledged, whatever happens to the process.
+// A database in a directory keeps every acknowledged write, whatever happens to the process.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "books")
 	if err != nil {
@@ -80,7 +80,8 @@ func ExampleOpen() {
 	// Output: [The Dispossessed] <nil>
 }
 
-// A database in memory is empty when it is opened and gone when it is closed. Tests have package enginetest.
+// A database in memory is empty when it is opened, and its contents are gone when it is closed. Use
+// package enginetest in tests.
 func ExampleOpenMemory() {
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {
@@ -99,7 +100,8 @@ func ExampleOpenMemory() {
 	// Output: [The Man in the High Castle The Three Stigmata] <nil>
 }
 
-// An unchanged client of the SDK calls the database without a socket. Credentials must be there and are not looked at.
+// An unchanged SDK client calls the database without a socket. It needs credentials, but the engine
+// does not check them.
 func Example_client() {
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {

@@ -8,13 +8,14 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// StoreOf returns the store of a database, so that a test can damage it.
+// StoreOf returns the Pebble store of a database, so that a test can damage it.
 func StoreOf(db *DB) *pebble.DB { return db.store.DB }
 
-// LookAtDisk is a step of what watches for writes that do not return.
+// LookAtDisk runs one step of the watch for writes that do not return.
 func LookAtDisk(db *DB) { db.store.Look() }
 
-// StoreUnder tries to store an item under the key of another, past everything that would refuse it before.
+// StoreUnder tries to store an item under the key of another item. It bypasses the earlier checks
+// that would refuse it.
 func StoreUnder(db *DB, table string, key, it item.Item) error {
 	c := db.newCommit(1)
 	s, err := c.enter(&table)
@@ -36,5 +37,5 @@ func StoreUnder(db *DB, table string, key, it item.Item) error {
 	return errors.Join(errors.New("it was staged"), c.finish())
 }
 
-// ErrWrongKey is what StoreUnder is refused with.
+// ErrWrongKey is the error with which StoreUnder fails.
 var ErrWrongKey = errWrongKey

@@ -18,7 +18,8 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 )
 
-// ends are ways in which a process that has a database behind a web server ends. Each opens the database, and says when it fails.
+// ends lists the ways in which a process with a database behind a web server can end. Each function
+// returns the options for the database, and a function that makes it fail.
 var ends = map[string]func(o engine.Options) (engine.Options, func()){
 	"disk": func(o engine.Options) (engine.Options, func()) {
 		fs := enginetest.NewDisk(vfs.NewMem())
@@ -37,8 +38,8 @@ var ends = map[string]func(o engine.Options) (engine.Options, func()){
 	},
 }
 
-// TestProcessEnds lets a write fail behind a web server, which recovers panics: the process ends all the same, with its own
-// exit code and one line that says why.
+// TestProcessEnds makes a write fail behind a web server that recovers from panics. The process
+// must end anyway, with its own exit code and one line that gives the reason.
 func TestProcessEnds(t *testing.T) {
 	if way := os.Getenv("ONEFOLD_TEST_END"); way != "" {
 		serveUntilTheEnd(t, way)
@@ -58,7 +59,7 @@ func TestProcessEnds(t *testing.T) {
 	}
 }
 
-// serveUntilTheEnd is the process that ends.
+// serveUntilTheEnd runs in the process that ends.
 func serveUntilTheEnd(t *testing.T, way string) {
 	ctx := context.Background()
 	o, fail := ends[way](engine.Options{TTLInterval: -1, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})

@@ -23,9 +23,11 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 )
 
-// TestFaults lets one thing go wrong with the disk, at any call, while several write. A write is acknowledged, or refused
-// because the disk is full, or the database is at its end, says so once, and answers everybody with it. Nothing hangs, and
-// nothing acknowledged is lost; of a bit that is written wrong, the database tells. ONEFOLD_FAULT_SEEDS tries more, ONEFOLD_FAULT_SEED one.
+// TestFaults injects one disk fault, at a random call, while several goroutines write. Each write
+// must be acknowledged, or refused because the disk is full. Otherwise the database has failed: it
+// reports that once, and fails every further call with the same error. Nothing may hang, and no
+// acknowledged write may be lost. If a bit is written wrong, the database must report it.
+// ONEFOLD_FAULT_SEEDS sets the number of seeds to try, and ONEFOLD_FAULT_SEED selects one seed.
 func TestFaults(t *testing.T) {
 	first, seeds := uint64(time.Now().UnixNano()), 150
 	if testing.Short() {
@@ -51,10 +53,10 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// hangs is how long a run of some milliseconds may take before it is taken to hang.
+// hangs is the time after which a run of some milliseconds counts as hanging.
 const hangs = 5 * time.Minute
 
-// within fails with what every goroutine does when do does not return.
+// within runs do. If do does not return, it fails the test and prints the stacks of all goroutines.
 func within(t *testing.T, r *faultRun, do func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -67,15 +69,15 @@ func within(t *testing.T, r *faultRun, do func()) {
 	}
 }
 
-// faultRun is one database on one disk that fails.
+// faultRun is one run of the test: one database on one failing disk.
 type faultRun struct {
 	crashRun
 	seed    uint64
 	rng     *rand.Rand
 	mem     *vfs.MemFS
 	fs      *enginetest.Disk
-	fatal   atomic.Int64 // times that it was said
-	refused atomic.Int64 // writes, for the disk was full
+	fatal   atomic.Int64 // number of OnFatal calls
+	refused atomic.Int64 // number of writes refused because the disk is full
 }
 
 func newFaultRun(t *testing.T, seed uint64) *faultRun {
@@ -97,10 +99,10 @@ func (r *faultRun) options(fs vfs.FS) engine.Options {
 		OnFatal: func(error) { r.fatal.Add(1) }}
 }
 
-// run writes while the disk fails, and looks at what is there afterwards.
+// run writes while the disk fails, and then checks the contents.
 func (r *faultRun) run(t *testing.T) {
 	r.fs.Break(enginetest.DiskFault(r.rng.IntN(int(enginetest.DiskFaults))), 1+r.rng.IntN(400))
-	if opening := r.rng.IntN(4) == 0; opening && r.fs.Fault() != enginetest.Stalled { // who opens waits as long as the disk does
+	if opening := r.rng.IntN(4) == 0; opening && r.fs.Fault() != enginetest.Stalled { // Open waits as long as the disk does
 		r.reopen(t)
 	}
 	if r.db != nil {
@@ -137,14 +139,16 @@ func (r *faultRun) run(t *testing.T) {
 	checkCrash(t, db, &r.crashRun, acked)
 }
 
-// said reports whether a database tells that not all of it is as it was written, in the log or when it is checked.
+// said reports whether a database shows, in the log or in a check, that something was not stored as
+// it was written.
 func said(t *testing.T, db *engine.DB, log *bytes.Buffer) bool {
 	t.Helper()
 	findings := must[engine.CheckSummary](t)(db.Check(context.Background(), func(engine.Finding) {})).Findings
 	return findings > 0 || strings.Contains(log.String(), "level=WARN") || strings.Contains(log.String(), "level=ERROR")
 }
 
-// reopen closes the database and opens it again on a disk that may fail meanwhile; r.db is nil when it does not open.
+// reopen closes the database and opens it again on a disk that may fail meanwhile. r.db is nil if
+// it does not open.
 func (r *faultRun) reopen(t *testing.T) {
 	err := r.db.Close()
 	if err != nil && !r.expected(err) {
@@ -160,17 +164,17 @@ func (r *faultRun) reopen(t *testing.T) {
 	}
 }
 
-// expected reports whether an error is one that tells of the fault.
+// expected reports whether an error is a consequence of the injected fault.
 func (r *faultRun) expected(err error) bool {
 	return errors.Is(err, engine.ErrFatal) || dynamo.IsFull(err) || errors.Is(err, syscall.ENOSPC) ||
-		r.fs.Fault() == enginetest.Unread && (errors.Is(err, syscall.EIO) || errors.Is(err, engine.ErrCorrupt)) || // of a log that is looked at when it is closed
+		r.fs.Fault() == enginetest.Unread && (errors.Is(err, syscall.EIO) || errors.Is(err, engine.ErrCorrupt)) || // of a log that is read when the database is closed
 		r.fs.Fault() == enginetest.Flipped && errors.Is(err, engine.ErrCorrupt)
 }
 
-// writesEach is how much each writer has to do.
+// writesEach is the number of writes of each writer.
 const writesEach = 40
 
-// writeAll lets all writers write until they are done or the database is at its end.
+// writeAll runs all writers until they are done or the database has failed.
 func (r *faultRun) writeAll(t *testing.T) {
 	done := make(chan struct{})
 	for w := range crashWriters {
@@ -186,7 +190,7 @@ func (r *faultRun) writeAll(t *testing.T) {
 		return
 	case <-r.fs.Waiting():
 	}
-	for range 100 { // looks at a write that does not return
+	for range 100 { // each step checks for a write that does not return
 		engine.LookAtDisk(r.db)
 	}
 	if r.fatal.Load() != 1 {
@@ -196,7 +200,8 @@ func (r *faultRun) writeAll(t *testing.T) {
 	<-done
 }
 
-// lookUntil looks at the disk until the writers are done: one that waits for room in memory is not refused any more.
+// lookUntil runs the disk watch until the writers are done. A writer that waits for space in memory
+// is not refused any more.
 func (r *faultRun) lookUntil(done <-chan struct{}) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -210,8 +215,8 @@ func (r *faultRun) lookUntil(done <-chan struct{}) {
 	}
 }
 
-// writeEach writes until it is done. What is refused because the disk is full it writes again, and the disk has room
-// after a while.
+// writeEach writes until it is done. It repeats a write that was refused because the disk is full.
+// The disk has space again after a while.
 func (r *faultRun) writeEach(t *testing.T, w int) {
 	for n := int64(1); n <= writesEach; {
 		r.sent[w].Store(n)
@@ -226,9 +231,9 @@ func (r *faultRun) writeEach(t *testing.T, w int) {
 			if r.refused.Add(1) > 100 {
 				r.fs.Heal()
 			}
-		case errors.Is(err, engine.ErrCorrupt) && r.fs.Fault() == enginetest.Flipped: // it will be so for ever
+		case errors.Is(err, engine.ErrCorrupt) && r.fs.Fault() == enginetest.Flipped: // the error will not go away
 			return
-		case r.expected(err): // a read
+		case r.expected(err): // the failed request was a read
 		default:
 			t.Errorf("%s: write: %v", r, err)
 			return
@@ -236,7 +241,8 @@ func (r *faultRun) writeEach(t *testing.T, w int) {
 	}
 }
 
-// end closes the database. One that is at its end says so in every answer, and has said so once.
+// end closes the database. A failed database must return its error in every answer, and must have
+// reported it once.
 func (r *faultRun) end(t *testing.T) {
 	died := r.fatal.Load()
 	_, getErr := r.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: ptr("crash"), Key: item{"pk": str("w0"), "sk": str("COUNTER")}})
@@ -244,7 +250,7 @@ func (r *faultRun) end(t *testing.T) {
 		t.Errorf("%s: said %d times, and a read is answered: %v", r, said, getErr)
 	}
 	if r.rng.IntN(2) == 0 {
-		r.fs.Heal() // or not: it is closed while the disk is full
+		r.fs.Heal() // otherwise the database is closed while the disk is full
 	}
 	err := r.db.Close()
 	if err != nil && !r.expected(err) {

@@ -24,12 +24,14 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// goldenDatabase is a backup of the database of testdata/format/rows, made when the format was. Every later version must
-// open it and find the same rows. ONEFOLD_WRITE_GOLDEN=1 makes it anew.
+// goldenDatabase is a backup of the database of testdata/format/rows. It was made when the format
+// was defined. Every later version must open it and find the same rows. ONEFOLD_WRITE_GOLDEN=1
+// creates it again.
 const goldenDatabase = "testdata/format/database.tar"
 
-// TestFormat prints all rows of small databases, each byte with what docs/format/engine.md says of it. The reader below
-// is written after that document and shares nothing with the engine: a byte that it cannot name is an error.
+// TestFormat prints all rows of small databases, and names each byte as docs/format/engine.md does.
+// The reader below was written from that document and shares no code with the engine. A byte that
+// it cannot name is an error.
 func TestFormat(t *testing.T) {
 	datadriven.RunTest(t, "testdata/format/rows", func(t *testing.T, d *datadriven.TestData) string {
 		switch d.Cmd {
@@ -77,7 +79,7 @@ func openGolden(t *testing.T) *engine.DB {
 	return db
 }
 
-// formatDatabase has a row of each kind and a value of each type.
+// formatDatabase returns a database with one row of each kind and one value of each type.
 func formatDatabase(t *testing.T) *engine.DB {
 	t.Helper()
 	ctx, c := context.Background(), newClock()
@@ -138,13 +140,13 @@ func dump(t *testing.T, store *pebble.DB) string {
 	return out.String()
 }
 
-// keysOfTable is how many key values the keys of a table and of its indexes have.
+// keysOfTable is the number of key values in the keys of a table and of its indexes.
 type keysOfTable struct {
 	primary int
 	index   map[uint32]int
 }
 
-// What the document says of descriptors.
+// These types hold descriptors as the document describes them.
 type (
 	documentedKey   struct{ Name, Type string }
 	documentedUnits struct{ Read, Write, MaxRead, MaxWrite, WarmRead, WarmWrite int64 }
@@ -190,14 +192,14 @@ type (
 	}
 )
 
-// strictly decodes JSON of documented fields alone.
+// strictly decodes JSON and accepts only documented fields.
 func strictly(b []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	return d.Decode(into)
 }
 
-// parts is how many attributes a key of an index has: none, one, or those of a list.
+// parts returns the number of attributes in a key of an index: none, one, or the length of a list.
 func parts(raw json.RawMessage) (n int, err error) {
 	if len(raw) > 0 && raw[0] == '[' {
 		var list []documentedKey
@@ -238,7 +240,7 @@ func describedTables(t *testing.T, store *pebble.DB) map[uint32]keysOfTable {
 	return tables
 }
 
-// spelled takes bytes from the front and writes what they are.
+// spelled takes bytes from the front and writes what they mean.
 type spelled struct {
 	b    []byte
 	out  *strings.Builder
@@ -286,7 +288,7 @@ func (s *spelled) uvarint(what string) uint64 {
 	return n
 }
 
-// text takes a text after its length.
+// text takes a length and a text of that length.
 func (s *spelled) text(what string) string {
 	n, w := binary.Uvarint(s.b)
 	s.take(w, "")
@@ -295,7 +297,7 @@ func (s *spelled) text(what string) string {
 	return string(b)
 }
 
-// hashed takes a hash and the key values that it is of.
+// hashed takes a hash and the key values that it is computed from.
 func (s *spelled) hashed(values int, what string) {
 	hash := s.u32("hash")
 	before := s.b
@@ -418,7 +420,7 @@ func (s *spelled) number() {
 	s.take(at, "N %s × 10^%d", n, exponent)
 }
 
-// sized takes a length and what is that long.
+// sized takes a length and a part of that length.
 func (s *spelled) sized(what func()) {
 	n := int(s.uvarint("bytes"))
 	before := len(s.b)
@@ -453,7 +455,7 @@ func (s *spelled) record() {
 	}
 }
 
-// spellRow spells one row.
+// spellRow writes what the bytes of one row mean.
 func spellRow(k, v *spelled, tables map[uint32]keysOfTable) error {
 	space := k.peek(1)[0]
 	title := map[byte]string{1: "counter", 2: "table", 3: "stream", 0x10: "item", 0x20: "index entry", 0x30: "stream record", 0x40: "expiry", 0x50: "token", 0x51: "token by time", 0x60: "postponed"}
@@ -553,7 +555,7 @@ func spellCounter(k, v *spelled) error {
 	return nil
 }
 
-// spellEntry takes the key of an index entry, behind its space.
+// spellEntry takes the key of an index entry, after its key space byte.
 func spellEntry(k *spelled, tables map[uint32]keysOfTable) {
 	t := tables[k.u32("table")]
 	n := t.index[k.u32("index")]

@@ -15,16 +15,16 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// indexModel is what an index of the model's table must answer.
+// indexModel is the model of an index: it gives the answers that the index must return.
 type indexModel struct {
 	name  string
 	hash  []string
 	sort  []string
-	keeps []string // attributes besides keys; nil: all
+	keeps []string // attributes besides the keys; nil means all
 }
 
-// modelIndexes are the indexes of the model's table that are checked by indexModel: a local one, and a global one whose
-// keys have two attributes each, of different types.
+// modelIndexes are the indexes of the model's table that indexModel checks. One is local. One is
+// global and has two attributes of different types in each key.
 var modelIndexes = []indexModel{
 	{name: "gsi1", hash: []string{"gsi1pk"}, sort: []string{"gsi1sk"}},
 	{name: "lsi1", hash: []string{"pk"}, sort: []string{"n"}, keeps: []string{}},
@@ -57,7 +57,7 @@ func manyKeys(hash, rng []string) (ks []types.KeySchemaElement) {
 	return ks
 }
 
-// modelValue is a random value of a key attribute of modelIndexes.
+// modelValue returns a random value for a key attribute of modelIndexes.
 func modelValue(rng *rand.Rand, name string) types.AttributeValue {
 	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
 	switch name {
@@ -89,7 +89,7 @@ func compareValues(a, b types.AttributeValue) int {
 	return strings.Compare(a.(*types.AttributeValueMemberS).Value, b.(*types.AttributeValueMemberS).Value)
 }
 
-// entries returns what the index must hold of the items.
+// entries returns the entries that the index must have for the given items.
 func (x indexModel) entries(items map[string]item) map[string]item {
 	out := map[string]item{}
 	for k, it := range items {
@@ -112,14 +112,15 @@ func (x indexModel) entries(items map[string]item) map[string]item {
 	return out
 }
 
-// indexQuery is a query and the tests that its answers pass.
+// indexQuery is a query and the tests that every item in its answer must pass.
 type indexQuery struct {
 	in    *dynamodb.QueryInput
 	terms []string
 	tests []func(item) bool
 }
 
-// random makes a query of the index: all hash keys, some of the sort keys from the first on, the last in any way.
+// random makes a query of the index. It uses all hash keys and a prefix of the sort keys, with any
+// operator on the last one.
 func (x indexModel) random(rng *rand.Rand) *indexQuery {
 	q := &indexQuery{in: &dynamodb.QueryInput{TableName: ptr("model"), IndexName: &x.name, Limit: ptr(int32(1 + rng.IntN(7))),
 		ScanIndexForward: ptr(rng.IntN(2) == 0), ExpressionAttributeValues: item{}}}
@@ -175,7 +176,8 @@ func (q *indexQuery) test(name, op string, lo, hi types.AttributeValue) {
 	q.tests = append(q.tests, func(it item) bool { return holds(it[name]) })
 }
 
-// check scans an index, which is to hold the entries of some items, and asks it some random queries.
+// check scans an index, which must contain the entries of the given items, and runs some random
+// queries on it.
 func (x indexModel) check(m *model, items map[string]item) {
 	m.t.Helper()
 	entries := x.entries(items)
@@ -217,7 +219,7 @@ func (x indexModel) checkQuery(m *model, q *indexQuery, entries map[string]item)
 	sameItems(m.t, what, got, want)
 }
 
-// order compares two items by the index's sort keys.
+// order compares two items by the sort keys of the index.
 func (x indexModel) order(a, b item, forward bool) int {
 	for _, name := range x.sort {
 		if c := compareValues(a[name], b[name]); c != 0 {
@@ -230,7 +232,7 @@ func (x indexModel) order(a, b item, forward bool) int {
 	return 0
 }
 
-// TestManyKeysBackfill adds an index with keys of several attributes to a table that has items.
+// TestManyKeysBackfill adds an index with several attributes per key to a table that has items.
 func TestManyKeysBackfill(t *testing.T) {
 	in := modelTable()
 	many := in.GlobalSecondaryIndexes[1]

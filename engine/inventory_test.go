@@ -11,7 +11,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// TestInventoryOfATable asks, as tools that manage tables do, for all that a table could have besides items, over the wire.
+// TestInventoryOfATable asks over the wire, as tools that manage tables do, for everything that a
+// table can have besides items.
 func TestInventoryOfATable(t *testing.T) {
 	db, ctx := memory(t, engine.Options{}), context.Background()
 	arn := must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table"))).TableDescription.TableArn

@@ -11,7 +11,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// TestNoItemWithoutItsKey stores rows that are not those of their keys, which must be refused where rows are written.
+// TestNoItemWithoutItsKey stores rows under keys that are not theirs. The code that writes rows
+// must refuse them.
 func TestNoItemWithoutItsKey(t *testing.T) {
 	db, key := memory(t, engine.Options{}), item{"pk": str("p"), "sk": str("s")}
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(context.Background(), tableInput("table")))
@@ -30,7 +31,8 @@ func TestNoItemWithoutItsKey(t *testing.T) {
 	}
 }
 
-// TestRemovingFromNothing takes attributes away from an item that is not there, in every way: none is made of it.
+// TestRemovingFromNothing removes attributes from an item that does not exist, in every way. No
+// item may be created.
 func TestRemovingFromNothing(t *testing.T) {
 	db, ctx := memory(t, engine.Options{}), context.Background()
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is a time that a test sets.
+// clock is a clock that a test sets.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -89,7 +89,7 @@ func TestExpiry(t *testing.T) {
 	}
 	used := func() engine.TableUse {
 		u := db.Metered().Tables["table"]
-		u.Hottest = nil // they are of the last minutes
+		u.Hottest = nil // they cover the last minutes
 		return u
 	}
 	before := used()
@@ -112,7 +112,7 @@ func TestExpiry(t *testing.T) {
 	expect(2)
 }
 
-// TestExpiryOfOldItems switches expiry on for items that are there already, and off again.
+// TestExpiryOfOldItems enables expiry for existing items, and disables it again.
 func TestExpiryOfOldItems(t *testing.T) {
 	ctx, c := context.Background(), newClock()
 	db := memory(t, engine.Options{Clock: c.now})
@@ -136,7 +136,7 @@ func TestExpiryOfOldItems(t *testing.T) {
 	}
 }
 
-// TestBackfill adds an index while others write.
+// TestBackfill adds an index while other goroutines write.
 func TestBackfill(t *testing.T) {
 	ctx := context.Background()
 	db := memory(t, engine.Options{})
@@ -178,7 +178,7 @@ func TestBackfill(t *testing.T) {
 	sameItems(t, "index", got, want)
 }
 
-// TestShardsRoll follows parents to children.
+// TestShardsRoll follows shards from parents to children.
 func TestShardsRoll(t *testing.T) {
 	ctx := context.Background()
 	db := memory(t, engine.Options{RollEvery: 10, StreamShards: 2})
@@ -210,7 +210,8 @@ func TestShardsRoll(t *testing.T) {
 	}
 }
 
-// TestNoGaps reads a stream while many write: sequence numbers only grow and none appears behind a reader.
+// TestNoGaps reads a stream while many goroutines write. Sequence numbers must only grow, and no
+// record may appear behind a reader.
 func TestNoGaps(t *testing.T) {
 	ctx := context.Background()
 	db := memory(t, engine.Options{})
@@ -260,7 +261,7 @@ func TestTrim(t *testing.T) {
 	if err := db.TrimStreams(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// 100 records, one every 20 minutes: 72 of them are not older than 24 hours.
+	// Of 100 records, one every 20 minutes, 72 are at most 24 hours old.
 	if n := len(streamRecords(t, db, "table")); n != 72 {
 		t.Errorf("%d records are left, want 72", n)
 	}
@@ -285,7 +286,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestTokensLapse checks that a token is good for ten minutes.
+// TestTokensLapse checks that a token is valid for ten minutes.
 func TestTokensLapse(t *testing.T) {
 	ctx, c := context.Background(), newClock()
 	db := memory(t, engine.Options{Clock: c.now})

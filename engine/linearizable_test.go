@@ -18,20 +18,21 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// registers is the state of the sequential model: the value of each of three items, 0 for none.
+// registers is the state of the sequential model: the value of each of three items. 0 means that
+// the item does not exist.
 type registers [3]int
 
-// registerCall is one request of a history and what was answered.
+// registerCall is one request of a history and its answer.
 type registerCall struct {
 	name string
-	at   []int // registers it is about
-	old  []int // values they must have; -1 for none required
-	new  []int // values they get; 0 deletes, -1 leaves
+	at   []int // the registers that the request uses
+	old  []int // the values they must have; -1 if none is required
+	new  []int // the values they get; 0 deletes, -1 leaves the value unchanged
 	read registers
-	done bool // it was not refused by its condition
+	done bool // the condition did not refuse it
 }
 
-// step says whether the model may answer as the database did.
+// step reports whether the model can give the same answer as the database.
 func (c *registerCall) step(s registers) (bool, registers) {
 	if c.new == nil {
 		for _, k := range c.at {
@@ -63,8 +64,9 @@ var registerModel = porcupine.Model{
 	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", *input.(*registerCall)) },
 }
 
-// TestLinearizable records what concurrent clients see of conditional writes, transactions and consistent reads, and
-// has every history checked: there is an order of the requests, within their times, that explains all answers.
+// TestLinearizable records the answers that concurrent clients get for conditional writes,
+// transactions and consistent reads, and checks every history. There must be an order of the
+// requests, consistent with their times, that explains all answers.
 func TestLinearizable(t *testing.T) {
 	histories := 150
 	if testing.Short() {
@@ -85,7 +87,8 @@ func TestLinearizable(t *testing.T) {
 	}
 }
 
-// TestLinearizableChecks makes sure that a wrong answer is noticed: a stale read after a write has returned.
+// TestLinearizableChecks makes sure that the check detects a wrong answer: a stale read after a
+// write has returned.
 func TestLinearizableChecks(t *testing.T) {
 	write := &registerCall{name: "put", at: []int{0}, old: []int{-1}, new: []int{1}, done: true}
 	stale := &registerCall{name: "get", at: []int{0}}
@@ -185,7 +188,7 @@ func (c *registerCall) itemAfter(i int) item {
 	return it
 }
 
-// condition says what the i-th register must hold before.
+// condition returns what the i-th register must contain before the request.
 func (c *registerCall) condition(i int) (*string, item) {
 	switch {
 	case c.old[i] < 0:

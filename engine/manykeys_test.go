@@ -27,8 +27,8 @@ func refused(t *testing.T, err error, text string) {
 	}
 }
 
-// TestManyKeysSchema creates indexes with good and bad key schemas: H and R are a hash and a range key of the name that
-// follows.
+// TestManyKeysSchema creates indexes with good and bad key schemas. In a schema, H and R mark a
+// hash key and a range key with the name that follows.
 func TestManyKeysSchema(t *testing.T) {
 	db := memory(t, engine.Options{})
 	for schema, text := range map[string]string{
@@ -77,8 +77,8 @@ func TestManyKeysSchema(t *testing.T) {
 	}
 }
 
-// TestManyKeysRefusals asks what an index with keys of several attributes does not answer. What it does answer is
-// compared with the model.
+// TestManyKeysRefusals sends queries that an index with several attributes per key does not answer.
+// The queries that it does answer are compared with the model.
 func TestManyKeysRefusals(t *testing.T) {
 	ctx, db := context.Background(), memory(t, engine.Options{})
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, modelTable()))

@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// TestMeteredPrefixes does one request of each kind and checks under which prefix its units are accounted, and that the
-// prefixes add up to the table and its indexes.
+// TestMeteredPrefixes sends one request of each kind and checks under which prefix its units are
+// counted. The prefixes must add up to the table and its indexes.
 func TestMeteredPrefixes(t *testing.T) {
 	ctx := context.Background()
 	db := memory(t, engine.Options{Clock: newClock().now})
@@ -27,7 +27,7 @@ func TestMeteredPrefixes(t *testing.T) {
 		{ConditionCheck: &types.ConditionCheck{TableName: name, Key: a, ConditionExpression: ptr("attribute_exists(pk)")}},
 		{Update: &types.Update{TableName: name, Key: b, UpdateExpression: ptr("SET v = :v"), ExpressionAttributeValues: item{":v": str("1")}}}}}
 	must[*dynamodb.TransactWriteItemsOutput](t)(db.TransactWriteItems(ctx, token))
-	must[*dynamodb.TransactWriteItemsOutput](t)(db.TransactWriteItems(ctx, token)) // costs as reads
+	must[*dynamodb.TransactWriteItemsOutput](t)(db.TransactWriteItems(ctx, token)) // costs the same as reads
 	if _, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: name, Item: a, ConditionExpression: ptr("attribute_not_exists(pk)")}); err == nil {
 		t.Fatal("the condition should fail")
 	}

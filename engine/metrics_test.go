@@ -13,10 +13,10 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// slowTables is a file system on which the first table waits until writers wait for it.
+// slowTables is a file system on which writing the first table waits until writers wait for it.
 type slowTables struct {
 	vfs.FS
-	stalling func() bool // asked until it is true
+	stalling func() bool // called until it returns true
 }
 
 func (f *slowTables) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
@@ -28,7 +28,8 @@ func (f *slowTables) Create(name string, c vfs.DiskWriteCategory) (vfs.File, err
 	return f.FS.Create(name, c)
 }
 
-// TestMetrics lets writers wait for a flush, and looks what the database tells of it and of all else.
+// TestMetrics makes writers wait for a flush, and checks how the database reports this and
+// everything else.
 func TestMetrics(t *testing.T) {
 	fs := &slowTables{FS: vfs.NewMem(), stalling: func() bool { return true }}
 	db := must[*engine.DB](t)(engine.Open("data", engine.Options{FS: fs, TTLInterval: -1, MemTableBytes: 64 << 10, DiskReserve: -1}))
@@ -39,7 +40,7 @@ func TestMetrics(t *testing.T) {
 	if before.Stalls != 0 || before.Stalling || before.Stalled != 0 || before.Syncs.Count == 0 || before.Syncs.Sum <= 0 {
 		t.Errorf("before: %+v", before)
 	}
-	var stalled atomic.Bool // for good: nothing waits when the database is closed
+	var stalled atomic.Bool // once true it stays true, so that nothing waits when the database is closed
 	fs.stalling = func() bool {
 		if db.Metrics().Stalls > 0 {
 			stalled.Store(true)

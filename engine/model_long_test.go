@@ -10,8 +10,9 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// TestModelAtLength is TestModel for as many operations as ONEFOLD_MODEL_OPS says, on one database after the other. An
-// operation is an item read or written by key, or a page; the checks in between, which read everything, are not counted.
+// TestModelAtLength runs TestModel for ONEFOLD_MODEL_OPS operations, on one database after another.
+// An operation is an item read or written by key, or a page. The checks in between, which read
+// everything, do not count.
 func TestModelAtLength(t *testing.T) {
 	text := os.Getenv("ONEFOLD_MODEL_OPS")
 	if text == "" {

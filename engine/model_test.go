@@ -23,7 +23,7 @@ import (
 
 type item = map[string]types.AttributeValue
 
-// model is what the table "model" must hold: items by "pk|sk".
+// model is the expected contents of the table "model": items by "pk|sk".
 type model struct {
 	t     *testing.T
 	db    *engine.DB
@@ -60,7 +60,7 @@ func keyOf(it item) string {
 	return it["pk"].(*types.AttributeValueMemberS).Value + "|" + it["sk"].(*types.AttributeValueMemberS).Value
 }
 
-// random is an item of a few attributes, sometimes in the indexes.
+// random returns an item with a few attributes, which is sometimes in the indexes.
 func (m *model) random() item {
 	it := m.key()
 	it["v"] = &types.AttributeValueMemberN{Value: fmt.Sprint(m.rng.IntN(4))}
@@ -81,7 +81,7 @@ func (m *model) random() item {
 	return it
 }
 
-// step carries out one random write on the database and on the model.
+// step makes one random write to the database and to the model.
 func (m *model) step() {
 	switch m.rng.IntN(10) {
 	case 0, 1:
@@ -118,7 +118,7 @@ func (m *model) get() {
 	m.is(key, out.Item)
 }
 
-// is checks what was read under a key.
+// is checks an item that was read under a key.
 func (m *model) is(key, got item) {
 	if want := m.items[keyOf(key)]; !reflect.DeepEqual(got, want) {
 		m.t.Fatalf("%s is %v, want %v", keyOf(key), got, want)
@@ -141,7 +141,8 @@ func (m *model) getBatch() {
 	}
 }
 
-// putMany puts items at once, some on condition that they are not there and some with the key of another.
+// putMany puts several items in one call. Some have the condition that the item does not exist, and
+// some have the key of another item.
 func (m *model) putMany() {
 	var ins []*dynamodb.PutItemInput
 	for range 1 + m.rng.IntN(150) {
@@ -220,7 +221,8 @@ func (m *model) batch() {
 	m.must(err)
 }
 
-// transact puts some items on condition that one of them is not there, and must write all or nothing.
+// transact puts some items on the condition that one of them does not exist. It must write all or
+// none.
 func (m *model) transact() {
 	items := m.distinct(4)
 	_, there := m.items[keyOf(items[0])]
@@ -263,7 +265,7 @@ func (m *model) check() {
 	}
 }
 
-// checkQuery asks for a random range of a random partition of the table.
+// checkQuery queries a random range of a random partition of the table.
 func (m *model) checkQuery() {
 	part, low, high := fmt.Sprintf("p%d", m.rng.IntN(6)), fmt.Sprintf("s%02d", m.rng.IntN(10)), fmt.Sprintf("s%02d", 10+m.rng.IntN(10))
 	in := &dynamodb.QueryInput{TableName: ptr("model"), KeyConditionExpression: ptr("pk = :p AND sk BETWEEN :a AND :b"), Limit: ptr(int32(3)),
@@ -324,7 +326,8 @@ func scanAll(t testing.TB, db *engine.DB, table, index string) []item {
 	}
 }
 
-// replay applies every record of a table's stream, parents before children, and checks each old image on the way.
+// replay applies every record of a table's stream, parents before children, and checks each old
+// image on the way.
 func replay(t testing.TB, db *engine.DB, table string) map[string]item {
 	t.Helper()
 	state := map[string]item{}
@@ -404,7 +407,7 @@ func shardRecords(t testing.TB, db *engine.DB, arn *string, sh streamtypes.Shard
 	return all
 }
 
-// TestModel compares random writes with a map, in memory and across reopening.
+// TestModel compares the effects of random writes with a map, in memory and across reopening.
 func TestModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	for i, o := range []engine.Options{{}, {StreamShards: 3, RollEvery: 40}} {

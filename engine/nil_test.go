@@ -11,8 +11,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// TestNilInput calls every operation with nil, which is an empty input to the SDK's client: it is refused, unless nothing
-// has to be in it.
+// TestNilInput calls every operation with nil, which the SDK's client treats as an empty input. The
+// engine must refuse it, unless the operation requires nothing in its input.
 func TestNilInput(t *testing.T) {
 	db := memory(t, engine.Options{})
 	of := reflect.ValueOf(db)

@@ -17,13 +17,14 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// stage is when DynamoDB finds a fault of a request: one that is found earlier is told, whatever else is wrong.
+// stage is the point at which DynamoDB detects a fault of a request. It reports the fault of the
+// earliest stage, whatever else is wrong.
 type stage int
 
 const (
-	ofMember     stage = iota + 1 // a member is missing or outside its bounds; all such are told together
-	ofParameters                  // parameters that exclude or need each other
-	ofExpression                  // of an expression, its placeholders, or a value
+	ofMember     stage = iota + 1 // a member is missing or outside its bounds; all such faults are reported together
+	ofParameters                  // parameters that exclude or require each other
+	ofExpression                  // a fault of an expression, its placeholders, or a value
 	ofTable
 	ofKey
 	ofCondition
@@ -42,7 +43,8 @@ type ordered struct {
 	expected    map[string]types.ExpectedAttributeValue
 }
 
-// planted are the faults, and the part of the request that each spoils. lone are those of requests with a single write.
+// planted lists the faults and the part of the request that each spoils. Those marked lone occur
+// only in requests with a single write.
 var planted = []struct {
 	at   stage
 	part string
@@ -90,7 +92,7 @@ var planted = []struct {
 	{ofCondition, "condition", false, func(o *ordered) { o.condition = ptr("attribute_exists(nothing)") }},
 }
 
-// stageOf reads from an answer which fault was found.
+// stageOf returns the stage of the fault that an answer reports.
 func stageOf(err error) stage {
 	var cancelled *types.TransactionCanceledException
 	if errors.As(err, &cancelled) {
@@ -129,7 +131,7 @@ func newOrdered(verb string) *ordered {
 	return &ordered{verb: verb, table: "table", keyed: item{"pk": &types.AttributeValueMemberS{Value: "p"}, "sk": &types.AttributeValueMemberS{Value: verb}}}
 }
 
-// send sends the write as a request of its own.
+// send sends the write as a single request.
 func (o *ordered) send(db *engine.DB) (err error) {
 	ctx := context.Background()
 	switch o.verb {
@@ -146,7 +148,7 @@ func (o *ordered) send(db *engine.DB) (err error) {
 	return err
 }
 
-// action is the write as one of a transaction.
+// action returns the write as part of a transaction.
 func (o *ordered) action() (a types.TransactWriteItem) {
 	switch o.verb {
 	case "Put":
@@ -162,7 +164,7 @@ func (o *ordered) action() (a types.TransactWriteItem) {
 	return a
 }
 
-// plantTwo plants two faults of different parts, and returns the earlier stage of them.
+// plantTwo plants two faults in different parts and returns the earlier of their stages.
 func plantTwo(r *rand.Rand, lone bool, into ...*ordered) (stage, string) {
 	for {
 		a, b := r.IntN(len(planted)), r.IntN(len(planted))
@@ -171,7 +173,7 @@ func plantTwo(r *rand.Rand, lone bool, into ...*ordered) (stage, string) {
 		if a == b || !apart && x.part == y.part || !lone && (x.lone || y.lone) {
 			continue
 		}
-		if !apart && x.at < y.at { // an earlier fault leaves the parts in place that a later one needs
+		if !apart && x.at < y.at { // an earlier fault keeps the parts in place that a later one needs
 			x, y = y, x
 		}
 		x.into(into[0])
@@ -180,8 +182,8 @@ func plantTwo(r *rand.Rand, lone bool, into ...*ordered) (stage, string) {
 	}
 }
 
-// TestOrderOfValidation plants two faults at once in single writes and in transactions: the one that is told is the one that DynamoDB
-// finds first.
+// TestOrderOfValidation plants two faults at once in single writes and in transactions. The engine
+// must report the fault that DynamoDB detects first.
 func TestOrderOfValidation(t *testing.T) {
 	db := memory(t, engine.Options{})
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(context.Background(), tableInput("table")))
@@ -190,7 +192,7 @@ func TestOrderOfValidation(t *testing.T) {
 	}
 }
 
-// twoFaults tries many pairs.
+// twoFaults tries many pairs of faults.
 func twoFaults(t *testing.T, db *engine.DB, r *rand.Rand) {
 	for range 4000 {
 		verbs := []string{"Put", "Update", "Delete"}

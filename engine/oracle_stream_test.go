@@ -17,7 +17,8 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// asked makes random requests about one stream, of which some have a member that is missing or outside its bounds.
+// asked makes random requests about one stream. Some have a member that is missing or outside its
+// bounds.
 type asked struct {
 	*rand.Rand
 	t      *testing.T
@@ -26,8 +27,9 @@ type asked struct {
 	shards []streamtypes.Shard
 }
 
-// TestOracleOfStreams gives random requests about a stream to the engine: pages and children of shards, iterators and records are
-// those of the list of all shards, and members outside their bounds are refused as the API Reference has them.
+// TestOracleOfStreams sends random requests about a stream to the engine. Pages and children of
+// shards, iterators and records must match the list of all shards. Members outside their bounds
+// must be refused as the API Reference specifies.
 func TestOracleOfStreams(t *testing.T) {
 	for seed := range seeds.Each(t, 1) {
 		db, arn, shards := rolled(t)
@@ -45,7 +47,7 @@ func TestOracleOfStreams(t *testing.T) {
 	}
 }
 
-// text is one of three: nothing, a fitting text, or one outside its bounds.
+// text returns nothing, a valid text, or a text outside its bounds.
 func (a *asked) text(fits string) (*string, bool) {
 	switch a.IntN(12) {
 	case 0:
@@ -58,7 +60,7 @@ func (a *asked) text(fits string) (*string, bool) {
 	return &fits, true
 }
 
-// limit is the size of a page; nil for the greatest.
+// limit returns a page size; nil means the largest.
 func (a *asked) limit(most int32) (n *int32, ok bool) {
 	switch a.IntN(8) {
 	case 0:
@@ -73,7 +75,7 @@ func (a *asked) limit(most int32) (n *int32, ok bool) {
 	return ptr(1 + a.Int32N(5)), true
 }
 
-// refused compares the code of an error with what is wrong with a request.
+// refused compares the code of an error with the fault of a request.
 func (a *asked) refused(in any, err error, valid bool) bool {
 	a.t.Helper()
 	var api smithy.APIError
@@ -101,7 +103,7 @@ func (a *asked) describe() {
 	limit, ok := a.limit(100)
 	in.Limit, valid = limit, valid && ok
 	want := a.shards
-	if a.IntN(3) == 0 { // the children of one
+	if a.IntN(3) == 0 { // the children of one shard
 		parent := *a.shards[a.IntN(len(a.shards))].ShardId
 		id, ok := a.text(parent)
 		in.ShardFilter = &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: id}

@@ -22,7 +22,8 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// oracleTables are tables of every shape: keys of all types, indexes of all projections, streams of all views.
+// oracleTables has tables of every shape: keys of all types, indexes of all projections, streams of
+// all views.
 var oracleTables = []struct {
 	view  types.StreamViewType
 	table oracle.Table
@@ -41,7 +42,7 @@ var oracleTables = []struct {
 	}}},
 }
 
-// createOracleTable is the request that makes a table.
+// createOracleTable returns the request that creates a table.
 func createOracleTable(o *oracle.Table, view types.StreamViewType) *dynamodb.CreateTableInput {
 	kinds := map[string]string{}
 	schema := func(hash, rng oracle.Key) (ks []types.KeySchemaElement) {
@@ -74,27 +75,27 @@ func createOracleTable(o *oracle.Table, view types.StreamViewType) *dynamodb.Cre
 	return in
 }
 
-// compared is an engine and the oracle, which are given the same requests.
+// compared sends the same requests to an engine and to the oracle.
 type compared struct {
 	t       *testing.T
 	ctx     context.Context
 	db      *engine.DB
 	tables  [2]*comparedTable
-	random  *oracle.Random // of the first table
-	kind    string         // of the latest request
-	request func() string  // the latest, for failures
-	token   string         // of the latest transaction that had one and was carried out
+	random  *oracle.Random // for the first table
+	kind    string         // kind of the latest request
+	request func() string  // returns the latest request, for failure messages
+	token   string         // of the latest transaction that had one and was executed
 	done    []*oracle.Write
-	met     map[string]int // outcomes, by the kind of request and the code
+	met     map[string]int // number of outcomes, by the kind of request and the code
 }
 
-// comparedTable is one of the tables that requests are about: most of them about the first.
+// comparedTable is one of the tables that requests use. Most requests use the first table.
 type comparedTable struct {
 	oracle.Table
 	random   *oracle.Random
 	view     types.StreamViewType
 	stream   *string
-	iterator *string // of the stream, after what was compared
+	iterator *string // into the stream, after the records that were compared
 }
 
 func newCompared(t *testing.T, seed uint64, met map[string]int) *compared {
@@ -116,7 +117,7 @@ func newCompared(t *testing.T, seed uint64, met map[string]int) *compared {
 	return c
 }
 
-// same fails the test when the engine and the oracle differ in something.
+// same fails the test if the engine and the oracle differ in something.
 func (c *compared) same(what string, got, want any) {
 	c.t.Helper()
 	if text, ok := got.(string); ok && text == want {
@@ -127,10 +128,10 @@ func (c *compared) same(what string, got, want any) {
 	}
 }
 
-// about notes which request is compared.
+// about records which request is compared.
 func (c *compared) about(kind string, request func() string) { c.kind, c.request = kind, request }
 
-// step carries out one request on both and compares what it did.
+// step sends one request to both and compares the results.
 func (c *compared) step() {
 	r := c.random
 	switch n := r.IntN(2700); {
@@ -152,7 +153,7 @@ func (c *compared) step() {
 	c.streams()
 }
 
-// several are writes on the first table, sometimes on both.
+// several returns writes to the first table, or sometimes to both.
 func (c *compared) several(verbs ...string) []*oracle.Write {
 	writes := c.random.Several(verbs...)
 	if c.random.IntN(4) == 0 {
@@ -162,7 +163,7 @@ func (c *compared) several(verbs ...string) []*oracle.Write {
 	return writes
 }
 
-// plain takes from writes what those of a batch do not have.
+// plain removes from writes what the writes of a batch cannot have.
 func plain(writes []*oracle.Write) []*oracle.Write {
 	for _, w := range writes {
 		w.Condition, w.Stray = nil, ""
@@ -170,7 +171,8 @@ func plain(writes []*oracle.Write) []*oracle.Write {
 	return writes
 }
 
-// atLimits makes requests that are as large as they may be, and larger by one, and takes away what they have stored.
+// atLimits sends requests that are as large as allowed, and requests that are one larger, and
+// deletes what they have stored.
 func (c *compared) atLimits(which int) {
 	r, over := c.random, c.random.IntN(2)
 	switch which {
@@ -201,7 +203,7 @@ func (c *compared) atLimits(which int) {
 	}
 }
 
-// puts gives puts to PutItems, which does with each what PutItem would.
+// puts passes writes to PutItems, which must treat each as PutItem would.
 func (c *compared) puts(writes []*oracle.Write) {
 	c.about("puts", func() string { return fmt.Sprint(writes) })
 	ins := make([]*dynamodb.PutItemInput, len(writes))
@@ -247,7 +249,7 @@ func (c *compared) single(w *oracle.Write) {
 	c.items([]*oracle.Write{w})
 }
 
-// statement gives a write to the engine as PartiQL.
+// statement sends a write to the engine as PartiQL.
 func (c *compared) statement(w *oracle.Write) {
 	in := w.ExecuteStatement()
 	c.about("statement of "+w.Verb, func() string { return fmt.Sprint(*in.Statement, " as ", w) })
@@ -261,7 +263,7 @@ func (c *compared) statement(w *oracle.Write) {
 			returned = out.Items[0]
 		}
 		if len(want.Attributes) == 0 {
-			want.Attributes = nil // no row is returned for nothing
+			want.Attributes = nil // PartiQL returns no row when there are no attributes
 		}
 		c.same("Items", oracle.ItemText(returned), oracle.ItemText(want.Attributes))
 	}
@@ -280,7 +282,7 @@ func (c *compared) batch(writes []*oracle.Write) {
 	c.items(writes)
 }
 
-// transact carries out a transaction, with a token sometimes, and under the latest token again.
+// transact runs a transaction, sometimes with a token, and sometimes with the latest token again.
 func (c *compared) transact(writes []*oracle.Write) {
 	switch n := c.random.IntN(12); {
 	case n == 0 && c.token != "":
@@ -294,13 +296,15 @@ func (c *compared) transact(writes []*oracle.Write) {
 	}
 }
 
-// sameRequest reports whether two transactions are the same request. Writes may differ in a stray placeholder and still be sent alike:
-// a write without an expression has no placeholders to spoil.
+// sameRequest reports whether two transactions are the same request. Writes that differ only in a
+// stray placeholder can produce the same request, because a write without an expression has no
+// placeholders to spoil.
 func sameRequest(a, b []*oracle.Write) bool {
 	return reflect.DeepEqual(oracle.TransactWriteItems(a, "").TransactItems, oracle.TransactWriteItems(b, "").TransactItems)
 }
 
-// carry carries out a transaction under a token, unless that is empty, and expects what do makes of it.
+// carry runs a transaction with a token, unless it is empty, and expects the outcome that do
+// returns.
 func (c *compared) carry(writes []*oracle.Write, token string, do func([]*oracle.Write) oracle.Outcome) {
 	units := c.random.Units()
 	c.about("transaction", func() string { return fmt.Sprint(token, " ", writes) })
@@ -319,7 +323,7 @@ func (c *compared) carry(writes []*oracle.Write, token string, do func([]*oracle
 	c.items(writes)
 }
 
-// failure compares the error, and what it tells.
+// failure compares the error and its details.
 func (c *compared) failure(err error, want oracle.Outcome) {
 	c.t.Helper()
 	var api smithy.APIError
@@ -348,7 +352,8 @@ func (c *compared) failure(err error, want oracle.Outcome) {
 	}
 }
 
-// consumed compares what a request says that it took, as it was asked to.
+// consumed compares the consumed capacity that a request reports, in the form that the request
+// asked for.
 func (c *compared) consumed(got *types.ConsumedCapacity, how types.ReturnConsumedCapacity, want map[string]float64) {
 	c.t.Helper()
 	switch how {
@@ -366,7 +371,7 @@ func (c *compared) consumed(got *types.ConsumedCapacity, how types.ReturnConsume
 	}
 }
 
-// consumedByTables compares what a request of many writes says that it took.
+// consumedByTables compares the consumed capacity that a request with many writes reports.
 func (c *compared) consumedByTables(got []types.ConsumedCapacity, how types.ReturnConsumedCapacity, want oracle.Outcome) {
 	c.t.Helper()
 	tables := map[string]*types.ConsumedCapacity{}
@@ -381,7 +386,8 @@ func (c *compared) consumedByTables(got []types.ConsumedCapacity, how types.Retu
 	}
 }
 
-// collection compares what a request says of the item collection: tables with local indexes have some.
+// collection compares what a request reports about the item collection. Only tables with local
+// indexes have item collections.
 func (c *compared) collection(got *types.ItemCollectionMetrics, w *oracle.Write) {
 	c.t.Helper()
 	local := slices.ContainsFunc(w.On.Indexes, func(x oracle.Index) bool { return x.Local })
@@ -393,7 +399,7 @@ func (c *compared) collection(got *types.ItemCollectionMetrics, w *oracle.Write)
 	c.same("SizeEstimateRangeGB", got.SizeEstimateRangeGB, []float64{0, 1})
 }
 
-// consumedBy returns what each index took, and the table for "".
+// consumedBy returns the consumption of each index, and of the table under "".
 func consumedBy(cc *types.ConsumedCapacity) map[string]float64 {
 	units := map[string]float64{"": *cc.Table.CapacityUnits}
 	total := *cc.Table.CapacityUnits
@@ -409,7 +415,7 @@ func consumedBy(cc *types.ConsumedCapacity) map[string]float64 {
 	return units
 }
 
-// items compares the items that writes are about, as far as they can have any.
+// items compares the items that the writes concern, as far as they can have any.
 func (c *compared) items(writes []*oracle.Write) {
 	c.t.Helper()
 	for _, w := range writes {
@@ -420,7 +426,7 @@ func (c *compared) items(writes []*oracle.Write) {
 	}
 }
 
-// streams compares the records that the latest request has made.
+// streams compares the records of the latest request.
 func (c *compared) streams() {
 	c.t.Helper()
 	for i, o := range c.tables {
@@ -433,7 +439,7 @@ func (c *compared) streams() {
 func (o *comparedTable) read(c *compared) {
 	c.t.Helper()
 	var got, want []string
-	for len(got) == 0 || len(got) < len(o.Records) { // once more for what is beyond a page
+	for len(got) == 0 || len(got) < len(o.Records) { // read again for records beyond the page
 		out := must[*dynamodbstreams.GetRecordsOutput](c.t)(c.db.GetRecords(c.ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: o.iterator}))
 		o.iterator = out.NextShardIterator
 		for _, r := range out.Records {
@@ -453,7 +459,7 @@ func (o *comparedTable) read(c *compared) {
 		want = append(want, recordText(r.Event, r.Key, r.Old, r.New, int64(oracle.Size(r.Key)+oracle.Size(r.Old)+oracle.Size(r.New))))
 	}
 	o.Records = nil
-	slices.Sort(got) // a request that writes several items may do so in any order
+	slices.Sort(got) // a request that writes several items may write them in any order
 	slices.Sort(want)
 	c.same("stream", strings.Join(got, "\n"), strings.Join(want, "\n"))
 }
@@ -462,7 +468,7 @@ func recordText(event string, key, old, fresh item, size int64) string {
 	return fmt.Sprintf("%s %s %s -> %s (%d bytes)", event, oracle.ItemText(key), oracle.ItemText(old), oracle.ItemText(fresh), size)
 }
 
-// all compares all items and entries.
+// all compares all items and index entries.
 func (c *compared) all() {
 	c.t.Helper()
 	for _, o := range c.tables {
@@ -487,8 +493,9 @@ func (c *compared) scan(o *oracle.Table, index string, want map[string]oracle.It
 	c.same("scan of "+o.Name+" "+index, got, texts)
 }
 
-// TestOracle gives random requests to the engine and to a naive model of what DynamoDB documents, and compares answers,
-// items, index entries, stream records, capacity and errors after each. A seed stands for 2,000 requests.
+// TestOracle sends random requests to the engine and to a naive model of what DynamoDB documents.
+// After each it compares answers, items, index entries, stream records, capacity and errors. One
+// seed stands for 2,000 requests.
 func TestOracle(t *testing.T) {
 	n := 50
 	if testing.Short() {

@@ -15,7 +15,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// QueryValues visits, in pages of any size, in both orders, of tables and indexes, filtered or projected, what Query returns.
+// TestQueryValues checks that QueryValues visits what Query returns: in pages of any size, in both
+// orders, on tables and indexes, with filters and projections.
 func TestQueryValues(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -46,7 +47,7 @@ func TestQueryValues(t *testing.T) {
 		}
 		must[*dynamodb.PutItemOutput](t)(db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &name, Item: it}))
 	}
-	names := []string{"", "a", "b", "g", "l", "m", "pk", "s", "sk", "t", "zz"} // some of them nowhere
+	names := []string{"", "a", "b", "g", "l", "m", "pk", "s", "sk", "t", "zz"} // some of the names do not occur
 	condition, filter, projection := "pk = :p", "attribute_exists(a)", "sk, a, zz"
 	for range 200 {
 		in := &dynamodb.QueryInput{TableName: &name, KeyConditionExpression: &condition, ExpressionAttributeValues: map[string]types.AttributeValue{":p": str("p")}}

@@ -23,7 +23,7 @@ import (
 
 const mb = 1 << 20
 
-// onDisk opens a database on a disk of 1,000 MB, of which leave tells how many are free.
+// onDisk opens a database on a disk of 1,000 MB. The function leave sets how many MB are free.
 func onDisk(t *testing.T, o engine.Options) (db *engine.DB, leave func(free uint64)) {
 	t.Helper()
 	fs := vfs.NewMem()
@@ -41,7 +41,8 @@ func onDisk(t *testing.T, o engine.Options) (db *engine.DB, leave func(free uint
 	return db, leave
 }
 
-// awaitFull tries a write until it is refused for the disk, or, unless full, until it is not.
+// awaitFull tries a write until it is refused because the disk is full. With full false, it tries
+// until the write is accepted.
 func awaitFull(t *testing.T, full bool, write func() error) {
 	t.Helper()
 	for end := time.Now().Add(hangs); ; {
@@ -55,7 +56,7 @@ func awaitFull(t *testing.T, full bool, write func() error) {
 	}
 }
 
-// growths are one write of each kind that adds something. n makes them different.
+// growths returns one write of each kind that adds data. n makes the writes different.
 func growths(db *engine.DB) map[string]func(n int) error {
 	ctx, table := context.Background(), ptr("table")
 	it := func(n int) item {
@@ -98,8 +99,9 @@ func growths(db *engine.DB) map[string]func(n int) error {
 	}
 }
 
-// TestReserve fills a disk to the reserve. Whatever adds is refused and changes nothing; what reads or deletes goes on. At a
-// quarter of the reserve deletes are refused, too. With room, everything goes on.
+// TestReserve fills a disk up to the reserve. Writes that add data must be refused and change
+// nothing, while reads and deletes continue. At a quarter of the reserve, deletes must be refused
+// too. When there is space again, everything must work.
 func TestReserve(t *testing.T) {
 	ctx := context.Background()
 	c := newClock()
@@ -162,7 +164,8 @@ func TestReserve(t *testing.T) {
 	checkClean(t, db)
 }
 
-// TestFullOverTheProtocol asks a database on a full disk through an SDK: it is told to ask again later, and why.
+// TestFullOverTheProtocol uses an SDK with a database on a full disk. The error must tell the
+// client to retry later, and why.
 func TestFullOverTheProtocol(t *testing.T) {
 	ctx := context.Background()
 	db, leave := onDisk(t, engine.Options{})
@@ -184,7 +187,7 @@ func TestFullOverTheProtocol(t *testing.T) {
 	}
 }
 
-// TestReserveIsChosen sets the reserve, and leaves it out.
+// TestReserveIsChosen sets the reserve, and leaves it at its default.
 func TestReserveIsChosen(t *testing.T) {
 	for _, c := range []struct {
 		reserve int64
@@ -202,7 +205,7 @@ func TestReserveIsChosen(t *testing.T) {
 	}
 }
 
-// TestReserveOfADirectory compares the disk of a directory that holds no database with a reserve.
+// TestReserveOfADirectory checks the disk of a directory without a database against a reserve.
 func TestReserveOfADirectory(t *testing.T) {
 	dir := t.TempDir()
 	all := engine.DiskSpaceAt(dir, -1)
@@ -217,8 +220,8 @@ func TestReserveOfADirectory(t *testing.T) {
 	}
 }
 
-// TestOpenOnFullDisk opens a database on a disk that has no room for what opening writes: it does not open, and says why.
-// Nothing is lost.
+// TestOpenOnFullDisk opens a database on a disk without space for what opening writes. Open must
+// fail and give the reason, and nothing may be lost.
 func TestOpenOnFullDisk(t *testing.T) {
 	ctx, fs := context.Background(), enginetest.NewDisk(vfs.NewMem())
 	db := must[*engine.DB](t)(engine.Open("data", engine.Options{FS: fs, TTLInterval: -1}))

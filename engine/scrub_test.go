@@ -18,7 +18,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// scrub reads all files of a database, and returns what it was told of each.
+// scrub reads all files of a database and returns the report on each file.
 func scrub(t *testing.T, db *engine.DB, after uint64) (all []engine.Scrubbed) {
 	t.Helper()
 	o := engine.ScrubOptions{After: after, Each: func(s engine.Scrubbed) { all = append(all, s) }}
@@ -28,8 +28,9 @@ func scrub(t *testing.T, db *engine.DB, after uint64) (all []engine.Scrubbed) {
 	return all
 }
 
-// TestScrubFindsEveryFlip changes one bit of a file after another. A scrub names the file and no other, also where no row
-// is, and tells the log and the metrics of it once.
+// TestScrubFindsEveryFlip changes one bit in one file after another. A scrub must name that file
+// and no other, even if the bit is not in a row, and must report it once in the log and the
+// metrics.
 func TestScrubFindsEveryFlip(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -74,7 +75,7 @@ func TestScrubFindsEveryFlip(t *testing.T) {
 	}
 }
 
-// flip changes a bit of a file, and returns which.
+// flip changes one bit of a file and returns which.
 func flip(t *testing.T, name string, r *rand.Rand) (at int64, bit int) {
 	t.Helper()
 	at, bit = r.Int64N(must[os.FileInfo](t)(os.Stat(name)).Size()), r.IntN(8)
@@ -94,7 +95,8 @@ func unflip(t *testing.T, name string, at int64, bit int) {
 	}
 }
 
-// TestScrubGoesOn begins where another ended, and tells of a file that is gone as of one that cannot be read only if it is in use.
+// TestScrubGoesOn starts a scrub where another ended. A scrub must report a missing file, like an
+// unreadable one, only if it is in use.
 func TestScrubGoesOn(t *testing.T) {
 	dir := twoTables(t)
 	db := must[*engine.DB](t)(engine.Open(dir, engine.Options{TTLInterval: -1, Logger: slog.New(slog.DiscardHandler)}))
@@ -119,7 +121,8 @@ func TestScrubGoesOn(t *testing.T) {
 	}
 }
 
-// TestScrubBesideWrites scrubs while tables are written and compacted, and finds nothing: a file that goes away is no damage.
+// TestScrubBesideWrites scrubs while tables are written and compacted, and must find nothing: a
+// file that goes away is not damage.
 func TestScrubBesideWrites(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	db := must[*engine.DB](t)(engine.Open(dir, engine.Options{TTLInterval: -1, NoSync: true, MemTableBytes: 256 << 10, Logger: slog.New(slog.DiscardHandler)}))
@@ -155,7 +158,8 @@ func TestScrubBesideWrites(t *testing.T) {
 	}
 }
 
-// TestScrubOfNoFiles has nothing to read in memory, and is refused when the database is closed.
+// TestScrubOfNoFiles checks that a scrub of a database in memory has nothing to read, and that a
+// scrub of a closed database is refused.
 func TestScrubOfNoFiles(t *testing.T) {
 	db := must[*engine.DB](t)(engine.OpenMemory(engine.Options{TTLInterval: -1}))
 	if all := scrub(t, db, 0); len(all) != 0 {

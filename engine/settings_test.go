@@ -28,7 +28,7 @@ func tagsText(list []types.Tag) string {
 	return strings.TrimSpace(b.String())
 }
 
-// reopened opens a database, lets change use it, and returns it opened again.
+// reopened opens a database, calls change on it, and returns the database opened again.
 func reopened(t *testing.T, change func(*engine.DB)) *engine.DB {
 	t.Helper()
 	dir, o := t.TempDir(), engine.Options{TTLInterval: -1}
@@ -97,7 +97,8 @@ func provisioned(read, write int64) *types.ProvisionedThroughput {
 	return &types.ProvisionedThroughput{ReadCapacityUnits: &read, WriteCapacityUnits: &write}
 }
 
-// TestTableSettings changes what a table tells of itself, one thing at a time, and reads it after reopening.
+// TestTableSettings changes the settings that a table reports, one at a time, and reads them after
+// reopening.
 func TestTableSettings(t *testing.T) {
 	ctx := context.Background()
 	db := reopened(t, func(db *engine.DB) {

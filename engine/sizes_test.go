@@ -40,7 +40,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestCompact deletes nearly everything and expects the files to become smaller, and all that is left to be there.
+// TestCompact deletes nearly everything. The files must become smaller, and everything else must
+// still be there.
 func TestCompact(t *testing.T) {
 	ctx := context.Background()
 	db := must[*engine.DB](t)(engine.Open(t.TempDir(), engine.Options{TTLInterval: -1}))

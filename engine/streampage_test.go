@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// rolled is a table whose stream has two shards, each followed by a child, and that stream.
+// rolled returns a table whose stream has two shards, each with a child, and the ARN and shards of
+// that stream.
 func rolled(t *testing.T) (*engine.DB, *string, []streamtypes.Shard) {
 	t.Helper()
 	ctx, db := context.Background(), memory(t, engine.Options{StreamShards: 2})
@@ -62,7 +63,8 @@ func TestShardPages(t *testing.T) {
 	}
 }
 
-// TestStreamRequestsAreChecked sends what the API's model does not allow, or what is nowhere.
+// TestStreamRequestsAreChecked sends requests that the API's model does not allow, and requests for
+// things that do not exist.
 func TestStreamRequestsAreChecked(t *testing.T) {
 	db, arn, shards := rolled(t)
 	ctx, id := context.Background(), shards[0].ShardId

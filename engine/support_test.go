@@ -13,7 +13,8 @@ func ptr[T any](v T) *T { return &v }
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// tableInput is the project's table: pk and sk, one overloaded index, a stream of both images.
+// tableInput returns the project's table: pk and sk, one overloaded index, and a stream of both
+// images.
 func tableInput(name string) *dynamodb.CreateTableInput {
 	attr := func(name string) types.AttributeDefinition {
 		return types.AttributeDefinition{AttributeName: &name, AttributeType: types.ScalarAttributeTypeS}
@@ -32,7 +33,7 @@ func tableInput(name string) *dynamodb.CreateTableInput {
 	}
 }
 
-// memory opens a database in memory, without upkeep in the background, for one test.
+// memory opens a database in memory, without background upkeep, for one test.
 func memory(t testing.TB, o engine.Options) *engine.DB {
 	t.Helper()
 	o.TTLInterval = -1

@@ -12,7 +12,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// refusedWith fails the test unless err is a ValidationException whose message has a text.
+// refusedWith fails the test unless err is a ValidationException whose message contains the given
+// text.
 func refusedWith(t *testing.T, name, message string, err error) {
 	t.Helper()
 	if dynamo.Code(err) != dynamo.CodeValidation || !strings.Contains(err.Error(), message) {
@@ -20,7 +21,8 @@ func refusedWith(t *testing.T, name, message string, err error) {
 	}
 }
 
-// TestUpdateTableSaysNothing sends updates of tables and indexes that change nothing, or what there is not.
+// TestUpdateTableSaysNothing sends updates of tables and indexes that change nothing, or that name
+// things that do not exist.
 func TestUpdateTableSaysNothing(t *testing.T) {
 	db, ctx := memory(t, engine.Options{}), context.Background()
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
@@ -54,7 +56,8 @@ func TestUpdateTableSaysNothing(t *testing.T) {
 	}
 }
 
-// TestNamesInTables makes tables whose keys, projections and expiry attributes have names at the limit and above it.
+// TestNamesInTables creates tables whose keys, projections and expiry attributes have names at the
+// length limit and above it.
 func TestNamesInTables(t *testing.T) {
 	ctx := context.Background()
 	set := map[string]func(in *dynamodb.CreateTableInput, name *string){
@@ -88,7 +91,8 @@ func TestNamesInTables(t *testing.T) {
 	refusedWith(t, "expiry", "Member must have length", err)
 }
 
-// TestLegacyConditionsOfReads sends conditions of Query and Scan that compare nothing, or what has no order.
+// TestLegacyConditionsOfReads sends conditions of Query and Scan that compare nothing, or compare
+// values without an order.
 func TestLegacyConditionsOfReads(t *testing.T) {
 	db, ctx := memory(t, engine.Options{}), context.Background()
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
@@ -120,7 +124,8 @@ func TestLegacyConditionsOfReads(t *testing.T) {
 	refusedWith(t, "key condition", "'keyConditions.a.member.comparisonOperator'", err)
 }
 
-// TestLegacyWritesAreChecked sends AttributeUpdates and Expected that say nothing that can be done.
+// TestLegacyWritesAreChecked sends AttributeUpdates and Expected that request nothing that can be
+// done.
 func TestLegacyWritesAreChecked(t *testing.T) {
 	db, ctx := memory(t, engine.Options{}), context.Background()
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))

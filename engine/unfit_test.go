@@ -10,8 +10,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// TestUnfitAttributes adds an index to items whose attributes cannot be its keys: they are not in it, and can still be
-// replaced and deleted.
+// TestUnfitAttributes adds an index to items whose attributes cannot be its keys. The items must
+// not be in the index, and must still be replaceable and deletable.
 func TestUnfitAttributes(t *testing.T) {
 	ctx := context.Background()
 	for name, v := range map[string]types.AttributeValue{

@@ -15,8 +15,9 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 )
 
-// TestALogThatIsWrittenWrong has one bit of the log written wrong, of which the disk says nothing, and closes the database. Nothing is
-// lost: what was written is still in memory then.
+// TestALogThatIsWrittenWrong writes one bit of the log wrong, without an error from the disk, and
+// closes the database. Nothing may be lost, because the written data is still in memory at that
+// point.
 func TestALogThatIsWrittenWrong(t *testing.T) {
 	for _, at := range []int{1, 5, 20, 60} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {

@@ -37,11 +37,11 @@
 //
 // A fold with Logged stores its states in pages, many states to an item (StateLog). Everything
 // above holds for such states, except that the next page of the log takes the place of the item
-// versions. A page is put on condition that its number is free. Whoever puts it has therefore seen
-// all previous pages, and with them the current value of every state in the log. If the put is
-// refused, the worker reads the pages that came in between, loads the states of the flush again,
-// filters the deltas by the marks and merges again. No read is needed to know that a state is
-// absent: no page contains it.
+// versions. A page is put on condition that its number is free. The worker that puts it has
+// therefore seen all previous pages, and with them the current value of every state in the log. If
+// the put is refused, the worker reads the pages that came in between, loads the states of the
+// flush again, filters the deltas by the marks and merges again. No read is needed to know that a
+// state is absent: no page contains it.
 //
 // # Facts that are sent again
 //

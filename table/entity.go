@@ -484,8 +484,7 @@ func (e *Entity[T, K]) decodeKey(pk, sk string, rv reflect.Value) error {
 	return nil
 }
 
-// keyAttributes are the attributes of every item: pk, sk and et. The zero state of a fold has no
-// others.
+// keyAttributes counts pk, sk and et, which every item has. A fold's zero state has only these.
 const keyAttributes = 3
 
 // text returns the value of a string attribute, or "" if there is none.

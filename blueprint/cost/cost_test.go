@@ -21,7 +21,8 @@ type note struct {
 	City string `dynamodbav:"city"`
 }
 
-// notes is a schema whose facts have items of so many bytes on so many indexes, and are read so often a second.
+// notes returns a schema whose facts have items of the given size on the given number of indexes,
+// and are read at the given rate.
 func notes(g table.Growth, reads table.Load) *table.Schema {
 	d := table.Def[note]{PK: "NOTE#{id}", SK: "NOTE", Immutable: true, Growth: g}
 	if g.Indexes > 0 {
@@ -33,7 +34,8 @@ func notes(g table.Growth, reads table.Load) *table.Schema {
 	return table.MustSchema("notes", e, write, read)
 }
 
-// The three workloads of docs/guides/cost.md, reckoned there by hand.
+// TestBillsAgreeWithTheGuide checks the three workloads of docs/guides/cost.md against their
+// calculation by hand there.
 func TestBillsAgreeWithTheGuide(t *testing.T) {
 	for _, c := range []struct {
 		name                 string
@@ -66,7 +68,7 @@ func TestBillsAgreeWithTheGuide(t *testing.T) {
 				"write units": {b.WriteUnits, c.write}, "read units": {b.ReadUnits, c.read}, "GB": {b.StoredGB, c.stored},
 				"writes": {b.OnDemand.Writes, c.writes}, "reads": {b.OnDemand.Reads, c.reads}, "total": {b.Total, c.total}, "auto scaling": {b.Scaled.Cost, c.scaled}, "a backup on demand": {b.Full, c.full},
 			} {
-				if tolerance := 0.0201; math.Abs(is[0]-is[1]) > tolerance { // sums of what was rounded to the cent
+				if tolerance := 0.0201; math.Abs(is[0]-is[1]) > tolerance { // the sums are of amounts that were rounded to the cent
 					t.Errorf("%s: %v, by hand %v", name, is[0], is[1])
 				}
 			}
@@ -95,16 +97,17 @@ func bill(t *testing.T, s *table.Schema, perDay float64, region string, months i
 	return cost.Of(w, region, prices, 4)
 }
 
-// What an append takes by docs/guides/eventstore.md is what events of the event store are billed, and what workers derive of it where appends are
-// so few that nothing is written together.
+// TestEventsOfTheEventStoreTakeEightUnits checks that the bill for events of the event store
+// matches the write units per append in docs/guides/eventstore.md. It includes what workers derive
+// from an append when appends are so rare that nothing is written together.
 func TestEventsOfTheEventStoreTakeEightUnits(t *testing.T) {
-	const appends = 240 // a day
+	const appends = 240 // per day
 	none, some := bill(t, eventstore.Schema, 0, "us-east-1", 1), bill(t, eventstore.Schema, appends, "us-east-1", 1)
 	const (
 		appended = 8     // units: the event, the head and the entry of the feed
 		derived  = 2 + 2 // the feed and its head
 		counted  = 1     // the aggregate's type
-		rules    = 1     // so few appends that each finds that the rules of the table have to be read again
+		rules    = 1     // appends are so rare that each finds that the rules of the table must be read again
 		marked   = 2.8   // checkpoints
 	)
 	got, want := (some.WriteUnits-none.WriteUnits)/(appends*730/24.0), appended+derived+counted+rules+marked
@@ -113,7 +116,8 @@ func TestEventsOfTheEventStoreTakeEightUnits(t *testing.T) {
 	}
 }
 
-// A schema that does not say what grows is scaled by its busiest pattern that writes.
+// TestSchemasWithoutGrowth checks that a schema that does not say what grows is scaled by its
+// busiest writing pattern.
 func TestSchemasWithoutGrowth(t *testing.T) {
 	s := notes(table.Growth{Bytes: 350}, table.Load{PerSecond: 5, Items: 1, ItemBytes: 350})
 	once, twice := bill(t, s, 864_000, "us-east-1", 1), bill(t, s, 2*864_000, "us-east-1", 1)
@@ -122,7 +126,8 @@ func TestSchemasWithoutGrowth(t *testing.T) {
 	}
 }
 
-// Where capacity is used as much as the break-even says, it costs what requests do.
+// TestBreakEven checks that provisioned capacity costs as much as on-demand requests when its use
+// is at the break-even.
 func TestBreakEven(t *testing.T) {
 	book, err := cost.PriceBook()
 	if err != nil {
@@ -133,7 +138,7 @@ func TestBreakEven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const units = 1e12 // so many that a unit of capacity more is nothing
+		const units = 1e12 // so many that one more capacity unit does not matter
 		w := &cost.Workload{Lines: []cost.Line{{WriteUnits: units, Writes: units}}}
 		b := cost.Of(w, region, p, 1)
 		if use := b.OnDemand.Writes * b.BreakEven; math.Abs(use/b.Peak.Cost-1) > 0.01 {
@@ -143,7 +148,7 @@ func TestBreakEven(t *testing.T) {
 			"reads to writes": p.ReadMillion / p.WriteMillion * 5, "capacity": p.ReadCapacityHour / p.WriteCapacityHour * 5,
 			"continuous backup to storage": p.ContinuousBackupMonth / p.StorageMonth / 0.8, "backup to storage": p.BackupMonth / p.StorageMonth / 0.4,
 			"streams to storage": p.StreamReads100k / p.StorageMonth / 0.08,
-		} { // everywhere in the same proportion: a slip of the pen would show
+		} { // the proportions are the same everywhere, so a typing error would show
 			if v < 0.95 || v > 1.05 {
 				t.Errorf("%s: %s is %v times what it is elsewhere", region, name, v)
 			}

@@ -57,7 +57,8 @@ func parcels(d table.Def[item]) *table.Entity[item, key] {
 	return table.Define[item, key]("parcel", d)
 }
 
-// Each change is found, as the worst that it asks of items that are stored.
+// TestCompare checks that each change is found and rated by the worst effect that it has on stored
+// items.
 func TestCompare(t *testing.T) {
 	plain := table.Def[item]{PK: "PARCEL#{id}", SK: "PARCEL"}
 	onIndex := parcels(indexed("gsi1", "CITY#{city}"))
@@ -103,7 +104,7 @@ func boxed(d table.Def[item]) *table.Entity[item, key] {
 	return table.Define[item, key]("box", d)
 }
 
-// What a file says does not steer the terminal.
+// TestControlCharacters checks that text from a file cannot control the terminal.
 func TestControlCharacters(t *testing.T) {
 	var b bytes.Buffer
 	err := diff.Text(&b, []diff.Finding{{Kind: diff.Breaks, What: "entity \x1b[2J\nforged"}})
@@ -112,7 +113,8 @@ func TestControlCharacters(t *testing.T) {
 	}
 }
 
-// What a design says as JSON is what its schema says: nothing is lost on the way.
+// TestOutlineOfJSON checks that the outline of a design's JSON equals the outline of its schema:
+// nothing is lost.
 func TestOutlineOfJSON(t *testing.T) {
 	s := schema(t, parcels(indexed("gsi1", "CITY#{city}")))
 	d, err := blueprint.SingleTableDesign(s)

@@ -15,8 +15,9 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// A site whose events all go to one partition is hot. The advice says to spread them; followed, the next burst is not, and
-// events of before and after are read together.
+// TestAdviceCoolsAHotKey has a site whose events all go to one partition, which is therefore hot.
+// The advice is to spread the events. After that the next burst must not be hot, and events from
+// before and after the change must be read together.
 func TestAdviceCoolsAHotKey(t *testing.T) {
 	now := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -73,7 +74,7 @@ func TestAdviceCoolsAHotKey(t *testing.T) {
 
 func send(t *testing.T, c *analytics.Collector, n int) {
 	t.Helper()
-	for i := range n { // one by one: events that come together share an item
+	for i := range n { // one by one, because events that arrive together share an item
 		hit := analytics.Hit{Path: "/", UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", Address: fmt.Sprintf("192.0.2.%d", i%100)}
 		outcomes, err := c.Ingest(t.Context(), "blog", []analytics.Hit{hit})
 		if err != nil {
@@ -106,7 +107,8 @@ func TestTemplatesMakeKeys(t *testing.T) {
 	}
 }
 
-// What makes a key is the template that says most of it, not one that makes any key.
+// TestTheClosestTemplateMakesAKey checks that a key is attributed to the template that specifies
+// most of it, and not to a template that matches any key.
 func TestTheClosestTemplateMakesAKey(t *testing.T) {
 	found := heat.Find(table.MustSchema("all", analytics.Schema, telemetry.Schema, alerts.Schema), []heat.Use{{Key: "SITE#blog", PeakReads: 2400}}, 0.5)
 	if len(found) != 1 || !slices.Contains(found[0].Entities, "analytics.site") || slices.ContainsFunc(found[0].Entities, func(e string) bool { return !strings.HasPrefix(e, "analytics.") }) {
@@ -114,7 +116,8 @@ func TestTheClosestTemplateMakesAKey(t *testing.T) {
 	}
 }
 
-// What is not below the share is told once, at its worst, the hottest first; each kind has its fix.
+// TestFindings checks that each key at or above the share is reported once, with its worst value,
+// hottest first, and that each kind has its own fix.
 func TestFindings(t *testing.T) {
 	at := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)
 	found := heat.Find(analytics.Schema, []heat.Use{

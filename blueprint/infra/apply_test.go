@@ -23,10 +23,11 @@ import (
 
 var whole = table.MustSchema("whole", analytics.Schema, telemetry.Schema, eventstore.Schema)
 
-// service is a DynamoDB whose updates take some questions, and which may take updates and do nothing.
+// service is a DynamoDB whose updates finish only after some describe calls. It can also accept
+// updates and do nothing.
 type service struct {
 	dynamo.API
-	updating int // questions until it is active
+	updating int // number of calls until the table is active
 	ignores  func(*dynamodb.UpdateTableInput) bool
 	updates  []*dynamodb.UpdateTableInput
 }
@@ -61,7 +62,7 @@ func newService(t *testing.T) *service {
 	return &service{API: db}
 }
 
-// apply returns what was done.
+// apply returns the steps that were done.
 func apply(t *testing.T, s *service, a infra.Applying) ([]string, error) {
 	t.Helper()
 	done, err := applied(t, s, a)
@@ -73,7 +74,7 @@ func applied(t *testing.T, s *service, a infra.Applying) (infra.Applied, error) 
 	asked := 0
 	a.TableName = "onefold"
 	a.Sleep = func(context.Context, time.Duration) error {
-		runtime.Gosched() // the engine fills indexes beside this
+		runtime.Gosched() // the engine fills indexes in the background
 		if asked++; asked > 1_000_000 {
 			return errors.New("it does not end")
 		}
@@ -103,7 +104,8 @@ func TestApplyMakesATable(t *testing.T) {
 	}
 }
 
-// A table of another program's making gets what it lacks, an update at a time, and loses nothing.
+// TestApplyBringsATableToTheSchema checks that a table made by another program gets what it lacks,
+// one update at a time, and loses nothing.
 func TestApplyBringsATableToTheSchema(t *testing.T) {
 	s := newService(t)
 	in := whole.CreateTableInput("onefold")

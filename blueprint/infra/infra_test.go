@@ -32,7 +32,7 @@ import (
 
 const topic = "arn:aws:sns:eu-west-1:123456789012:alarms"
 
-// stacks are what is written, in all its forms.
+// stacks returns all forms of the output.
 func stacks() map[string]func(write func(*table.Schema, infra.Options) ([]byte, error)) ([]byte, error) {
 	of := func(s *table.Schema, o infra.Options) func(func(*table.Schema, infra.Options) ([]byte, error)) ([]byte, error) {
 		return func(write func(*table.Schema, infra.Options) ([]byte, error)) ([]byte, error) { return write(s, o) }
@@ -48,7 +48,7 @@ func stacks() map[string]func(write func(*table.Schema, infra.Options) ([]byte, 
 	}
 }
 
-// CloudFormation's templates are what AWS's own description of its resources allows.
+// TestCloudFormation checks the templates against AWS's own description of its resources.
 func TestCloudFormation(t *testing.T) {
 	if os.Getenv("ONEFOLD_TEST_SERVICESPEC") == "" {
 		t.Skip("ONEFOLD_TEST_SERVICESPEC is not set: `make servicespec` installs AWS's description of its resources, and `make test` sets it")
@@ -90,7 +90,7 @@ func validate(t *testing.T, template []byte) string {
 	return string(out)
 }
 
-// plain is YAML with CloudFormation's short functions as JSON has them.
+// plain converts YAML with CloudFormation's short functions to the form that JSON has.
 func plain(t *testing.T, n *yaml.Node) any {
 	t.Helper()
 	if strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") {
@@ -121,7 +121,8 @@ func plain(t *testing.T, n *yaml.Node) any {
 	return v
 }
 
-// Terraform's configuration is formatted as its own tool does, and valid as far as the tool can tell.
+// TestTerraform checks that the configuration is formatted as Terraform formats it, and valid as
+// far as Terraform can tell.
 func TestTerraform(t *testing.T) {
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
@@ -161,7 +162,8 @@ func TestTerraform(t *testing.T) {
 	}
 }
 
-// No policy lets a role scan or reach a table as a whole, and every action is bound to keys of the schema's forms.
+// TestPoliciesAreLeast checks that no policy lets a role scan or access the table as a whole, and
+// that every action is limited to keys of the schema's forms.
 func TestPoliciesAreLeast(t *testing.T) {
 	for _, s := range []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema} {
 		for _, role := range infra.Roles() {
@@ -194,7 +196,8 @@ func TestPoliciesAreLeast(t *testing.T) {
 	}
 }
 
-// An event cannot be changed by those who append, as far as IAM can tell.
+// TestAppendOnly checks that a role that appends events cannot change them, as far as IAM can
+// enforce that.
 func TestAppendOnly(t *testing.T) {
 	b, err := infra.Policy(eventstore.Schema, "writer", "arn:aws:dynamodb:eu-west-1:123456789012:table/onefold")
 	if err != nil {
@@ -212,7 +215,8 @@ func TestAppendOnly(t *testing.T) {
 	t.Errorf("nothing denies to change an event:\n%s", b)
 }
 
-// The same schema and options have the same bytes, and no variable of a template is left in them.
+// TestDeterministic checks that the same schema and options produce the same bytes, and that no
+// template variable is left in them.
 func TestDeterministic(t *testing.T) {
 	left := regexp.MustCompile(`#\{|\{[a-z]+[A-Za-z]*(:[^}]*)?\}`)
 	for name, stack := range stacks() {
@@ -234,7 +238,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// One index is made or removed at a time, and the new ones are there before the old ones go.
+// TestStages checks that indexes are created and deleted one at a time, and that the new ones exist
+// before the old ones are deleted.
 func TestStages(t *testing.T) {
 	for _, c := range []struct {
 		have []string
@@ -250,7 +255,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// The request that is written creates the table, on the engine and on an implementation of others.
+// TestCreateTable checks that the generated request creates the table, both on the engine and on an
+// independent implementation.
 func TestCreateTable(t *testing.T) {
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {
@@ -318,8 +324,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// Policies are what AWS takes: however long the table's name, each part is a managed policy, and all together say what the whole
-// says, statement by statement.
+// TestPoliciesFit checks that AWS accepts the policies: for any table name, each part fits in a
+// managed policy, and all parts together contain the same statements as the whole.
 func TestPoliciesFit(t *testing.T) {
 	all := table.MustSchema("all", analytics.Schema, telemetry.Schema, eventstore.Schema)
 	long := "arn:aws:dynamodb:ap-southeast-2:123456789012:table/" + strings.Repeat("n", 255)
@@ -353,7 +359,8 @@ func TestPoliciesFit(t *testing.T) {
 	}
 }
 
-// What no policy can hold is refused before AWS does.
+// TestPoliciesThatAreTooLong checks that a statement that fits in no policy is refused before AWS
+// refuses it.
 func TestPoliciesThatAreTooLong(t *testing.T) {
 	arn := "arn:aws:dynamodb:*:*:table/" + strings.Repeat("n", 6_200)
 	if _, err := infra.Policies(analytics.Schema, "reader", arn); !errors.Is(err, infra.ErrPolicyLength) {
@@ -375,7 +382,8 @@ func TestPoliciesThatAreTooLong(t *testing.T) {
 	}
 }
 
-// A key that begins with one of few words gives nobody the partitions of others.
+// TestNoLeadingStar checks that no key pattern begins with a star. Such a pattern would give access
+// to the partitions of other tenants.
 func TestNoLeadingStar(t *testing.T) {
 	for _, s := range []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema} {
 		for _, st := range append(infra.Reading(s), infra.Writing(s)...) {

@@ -22,7 +22,7 @@ type ownerIn struct {
 
 var load = table.Load{PerSecond: 1, Items: 1, ItemBytes: 100}
 
-// Each lint is found in a schema that is wrong in this way, and in no other.
+// TestLints checks that each lint is found in a schema with that fault, and in no other.
 func TestLints(t *testing.T) {
 	covered := map[string]bool{}
 	for name, s := range wrong(t) {
@@ -137,7 +137,7 @@ func wrong(t *testing.T) map[string]*table.Schema {
 	}
 }
 
-// What an entity's definition allows is found, and said to be right.
+// TestAllow checks that a lint that an entity's definition allows is found and marked as allowed.
 func TestAllow(t *testing.T) {
 	e := table.Define[transfer, idKey]("test.transfer", table.Def[transfer]{PK: "TRANSFER#{id}", SK: "TRANSFER#{other}", Allow: map[string]string{"two-ids": "they are sides"}})
 	found := lint.Check(table.MustSchema("w", e))
@@ -146,7 +146,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-// Our own schemas are clean, or say why not.
+// TestOurs checks that our own schemas are clean, or give a reason for each finding.
 func TestOurs(t *testing.T) {
 	for _, s := range []*table.Schema{analytics.Schema, telemetry.Schema, eventstore.Schema, accounts.Schema} {
 		for _, f := range lint.Check(s) {
@@ -157,7 +157,7 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-// The schemas of the patterns as they are published show what is known to be wrong with them.
+// TestPublished checks that the schemas of the published patterns show their known faults.
 func TestPublished(t *testing.T) {
 	for name, c := range map[string]struct {
 		schema *table.Schema
@@ -180,7 +180,8 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// Page views and custom events share DATE# on one index, so that the pattern of the one returns the other: the kit refuses it.
+// TestPublishedPrefixesCollide checks that the kit refuses the published schema in which page views
+// and custom events share DATE# on one index. There the pattern for one of them returns the other.
 func TestPublishedPrefixesCollide(t *testing.T) {
 	if _, err := table.NewSchema("web", publishedPageViews, publishedCustomEvents); err == nil || !strings.Contains(err.Error(), "collide on index gsi1") {
 		t.Errorf("error %v", err)

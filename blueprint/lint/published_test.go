@@ -6,13 +6,15 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// What follows are the schemas of the patterns as they are published, to the letter as far as a schema can be wrong here.
+// The following schemas are those of the published patterns, copied literally as far as a schema
+// can have faults here.
 
 func published(id, question string, perSecond float64, bytes int) table.CreateDef {
 	return table.CreateDef{ID: id, Question: question, Load: table.Load{PerSecond: perSecond, Items: 1, ItemBytes: bytes}}
 }
 
-// Analytics: events are spread over shards, and each event then changes the session and two statistics of its source.
+// Analytics: events are spread over shards, and each event also changes the session and two
+// statistics of its source.
 
 type sourceSessionKey struct {
 	SourceID  string `dynamodbav:"sourceId"`
@@ -37,7 +39,8 @@ func publishedAnalytics() *table.Schema {
 		table.NewCreate(stats, published("A2", "count an event in two statistics", 2200, 300)))
 }
 
-// Web analytics: page views and custom events of a site under one key, and again on an index by date.
+// Web analytics: page views and custom events of a site are under one key, and again on an index by
+// date.
 
 type pageViewKey struct {
 	SiteID string `dynamodbav:"siteId"`
@@ -64,7 +67,7 @@ func publishedWeb() *table.Schema {
 	return table.MustSchema("published", publishedPageViews, table.NewCreate(publishedPageViews, published("P1", "track a page view", 1200, 500)))
 }
 
-// Event sourcing: every event of a type is under one key of the index; and a transfer has two ids.
+// Event sourcing: every event of a type is under one key of the index, and a transfer has two IDs.
 
 type publishedEventKey struct {
 	Type string `dynamodbav:"type"`
@@ -88,7 +91,8 @@ func publishedEvents() *table.Schema {
 	return table.MustSchema("published", events, transfers, table.NewCreate(events, published("E1", "append", 1500, 320)))
 }
 
-// Devices: readings by their time alone, alerts that stay on the list, and a device that is written with every heartbeat.
+// Devices: the sort key of readings is only their time, alerts stay on the list, and a device is
+// written with every heartbeat.
 
 type publishedDeviceKey struct {
 	DeviceID string `dynamodbav:"deviceId"`

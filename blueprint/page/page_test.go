@@ -46,7 +46,8 @@ func write(t *testing.T, d *blueprint.Design) string {
 	return b.String()
 }
 
-// Every entity and pattern is on the page, each pattern with what it asked, links lead somewhere, and nothing is fetched.
+// TestWhatIsOnThePage checks that every entity and pattern is on the page, each pattern with its
+// requests, that links lead somewhere, and that the page loads nothing.
 func TestWhatIsOnThePage(t *testing.T) {
 	fetched := regexp.MustCompile(`src=|<link|@import|url\(|href="https?:`)
 	within := regexp.MustCompile(`href="#([^"]+)"`)
@@ -77,7 +78,8 @@ func TestWhatIsOnThePage(t *testing.T) {
 	}
 }
 
-// Diagrams are well-formed, whatever the folds are called, and however they are connected.
+// TestDiagrams checks that diagrams are well-formed, whatever the names of the folds are and
+// however they are connected.
 func TestDiagrams(t *testing.T) {
 	d := design(t, eventstore.Schema,
 		blueprint.Flow{Name: `a"<b>`, From: []string{"eventstore.event"}, Into: "eventstore.head"},
@@ -109,7 +111,7 @@ type note struct {
 	Text string `dynamodbav:"text"`
 }
 
-// What a schema says is text: it is never part of the page's own language.
+// TestTextIsEscaped checks that text from a schema never becomes part of the page's markup.
 func TestTextIsEscaped(t *testing.T) {
 	const bad = `<script>alert("x")</script>`
 	notes := table.Define[note, noteKey]("test.note", table.Def[note]{

@@ -43,7 +43,8 @@ func design(t *testing.T, s *table.Schema) *blueprint.Design {
 	return d
 }
 
-// shape is which members objects have in models that NoSQL Workbench 3 exported itself; a path's * is any element.
+// shape lists the members of objects in models that NoSQL Workbench 3 exported itself. In a path, *
+// stands for any element.
 var shape = map[string]string{
 	"":                                "ModelName ModelMetadata DataModel",
 	".ModelMetadata":                  "Author DateCreated DateLastModified Description AWSService Version",
@@ -100,7 +101,8 @@ func walk(path string, v any, saw func(path string, members []string)) {
 	}
 }
 
-// Every attribute that an item has is declared, with the type that it has there.
+// TestModelDeclaresWhatItemsHave checks that every attribute of an item is declared, with the type
+// that it has in the item.
 func TestModelDeclaresWhatItemsHave(t *testing.T) {
 	for _, s := range schemas {
 		var b bytes.Buffer
@@ -139,7 +141,8 @@ func TestModelDeclaresWhatItemsHave(t *testing.T) {
 	}
 }
 
-// What is written and read again is the same design, as far as the form tells.
+// TestReadWhatWasWritten checks that a design that is written and read again is the same, as far as
+// the format can represent it.
 func TestReadWhatWasWritten(t *testing.T) {
 	for _, s := range schemas {
 		for form, write := range map[string]func(*bytes.Buffer, *blueprint.Design) error{
@@ -165,7 +168,8 @@ func TestReadWhatWasWritten(t *testing.T) {
 	}
 }
 
-// The data model makes its tables, takes its items, and has every pattern as a command.
+// TestDataModelRuns checks that the data model creates its tables, accepts its items, and has every
+// pattern as a command.
 func TestDataModelRuns(t *testing.T) {
 	d := design(t, eventstore.Schema)
 	var b bytes.Buffer

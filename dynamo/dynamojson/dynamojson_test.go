@@ -171,7 +171,8 @@ func TestDecodeSeveralTypes(t *testing.T) {
 	}
 }
 
-// FuzzDecode checks that what is taken is JSON, and that it is the same after a way through JSON and back.
+// FuzzDecode checks that accepted input is JSON, and that it stays the same when it is encoded to
+// JSON and decoded again.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"TableName":"t","Item":{"a":{"S":"x"},"b":{"N":"1"},"c":{"L":[{"M":{"d":{"B":"AQ=="}}}]},"e":{"BS":[""]},"f":{}}}`,
@@ -190,7 +191,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		if holdsEmpty(&types.AttributeValueMemberM{Value: v.Item}) {
-			return // a value without a type is taken, for whoever stores items to refuse, and has no JSON
+			return // a value without a type is accepted, because the code that stores items refuses it, and it has no JSON form
 		}
 		if !json.Valid(in) {
 			t.Fatal("took what is not JSON")
@@ -224,7 +225,7 @@ func item(name string, v types.AttributeValue) map[string]types.AttributeValue {
 
 func put(v types.AttributeValue) *types.PutRequest { return &types.PutRequest{Item: item("v", v)} }
 
-// sorted returns JSON with its keys in order and its strings as Append writes them.
+// sorted returns JSON with its keys in order and with its strings in Append's form.
 func sorted(t *testing.T, text []byte) string {
 	t.Helper()
 	var v struct {
@@ -265,7 +266,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// TestStringsKeepLittle checks that a short string of a long text does not keep the text in memory.
+// TestStringsKeepLittle checks that a short string from a long text does not keep the text in
+// memory.
 func TestStringsKeepLittle(t *testing.T) {
 	const texts, size = 32, 1 << 20
 	used := func() uint64 {

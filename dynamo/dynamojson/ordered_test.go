@@ -10,7 +10,7 @@ import (
 
 func TestAppendOrdered(t *testing.T) {
 	const want = `{"Item":{"a":{"L":[{"M":{"x":{"S":","},"y":{"M":{"p":{"N":"1"},"q":{"NULL":true},"r":{"SS":["b","a"]}}}}},{"M":{}}]},"b":{"S":"}"},"c":{"BOOL":false},"ä":{"M":{"one":{"S":"\""}}}}}`
-	for range 20 { // maps are in another order each time
+	for range 20 { // the order of maps differs each time
 		var put types.PutRequest
 		if err := dynamojson.Decode([]byte(want), &put); err != nil {
 			t.Fatal(err)

@@ -14,8 +14,8 @@ const (
 	patience = time.Minute
 )
 
-// notDynalite are the cases that dynalite is not held to: what it does not have and what it answers otherwise than
-// DynamoDB does.
+// notDynalite lists the cases that Dynalite need not pass, because it lacks a feature or answers
+// differently from DynamoDB.
 var notDynalite = map[string]string{
 	"TimeToLive":                 "has DescribeTimeToLive only",
 	"TransactWrite":              "has no transactions",
@@ -53,7 +53,8 @@ var notDynalite = map[string]string{
 	"Capacity/the entry goes":               "does not charge indexes",
 }
 
-// TestDynalite holds an independent implementation to the suite: what both pass is not only our reading of DynamoDB.
+// TestDynalite runs the suite against an independent implementation. What both pass is not only our
+// reading of DynamoDB.
 func TestDynalite(t *testing.T) {
 	endpoint := dynamotest.StartDynalite(t)
 	dynamotest.Run(t, func(t *testing.T) (dynamo.API, dynamo.Streams) { return openEndpoint(t, endpoint), nil }, notDynalite)

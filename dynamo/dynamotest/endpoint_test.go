@@ -14,8 +14,8 @@ import (
 	"github.com/onefold/onefold/dynamo/dynamotest"
 )
 
-// TestEndpoint holds whatever answers at ONEFOLD_TEST_ENDPOINT to the suite. It must have no tables, so that those that
-// are deleted afterwards are the suite's own.
+// TestEndpoint runs the suite against the service at ONEFOLD_TEST_ENDPOINT. The service must have
+// no tables, so that the tables that are deleted afterwards are the suite's own.
 func TestEndpoint(t *testing.T) {
 	endpoint := os.Getenv("ONEFOLD_TEST_ENDPOINT")
 	if endpoint == "" {
@@ -26,7 +26,8 @@ func TestEndpoint(t *testing.T) {
 	}, nil)
 }
 
-// openEndpoint returns a client of an endpoint that has no tables, and deletes at the end those that it has then.
+// openEndpoint returns a client of an endpoint that has no tables. At the end it deletes the tables
+// that then exist.
 func openEndpoint(t *testing.T, endpoint string) *dynamodb.Client {
 	t.Helper()
 	client := dynamodb.New(dynamodb.Options{Region: region(), Credentials: credentials(), BaseEndpoint: &endpoint, Retryer: aws.NopRetryer{}})

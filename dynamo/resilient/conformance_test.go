@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// An API behind a Store is that API.
+// TestConformance checks that an API behind a Store behaves like that API.
 func TestConformance(t *testing.T) {
 	dynamotest.Run(t, func(t *testing.T) (dynamo.API, dynamo.Streams) {
 		db, err := engine.OpenMemory(engine.Options{})

@@ -24,7 +24,7 @@ import (
 	"github.com/onefold/onefold/dynamo/resilient"
 )
 
-// scripted answers requests as a test says.
+// scripted is an API that answers requests as a test specifies.
 type scripted struct {
 	dynamo.API
 	put      func(ctx context.Context) error
@@ -63,10 +63,11 @@ func put(s *resilient.Store, key string) error {
 	return err
 }
 
-// What is sent again, and what is said in the end, by the answers of the store.
+// TestRepeats checks, for different answers of the store, which requests are repeated and which
+// error is returned in the end.
 func TestRepeats(t *testing.T) {
 	for name, c := range map[string]struct {
-		answers []error // the last one for ever
+		answers []error // the last one repeats forever
 		sent    int
 		want    func(error) bool
 	}{
@@ -95,7 +96,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// Who has patience waits for a store that is away, as long as that, but does not do a thing twice that may have been done.
+// TestPatience checks that a caller with patience waits that long for an unreachable store, but
+// does not repeat a request that may have taken effect and must not happen twice.
 func TestPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -138,7 +140,8 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// A store that hangs is given up after the time that an answer may take, and nobody waits for it once the breaker is open.
+// TestBlackHole checks that a request to a store that hangs ends after the time that an answer may
+// take, and that no request waits for the store once the breaker is open.
 func TestBlackHole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sent, there := 0, false
@@ -179,7 +182,8 @@ func TestBlackHole(t *testing.T) {
 	})
 }
 
-// While the store is away, it is asked ever more rarely, by one request at a time.
+// TestProbes checks that while the store is unreachable it is probed less and less often, with one
+// request at a time.
 func TestProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var under, most, probes atomic.Int64
@@ -212,7 +216,8 @@ func TestProbes(t *testing.T) {
 	})
 }
 
-// Neither refusals for what a request is nor throttles open the breaker, nor do callers who go away.
+// TestWhatOpensNothing checks that the breaker is opened neither by refusals of invalid requests,
+// nor by throttles, nor by callers that cancel.
 func TestWhatOpensNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, err := range []error{errRefused, errSlow, dynamo.Validation("no"), &types.ResourceNotFoundException{}} {
@@ -238,7 +243,8 @@ func TestWhatOpensNothing(t *testing.T) {
 	})
 }
 
-// A store that hangs is found out also by callers who have less time than an answer may take, and they hear of their deadline.
+// TestDeadlinesOpenTheBreaker checks that a store that hangs is also detected by callers with less
+// time than an answer may take. Those callers get their own deadline error.
 func TestDeadlinesOpenTheBreaker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := resilient.Wrap(&scripted{put: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}, resilient.Options{Failures: 5})
@@ -255,7 +261,7 @@ func TestDeadlinesOpenTheBreaker(t *testing.T) {
 	})
 }
 
-// A panic below does not keep the store from being asked again.
+// TestPanicWhileProbing checks that a panic in the API does not prevent further probes.
 func TestPanicWhileProbing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := func() error { return errBroken }
@@ -274,7 +280,8 @@ func TestPanicWhileProbing(t *testing.T) {
 	})
 }
 
-// However much fails, little more is sent than was asked for.
+// TestBudget checks that, however many requests fail, the retries add only a little to the number
+// of requests.
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent atomic.Int64
@@ -291,7 +298,8 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// A storm of requests on a slow store is held to the bounds, and what is beyond them refused.
+// TestCrowd checks that a storm of requests on a slow store stays within the bounds, and that the
+// excess requests are refused.
 func TestCrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var under, most, crowded, done atomic.Int64
@@ -342,7 +350,8 @@ func TestCrowd(t *testing.T) {
 	})
 }
 
-// However many pages are read, and wait to be, single items do not wait for them.
+// TestPagesLeaveRoomForItems checks that requests for single items do not wait for pages, however
+// many pages are being read or are waiting.
 func TestPagesLeaveRoomForItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var under, most, scanned atomic.Int64
@@ -378,7 +387,8 @@ func TestPagesLeaveRoomForItems(t *testing.T) {
 	})
 }
 
-// What counts each time that it happens is not sent again when it may have happened.
+// TestWhatMustNotHappenTwice checks that a request that counts each time it is executed is not
+// repeated if it may have taken effect.
 func TestWhatMustNotHappenTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -421,7 +431,8 @@ func TestWhatMustNotHappenTwice(t *testing.T) {
 	})
 }
 
-// The log names why the store throttles, and the key that is hot, but nobody.
+// TestThrottleReasons checks that the log gives the reason why the store throttles, and the hot
+// key, but no personal data.
 func TestThrottleReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -469,7 +480,8 @@ func TestThrottleReasons(t *testing.T) {
 	})
 }
 
-// The hot key of a transaction is that of the action that was throttled.
+// TestThrottledTransaction checks that the hot key of a transaction is that of the throttled
+// action.
 func TestThrottledTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -497,7 +509,8 @@ func TestThrottledTransaction(t *testing.T) {
 	})
 }
 
-// The SDK's client over HTTP: no server, one that hangs, one that breaks off, one that is a proxy without a store.
+// TestOverHTTP uses the SDK's client over HTTP with no server, a server that hangs, a server that
+// breaks the connection, and a proxy without a store.
 func TestOverHTTP(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

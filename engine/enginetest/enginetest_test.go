@@ -29,7 +29,7 @@ func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Va
 
 var ctx = context.Background()
 
-// orders makes a table with an index by colour, a stream and an expiry attribute.
+// orders creates a table with an index by colour, a stream and an expiry attribute.
 func orders(t testing.TB, api dynamo.API) {
 	t.Helper()
 	attr := func(name string) types.AttributeDefinition {
@@ -66,7 +66,8 @@ func has(t testing.TB, api dynamo.Items, id string) bool {
 	return out.Item != nil
 }
 
-// TestConformance holds a database without faults, and the client of one, to what every implementation does.
+// TestConformance runs the shared conformance tests on a database without faults, and on a client
+// of one.
 func TestConformance(t *testing.T) {
 	t.Run("called", func(t *testing.T) {
 		dynamotest.Run(t, func(t *testing.T) (dynamo.API, dynamo.Streams) {
@@ -82,14 +83,14 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestFaults orders one fault after the other and puts the items a, b, a, b… until it has happened as often as it does in
-// eight puts.
+// TestFaults injects each fault in turn and puts the items a, b, a, b… until the fault has fired as
+// often as it does in eight puts.
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault enginetest.Fault
 		code  string
 		fails string // the puts that fail
-		keeps bool   // although they were carried out
+		keeps bool   // the item is stored although the put fails
 	}{
 		"nth write of a key":  {enginetest.Fault{Effect: enginetest.Throttle, Key: item{"id": str("b")}, Nth: 2}, "ProvisionedThroughputExceededException", "[3]", false},
 		"every third":         {enginetest.Fault{Effect: enginetest.Fail, Op: "PutItem", Every: 3}, "InternalServerError", "[2 5]", false},
@@ -141,7 +142,8 @@ func TestThrottlingReasons(t *testing.T) {
 	}
 }
 
-// TestUnprocessed lets every second item of batches be left over and asks again until none is.
+// TestUnprocessed leaves every second item of a batch unprocessed, and repeats the request until no
+// item is left.
 func TestUnprocessed(t *testing.T) {
 	db := enginetest.New(t, enginetest.Inject(enginetest.Fault{Effect: enginetest.Unprocessed, Every: 2}))
 	orders(t, db)
@@ -176,7 +178,8 @@ func TestUnprocessed(t *testing.T) {
 	}
 }
 
-// TestThrottledBatch throttles one item of a batch, which is left over, and then both, which is an error.
+// TestThrottledBatch throttles one item of a batch, which is then unprocessed, and then both items,
+// which is an error.
 func TestThrottledBatch(t *testing.T) {
 	db := enginetest.New(t)
 	orders(t, db)
@@ -208,7 +211,7 @@ func TestTransactionConflict(t *testing.T) {
 	}
 }
 
-// TestLostTransaction sends a transaction again whose answer was lost; its token makes that safe.
+// TestLostTransaction repeats a transaction whose answer was lost. The token makes that safe.
 func TestLostTransaction(t *testing.T) {
 	db := enginetest.New(t, enginetest.Inject(enginetest.Fault{Effect: enginetest.LoseAnswer, Op: "TransactWriteItems", Nth: 1}))
 	orders(t, db)
@@ -247,7 +250,7 @@ func TestPutItemsMeetFaults(t *testing.T) {
 	}
 }
 
-// TestTimePasses lets an item expire and an index come after its table.
+// TestTimePasses lets an item expire and makes an index lag behind its table.
 func TestTimePasses(t *testing.T) {
 	db := enginetest.New(t, enginetest.DelayIndexes(time.Second), enginetest.RollShards(1))
 	orders(t, db)
@@ -281,7 +284,7 @@ func TestTimePasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(out.StreamDescription.Shards); n != 3 { // a put, an expiry, and the open one
+	if n := len(out.StreamDescription.Shards); n != 3 { // the shard of a put, the shard of an expiry, and the open shard
 		t.Errorf("%d shards, want 3", n)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 )
 
-// T stands for the *testing.T that a test has.
+// T stands for the *testing.T of a test.
 type T struct{ cleanup []func() }
 
 func (t *T) Helper()                      {}
@@ -25,7 +25,7 @@ func (t *T) end() {
 	}
 }
 
-// visits is a table of counters with an expiry attribute.
+// visits creates a table of counters with an expiry attribute.
 func visits(db dynamo.API) {
 	_, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{TableName: ptr("visits"), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: ptr("page"), AttributeType: types.ScalarAttributeTypeS}},
@@ -39,7 +39,7 @@ func visits(db dynamo.API) {
 	}
 }
 
-// count is the code under test: it counts a visit, and tries again when it is throttled.
+// count is the code under test. It counts a visit and retries when it is throttled.
 func count(db dynamo.Items, page string) (tries int, err error) {
 	for tries = 1; ; tries++ {
 		_, err = db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: ptr("visits"), Key: item{"page": str(page)},
@@ -50,7 +50,7 @@ func count(db dynamo.Items, page string) (tries int, err error) {
 	}
 }
 
-// A test orders the fault that its code is to survive.
+// This example injects the fault that the code under test must survive.
 func ExampleDB_Inject() {
 	t := new(T) // the test's own
 	defer t.end()
@@ -64,7 +64,7 @@ func ExampleDB_Inject() {
 	// 1 <nil>
 }
 
-// Nothing waits for time: the test moves it.
+// Nothing waits for real time. The test moves the clock.
 func ExampleDB_Advance() {
 	t := new(T) // the test's own
 	defer t.end()

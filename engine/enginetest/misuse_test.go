@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 )
 
-// tester notes what a test is told.
+// tester records the failures that are reported to a test.
 type tester struct {
 	*testing.T
 	fatal string
@@ -23,7 +23,7 @@ type tester struct {
 // Fatalf implements enginetest.T.
 func (t *tester) Fatalf(format string, args ...any) { t.fatal = fmt.Sprintf(format, args...) }
 
-// TestMisuse orders what can never happen.
+// TestMisuse injects faults that can never fire.
 func TestMisuse(t *testing.T) {
 	told := &tester{T: t}
 	db := enginetest.New(told)
@@ -44,7 +44,7 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestClosed closes a database before its test ends. Faults do not hide that.
+// TestClosed closes a database before its test ends. Injected faults must not hide that.
 func TestClosed(t *testing.T) {
 	db := enginetest.New(t, enginetest.Inject(enginetest.Fault{Effect: enginetest.Fail}))
 	if err := db.Close(); err != nil {

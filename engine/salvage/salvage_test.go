@@ -22,15 +22,15 @@ import (
 	"github.com/onefold/onefold/engine/salvage"
 )
 
-// wreck is a database on disk, what it holds, and what its items have ever been.
+// wreck is a database on disk, its current contents, and every value that its items ever had.
 type wreck struct {
 	fs   *vfs.MemFS
 	now  map[string]string // by table and key
 	ever map[string]map[string]bool
 }
 
-// newWreck writes tables with indexes and a stream, over several files; some items are changed, some deleted. It is closed, or
-// is as a process leaves it that is killed.
+// newWreck writes tables with indexes and a stream to several files. It changes some items and
+// deletes some. The database is either closed, or left as a killed process leaves it.
 func newWreck(t *testing.T, r *rand.Rand, closed bool) *wreck {
 	t.Helper()
 	ctx := context.Background()
@@ -73,7 +73,7 @@ func newWreck(t *testing.T, r *rand.Rand, closed bool) *wreck {
 	return w
 }
 
-// copied is a copy of the files of a database, which stays in memory.
+// copied returns a copy of the files of a database, in memory.
 func (w *wreck) copied(t *testing.T) vfs.FS {
 	t.Helper()
 	to := vfs.NewMem()
@@ -104,7 +104,7 @@ func writeFile(t *testing.T, fs vfs.FS, name string, b []byte) {
 	}
 }
 
-// contents reads all items by the tables, and checks that the index agrees.
+// contents reads all items through the tables, and checks that the index agrees.
 func contents(t *testing.T, db *engine.DB) (map[string]string, error) {
 	t.Helper()
 	all := map[string]string{}
@@ -133,8 +133,8 @@ func contents(t *testing.T, db *engine.DB) (map[string]string, error) {
 	return all, nil
 }
 
-// flip copies the database and flips a bit of it, and says where. Each file is as likely as any other, or small ones would
-// never be met.
+// flip copies the database, flips one bit in it, and returns where. It chooses each file with the
+// same probability, because otherwise it would never choose a small file.
 func (w *wreck) flip(t *testing.T, r *rand.Rand) (fs vfs.FS, where string) {
 	t.Helper()
 	fs = w.copied(t)
@@ -148,7 +148,8 @@ func (w *wreck) flip(t *testing.T, r *rand.Rand) (fs vfs.FS, where string) {
 	return fs, fmt.Sprintf("bit %d of byte %d of %d of %s", bit, at, len(b), name)
 }
 
-// detected opens a database and says whether it, or a check of it, tells that something is wrong. If not, it holds what it should.
+// detected opens a database and reports whether opening or checking it reveals a fault. If not, the
+// contents must be right.
 func (w *wreck) detected(t *testing.T, fs vfs.FS, where string) bool {
 	t.Helper()
 	var log bytes.Buffer
@@ -176,12 +177,13 @@ func (w *wreck) detected(t *testing.T, fs vfs.FS, where string) bool {
 	return false
 }
 
-// on are the options to open a database of which something may be wrong.
+// on returns options to open a database that may be damaged.
 func (w *wreck) on(fs vfs.FS) engine.Options {
 	return engine.Options{FS: fs, TTLInterval: -1, DiskReserve: -1, Logger: slog.New(slog.DiscardHandler), OnFatal: func(error) {}}
 }
 
-// salvaged brings out what there is, and checks that it is whole in itself, and that what is missing is told.
+// salvaged salvages the database. It checks that the result is consistent, and that everything
+// missing is reported.
 func (w *wreck) salvaged(t *testing.T, fs vfs.FS, where string) (told int) {
 	t.Helper()
 	ctx := context.Background()
@@ -220,8 +222,9 @@ func (w *wreck) salvaged(t *testing.T, fs vfs.FS, where string) (told int) {
 	return len(losses)
 }
 
-// TestFlippedBits flips one bit of a database, wherever: it is detected or does no harm, and what can be read is brought out.
-// ONEFOLD_FLIPS says how many, ONEFOLD_FLIP_SEED repeats a run.
+// TestFlippedBits flips one bit of a database at a random place. The flip must be detected or do no
+// harm, and everything readable must be salvaged. ONEFOLD_FLIPS sets the number of flips, and
+// ONEFOLD_FLIP_SEED repeats a run.
 func TestFlippedBits(t *testing.T) {
 	flips := 40
 	if testing.Short() {

@@ -31,7 +31,7 @@ func putItem(t testing.TB, db *engine.DB, table string, it item) {
 	must[*dynamodb.PutItemOutput](t)(db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: it}))
 }
 
-// tableInput is a table with an index that projects everything, and a stream.
+// tableInput returns a table with a stream and an index that projects all attributes.
 func tableInput(name string) *dynamodb.CreateTableInput {
 	var attributes []types.AttributeDefinition
 	for _, a := range []string{"pk", "sk", "gsi1pk", "gsi1sk"} {

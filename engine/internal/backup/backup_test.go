@@ -94,7 +94,7 @@ func TestDirectory(t *testing.T) {
 	sameFiles(t, fs, "to")
 }
 
-// TestDirectoryDamaged changes the files of a backup and expects to be told what was changed.
+// TestDirectoryDamaged changes the files of a backup and expects an error that names the change.
 func TestDirectoryDamaged(t *testing.T) {
 	for want, damage := range map[string]func(fs vfs.FS){
 		"empty.log has 1 bytes":        func(fs vfs.FS) { write(t, fs, "from/empty.log", "x") },
@@ -145,8 +145,8 @@ func TestTar(t *testing.T) {
 	sameFiles(t, fs, "to")
 }
 
-// TestTarDamaged cuts the stream at random places and changes random bytes of it: whatever is read without an error is
-// what was written.
+// TestTarDamaged cuts the stream at random places and changes random bytes in it. If a stream is
+// read without an error, the result must be what was written.
 func TestTarDamaged(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -167,7 +167,7 @@ func TestTarDamaged(t *testing.T) {
 	}
 }
 
-// TestTarNames checks that no name of an archive leads anywhere but into the directory.
+// TestTarNames checks that no name in an archive leads outside the directory.
 func TestTarNames(t *testing.T) {
 	for _, h := range []tar.Header{
 		{Name: "../evil"}, {Name: "/etc/evil"}, {Name: "a/b"}, {Name: ".."}, {Name: "."}, {Name: ".hidden"}, {Name: strings.Repeat("n", 201)},
@@ -195,19 +195,20 @@ func TestTarNames(t *testing.T) {
 	}
 }
 
-// bomb is an archive of a few bytes that says it has a file of a terabyte: a sparse one, as GNU tar writes it.
+// bomb returns an archive of a few bytes that claims to have a file of one terabyte. It is a sparse
+// file in GNU tar's format.
 func bomb(t *testing.T) []byte {
 	t.Helper()
 	const says = 1 << 40
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	text := "1\n0\n1\n" // one run of data: at 0, a byte
+	text := "1\n0\n1\n" // one run of data: one byte at offset 0
 	records := ""
 	for _, r := range [][2]string{{"GNU.sparse.major", "1"}, {"GNU.sparse.minor", "0"}, {"GNU.sparse.name", "000001.sst"}, {"GNU.sparse.realsize", fmt.Sprint(says)}} {
 		line := " " + r[0] + "=" + r[1] + "\n"
 		records += fmt.Sprint(len(line)+2) + line
 	}
-	// The package writes no records of sparse files, so a header of its own is made one of them.
+	// The tar package does not write records of sparse files, so turn a normal header into one.
 	body := make([]byte, 512)
 	copy(body, text)
 	for _, e := range []struct {
@@ -239,7 +240,8 @@ func bomb(t *testing.T) []byte {
 	return out
 }
 
-// What is small and says that it is large is refused before it takes memory or disk.
+// TestBombs checks that a small archive that claims to be large is refused before it takes memory
+// or disk space.
 func TestBombs(t *testing.T) {
 	var manifest bytes.Buffer
 	w := tar.NewWriter(&manifest)
@@ -267,7 +269,8 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// TestUnfinished ends in the middle: what is there is not taken for a database.
+// TestUnfinished cuts an archive in the middle. The incomplete result must not be accepted as a
+// database.
 func TestUnfinished(t *testing.T) {
 	whole := archive(t)
 	for cut := 1024; cut < len(whole)-1024; cut += len(whole) / 7 {
@@ -328,7 +331,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// FuzzExtract reads any bytes as a backup: they are refused, or are whole.
+// FuzzExtract reads arbitrary bytes as a backup. The bytes must be refused or form a complete
+// backup.
 func FuzzExtract(f *testing.F) {
 	var b bytes.Buffer
 	fs := vfs.NewMem()

@@ -9,7 +9,8 @@ import (
 	"github.com/onefold/onefold/engine/internal/calls"
 )
 
-// TestGate shuts a gate under many callers: after Wait nobody is inside, and nobody gets in.
+// TestGate shuts a gate while many goroutines use it. After Wait no call is inside, and none gets
+// in.
 func TestGate(t *testing.T) {
 	for range 200 {
 		g := calls.New()

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/keyenc"
 )
 
-// place is where a partition key is, with a hash that spreads keys over stripes.
+// place returns the place of a partition key, with a hash that spreads keys over stripes.
 func place(t testing.TB, v types.AttributeValue, second int64) capacity.Place {
 	t.Helper()
 	b, err := keyenc.Append(make([]byte, 4), v)
@@ -57,7 +57,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// TestPrefixesAreBounded checks that ever new prefixes take no more memory, and that none is lost from the sum.
+// TestPrefixesAreBounded checks that more and more new prefixes do not take more memory, and that
+// the sum includes all of them.
 func TestPrefixesAreBounded(t *testing.T) {
 	m := capacity.NewTable(func(key string) string { return key[:strings.Index(key, "/")] })
 	for i := range 1000 {
@@ -72,8 +73,8 @@ func TestPrefixesAreBounded(t *testing.T) {
 	}
 }
 
-// TestHottest writes to many keys, few of which are hot, from several goroutines, and looks whether those are found, in
-// the right order and with bounds that hold.
+// TestHottest writes to many keys, few of which are hot, from several goroutines. The meter must
+// find the hot keys, in the right order and with correct bounds.
 func TestHottest(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -129,7 +130,7 @@ func TestHottestInMinutes(t *testing.T) {
 	count(capacity.Writing, "a", 60, 2, 0)
 	count(capacity.Writing, "a", 60, 2, 0)
 	count(capacity.Writing, "a", 61, 2, 0)
-	count(capacity.Writing, "a", 30, 2, 0) // the clock went back
+	count(capacity.Writing, "a", 30, 2, 0) // the clock went backwards
 	count(capacity.Reading, "a", 61, 1, 0)
 	count(capacity.Reading, "b", 62, 3, 2)
 	want := []capacity.KeyUse{{Key: "a", ReadUnits: 0.5, WriteUnits: 6, PeakReads: 0.5, PeakWrites: 2}, {Key: "b", Index: "gsi2", ReadUnits: 1.5, PeakReads: 1.5}}
@@ -141,7 +142,7 @@ func TestHottestInMinutes(t *testing.T) {
 	}
 }
 
-// BenchmarkCount counts writes of many keys, as one and as several writers.
+// BenchmarkCount counts writes of many keys, from one goroutine and from several.
 func BenchmarkCount(b *testing.B) {
 	for _, keys := range []int{1, 100, 100_000} {
 		m := capacity.NewTable(nil)

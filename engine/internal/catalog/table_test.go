@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestKeysAreReadAsBefore reads descriptors of the time when an index's key had one attribute, and writes the like.
+// TestKeysAreReadAsBefore reads descriptors from the time when an index key had one attribute, and
+// writes such keys in the same form.
 func TestKeysAreReadAsBefore(t *testing.T) {
 	one, two := Key{Name: "a", Type: "S"}, Key{Name: "b", Type: "N"}
 	for name, c := range map[string]struct {

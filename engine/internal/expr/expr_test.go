@@ -15,15 +15,16 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// TestExpressions runs testdata. The command item sets the item for what follows: plain JSON in which {"$SS": […]},
-// {"$NS": […]}, {"$BS": […]} and {"$B": "…"} are sets and binaries, or none. The others (condition, filter, keycondition,
-// projection, update) have the expression on the first line, and then any of
+// TestExpressions runs testdata. The command item sets the item for the commands that follow. Its
+// input is "none", for no item, or plain JSON in which {"$SS": […]}, {"$NS": […]}, {"$BS": […]} and
+// {"$B": "…"} are sets and binaries. The other commands (condition, filter, keycondition,
+// projection, update) have the expression on the first line, followed by any of
 //
 //	names: {…}     ExpressionAttributeNames
-//	values: {…}    ExpressionAttributeValues, as the item
-//	key: pk [sk]   of a key condition
+//	values: {…}    ExpressionAttributeValues, in the form of the item
+//	key: pk [sk]   the key for a key condition
 //
-// Its output is what DynamoDB answers: a truth value, an item, or a message.
+// The output is DynamoDB's answer: a truth value, an item, or a message.
 func TestExpressions(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if strings.Contains(path, "fuzz") {

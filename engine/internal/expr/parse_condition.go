@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// The grammar of conditions, filters and key conditions. NOT binds tighter than AND, AND tighter than OR.
+// conditionGrammar parses conditions, filters and key conditions. NOT binds tighter than AND, and
+// AND tighter than OR.
 //
 //	or         = and { OR and }
 //	and        = not { AND not }

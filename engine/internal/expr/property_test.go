@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/engine/internal/item"
 )
 
-// genValue draws values that share names and indexes with the paths of genPath.
+// genValue draws values that use the same names and indexes as the paths of genPath.
 func genValue(depth int) *rapid.Generator[types.AttributeValue] {
 	return rapid.Custom(func(t *rapid.T) types.AttributeValue {
 		kind := rapid.IntRange(0, 5).Draw(t, "kind")
@@ -49,7 +49,8 @@ func genPath() *rapid.Generator[string] {
 	})
 }
 
-// TestUpdateReadsOld sets random paths from other random paths and checks each against the old item.
+// TestUpdateReadsOld sets random paths to the values of other random paths, and checks each against
+// the old item.
 func TestUpdateReadsOld(t *testing.T) {
 	p := NewParser(0)
 	rapid.Check(t, func(t *rapid.T) {
@@ -88,7 +89,8 @@ func TestUpdateReadsOld(t *testing.T) {
 	})
 }
 
-// isPastEnd reports whether an index of a path lies past the end of its list, where SET appends.
+// isPastEnd reports whether the last index of a path is past the end of its list, where SET
+// appends.
 func isPastEnd(it item.Item, p path) bool {
 	l, ok := lookup(it, p[:len(p)-1]).(*types.AttributeValueMemberL)
 	return ok && p[len(p)-1].index >= len(l.Value)
@@ -102,7 +104,8 @@ func mustPath(t *rapid.T, p *Parser, src string) path {
 	return proj.paths[0]
 }
 
-// TestRemoveTakesOffOriginalIndexes removes a random set of indexes at once and compares with filtering the list.
+// TestRemoveTakesOffOriginalIndexes removes a random set of list indexes at once and compares the
+// result with a filter of the list.
 func TestRemoveTakesOffOriginalIndexes(t *testing.T) {
 	p := NewParser(0)
 	rapid.Check(t, func(t *rapid.T) {
@@ -132,7 +135,8 @@ func TestRemoveTakesOffOriginalIndexes(t *testing.T) {
 	})
 }
 
-// TestProjectionSelects checks that a projection of several paths holds, for each, what is at the path, and nothing else.
+// TestProjectionSelects checks that a projection of several paths contains the value at each path,
+// and nothing else.
 func TestProjectionSelects(t *testing.T) {
 	p := NewParser(0)
 	rapid.Check(t, func(t *rapid.T) {
@@ -159,7 +163,7 @@ func TestProjectionSelects(t *testing.T) {
 	})
 }
 
-// compacted returns where a path of an item lies in the projection of it to paths.
+// compacted returns the position of a path of an item in the projection of the item to paths.
 func compacted(it item.Item, p path, paths []path) path {
 	out := append(path{}, p...)
 	for i, s := range p {
@@ -205,7 +209,7 @@ func containsValue(it item.Item, want types.AttributeValue) bool {
 	}
 }
 
-// TestLimits checks what DynamoDB bounds in an expression, on both sides.
+// TestLimits checks DynamoDB's limits on expressions, on both sides of each limit.
 func TestLimits(t *testing.T) {
 	values := map[string]types.AttributeValue{":v": &types.AttributeValueMemberN{Value: "1"}}
 	and := func(n int) string { return strings.TrimSuffix(strings.Repeat("a=:v AND ", n), " AND ") }
@@ -238,7 +242,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestManySets checks that assignments are not operators: only the length bounds their number.
+// TestManySets checks that assignments do not count as operators: only the length limits their
+// number.
 func TestManySets(t *testing.T) {
 	sets := make([]string, 500)
 	for i := range sets {
@@ -259,7 +264,7 @@ func TestLongPlaceholder(t *testing.T) {
 	}
 }
 
-// TestLargeValues checks that names and values together are bounded.
+// TestLargeValues checks the limit on the total size of names and values.
 func TestLargeValues(t *testing.T) {
 	for size, ok := range map[int]bool{maxBound - 3: true, maxBound - 2: false} {
 		half := &types.AttributeValueMemberB{Value: make([]byte, size/2)}
@@ -271,7 +276,7 @@ func TestLargeValues(t *testing.T) {
 	}
 }
 
-// TestCreate checks what an update makes of an item that does not exist.
+// TestCreate checks what item an update creates if none exists.
 func TestCreate(t *testing.T) {
 	values := item.Item{":v": &types.AttributeValueMemberN{Value: "1"}, ":s": &types.AttributeValueMemberSS{Value: []string{"a"}}}
 	for src, want := range map[string]string{
@@ -306,7 +311,7 @@ func TestReservedWords(t *testing.T) {
 	}
 }
 
-// addSeeds feeds a fuzz target with the expressions of testdata.
+// addSeeds adds the expressions of testdata to a fuzz target.
 func addSeeds(f *testing.F) {
 	files, err := filepath.Glob("testdata/*")
 	if err != nil {
@@ -328,7 +333,7 @@ func addSeeds(f *testing.F) {
 	}
 }
 
-// FuzzExpressions reads any text as each of the five kinds and evaluates what is accepted.
+// FuzzExpressions parses arbitrary text as each of the five kinds and evaluates what is accepted.
 func FuzzExpressions(f *testing.F) {
 	addSeeds(f)
 	values := item.Item{":v": &types.AttributeValueMemberN{Value: "1"}, ":w": &types.AttributeValueMemberN{Value: "2"},

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// genValue draws a value that Normalize accepts, nested at most depth levels further.
+// genValue draws a value that Normalize accepts, nested at most depth more levels.
 func genValue(depth int) *rapid.Generator[types.AttributeValue] {
 	scalars := []*rapid.Generator[types.AttributeValue]{
 		rapid.Map(rapid.String(), func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }),
@@ -104,7 +104,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestEqualItemsHaveEqualBytes is what lets the engine find a write that changes nothing by comparing bytes.
+// TestEqualItemsHaveEqualBytes checks the property that lets the engine detect a write that changes
+// nothing by comparing bytes.
 func TestEqualItemsHaveEqualBytes(t *testing.T) {
 	a := Item{"s": &types.AttributeValueMemberSS{Value: []string{"b", "a"}}, "n": &types.AttributeValueMemberN{Value: "1.50"},
 		"ns": &types.AttributeValueMemberNS{Value: []string{"10", "9", "-1e1"}}, "bs": &types.AttributeValueMemberBS{Value: [][]byte{{2}, {1}}}}
@@ -154,7 +155,7 @@ func TestNormalizeErrors(t *testing.T) {
 	}
 }
 
-// nested wraps a scalar in that many maps.
+// nested wraps a scalar in the given number of maps.
 func nested(wraps int) types.AttributeValue {
 	var av types.AttributeValue = &types.AttributeValueMemberS{Value: "leaf"}
 	for range wraps {

@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The bytes of an item, version 1. Integers are Go's varints; text(x) is a varint length and the bytes.
+// version is the version of the bytes of an item. Integers are Go's varints; text(x) is a varint
+// length and the bytes. Version 1 is:
 //
 //	item    = version(1) count attr…        names ascending
 //	attr    = text(name) value

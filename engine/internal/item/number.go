@@ -13,13 +13,14 @@ const (
 	minMagnitude = -130 // exponent of the leading digit of the smallest number, 1E-130
 )
 
-// Number is a DynamoDB number: up to 38 significant decimal digits with an exponent. It is a comparable value, and equal
-// numbers are equal values, because the coefficient has no trailing zeros and zero has no sign:
+// Number is a DynamoDB number: up to 38 significant decimal digits with an exponent. It is a
+// comparable value, and equal numbers are equal values, because the coefficient has no trailing
+// zeros and zero has no sign:
 //
 //	value = (-1)^neg × (hi·2^64 + lo) × 10^exp
 //
-// 38 digits are below 2^127, so the coefficient fits two words and arithmetic on it needs no allocation. The zero value
-// is the number zero.
+// 38 digits are below 2^127, so the coefficient fits two words and arithmetic on it needs no
+// allocation. The zero value is the number zero.
 type Number struct {
 	hi, lo uint64
 	exp    int16

@@ -106,7 +106,7 @@ func TestNumberSize(t *testing.T) {
 	}
 }
 
-// genNumber draws spellings of numbers, near the limits more often than not.
+// genNumber draws spellings of numbers, mostly near the limits.
 func genNumber() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		digits := rapid.StringMatching(`[0-9]{1,38}`).Draw(t, "digits")
@@ -122,7 +122,7 @@ func genNumber() *rapid.Generator[string] {
 	})
 }
 
-// reference does with apd, a general decimal library, what Number does with 128 bits.
+// reference computes with apd, a general decimal library, what Number computes with 128 bits.
 func reference(t *rapid.T, s string) *apd.Decimal {
 	d, _, err := apd.NewFromString(s)
 	if err != nil {
@@ -190,7 +190,8 @@ func checkSum(t *rapid.T, op func(Number) (Number, error), b Number, da, db *apd
 		t.Fatal(e)
 	}
 	wantErr := checkedReference(&want)
-	// A sum that is too precise may be out of range as well; which of the two is reported does not matter.
+	// A sum that is too precise may also be out of range. It does not matter which of the two
+	// errors is reported.
 	if (err == nil) != (wantErr == nil) {
 		t.Fatalf("%s with %s: %v, want %v (%s)", da, db, err, wantErr, want.Text('f'))
 	}

@@ -35,7 +35,8 @@ func genNumber() *rapid.Generator[string] {
 	}).Filter(func(s string) bool { _, err := item.ParseNumber(s); return err == nil })
 }
 
-// TestNumberOrder is the property that the engine's ranges rest on: bytes compare as the numbers do.
+// TestNumberOrder checks the property that the engine's ranges rely on: encoded bytes compare as
+// the numbers do.
 func TestNumberOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		as := genNumber().Draw(t, "a")
@@ -91,7 +92,7 @@ func checkDecode(t *rapid.T, av types.AttributeValue, key []byte) {
 	}
 }
 
-// TestConcatenation shows that attributes after one another compare attribute by attribute.
+// TestConcatenation shows that concatenated attributes compare attribute by attribute.
 func TestConcatenation(t *testing.T) {
 	in := [][2]types.AttributeValue{
 		{number("-1e125"), str("z")}, {number("-2"), str("")}, {number("-1.5"), str("a")}, {number("-1"), str("b")},

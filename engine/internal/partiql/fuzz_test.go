@@ -16,7 +16,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// FuzzExecuteStatement runs any text as a statement: it is carried out or refused, and nothing else.
+// FuzzExecuteStatement runs arbitrary text as a statement. The statement must either be executed or
+// be refused.
 func FuzzExecuteStatement(f *testing.F) {
 	files, err := filepath.Glob("testdata/statements/*")
 	if err != nil || len(files) == 0 {
@@ -55,7 +56,8 @@ func makeTable(t testing.TB, db *engine.DB, name string) {
 	}
 }
 
-// answered fails unless a statement is carried out or refused by the API's rules; it reports whether it was carried out.
+// answered fails unless a statement is executed or refused by the rules of the API. It reports
+// whether it was executed.
 func answered(t testing.TB, db *engine.DB, in *dynamodb.ExecuteStatementInput) bool {
 	_, err := db.ExecuteStatement(context.Background(), in)
 	var api smithy.APIError
@@ -65,8 +67,8 @@ func answered(t testing.TB, db *engine.DB, in *dynamodb.ExecuteStatementInput) b
 	return err == nil
 }
 
-// TestLongStatements runs statements as long as they may be, whose parts stand in each other as deep or beside each other
-// as many as that allows: they take memory in proportion to their length.
+// TestLongStatements runs statements of the maximum length, with parts that are nested as deep, or
+// repeated as often, as that length allows. Their memory use must be proportional to their length.
 func TestLongStatements(t *testing.T) {
 	const longest, most = 8192, 64 << 20
 	db := memory(t)

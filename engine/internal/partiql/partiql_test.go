@@ -21,8 +21,8 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 )
 
-// TestStatements runs the files in testdata against an engine in memory. Each line of a command's input is a statement, in
-// which \n stands for a new line.
+// TestStatements runs the files in testdata against an engine in memory. Each line of a command's
+// input is a statement, in which \n stands for a newline.
 //
 //	table name=t keys=(pk:S,sk:S) [index=(name,hash:S[+hash:S][/sort:S],ALL|KEYS_ONLY|attr+attr[,local])]…
 //	run [params=(S:x,N:1,…)] [limit=n] [consistent] [capacity] [old] [pages]     ExecuteStatement
@@ -62,7 +62,7 @@ func memory(t testing.TB) *engine.DB {
 	return enginetest.New(t).DB
 }
 
-// createTable makes the table that a command describes.
+// createTable creates the table that a command describes.
 func createTable(t testing.TB, db *engine.DB, d *datadriven.TestData) {
 	in := &dynamodb.CreateTableInput{BillingMode: types.BillingModePayPerRequest}
 	attrs := map[string]string{}
@@ -202,7 +202,8 @@ func transact(t testing.TB, db *engine.DB, d *datadriven.TestData, statements []
 	return text.String()
 }
 
-// params reads the values of params=(S:x,N:1,BOOL:true,NULL:true,B:…,SS:a+b,NS:1+2,L:a+b,M:a+b): lists and maps have strings.
+// params reads the values of params=(S:x,N:1,BOOL:true,NULL:true,B:…,SS:a+b,NS:1+2,L:a+b,M:a+b).
+// Lists and maps contain strings.
 func params(d *datadriven.TestData) []types.AttributeValue {
 	arg, ok := d.Arg("params")
 	if !ok {
@@ -266,7 +267,7 @@ func failure(err error) string {
 	return text
 }
 
-// units prints what a request took: the sum, the table and the indexes.
+// units prints the capacity that a request consumed: the sum, the table and the indexes.
 func units(cc *types.ConsumedCapacity) string {
 	if cc == nil {
 		return ""
@@ -283,7 +284,7 @@ func units(cc *types.ConsumedCapacity) string {
 	return text
 }
 
-// printed writes an item as PartiQL would, with its attributes in order.
+// printed formats an item as PartiQL would, with its attributes in order.
 func printed(it map[string]types.AttributeValue) string {
 	if it == nil {
 		return "none"

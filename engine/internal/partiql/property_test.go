@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// clause is a random condition: its text, and what it says of an item.
+// clause is a random condition: its text, and a function that reports whether it holds for an item.
 type clause struct {
 	text  string
 	holds func(map[string]types.AttributeValue) bool
@@ -29,7 +29,7 @@ func text(av types.AttributeValue) string {
 	return printedValue(av)
 }
 
-// compared says how two values are ordered; false when they are not.
+// compared compares two values. It returns false if they are not comparable.
 func compared(a, b types.AttributeValue) (int, bool) {
 	x, okX := a.(*types.AttributeValueMemberN)
 	y, okY := b.(*types.AttributeValueMemberN)
@@ -46,7 +46,7 @@ func compared(a, b types.AttributeValue) (int, bool) {
 	return 0, false
 }
 
-// drawKey draws values that the keys have, more often than not.
+// drawKey draws values that usually occur in the keys.
 func drawKey(t *rapid.T, attr string) types.AttributeValue {
 	if attr == "pk" {
 		return value("S", rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "pk"))
@@ -133,7 +133,8 @@ func drawClause(depth int) *rapid.Generator[clause] {
 	})
 }
 
-// TestSelectFindsWhatHolds compares the items that random conditions select, page by page, with those of which they hold.
+// TestSelectFindsWhatHolds compares the items that random conditions select, page by page, with the
+// items for which the conditions hold.
 func TestSelectFindsWhatHolds(t *testing.T) {
 	db := memory(t)
 	ctx := context.Background()
@@ -193,7 +194,8 @@ func TestSelectFindsWhatHolds(t *testing.T) {
 	})
 }
 
-// refusedAsDocumented fails unless a condition is refused for one of the reasons that a sound condition may be.
+// refusedAsDocumented fails unless a condition is refused for one of the reasons for which a valid
+// condition may be refused.
 func refusedAsDocumented(t *rapid.T, statement string, err error) {
 	for _, reason := range []string{
 		"Overlapping conditions with range keys", "Too many decomposed read operations", "Key attribute's data type should match",

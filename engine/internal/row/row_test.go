@@ -51,7 +51,7 @@ func FuzzParseRecord(f *testing.F) {
 			if image == nil {
 				continue
 			}
-			// Whatever the bytes are, decoding answers or refuses.
+			// Whatever the bytes are, decoding must return an item or an error.
 			if it, err := row.Decode(image); err == nil && it == nil {
 				t.Error("an image without an item and without an error")
 			}

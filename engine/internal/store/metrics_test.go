@@ -27,7 +27,7 @@ func TestStalls(t *testing.T) {
 			t.Errorf("got %d %v %v, want %d %v %v", gotTimes, gotTook, got, times, took, stalling)
 		}
 	}
-	s.end() // of none
+	s.end() // end without a stall
 	tells(0, 0, false)
 	s.begin()
 	now = now.Add(time.Second)

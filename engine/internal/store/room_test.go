@@ -8,8 +8,9 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// TestReviveWhenNothingIsTried refuses writes while tables are tried and do not fit, and admits them again when nobody tries any
-// more: a compaction that did not fit may not be repeated, and no flush comes while writes are refused.
+// TestReviveWhenNothingIsTried refuses writes while tables are written and do not fit, and admits
+// writes again when no table is written any more. A compaction that did not fit may not be
+// repeated, and no flush comes while writes are refused.
 func TestReviveWhenNothingIsTried(t *testing.T) {
 	r := &room{usage: func() (vfs.DiskUsage, error) { return vfs.DiskUsage{AvailBytes: 1 << 40, TotalBytes: 1 << 41}, nil }}
 	admitted := func() bool {
@@ -37,7 +38,7 @@ func TestReviveWhenNothingIsTried(t *testing.T) {
 		}
 	}
 	r.tables.Add(-1)
-	r.revive() // sees that
+	r.revive() // sees that no table is being written
 	for look := range idleLooks {
 		if admitted() {
 			t.Fatalf("admitted after %d looks", look)

@@ -8,12 +8,12 @@ import (
 // Column is a column of a dataset's files.
 type Column struct {
 	Name     string
-	Type     string // string, int, bigint, double, boolean, timestamp or binary, as SQL of Hive calls them
-	Optional bool   // it may be null
+	Type     string // string, int, bigint, double, boolean, timestamp or binary: the type names of Hive SQL
+	Optional bool   // whether it may be null
 }
 
-// Columns are the columns of a dataset's files, in order. Those that are in the path are not among them: Dataset.Column, of
-// text, and date.
+// Columns returns the columns of a dataset's files, in order. Two columns of text are missing,
+// because they are in the path: Dataset.Column, and date.
 func (d Dataset) Columns() []Column {
 	schemas := map[Dataset]*parquet.Schema{
 		Events: parquet.SchemaOf(EventRow{}), Readings: parquet.SchemaOf(ReadingRow{}), DomainEvents: parquet.SchemaOf(DomainEventRow{}),

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Compaction says what files are made of many small ones.
+// Compaction configures the joining of small files into larger ones.
 type Compaction struct {
-	Target  int64         // bytes that a file should have; default 128 MB
-	Settled time.Duration // age of a day's end at which all its small files are joined; default 6 hours
-	AtOnce  int           // files that are joined at a time, at most; default 32
+	Target  int64         // wanted size of a file in bytes; default 128 MB
+	Settled time.Duration // time after the end of a day when all its small files are joined; default 6 hours
+	AtOnce  int           // largest number of files joined at once; default 32
 }
 
 func (c Compaction) withDefaults() Compaction {
@@ -28,15 +28,17 @@ func (c Compaction) withDefaults() Compaction {
 	return c
 }
 
-// Compacted is what Compact did.
+// Compacted is the result of Compact.
 type Compacted struct {
-	Joined int `json:"joined"` // files that are gone
-	Made   int `json:"made"`   // files that are there instead
+	Joined int `json:"joined"` // number of files that were replaced
+	Made   int `json:"made"`   // number of files that replaced them
 }
 
-// Compact joins small files, a commit each. Days that are over for long enough are left with files of about the target; of
-// others files of about one size are joined when there are many, so that every row is written again but a few times.
-// Who reads meanwhile reads on in what replaced a file. Errors: those of the objects; what was done is done.
+// Compact joins small files, with one commit per join. A day that ended at least Settled ago is
+// left with files of about the target size. On later days, files of similar size are joined when
+// there are many of them, so each row is rewritten only a few times. Concurrent readers continue in
+// the file that replaced the one they were reading. It returns errors of the objects; the joins
+// committed before an error stay.
 func (w *Warehouse) Compact(ctx context.Context, c Compaction) (done Compacted, err error) {
 	c = c.withDefaults()
 	for _, p := range w.Partitions() {
@@ -47,7 +49,7 @@ func (w *Warehouse) Compact(ctx context.Context, c Compaction) (done Compacted, 
 			}
 			made, err := w.join(ctx, p, files)
 			if errors.Is(err, ErrConflict) || errors.Is(err, ErrNotFound) {
-				err = w.Refresh(ctx) // another was here: whatever is left is for the next time
+				err = w.Refresh(ctx) // another writer committed meanwhile: the rest is left for the next call
 				if err == nil {
 					break
 				}
@@ -62,10 +64,12 @@ func (w *Warehouse) Compact(ctx context.Context, c Compaction) (done Compacted, 
 	return done, nil
 }
 
-// manyFiles of about one size are joined in days that are not settled.
+// manyFiles is the number of files of similar size at which a day that is not settled has them
+// joined.
 const manyFiles = 8
 
-// pick returns files of a partition that are to be joined; less than two: none.
+// pick returns the files of a partition to join. With fewer than two files there is nothing to
+// join.
 func (c Compaction) pick(files []File, now time.Time) []File {
 	if len(files) < 2 {
 		return nil
@@ -88,7 +92,8 @@ func (c Compaction) pick(files []File, now time.Time) []File {
 	return nil
 }
 
-// settle picks neighbours in time that are not more than a target together, the longest run from the first.
+// settle returns files that are neighbors in time and together no larger than the target: the
+// longest run from the first small file.
 func (c Compaction) settle(files []File) []File {
 	var run []File
 	size := int64(0)
@@ -105,7 +110,7 @@ func (c Compaction) settle(files []File) []File {
 	return run
 }
 
-// join writes the rows of files as one.
+// join writes the rows of files as one file.
 func (w *Warehouse) join(ctx context.Context, p Partition, files []File) (made int, err error) {
 	base := w.Version()
 	e := &Entry{Why: "compact"}
@@ -133,7 +138,8 @@ func (w *Warehouse) join(ctx context.Context, p Partition, files []File) (made i
 	return 1, nil
 }
 
-// Discard deletes files that were written for a commit that is refused. Never after another error: the commit may be there.
+// Discard deletes files that were written for a commit that was refused. It must not be called
+// after another error, because the commit may have been written.
 func (w *Warehouse) Discard(ctx context.Context, files ...File) error {
 	var names []string
 	for _, f := range files {

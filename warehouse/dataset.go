@@ -10,32 +10,32 @@ import (
 	"time"
 )
 
-// Dataset is a kind of facts: the folder that they are in.
+// Dataset is a kind of facts. Its value is the name of the folder that holds them.
 type Dataset string
 
 // The datasets.
 const (
-	Events       Dataset = "events"        // of web analytics, by site: EventRow
-	Readings     Dataset = "readings"      // of devices, by fleet, a row a metric: ReadingRow
-	DomainEvents Dataset = "domain_events" // of the event store, by type: DomainEventRow
+	Events       Dataset = "events"        // web analytics events, by site: EventRow
+	Readings     Dataset = "readings"      // readings of devices, by fleet, with one row per metric: ReadingRow
+	DomainEvents Dataset = "domain_events" // events of the event store, by aggregate type: DomainEventRow
 )
 
-// Datasets are all of them.
+// Datasets returns all datasets.
 func Datasets() []Dataset { return []Dataset{Events, Readings, DomainEvents} }
 
-// Column is what a dataset's first folders are named by: site, fleet or type.
+// Column returns the name of the dataset's partition key: site, fleet or type.
 func (d Dataset) Column() string {
 	return map[Dataset]string{Events: "site", Readings: "fleet", DomainEvents: "type"}[d]
 }
 
-// Partition is a folder of files: the facts of one site, fleet or type, and of one day.
+// Partition is a folder of files. It holds the facts of one site, fleet or type for one day.
 type Partition struct {
 	Dataset Dataset
-	Key     string // the site, fleet or type
-	Date    string // UTC, of the facts' times, YYYY-MM-DD
+	Key     string // the site, fleet or aggregate type
+	Date    string // UTC day of the facts' times, as YYYY-MM-DD
 }
 
-// PartitionOf is where a fact of a time is.
+// PartitionOf returns the partition of a fact, given its time in epoch milliseconds.
 func PartitionOf(d Dataset, key string, at int64) Partition {
 	return Partition{Dataset: d, Key: key, Date: time.UnixMilli(at).UTC().Format(time.DateOnly)}
 }
@@ -45,21 +45,21 @@ func (p Partition) Compare(o Partition) int {
 	return cmp.Or(cmp.Compare(p.Dataset, o.Dataset), cmp.Compare(p.Key, o.Key), cmp.Compare(p.Date, o.Date))
 }
 
-// Folder is the partition's folder, without a slash at its end.
+// Folder returns the partition's folder, without a trailing slash.
 func (p Partition) Folder() string {
 	return fmt.Sprintf("%s/%s=%s/date=%s", p.Dataset, p.Dataset.Column(), escape(p.Key), p.Date)
 }
 
-// PathKey is the key as it is in paths.
+// PathKey returns the key as it is written in paths.
 func (p Partition) PathKey() string { return escape(p.Key) }
 
-// escape writes a value so that it is a name of a folder everywhere: all but letters and digits of ASCII, "-", "_" and "."
-// is percent-encoded.
+// escape writes a value so that it is a valid folder name on every system: everything except ASCII
+// letters, ASCII digits, "-", "_" and "." is percent-encoded.
 func escape(s string) string {
 	return strings.NewReplacer("+", "%20", "~", "%7E").Replace(url.QueryEscape(s))
 }
 
-// parsePath says in which partition a file is, by its path.
+// parsePath returns the partition of a file, given its path.
 func parsePath(name string) (Partition, error) {
 	bad := fmt.Errorf("%w: %q is no file of a dataset", ErrDamaged, name)
 	parts := strings.Split(name, "/")

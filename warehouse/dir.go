@@ -15,19 +15,21 @@ import (
 	"time"
 )
 
-// Dir is a warehouse's objects as files of a directory.
+// Dir stores a warehouse's objects as files in a directory.
 type Dir struct {
 	root string
 	temp string
 }
 
-// tempFolder holds files that are being written. Those of processes that died are removed after tempLife.
+// tempFolder holds files while they are being written. Files left by processes that died are
+// removed after tempLife.
 const (
 	tempFolder = "_tmp"
 	tempLife   = 24 * time.Hour
 )
 
-// OpenDir opens a directory, and makes it if there is none. Errors: those of the file system.
+// OpenDir opens a directory and creates it if it does not exist. It returns errors of the file
+// system.
 func OpenDir(root string) (*Dir, error) {
 	d := &Dir{root: root, temp: filepath.Join(root, tempFolder)}
 	if err := d.folder(d.temp); err != nil {
@@ -47,12 +49,12 @@ func OpenDir(root string) (*Dir, error) {
 	return d, nil
 }
 
-// Root is the directory.
+// Root returns the path of the directory.
 func (d *Dir) Root() string { return d.root }
 
 func (d *Dir) path(name string) string { return filepath.Join(d.root, filepath.FromSlash(name)) }
 
-// folder makes a folder and those above it, durably.
+// folder creates a folder and its parents, durably.
 func (d *Dir) folder(dir string) error {
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
 		return nil
@@ -79,7 +81,7 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// write writes a file beside all others, and returns where it is.
+// write writes a temporary file and returns its path.
 func (d *Dir) write(body io.Reader) (name string, err error) {
 	name = filepath.Join(d.temp, rand.Text())
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
@@ -96,7 +98,7 @@ func (d *Dir) write(body io.Reader) (name string, err error) {
 	return name, nil
 }
 
-// place gives a file its name by rename or link, durably.
+// place writes a file and gives it its name by rename or link, durably.
 func (d *Dir) place(name string, body io.Reader, give func(from, to string) error) error {
 	temp, err := d.write(body)
 	if err != nil {
@@ -118,17 +120,18 @@ func (d *Dir) place(name string, body io.Reader, give func(from, to string) erro
 	return syncDir(filepath.Dir(to))
 }
 
-// Put stores a file.
+// Put stores a file and replaces an existing one of that name.
 func (d *Dir) Put(_ context.Context, name string, body io.ReadSeeker) error {
 	return d.place(name, body, os.Rename)
 }
 
-// PutIfAbsent stores a file by a link, which fails where there is one.
+// PutIfAbsent stores a file by making a link, which fails if the name exists. It then returns
+// ErrExists.
 func (d *Dir) PutIfAbsent(_ context.Context, name string, body []byte) error {
 	return d.place(name, strings.NewReader(string(body)), os.Link)
 }
 
-// Open opens a file.
+// Open opens a file. It returns ErrNotFound if there is none of that name.
 func (d *Dir) Open(_ context.Context, name string) (Object, error) {
 	f, err := os.Open(d.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,7 +154,7 @@ type file struct {
 
 func (f *file) Size() int64 { return f.size }
 
-// List walks a folder.
+// List lists the files of a folder and its subfolders.
 func (d *Dir) List(ctx context.Context, prefix, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) { d.list(ctx, strings.TrimSuffix(prefix, "/"), after, yield) }
 }
@@ -181,7 +184,7 @@ func (d *Dir) list(ctx context.Context, folder, after string, yield func(string,
 	return true
 }
 
-// Delete deletes files, and folders that are empty then.
+// Delete deletes files. Files that do not exist are ignored.
 func (d *Dir) Delete(_ context.Context, names ...string) error {
 	for _, name := range names {
 		path := d.path(name)

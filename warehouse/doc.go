@@ -1,10 +1,13 @@
-// Package warehouse keeps raw facts for ever, in files that every tool for analysis reads: Parquet, sorted by time, in
-// folders by site, fleet or type, and by day, on a disk or in an object store.
+// Package warehouse keeps raw facts forever, in files that every analysis tool can read: Parquet
+// files, sorted by time, in folders by site, fleet or type, and by day. They are kept on a disk or
+// in an object store.
 //
-// Which files count is said by a log of commits alone. A commit is one object that is put if it is absent: what files it
-// adds, what files it removes, and how far the change stream is read after it. So the rows and the progress are one
-// atomic step, and whoever loses a race begins anew from what the winner has written.
+// Only a log of commits decides which files count. A commit is one object that is written only if
+// it is absent. It names the files to add, the files to remove, and how far the change stream has
+// been read. So rows and progress change in one atomic step, and a writer that loses a race starts
+// again from what the winner has written.
 //
-// The way in: OpenDir, or another Objects; Open; Warehouse.Files and Warehouse.Events to read. Package export writes.
-// docs/format/warehouse.md specifies what is stored. Commands and servers use it; it imports the products, and no client.
+// Start with OpenDir or another implementation of Objects, then call Open. Read with
+// Warehouse.Files and Warehouse.Events. Package export writes. docs/format/warehouse.md specifies
+// the stored format. Commands and servers use this package; it imports the products, but no client.
 package warehouse

@@ -16,25 +16,26 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// File is a file of rows that the log names. It never changes.
+// File is a file of rows that the log names. A file never changes.
 type File struct {
 	Path    string `json:"path"`
 	Rows    int64  `json:"rows"`
-	Facts   int64  `json:"facts"` // different ones: a reading may have several rows
+	Facts   int64  `json:"facts"` // number of different facts: a reading may have several rows
 	Bytes   int64  `json:"bytes"`
-	Min     int64  `json:"min"`               // time of the first row, epoch milliseconds
-	Max     int64  `json:"max"`               // of the last
-	Expires int64  `json:"expires,omitempty"` // when the last of its raw facts may be gone from the table; 0: never
+	Min     int64  `json:"min"`               // time of the first row, in epoch milliseconds
+	Max     int64  `json:"max"`               // time of the last row, in epoch milliseconds
+	Expires int64  `json:"expires,omitempty"` // time from which none of its raw facts may be left in the table, in epoch milliseconds; 0 means never
 	SHA256  string `json:"sha256"`
 
-	Partition Partition `json:"-"` // which the path says
+	Partition Partition `json:"-"` // given by the path
 }
 
 // has reports whether the file may have rows with times in [from, to].
 func (f *File) has(from, to int64) bool { return f.Min <= to && f.Max >= from }
 
-// WriteFile stores sorted rows of a partition as a file, which counts when a commit has added it. There is none for no rows,
-// and ok is false. Errors: those of the rows and of the objects.
+// WriteFile stores sorted rows of a partition as a file. The file counts only after a commit has
+// added it. Without rows, no file is written and ok is false. It returns errors of the rows and of
+// the objects.
 func (w *Warehouse) WriteFile(ctx context.Context, p Partition, rows iter.Seq2[Row, error]) (f File, ok bool, err error) {
 	temp, err := os.CreateTemp(w.temp, "onefold-*"+extension)
 	if err != nil {
@@ -63,7 +64,8 @@ func (w *Warehouse) WriteFile(ctx context.Context, p Partition, rows iter.Seq2[R
 	return f, true, nil
 }
 
-// counting notes what passes, and refuses rows that are not in order or are there twice.
+// counting fills in the file's counts while rows pass through, and refuses rows that are out of
+// order or duplicated.
 func (f *File) counting(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		var last Key
@@ -95,18 +97,20 @@ func (f *File) counting(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	}
 }
 
-// all is every time.
+// firstTime and lastTime are the bounds of a range that includes every time.
 const (
 	firstTime = math.MinInt64
 	lastTime  = math.MaxInt64
 )
 
-// Rows yields the rows of a file in order. Errors: ErrNotFound when it was removed meanwhile, ErrDamaged.
+// Rows yields the rows of a file in order. It yields ErrNotFound if the file was removed meanwhile,
+// and ErrDamaged.
 func (w *Warehouse) Rows(ctx context.Context, f File) iter.Seq2[Row, error] {
 	return w.rows(ctx, f, forms[f.Partition.Dataset], firstTime, lastTime)
 }
 
-// Keys yields the keys of a file's rows, as Rows does, of the row groups that have times in [from, to].
+// Keys yields the keys of a file's rows, as Rows does. It skips row groups that have no times in
+// [from, to].
 func (w *Warehouse) Keys(ctx context.Context, f File, from, to int64) iter.Seq2[Row, error] {
 	return w.rows(ctx, f, keyForms[f.Partition.Dataset], from, to)
 }
@@ -143,7 +147,7 @@ func (w *Warehouse) rows(ctx context.Context, f File, as form, from, to int64) i
 	}
 }
 
-// openParquet opens a file; one that is none is an error, whatever its bytes make of the reader.
+// openParquet opens a Parquet file. Bytes that make the Parquet reader panic give an error.
 func openParquet(o Object) (f *parquet.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -153,7 +157,7 @@ func openParquet(o Object) (f *parquet.File, err error) {
 	return parquet.OpenFile(o, o.Size(), parquet.SkipBloomFilters(true))
 }
 
-// Verify compares a file with what the log says of it. Errors: ErrDamaged, ErrNotFound.
+// Verify compares a file with its entry in the log. It returns ErrDamaged and ErrNotFound.
 func (w *Warehouse) Verify(ctx context.Context, f File) error {
 	object, err := w.objects.Open(ctx, f.Path)
 	if errors.Is(err, ErrNotFound) {
@@ -176,7 +180,7 @@ func (w *Warehouse) Verify(ctx context.Context, f File) error {
 	return nil
 }
 
-// damage is what is wrong with a file.
+// damage describes what is wrong with a file.
 type damage struct {
 	path, what string
 	kind       error

@@ -12,21 +12,27 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// Person is somebody whose events are to be forgotten.
+// Person is a person whose events are to be deleted.
 type Person struct {
-	UserID   string                 // as the site identified them; "": by Visitors alone
-	Visitors []analytics.VisitorKey // days of visitors that are known to be theirs
+	UserID   string                 // the user ID that the site gave the person; "" selects by Visitors only
+	Visitors []analytics.VisitorKey // days of visitors that are known to be the person's
 }
 
-// forgetTries is how often in a row others may commit what Forget cannot follow.
+// forgetTries is the number of consecutive conflicting commits of other writers after which Forget
+// gives up.
 const forgetTries = 8
 
-// Forget takes the events of a person out of the files of a site: all that their visitors did on the days on which the site
-// identified them, and on those that are named, as an erasure does in the table. A day's visitors go in one commit, so that one
-// that is broken off leaves no event of a day whose user id is gone already: it is done by doing it again. Files are written
-// again without the rows, and deleted when that is committed; Sweep deletes what could not be. Exports and compactions may go
-// on meanwhile, but what is exported later is not looked at. Errors: those of the objects; ErrConflict when others kept
-// committing.
+// Forget removes the events of a person from the files of a site. It removes all events of the
+// person's visitors on the days on which the site identified the person, and on the named days, as
+// an erasure does in the table.
+//
+// The visitors of one day are removed in one commit. So if Forget is interrupted, no day has lost
+// the user ID but kept other events of the person, and calling Forget again completes the work.
+// Files are written again without the rows, and the old files are deleted after the commit. Sweep
+// deletes files whose deletion failed.
+//
+// Exports and compactions may run meanwhile, but Forget does not look at events that are exported
+// later. It returns errors of the objects, and ErrConflict if other writers kept committing.
 func (w *Warehouse) Forget(ctx context.Context, site string, p Person) (rows int64, err error) {
 	for try := 0; ; try++ {
 		n, err := w.forget(ctx, site, &p)
@@ -81,11 +87,12 @@ func (w *Warehouse) forget(ctx context.Context, site string, p *Person) (rows in
 	return rows, nil
 }
 
-// forgetDay takes out the events of visitors of a day, which is one of the site's zone: files are of days of UTC.
+// forgetDay removes the events of visitors on a day. The day is one in the site's time zone, while
+// files hold UTC days.
 func (w *Warehouse) forgetDay(ctx context.Context, site, day string, who map[analytics.VisitorKey]bool) (rows int64, err error) {
 	at, err := time.Parse(time.DateOnly, day)
 	if err != nil {
-		return 0, nil // of no event
+		return 0, nil // not a day: no event belongs to it
 	}
 	base := w.Version()
 	e := &Entry{Why: "erase"}
@@ -111,7 +118,7 @@ func (w *Warehouse) forgetDay(ctx context.Context, site, day string, who map[ana
 	return rows, nil
 }
 
-// without writes a file again without the events of visitors, if it has any.
+// without writes a file again without the events of the given visitors, if it has any.
 func (w *Warehouse) without(ctx context.Context, f File, who map[analytics.VisitorKey]bool, e *Entry) (rows int64, err error) {
 	site := f.Partition.Key
 	for r, err := range w.people(ctx, f) {
@@ -150,7 +157,7 @@ func (w *Warehouse) without(ctx context.Context, f File, who map[analytics.Visit
 	return rows, nil
 }
 
-// eventPeople is what of an event says whose it is.
+// eventPeople is the part of an event that tells whose event it is.
 type eventPeople struct {
 	Time         int64  `parquet:"time,timestamp(millisecond),delta"`
 	EventID      string `parquet:"event_id"`
@@ -167,13 +174,13 @@ func (r *eventPeople) visitor(site string) (analytics.VisitorKey, error) {
 	return visitorOf(site, r.EventID, r.VisitorID, r.VisitorShard, r.ZoneMinutes)
 }
 
-// visitorOf is the visitor's day that an event is of.
+// visitorOf returns the visitor's day that an event belongs to.
 func visitorOf(site, event, visitor string, shard, zone int32) (analytics.VisitorKey, error) {
 	e := analytics.Event{EventKey: analytics.EventKey{SiteID: site, EventID: event}, VisitorID: visitor, VisitorShard: int(shard), ZoneMinutes: int(zone)}
 	return e.Visitor()
 }
 
-// people yields whose the events of a file are.
+// people yields the eventPeople of each event of a file.
 func (w *Warehouse) people(ctx context.Context, f File) iter.Seq2[*eventPeople, error] {
 	return func(yield func(*eventPeople, error) bool) {
 		for r, err := range w.rows(ctx, f, formOf[eventPeople, *eventPeople]{}, firstTime, lastTime) {

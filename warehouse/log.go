@@ -10,44 +10,48 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The log: an entry a commit, and now and then a checkpoint, which is the state after all entries up to its own number.
+// The log has one entry per commit, and from time to time a checkpoint. A checkpoint is the state
+// after all entries up to and including its own number.
 const (
 	logFolder  = "_log/"
 	entryEnd   = ".json"
 	checkEnd   = ".checkpoint.json.zst"
 	logFormat  = 1
-	checkEvery = 64             // commits
-	keepLog    = 24 * time.Hour // entries that a checkpoint makes needless stay for so long
+	checkEvery = 64             // number of commits
+	keepLog    = 24 * time.Hour // how long entries are kept after a checkpoint has replaced them
 	keepMissed = 100
 )
 
 // Entry is a commit.
 type Entry struct {
 	Format    int                 `json:"format"`
-	Version   int64               `json:"version"` // its number, from 1
-	ID        string              `json:"id"`      // by which whoever wrote it knows it again
+	Version   int64               `json:"version"` // its number, starting at 1
+	ID        string              `json:"id"`      // identifies the commit for its own writer
 	At        time.Time           `json:"at"`
-	Why       string              `json:"why"` // export, compact, repair, begin, sweep, erase
+	Why       string              `json:"why"` // export, compact, repair, begin, sweep or erase
 	Add       []File              `json:"add,omitempty"`
-	Remove    []string            `json:"remove,omitempty"` // paths
-	Source    string              `json:"source,omitempty"` // the stream that positions are of
+	Remove    []string            `json:"remove,omitempty"` // paths of files
+	Source    string              `json:"source,omitempty"` // the stream that the positions belong to
 	Positions map[string]Position `json:"positions,omitempty"`
-	Forget    []string            `json:"forget,omitempty"` // shards that are gone, and were read to their ends
+	Forget    []string            `json:"forget,omitempty"` // shards that no longer exist and were read to their ends
 	Missed    []Missed            `json:"missed,omitempty"`
-	Repair    *Repair             `json:"repair,omitempty"`   // what is to be made good from the table, as far as it is done
-	Repaired  bool                `json:"repaired,omitempty"` // all of it is
-	Skipped   int64               `json:"skipped,omitempty"`  // changes that could not be read
+	Repair    *Repair             `json:"repair,omitempty"`   // the repair from the table, and its progress
+	Repaired  bool                `json:"repaired,omitempty"` // whether the repair is complete
+	Skipped   int64               `json:"skipped,omitempty"`  // number of changes that could not be read
 
-	// Fence makes the commits of all fail that were begun before: their files may be deleted.
+	// Fence makes every commit fail that was begun before it, because the files of that commit may
+	// be deleted.
 	Fence bool `json:"fence,omitempty"`
 }
 
-// progress reports whether the entry changes how far the stream is read, which one exporter does at a time.
+// progress reports whether the entry changes the progress of reading the stream. Only one exporter
+// may change it at a time.
 func (e *Entry) progress() bool {
 	return e.Source != "" || len(e.Positions)+len(e.Forget)+len(e.Missed) > 0 || e.Repair != nil || e.Repaired
 }
 
-// conflicts reports whether an entry that was begun before o was written cannot be written after it.
+// conflicts reports whether an entry that was begun before o was written must not be written after
+// o.
 func (e *Entry) conflicts(o *Entry) bool {
 	if o.Fence || e.progress() && o.progress() {
 		return true
@@ -64,28 +68,30 @@ func (e *Entry) conflicts(o *Entry) bool {
 	return false
 }
 
-// Position is how far a shard of the stream is exported.
+// Position is the progress of exporting one shard of the stream.
 type Position struct {
-	After string    `json:"after,omitempty"` // sequence number of the last change
-	Done  bool      `json:"done,omitempty"`  // the shard is closed, and that was the last
+	After string    `json:"after,omitempty"` // sequence number of the last exported change
+	Done  bool      `json:"done,omitempty"`  // whether the shard is closed and After is its last change
 	At    time.Time `json:"at,omitzero"`     // when the change was written
 }
 
-// Missed says that changes were trimmed before they were exported.
+// Missed records that changes were trimmed from the stream before they were exported.
 type Missed struct {
-	At    time.Time `json:"at"` // when that was noticed
+	At    time.Time `json:"at"` // when the loss was noticed
 	Shard string    `json:"shard"`
 	After string    `json:"after,omitempty"`
 }
 
-// Repair is under way while the warehouse is compared with the table: at first, and after changes were missed.
+// Repair is the state of a comparison of the warehouse with the table. There is one at the start,
+// and after changes were missed.
 type Repair struct {
 	Why string `json:"why"`
-	// Removes says that rows whose facts are not in the table though they have not expired are taken out: they were
-	// deleted. Of another table than before, nothing is.
+	// Removes makes the repair remove rows whose facts are missing from the table although they
+	// have not expired, because they were deleted. Nothing is removed if the table is a different
+	// one than before.
 	Removes bool      `json:"removes,omitempty"`
 	Since   time.Time `json:"since"`
-	// Dataset, Key and At are where the comparison goes on: behind them.
+	// The comparison continues after Dataset, Key, Sub and At.
 	Dataset Dataset `json:"dataset,omitempty"`
 	Key     string  `json:"key,omitempty"`
 	Sub     string  `json:"sub,omitempty"`
@@ -95,7 +101,7 @@ type Repair struct {
 func entryName(version int64) string { return fmt.Sprintf("%s%020d%s", logFolder, version, entryEnd) }
 func checkName(version int64) string { return fmt.Sprintf("%s%020d%s", logFolder, version, checkEnd) }
 
-// parseLogName says what an object of the log is.
+// parseLogName tells what an object of the log is: an entry or a checkpoint, and of which version.
 func parseLogName(name string) (version int64, checkpoint, ok bool) {
 	digits, inLog := strings.CutPrefix(name, logFolder)
 	if rest, is := strings.CutSuffix(digits, checkEnd); is {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Merge yields the rows of sorted sequences in order. Sequences of the same fact are an error of whoever wrote them; the
-// rows come one after the other.
+// Merge yields the rows of sorted sequences in order. No fact should be in two of the sequences; if
+// one is, its rows are yielded one after the other.
 func Merge(sequences ...iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	if len(sequences) == 1 {
 		return sequences[0]
@@ -46,7 +46,8 @@ func Merge(sequences ...iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	}
 }
 
-// begin puts sequences at their first rows. Also after an error those that it returns are to be stopped.
+// begin moves each sequence to its first row. The caller must stop the returned sequences, even
+// after an error.
 func begin(sequences []iter.Seq2[Row, error]) (h heads, err error) {
 	for _, s := range sequences {
 		next, stop := iter.Pull2(s)
@@ -66,7 +67,7 @@ func begin(sequences []iter.Seq2[Row, error]) (h heads, err error) {
 	return h, nil
 }
 
-// head is a sequence at its next row.
+// head is a sequence and its next row.
 type head struct {
 	row  Row
 	key  Key
@@ -100,7 +101,7 @@ func (h *heads) Pop() any {
 	return last
 }
 
-// Sorted is the sequence of rows that are in order.
+// Sorted returns a sequence of rows that are in order already.
 func Sorted(rows []Row) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for _, r := range rows {
@@ -111,8 +112,9 @@ func Sorted(rows []Row) iter.Seq2[Row, error] {
 	}
 }
 
-// Between yields the rows of a dataset and a site, fleet or type with times in [from, to), in the order of time. Files that
-// are replaced meanwhile are read on in what replaced them. Errors: ErrDamaged, those of the objects.
+// Between yields the rows of a dataset for one site, fleet or type with times in [from, to),
+// ordered by time. If a file is replaced meanwhile, reading continues in the file that replaced it.
+// It yields ErrDamaged and errors of the objects.
 func (w *Warehouse) Between(ctx context.Context, d Dataset, key string, from, to time.Time) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		last := Key{At: from.UnixMilli()}
@@ -131,10 +133,10 @@ func (w *Warehouse) Between(ctx context.Context, d Dataset, key string, from, to
 	}
 }
 
-// maxMoves is how often files may be replaced while a partition is read.
+// maxMoves is how often files may be replaced while one partition is read.
 const maxMoves = 20
 
-// eachIn reads a partition behind a key and before a time.
+// eachIn reads the rows of a partition after a key and before a time.
 func (w *Warehouse) eachIn(ctx context.Context, p Partition, last *Key, end int64, do func(Row) bool) (bool, error) {
 	for moved := 0; ; moved++ {
 		more, err := w.eachOnce(ctx, p, last, end, do)
@@ -169,7 +171,7 @@ func (w *Warehouse) eachOnce(ctx context.Context, p Partition, last *Key, end in
 	return true, nil
 }
 
-// Events yields the events of a site with times in [from, to), in the order of time and id; see Between.
+// Events yields the events of a site with times in [from, to), ordered by time and ID. See Between.
 func (w *Warehouse) Events(ctx context.Context, site string, from, to time.Time) iter.Seq2[*EventRow, error] {
 	return func(yield func(*EventRow, error) bool) {
 		for r, err := range w.Between(ctx, Events, site, from, to) {

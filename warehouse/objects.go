@@ -8,24 +8,27 @@ import (
 	"iter"
 )
 
-// Objects is where a warehouse is: named objects that are put whole. Names are paths with slashes. It is safe for
-// concurrent use.
+// Objects stores a warehouse: named objects that are written as a whole. Names are paths with
+// slashes. Implementations must be safe for concurrent use.
 type Objects interface {
-	// Put stores an object, durably when it returns; one of that name is replaced. Nobody sees a part of it.
+	// Put stores an object and replaces an existing one of that name. When Put returns, the object
+	// is durable. Readers never see a partial object.
 	Put(ctx context.Context, name string, body io.ReadSeeker) error
-	// PutIfAbsent stores an object that is small. Errors: ErrExists when there is one of that name; of several who put
-	// at the same time one succeeds. After another error it may be there or not.
+	// PutIfAbsent stores a small object. It returns ErrExists if an object of that name exists. If
+	// several writers put the same name at the same time, one of them succeeds. After any other
+	// error, the object may or may not exist.
 	PutIfAbsent(ctx context.Context, name string, body []byte) error
-	// Open opens an object to read. Errors: ErrNotFound.
+	// Open opens an object for reading. It returns ErrNotFound if the object does not exist.
 	Open(ctx context.Context, name string) (Object, error)
-	// List yields the names that begin with a prefix, which ends with a slash, and are greater than after, if that is not
-	// empty: all that were put before, without those that were deleted before. Names in one folder are in order.
+	// List yields the names that begin with a prefix, which ends with a slash, and that are greater
+	// than after, unless after is empty. It includes every object that was put before the call and
+	// leaves out those deleted before it. Names in one folder are in order.
 	List(ctx context.Context, prefix, after string) iter.Seq2[string, error]
-	// Delete deletes objects. Absent ones are no error.
+	// Delete deletes objects. Objects that do not exist are ignored.
 	Delete(ctx context.Context, names ...string) error
 }
 
-// Object is an object that was opened. It is safe for concurrent use until it is closed.
+// Object is an open object. It must be safe for concurrent use until it is closed.
 type Object interface {
 	io.ReaderAt
 	io.Closer
@@ -33,17 +36,17 @@ type Object interface {
 }
 
 var (
-	// ErrExists is returned by PutIfAbsent.
+	// ErrExists is returned by PutIfAbsent if the object exists.
 	ErrExists = errors.New("warehouse: the object exists")
 	// ErrNotFound is returned for an object that does not exist.
 	ErrNotFound = errors.New("warehouse: no such object")
-	// ErrDamaged is returned for what is not as it was written.
+	// ErrDamaged is returned for stored data that differs from what was written.
 	ErrDamaged = errors.New("damaged: the warehouse")
-	// ErrFormat is returned for a warehouse of a later program.
+	// ErrFormat is returned for a warehouse that a later version of the program wrote.
 	ErrFormat = errors.New("format: the warehouse is of a later version of the program")
 )
 
-// maxMeta bounds what is read of the log at once, in bytes.
+// maxMeta is the largest size in bytes of an object of the log that is read.
 const maxMeta = 1 << 30
 
 // readAll reads a small object.

@@ -10,23 +10,26 @@ import (
 	"github.com/parquet-go/parquet-go/compress/zstd"
 )
 
-// extension ends the names of files of rows.
+// extension is the file name extension of files of rows.
 const extension = ".parquet"
 
-// Rows of a row group: what a writer has in memory, and what whoever looks for a time skips.
+// groupRows is the number of rows in a row group. A writer keeps one group in memory, and a reader
+// that looks for a time skips whole groups. batchRows is the number of rows that are read or
+// written at once.
 const (
 	groupRows = 100_000
 	batchRows = 256
 )
 
-// form reads and writes the rows of one kind.
+// form reads and writes the rows of one dataset.
 type form interface {
 	write(w io.Writer, rows iter.Seq2[Row, error]) error
-	// read yields the rows with times in [from, to], and others: row groups without any are skipped. What is yielded stays valid.
+	// read yields the rows with times in [from, to]. It yields other rows too: only row groups
+	// without any such row are skipped. Yielded rows stay valid.
 	read(f *parquet.File, from, to int64) iter.Seq2[Row, error]
 }
 
-// forms are those of the datasets' rows; keyForms read the keys alone.
+// forms has the forms of the datasets' rows. keyForms has forms that read only the keys.
 var (
 	forms = map[Dataset]form{
 		Events: formOf[EventRow, *EventRow]{}, Readings: formOf[ReadingRow, *ReadingRow]{}, DomainEvents: formOf[DomainEventRow, *DomainEventRow]{},
@@ -94,7 +97,7 @@ func eachRow[T any](group parquet.RowGroup, do func(*T) bool) (more bool, err er
 	in := parquet.NewGenericRowGroupReader[T](group)
 	defer func() { err = errors.Join(err, in.Close()) }()
 	for {
-		batch := make([]T, batchRows) // whoever reads may keep the rows
+		batch := make([]T, batchRows) // a new batch each time, because the caller may keep the rows
 		n, err := in.Read(batch)
 		for i := range batch[:n] {
 			if !do(&batch[i]) {
@@ -110,7 +113,8 @@ func eachRow[T any](group parquet.RowGroup, do func(*T) bool) (more bool, err er
 	}
 }
 
-// outside reports whether a group certainly has no row with a time in [from, to]. Groups are sorted by time.
+// outside reports whether a group certainly has no row with a time in [from, to]. The rows of a
+// group are sorted by time.
 func outside(group parquet.RowGroup, from, to int64) bool {
 	leaf, ok := group.Schema().Lookup("time")
 	if !ok {

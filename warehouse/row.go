@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// Key orders the rows of a partition, and tells facts apart: by time, by what tells those of a millisecond apart, and
-// the rows of one fact by Sub.
+// Key orders the rows of a partition and identifies them. Rows are ordered by time, then by ID,
+// which separates the facts of one millisecond, and then by Sub, which separates the rows of one
+// fact.
 type Key struct {
 	At  int64 // epoch milliseconds
 	ID  string
@@ -21,10 +22,11 @@ func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.At, o.At), cmp.Compare(k.ID, o.ID), cmp.Compare(k.Sub, o.Sub))
 }
 
-// Row is a row of a dataset: *EventRow, *ReadingRow or *DomainEventRow, or the keys of one.
+// Row is a row of a dataset: *EventRow, *ReadingRow or *DomainEventRow, or the key columns of one.
 type Row interface {
 	Key() Key
-	// Expires is when the raw fact may be deleted from the table, in epoch milliseconds; 0: never.
+	// Expires returns when the raw fact may be deleted from the table, in epoch milliseconds; 0
+	// means never.
 	Expires() int64
 }
 
@@ -35,7 +37,7 @@ func orZero(p *int64) int64 {
 	return *p
 }
 
-// instant is a time as a row has it, nil for none.
+// instant returns a time as it is written in a row, or nil if there is none.
 func instant(t time.Time) *int64 {
 	if t.IsZero() || t.Unix() == 0 {
 		return nil
@@ -44,7 +46,7 @@ func instant(t time.Time) *int64 {
 	return &ms
 }
 
-// object is a map as JSON, "" for none.
+// object returns a map as JSON, or "" if it is empty.
 func object[V any](m map[string]V) (string, error) {
 	if len(m) == 0 {
 		return "", nil
@@ -53,7 +55,7 @@ func object[V any](m map[string]V) (string, error) {
 	return string(b), err
 }
 
-// float is a decimal as the nearest float, nil for none.
+// float returns the float nearest to a decimal, or nil if there is none.
 func float(s string) *float64 {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// DomainEventRow is an event of an aggregate. Its type is in the path. What was sealed is sealed.
+// DomainEventRow is an event of an aggregate. Its aggregate type is also in the path. Sealed fields
+// stay sealed.
 type DomainEventRow struct {
 	Time          int64   `parquet:"time,timestamp(millisecond),delta"` // when it was recorded
 	OccurredAt    int64   `parquet:"occurred_at,timestamp(millisecond)"`
@@ -27,10 +28,11 @@ type DomainEventRow struct {
 	Of            int32   `parquet:"of"`
 }
 
-// Key orders events by when they were recorded, and id.
+// Key orders events by the time when they were recorded, and by ID.
 func (r *DomainEventRow) Key() Key { return Key{At: r.Time, ID: r.EventID} }
 
-// Expires is never: the table keeps them until they are truncated, and the warehouse does then, too.
+// Expires returns 0, which means never: the table keeps events until they are truncated, and the
+// warehouse keeps them even then.
 func (r *DomainEventRow) Expires() int64 { return 0 }
 
 type domainEventKeys struct {
@@ -41,7 +43,7 @@ type domainEventKeys struct {
 func (r *domainEventKeys) Key() Key       { return Key{At: r.Time, ID: r.EventID} }
 func (r *domainEventKeys) Expires() int64 { return 0 }
 
-// NewDomainEventRow is the row of an event of an aggregate.
+// NewDomainEventRow returns the row of an event of an aggregate.
 func NewDomainEventRow(e *eventstore.Event) (*DomainEventRow, error) {
 	r := &DomainEventRow{
 		Time: e.RecordedAt.UnixMilli(), OccurredAt: e.OccurredAt.UnixMilli(), EventID: e.EventID,

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// EventRow is an event of web analytics. Its site is in the path.
+// EventRow is a web analytics event. Its site is in the path.
 type EventRow struct {
 	Time         int64    `parquet:"time,timestamp(millisecond),delta"`
 	EventID      string   `parquet:"event_id"`
@@ -54,10 +54,10 @@ type EventRow struct {
 	ExpiresAt    *int64   `parquet:"expires_at,optional,timestamp(millisecond)"`
 }
 
-// Key orders events by time and id.
+// Key orders events by time and ID.
 func (r *EventRow) Key() Key { return Key{At: r.Time, ID: r.EventID} }
 
-// Expires is when the event may be deleted from the table.
+// Expires returns when the event may be deleted from the table.
 func (r *EventRow) Expires() int64 { return orZero(r.ExpiresAt) }
 
 type eventKeys struct {
@@ -75,7 +75,7 @@ const (
 	customEvent = "event"
 )
 
-// goal is a conversion as JSON.
+// goal is a conversion as written in JSON.
 type goal struct {
 	Goal    string `json:"goal"`
 	Once    bool   `json:"once,omitempty"`
@@ -84,7 +84,8 @@ type goal struct {
 	Revenue string `json:"revenue,omitempty"`
 }
 
-// NewEventRow is the row of an event; expires is when the table may delete it, zero for never.
+// NewEventRow returns the row of an event. expires is when the table may delete the event; the zero
+// time means never. It returns an error if the event ID is not a ULID.
 func NewEventRow(e *analytics.Event, expires time.Time) (*EventRow, error) {
 	id, err := ulid.ParseStrict(e.EventID)
 	if err != nil {
@@ -113,7 +114,7 @@ func NewEventRow(e *analytics.Event, expires time.Time) (*EventRow, error) {
 	return r, r.lists(e)
 }
 
-// lists fills the columns of JSON.
+// lists fills in the columns that hold JSON.
 func (r *EventRow) lists(e *analytics.Event) (err error) {
 	if r.Properties, err = object(e.Properties); err != nil {
 		return err
@@ -137,7 +138,7 @@ func (r *EventRow) lists(e *analytics.Event) (err error) {
 	return err
 }
 
-// Event is the event of a row, as the table had it. Errors: ErrDamaged.
+// Event returns the event of a row, as the table held it. It returns ErrDamaged.
 func (r *EventRow) Event(site string) (*analytics.Event, error) {
 	e := &analytics.Event{
 		EventKey:  analytics.EventKey{SiteID: site, Shard: int(r.Shard), EventID: r.EventID},

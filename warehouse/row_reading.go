@@ -8,8 +8,8 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// ReadingRow is one value of a reading of a device. Its fleet is in the path. A reading without values is a row without
-// a metric, so that every reading is there.
+// ReadingRow is one value of a reading of a device. Its fleet is in the path. A reading without
+// values is stored as one row without a metric, so no reading is left out.
 type ReadingRow struct {
 	Time        int64    `parquet:"time,timestamp(millisecond),delta"`
 	DeviceID    string   `parquet:"device_id,dict"`
@@ -28,12 +28,12 @@ type ReadingRow struct {
 	ExpiresAt   *int64   `parquet:"expires_at,optional,timestamp(millisecond)"`
 }
 
-// Key orders readings by time, device, what tells those of a millisecond apart, and metric.
+// Key orders readings by time, device, discriminator and metric.
 func (r *ReadingRow) Key() Key {
 	return Key{At: r.Time, ID: readingID(r.DeviceID, r.Disc), Sub: r.Metric}
 }
 
-// Expires is when the reading may be deleted from the table.
+// Expires returns when the reading may be deleted from the table.
 func (r *ReadingRow) Expires() int64 { return orZero(r.ExpiresAt) }
 
 type readingKeys struct {
@@ -50,10 +50,10 @@ func (r *readingKeys) Key() Key {
 
 func (r *readingKeys) Expires() int64 { return orZero(r.ExpiresAt) }
 
-// readingID tells the readings of a millisecond apart. No device id has the byte between.
+// readingID distinguishes the readings of one millisecond. No device ID contains the separator.
 func readingID(device, disc string) string { return device + "#" + disc }
 
-// NewReadingRows are the rows of a reading, by metric.
+// NewReadingRows returns the rows of a reading, ordered by metric.
 func NewReadingRows(r *telemetry.Reading) []Row {
 	base := ReadingRow{
 		Time: r.At.UnixMilli(), DeviceID: r.DeviceID, Disc: r.Disc, Late: r.Late, Correction: r.Correction, ArrivedAt: r.Arrived,
@@ -83,7 +83,8 @@ func kindOf(r *telemetry.Reading, metric string) telemetry.MetricKind {
 	return telemetry.Gauge
 }
 
-// value fills the column of the value's type. A number that no float is has its digits, too.
+// value fills in the column for the value's type. A number that no float represents exactly is also
+// kept as digits.
 func (r *ReadingRow) value(v telemetry.Value) {
 	text := v.String()
 	switch {

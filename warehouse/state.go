@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// state is what the entries of the log come to.
+// state is the result of applying the entries of the log.
 type state struct {
 	Format    int                 `json:"format"`
-	Version   int64               `json:"version"` // of the last entry; 0: none
+	Version   int64               `json:"version"` // version of the last entry; 0 means none
 	At        time.Time           `json:"at"`
 	Source    string              `json:"source,omitempty"`
-	Read      time.Time           `json:"read,omitzero"` // when progress was committed last
+	Read      time.Time           `json:"read,omitzero"` // when progress was last committed
 	Positions map[string]Position `json:"positions,omitempty"`
 	Repair    *Repair             `json:"repair,omitempty"`
-	Missed    []Missed            `json:"missed,omitempty"` // the last of them
+	Missed    []Missed            `json:"missed,omitempty"` // only the most recent ones
 	Skipped   int64               `json:"skipped,omitempty"`
-	Checks    []check             `json:"checks,omitempty"` // checkpoints that are kept, by version
-	List      []File              `json:"files"`            // of a checkpoint; see files
+	Checks    []check             `json:"checks,omitempty"` // the checkpoints that are kept, by version
+	List      []File              `json:"files"`            // the files as written in a checkpoint; see files
 
 	files map[string]File
 	parts map[Partition]map[string]bool
@@ -37,7 +37,7 @@ func newState() *state {
 	return &state{Format: logFormat, Positions: map[string]Position{}, files: map[string]File{}, parts: map[Partition]map[string]bool{}}
 }
 
-// apply takes an entry in, which is the next.
+// apply applies the next entry.
 func (s *state) apply(e *Entry) error {
 	if e.Version != s.Version+1 {
 		return fmt.Errorf("%w: entry %d of the log follows %d", ErrDamaged, e.Version, s.Version)
@@ -72,7 +72,7 @@ func (s *state) add(f File) {
 	s.parts[f.Partition][f.Path] = true
 }
 
-// progress takes in how far an entry has read.
+// progress applies the reading progress of an entry.
 func (s *state) progress(e *Entry) {
 	if e.progress() {
 		s.Read = e.At
@@ -96,7 +96,7 @@ func (s *state) progress(e *Entry) {
 	}
 }
 
-// encode writes the state as a checkpoint.
+// encode returns the state as a checkpoint.
 func (s *state) encode() ([]byte, error) {
 	s.List = s.sorted(func(File) bool { return true })
 	b, err := json.Marshal(s)
@@ -135,7 +135,7 @@ func parseState(name string, b []byte) (*state, error) {
 	return s, nil
 }
 
-// sorted are the files that are wanted, by partition and then by time.
+// sorted returns the files that want accepts, ordered by partition and time.
 func (s *state) sorted(want func(File) bool) []File {
 	var all []File
 	for _, f := range s.files {

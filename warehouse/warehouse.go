@@ -14,17 +14,18 @@ import (
 	"time"
 )
 
-// ErrConflict is returned by Commit when another has committed what this commit cannot follow: what it was made of is to
-// be read again.
+// ErrConflict is returned by Commit if another writer has made a commit that this one cannot
+// follow. The caller must then read its input again.
 var ErrConflict = errors.New("warehouse: another has committed meanwhile")
 
-// Options configure a Warehouse.
+// Options configures a Warehouse.
 type Options struct {
 	Clock func() time.Time // default time.Now
-	Temp  string           // directory for files that are being written; default that of the system
+	Temp  string           // directory for files that are being written; default is the system's
 }
 
-// Warehouse is an open warehouse: its log as far as it was read. It is safe for concurrent use.
+// Warehouse is an open warehouse, with its log as far as it has been read. It is safe for
+// concurrent use.
 type Warehouse struct {
 	objects Objects
 	now     func() time.Time
@@ -32,10 +33,11 @@ type Warehouse struct {
 
 	mu    sync.Mutex
 	state *state
-	left  []string // files that own commits removed, and that could not be deleted yet
+	left  []string // files removed by its own commits that could not be deleted yet
 }
 
-// Open reads the log. An empty place is an empty warehouse. Errors: ErrDamaged, ErrFormat, those of the objects.
+// Open reads the log. An empty place is an empty warehouse. It returns ErrDamaged, ErrFormat and
+// errors of the objects.
 func Open(ctx context.Context, objects Objects, o Options) (*Warehouse, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -44,21 +46,23 @@ func Open(ctx context.Context, objects Objects, o Options) (*Warehouse, error) {
 	return w, w.Refresh(ctx)
 }
 
-// Refresh takes in what was committed since.
+// Refresh reads what was committed since the last read. It returns ErrDamaged, ErrFormat and errors
+// of the objects.
 func (w *Warehouse) Refresh(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.refresh(ctx, nil)
 }
 
-// refresh reads on in the log; each is told the entries, unless a checkpoint was read instead of them. The lock is held.
+// refresh reads the new part of the log and passes the entries to each, unless it read a checkpoint
+// instead of them. The caller must hold the lock.
 func (w *Warehouse) refresh(ctx context.Context, each func(*Entry)) error {
 	for attempt := 0; ; attempt++ {
 		err := w.readOn(ctx, each)
 		if err == nil || attempt == 5 || !errors.Is(err, ErrNotFound) {
 			return err
 		}
-		// What was listed was deleted before it was read: there is a later checkpoint.
+		// A listed object was deleted before it was read, so there is a later checkpoint.
 	}
 }
 
@@ -92,7 +96,8 @@ func (w *Warehouse) readOn(ctx context.Context, each func(*Entry)) error {
 	return nil
 }
 
-// readCheckpoint begins with the latest checkpoint and returns which entries follow it.
+// readCheckpoint loads the latest checkpoint and returns the versions of the entries that follow
+// it.
 func (w *Warehouse) readCheckpoint(ctx context.Context, checks []int64) ([]int64, error) {
 	if len(checks) == 0 {
 		return nil, fmt.Errorf("%w: its log has no beginning", ErrDamaged)
@@ -113,7 +118,7 @@ func (w *Warehouse) readCheckpoint(ctx context.Context, checks []int64) ([]int64
 	return entries, err
 }
 
-// listLog lists entries and checkpoints behind a name.
+// listLog lists the entries and checkpoints after a name.
 func (w *Warehouse) listLog(ctx context.Context, after string) (entries, checks []int64, err error) {
 	for name, err := range w.objects.List(ctx, logFolder, after) {
 		if err != nil {
@@ -138,9 +143,10 @@ func (w *Warehouse) readEntry(ctx context.Context, version int64) (*Entry, error
 	return parseEntry(name, b)
 }
 
-// Commit writes an entry: number, id and time are filled in. It follows on what the Warehouse had read when the entry was
-// begun, which base says (Version). When others have committed since, it follows them, unless that cannot be: then it is
-// ErrConflict, and it is not written. After any other error it may be written or not: Refresh tells.
+// Commit writes an entry and fills in its number, ID and time. base is the Version of the Warehouse
+// when the entry was begun. If other writers have committed since, the entry follows theirs. If it
+// conflicts with one of theirs, it is not written, and Commit returns ErrConflict. After any other
+// error, the entry may or may not have been written; call Refresh to find out.
 func (w *Warehouse) Commit(ctx context.Context, base int64, e *Entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,8 +177,8 @@ func (w *Warehouse) Commit(ctx context.Context, base int64, e *Entry) error {
 	}
 }
 
-// lost reads what others have written at the place of an entry. won: it was written after all, by an attempt whose
-// answer was lost.
+// lost reads what other writers have written in place of an entry. won is true if the entry was
+// written after all, by an attempt whose response was lost.
 func (w *Warehouse) lost(ctx context.Context, e *Entry) (won bool, err error) {
 	conflict, known := false, w.state.Version
 	err = w.refresh(ctx, func(o *Entry) {
@@ -183,14 +189,15 @@ func (w *Warehouse) lost(ctx context.Context, e *Entry) (won bool, err error) {
 	switch {
 	case err != nil || won:
 		return won, err
-	case conflict || known != w.state.Version: // a checkpoint hides what the others were
+	case conflict || known != w.state.Version: // a checkpoint hides the other entries
 		return false, ErrConflict
 	}
 	return false, nil
 }
 
-// committed takes an own entry in, deletes what it removed, and writes a checkpoint when it is time. What fails behind the
-// entry is no failure of the commit: clear and Sweep delete what is left, and the next writes the checkpoint.
+// committed applies an entry of this Warehouse, deletes the files it removed, and writes a
+// checkpoint if one is due. A failure after the entry was written does not fail the commit: clear
+// and Sweep delete what is left, and the next commit writes the checkpoint.
 func (w *Warehouse) committed(ctx context.Context, e *Entry) error {
 	if err := w.state.apply(e); err != nil {
 		return err
@@ -202,7 +209,8 @@ func (w *Warehouse) committed(ctx context.Context, e *Entry) error {
 	return nil
 }
 
-// clear deletes what a commit removed. What cannot be deleted is tried again behind the next commit; Sweep deletes it, too.
+// clear deletes the files that a commit removed. If that fails, the next commit tries again. Sweep
+// deletes them too.
 func (w *Warehouse) clear(ctx context.Context, removed []string) {
 	w.left = append(w.left, removed...)
 	if len(w.left) > 0 && w.objects.Delete(ctx, w.left...) == nil {
@@ -211,11 +219,11 @@ func (w *Warehouse) clear(ctx context.Context, removed []string) {
 	w.left = w.left[:min(len(w.left), maxLeft)]
 }
 
-// maxLeft bounds what is remembered of files that cannot be deleted.
+// maxLeft limits how many files that could not be deleted are remembered.
 const maxLeft = 10_000
 
-// checkpoint writes the state, and deletes the part of the log that it has made needless, if that is old enough: whoever
-// reads the log now still finds it.
+// checkpoint writes the state and deletes the part of the log that it replaces. It deletes only
+// what is old enough, so that current readers of the log still find it.
 func (w *Warehouse) checkpoint(ctx context.Context) {
 	w.state.Checks = append(w.state.Checks, check{w.state.Version, w.now()})
 	old := int64(0)
@@ -241,21 +249,22 @@ func (w *Warehouse) checkpoint(ctx context.Context) {
 	_ = w.objects.Delete(ctx, names...) // the next checkpoint deletes what is left
 }
 
-// Version is the number of the last commit that was read; 0: none.
+// Version returns the number of the last commit that was read; 0 means none.
 func (w *Warehouse) Version() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state.Version
 }
 
-// Files are the files of datasets, all if none is named, by partition and then by time.
+// Files returns the files of the datasets, or of all datasets if none is named, ordered by
+// partition and time.
 func (w *Warehouse) Files(datasets ...Dataset) []File {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state.sorted(func(f File) bool { return len(datasets) == 0 || slices.Contains(datasets, f.Partition.Dataset) })
 }
 
-// In are the files of a partition, by time.
+// In returns the files of a partition, ordered by time.
 func (w *Warehouse) In(p Partition) []File {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -267,26 +276,26 @@ func (w *Warehouse) In(p Partition) []File {
 	return all
 }
 
-// Partitions are the partitions that have files, in order.
+// Partitions returns the partitions that have files, in order.
 func (w *Warehouse) Partitions() []Partition {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(w.state.parts), Partition.Compare)
 }
 
-// Status is how far a warehouse is.
+// Status is the state of a warehouse.
 type Status struct {
 	Version   int64               `json:"version"`
-	At        time.Time           `json:"at"`                // of the last commit
-	Read      time.Time           `json:"read,omitzero"`     // when progress was committed last
+	At        time.Time           `json:"at"`                // time of the last commit
+	Read      time.Time           `json:"read,omitzero"`     // when progress was last committed
 	Source    string              `json:"source,omitempty"`  // the stream
 	Positions map[string]Position `json:"positions"`         // by shard
-	Repair    *Repair             `json:"repair,omitempty"`  // under way
-	Missed    []Missed            `json:"missed,omitempty"`  // changes that were trimmed before they were read; the last of them
-	Skipped   int64               `json:"skipped,omitempty"` // changes that could not be read
+	Repair    *Repair             `json:"repair,omitempty"`  // the repair in progress, if any
+	Missed    []Missed            `json:"missed,omitempty"`  // the most recent losses of changes that were trimmed before they were read
+	Skipped   int64               `json:"skipped,omitempty"` // number of changes that could not be read
 }
 
-// Status tells how far the warehouse is.
+// Status returns the state of the warehouse.
 func (w *Warehouse) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -302,8 +311,9 @@ func (w *Warehouse) Status() Status {
 	return status
 }
 
-// Sweep deletes the files that no entry names: those that were written for commits that never came. Commits that are being
-// made of such files fail, for it commits a fence first. It returns how many files it deleted.
+// Sweep deletes files that no entry names, because their commits were never written. It first
+// commits a fence, so that commits which are still in progress with such files fail. It returns how
+// many files it deleted. It returns ErrConflict and errors of the objects.
 func (w *Warehouse) Sweep(ctx context.Context) (int, error) {
 	unknown, err := w.unnamed(ctx)
 	if err != nil || len(unknown) == 0 {
@@ -321,7 +331,7 @@ func (w *Warehouse) Sweep(ctx context.Context) (int, error) {
 	return len(unknown), nil
 }
 
-// unnamed lists the files that no entry that was read names.
+// unnamed lists the files that no entry read so far names.
 func (w *Warehouse) unnamed(ctx context.Context) ([]string, error) {
 	var names []string
 	for _, d := range Datasets() {

@@ -18,23 +18,25 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// Archive is a directory of segments. It is safe for concurrent use, also by several processes.
+// Archive is a directory of segments. It is safe for concurrent use, also by several processes. mu
+// protects the fields below it.
 type Archive struct {
 	dir string
 
 	mu       sync.Mutex
 	segments map[string]bool
-	spans    map[eventstore.ID][]place // by their first numbers
+	spans    map[eventstore.ID][]place // sorted by first number
 }
 
-// place is where a span is.
+// place locates a span.
 type place struct {
 	segment string
 	Span
 }
 
-// Open opens an archive, or begins one. It reads the manifests, which it keeps: some 150 bytes an aggregate and segment.
-// Errors: ErrDamaged, eventstore.ErrInvalid for a format of a later program, those of the file system.
+// Open opens or creates an archive. It reads the manifests and keeps them in memory: about 150
+// bytes per aggregate and segment. Errors: ErrDamaged, eventstore.ErrInvalid for a format of a
+// later program, those of the file system.
 func Open(dir string) (*Archive, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, fmt.Errorf("archive: %w", err)
@@ -45,7 +47,7 @@ func Open(dir string) (*Archive, error) {
 	return a, a.refresh()
 }
 
-// refresh takes segments in that have come. The lock is held.
+// refresh reads new segments. mu must be held.
 func (a *Archive) refresh() error {
 	entries, err := os.ReadDir(a.dir)
 	if err != nil {
@@ -64,7 +66,7 @@ func (a *Archive) refresh() error {
 	return nil
 }
 
-// take adds a segment. The lock is held.
+// take adds a segment. mu must be held.
 func (a *Archive) take(m *Manifest) {
 	a.segments[m.Segment] = true
 	for _, s := range m.Spans {
@@ -74,7 +76,8 @@ func (a *Archive) take(m *Manifest) {
 	}
 }
 
-// Has returns up to which number the archive has all events of an aggregate from a number on; that number less one: none.
+// Has returns the last number up to which the archive has all events of an aggregate from the given
+// number on; that number minus one if it has none.
 func (a *Archive) Has(id eventstore.ID, from int64) int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -86,7 +89,7 @@ func (a *Archive) Has(id eventstore.ID, from int64) int64 {
 	return from - 1
 }
 
-// find returns the span that has an event, looking for new segments if there is none.
+// find returns the span that contains an event. If there is none, it looks for new segments.
 func (a *Archive) find(id eventstore.ID, seq int64) (place, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -105,8 +108,9 @@ func (a *Archive) find(id eventstore.ID, seq int64) (place, error) {
 	return place{}, fmt.Errorf("%w: %d of %s", eventstore.ErrTruncated, seq, id)
 }
 
-// Read reads the events of an aggregate from a number to another, in order, as they were stored: it is an
-// eventstore.Archived. Errors: eventstore.ErrTruncated for one that it does not have, ErrDamaged, those of the file system.
+// Read yields the events of an aggregate in a range of numbers, inclusive, in order, as they were
+// stored. It is an eventstore.Archived. Errors: eventstore.ErrTruncated for a missing event,
+// ErrDamaged, those of the file system.
 func (a *Archive) Read(ctx context.Context, id eventstore.ID, from, to int64) iter.Seq2[eventstore.Event, error] {
 	return func(yield func(eventstore.Event, error) bool) {
 		for from <= to {
@@ -134,10 +138,11 @@ func (a *Archive) Read(ctx context.Context, id eventstore.ID, from, to int64) it
 	}
 }
 
-// errEnough says that whoever reads has enough.
+// errEnough means that the caller has enough.
 var errEnough = errors.New("enough")
 
-// readSpan reads the events of a span, which are all that it should have. The error is errEnough when do returned false.
+// readSpan reads the events of a span, and checks that it is complete. The error is errEnough if do
+// returned false.
 func (a *Archive) readSpan(p place, do func(*eventstore.Event) bool) error {
 	damaged := func(err error) error {
 		return fmt.Errorf("%w: segment %s, %s from %d: %w", ErrDamaged, p.segment, p.aggregate(), p.From, err)
@@ -174,7 +179,7 @@ func (a *Archive) readSpan(p place, do func(*eventstore.Event) bool) error {
 	}
 }
 
-// maxLine is more than the line of an event of 400 KB takes, twice in base64.
+// maxLine exceeds the line of an event of 400 KB with its payload in base64 twice.
 const maxLine = 2 << 20
 
 func readLine(r *bufio.Reader) ([]byte, error) {

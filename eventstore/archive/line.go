@@ -9,17 +9,18 @@ import (
 	"github.com/onefold/onefold/eventstore/eventjson"
 )
 
-// line is an event in a file, as it was stored: what is sealed stays sealed, so that forgetting reaches archives.
+// line is an event in a file, as it was stored: sealed fields stay sealed, so that crypto-shredding
+// covers archives.
 type line struct {
 	AggregateType string `json:"aggregateType"`
 	AggregateID   string `json:"aggregateId"`
 	eventjson.Event
-	Exact []byte `json:"exact,omitempty"` // the payload, where data is the same JSON in other bytes
+	Exact []byte `json:"exact,omitempty"` // the exact payload, if data has the same JSON in other bytes
 	Shard int    `json:"shard,omitempty"`
 	Hash  []byte `json:"hash,omitempty"`
 }
 
-// appendLine adds the line of an event, with its end.
+// appendLine appends the line of an event, with a newline.
 func appendLine(b []byte, e *eventstore.Event) ([]byte, error) {
 	l := line{AggregateType: e.Type, AggregateID: e.EventKey.ID.ID, Event: eventjson.Of(e), Shard: e.Shard, Hash: e.Hash}
 	if l.Data != nil {
@@ -56,7 +57,7 @@ func parseLine(b []byte) (e eventstore.Event, err error) {
 	return e, nil
 }
 
-// same reports whether two events are the same, to the byte of their lines.
+// same reports whether two events have identical lines.
 func same(a, b *eventstore.Event) (bool, error) {
 	x, err := appendLine(nil, a)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// ErrDamaged is returned when a file of an archive is not what its manifest says, or is missing.
+// ErrDamaged is returned when a file of an archive is missing or does not match its manifest.
 var ErrDamaged = errors.New("archive: damaged")
 
 // The files of a segment.
@@ -21,27 +21,27 @@ const (
 	manifestFile = "manifest.json"
 )
 
-// format is the version of what is written. Others are refused.
+// format is the version of the file format. Other versions are rejected.
 const format = 1
 
-// Manifest says what a segment of an archive has. A segment is a directory, and never changes.
+// Manifest describes a segment of an archive. A segment is a directory, and immutable.
 type Manifest struct {
 	Format  int       `json:"format"`
-	Segment string    `json:"segment"` // its directory: a ULID
+	Segment string    `json:"segment"` // name of its directory: a ULID
 	MadeAt  time.Time `json:"madeAt"`
 	Events  int64     `json:"events"`
 	Files   []File    `json:"files"`
 	Spans   []Span    `json:"spans"` // in the order of the lines
 }
 
-// File is one of a segment's.
+// File is a file of a segment.
 type File struct {
 	Name   string `json:"name"`
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 }
 
-// Span is events of one aggregate that follow one another. They are a zstd frame of their own.
+// Span is a range of consecutive events of one aggregate. Each span is a separate zstd frame.
 type Span struct {
 	Type   string `json:"type"`
 	ID     string `json:"id"`
@@ -62,7 +62,7 @@ func (m *Manifest) file(name string) (File, bool) {
 	return File{}, false
 }
 
-// check refuses a manifest that cannot be used.
+// check validates a manifest.
 func (m *Manifest) check(segment string) error {
 	lines, ok := m.file(linesFile)
 	switch {

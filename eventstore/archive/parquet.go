@@ -10,7 +10,8 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// row is an event in Parquet, for tools that ask over many. Events are read again from the lines.
+// row is an event in Parquet, for analytical queries. Events are restored from the lines, not from
+// Parquet.
 type row struct {
 	AggregateType string    `parquet:"aggregate_type,dict"`
 	AggregateID   string    `parquet:"aggregate_id"`
@@ -25,18 +26,18 @@ type row struct {
 	Causation     string    `parquet:"causation_id"`
 	Actor         string    `parquet:"actor,dict"`
 	Tenant        string    `parquet:"tenant,dict"`
-	Metadata      string    `parquet:"metadata"` // JSON; empty: none
+	Metadata      string    `parquet:"metadata"` // JSON; "": none
 	CommitID      string    `parquet:"commit_id"`
 }
 
-// rowGroup is how many bytes of rows are in memory at once.
+// rowGroup is the size of a row group in bytes, which is held in memory.
 const rowGroup = 32 << 20
 
 type parquetWriter struct {
 	*parquet.GenericWriter[row]
 	file *summed
 	rows []row
-	size int // of the row group under way
+	size int // of the current row group
 }
 
 func newParquet(name string) (*parquetWriter, error) {

@@ -14,15 +14,15 @@ import (
 
 // Errors of truncation. After each of them nothing was deleted.
 var (
-	// ErrNoSnapshot is returned when an aggregate has no snapshot of the fold's version that is late enough to do without the
-	// events that would be deleted.
+	// ErrNoSnapshot is returned when an aggregate has no snapshot of the fold's version that covers
+	// the events to delete.
 	ErrNoSnapshot = errors.New("archive: there is no snapshot to go on from")
-	// ErrWrongSnapshot is returned when the snapshot is not what the events make.
+	// ErrWrongSnapshot is returned when the snapshot does not match the events.
 	ErrWrongSnapshot = errors.New("archive: the snapshot is not what its events make")
-	// ErrNotArchived is returned when the archive does not have the events, or has others.
+	// ErrNotArchived is returned when the archive lacks the events, or has different ones.
 	ErrNotArchived = errors.New("archive: the events are not in the archive as they are in the table")
-	// ErrPersonal is returned when events would be deleted for good whose aggregate has persons in it: when one of them is
-	// forgotten, its snapshot goes, and could not be made again.
+	// ErrPersonal is returned when truncating without an archive an aggregate with personal data:
+	// erasing a person deletes the snapshot, which could then not be recomputed.
 	ErrPersonal = errors.New("archive: the aggregate has persons in it, and has to be archived")
 )
 
@@ -34,18 +34,20 @@ var (
 	snapReducer = table.FieldOf(eventstore.Snapshots, func(s *eventstore.Snapshot) *int { return &s.Reducer })
 )
 
-// Truncated says what was done.
+// Truncated is the result of Truncate.
 type Truncated struct {
-	FirstKept int64 // the first event that is in the table
-	Deleted   int   // events now
+	FirstKept int64 // first event in the table
+	Deleted   int   // events deleted by this call
 }
 
-// Truncate deletes the events of an aggregate before number keep, which stays. It first replays the snapshot, which has to be
-// of event keep-1 or later, and compares each event with the archive's. Then the head remembers keep, in a transaction that
-// holds the snapshot, and then events are deleted: who reads from before keep is sent to the archive from that moment on, so
-// a crash leaves events that the next call deletes. With a nil archive events are gone for good, and so is the way to another
-// version of the fold. Errors: table.ErrNotFound, eventstore.ErrInvalid for a number that the stream does not have or a
-// store without transactions, ErrNoSnapshot, ErrWrongSnapshot, ErrNotArchived, ErrPersonal, ErrDamaged, those of the store.
+// Truncate deletes the events of an aggregate before number keep. First it replays the snapshot,
+// which must be of event keep-1 or later, and compares each event with the archive. Then it records
+// keep in the head, in a transaction that checks the snapshot, and deletes the events. Readers use
+// the archive from that moment on, so a crash only leaves events that the next call deletes. With a
+// nil archive the events are lost for good, and other versions of the fold cannot be computed.
+// Errors: table.ErrNotFound, eventstore.ErrInvalid for a number outside the stream or a store in
+// put mode, ErrNoSnapshot, ErrWrongSnapshot, ErrNotArchived, ErrPersonal, ErrDamaged, those of the
+// store.
 func Truncate[S any](ctx context.Context, s *eventstore.Store, a *Archive, f eventstore.Fold[S], id eventstore.ID, keep int64) (Truncated, error) {
 	c := &cut{s: s, t: s.Table(), a: a, id: id, keep: keep, reducer: f.Version}
 	err := c.prepare(ctx)
@@ -64,7 +66,7 @@ func Truncate[S any](ctx context.Context, s *eventstore.Store, a *Archive, f eve
 	return Truncated{FirstKept: c.head.FirstKept, Deleted: deleted}, nil
 }
 
-// cut is a truncation under way.
+// cut is a truncation in progress.
 type cut struct {
 	s       *eventstore.Store
 	t       *table.Table
@@ -73,7 +75,7 @@ type cut struct {
 	keep    int64
 	reducer int
 	head    eventstore.Head
-	hash    []byte // of the last event that goes
+	hash    []byte // of the last event to delete
 }
 
 func (c *cut) prepare(ctx context.Context) (err error) {
@@ -89,7 +91,7 @@ func (c *cut) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// verify checks that the events can be done without.
+// verify checks that the events can be deleted.
 func (c *cut) verify(ctx context.Context, replay fsck.Replay) error {
 	snap, err := eventstore.SnapshotByID.Get(ctx, c.t, eventstore.SnapshotKey{ID: c.id})
 	switch {
@@ -114,7 +116,7 @@ func (c *cut) verify(ctx context.Context, replay fsck.Replay) error {
 	return c.archived(ctx)
 }
 
-// impersonal checks that nobody can be forgotten whom the snapshot has.
+// impersonal checks that no person is in the aggregate, and reads the events to verify their chain.
 func (c *cut) impersonal(ctx context.Context) error {
 	_, err := shred.SubjectsOf.First(ctx, c.t, c.id)
 	if errors.Is(err, table.ErrNotFound) {
@@ -126,7 +128,7 @@ func (c *cut) impersonal(ctx context.Context) error {
 	return ErrPersonal
 }
 
-// archived compares what goes with what the archive has.
+// archived compares the events to delete with the archive.
 func (c *cut) archived(ctx context.Context) error {
 	begin := max(c.head.FirstKept, 1)
 	if has := c.a.Has(c.id, begin); has < c.keep-1 {
@@ -147,7 +149,7 @@ func (c *cut) archived(ctx context.Context) error {
 	})
 }
 
-// each passes the events that go to do, as they are stored.
+// each calls do with the events to delete, as they are stored.
 func (c *cut) each(ctx context.Context, do func(*eventstore.Event) error) error {
 	for e, err := range c.s.Read(ctx, c.id, eventstore.From(max(c.head.FirstKept, 1)), eventstore.To(c.keep-1), eventstore.AsStored(), eventstore.Verified()) {
 		if err == nil {
@@ -161,7 +163,7 @@ func (c *cut) each(ctx context.Context, do func(*eventstore.Event) error) error 
 	return nil
 }
 
-// commit lets the head remember, while the snapshot is there.
+// commit records the truncation in the head, on condition that the snapshot still exists.
 func (c *cut) commit(ctx context.Context) error {
 	tx := table.NewTx(c.t, "")
 	changes := []table.Change[eventstore.Head]{
@@ -179,10 +181,10 @@ func (c *cut) commit(ctx context.Context) error {
 	return nil
 }
 
-// deletions is how many events one request deletes.
+// deletions is the number of events per delete request.
 const deletions = 25
 
-// remove deletes what is before the first event that is kept, from the first on.
+// remove deletes the events before the first kept one, in order.
 func (c *cut) remove(ctx context.Context) (n int, err error) {
 	var keys []eventstore.EventKey
 	flush := func() error {

@@ -16,8 +16,9 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// Verify reads all files of all segments and compares them with their manifests: sums, and that each span has its events.
-// The error joins what was found, one for each segment: ErrDamaged, or those of the file system.
+// Verify reads all files of all segments and compares them with their manifests: checksums, and the
+// events of each span. The error joins one error per damaged segment: ErrDamaged, or those of the
+// file system.
 func (a *Archive) Verify(ctx context.Context) error {
 	a.mu.Lock()
 	err := a.refresh()

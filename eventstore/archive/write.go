@@ -21,28 +21,28 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// WriteOptions configure Write.
+// WriteOptions configures Write.
 type WriteOptions struct {
-	NoParquet bool           // writes JSON lines only
-	Progress  func(Progress) // is told after each aggregate
-	Spans     int            // in a segment, at most; default 20,000
-	Bytes     int64          // of lines in a segment, compressed, before it ends; default 256 MB
+	NoParquet bool           // write JSON lines only
+	Progress  func(Progress) // called after each aggregate
+	Spans     int            // maximum spans per segment; default 20,000
+	Bytes     int64          // maximum compressed bytes of lines per segment; default 256 MB
 }
 
-// Progress is how far Write is.
+// Progress is the progress of Write.
 type Progress struct {
-	Aggregates int64 // that were looked at
-	Events     int64 // that were written
-	Segments   int   // that are complete
+	Aggregates int64 // aggregates processed
+	Events     int64 // events written
+	Segments   int   // completed segments
 }
 
 const (
-	spanEvents  = 5000           // in a frame, at most
-	partial     = ".partial-"    // begins the name of a segment that is being written
-	partialLife = 24 * time.Hour // after which one is of a process that died
+	spanEvents  = 5000           // maximum events per frame
+	partial     = ".partial-"    // prefix of a segment that is being written
+	partialLife = 24 * time.Hour // age at which its writer must have died
 )
 
-// OfTypes are the aggregates of some types, for Write.
+// OfTypes yields the aggregates of some types, for Write.
 func OfTypes(ctx context.Context, s *eventstore.Store, types ...string) iter.Seq2[eventstore.ID, error] {
 	return func(yield func(eventstore.ID, error) bool) {
 		for _, t := range types {
@@ -55,8 +55,9 @@ func OfTypes(ctx context.Context, s *eventstore.Store, types ...string) iter.Seq
 	}
 }
 
-// Write adds the events of aggregates that the archive does not have yet. A segment is there, durably, or is not: after an
-// error those that are complete stay, and Write goes on behind them. Errors: those of the store and the file system.
+// Write adds the events of aggregates that are not in the archive yet. Segments are written
+// atomically and durably: after an error completed segments stay, and another call continues after
+// them. Errors: those of the store and the file system.
 func (a *Archive) Write(ctx context.Context, s *eventstore.Store, ids iter.Seq2[eventstore.ID, error], o WriteOptions) (p Progress, err error) {
 	if o.Spans <= 0 {
 		o.Spans = 20_000
@@ -86,7 +87,7 @@ func (a *Archive) Write(ctx context.Context, s *eventstore.Store, ids iter.Seq2[
 	return w.p, nil
 }
 
-// sweep removes what processes left that died.
+// sweep removes what crashed processes left.
 func (a *Archive) sweep(now time.Time) error {
 	entries, err := os.ReadDir(a.dir)
 	if err != nil {
@@ -105,21 +106,21 @@ func (a *Archive) sweep(now time.Time) error {
 	return nil
 }
 
-// writer writes one segment after the other.
+// writer writes one segment after another.
 type writer struct {
 	a *Archive
 	s *eventstore.Store
 	o WriteOptions
 	p Progress
 
-	m       *Manifest // of the segment under way; nil: none
+	m       *Manifest // current segment; nil: none
 	lines   *summed
 	z       *zstd.Encoder
 	parquet *parquetWriter
 	line    []byte
 }
 
-// aggregate writes what is new of an aggregate.
+// aggregate writes the new events of an aggregate.
 func (w *writer) aggregate(ctx context.Context, id eventstore.ID) error {
 	from := w.a.Has(id, 1) + 1
 	var span *Span
@@ -164,7 +165,7 @@ func (w *writer) event(e *eventstore.Event) (err error) {
 	return w.parquet.event(e)
 }
 
-// beginSpan begins a frame, and a segment if there is none.
+// beginSpan starts a frame, and if necessary a segment.
 func (w *writer) beginSpan(e *eventstore.Event) (*Span, error) {
 	if w.m == nil {
 		if err := w.begin(); err != nil {
@@ -190,7 +191,7 @@ func (w *writer) path(name string) string {
 	return filepath.Join(w.a.dir, partial+w.m.Segment, name)
 }
 
-// begin begins a segment.
+// begin starts a segment.
 func (w *writer) begin() error {
 	now := w.s.Table().Now().UTC()
 	id, err := ulid.New(ulid.Timestamp(now), ulid.DefaultEntropy())
@@ -214,7 +215,7 @@ func (w *writer) begin() error {
 	return err
 }
 
-// finish makes the segment under way durable, then visible.
+// finish makes the current segment durable, then visible.
 func (w *writer) finish() error {
 	if w.m == nil {
 		return nil
@@ -243,7 +244,8 @@ func (w *writer) finish() error {
 	return nil
 }
 
-// publish writes the manifest, and gives the segment its name.
+// publish writes the manifest and renames the segment's directory. Files and directories are synced
+// first, so that a visible segment is complete.
 func (w *writer) publish() error {
 	text, err := json.MarshalIndent(w.m, "", "\t")
 	if err != nil {
@@ -268,7 +270,7 @@ func (w *writer) publish() error {
 	return syncDir(w.a.dir)
 }
 
-// abandon removes the segment under way. What cannot be removed now is swept later.
+// abandon removes the current segment. Anything that cannot be removed now is swept later.
 func (w *writer) abandon() {
 	if w.m == nil {
 		return
@@ -282,7 +284,7 @@ func (w *writer) abandon() {
 	_ = os.RemoveAll(w.path(""))
 }
 
-// summed is a file that counts and sums what is written to it.
+// summed is a file with a running size and checksum.
 type summed struct {
 	*os.File
 	sum hash.Hash
@@ -301,10 +303,10 @@ func (s *summed) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom keeps io.Copy from the file's own, which would not sum.
+// ReadFrom prevents io.Copy from using the file's ReadFrom, which would bypass the checksum.
 func (s *summed) ReadFrom(r io.Reader) (int64, error) { return io.Copy(struct{ io.Writer }{s}, r) }
 
-// finish makes the file durable.
+// finish syncs and closes the file.
 func (s *summed) finish() error {
 	if err := s.Sync(); err != nil {
 		return errors.Join(err, s.Close())

@@ -1,5 +1,5 @@
-// Package eventjson is events as JSON: as they are told over HTTP, printed by commands and written to files, and as they are
-// taken in. It imports only the event store.
+// Package eventjson is the JSON form of events, for HTTP, commands and files, both for reading and
+// for appending.
 package eventjson
 
 import (
@@ -25,14 +25,14 @@ type Event struct {
 	Of     int    `json:"of" doc:"How many events that append has."`
 }
 
-// Said is what an event says, and what goes with that. Either Data or Binary is there, or neither.
+// Said is the content of an event and its envelope. At most one of Data and Binary is set.
 type Said struct {
 	Data   json.RawMessage `json:"data,omitempty" doc:"What it says: any JSON."`
 	Binary []byte          `json:"binary,omitempty" doc:"What it says, in base64, when that is no JSON."`
 	eventstore.Envelope
 }
 
-// Of is the JSON form of an event.
+// Of returns the JSON form of an event.
 func Of(e *eventstore.Event) Event {
 	out := Event{
 		Seq: e.Seq, ID: e.EventID, Type: e.EventType, Schema: max(e.Schema, 1), OccurredAt: e.OccurredAt, RecordedAt: e.RecordedAt,
@@ -48,7 +48,7 @@ func Of(e *eventstore.Event) Event {
 	return out
 }
 
-// New is an event to be appended.
+// New is an event to append.
 type New struct {
 	Type       string    `json:"type" minLength:"1" maxLength:"128" doc:"Such as OrderPlaced; no '#'."`
 	Schema     int       `json:"schema,omitempty" minimum:"0" maximum:"1000000" doc:"Version of the form of its data. Default: 1."`
@@ -56,7 +56,7 @@ type New struct {
 	Said
 }
 
-// Event is what the store takes. Errors: eventstore.ErrInvalid.
+// Event returns the event for the store. Errors: eventstore.ErrInvalid.
 func (n *New) Event() (eventstore.NewEvent, error) {
 	e := eventstore.NewEvent{Type: n.Type, Schema: n.Schema, OccurredAt: n.OccurredAt, Payload: n.Binary, Envelope: n.Envelope}
 	if len(n.Data) == 0 {
@@ -73,7 +73,7 @@ func (n *New) Event() (eventstore.NewEvent, error) {
 	return e, nil
 }
 
-// NewEvents are what the store takes. Errors: eventstore.ErrInvalid.
+// NewEvents returns the events for the store. Errors: eventstore.ErrInvalid.
 func NewEvents(all []New) ([]eventstore.NewEvent, error) {
 	events := make([]eventstore.NewEvent, len(all))
 	for i := range all {

@@ -8,19 +8,19 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// maxState bounds how much a state may come to, in bytes of JSON, give or take an event.
+// maxState limits the size of a state in bytes of JSON, approximately.
 const maxState = 8 << 20
 
-// State is what the events of an aggregate came to, without knowing what they mean: the last value of each field that they
-// told, fields of objects within objects, too. The zero value is before the first event.
+// State is the generic state of an aggregate: the last value of each field in its events, including
+// fields of nested objects. The zero value is the state before the first event.
 type State struct {
-	Fields map[string]any // as encoding/json has them, numbers as json.Number
-	Silent int64          // events whose data is no object: they add nothing
+	Fields map[string]any // as encoding/json decodes them, with json.Number
+	Silent int64          // events whose data is not an object, which add nothing
 
-	grown int // bytes of data that came since the size was last looked at
+	grown int // bytes of data since the size was last checked
 }
 
-// Add adds an event. Errors: eventstore.ErrTooLarge.
+// Add applies an event. Errors: eventstore.ErrTooLarge.
 func (s *State) Add(e *eventstore.Event) error {
 	var fields map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(e.Payload))
@@ -43,7 +43,7 @@ func (s *State) Add(e *eventstore.Event) error {
 	return nil
 }
 
-// merge replaces values by later ones, and merges objects.
+// merge replaces values by later ones, and merges objects recursively.
 func merge(into, later map[string]any) {
 	for name, value := range later {
 		was, wasObject := into[name].(map[string]any)

@@ -12,13 +12,15 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Personal are the fields and the entry of metadata of the suite's events of type Billed that Options.Secrets may seal, and the field that says whose they are.
+// Personal declares the fields and metadata of the suite's Billed events that Options.Secrets may
+// seal, and the subject.
 var Personal = struct {
 	Event, Subject   string
 	Fields, Metadata []string
 }{"Billed", "by", []string{"name"}, []string{"ip"}}
 
-// A commit id names one append: given to another one, of as many events, it is refused, and nothing is written.
+// A commit ID identifies one append: another append with the same number of events is rejected, and
+// nothing is written.
 func commitIDOfOtherContent(w *suite) {
 	at := time.Date(2020, 2, 29, 12, 0, 0, 0, time.UTC)
 	first := eventstore.NewEvent{Type: "Billed", Payload: []byte(`{"by":"7","cents":1,"name":"Ada"}`), OccurredAt: at, Envelope: eventstore.Envelope{Actor: "ada", Metadata: map[string]string{"a": "1", "ip": "::1"}}}
@@ -60,12 +62,12 @@ func commitIDOfOtherContent(w *suite) {
 	}
 }
 
-// An append without times is the same whenever it is repeated, and not one with a time.
+// An append without times is the same when repeated, and differs from one with a time.
 func (w *suite) timeOfAnAppendAgain() {
 	now, id := said("Noted"), order("timed")
 	_, err := w.writer().Append(w.ctx, id, eventstore.Any(), now, eventstore.CommitID("t"))
 	w.must(err)
-	time.Sleep(2 * time.Millisecond) // where the clock is the system's
+	time.Sleep(2 * time.Millisecond) // in case the clock is the system's
 	if c, err := w.writer().Append(w.ctx, id, eventstore.Any(), now, eventstore.CommitID("t")); err != nil || !c.Again {
 		w.Errorf("the same without a time: %+v, %v", c, err)
 	}
@@ -75,10 +77,11 @@ func (w *suite) timeOfAnAppendAgain() {
 	}
 }
 
-// errDecided is what a decision says that cannot be made twice.
+// errDecided is the error of a decision that cannot be made twice.
 var errDecided = errors.New("it is lent")
 
-// lend decides once: who decides after it is refused, or has nothing to do, or would decide something else.
+// lend returns a decision that succeeds once. Later it is refused, does nothing, or decides
+// something else.
 func lend(then string) func(eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
 	return func(at eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
 		switch {
@@ -93,7 +96,8 @@ func lend(then string) func(eventstore.Loaded[map[string]int]) ([]eventstore.New
 	}
 }
 
-// A command that is repeated has the result of the first time, whatever would be decided now and whatever came after it.
+// A repeated command returns the result of the first time, whatever would be decided now and
+// whatever was appended since.
 func commandsAgain(w *suite) {
 	for _, then := range []string{"refuses", "does nothing", "decides otherwise"} {
 		id := order(then)
@@ -112,7 +116,8 @@ func commandsAgain(w *suite) {
 	}
 }
 
-// The same commands come to several writers at once, some of which lose answers: each happens once, and all learn the same.
+// Several writers receive the same commands concurrently, and some lose answers: each command
+// happens once, and all writers get the same results.
 func commandsAtOnce(w *suite) {
 	lost, err := eventstore.New(table.New(&lossy{API: w.table.API()}, w.table.Name(), table.Options{Clock: w.table.Now}), w.o)
 	w.must(err)
@@ -159,7 +164,7 @@ func commandsAtOnce(w *suite) {
 	}
 }
 
-// Where the head of a stream is ahead of its events, nothing is appended behind the hole.
+// If the head of a stream is ahead of its events, nothing is appended after the hole.
 func headThatIsAhead(w *suite) {
 	w.append(order("1"), eventstore.NoStream(), "A", "B", "C")
 	w.must(eventstore.Events.Delete(w.ctx, w.table, eventstore.EventKey{ID: order("1"), Seq: 3}))

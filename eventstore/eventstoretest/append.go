@@ -30,7 +30,8 @@ func expectedVersions(w *suite) {
 	w.isStory(order("2"), "1 E")
 }
 
-// A conflict says what came in between, or that the stream is shorter than somebody thought.
+// A conflict has the events that came in between, or shows that the stream is shorter than
+// expected.
 func conflictSaysWhatHappened(w *suite) {
 	id := order("1")
 	for _, name := range []string{"Placed", "Paid", "Shipped"} {
@@ -50,7 +51,8 @@ func conflictSaysWhatHappened(w *suite) {
 	}
 }
 
-// Whoever repeats an append with its id gets the first result, whatever version it expects then and whatever came after.
+// An append that is repeated with its commit ID returns the first result, whatever version it
+// expects and whatever was appended since.
 func commitIDs(w *suite) {
 	id := order("1")
 	w.append(id, eventstore.Any(), "Placed")
@@ -120,7 +122,7 @@ func itemOfExactly400KB(w *suite) {
 		_, err := w.stores[0].Append(w.ctx, order(fmt.Sprint(n)), eventstore.NoStream(), e)
 		return err
 	}
-	least, most := 390<<10, 400<<10 // the first is stored, the other is not
+	least, most := 390<<10, 400<<10 // the first is stored, the second is not
 	for most-least > 1 {
 		if n := (least + most) / 2; size(n) == nil {
 			least = n
@@ -163,7 +165,7 @@ func reservations(w *suite) {
 		w.Errorf("a value that is taken: %v", err)
 	}
 	w.isStory(order("2"), "")
-	_, err = w.keyed().Append(w.ctx, order("1"), eventstore.Exact(1), said("B"), email) // it has it already
+	_, err = w.keyed().Append(w.ctx, order("1"), eventstore.Exact(1), said("B"), email) // it already has the value
 	w.must(err)
 	if owner, err := w.keyed().OwnerOf(w.ctx, "email", "a#b@example.org"); err != nil || owner != "order/1" {
 		w.Errorf("owner: %q, %v", owner, err)
@@ -177,7 +179,7 @@ func reservations(w *suite) {
 	w.must(err)
 }
 
-// The head says which types of events the last append had.
+// The head has the event types of the last append.
 func headSaysTypesOfTheLastAppend(w *suite) {
 	for i, types := range [][]string{{"Placed"}, {"Paid", "Noted", "Paid"}, {"Shipped"}} {
 		w.append(order("1"), eventstore.Any(), types...)
@@ -202,7 +204,7 @@ func namesThatCannotBe(w *suite) {
 	if _, err := w.writer().Append(w.ctx, order("1"), eventstore.Any(), nil); !errors.Is(err, eventstore.ErrInvalid) {
 		w.Errorf("no events: %v", err)
 	}
-	// Other case, another type: other streams.
+	// Another case or type is another stream.
 	w.append(order("a"), eventstore.NoStream(), "A")
 	w.append(order("A"), eventstore.NoStream(), "B")
 	w.append(eventstore.ID{Type: "Order", ID: "a"}, eventstore.NoStream(), "C")

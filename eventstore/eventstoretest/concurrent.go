@@ -11,8 +11,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Many writers on one aggregate and on several, each append with some events, some repeated: no gap, nothing twice,
-// every commit where its result says.
+// Many writers append several events to a few aggregates, sometimes repeatedly: there are no gaps
+// and no duplicates, and every commit is where its result says.
 func concurrentWriters(w *suite) {
 	var mu sync.Mutex
 	results := map[string]eventstore.Commit{}
@@ -65,7 +65,7 @@ func concurrentWriters(w *suite) {
 	}
 }
 
-// The same append, posted several times at once, happens once.
+// The same append, sent several times concurrently, happens once.
 func sameAppendAtOnce(w *suite) {
 	for n := range 30 {
 		var again sync.WaitGroup
@@ -87,7 +87,8 @@ func sameAppendAtOnce(w *suite) {
 	}
 }
 
-// Money moves between accounts while others move some: none is made, none is lost, and each transfer is on both or none.
+// Money moves between accounts concurrently: none is created or lost, and each transfer is on both
+// accounts or none.
 func concurrentJointAppends(w *suite) {
 	var writers sync.WaitGroup
 	for n := range 6 {

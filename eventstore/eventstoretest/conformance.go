@@ -12,7 +12,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// cases are what an event store is held to. Those with transactions do not go with Options.OneByOne; those that are random run with seeds.
+// cases are the requirements for an event store. Cases with transactions are skipped in put mode;
+// random cases run with several seeds.
 var cases = []struct {
 	name         string
 	transactions bool
@@ -58,15 +59,16 @@ var cases = []struct {
 	{"concurrent joint appends", true, concurrentJointAppends, true},
 }
 
-// Writer is the options of a store on a table.
+// Writer returns the options of a store on a table.
 type Writer func(*table.Table) eventstore.Options
 
-// With is a writer whose options are the same on each table.
+// With returns a Writer with the same options for each table.
 func With(o eventstore.Options) Writer { return func(*table.Table) eventstore.Options { return o } }
 
-// Conformance holds an event store of a writer to what eventstore promises, on whatever tables open returns: empty
-// ones of eventstore.Schema, a new one each time. With Options.OneByOne the store needs no transactions. Others are further writers on the same table, which
-// know nothing of the options of the first, but for OneByOne, in which all are alike: all take turns.
+// Conformance tests that an event store with the writer's options meets the guarantees of package
+// eventstore. open must return a new, empty table of eventstore.Schema each time; in put mode it
+// needs no transactions. others are further writers on the same table, which do not know the first
+// writer's options but must have the same write mode. All writers take turns.
 func Conformance(t *testing.T, open func(t *testing.T) *table.Table, writer Writer, others ...Writer) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -94,17 +96,17 @@ type suite struct {
 	o     eventstore.Options
 	seed  uint64
 
-	stores []*eventstore.Store // of the writers
-	keys   []*eventstore.Store // those of them that have secrets, or all if the first has none
+	stores []*eventstore.Store // one per writer
+	keys   []*eventstore.Store // those with secrets, or all if the first writer has none
 	turn   atomic.Int64
 }
 
-// writer is the store whose turn it is.
+// writer returns the next store in turn.
 func (w *suite) writer() *eventstore.Store {
 	return w.stores[int(w.turn.Add(1)-1)%len(w.stores)]
 }
 
-// keyed is the same for what a store without keys may be refused.
+// keyed returns the next store in turn among those whose requests cannot fail for lack of keys.
 func (w *suite) keyed() *eventstore.Store { return w.keys[int(w.turn.Add(1)-1)%len(w.keys)] }
 
 func newSuite(t *testing.T, on *table.Table, writer Writer, others []Writer, seed uint64) *suite {
@@ -132,7 +134,7 @@ func (w *suite) must(err error) {
 
 func order(n string) eventstore.ID { return eventstore.ID{Type: "order", ID: n} }
 
-// said are events of given types, whose payload is their type.
+// said returns events of the given types, with the type as payload.
 func said(types ...string) []eventstore.NewEvent {
 	events := make([]eventstore.NewEvent, len(types))
 	for i, name := range types {
@@ -141,7 +143,7 @@ func said(types ...string) []eventstore.NewEvent {
 	return events
 }
 
-// to is a part of a joint append.
+// to returns a part of a multi-stream append.
 func to(id eventstore.ID, expected eventstore.Expected, types ...string) eventstore.AppendTo {
 	return eventstore.AppendTo{ID: id, Expected: expected, Events: said(types...)}
 }
@@ -163,7 +165,7 @@ func (w *suite) events(id eventstore.ID, options ...eventstore.ReadOption) []eve
 	return events
 }
 
-// story is a stream as text: "1 Placed 2 Paid".
+// story returns a stream as text, such as "1 Placed 2 Paid".
 func (w *suite) story(id eventstore.ID, options ...eventstore.ReadOption) string {
 	w.Helper()
 	var b strings.Builder
@@ -180,7 +182,7 @@ func (w *suite) isStory(id eventstore.ID, want string, options ...eventstore.Rea
 	}
 }
 
-// tally is a fold: how often each type of event happened.
+// tally is a fold that counts events by type.
 var tally = eventstore.Fold[map[string]int]{Version: 1, Apply: func(m map[string]int, e eventstore.Event) (map[string]int, error) {
 	next := map[string]int{}
 	for k, n := range m {

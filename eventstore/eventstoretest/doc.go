@@ -1,6 +1,6 @@
-// Package eventstoretest helps to test what is made with eventstore: a store for a test, in memory and with a clock, whose faults are
-// values; decisions as given, when, then; and a suite that holds an event store on any table to what eventstore promises. Only
-// tests import it.
+// Package eventstoretest helps test code that uses eventstore: an in-memory store with a clock and
+// fault injection; decisions in given, when, then form; and a conformance suite for event stores.
+// Only tests import it.
 //
 //	spec := eventstoretest.Spec[Order]{Registry: r, Fold: orders}
 //	spec.Given(t, OrderPlaced{"Ada"}, ItemAdded{"a book", 2500}).When(pay).Then(OrderPaid{2500})

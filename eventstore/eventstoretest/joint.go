@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A joint append happens to all aggregates or to none, and says which of them is in the way.
+// A multi-stream append happens to all aggregates or none, and its error names the one in the way.
 func appendAll(w *suite) {
 	w.append(order("1"), eventstore.NoStream(), "A")
 	commits, err := w.writer().AppendAll(w.ctx, []eventstore.AppendTo{
@@ -39,7 +39,8 @@ func appendAll(w *suite) {
 	}
 }
 
-// Repeated with its id, a joint append is the first one, in whatever order, whatever came after it; it cannot be extended.
+// A multi-stream append that is repeated with its commit ID returns the first result, in any order
+// of parts and whatever was appended since. It cannot be extended.
 func appendAllAgain(w *suite) {
 	w.append(order("2"), eventstore.NoStream(), "Z")
 	parts := []eventstore.AppendTo{to(order("1"), eventstore.NoStream(), "A"), to(order("2"), eventstore.Exact(1), "B", "C")}
@@ -65,7 +66,7 @@ func appendAllAgain(w *suite) {
 	}
 }
 
-// An append that happened is found when it is repeated after its stream was closed.
+// A repeated append is recognized even after its stream was closed.
 func againAfterClose(w *suite) {
 	for i, expected := range []eventstore.Expected{eventstore.Any(), eventstore.NoStream(), eventstore.Exists()} {
 		id := order(fmt.Sprint(i))

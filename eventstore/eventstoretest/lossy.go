@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// lossy is any store of which every third append does not happen, and of the others every third happens without an answer.
+// lossy is an API on which every third append fails, and every third succeeds without an answer.
 type lossy struct {
 	dynamo.API
 	mu sync.Mutex
@@ -23,7 +23,7 @@ type lossy struct {
 
 var errLost = errors.New("eventstoretest: no answer")
 
-// lose says what goes wrong with the next request.
+// lose returns what goes wrong with the next request.
 func (l *lossy) lose() (before, after bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +55,8 @@ func (l *lossy) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fun
 	return out, err
 }
 
-// Whether an append that was not answered happened or not, it has one effect, and its callers learn which.
+// An append without an answer, whether or not it happened, has one effect, and its callers learn
+// which.
 func unknownOutcomes(w *suite) {
 	lost, err := eventstore.New(table.New(&lossy{API: w.table.API()}, w.table.Name(), table.Options{Clock: w.table.Now}), w.o)
 	w.must(err)
@@ -74,7 +75,7 @@ func unknownOutcomes(w *suite) {
 	}
 }
 
-// What needs transactions is refused without them, before anything is written.
+// Operations that need transactions are rejected in put mode, before anything is written.
 func withoutTransactions(w *suite) {
 	one, err := eventstore.New(w.table, eventstore.Options{OneByOne: true})
 	w.must(err)

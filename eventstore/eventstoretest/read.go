@@ -23,7 +23,7 @@ func reading(w *suite) {
 	w.isStory(id, "3 C 2 B", eventstore.Backwards(), eventstore.From(2), eventstore.To(3))
 	third, upTo := w.events(id)[2].RecordedAt, ""
 	for _, e := range w.events(id) {
-		if !e.RecordedAt.After(third) { // within a millisecond there is no telling
+		if !e.RecordedAt.After(third) { // events of the same millisecond cannot be told apart
 			upTo += fmt.Sprintf("%d %s ", e.Seq, e.EventType)
 		}
 	}
@@ -44,7 +44,8 @@ func reading(w *suite) {
 	}
 }
 
-// Eight writers let a counter grow to 200, each on what it knows: nobody decides on the past.
+// Eight writers increment a counter to 200, each from the state that it loaded: nobody decides on
+// an outdated state.
 func transact(w *suite) {
 	counter := eventstore.Fold[int]{Apply: func(n int, e eventstore.Event) (int, error) {
 		var to int
@@ -80,7 +81,7 @@ func transact(w *suite) {
 	}
 }
 
-// A command that is repeated after all decides on its own effects, and changes nothing.
+// A repeated command does not decide on its own effects, and changes nothing.
 func transactAgain(w *suite) {
 	for range 3 {
 		at, err := eventstore.Transact(w.ctx, w.writer(), order("1"), tally, func(eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) {
@@ -98,7 +99,8 @@ func transactAgain(w *suite) {
 	w.isStory(order("1"), "1 Paid")
 }
 
-// A load begins with the snapshot, but not with one of another reducer; a snapshot never goes back.
+// A load starts with the snapshot, unless it is of another version of the fold. A snapshot never
+// goes back.
 func snapshots(w *suite) {
 	id := order("1")
 	for range 10 {
@@ -132,7 +134,7 @@ func snapshots(w *suite) {
 	}
 }
 
-// An event comes back with all that it was appended with.
+// An event is read with everything that it was appended with.
 func everythingComesBack(w *suite) {
 	at := time.Date(2020, 2, 29, 23, 59, 59, 999e6, time.UTC)
 	envelope := eventstore.Envelope{Correlation: "c#1", Causation: "c2", Actor: "ada", Tenant: "t", Metadata: map[string]string{"k#": "v", "empty": ""}}

@@ -28,7 +28,7 @@ func oneToAHundredEvents(w *suite) {
 	}
 }
 
-// An aggregate of more than a page is read whole, from any event on and backwards.
+// An aggregate that is larger than a page is read completely, from any event on and backwards.
 func threeMegabytes(w *suite) {
 	for i := range 12 {
 		_, err := w.writer().Append(w.ctx, order("1"), eventstore.Exact(int64(i)), []eventstore.NewEvent{{Type: fmt.Sprint("E", i%5), Payload: bytes.Repeat([]byte("x"), 300<<10)}})
@@ -55,7 +55,7 @@ func threeMegabytes(w *suite) {
 	}
 }
 
-// Nothing is lost where a page ends: four events with all totals around 1 MB, and two more.
+// Nothing is lost at the end of a page: four events with total sizes around 1 MB, and two more.
 func pagesOfExactly1MB(w *suite) {
 	const page = 1 << 20
 	id := order("size")
@@ -78,7 +78,8 @@ func pagesOfExactly1MB(w *suite) {
 	}
 }
 
-// sizeOf is the size of an item of texts and small numbers by DynamoDB's rules, give or take a byte a number.
+// sizeOf returns the size of an item of texts and small numbers by DynamoDB's rules, with an error
+// of up to a byte per number.
 func sizeOf(item map[string]types.AttributeValue) (n int) {
 	for name, av := range item {
 		switch av := av.(type) {
@@ -92,7 +93,7 @@ func sizeOf(item map[string]types.AttributeValue) (n int) {
 	return n
 }
 
-// A conflict carries a thousand events at most, and a decision is made on all of them nevertheless.
+// A conflict carries at most a thousand events, but the next decision is based on all of them.
 func conflictWithMuch(w *suite) {
 	for range 11 {
 		w.append(order("1"), eventstore.Any(), slices.Repeat([]string{"E"}, 98)...)
@@ -116,7 +117,7 @@ func conflictWithMuch(w *suite) {
 	}
 }
 
-// Names are compared to the letter, and may be what people write.
+// Names are case-sensitive, and may contain what people write.
 func namesThatCanBe(w *suite) {
 	ids := []eventstore.ID{
 		{Type: "order", ID: "a"}, {Type: "order", ID: "A"}, {Type: "Order", ID: "a"}, {Type: "order", ID: "a "}, {Type: "order", ID: "a/b"}, {Type: "order/a", ID: "b"}, {Type: "order", ID: "é"}, {Type: "order", ID: "e\u0301"},

@@ -13,21 +13,23 @@ import (
 	"github.com/onefold/onefold/eventstore/registry"
 )
 
-// Spec is what decisions of one kind are tested with. Each is made in a store in memory, through Transact, as any other.
+// Spec describes how to test decisions of one kind. Each test runs in an in-memory store, through
+// Transact.
 type Spec[S any] struct {
 	Fold     eventstore.Fold[S]
-	Registry *registry.Registry // makes events of values; nil: they are all eventstore.NewEvents
+	Registry *registry.Registry // encodes events; nil: all are eventstore.NewEvents
 	ID       eventstore.ID      // of the aggregate; default test/1
 }
 
-// Given begins with what happened to the aggregate before: values of registered types, or eventstore.NewEvents.
+// Given starts with the aggregate's past events: values of registered types, or
+// eventstore.NewEvents.
 func (s Spec[S]) Given(t enginetest.T, events ...any) *Given[S] {
 	t.Helper()
 	if s.ID == (eventstore.ID{}) {
 		s.ID = eventstore.ID{Type: "test", ID: "1"}
 	}
 	g := &Given[S]{spec: s, t: t, store: New(t, eventstore.Options{}), before: int64(len(events))}
-	for _, e := range g.newEvents(events) { // one by one: there may be more than fit into an append
+	for _, e := range g.newEvents(events) { // one by one, because there may be too many for one append
 		if _, err := g.store.Append(context.Background(), s.ID, eventstore.Any(), []eventstore.NewEvent{e}); err != nil {
 			t.Fatalf("given: %v", err)
 		}
@@ -35,7 +37,7 @@ func (s Spec[S]) Given(t enginetest.T, events ...any) *Given[S] {
 	return g
 }
 
-// Given is a past.
+// Given is the past of an aggregate.
 type Given[S any] struct {
 	spec   Spec[S]
 	t      enginetest.T
@@ -64,22 +66,23 @@ func (g *Given[S]) newEvents(vs []any) []eventstore.NewEvent {
 	return events
 }
 
-// When makes a decision on the past and appends what it says.
+// When makes a decision and appends its events.
 func (g *Given[S]) When(decide func(eventstore.Loaded[S]) ([]eventstore.NewEvent, error)) *When[S] {
 	g.t.Helper()
 	at, err := eventstore.Transact(context.Background(), g.store.Store, g.spec.ID, g.spec.Fold, decide)
 	return &When[S]{given: g, at: at, err: err}
 }
 
-// When is what became of a decision.
+// When is the result of a decision.
 type When[S any] struct {
 	given *Given[S]
 	at    eventstore.Loaded[S]
 	err   error
 }
 
-// Then wants these events, and no others, to have happened: values of registered types, or eventstore.NewEvents, of which type,
-// version and payload are compared, JSON by what it says. None: that nothing did.
+// Then checks that exactly these events happened: values of registered types, or
+// eventstore.NewEvents. It compares type, version and payload, JSON by content. Without arguments
+// it checks that nothing happened.
 func (w *When[S]) Then(want ...any) *When[S] {
 	g := w.given
 	g.t.Helper()
@@ -101,7 +104,7 @@ func (w *When[S]) Then(want ...any) *When[S] {
 	return w
 }
 
-// ThenError wants the decision to have ended in an error that is want, by errors.Is, and nothing to have happened.
+// ThenError checks that the decision failed with want, by errors.Is, and that nothing happened.
 func (w *When[S]) ThenError(want error) *When[S] {
 	g := w.given
 	g.t.Helper()
@@ -114,7 +117,7 @@ func (w *When[S]) ThenError(want error) *When[S] {
 	return w
 }
 
-// ThenState wants the aggregate to be in a state after the decision, compared by reflect.DeepEqual.
+// ThenState checks the state of the aggregate after the decision, by reflect.DeepEqual.
 func (w *When[S]) ThenState(want S) *When[S] {
 	w.given.t.Helper()
 	if w.err != nil || !reflect.DeepEqual(w.at.State, want) {
@@ -135,7 +138,7 @@ func equal(a, b *eventstore.NewEvent) bool {
 	return bytes.Equal(a.Payload, b.Payload)
 }
 
-// parse reads JSON, with all digits of its numbers.
+// parse parses JSON, with all digits of its numbers.
 func parse(text []byte) (v any, ok bool) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -143,7 +146,7 @@ func parse(text []byte) (v any, ok bool) {
 	return v, err == nil && !d.More()
 }
 
-// describe is events as text.
+// describe formats events.
 func describe(events []eventstore.NewEvent) string {
 	if len(events) == 0 {
 		return "nothing"

@@ -11,15 +11,15 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Store is an event store for a test, in memory.
+// Store is an in-memory event store for tests.
 type Store struct {
 	*eventstore.Store
-	DB    *enginetest.DB // takes further faults, and moves the clock
+	DB    *enginetest.DB // injects further faults, and has the clock
 	Table *table.Table
 	t     enginetest.T
 }
 
-// New opens a store that is empty and closed when the test ends. Time passes in Advance only.
+// New opens an empty store, which is closed when the test ends. Time passes only in Advance.
 func New(t enginetest.T, o eventstore.Options, faults ...enginetest.Fault) *Store {
 	t.Helper()
 	db := enginetest.New(t)
@@ -35,10 +35,10 @@ func New(t enginetest.T, o eventstore.Options, faults ...enginetest.Fault) *Stor
 	return s
 }
 
-// Advance moves the clock on.
+// Advance advances the clock.
 func (s *Store) Advance(by time.Duration) { s.DB.Advance(by) }
 
-// Story is a stream as text, such as "1 OrderPlaced 2 OrderPaid", to compare with.
+// Story returns a stream as text, such as "1 OrderPlaced 2 OrderPaid", for comparisons.
 func (s *Store) Story(id eventstore.ID, options ...eventstore.ReadOption) string {
 	s.t.Helper()
 	var b strings.Builder
@@ -52,19 +52,21 @@ func (s *Store) Story(id eventstore.ID, options ...eventstore.ReadOption) string
 	return strings.TrimSpace(b.String())
 }
 
-// LoseBefore lets the nth request that appends, from 1, fail without having happened; 0: every one.
+// LoseBefore makes the nth appending request, from 1, fail without having happened; 0: every one.
 func LoseBefore(nth int) enginetest.Fault { return appends(enginetest.Fail, nth) }
 
-// LoseAfter lets the nth request that appends, from 1, happen, and fail all the same: its caller cannot know. 0: every one.
+// LoseAfter makes the nth appending request, from 1, happen but fail, so that its caller cannot
+// know; 0: every one.
 func LoseAfter(nth int) enginetest.Fault { return appends(enginetest.LoseAnswer, nth) }
 
-// Throttle refuses the nth request that appends, from 1, for its rate; 0: every one.
+// Throttle throttles the nth appending request, from 1; 0: every one.
 func Throttle(nth int) enginetest.Fault { return appends(enginetest.Throttle, nth) }
 
-// Collide lets the nth request that appends, from 1, meet another transaction, which is no conflict of versions; 0: every one.
+// Collide makes the nth appending request, from 1, collide with another transaction, which is not a
+// version conflict; 0: every one.
 func Collide(nth int) enginetest.Fault { return appends(enginetest.Conflict, nth) }
 
-// appends is a fault of requests that append, in transactions or one by one.
+// appends returns a fault for appending requests, in transactions or put mode.
 func appends(effect enginetest.Effect, nth int) enginetest.Fault {
 	return enginetest.Fault{Effect: effect, Writes: true, Nth: nth, When: func(a enginetest.Access) bool { return a.Op != "UpdateItem" }}
 }

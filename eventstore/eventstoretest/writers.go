@@ -9,7 +9,8 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// A table is appended to in transactions or one by one. A writer that does the other is refused, whatever it expects, and nothing changes.
+// A table has one write mode. A writer in the other mode is rejected, whatever it expects, and
+// nothing changes.
 func otherMode(w *suite) {
 	w.append(order("1"), eventstore.NoStream(), "A")
 	w.append(order("2"), eventstore.NoStream(), "A")
@@ -47,7 +48,8 @@ func otherMode(w *suite) {
 	}
 }
 
-// Whoever appends to a chain of hashes goes on with it, whatever it was opened with and expects. A stream that is none may become one.
+// Every writer continues an existing hash chain, whatever its options and expected version. A chain
+// may start later in a stream.
 func chains(w *suite) {
 	chain := w.o
 	chain.Chain = true
@@ -59,7 +61,7 @@ func chains(w *suite) {
 		id := order(fmt.Sprint(n))
 		for i := range 12 {
 			s := w.writer()
-			if i == 2 { // those before may be in no chain
+			if i == 2 { // earlier events need not be in a chain
 				s = begins
 			}
 			var options []eventstore.AppendOption
@@ -78,7 +80,8 @@ func chains(w *suite) {
 	}
 }
 
-// However far writers spread the events of a type, each finds those of all, also after one came that spreads them further.
+// Each writer finds the events of a type of all writers, whatever their TypeShards, and even after
+// one with more shards appended.
 func eventsOfTypeByAllWriters(w *suite) {
 	further := w.o
 	further.TypeShards = max(w.o.TypeShards, 1) + 6

@@ -17,17 +17,18 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// aggregate is one that is being checked. Its items come in the order of their sort keys: head, snapshot, marks, events.
+// aggregate is an aggregate being checked. Its items come in the order of their sort keys: head,
+// snapshot, marks, events.
 type aggregate struct {
 	*checker
 	id     eventstore.ID
 	head   eventstore.Head // as it was before its events were read
-	found  bool            // that there is a head
-	unread bool            // the head does not fit its entity
+	found  bool            // the head exists
+	unread bool            // the head does not match its entity
 	first  eventstore.Event
-	prev   eventstore.Event // the event before; number 0: none
+	prev   eventstore.Event // previous event; number 0: none
 	snap   eventstore.Snapshot
-	broken bool // the numbers or the chain are known to be wrong: what follows from that is not told
+	broken bool // numbers or chain are known to be wrong: consequences are not reported
 }
 
 func (c *checker) aggregate(ctx context.Context, id eventstore.ID) error {
@@ -55,13 +56,13 @@ func (c *checker) aggregate(ctx context.Context, id eventstore.ID) error {
 	}
 }
 
-// readHead reads the head, before the events, which then have at least its version.
+// readHead reads the head before the events, so that these have at least its version.
 func (a *aggregate) readHead(ctx context.Context) error {
 	h, err := eventstore.Heads.Get(ctx, a.t, a.id)
 	if a.head, a.found = h, err == nil; err == nil || errors.Is(err, table.ErrNotFound) {
 		return nil
 	}
-	a.unread = true // which is told when it comes
+	a.unread = true // reported when the item comes
 	return storeError(ctx, err)
 }
 
@@ -93,7 +94,8 @@ func (a *aggregate) item(ctx context.Context, it table.Item) error {
 	return nil
 }
 
-// typed reads an event. One without a type is on no list: what it was is not made up, and its index keys are left as they are, which may say it.
+// typed reads an event. An event without a type is reported; the type is not invented, and the
+// index keys, which may have it, are left alone.
 func (a *aggregate) typed(ctx context.Context, it table.Item) (*eventstore.Event, error) {
 	if e, err := eventstore.Events.Decode(it); err == nil && e.EventType == "" {
 		return &e, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Says: fmt.Sprintf("event %d of %s has no type; the index has it under %q", e.Seq, a.id, text(it, "gsi1pk"))})
@@ -108,7 +110,8 @@ func recordedAt(it table.Item) time.Time {
 	return time.Time{}
 }
 
-// decoded reads an item and checks what every item has; nil: it cannot be read, which is told.
+// decoded decodes an item and checks its index keys. It returns nil for an unreadable item, which
+// it reports.
 func decoded[T, K any](ctx context.Context, a *aggregate, e *table.Entity[T, K], it table.Item, at time.Time) (*T, error) {
 	v, err := e.Decode(it)
 	if err != nil {
@@ -121,7 +124,7 @@ func decoded[T, K any](ctx context.Context, a *aggregate, e *table.Entity[T, K],
 	return &v, a.indexed(ctx, it, should, at)
 }
 
-// event checks an event against the one before.
+// event checks an event against the previous one.
 func (a *aggregate) event(ctx context.Context, e *eventstore.Event) error {
 	if e.Seq < a.head.FirstKept {
 		return a.leftover(e)
@@ -142,7 +145,7 @@ func (a *aggregate) event(ctx context.Context, e *eventstore.Event) error {
 	return nil
 }
 
-// follows checks numbers.
+// follows checks the numbers of an event.
 func (a *aggregate) follows(e *eventstore.Event) error {
 	f := Finding{ID: a.id, Item: itemOf(e)}
 	next := max(a.head.FirstKept, 1)
@@ -161,7 +164,7 @@ func (a *aggregate) follows(e *eventstore.Event) error {
 	return a.report(f)
 }
 
-// linked checks the chain of hashes.
+// linked checks the hash of an event.
 func (a *aggregate) linked(e *eventstore.Event) error {
 	if a.broken || len(a.prev.Hash)+len(e.Hash) == 0 {
 		return nil
@@ -177,7 +180,7 @@ func (a *aggregate) linked(e *eventstore.Event) error {
 	return a.report(Finding{Kind: Broken, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s: the hash of event %d does not follow from it and the one before", a.id, e.Seq)})
 }
 
-// end checks the head against the tail, and what was made of the events.
+// end checks the head against the last event, and everything derived from the events.
 func (a *aggregate) end(ctx context.Context) error {
 	if !a.s.OneByOne() && !a.unread {
 		if err := a.tail(ctx); err != nil {
@@ -205,7 +208,7 @@ func (a *aggregate) tail(ctx context.Context) error {
 	case a.found && last < a.head.Version:
 		f.Kind, f.Says = HeadAhead, fmt.Sprintf("%s has version %d, and its last event is %d", a.id, a.head.Version, last)
 	case a.found && last > a.head.Version:
-		now, err := eventstore.Heads.Get(ctx, a.t, a.id) // appends go on
+		now, err := eventstore.Heads.Get(ctx, a.t, a.id) // there may have been appends in the meantime
 		if err != nil || now.Version >= last {
 			return err
 		}
@@ -220,7 +223,7 @@ func (a *aggregate) tail(ctx context.Context) error {
 	return a.report(f)
 }
 
-// mark checks that a commit id's events are those of its append.
+// mark checks that the events of a mark belong to its append.
 func (a *aggregate) mark(ctx context.Context, m *eventstore.Mark) error {
 	if m.First+int64(m.N) <= a.head.FirstKept {
 		return nil
@@ -249,8 +252,8 @@ func (a *aggregate) mark(ctx context.Context, m *eventstore.Mark) error {
 	return nil
 }
 
-// marked checks that an append has a mark if its caller gave it an id, as far as that can be seen: ids that the store makes
-// are ULIDs.
+// marked checks that an append with a caller's commit ID has a mark. Commit IDs generated by the
+// store are ULIDs, and have none.
 func (a *aggregate) marked(ctx context.Context, e *eventstore.Event) error {
 	if _, err := ulid.ParseStrict(e.CommitID); err == nil || a.s.OneByOne() {
 		return nil
@@ -258,7 +261,7 @@ func (a *aggregate) marked(ctx context.Context, e *eventstore.Event) error {
 	m := eventstore.Mark{MarkKey: eventstore.MarkKey{ID: a.id, CommitID: e.CommitID}, First: e.Seq, N: e.Of}
 	_, err := eventstore.Marks.Get(ctx, a.t, m.MarkKey)
 	if !errors.Is(err, table.ErrNotFound) {
-		return storeError(ctx, err) // or it is there, and checked when its turn comes
+		return storeError(ctx, err) // or the mark exists; it is checked separately
 	}
 	return a.report(Finding{
 		Kind: MarkMissing, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s: append %q of event %d is not kept by its id: repeated, it would happen again", a.id, e.CommitID, e.Seq),
@@ -267,7 +270,8 @@ func (a *aggregate) marked(ctx context.Context, e *eventstore.Event) error {
 	})
 }
 
-// storeError is an error of the store, and not one of an item that does not fit its entity, which is a finding of its own.
+// storeError returns an error of the store, and nil for an item that does not match its entity,
+// which is a finding of its own.
 func storeError(ctx context.Context, err error) error {
 	if dynamo.Code(err) != "" || ctx.Err() != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// cursor is where a check is: in a pass, after a key, which is all texts.
+// cursor is the position of a check: a pass, and the last key, whose attributes are all strings.
 type cursor struct {
 	Pass string            `json:"pass"`
 	Key  map[string]string `json:"key,omitempty"`
@@ -20,12 +20,12 @@ type cursor struct {
 func (c cursor) String() string {
 	b, err := json.Marshal(c)
 	if err != nil {
-		return "" // texts are always JSON
+		return "" // impossible for strings
 	}
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseCursor reads a cursor; empty is the beginning.
+// parseCursor parses a cursor; "" is the beginning.
 func parseCursor(s string) (c cursor, err error) {
 	if s == "" {
 		return cursor{Pass: overTable}, nil

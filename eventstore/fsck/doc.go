@@ -1,5 +1,6 @@
-// Package fsck checks an event store's table against itself: numbers without gaps, heads against tails, marks, indexes,
-// reservations, snapshots and read models against replay, chains of hashes. It finds what cannot be while the store works, such as what a
-// restored backup, another program or a person with a console left behind, and repairs what can be made of what is there; it
-// never makes up a fact. Commands and servers use it; it imports the event store and the kit.
+// Package fsck checks the consistency of an event store's table: numbers without gaps, heads
+// against last events, marks, indexes, reservations, snapshots and read models against replays,
+// hash chains. It finds what cannot arise while the store works, but from a restored backup,
+// another program or manual changes. It repairs what follows from other items; it never invents a
+// fact.
 package fsck

@@ -12,20 +12,21 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// fed is what the feed tells of an aggregate.
+// fed has the events of an aggregate in the feed.
 type fed struct {
-	spans []span // in the order of the feed, joined where they touch
+	spans []span // in the order of the feed, joined where adjacent
 	seen  bool   // the aggregate is in the table
 }
 
-// span is a range of events, both ends included.
+// span is a range of events, both ends inclusive.
 type span struct{ from, to int64 }
 
-// unfed is how old an append is that will not come into the feed by itself any more: the change stream keeps records so long.
+// unfed is the age at which an append can no longer get into the feed by itself, because the change
+// stream no longer has it.
 const unfed = 24 * time.Hour
 
-// readFeed reads which events the feed tells, before the table is read, which then has them. It takes some 100 bytes of memory
-// an aggregate.
+// readFeed reads the events in the feed before the table, which must then have them. It needs about
+// 100 bytes of memory per aggregate.
 func (c *checker) readFeed(ctx context.Context) error {
 	if c.s.OneByOne() {
 		return nil
@@ -69,7 +70,7 @@ func (f *fed) add(s span) {
 	f.spans = append(f.spans, s)
 }
 
-// told checks that the feed tells each event of the aggregate once, and none that is not there.
+// told checks that the feed has each event of the aggregate once, and no others.
 func (a *aggregate) told() error {
 	if a.fed == nil {
 		return nil
@@ -106,7 +107,8 @@ func (a *aggregate) told() error {
 	})
 }
 
-// unseen tells of aggregates that the feed has and the table does not. Only who has passed the whole table knows.
+// unseen reports aggregates that are in the feed but not in the table. It applies only to checks of
+// the whole table.
 func (c *checker) unseen() error {
 	if c.o.After != "" || len(c.o.Types) > 0 {
 		return nil

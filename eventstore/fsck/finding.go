@@ -8,55 +8,55 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// Kind is what is wrong. The values are stable.
+// Kind is the kind of a finding. The values are stable.
 type Kind string
 
 // The kinds of findings.
 const (
-	Unreadable  Kind = "unreadable"         // an item does not fit its entity
-	Hole        Kind = "hole"               // events are missing between two, or the first
-	Torn        Kind = "torn-commit"        // a part of an append is missing
-	HeadMissing Kind = "head-missing"       // there are events and no head
+	Unreadable  Kind = "unreadable"         // an item does not match its entity
+	Hole        Kind = "hole"               // missing events, at the start or in between
+	Torn        Kind = "torn-commit"        // an append is incomplete
+	HeadMissing Kind = "head-missing"       // there are events but no head
 	HeadBehind  Kind = "head-behind"        // the head's version is below the last event: the next append will fail
 	HeadAhead   Kind = "head-ahead"         // the head's version is above the last event: events were lost
-	Leftover    Kind = "leftover"           // events are still there that were truncated
-	Broken      Kind = "chain-broken"       // a hash does not fit its event, or the head the last one
-	MarkWrong   Kind = "mark-wrong"         // a commit id's events are not those of its append
-	MarkMissing Kind = "mark-missing"       // an append had a commit id, which would not be recognised
-	IndexKeys   Kind = "index-keys"         // an item's index keys do not follow from it: it is listed in a wrong place
-	NotIndexed  Kind = "not-indexed"        // an item is not on the index
-	IndexStale  Kind = "index-stale"        // the index has an entry whose item is not there, or says something else
-	Orphan      Kind = "reservation-orphan" // a value is reserved for an aggregate that was never there
+	Leftover    Kind = "leftover"           // truncated events still exist
+	Broken      Kind = "chain-broken"       // a hash does not match its event, or the head's hash the last one
+	MarkWrong   Kind = "mark-wrong"         // the events of a commit ID do not belong to its append
+	MarkMissing Kind = "mark-missing"       // an append had a commit ID, but would not be recognized if repeated
+	IndexKeys   Kind = "index-keys"         // wrong index keys: the item is in the wrong lists
+	NotIndexed  Kind = "not-indexed"        // an item is missing from the index
+	IndexStale  Kind = "index-stale"        // an index entry whose item is missing or different
+	Orphan      Kind = "reservation-orphan" // a value is reserved for an aggregate that never existed
 	FeedHole    Kind = "feed-hole"          // a position of the feed is missing
-	FeedTwice   Kind = "feed-twice"         // the feed tells an event twice
-	FeedAhead   Kind = "feed-ahead"         // the feed tells an event that is not there: events were lost
-	FeedBehind  Kind = "feed-behind"        // the feed lacks an event that will not come by itself
-	SnapAhead   Kind = "snapshot-ahead"     // a snapshot is of an event that is not there
-	SnapWrong   Kind = "snapshot-wrong"     // a snapshot is not what its events make
-	ModelWrong  Kind = "model-wrong"        // a read model is not what its events make
+	FeedTwice   Kind = "feed-twice"         // an event is in the feed twice
+	FeedAhead   Kind = "feed-ahead"         // the feed has an event that does not exist: events were lost
+	FeedBehind  Kind = "feed-behind"        // the feed lacks an event, which will not come by itself
+	SnapAhead   Kind = "snapshot-ahead"     // a snapshot of an event that does not exist
+	SnapWrong   Kind = "snapshot-wrong"     // a snapshot does not match its events
+	ModelWrong  Kind = "model-wrong"        // a read model does not match its events
 )
 
-// Finding is one thing that is wrong.
+// Finding is one inconsistency.
 type Finding struct {
 	Kind Kind          `json:"kind"`
-	ID   eventstore.ID `json:"-"`                // of the aggregate, if it is one's
-	Item string        `json:"item"`             // its keys: "pk sk"
-	Says string        `json:"says"`             // what was found
-	Plan string        `json:"repair,omitempty"` // what Repair would do; empty: nothing can be done without inventing facts
+	ID   eventstore.ID `json:"-"`                // aggregate, if it belongs to one
+	Item string        `json:"item"`             // keys: "pk sk"
+	Says string        `json:"says"`             // description of the inconsistency
+	Plan string        `json:"repair,omitempty"` // what Repair would do; "": it cannot be repaired without inventing facts
 
 	fix func(context.Context) error
 }
 
 // Errors of repairs.
 var (
-	// ErrNoRepair is returned when a finding cannot be repaired without inventing facts.
+	// ErrNoRepair is returned for a finding that cannot be repaired without inventing facts.
 	ErrNoRepair = errors.New("fsck: this cannot be repaired without inventing facts")
-	// ErrChanged is returned when what was found is not there any more. Check again.
+	// ErrChanged is returned when the finding no longer applies. Check again.
 	ErrChanged = errors.New("fsck: it has changed since it was found")
 )
 
-// Repair does what Plan says, on condition that what was found is still so. Errors: ErrNoRepair, ErrChanged, those of the
-// store.
+// Repair does what Plan says, on condition that the finding still applies. Errors: ErrNoRepair,
+// ErrChanged, those of the store.
 func (f *Finding) Repair(ctx context.Context) error {
 	if f.fix == nil {
 		return fmt.Errorf("%w: %s of %s", ErrNoRepair, f.Kind, f.Item)

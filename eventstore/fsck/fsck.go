@@ -17,33 +17,35 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Options configure a check. The zero value checks all but snapshots and read models, which need what made them.
+// Options configures a check. The zero value checks everything except snapshots and read models,
+// which need their definitions.
 type Options struct {
-	Types    []string          // of aggregates; none: all
-	Folds    map[string]Replay // by type of aggregate: what its snapshots are compared with; see ReplayOf
-	Models   []Model           // read models that are compared with a replay
-	NoIndex  bool              // does not ask the index for each item, which costs a request each
-	After    string            // a Progress.Cursor, to go on where a check was
-	Progress func(Progress)    // is told after each page of the table
+	Types    []string          // aggregate types; empty: all
+	Folds    map[string]Replay // replays of snapshots by aggregate type, see ReplayOf
+	Models   []Model           // read models to compare with a replay
+	NoIndex  bool              // skip the index check, which costs a request per item
+	After    string            // Progress.Cursor of an earlier check, to resume it
+	Progress func(Progress)    // called after each page of the table
 }
 
-// Progress is how far a check is.
+// Progress is the progress of a check.
 type Progress struct {
-	Items      int64  // of the event store, that were passed
-	Aggregates int64  // that were checked
-	Events     int64  // that were checked
-	Snapshots  int64  // that were compared with a replay
-	Models     int64  // read models that were compared with a replay
+	Items      int64  // items of the event store read
+	Aggregates int64  // aggregates checked
+	Events     int64  // events checked
+	Snapshots  int64  // snapshots compared with a replay
+	Models     int64  // read models compared with a replay
 	Unchecked  int64  // snapshots without a fold of their type and version; snapshots and read models whose first events are in no archive
-	Findings   int64  // so far
-	Cursor     string // to go on from here
+	Findings   int64  // findings so far
+	Cursor     string // to resume from here
 }
 
-// settled is how old an item is before it has to be on an index, which follows the table.
+// settled is the age at which an item must be in the index, which lags behind the table.
 const settled = time.Minute
 
-// Check reads the whole table once, and each aggregate in it, and tells what is wrong. Appends may go on meanwhile. It ends
-// after the first error. Errors: those of the store; eventstore.ErrInvalid for a cursor of something else.
+// Check reads the whole table once, and each of its aggregates, and yields all inconsistencies.
+// Appends may continue. It ends after the first error. Errors: those of the store;
+// eventstore.ErrInvalid for an invalid cursor; eventstore.ErrWriteMode.
 func Check(ctx context.Context, s *eventstore.Store, o Options) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		c := &checker{s: s, t: s.Table(), o: o, tell: func(f Finding) bool { return yield(f, nil) }}
@@ -53,7 +55,7 @@ func Check(ctx context.Context, s *eventstore.Store, o Options) iter.Seq2[Findin
 	}
 }
 
-// errEnough says that whoever asked has heard enough.
+// errEnough means that the caller has enough.
 var errEnough = errors.New("enough")
 
 type checker struct {
@@ -62,8 +64,8 @@ type checker struct {
 	o    Options
 	p    Progress
 	tell func(Finding) bool
-	fed  map[eventstore.ID]*fed // what the feed tells; nil: there is none
-	last eventstore.ID          // the aggregate that was checked last: its items follow one another
+	fed  map[eventstore.ID]*fed // events in the feed; nil: there is no feed
+	last eventstore.ID          // last checked aggregate: its items are adjacent
 }
 
 func (c *checker) report(f Finding) error {
@@ -89,7 +91,7 @@ func (c *checker) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.s.CheckMode(ctx); err != nil { // or heads that are not there would be made
+	if err := c.s.CheckMode(ctx); err != nil { // with another write mode, heads would be reported missing, and repairs would create them
 		return err
 	}
 	if from.Pass == overTable {
@@ -110,7 +112,7 @@ func (c *checker) run(ctx context.Context) error {
 	return c.scan(ctx, from, c.entry)
 }
 
-// scan passes each item of the event store in the table, or on its index, to do.
+// scan passes each item of the event store in the table, or in its index, to do.
 func (c *checker) scan(ctx context.Context, from cursor, do func(context.Context, table.Item) error) error {
 	in := &dynamodb.ScanInput{
 		TableName: aws.String(c.t.Name()), ExclusiveStartKey: from.start(),
@@ -147,7 +149,7 @@ func (c *checker) scan(ctx context.Context, from cursor, do func(context.Context
 	}
 }
 
-// item checks the aggregate that an item belongs to, unless that was just done, or a reservation.
+// item checks a reservation, or the aggregate of an item unless it was just checked.
 func (c *checker) item(ctx context.Context, it table.Item) error {
 	if text(it, table.AttrEntity) == eventstore.Reservations.Name() {
 		return c.reservation(ctx, it)
@@ -161,7 +163,7 @@ func (c *checker) item(ctx context.Context, it table.Item) error {
 	return c.aggregate(ctx, id)
 }
 
-// aggregateOf is the aggregate of a partition.
+// aggregateOf returns the aggregate of a partition key.
 func aggregateOf(pk string) (id eventstore.ID, ok bool) {
 	rest, ok := strings.CutPrefix(pk, "AGGREGATE#")
 	if !ok {
@@ -171,7 +173,7 @@ func aggregateOf(pk string) (id eventstore.ID, ok bool) {
 	return id, ok
 }
 
-// text is a text attribute; empty when there is none.
+// text returns a string attribute, or "".
 func text(it table.Item, name string) string {
 	if s, ok := it[name].(*types.AttributeValueMemberS); ok {
 		return s.Value

@@ -11,8 +11,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// indexed checks that an item has the index keys that follow from it, and that the index has the item, if it is not so young
-// that the index may be behind.
+// indexed checks that an item has the correct index keys, and that the index has the item, unless
+// it is so new that the index may lag.
 func (a *aggregate) indexed(ctx context.Context, it, should table.Item, at time.Time) error {
 	if !same(it, should, indexKeys...) {
 		return a.report(Finding{
@@ -44,7 +44,7 @@ func (a *aggregate) indexed(ctx context.Context, it, should table.Item, at time.
 	return a.report(Finding{Kind: NotIndexed, ID: a.id, Item: keysOf(it), Says: fmt.Sprintf("the index does not have it under %q, %q", text(it, "gsi1pk"), text(it, "gsi1sk"))})
 }
 
-// entry checks that what is on the index is in the table.
+// entry checks that an index entry is in the table.
 func (c *checker) entry(ctx context.Context, it table.Item) error {
 	id, ok := aggregateOf(text(it, table.AttrPK))
 	if !ok || !c.wanted(id.Type) {

@@ -8,12 +8,12 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// Model is a read model that is made of events: a projection.Projection is one.
+// Model is a read model derived from events, such as a projection.Projection.
 type Model interface {
 	Name() string
-	// Verify says how the read model of an aggregate differs from what its events make, "" if it does not.
+	// Verify returns how the read model of an aggregate differs from its events, or "".
 	Verify(ctx context.Context, id eventstore.ID) (differs string, err error)
-	// Remake makes it anew.
+	// Remake recomputes it.
 	Remake(ctx context.Context, id eventstore.ID) error
 }
 

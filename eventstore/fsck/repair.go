@@ -25,7 +25,8 @@ var (
 	owner       = table.FieldOf(eventstore.Reservations, func(r *eventstore.Reservation) *string { return &r.Owner })
 )
 
-// changed says that a repair met something else than was found.
+// changed returns ErrChanged for an error which shows that a repair found something other than what
+// the check had found. Other errors are returned as they are.
 func changed(err error) error {
 	if errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrExists) || errors.Is(err, table.ErrNotFound) || dynamo.Code(err) == "ConditionalCheckFailedException" {
 		return fmt.Errorf("%w: %w", ErrChanged, err)
@@ -33,8 +34,9 @@ func changed(err error) error {
 	return err
 }
 
-// planHead plans to bring a head up to its last event. What the events do not say, such as that a stream was closed, stays
-// as it was, or is lost with the head. Over a hole nothing is planned: nobody knows what the version was.
+// planHead plans to set a head to its last event. What the events do not say, for example that a
+// stream was closed, stays as it was, or is lost if the head is lost. If an event is missing,
+// nothing is planned, because the version is then unknown.
 func (a *aggregate) planHead(f *Finding) {
 	if a.broken {
 		f.Says += "; its events are damaged, too"
@@ -59,7 +61,7 @@ func (a *aggregate) planHead(f *Finding) {
 	}
 }
 
-// leftover tells of an event that a truncation did not come to delete.
+// leftover reports an event that a truncation did not delete.
 func (a *aggregate) leftover(e *eventstore.Event) error {
 	key := e.EventKey
 	return a.report(Finding{
@@ -69,12 +71,12 @@ func (a *aggregate) leftover(e *eventstore.Event) error {
 	})
 }
 
-// reservation checks that a value is reserved for an aggregate that is there.
+// reservation checks that a value is reserved for an existing aggregate.
 func (c *checker) reservation(ctx context.Context, it table.Item) error {
 	who := text(it, "owner")
 	for i, r := range who {
 		id := eventstore.ID{Type: who[:i], ID: who[min(i+1, len(who)):]}
-		if r != '/' || id.Type == "" || id.ID == "" { // both may have a slash: any reading that is there will do
+		if r != '/' || id.Type == "" || id.ID == "" { // both may contain slashes: any split that gives an existing aggregate counts
 			continue
 		}
 		if there, err := c.exists(ctx, id); err != nil || there {
@@ -92,7 +94,7 @@ func (c *checker) reservation(ctx context.Context, it table.Item) error {
 	return c.report(f)
 }
 
-// exists reports whether an aggregate was ever appended to, head or not.
+// exists reports whether an aggregate was ever appended to, with or without a head.
 func (c *checker) exists(ctx context.Context, id eventstore.ID) (bool, error) {
 	_, err := eventstore.ReplayBackwards.First(ctx, c.t, eventstore.ReplayIn{ID: id, From: 1, To: eventstore.EndOfStream})
 	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
@@ -101,7 +103,8 @@ func (c *checker) exists(ctx context.Context, id eventstore.ID) (bool, error) {
 	return err == nil, err
 }
 
-// rekey writes the index keys that an item should have, which are texts, or removes them.
+// rekey returns a repair that sets the index keys of an item, all of which are strings, or removes
+// them.
 func (c *checker) rekey(it, should table.Item) func(context.Context) error {
 	in := &dynamodb.UpdateItemInput{
 		TableName: aws.String(c.t.Name()), Key: table.Item{table.AttrPK: it[table.AttrPK], table.AttrSK: it[table.AttrSK]},

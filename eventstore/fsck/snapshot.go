@@ -10,10 +10,12 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// Replay makes the state that a snapshot should have, and says how it differs, or "". ok is false when it cannot tell.
+// Replay recomputes the state that a snapshot should have. It returns how the snapshot's state
+// differs from it, or "" if it does not differ. ok is false if the states cannot be compared.
 type Replay func(context.Context, *eventstore.Store, eventstore.Snapshot) (differs string, ok bool, err error)
 
-// ReplayOf replays by a fold. Snapshots of another version of the fold, which no load uses, are not compared.
+// ReplayOf returns a Replay that uses a fold. It does not compare snapshots of other versions of
+// the fold, because loads do not use them.
 func ReplayOf[S any](f eventstore.Fold[S]) Replay {
 	return func(ctx context.Context, s *eventstore.Store, snap eventstore.Snapshot) (string, bool, error) {
 		if snap.Reducer != f.Version {
@@ -50,7 +52,7 @@ func ReplayOf[S any](f eventstore.Fold[S]) Replay {
 	}
 }
 
-// clip keeps a state readable in a finding.
+// clip shortens a state for a finding.
 func clip(b []byte) string {
 	const most = 200
 	if len(b) > most {

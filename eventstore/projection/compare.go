@@ -8,13 +8,14 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// Comparison says how the read models of a version differ from those that are served.
+// Comparison compares the read models of a version with those of the active version.
 type Comparison struct {
 	Aggregates int64
 	Same       int64
-	Different  int64 // of the same event, made otherwise: what the new version changes
-	Fewer      int64 // of fewer events than the aggregate has, for an event cannot be applied: parked
-	// Unserved read models have none in the version that is served, or one of another event: it lags, or is parked itself.
+	Different  int64 // of the same event, but with other states: the effect of the new version
+	Fewer      int64 // behind their aggregate because an event cannot be applied: parked
+	// Unserved counts read models whose counterpart in the active version is missing or of another
+	// event, because it lags or is parked.
 	Unserved int64
 	Samples  []Difference // at most ten of each kind
 }
@@ -23,21 +24,22 @@ type Comparison struct {
 type Difference struct {
 	ID       eventstore.ID
 	Why      string // different, parked, unserved
-	Served   any    // the state that is served, an R
-	New      any    // the state of the new version, an R
-	Applied  int64  // the last event of New
-	Version  int64  // of the aggregate, when it was compared
-	ServedAt int64  // the last event of Served, 0: there is none
+	Served   any    // state in the active version, an R
+	New      any    // state in the new version, an R
+	Applied  int64  // last event of New
+	Version  int64  // version of the aggregate at the comparison
+	ServedAt int64  // last event of Served, 0: none
 }
 
-// maxSamples is how many differences of a kind are told.
+// maxSamples is the number of samples of each kind.
 const maxSamples = 10
 
-// ErrNotSwitched is returned by Rebuild when aggregates are parked in the new version.
+// ErrNotSwitched is returned by Rebuild when aggregates are parked in the new version. The previous
+// version stays active.
 var ErrNotSwitched = fmt.Errorf("projection: the version before is still served, for aggregates are parked in the new one")
 
-// compare looks at all read models again, brings those up to date that are behind, and compares them with those that are
-// served.
+// compare reads all read models again, updates those that are behind, and compares them with the
+// active version.
 func (r *rebuild[R]) compare(ctx context.Context) (c Comparison, err error) {
 	kinds := map[string]int{}
 	err = r.walk(ctx, "compare", func(ctx context.Context, a part) error {
@@ -119,7 +121,7 @@ func (c *Comparison) add(h eventstore.Head, servedAt int64, served any, applied 
 	c.Samples = append(c.Samples, d)
 }
 
-// approve asks whether to switch.
+// approve decides whether to switch.
 func (r *rebuild[R]) approve(c Comparison) error {
 	switch {
 	case r.o.Approve != nil:

@@ -1,7 +1,7 @@
-// Package projection makes read models of events: one of each aggregate, in the order of its events and exactly once, and
-// totals over all of them. It says how read models are kept up to date by a fold.Worker, read, waited for, made anew while
-// appends go on, and exchanged for those of a later version; and how any other store is kept up to date off the feed.
-// Programs that use package eventstore may use it.
+// Package projection maintains read models: one per aggregate, from its events in order and exactly
+// once, and totals over all of them. A fold.Worker keeps them up to date. They can be rebuilt while
+// appends continue, and then replace those of an earlier version. Other stores can follow the feed.
 //
-// The way in: Define, Projection.Folds for a worker, Projection.Get; GroupBy for totals, Projection.Rebuild, Follow.
+// Start with Define, then pass Projection.Folds to a worker, and read with Projection.Get. See also
+// GroupBy for totals, Projection.Rebuild, and Follow.
 package projection

@@ -10,16 +10,16 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Grouping says what read models add to groups of them. G is a struct.
+// Grouping defines what read models contribute to groups. G is a struct.
 type Grouping[R, G any] struct {
-	Name string // within the projection; 1 to 64 bytes, without '#'
-	// Add adds what a read model comes to, times sign, to the groups that it belongs to: at returns one by its key, which is
-	// any text without '#'. When a read model changes, the old one is added with the sign -1 and the new one with 1. It
-	// depends on nothing but the model.
+	Name string // unique in the projection; 1 to 64 bytes, without '#'
+	// Add adds a read model's contribution, times sign, to its groups. at returns a group by its
+	// key, any text without '#'. When a read model changes, the old one is added with sign -1 and
+	// the new one with 1. Add must depend only on the model.
 	Add func(m *Model[R], sign int, at func(group string) *G)
-	// Merge adds one G to another, in any order: zero to anything is that.
+	// Merge adds one G to another, in any order. The zero G must be neutral.
 	Merge func(into, add *G)
-	// Empty says that a group is nothing any more, and can go; nil: none is.
+	// Empty reports that a group can be deleted; nil: groups are never deleted.
 	Empty func(*G) bool
 }
 
@@ -28,13 +28,13 @@ type GroupKey struct {
 	Group string `dynamodbav:"group"`
 }
 
-// Group is what the read models of a group come to.
+// Group is the total of the read models of a group.
 type Group[G any] struct {
 	GroupKey
 	State G `dynamodbav:"state"`
 }
 
-// grouping is what a projection knows of its groups.
+// grouping is the part of Groups that does not depend on G.
 type grouping[R any] struct {
 	fold   *fold.Fold
 	remove func(ctx context.Context, t *table.Table, version int) error
@@ -48,8 +48,8 @@ type Groups[R, G any] struct {
 	all *table.Query[struct{}, Group[G], GroupKey]
 }
 
-// GroupBy keeps totals over the read models of a projection, exactly: each of its versions has its own. Call it before Folds.
-// Errors: ErrDefinition.
+// GroupBy maintains exact totals over the read models of a projection. Each version has its own.
+// Call it before Folds. Errors: ErrDefinition.
 func GroupBy[R, G any](p *Projection[R], d Grouping[R, G]) (*Groups[R, G], error) {
 	if d.Name == "" || len(d.Name) > 64 || strings.ContainsAny(d.Name, "#{}[]") || d.Add == nil || d.Merge == nil {
 		return nil, fmt.Errorf("%w: groups %q of %s: a name without # and brackets, Add and Merge are needed", ErrDefinition, d.Name, p.def.Name)
@@ -103,7 +103,7 @@ func removeGroups[G any](ctx context.Context, t *table.Table, projection, name s
 	return e.DeleteMany(ctx, t, keys)
 }
 
-// All returns the groups by their keys, in the version that is served. Errors: ErrNotServed, those of the store.
+// All returns the groups of the active version, by key. Errors: ErrNotServed, those of the store.
 func (g *Groups[R, G]) All(ctx context.Context) ([]Group[G], error) {
 	s, err := g.p.Served(ctx)
 	if err != nil {
@@ -124,7 +124,8 @@ func (g *Groups[R, G]) at(ctx context.Context, version int) ([]Group[G], error) 
 	return groups, nil
 }
 
-// Get returns one group, zero if there is none. Errors: ErrNotServed, those of the store.
+// Get returns one group of the active version, zero if it does not exist. Errors: ErrNotServed,
+// those of the store.
 func (g *Groups[R, G]) Get(ctx context.Context, group string) (Group[G], error) {
 	s, err := g.p.Served(ctx)
 	if err != nil {

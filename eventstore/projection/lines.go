@@ -14,23 +14,24 @@ import (
 	"github.com/onefold/onefold/eventstore/eventjson"
 )
 
-// LinesFile is a sink that writes a JSON line for each append to a file. The position is that of the last line, so effects and
-// position are one; a line that a crash cut off is taken away when the file is opened.
+// LinesFile is a subscriber that writes a JSON line for each append to a file. Its position is that
+// of the last line, so effects and position cannot diverge. Opening the file removes a line that a
+// crash left incomplete.
 type LinesFile struct {
 	f        *os.File
 	position int64
 }
 
-// Line is a line of a LinesFile: the events of an append to an aggregate that were asked for. There are none where the feed was
-// looked at and had nothing.
+// Line is a line of a LinesFile: the selected events of an append to an aggregate. A line without
+// events records a position up to which nothing was selected.
 type Line struct {
 	Position int64             `json:"position"`
-	Type     string            `json:"type,omitempty"` // of the aggregate
+	Type     string            `json:"type,omitempty"` // aggregate type
 	ID       string            `json:"id,omitempty"`
 	Events   []eventjson.Event `json:"events,omitempty"`
 }
 
-// OpenLines opens a file of lines, or begins one.
+// OpenLines opens or creates a file of lines.
 func OpenLines(path string) (*LinesFile, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -43,7 +44,7 @@ func OpenLines(path string) (*LinesFile, error) {
 	return l, nil
 }
 
-// recover finds the last whole line and cuts off what is behind it.
+// recover finds the last complete line and truncates the file after it.
 func (l *LinesFile) recover() error {
 	r := bufio.NewReaderSize(l.f, 1<<20)
 	var whole int64
@@ -69,10 +70,10 @@ func (l *LinesFile) recover() error {
 	return err
 }
 
-// Position is that of the last line.
+// Position returns the position of the last line.
 func (l *LinesFile) Position(context.Context) (int64, error) { return l.position, nil }
 
-// Put writes lines and waits until they are on the disk. After an error the file must be opened again.
+// Put writes lines and syncs the file. After an error the file must be opened again.
 func (l *LinesFile) Put(_ context.Context, events []eventstore.FeedEvent, through int64) error {
 	if l.position < 0 {
 		return errors.New("projection: lines: a write failed: open the file again")

@@ -12,19 +12,19 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Parked is an aggregate of which an event cannot be applied. Its read model stays as it was before that event, and other
-// aggregates go on.
+// Parked is an aggregate with an event that cannot be applied. Its read model stays as it was
+// before that event; other aggregates are not affected.
 type Parked struct {
 	ID      eventstore.ID
-	Applied int64 // the last event in its read model
-	Version int64 // of the aggregate
+	Applied int64 // last event in its read model
+	Version int64 // version of the aggregate
 	Reason  string
 	Since   time.Time
 
 	letters []fold.DeadKey
 }
 
-// Parked returns the aggregates that are parked in the definition's version, by when they were.
+// Parked returns the parked aggregates of the definition's version, by time of parking.
 func (p *Projection[R]) Parked(ctx context.Context) ([]Parked, error) {
 	all, err := p.suspects(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (p *Projection[R]) Parked(ctx context.Context) ([]Parked, error) {
 	return parked, nil
 }
 
-// suspects are all aggregates that have dead letters, also those that have been mended since.
+// suspects returns all aggregates with dead letters, including those repaired since.
 func (p *Projection[R]) suspects(ctx context.Context) ([]Parked, error) {
 	var all []Parked
 	at := map[eventstore.ID]int{}
@@ -65,7 +65,7 @@ func (p *Projection[R]) suspects(ctx context.Context) ([]Parked, error) {
 	return all, p.compareVersions(ctx, all)
 }
 
-// compareVersions looks where the aggregates and their read models are now.
+// compareVersions sets the current versions of the aggregates and their read models.
 func (p *Projection[R]) compareVersions(ctx context.Context, all []Parked) error {
 	ids := make([]eventstore.ID, len(all))
 	for i := range all {
@@ -89,7 +89,7 @@ func (p *Projection[R]) compareVersions(ctx context.Context, all []Parked) error
 	return nil
 }
 
-// aggregateOf finds out whose a dead letter is: it names a read model, or an event.
+// aggregateOf returns the aggregate of a dead letter, which names a read model or an event.
 func (p *Projection[R]) aggregateOf(d *fold.Dead) (eventstore.ID, bool) {
 	it := table.Item{table.AttrPK: &types.AttributeValueMemberS{Value: d.ItemPK}, table.AttrSK: &types.AttributeValueMemberS{Value: d.ItemSK}}
 	it[table.AttrEntity] = &types.AttributeValueMemberS{Value: p.models.Name()}
@@ -101,7 +101,8 @@ func (p *Projection[R]) aggregateOf(d *fold.Dead) (eventstore.ID, bool) {
 	return e.ID, err == nil
 }
 
-// Retry tries again to apply what could not be, after a fault was mended, and returns the aggregates that still are parked.
+// Retry applies events that could not be applied before, after the fault was fixed. It returns the
+// aggregates that are still parked.
 func (p *Projection[R]) Retry(ctx context.Context) (still []Parked, err error) {
 	all, err := p.suspects(ctx)
 	if err != nil {
@@ -132,4 +133,4 @@ func (p *Projection[R]) Retry(ctx context.Context) (still []Parked, err error) {
 	return still, nil
 }
 
-const batch = 100 // aggregates that are looked after together
+const batch = 100 // aggregates processed together

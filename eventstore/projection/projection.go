@@ -17,31 +17,32 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrDefinition is returned when a projection is defined in a way that cannot work.
+// ErrDefinition is returned for an invalid definition of a projection.
 var ErrDefinition = errors.New("projection: faulty definition")
 
-// Definition says what a read model is. R is a struct.
+// Definition defines a read model. R is a struct.
 type Definition[R any] struct {
 	Name string // 1 to 64 bytes, without '#'
-	// Version is that of Apply and of the form of R, from 1. When either changes, raise it: the read models of the version
-	// before are served until Rebuild has made the new ones.
+	// Version is the version of Apply and of the form of R, from 1. Increase it when either
+	// changes: the previous version stays active until Rebuild has built the new one.
 	Version int
-	Of      []string // the types of aggregates that have a read model
-	// Apply adds an event to the read model of its aggregate, which is the zero R before the first. It depends on nothing
-	// else. An error parks the aggregate: see Projection.Parked.
+	Of      []string // types of aggregates with a read model
+	// Apply applies an event to the read model of its aggregate, the zero R before the first event.
+	// It must depend on nothing else. An error parks the aggregate: see Projection.Parked.
 	Apply func(model *R, e *eventstore.Event) error
 }
 
-// Options configure a Projection. The zero value has good defaults.
+// Options configures a Projection. The zero value has good defaults.
 type Options struct {
-	Within time.Duration // how long WaitFor waits at most; default 5 s
-	Poll   time.Duration // how often it looks; default 10 ms
+	Within time.Duration // maximum wait of WaitFor; default 5 s
+	Poll   time.Duration // polling interval of WaitFor; default 10 ms
 
 	Sleep  func(context.Context, time.Duration) error // waits, or returns the context's error; default: a timer
 	Logger *slog.Logger                               // default slog.Default()
 }
 
-// Projection keeps a read model of each aggregate. It is safe for concurrent use.
+// Projection maintains a read model of each aggregate. It is safe for concurrent use. mu protects
+// others.
 type Projection[R any] struct {
 	def    Definition[R]
 	o      Options
@@ -51,20 +52,20 @@ type Projection[R any] struct {
 	groups []grouping[R]
 
 	mu     sync.Mutex
-	others map[int]*table.Entity[Model[R], ModelKey] // of other versions
+	others map[int]*table.Entity[Model[R], ModelKey] // entities of other versions
 }
 
 // ModelKey names the read model of an aggregate.
 type ModelKey struct{ eventstore.ID }
 
-// Model is the read model of an aggregate after the event Applied.
+// Model is the read model of an aggregate, after the event Applied.
 type Model[R any] struct {
 	ModelKey
 	Applied int64 `dynamodbav:"fa,omitempty"` // fold.AttrApplied
 	State   R     `dynamodbav:"state"`
 }
 
-// Define makes a projection of the events of a store on a table. Errors: ErrDefinition.
+// Define defines a projection of a store's events on a table. Errors: ErrDefinition.
 func Define[R any](t *table.Table, s *eventstore.Store, d Definition[R], o Options) (*Projection[R], error) {
 	switch {
 	case d.Name == "" || len(d.Name) > 64 || strings.ContainsAny(d.Name, "#{}[]"):
@@ -98,21 +99,23 @@ func modelsOf[R any](name string, version int) *table.Entity[Model[R], ModelKey]
 	})
 }
 
-// foldName is the name of a projection's fold and entity, which are others in each version, so that two versions may run at once.
+// foldName returns the name of a version's fold and entity. Versions have different names, so that
+// two of them may run at once.
 func foldName(name string, version int) string {
 	return fmt.Sprintf("projection.%s.v%d", name, version)
 }
 
-// Name is that of the definition.
+// Name returns the name of the definition.
 func (p *Projection[R]) Name() string { return p.def.Name }
 
-// Version is that of the definition.
+// Version returns the version of the definition.
 func (p *Projection[R]) Version() int { return p.def.Version }
 
-// Models are the read models of the definition's version, for folds of their own over their changes.
+// Models returns the entity of the definition's read models, for further folds over their changes.
 func (p *Projection[R]) Models() *table.Entity[Model[R], ModelKey] { return p.models }
 
-// Folds keep the read models and groups up to date: give them to a fold.Worker. Those of several versions may run at once.
+// Folds returns the folds that maintain the read models and groups, for a fold.Worker. Folds of
+// several versions may run at once.
 func (p *Projection[R]) Folds() []*fold.Fold {
 	folds := []*fold.Fold{fold.Project(foldName(p.def.Name, p.def.Version), eventstore.Events, p.models, p.projection())}
 	for _, g := range p.groups {
@@ -121,7 +124,7 @@ func (p *Projection[R]) Folds() []*fold.Fold {
 	return folds
 }
 
-// Part is what the projection stores, for a schema.
+// Part returns what the projection stores, for a schema.
 func (p *Projection[R]) Part() table.Part { return p.models }
 
 func (p *Projection[R]) projection() fold.Projection[eventstore.Event, Model[R], ModelKey] {
@@ -138,7 +141,8 @@ func (p *Projection[R]) projection() fold.Projection[eventstore.Event, Model[R],
 	}
 }
 
-// missing reads the events of an aggregate behind a number. What is wrong with a stream itself stays wrong, and parks it.
+// missing reads the events of an aggregate after a number. Errors in the stream itself are
+// permanent, and park the aggregate.
 func (p *Projection[R]) missing(ctx context.Context, _ *table.Table, e *eventstore.Event, after int64) iter.Seq2[eventstore.Event, error] {
 	return func(yield func(eventstore.Event, error) bool) {
 		for e, err := range p.s.Read(ctx, e.ID, eventstore.From(after+1), eventstore.AsStored()) {
@@ -152,7 +156,7 @@ func (p *Projection[R]) missing(ctx context.Context, _ *table.Table, e *eventsto
 	}
 }
 
-// catchUp brings the read models of aggregates up to date with the table.
+// catchUp updates the read models of aggregates from the table.
 func (p *Projection[R]) catchUp(ctx context.Context, ids []eventstore.ID) ([]fold.Caught, error) {
 	aggregates := make([]eventstore.Event, len(ids))
 	for i, id := range ids {

@@ -20,71 +20,74 @@ type CheckpointKey struct {
 	Part    string `dynamodbav:"part"` // type/shard of the list of aggregates, or begin
 }
 
-// Checkpoint is how far a part of a rebuild is.
+// Checkpoint is the progress of a part of a rebuild.
 type Checkpoint struct {
 	CheckpointKey
-	After      string    `dynamodbav:"after,omitempty"` // the last aggregate that is done
+	After      string    `dynamodbav:"after,omitempty"` // last completed aggregate
 	Done       bool      `dynamodbav:"done,omitempty"`
 	Aggregates int64     `dynamodbav:"aggregates"`
-	Feed       int64     `dynamodbav:"feed,omitempty"` // of begin: where the feed was
+	Feed       int64     `dynamodbav:"feed,omitempty"` // for begin: end of the feed at that time
 	At         time.Time `dynamodbav:"at"`
 }
 
-// Checkpoints are of rebuilds under way.
+// Checkpoints holds the checkpoints of rebuilds in progress.
 var Checkpoints = table.Define[Checkpoint, CheckpointKey]("eventstore.projectioncheckpoint", table.Def[Checkpoint]{
 	PK: "PROJECTION#{name}#{version}", SK: "CHECKPOINT#{part}",
 	Doc: "How far a part of a rebuild of a projection is.",
 })
 
-// CheckpointsIn names a version of a projection.
+// CheckpointsIn selects a version of a projection.
 type CheckpointsIn struct {
 	Name    string `dynamodbav:"name"`
 	Version int    `dynamodbav:"version"`
 }
 
-// CheckpointsOf are those of a rebuild.
+// CheckpointsOf queries the checkpoints of a rebuild.
 var CheckpointsOf = table.NewQuery(Checkpoints, table.QueryDef[CheckpointsIn]{
 	ID: "P2", Question: "how far a rebuild is", Prefix: "CHECKPOINT#",
 	Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 150},
 })
 
-// Schema is what projections store beside read models and groups: add it to that of the table, with Projection.Part.
+// Schema holds what projections store besides read models and groups. Add it to the schema of the
+// table, with Projection.Part.
 var Schema = table.MustSchema("eventstore.projection", Pointers, Checkpoints, CheckpointsOf)
 
-// RebuildOptions configure a Rebuild. The zero value has good defaults, but for groups.
+// RebuildOptions configures a Rebuild. The zero value has good defaults, except with groups.
 type RebuildOptions struct {
-	// CaughtUp returns when everything that is in the change stream is folded: fold.Worker.Drain of the worker that runs
-	// Folds. Groups are made by that worker, so with groups it is needed.
+	// CaughtUp returns when everything in the change stream is folded, such as fold.Worker.Drain of
+	// the worker that runs Folds. It is required with groups, because that worker builds them.
 	CaughtUp func(context.Context) error
-	// Approve looks at what differs from the version that is served and refuses to switch with an error, after which the
-	// rebuild may be gone on with. Default: refuse if aggregates are parked that are not parked in the version that is served.
+	// Approve examines the comparison with the active version, and refuses to switch by returning
+	// an error; the rebuild can then be resumed. Default: refuse if aggregates are parked.
 	Approve func(Comparison) error
-	// Progress is told now and then, by several goroutines, but never by two at once.
+	// Progress is called occasionally, from several goroutines but never concurrently.
 	Progress func(Progress)
 }
 
-// Progress is how far a rebuild is.
+// Progress is the progress of a rebuild.
 type Progress struct {
 	Stage      string // build, compare or follow
-	Aggregates int64  // done in this stage, those of an earlier attempt included
+	Aggregates int64  // done in this stage, including earlier attempts
 	Events     int64  // applied in this attempt
 }
 
-// checkpointEvery is how many aggregates of a part are done from one checkpoint to the next.
+// checkpointEvery is the number of aggregates of a part between checkpoints.
 const checkpointEvery = 10 * batch
 
-// beginPart is the part that says when a rebuild began. Others have a slash.
+// beginPart records the start of a rebuild. The names of other parts contain a slash.
 const beginPart = "begin"
 
-// feedMargin is by how many appends a rebuild goes back to where the feed was when it began: the list of aggregates is an
-// index, which may be behind for a moment.
+// feedMargin is how many appends before the start of the rebuild the feed is read again, because
+// the list of aggregates is an index, which may lag.
 const feedMargin = 1000
 
-// Rebuild makes the read models of the definition's version from the events, while appends go on and the version before is
-// served; then compares the two, and switches. It walks all aggregates in parts side by side, each with a checkpoint, so that
-// it goes on where it was if it is called again after an error or a crash; then it follows the feed from where it began, so
-// that read models are up to date also while no worker runs their fold. A version that is served already is only brought up to
-// date. Read models of the version before stay until Remove. Errors: those of Approve, of the store.
+// Rebuild builds the read models of the definition's version from events, while appends continue
+// and the previous version is active. Then it compares both versions, and switches. It processes
+// all aggregates in parallel parts with checkpoints, so that it resumes when called again after an
+// error or a crash. Then it follows the feed from the start of the rebuild, so that read models are
+// up to date even if no worker runs their fold. A version that is already active is only updated.
+// Read models of the previous version stay until Remove. Errors: ErrNotSwitched or those of
+// Approve, ErrDefinition, those of the store.
 func (p *Projection[R]) Rebuild(ctx context.Context, o RebuildOptions) (c Comparison, err error) {
 	defer func() {
 		if err != nil {
@@ -126,19 +129,19 @@ func (p *Projection[R]) Rebuild(ctx context.Context, o RebuildOptions) (c Compar
 	return c, r.end(ctx)
 }
 
-// rebuild is a Rebuild under way.
+// rebuild is a Rebuild in progress. mu protects progress.
 type rebuild[R any] struct {
 	p     *Projection[R]
 	o     RebuildOptions
 	was   Served
 	found map[string]Checkpoint // by part
-	feed  int64                 // where it was
+	feed  int64                 // feed position from which to follow
 
 	mu       sync.Mutex
 	progress Progress
 }
 
-// begin finds the checkpoints of an attempt before, or notes that this is the first.
+// begin loads the checkpoints of an earlier attempt, or records the first one.
 func (r *rebuild[R]) begin(ctx context.Context) error {
 	for c, err := range CheckpointsOf.All(ctx, r.p.t, CheckpointsIn{r.p.def.Name, r.p.def.Version}) {
 		if err != nil {
@@ -165,7 +168,7 @@ func (r *rebuild[R]) key(part string) CheckpointKey {
 	return CheckpointKey{r.p.def.Name, r.p.def.Version, part}
 }
 
-// part is one of the parts of the list of aggregates of a type.
+// part is a part of the list of aggregates of a type.
 type part struct {
 	of    string
 	shard int
@@ -173,7 +176,7 @@ type part struct {
 
 func (a part) String() string { return fmt.Sprintf("%s/%d", a.of, a.shard) }
 
-// walk lets each of the parts be worked at.
+// walk calls work for each part, in parallel.
 func (r *rebuild[R]) walk(ctx context.Context, stage string, work func(context.Context, part) error) error {
 	r.mu.Lock()
 	r.progress.Stage, r.progress.Aggregates = stage, 0
@@ -188,7 +191,7 @@ func (r *rebuild[R]) walk(ctx context.Context, stage string, work func(context.C
 	return g.Wait()
 }
 
-// heads hands over the aggregates of a part behind an id, many at a time.
+// heads passes the aggregates of a part after an ID, in batches.
 func (r *rebuild[R]) heads(ctx context.Context, a part, after string, do func([]eventstore.Head) error) error {
 	some := make([]eventstore.Head, 0, batch)
 	for h, err := range eventstore.AggregatesOfShard.All(ctx, r.p.t, eventstore.AggregatesFrom{Type: a.of, Shard: a.shard, From: after}) {
@@ -208,7 +211,7 @@ func (r *rebuild[R]) heads(ctx context.Context, a part, after string, do func([]
 	return do(some)
 }
 
-// buildPart makes the read models of a part, behind its checkpoint.
+// buildPart builds the read models of a part, from its checkpoint on.
 func (r *rebuild[R]) buildPart(ctx context.Context, a part) error {
 	c := r.found[a.String()]
 	c.CheckpointKey = r.key(a.String())
@@ -242,7 +245,8 @@ func (r *rebuild[R]) buildPart(ctx context.Context, a part) error {
 	return save()
 }
 
-// catchUp brings the read models of aggregates up to date and returns how many events that took, about.
+// catchUp updates the read models of aggregates, and returns the approximate number of events
+// applied.
 func (r *rebuild[R]) catchUp(ctx context.Context, heads []eventstore.Head) (events int64, err error) {
 	ids := make([]eventstore.ID, len(heads))
 	for i, h := range heads {
@@ -267,7 +271,8 @@ func (r *rebuild[R]) tell(aggregates, events int64) {
 	}
 }
 
-// follow brings those up to date that were appended to since the rebuild began, until there are no more.
+// follow updates the aggregates that were appended to since the rebuild began, up to the end of the
+// feed.
 func (r *rebuild[R]) follow(ctx context.Context) error {
 	r.mu.Lock()
 	r.progress.Stage, r.progress.Aggregates = "follow", 0
@@ -308,7 +313,7 @@ func (r *rebuild[R]) follow(ctx context.Context) error {
 	return flush()
 }
 
-// end forgets the checkpoints.
+// end deletes the checkpoints.
 func (r *rebuild[R]) end(ctx context.Context) error {
 	all, err := CheckpointsOf.Collect(ctx, r.p.t, CheckpointsIn{r.p.def.Name, r.p.def.Version})
 	if err != nil {
@@ -321,11 +326,11 @@ func (r *rebuild[R]) end(ctx context.Context) error {
 	return Checkpoints.DeleteMany(ctx, r.p.t, keys)
 }
 
-// ErrServed is returned by Remove for the version that is served.
+// ErrServed is returned by Remove for the active version.
 var ErrServed = errors.New("projection: the version is served")
 
-// Remove deletes the read models and groups of a version that is not served, whose folds no worker must run any more. Errors:
-// ErrServed, those of the store.
+// Remove deletes the read models and groups of an inactive version. No worker may run its folds any
+// more. Errors: ErrServed, those of the store.
 func (p *Projection[R]) Remove(ctx context.Context, version int) error {
 	s, err := p.Served(ctx)
 	if err == nil && s.Version == version {

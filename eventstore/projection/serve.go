@@ -10,13 +10,14 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Errors of reading.
+// Errors of reads.
 var (
-	// ErrNotServed is returned when no version of a projection is served yet. Start or Rebuild it.
+	// ErrNotServed is returned when no version of a projection is active. Call Start or Rebuild.
 	ErrNotServed = errors.New("projection: no version is served")
-	// ErrBehind is returned by WaitFor when a read model did not get to a version in time.
+	// ErrBehind is returned by WaitFor when a read model did not reach a version in time.
 	ErrBehind = errors.New("projection: the read model is behind")
-	// ErrParked is returned by WaitFor when it will not, until a fault is mended: see Projection.Parked.
+	// ErrParked is returned by WaitFor when a read model will not reach the version until a fault
+	// is fixed: see Projection.Parked.
 	ErrParked = errors.New("projection: an event cannot be applied")
 )
 
@@ -25,15 +26,15 @@ type ServedKey struct {
 	Name string `dynamodbav:"name"`
 }
 
-// Served says which version of a projection is read.
+// Served is the active version of a projection.
 type Served struct {
 	ServedKey
 	Version  int       `dynamodbav:"version"`
-	Previous int       `dynamodbav:"previous,omitempty"` // the version before, 0: none
+	Previous int       `dynamodbav:"previous,omitempty"` // previous version, 0: none
 	Since    time.Time `dynamodbav:"since"`
 }
 
-// Pointers say which versions are served.
+// Pointers holds the active versions of projections.
 var Pointers = table.Define[Served, ServedKey]("eventstore.projection", table.Def[Served]{
 	PK: "PROJECTION#{name}", SK: "#SERVED",
 	Doc: "Which version of a projection is served.",
@@ -41,7 +42,7 @@ var Pointers = table.Define[Served, ServedKey]("eventstore.projection", table.De
 
 var servedVersion = table.FieldOf(Pointers, func(s *Served) *int { return &s.Version })
 
-// Served returns which version is read. Errors: ErrNotServed.
+// Served returns the active version. Errors: ErrNotServed.
 func (p *Projection[R]) Served(ctx context.Context) (Served, error) {
 	s, err := Pointers.Get(ctx, p.t, ServedKey{p.def.Name})
 	switch {
@@ -53,9 +54,9 @@ func (p *Projection[R]) Served(ctx context.Context) (Served, error) {
 	return s, nil
 }
 
-// Start serves a projection that was never served, if there are no aggregates yet, whose past it would lack; else ErrNotServed
-// says that it is to be rebuilt. One that is served in some version stays so. Call it when a program starts, with the folds
-// running.
+// Start activates the definition's version if no version is active and there are no aggregates,
+// whose earlier events would be missing. With aggregates it returns ErrNotServed: call Rebuild. If
+// any version is active, it does nothing. Call it at program start, with the folds running.
 func (p *Projection[R]) Start(ctx context.Context) error {
 	if err := p.s.CheckMode(ctx); err != nil {
 		return fmt.Errorf("projection: start %s: %w", p.def.Name, err)
@@ -75,7 +76,7 @@ func (p *Projection[R]) Start(ctx context.Context) error {
 	return p.point(ctx, Served{})
 }
 
-// point serves the definition's version, on condition that another one still is.
+// point activates the definition's version, on condition that the active one is still was.
 func (p *Projection[R]) point(ctx context.Context, was Served) error {
 	unchanged := table.Absent()
 	if was.Version > 0 {
@@ -83,7 +84,7 @@ func (p *Projection[R]) point(ctx context.Context, was Served) error {
 	}
 	next := Served{ServedKey: ServedKey{p.def.Name}, Version: p.def.Version, Previous: was.Version, Since: p.t.Now().UTC()}
 	err := Pointers.Put(ctx, p.t, &next, unchanged)
-	if errors.Is(err, table.ErrCondition) { // somebody else has: is it this one?
+	if errors.Is(err, table.ErrCondition) { // somebody else switched: to this version?
 		if now, err := p.Served(ctx); err != nil || now.Version == p.def.Version {
 			return err
 		}
@@ -94,7 +95,7 @@ func (p *Projection[R]) point(ctx context.Context, was Served) error {
 	return nil
 }
 
-// modelsAt are the read models of a version.
+// modelsAt returns the entity of a version's read models.
 func (p *Projection[R]) modelsAt(version int) *table.Entity[Model[R], ModelKey] {
 	if version == p.def.Version {
 		return p.models
@@ -107,8 +108,9 @@ func (p *Projection[R]) modelsAt(version int) *table.Entity[Model[R], ModelKey] 
 	return p.others[version]
 }
 
-// Get returns the read model of an aggregate, in the version that is served: an older one is read into R as far as it fits. That
-// of an aggregate without events is zero. Errors: ErrNotServed, those of the store.
+// Get returns the read model of an aggregate in the active version. A model of another version is
+// decoded into R as far as possible. An aggregate without events has a zero model. Errors:
+// ErrNotServed, those of the store.
 func (p *Projection[R]) Get(ctx context.Context, id eventstore.ID) (Model[R], error) {
 	all, err := p.GetMany(ctx, []eventstore.ID{id})
 	if err != nil {
@@ -117,7 +119,7 @@ func (p *Projection[R]) Get(ctx context.Context, id eventstore.ID) (Model[R], er
 	return all[0], nil
 }
 
-// GetMany is Get of many aggregates, in their order.
+// GetMany is Get for many aggregates, in their order.
 func (p *Projection[R]) GetMany(ctx context.Context, ids []eventstore.ID) ([]Model[R], error) {
 	s, err := p.Served(ctx)
 	if err != nil {
@@ -147,8 +149,9 @@ func (p *Projection[R]) read(ctx context.Context, version int, ids []eventstore.
 	return models, nil
 }
 
-// WaitFor returns the read model of an aggregate once it has an event: so who has appended reads what he wrote. It looks at what
-// is served. Errors: ErrParked when the event cannot be applied, ErrBehind after Options.Within, ErrNotServed.
+// WaitFor returns the active read model of an aggregate once it includes an event, so that a writer
+// can read its own writes. Errors: ErrParked if the event cannot be applied, ErrBehind after
+// Options.Within, ErrNotServed.
 func (p *Projection[R]) WaitFor(ctx context.Context, id eventstore.ID, version int64) (Model[R], error) {
 	until := p.t.Now().Add(p.o.Within)
 	for {

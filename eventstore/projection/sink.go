@@ -9,32 +9,33 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// A Sink is any other store that is kept up to date with the events of all aggregates. It has each of them exactly once if it
-// keeps the position together with the effects of what it is given, in one transaction of its own.
+// A Sink is a subscriber: another store that is kept up to date with the feed. It gets each event
+// exactly once if it stores its position together with the effects, in one transaction.
 type Sink interface {
-	// Position is through which position of the feed the sink has everything; 0: it has nothing.
+	// Position returns the feed position up to which the sink has everything; 0: nothing.
 	Position(ctx context.Context) (int64, error)
-	// Put takes the events behind its position through another one, in order: whole appends, and none if nothing that it asks
-	// for was appended. After an error, and after a crash, it is asked for its position again.
+	// Put passes the events after the sink's position up to through, in order and in whole appends;
+	// there are none if nothing selected was appended. After an error or a crash, the sink is asked
+	// for its position again.
 	Put(ctx context.Context, events []eventstore.FeedEvent, through int64) error
 }
 
-// FollowOptions configure Follow. The zero value has good defaults.
+// FollowOptions configures Follow. The zero value has good defaults.
 type FollowOptions struct {
-	Only   []eventstore.FeedOption // what the sink is given; default everything
-	AtOnce int                     // appends that are looked at together; default 500
-	Poll   time.Duration           // how long to wait when there is nothing new; default 100 ms
-	Retry  time.Duration           // how long to wait after an error of the sink; default 1 s
+	Only   []eventstore.FeedOption // filter; default everything
+	AtOnce int                     // appends processed together; default 500
+	Poll   time.Duration           // wait if there is nothing new; default 100 ms
+	Retry  time.Duration           // wait after an error of the sink; default 1 s
 
-	Status func(FollowStatus)                         // is told after each attempt
+	Status func(FollowStatus)                         // called after each attempt
 	Sleep  func(context.Context, time.Duration) error // waits, or returns the context's error; default: a timer
 }
 
-// FollowStatus is how far a sink is.
+// FollowStatus is the progress of a sink.
 type FollowStatus struct {
-	Position int64 // through which it has everything
-	Head     int64 // through which the feed is, as of before
-	Failures int   // in a row
+	Position int64 // the sink has everything up to this position
+	Head     int64 // end of the feed, at an earlier moment
+	Failures int   // consecutive failures
 	Err      error // of the last attempt
 }
 
@@ -54,8 +55,9 @@ func (o FollowOptions) withDefaults() FollowOptions {
 	return o
 }
 
-// Follow gives a sink what is in the feed, and what comes, until ctx ends; then it returns nil. Errors of the sink are told to
-// Status, and tried again from the sink's position: a feed has one order, so what it cannot take it waits for.
+// Follow passes the feed to a sink, and continues with new appends until ctx ends; then it returns
+// nil. Errors are reported to Status and retried from the sink's position. The feed has one order,
+// so a failing append blocks the later ones.
 func Follow(ctx context.Context, s *eventstore.Store, sink Sink, o FollowOptions) error {
 	o = o.withDefaults()
 	for failures := 0; ctx.Err() == nil; {
@@ -78,7 +80,7 @@ func Follow(ctx context.Context, s *eventstore.Store, sink Sink, o FollowOptions
 	return nil
 }
 
-// CatchUp gives a sink what is in the feed now. Errors: those of the sink and of the store.
+// CatchUp passes the current feed to a sink. Errors: those of the sink and of the store.
 func CatchUp(ctx context.Context, s *eventstore.Store, sink Sink, o FollowOptions) (at FollowStatus, err error) {
 	o = o.withDefaults()
 	if at.Position, err = sink.Position(ctx); err != nil {

@@ -9,20 +9,21 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// Status is where a projection is.
+// Status is the status of a projection.
 type Status struct {
 	Name    string
-	Version int    // of the definition
-	Served  Served // zero: none is
+	Version int    // version of the definition
+	Served  Served // zero: none
 	Parked  []Parked
-	// Head is the position of the feed, and Behind how many of the last hundred appends to aggregates of the projection are not
-	// in their read models yet, those of parked aggregates included. The fold.Worker's status has its lag as time.
+	// Head is the end of the feed. Behind is how many of the last hundred appends to aggregates of
+	// the projection are not in their read models yet, including parked aggregates. For the lag as
+	// a time see fold.Worker's status.
 	Head     int64
 	Behind   int
-	Rebuilds []Checkpoint // the parts of a rebuild that has begun and not ended
+	Rebuilds []Checkpoint // parts of a rebuild in progress
 }
 
-// Status returns where the definition's version is.
+// Status returns the status of the definition's version.
 func (p *Projection[R]) Status(ctx context.Context) (s Status, err error) {
 	s = Status{Name: p.def.Name, Version: p.def.Version}
 	if s.Served, err = p.Served(ctx); err != nil && !errors.Is(err, ErrNotServed) {

@@ -12,9 +12,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Verify makes the read model of an aggregate anew of its events, up to the last one that is in it, and says how the one that
-// is there differs: "" when it does not, or when aggregates of this type have none. It is of the definition's version,
-// whichever is served. Errors: eventstore.ErrHole, eventstore.ErrTruncated, that of Apply; those of the store.
+// Verify recomputes the read model of an aggregate from its events, up to the last event in it, and
+// describes the difference: "" if there is none, or if aggregates of this type have no read models.
+// It checks the definition's version, active or not. Errors: eventstore.ErrHole,
+// eventstore.ErrTruncated, those of Apply and the store.
 func (p *Projection[R]) Verify(ctx context.Context, id eventstore.ID) (differs string, err error) {
 	if !slices.Contains(p.def.Of, id.Type) {
 		return "", nil
@@ -48,7 +49,7 @@ func (p *Projection[R]) Verify(ctx context.Context, id eventstore.ID) (differs s
 	return fmt.Sprintf("it is %s, and its events make %s", a, b), err
 }
 
-// stored is a read model as it comes back from the table.
+// stored returns a read model as it would be read from the table.
 func (p *Projection[R]) stored(m Model[R]) (Model[R], error) {
 	it, err := p.models.Encode(&m)
 	if err != nil {
@@ -57,7 +58,7 @@ func (p *Projection[R]) stored(m Model[R]) (Model[R], error) {
 	return p.models.Decode(it)
 }
 
-// Remake deletes the read model of an aggregate and makes it anew of its events; totals over it follow.
+// Remake deletes the read model of an aggregate and recomputes it from its events; totals follow.
 func (p *Projection[R]) Remake(ctx context.Context, id eventstore.ID) error {
 	if err := p.models.Delete(ctx, p.t, ModelKey{id}); err != nil && !errors.Is(err, table.ErrNotFound) {
 		return fmt.Errorf("projection: remake %s of %s: %w", p.def.Name, id, err)

@@ -7,10 +7,11 @@ import (
 	"slices"
 )
 
-// Check says what does not fit together, all of it: types, versions and Go types that are there twice, versions from which no
-// upcast leads to the registered one, two upcasts from one version, upcasts that lead back or too far or do not make what the next
-// one takes, and folds over types that are not registered. The error is an ErrRegistry. Call it at the start; what uses
-// the registry does, too, the first time. Types and upcasts that come after that are not used; Check, called again, says so.
+// Check reports all inconsistencies: duplicate types, versions and Go types; versions without an
+// upcast path to the registered one; two upcasts from one version; upcasts that lead backward or
+// too far, or whose result is not what the next one takes; folds over unregistered types. The error
+// is an ErrRegistry. Call it at program start; the first use of the registry calls it as well.
+// Later registrations have no effect; another call of Check reports them.
 func (r *Registry) Check() error {
 	if err := r.ready(); err != nil {
 		return err
@@ -20,7 +21,8 @@ func (r *Registry) Check() error {
 	return errors.Join(r.late...)
 }
 
-// ready is Check for what was there when the registry was checked first: what comes later does not harm it.
+// ready is Check for everything registered before the first check. Later registrations do not
+// affect it.
 func (r *Registry) ready() error {
 	if v := r.verdict.Load(); v != nil {
 		return v.err
@@ -64,7 +66,7 @@ func (r *Registry) addUpcast(u *upcast) {
 	}
 }
 
-// checkChain checks that every older version leads to the one of today, through values that fit.
+// checkChain checks that every older version leads to the current one, with matching types.
 func (r *Registry) checkChain(t *eventType) {
 	for v := 1; v < t.version; v++ {
 		u := t.olds[v]
@@ -76,7 +78,7 @@ func (r *Registry) checkChain(t *eventType) {
 		if next := t.olds[u.to]; next != nil {
 			takes = next.form.goes
 		} else if u.to < t.version {
-			continue // a hole, which its own turn tells
+			continue // a missing version, which is reported on its own turn
 		}
 		if u.makes != takes {
 			r.problem("the upcast of type %q from version %d makes a %s, but version %d is a %s", t.name, v, u.makes, u.to, takes)

@@ -2,15 +2,15 @@ package registry
 
 import "encoding/json"
 
-// A Codec is a form of payloads.
+// A Codec encodes payloads.
 type Codec interface {
-	// Encode returns a value as bytes.
+	// Encode encodes a value.
 	Encode(v any) ([]byte, error)
-	// Decode reads bytes into what a pointer points to, which is a zero value.
+	// Decode decodes data into the zero value that a pointer points to.
 	Decode(data []byte, into any) error
 }
 
-// JSON is the form that payloads have unless something else is said. Fields that a struct does not have are ignored.
+// JSON is the default codec. It ignores fields that a struct does not have.
 var JSON Codec = jsonCodec{}
 
 type jsonCodec struct{}

@@ -1,7 +1,6 @@
-// Package registry gives events Go types. It knows which type of event is which struct, in which form (codec) a payload is, and
-// how a payload of an older version becomes one of today's, so that whoever folds events sees only what is true today.
-// Mistakes in that knowledge are found by Check, at the start, and not by the one old event that nobody thought of.
-// Anybody who uses eventstore from Go may import it.
+// Package registry gives events Go types. It maps event types to structs, has a codec for payloads,
+// and upcasts payloads of older versions, so that folds see only the current version. Check finds
+// mistakes at program start, rather than when an old event is read.
 //
 //	r := registry.New(registry.Options{})
 //	registry.Register[OrderPlaced](r, "OrderPlaced", 2)

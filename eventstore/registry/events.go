@@ -9,16 +9,17 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// Raw is an event of a type that is not registered.
+// Raw is an event of an unregistered type.
 type Raw struct{ eventstore.Event }
 
-// Decoded is an event and what it says.
+// Decoded is an event with its decoded payload.
 type Decoded struct {
 	eventstore.Event
-	Data any // of the registered type; Raw, or nil for what is skipped, if its type is not registered
+	Data any // of the registered type; for unregistered types Raw, or nil if skipped
 }
 
-// Encode makes an event of a value of a registered type.
+// Encode returns an event for a value of a registered type. Errors: ErrRegistry, ErrUnknownType,
+// ErrPayload.
 func (r *Registry) Encode(v any) (eventstore.NewEvent, error) {
 	if err := r.ready(); err != nil {
 		return eventstore.NewEvent{}, err
@@ -34,7 +35,8 @@ func (r *Registry) Encode(v any) (eventstore.NewEvent, error) {
 	return eventstore.NewEvent{Type: t.name, Schema: t.version, Payload: payload}, nil
 }
 
-// EncodeAll makes events of values of registered types, all in the same envelope.
+// EncodeAll returns events for values of registered types, all with the same envelope. Errors: as
+// Encode.
 func (r *Registry) EncodeAll(envelope eventstore.Envelope, vs ...any) ([]eventstore.NewEvent, error) {
 	events := make([]eventstore.NewEvent, len(vs))
 	for i, v := range vs {
@@ -48,7 +50,7 @@ func (r *Registry) EncodeAll(envelope eventstore.Envelope, vs ...any) ([]eventst
 	return events, nil
 }
 
-// Decide lets a decision for Transact return values of registered types.
+// Decide adapts a decision that returns values of registered types, for Transact.
 func Decide[S any](r *Registry, decide func(eventstore.Loaded[S]) ([]any, error)) func(eventstore.Loaded[S]) ([]eventstore.NewEvent, error) {
 	return func(at eventstore.Loaded[S]) ([]eventstore.NewEvent, error) {
 		vs, err := decide(at)
@@ -59,8 +61,9 @@ func Decide[S any](r *Registry, decide func(eventstore.Loaded[S]) ([]any, error)
 	}
 }
 
-// Decode returns what an event says, as a value of the type that is registered for it, upcast if it is of an older version.
-// Errors: ErrUnknownType, unless Options.Unknown says otherwise; ErrUnknownVersion, ErrPayload.
+// Decode returns the payload of an event as a value of its registered type, upcast if necessary.
+// Errors: ErrUnknownType, unless Options.Unknown says otherwise; ErrUnknownVersion, ErrPayload,
+// ErrRegistry.
 func (r *Registry) Decode(e *eventstore.Event) (any, error) {
 	if err := r.ready(); err != nil {
 		return nil, err
@@ -98,8 +101,9 @@ func (t *eventType) decode(e *eventstore.Event) (any, error) {
 	return v, nil
 }
 
-// Current returns an event in the form of today: an older payload is upcast and encoded again. It is for those who read
-// payloads and not values. Events of unknown types come back as they are, unless they are refused.
+// Current returns an event in the current version: an older payload is upcast and encoded again. It
+// is for code that reads payloads instead of values. Events of unknown types are returned
+// unchanged, unless they are refused.
 func (r *Registry) Current(e eventstore.Event) (eventstore.Event, error) {
 	v, err := r.Decode(&e)
 	if err != nil {
@@ -116,7 +120,7 @@ func (r *Registry) Current(e eventstore.Event) (eventstore.Event, error) {
 	return e, nil
 }
 
-// Read is eventstore's Read, with what the events say. Skipped ones are left out. After an error there is nothing more.
+// Read is Store.Read with decoded payloads. Skipped events are omitted. An error ends it.
 func (r *Registry) Read(ctx context.Context, s *eventstore.Store, id eventstore.ID, options ...eventstore.ReadOption) iter.Seq2[Decoded, error] {
 	return func(yield func(Decoded, error) bool) {
 		for e, err := range s.Read(ctx, id, options...) {

@@ -8,26 +8,27 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// A Handler is what a fold does with one type of events. On and OnEvent make one.
+// A Handler handles one type of events in a fold. Create it with On or OnEvent.
 type Handler[S any] struct {
 	goes reflect.Type
 	do   func(S, any, *eventstore.Event) (S, error)
 }
 
-// On lets a fold add events that are Es to its state. E is a registered type, or Raw.
+// On returns a handler for events of type E, a registered type or Raw.
 func On[S, E any](do func(S, E) (S, error)) Handler[S] {
 	return Handler[S]{reflect.TypeFor[E](), func(s S, v any, _ *eventstore.Event) (S, error) { return do(s, v.(E)) }}
 }
 
-// OnEvent is On for who needs what goes with the event: when it happened, who did it.
+// OnEvent is On with the event, for its time and envelope.
 func OnEvent[S, E any](do func(S, E, *eventstore.Event) (S, error)) Handler[S] {
 	return Handler[S]{reflect.TypeFor[E](), func(s S, v any, e *eventstore.Event) (S, error) { return do(s, v.(E), e) }}
 }
 
-// Fold makes a fold of typed handlers, for Load, Transact and snapshots. Registered events that none of them handles change
-// nothing. The version is that of the handlers, of the upcasts below them and of the form of S; snapshots of another are not
-// used. Two handlers of one type, and handlers of types that are not registered, are errors of Check; the fold returns these,
-// too. A fold that is made after Check is checked by itself: its errors are its own, and nothing else fails for them.
+// Fold returns a fold of typed handlers, for Load, Transact and snapshots. Registered events
+// without a handler are ignored. version is that of the handlers, of their upcasts and of the form
+// of S; snapshots of other versions are not used. Two handlers for one type, and handlers for
+// unregistered types, are errors of Check, and of applying the fold. A fold that is created after
+// Check is checked by itself, and its errors affect only it.
 func Fold[S any](r *Registry, version int, handlers ...Handler[S]) eventstore.Fold[S] {
 	byType := make(map[reflect.Type]Handler[S], len(handlers))
 	var goes []reflect.Type
@@ -51,7 +52,7 @@ func Fold[S any](r *Registry, version int, handlers ...Handler[S]) eventstore.Fo
 	}}
 }
 
-// handle notes what a fold handles, for Check. After it, it says what is wrong with the fold.
+// handle registers a fold's types for Check. After Check, it returns what is wrong with the fold.
 func (r *Registry) handle(to reflect.Type, goes []reflect.Type) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +72,7 @@ func (r *Registry) handle(to reflect.Type, goes []reflect.Type) error {
 	return errors.Join(problems...)
 }
 
-// unhandled is what is wrong with handling a type.
+// unhandled returns the error of handling an unregistered type.
 func (r *Registry) unhandled(t reflect.Type) error {
 	if r.types[t] == nil && t != reflect.TypeFor[Raw]() {
 		return invalid("a fold handles %s, which is not registered", t)

@@ -9,69 +9,70 @@ import (
 	"sync/atomic"
 )
 
-// Unknown says what becomes of events whose type is not registered.
+// Unknown is how to treat events of unregistered types.
 type Unknown int
 
 const (
-	// Refuse makes them an ErrUnknownType.
+	// Refuse returns ErrUnknownType.
 	Refuse Unknown = iota
-	// Skip decodes them to nil, and folds pass over them.
+	// Skip decodes them to nil; folds ignore them.
 	Skip
 	// AsRaw decodes them to a Raw, which folds may handle.
 	AsRaw
 )
 
-// Options configure a Registry. The zero value has good defaults.
+// Options configures a Registry. The zero value has good defaults.
 type Options struct {
-	Codec   Codec   // the form of payloads; default JSON
-	Unknown Unknown // what becomes of events of types that are not registered; default Refuse
+	Codec   Codec   // of payloads; default JSON
+	Unknown Unknown // treatment of unregistered types; default Refuse
 }
 
 // Errors of registries.
 var (
-	// ErrRegistry is returned when types, upcasters or folds do not fit together. The message says which.
+	// ErrRegistry is returned when types, upcasts or folds are inconsistent. The message says how.
 	ErrRegistry = errors.New("registry: invalid")
-	// ErrUnknownType is returned for an event, or a value, whose type is not registered.
+	// ErrUnknownType is returned for an event or value of an unregistered type.
 	ErrUnknownType = errors.New("registry: unknown type")
-	// ErrUnknownVersion is returned for an event of a later version than the registered one: a newer program wrote it. What
-	// it means cannot be guessed, so no policy skips it.
+	// ErrUnknownVersion is returned for an event of a later version than the registered one,
+	// written by a newer program. Its meaning cannot be guessed, so no policy skips it.
 	ErrUnknownVersion = errors.New("registry: unknown version")
 	// ErrPayload is returned when a payload cannot be decoded, encoded or upcast.
 	ErrPayload = errors.New("registry: payload")
 )
 
-// A Registry knows the types of events. Register and Upcast fill it, Check ends that; then it is safe for concurrent use. Folds may be made before and after.
+// A Registry maps types of events to Go types. Register and Upcast fill it, and Check completes it;
+// then it is safe for concurrent use. Folds may be created before and after.
 type Registry struct {
 	o Options
 
-	verdict atomic.Pointer[verdict] // nil until it is checked
+	verdict atomic.Pointer[verdict] // nil until checked
 
-	mu       sync.Mutex // guards what follows, of which only problems and late change after that
+	mu       sync.Mutex // protects the fields below; after the check only problems and late change
 	names    map[string]*eventType
 	types    map[reflect.Type]*eventType
 	upcasts  []*upcast
 	handled  []reflect.Type // by folds
 	problems []error
-	late     []error // what came after it was checked
+	late     []error // registrations after the check
 }
 
-// verdict is what Check found.
+// verdict is the result of Check.
 type verdict struct{ err error }
 
-// eventType is a registered one.
+// eventType is a registered type.
 type eventType struct {
 	name    string
-	version int // of today
+	version int // current version
 	form    *form
-	olds    map[int]*upcast // by the version that they begin with
+	olds    map[int]*upcast // by the version that they start from
 }
 
-// form is how a payload of one version is decoded.
+// form decodes the payloads of one version.
 type form struct {
 	codec Codec
 	goes  reflect.Type
-	fresh func() any       // a pointer to a zero value
-	value func(of any) any // what such a pointer points to
+	fresh func() any       // returns a pointer to a zero value
+	value func(of any) any // dereferences such a pointer
 }
 
 func formOf[T any](c Codec) *form {
@@ -86,16 +87,16 @@ func (f *form) decode(data []byte) (any, error) {
 	return f.value(p), nil
 }
 
-// upcast is a step from an older version to a later one.
+// upcast converts an older version to a later one.
 type upcast struct {
 	name     string
 	from, to int
-	form     *form // of the older one
+	form     *form // of the older version
 	makes    reflect.Type
 	do       func(any) (any, error)
 }
 
-// New makes a registry without types.
+// New returns an empty registry.
 func New(o Options) *Registry {
 	if o.Codec == nil {
 		o.Codec = JSON
@@ -107,10 +108,11 @@ func New(o Options) *Registry {
 	return r
 }
 
-// FormOption changes how payloads of one version of a type are encoded.
+// FormOption configures the encoding of one version of a type.
 type FormOption func(*Codec)
 
-// In says in which form the payloads are. Default: the registry's. A type changes its form with its version.
+// In sets the codec of the payloads. Default: the registry's. A type may change its codec only with
+// its version.
 func In(c Codec) FormOption { return func(to *Codec) { *to = c } }
 
 func (r *Registry) codec(options []FormOption) Codec {
@@ -121,8 +123,9 @@ func (r *Registry) codec(options []FormOption) Codec {
 	return c
 }
 
-// Register says that events of a type are Ts, in version n, from 1, of their form. T is a struct, or whatever the codec
-// decodes, and belongs to one type of events only. Mistakes are errors of Check.
+// Register registers T for events of a type, with the current version, from 1. T is a struct, or
+// whatever the codec decodes, and must belong to one event type only. Mistakes are reported by
+// Check.
 func Register[T any](r *Registry, eventType string, version int, options ...FormOption) {
 	r.register(eventType, version, formOf[T](r.codec(options)))
 }
@@ -150,9 +153,10 @@ func (r *Registry) register(name string, version int, f *form) {
 	}
 }
 
-// Upcast says how a payload of an older version of a type becomes one of a later version, which is the registered one or one
-// from which another upcast leads there. Old is what the older payloads are decoded to: a struct that is kept for it, or
-// map[string]any. Each older version needs one. Options are of the older form. Mistakes are errors of Check.
+// Upcast registers how to convert payloads of an older version to a later one: the registered
+// version, or one from which another upcast continues. Old is what older payloads are decoded to: a
+// struct kept for this purpose, or map[string]any. Each older version needs an upcast. Options
+// apply to the older version. Mistakes are reported by Check.
 func Upcast[Old, New any](r *Registry, eventType string, from, to int, do func(Old) (New, error), options ...FormOption) {
 	u := &upcast{name: eventType, from: from, to: to, form: formOf[Old](r.codec(options)), makes: reflect.TypeFor[New]()}
 	u.do = func(old any) (any, error) { return do(old.(Old)) }
@@ -163,7 +167,7 @@ func Upcast[Old, New any](r *Registry, eventType string, from, to int, do func(O
 	}
 }
 
-// open reports whether something may still be added.
+// open reports whether types and upcasts may still be added.
 func (r *Registry) open(what string, args ...any) bool {
 	if r.verdict.Load() == nil {
 		return true

@@ -12,12 +12,13 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// errShape says that a value is not what a path leads through.
+// errShape means that a value does not match a path.
 var errShape = fmt.Errorf("%w: the payload is not as it was declared", eventstore.ErrInvalid)
 
-// change passes each value that a path leads to through by, with the place where it is; null and what is not there are left
-// out. Objects on the way are written anew, their fields sorted. Errors: errShape when there is something on the way that the
-// path cannot lead through, in which something personal may be.
+// change replaces each value at a path with the result of by, which also gets the value's place. It
+// skips null and missing values. Objects on the way are encoded again, with sorted fields. Errors:
+// errShape if the path leads through something other than an object or array, which might hide
+// personal data.
 func change(value json.RawMessage, path []string, at string, by func(at string, value json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
 	value = bytes.TrimSpace(value)
 	switch {

@@ -1,7 +1,8 @@
-// Package shred lets an event store forget people, though its events never change: what is personal in an event is
-// encrypted with a key of the person whom it is about, and forgetting the person is deleting the key. Whoever reads then
-// finds a placeholder. It reaches snapshots, says which aggregates a person is in, and leaves a receipt.
+// Package shred erases people from an event store by crypto-shredding, although events never
+// change. Personal fields of an event are encrypted with a key of the person whom it is about.
+// Deleting the key erases the person: readers then get a placeholder. It also covers snapshots,
+// lists the aggregates that a person is in, and issues receipts.
 //
-// The way in: New makes a Keeper of what is declared to be personal, Keeper.Secrets goes into eventstore.Options, and
-// Keeper.Forget forgets. Programs that know their events use it; it imports the event store and the kit.
+// Start with New, which returns a Keeper for the declared personal fields. Keeper.Secrets goes into
+// eventstore.Options, and Keeper.Forget erases a person.
 package shred

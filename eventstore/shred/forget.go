@@ -17,23 +17,25 @@ var (
 	subjectAggregates = table.FieldOf(Subjects, func(s *Subject) *int { return &s.Aggregates })
 )
 
-// Receipt says what was done to forget a subject.
+// Receipt records what was done to erase a subject.
 type Receipt struct {
 	Subject    string          `json:"subject"`
-	Forgotten  time.Time       `json:"forgottenAt"`         // when the key was deleted, the first time
-	Remade     time.Time       `json:"remadeAt"`            // when what was derived was made again or deleted, the first time
-	Remains    time.Time       `json:"remainsUntil"`        // until when the change stream has what read models said before
-	Finished   time.Time       `json:"finishedAt,omitzero"` // zero before that: call Forget again then, for a receipt that says so
-	Aggregates []eventstore.ID `json:"aggregates"`          // that the subject is in
-	Snapshots  int             `json:"snapshots"`           // that were deleted now
-	Released   int             `json:"released"`            // values that were reserved by eventstore.ReserveFor, and were released now
+	Forgotten  time.Time       `json:"forgottenAt"`         // first deletion of the key
+	Remade     time.Time       `json:"remadeAt"`            // first completion of remaking or deleting derived data
+	Remains    time.Time       `json:"remainsUntil"`        // until when the change stream has earlier states of read models
+	Finished   time.Time       `json:"finishedAt,omitzero"` // zero before that; to get a receipt with it, call Forget again afterwards
+	Aggregates []eventstore.ID `json:"aggregates"`          // aggregates that the subject is in
+	Snapshots  int             `json:"snapshots"`           // deleted by this call
+	Released   int             `json:"released"`            // values reserved with eventstore.ReserveFor that this call released
 }
 
-// Forget deletes the key of a subject for good: from now on nobody can read what events have of it, this process at once,
-// another within Options.Keep. Snapshots of the aggregates that it is in are deleted, and Options.Remake is called for each.
-// It can be repeated, and has to be after an error. Read models are not sealed, and the change stream has what they were for a day: Finished is zero in
-// the receipt until that is over. The key item stays without the key, so that the subject is
-// not taken for a new one. Errors: table.ErrNotFound for one that no event was about; those of Remake and the store.
+// Forget permanently deletes the key of a subject. From then on its personal data in events is
+// unreadable: at once in this process, within Options.Keep in others. Forget deletes the snapshots
+// of the aggregates that the subject is in, and calls Options.Remake for each aggregate. It can be
+// repeated, and must be after an error. Read models are not sealed, and the change stream has their
+// earlier states for a day; until then Finished is zero in the receipt. The key item stays without
+// the key, so that the subject is not mistaken for a new one. Errors: table.ErrNotFound if no event
+// was about the subject; those of Remake and the store.
 func (k *Keeper) Forget(ctx context.Context, subject string) (Receipt, error) {
 	r := Receipt{Subject: subject, Aggregates: []eventstore.ID{}}
 	s, err := Subjects.Modify(ctx, k.t, SubjectKey{subject}, func(s *Subject) error {
@@ -68,10 +70,10 @@ func (k *Keeper) Forget(ctx context.Context, subject string) (Receipt, error) {
 	return r, nil
 }
 
-// streamKeeps is how long the change stream has what items were.
+// streamKeeps is how long the change stream keeps earlier states of items.
 const streamKeeps = 24 * time.Hour
 
-// sign says how far it is when all is done that can be.
+// sign sets the times of a completed erasure.
 func (r *Receipt) sign(s *Subject, now time.Time) {
 	if r.Remade = s.Remade; r.Remade.IsZero() {
 		r.Remade = now
@@ -82,7 +84,7 @@ func (r *Receipt) sign(s *Subject, now time.Time) {
 	}
 }
 
-// release gives the values free that are about a subject.
+// release releases the reserved values about a subject.
 func (k *Keeper) release(ctx context.Context, subject string, r *Receipt) error {
 	for value, err := range eventstore.ReservationsOf.All(ctx, k.t, eventstore.SubjectIn{Subject: subject}) {
 		if err != nil {
@@ -92,7 +94,7 @@ func (k *Keeper) release(ctx context.Context, subject string, r *Receipt) error 
 		switch {
 		case err == nil:
 			r.Released++
-		case !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrNotFound): // else it is somebody else's by now
+		case !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrNotFound): // otherwise it belongs to somebody else by now
 			return err
 		}
 		if err := eventstore.PersonalReservations.Delete(ctx, k.t, value.PersonalReservationKey); err != nil {
@@ -102,7 +104,7 @@ func (k *Keeper) release(ctx context.Context, subject string, r *Receipt) error 
 	return nil
 }
 
-// derived removes what was derived of an aggregate.
+// derived removes what was derived from an aggregate.
 func (k *Keeper) derived(ctx context.Context, id eventstore.ID, r *Receipt) error {
 	_, err := eventstore.SnapshotByID.Get(ctx, k.t, eventstore.SnapshotKey{ID: id})
 	switch {
@@ -123,7 +125,7 @@ func (k *Keeper) derived(ctx context.Context, id eventstore.ID, r *Receipt) erro
 	return nil
 }
 
-// Aggregates are those that a subject is in, to show or to hand out what is known of it.
+// Aggregates returns the aggregates that a subject is in, for example to answer an access request.
 func (k *Keeper) Aggregates(ctx context.Context, subject string) ([]eventstore.ID, error) {
 	links, err := AggregatesOf.Collect(ctx, k.t, SubjectKey{subject})
 	if err != nil {

@@ -7,27 +7,27 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-const subjectShards = 4 // over how many partitions subjects are listed; part of stored keys, never changes
+const subjectShards = 4 // number of partitions for the list of subjects; part of stored keys, must never change
 
-// SubjectKey names a subject: a person, whom events are about.
+// SubjectKey names a subject: a person whom events are about.
 type SubjectKey struct {
 	Subject string `dynamodbav:"subject"`
 }
 
-// Subject has the key of a person, until the person is forgotten.
+// Subject has the key of a person, until the person is erased.
 type Subject struct {
 	SubjectKey
-	Wrapped    []byte    `dynamodbav:"key,omitempty"`    // encrypted with the master; none: forgotten
-	Master     string    `dynamodbav:"master,omitempty"` // which one
-	Shard      int       `dynamodbav:"shard"`            // of the list of subjects; a function of the id
+	Wrapped    []byte    `dynamodbav:"key,omitempty"`    // the key, encrypted with the master key; nil: erased
+	Master     string    `dynamodbav:"master,omitempty"` // name of the master key
+	Shard      int       `dynamodbav:"shard"`            // in the list of subjects; a function of the ID
 	CreatedAt  time.Time `dynamodbav:"createdAt"`
-	Forgotten  time.Time `dynamodbav:"forgottenAt,omitempty"` // when the key was deleted
-	Remade     time.Time `dynamodbav:"remadeAt,omitempty"`    // when all that follows from it was done the first time
-	Finished   time.Time `dynamodbav:"finishedAt,omitempty"`  // when nothing was left in the change stream either
-	Aggregates int       `dynamodbav:"aggregates,omitempty"`  // the person was in, as far as Finished says
+	Forgotten  time.Time `dynamodbav:"forgottenAt,omitempty"` // deletion of the key
+	Remade     time.Time `dynamodbav:"remadeAt,omitempty"`    // first completion of all consequences
+	Finished   time.Time `dynamodbav:"finishedAt,omitempty"`  // when the change stream had nothing left either
+	Aggregates int       `dynamodbav:"aggregates,omitempty"`  // number of aggregates when last erased
 }
 
-// Subjects are the keys of persons.
+// Subjects holds the keys of persons.
 var Subjects = table.Define[Subject, SubjectKey]("eventstore.subject", table.Def[Subject]{
 	PK: "SUBJECT#{subject}", SK: "KEY",
 	Indexes: []table.Index[Subject]{{Name: "gsi1", PK: "SUBJECTS#{shard}", SK: "SUBJECT#{subject}"}},
@@ -40,47 +40,48 @@ type LinkKey struct {
 	eventstore.ID
 }
 
-// Link says that a subject is in an aggregate. It is there before the first event is, and stays.
+// Link records that a subject is in an aggregate. It is written before the first event, and
+// permanent.
 type Link struct{ LinkKey }
 
-// Links are the aggregates of subjects.
+// Links holds aggregates by subject.
 var Links = table.Define[Link, LinkKey]("eventstore.link", table.Def[Link]{
 	PK: "SUBJECT#{subject}", SK: "AGGREGATE#{type}#{id}",
 	Doc: "An aggregate that a person is in.",
 })
 
-// Backlinks are the subjects of aggregates.
+// Backlinks holds subjects by aggregate.
 var Backlinks = table.Define[Link, LinkKey]("eventstore.backlink", table.Def[Link]{
 	PK: "AGGREGATE#{type}#{id}", SK: "SUBJECT#{subject}",
 	Doc: "A person who is in an aggregate.",
 })
 
-// AggregatesOf are the aggregates that a subject is in.
+// AggregatesOf queries the aggregates that a subject is in.
 var AggregatesOf = table.NewQuery(Links, table.QueryDef[SubjectKey]{
 	ID: "E31", Question: "the aggregates that a person is in", Prefix: "AGGREGATE#", Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 150},
 })
 
-// SubjectsOf are the subjects in an aggregate.
+// SubjectsOf queries the subjects in an aggregate.
 var SubjectsOf = table.NewQuery(Backlinks, table.QueryDef[eventstore.ID]{
 	ID: "E32", Question: "the persons who are in an aggregate", Prefix: "SUBJECT#", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 150},
 })
 
-// SubjectByID is a subject.
+// SubjectByID reads a subject.
 var SubjectByID = table.NewGet[SubjectKey](Subjects, table.GetDef{
 	ID: "E33", Question: "the key of a person", Load: table.Load{PerSecond: 5, Items: 1, ItemBytes: 250},
 })
 
-// EveryIn asks for all.
+// EveryIn selects all subjects.
 type EveryIn struct{}
 
-// EverySubject are all subjects, by id.
+// EverySubject queries all subjects, by ID.
 var EverySubject = table.NewQuery(Subjects, table.QueryDef[EveryIn]{
 	ID: "E34", Question: "all persons with keys", Index: "gsi1", Prefix: "SUBJECT#",
 	FanOut: "shard", Over: func(EveryIn) []int { return []int{0, 1, 2, 3} },
 	Load: table.Load{PerSecond: 0.0001, Items: 1000, ItemBytes: 250},
 })
 
-// Schema is all that this package stores and asks, with what it builds on.
+// Schema holds all entities and access patterns of this package and of package eventstore.
 var Schema = table.MustSchema("eventstore.shred",
 	Subjects, Links, Backlinks, AggregatesOf, SubjectsOf, SubjectByID, EverySubject, eventstore.Schema,
 )

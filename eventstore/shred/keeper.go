@@ -15,43 +15,45 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Forgotten is what readers find in the place of a text whose subject was forgotten. In the place of anything else they find
-// null, which Go decodes as nothing.
+// Forgotten replaces texts of an erased subject. Other values become null, which Go decodes as the
+// zero value.
 const Forgotten = "[forgotten]"
 
-// Errors.
+// Errors of keepers.
 var (
-	// ErrForgotten is returned when an event would be appended with personal fields of a subject who was forgotten. A person
-	// who comes back is another subject.
+	// ErrForgotten is returned when appending an event with personal fields of an erased subject. A
+	// person who returns is another subject.
 	ErrForgotten = errors.New("shred: the subject was forgotten")
-	// ErrNoSubject is returned when an event has personal fields and does not say whose they are.
+	// ErrNoSubject is returned for an event with personal fields that does not name its subject.
 	ErrNoSubject = errors.New("shred: the event does not say whom its personal fields are about")
-	// ErrUnreadable is returned when what is encrypted cannot be decrypted though its subject was not forgotten: it was
-	// changed or moved, or the master key is another one.
+	// ErrUnreadable is returned when encrypted data cannot be decrypted although its subject was
+	// not erased: it was changed or moved, or the master key is wrong.
 	ErrUnreadable = errors.New("shred: this was not encrypted here, with these keys")
 )
 
-// Master is a key that encrypts the keys of subjects, so that the table alone tells nothing. It is never stored.
+// Master is a master key, which encrypts the keys of subjects. It is never stored, so the table
+// alone reveals nothing.
 type Master struct {
 	ID  string // such as the year; stored with what it encrypts
 	Key []byte // 32 bytes, secret
 }
 
-// Options configure a Keeper.
+// Options configures a Keeper.
 type Options struct {
-	Masters  []Master      // the first encrypts, the others are for what they have encrypted before; see Keeper.Rewrap
-	Personal []Personal    // what is personal in which events
-	Keep     time.Duration // how long a key is remembered, and what another process has forgotten still read; default a minute
-	Keys     int           // how many are remembered; default 10,000
+	Masters  []Master      // the first encrypts; the others only decrypt, see Keeper.Rewrap
+	Personal []Personal    // personal fields by event type
+	Keep     time.Duration // how long a key is cached, and an erased person stays readable in other processes; default a minute
+	Keys     int           // cached keys; default 10,000
 
 	Sleep func(context.Context, time.Duration) error // waits, or returns the context's error; default: a timer
 
-	// Remake is told of each aggregate that a forgotten subject is in, after its snapshot was deleted, to make again what
-	// else was derived from it, such as read models. It may be called again after an error.
+	// Remake is called for each aggregate that an erased subject is in, after its snapshot was
+	// deleted, to recompute other derived data such as read models. It may be called again after an
+	// error.
 	Remake func(eventstore.ID) error
 }
 
-// Keeper keeps the keys of subjects. It is safe for concurrent use.
+// Keeper manages the keys of subjects. It is safe for concurrent use.
 type Keeper struct {
 	t       *table.Table
 	o       Options
@@ -61,7 +63,7 @@ type Keeper struct {
 	rules   rules
 }
 
-// New makes a Keeper on a table of Schema. Errors: eventstore.ErrInvalid.
+// New returns a Keeper on a table of Schema. Errors: eventstore.ErrInvalid.
 func New(t *table.Table, o Options) (*Keeper, error) {
 	if o.Keep == 0 {
 		o.Keep = time.Minute
@@ -98,12 +100,12 @@ func New(t *table.Table, o Options) (*Keeper, error) {
 	return k, nil
 }
 
-// Secrets is what a Store needs to seal and open: eventstore.Options.Secrets.
+// Secrets returns the functions with which a Store seals and opens: eventstore.Options.Secrets.
 func (k *Keeper) Secrets() *eventstore.Secrets {
 	return &eventstore.Secrets{Seal: k.seal, Open: k.open, Bare: bare, Tag: k.tag, SealState: k.sealState, OpenState: k.openState, SealSecret: k.sealSecret, OpenSecret: k.openSecret}
 }
 
-// newAEAD is AES-256-GCM.
+// newAEAD returns AES-256-GCM with random nonces.
 func newAEAD(key []byte) (cipher.AEAD, error) {
 	if len(key) != 32 {
 		return nil, fmt.Errorf("a key has 32 bytes, not %d", len(key))

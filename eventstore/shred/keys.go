@@ -19,15 +19,16 @@ var (
 	subjectMaster  = table.FieldOf(Subjects, func(s *Subject) *string { return &s.Master })
 )
 
-// key is a subject's key as it was when it was read.
+// key is a subject's key when it was read.
 type key struct {
-	cipher.AEAD        // nil: forgotten
+	cipher.AEAD        // nil: erased
 	tags        []byte // derived from the key, for Keeper.tag
 	forgotten   time.Time
 	read        time.Time
 }
 
-// find returns the key of a subject, from memory if that is young enough. Errors: table.ErrNotFound.
+// find returns the key of a subject, from the cache if it is recent enough. Errors:
+// table.ErrNotFound.
 func (k *Keeper) find(ctx context.Context, subject string) (*key, error) {
 	now := k.t.Now()
 	if known, ok := k.keys.Get(subject); ok && (known.AEAD == nil || now.Sub(known.read) < k.o.Keep && !now.Before(known.read)) {
@@ -58,7 +59,7 @@ func (k *Keeper) remember(s *Subject, now time.Time) (*key, error) {
 	return found, nil
 }
 
-// make returns the key of a subject, which it makes if there is none yet. Errors: ErrForgotten.
+// make returns the key of a subject, and creates it if necessary. Errors: ErrForgotten.
 func (k *Keeper) make(ctx context.Context, subject string) (*key, error) {
 	found, err := k.find(ctx, subject)
 	if errors.Is(err, table.ErrNotFound) {
@@ -79,7 +80,7 @@ func (k *Keeper) create(ctx context.Context, subject string) (*key, error) {
 	s := Subject{SubjectKey: SubjectKey{subject}, Shard: table.Shard(subject, subjectShards), CreatedAt: now}
 	k.wrap(&s, data)
 	err := Subjects.Create(ctx, k.t, &s)
-	if errors.Is(err, table.ErrExists) { // another was quicker, or this attempt was not the first
+	if errors.Is(err, table.ErrExists) { // somebody else was faster, or an earlier attempt succeeded
 		return k.find(ctx, subject)
 	}
 	if err != nil {
@@ -88,7 +89,7 @@ func (k *Keeper) create(ctx context.Context, subject string) (*key, error) {
 	return k.remember(&s, now)
 }
 
-// wrap encrypts a subject's key with the master.
+// wrap encrypts a subject's key with the first master key.
 func (k *Keeper) wrap(s *Subject, data []byte) {
 	s.Master = k.o.Masters[0].ID
 	s.Wrapped = k.masters[s.Master].Seal(nil, nil, data, s.binding())
@@ -106,16 +107,16 @@ func (k *Keeper) unwrap(s *Subject) ([]byte, error) {
 	return data, nil
 }
 
-// binding keeps a key with its subject and master.
+// binding returns the additional data that ties a key to its subject and master.
 func (s *Subject) binding() []byte { return bind("key", s.Subject, s.Master) }
 
-// sealSecret encrypts the secret of the table with the first master.
+// sealSecret encrypts the table's secret with the first master key.
 func (k *Keeper) sealSecret(_ context.Context, secret []byte) (wrapped []byte, master string, err error) {
 	master = k.o.Masters[0].ID
 	return k.masters[master].Seal(nil, nil, secret, bind("secret", master)), master, nil
 }
 
-// openSecret decrypts the secret of the table. Errors: ErrUnreadable.
+// openSecret decrypts the table's secret. Errors: ErrUnreadable.
 func (k *Keeper) openSecret(_ context.Context, wrapped []byte, master string) ([]byte, error) {
 	aead := k.masters[master]
 	if aead == nil {
@@ -128,8 +129,10 @@ func (k *Keeper) openSecret(_ context.Context, wrapped []byte, master string) ([
 	return secret, nil
 }
 
-// Rewrap encrypts the keys of all subjects, and the secret of the table, with the first master, where they are with another. When it has returned without
-// an error, those others are not needed any more, but for keys that were made meanwhile by whoever still has another first.
+// Rewrap encrypts the keys of all subjects, and the table's secret, with the first master key, if
+// they use another. After it returns without error, the other master keys are no longer needed,
+// except for keys created in the meantime by processes whose first master is another. It returns
+// the number of rewrapped keys.
 func (k *Keeper) Rewrap(ctx context.Context) (n int, err error) {
 	if err := k.rewrapSecret(ctx); err != nil {
 		return 0, fmt.Errorf("shred: rewrap: %w", err)
@@ -148,7 +151,7 @@ func (k *Keeper) Rewrap(ctx context.Context) (n int, err error) {
 		}
 		k.wrap(&s, data)
 		_, err = Subjects.Patch(ctx, k.t, s.SubjectKey, subjectWrapped.Set(s.Wrapped), subjectMaster.Set(s.Master), table.If[Subject](subjectMaster.Eq(was)))
-		if errors.Is(err, table.ErrCondition) { // forgotten, or done by another
+		if errors.Is(err, table.ErrCondition) { // erased, or already rewrapped
 			continue
 		}
 		if err != nil {
@@ -176,7 +179,7 @@ func (k *Keeper) rewrapSecret(ctx context.Context) error {
 	return err
 }
 
-// join notes that a subject is in an aggregate, before an event says so.
+// join records that a subject is in an aggregate, before an event is stored.
 func (k *Keeper) join(ctx context.Context, subject string, id eventstore.ID) error {
 	link := Link{LinkKey{subject, id}}
 	if k.links.Contains(link.LinkKey) {

@@ -9,17 +9,18 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// Personal says what is personal in the events of a type, whose payloads are JSON objects. A path names a field by the names
-// that lead to it, such as address.street; * stands for each element of an array or field of an object. An event type that is
-// about several people has one for each.
+// Personal declares the personal fields of an event type whose payloads are JSON objects. A path
+// names a field by the names that lead to it, such as address.street; * stands for each element of
+// an array or field of an object. If events are about several people, declare one Personal for
+// each.
 type Personal struct {
-	Event    string   // the event type
-	Subject  string   // path of the text or number that names the person: an id, better than an address, as it is stored as it is
-	Fields   []string // paths of what is personal
-	Metadata []string // entries of the envelope's metadata that are personal
+	Event    string   // event type
+	Subject  string   // path of the person's ID, a text or number; it is stored unencrypted, so do not use an address
+	Fields   []string // paths of personal fields
+	Metadata []string // personal entries of the envelope's metadata
 }
 
-// rule is a Personal as it is used.
+// rule is a compiled Personal.
 type rule struct {
 	subject  []string
 	fields   [][]string
@@ -50,9 +51,9 @@ func (p *Personal) compile() (r rule, err error) {
 	return r, err
 }
 
-// Of reads what is personal from the tags of the Go type of an event's payload: `personal:"subject"` on the field that names
-// the person, `personal:"yes"` on those that are personal, whatever they have. Names are those of encoding/json. Errors:
-// eventstore.ErrInvalid.
+// Of derives the declaration from struct tags of the payload's Go type: `personal:"subject"` on the
+// field with the person's ID, `personal:"yes"` on personal fields, including everything in them.
+// Names are those of encoding/json. Errors: eventstore.ErrInvalid.
 func Of[T any](eventType string) (Personal, error) {
 	p := Personal{Event: eventType}
 	if err := p.read(reflect.TypeFor[T](), nil, nil); err != nil {
@@ -62,7 +63,8 @@ func Of[T any](eventType string) (Personal, error) {
 	return p, err
 }
 
-// read adds the fields of a type that is at a path. within are the types that it is in, for those that have themselves.
+// read adds the fields of a type at a path. within lists the enclosing types, to stop at recursive
+// ones.
 func (p *Personal) read(t reflect.Type, path []string, within []reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -8,20 +8,22 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// rules are what is personal by the table, to which the keeper has added what was declared to it. So a program that declares less seals as much as the others.
+// rules are the table's personal fields, including those declared by this keeper. So a program that
+// declares fewer seals as much as the others. mu protects the fields below it.
 type rules struct {
 	held eventstore.HeldRules
 
 	mu       sync.Mutex
 	declared bool
-	waited   int64             // the ReliedFrom of rules that was waited for
-	of       int               // rules that were compiled: there are only ever more
-	fields   int               // in them
+	waited   int64             // latest ReliedFrom that was waited for
+	of       int               // number of compiled rules: rules are never removed
+	fields   int               // number of fields in them
 	compiled map[string][]rule // by event type
 }
 
-// personal is what is personal in the events of each type. The first time it declares what the keeper was given. It returns rules that every store on the
-// table goes by: as long as some may go by older ones, it waits, whoever changed the rules. No lock is held meanwhile.
+// personal returns the personal fields of each event type. The first call declares the keeper's
+// own. It returns only rules that every store on the table uses: while some may use older ones, it
+// waits, whoever changed the rules. It holds no lock meanwhile.
 func (k *Keeper) personal(ctx context.Context) (map[string][]rule, error) {
 	if err := k.declare(ctx); err != nil {
 		return nil, fmt.Errorf("shred: declare what is personal: %w", err)
@@ -72,7 +74,7 @@ func (r *rules) waitedFor(from int64) {
 	r.waited = max(r.waited, from)
 }
 
-// compile makes the rules of the table those by which is sealed.
+// compile compiles the rules of the table, and caches the result.
 func (r *rules) compile(personal []eventstore.PersonalRule) (map[string][]rule, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,19 +18,20 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// sealedName is the entry of an event's metadata that says what of it is sealed. It is there in the table only.
+// sealedName is the metadata entry that lists the sealed fields of an event. It exists only in the
+// table.
 const sealedName = "$sealed"
 
-// contents say what of an event is sealed, in the order in which it was.
+// contents lists the sealed parts of an event, in the order of sealing.
 type contents struct {
 	Fields   []string `json:"fields,omitempty"`
 	Metadata []string `json:"metadata,omitempty"`
 }
 
-// box is a value that is sealed, in the place of the value.
+// box replaces a sealed value.
 type box struct {
-	Data []byte `json:"$sealed"` // nonce, then the JSON of the value, encrypted
-	By   string `json:"by"`      // whose key
+	Data []byte `json:"$sealed"` // nonce, then the encrypted JSON of the value
+	By   string `json:"by"`      // subject whose key it is
 	As   string `json:"as"`      // text, or other
 }
 
@@ -39,7 +40,7 @@ const (
 	asOther = "other"
 )
 
-// seal seals what is personal in the events of an append.
+// seal seals the personal fields of an append's events.
 func (k *Keeper) seal(ctx context.Context, events []eventstore.Event) error {
 	personal, err := k.personal(ctx)
 	if err != nil {
@@ -68,7 +69,8 @@ func (k *Keeper) seal(ctx context.Context, events []eventstore.Event) error {
 	return nil
 }
 
-// setMetadata sets an entry of an event alone: the caller's map stays as it is.
+// setMetadata sets an entry of an event's metadata in a copy of the map, because the original is
+// the caller's.
 func setMetadata(e *eventstore.Event, name, value string) {
 	if e.Metadata = maps.Clone(e.Metadata); e.Metadata == nil {
 		e.Metadata = map[string]string{}
@@ -76,9 +78,9 @@ func setMetadata(e *eventstore.Event, name, value string) {
 	e.Metadata[name] = value
 }
 
-// sealBy seals what one rule says.
+// sealBy seals the fields of one rule.
 func (k *Keeper) sealBy(ctx context.Context, e *eventstore.Event, r rule, all *contents) error {
-	var by *subject // found when there is something to seal
+	var by *subject // set once there is something to seal
 	seal := func(at string, value json.RawMessage) (json.RawMessage, error) {
 		if by == nil {
 			var err error
@@ -99,7 +101,7 @@ func (k *Keeper) sealBy(ctx context.Context, e *eventstore.Event, r rule, all *c
 			return err
 		}
 		if by == nil && was == nil {
-			continue // nothing of it is there
+			continue // the field is missing
 		}
 		e.Payload = eventstore.Payload(changed)
 		all.Fields = append(all.Fields, strings.Join(path, "."))
@@ -125,13 +127,13 @@ func (k *Keeper) sealBy(ctx context.Context, e *eventstore.Event, r rule, all *c
 
 func metadataPlace(name string) string { return "metadata " + name }
 
-// subject is a person and the key.
+// subject is a person and their key.
 type subject struct {
 	id  string
 	key *key
 }
 
-// subjectOf finds whom an event is about, and notes it.
+// subjectOf returns the subject of an event, and links it to the aggregate.
 func (k *Keeper) subjectOf(ctx context.Context, e *eventstore.Event, r rule) (*subject, error) {
 	id := ""
 	_, err := change(json.RawMessage(e.Payload), r.subject, "", func(_ string, value json.RawMessage) (json.RawMessage, error) {
@@ -155,7 +157,7 @@ func (k *Keeper) subjectOf(ctx context.Context, e *eventstore.Event, r rule) (*s
 
 const maxSubject = 256
 
-// open opens what of an event is sealed.
+// open opens the sealed parts of an event.
 func (k *Keeper) open(ctx context.Context, e *eventstore.Event) error {
 	return unseal(e, func(at string, value json.RawMessage) (json.RawMessage, error) {
 		plain, _, err := k.openBox(ctx, e, at, value)
@@ -163,7 +165,7 @@ func (k *Keeper) open(ctx context.Context, e *eventstore.Event) error {
 	})
 }
 
-// unseal passes each box of a sealed event through open.
+// unseal replaces each box of a sealed event with the result of open.
 func unseal(e *eventstore.Event, open func(at string, value json.RawMessage) (json.RawMessage, error)) error {
 	list, ok := e.Metadata[sealedName]
 	if !ok {
@@ -200,7 +202,8 @@ func unseal(e *eventstore.Event, open func(at string, value json.RawMessage) (js
 	return nil
 }
 
-// tag is a hash of the values of an event that are sealed, each with the key of its person. Not ok: one of them was forgotten.
+// tag returns a hash of the sealed values of an event, each keyed by its person. ok is false if one
+// of them was erased.
 func (k *Keeper) tag(ctx context.Context, e *eventstore.Event) (tag []byte, ok bool, err error) {
 	h, opened := sha256.New(), *e
 	ok = true
@@ -260,7 +263,7 @@ func bare(e *eventstore.Event) error {
 	return nil
 }
 
-// openBox opens a value with the key that it also returns, or returns the placeholder.
+// openBox opens a value and returns the key that it used, or returns the placeholder.
 func (k *Keeper) openBox(ctx context.Context, e *eventstore.Event, at string, value json.RawMessage) (json.RawMessage, *key, error) {
 	var b box
 	if err := json.Unmarshal(value, &b); err != nil || len(b.Data) == 0 {
@@ -284,12 +287,13 @@ func (k *Keeper) openBox(ctx context.Context, e *eventstore.Event, at string, va
 	return plain, by, nil
 }
 
-// binding keeps a value in its place: decrypted anywhere else, it fails.
+// binding returns the additional data that ties a value to its place: it cannot be decrypted
+// elsewhere.
 func binding(e *eventstore.Event, by, at string) []byte {
 	return bind("value", e.Type, e.EventKey.ID.ID, e.EventID, e.EventType, by, at)
 }
 
-// bind joins texts so that no two lists of them are the same bytes.
+// bind joins texts unambiguously.
 func bind(parts ...string) []byte {
 	b := []byte("onefold shred 1")
 	for _, p := range parts {
@@ -298,11 +302,11 @@ func bind(parts ...string) []byte {
 	return b
 }
 
-// stateMark begins a state that is sealed, which no JSON does.
+// stateMark is the prefix of a sealed state, which no JSON has.
 const stateMark = "\x00shred1"
 
-// sealedState is the state of a snapshot, encrypted with a key of its own, which is encrypted with those of all subjects, one
-// after the other: whoever of them is forgotten, it cannot be read any more.
+// sealedState is the state of a snapshot, encrypted with its own key, which is encrypted with the
+// keys of all subjects in turn: if any of them is erased, the state is unreadable.
 type sealedState struct {
 	By   []string `json:"by"`
 	Key  []byte   `json:"key"`

@@ -15,8 +15,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// sealState seals a state with the keys of all subjects of the aggregate. One that may have what a subject who was forgotten
-// since said, as its events were opened before that was known everywhere, must not be kept.
+// sealState seals a state with the keys of all subjects of the aggregate. ok is false if the state
+// may contain data of a subject that was erased in the meantime, because its events were opened
+// before every process knew.
 func (k *Keeper) sealState(ctx context.Context, id eventstore.ID, since time.Time, state eventstore.Payload) (eventstore.Payload, bool, error) {
 	var s sealedState
 	var keys []*key
@@ -55,7 +56,7 @@ func (k *Keeper) sealState(ctx context.Context, id eventstore.ID, since time.Tim
 	return sealed, err == nil, err
 }
 
-// openState opens a state, if none of the subjects that were in it is forgotten.
+// openState opens a state. ok is false if one of its subjects was erased.
 func (k *Keeper) openState(ctx context.Context, id eventstore.ID, state eventstore.Payload) (eventstore.Payload, bool, error) {
 	rest, ok := bytes.CutPrefix(state, []byte(stateMark))
 	if !ok {

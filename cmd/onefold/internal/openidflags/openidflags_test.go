@@ -32,7 +32,7 @@ func TestFlags(t *testing.T) {
 		"no client":          {good(func(f *Flags) { f.ClientID = "" }), home, "needs --openid-client-id"},
 		"no issuer":          {good(func(f *Flags) { f.Issuer = "" }), home, "without --openid-issuer"},
 		"only new users":     {Flags{NewUsers: "viewer"}, home, "without --openid-issuer"},
-		"plain":              {good(func(f *Flags) { f.Issuer = "http://login.example.com" }), home, "begins with https://"},
+		"plain":              {good(func(f *Flags) { f.Issuer = "http://login.example.com" }), home, "must begin with https://"},
 		"new users of all":   {good(func(f *Flags) { f.NewUsers = "viewer" }), home, "needs --openid-domains"},
 		"no domain":          {good(func(f *Flags) { f.NewUsers, f.Domains = "viewer", []string{"@example.com"} }), home, "is no domain"},
 		"every domain":       {good(func(f *Flags) { f.NewUsers, f.Domains = "viewer", []string{"*"} }), home, "is no domain"},

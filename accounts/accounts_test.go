@@ -207,7 +207,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestOneAddressOneAccount lets many make the same account at once.
+// TestOneAddressOneAccount creates the same account many times concurrently.
 func TestOneAddressOneAccount(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	var wait sync.WaitGroup
@@ -253,7 +253,8 @@ func TestOneAddressOneAccount(t *testing.T) {
 	wantErr(t, "later", err, accounts.ErrEmailTaken)
 }
 
-// TestAnOwnerIsAlwaysLeft lets owners demote, disable and delete each other at once, in random order.
+// TestAnOwnerIsAlwaysLeft lets owners demote, disable and delete each other concurrently, in random
+// order.
 func TestAnOwnerIsAlwaysLeft(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -290,7 +291,7 @@ func TestAnOwnerIsAlwaysLeft(t *testing.T) {
 	}
 }
 
-// removal is one of the ways in which somebody stops to be an owner of all.
+// removal returns one of the ways to take the role of owner of all sites from a user.
 func removal(w *world, way int) func(context.Context, string) error {
 	if way == 0 {
 		return w.DeleteUser
@@ -369,7 +370,7 @@ func TestShares(t *testing.T) {
 	w.noSecrets(token, login.Token)
 }
 
-// noSecrets fails when the table holds a secret as it was given out, or a password.
+// noSecrets fails if the table contains a secret in plain text, or a password.
 func (w *world) noSecrets(secrets ...string) {
 	w.Helper()
 	out, err := w.db.Scan(w.Context(), &dynamodb.ScanInput{TableName: aws.String("onefold")})
@@ -387,10 +388,12 @@ func (w *world) noSecrets(secrets ...string) {
 	}
 }
 
-// named is a token that begins with the id under which it is looked up. Both alphabets have the underscore.
+// named matches a token that begins with the ID under which it is looked up. Both alphabets contain
+// the underscore.
 var named = regexp.MustCompile(`^of[a-z]_[^_]+_(.+)$`)
 
-// secretOf returns the part of a token that nothing may keep; of a password or the token of a login, all.
+// secretOf returns the part of a token that must not be stored; for a password or a login token,
+// all of it.
 func secretOf(token string) string {
 	if m := named.FindStringSubmatch(token); m != nil {
 		return m[1]
@@ -398,7 +401,8 @@ func secretOf(token string) string {
 	return token
 }
 
-// TestAnInvitationHoldsOnce accepts one many times at once, and others late, replaced and to more than one site.
+// TestAnInvitationHoldsOnce accepts an invitation many times concurrently, and tries expired and
+// replaced ones and ones for several sites.
 func TestAnInvitationHoldsOnce(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	invite := func() string {
@@ -448,7 +452,7 @@ func TestSetUpHoldsOnce(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	first, err := w.SetupToken(ctx)
 	must(t, err)
-	tokens := make([]string, 16) // as many servers as start at once
+	tokens := make([]string, 16) // as many servers as may start at once
 	var starting sync.WaitGroup
 	for i := range tokens {
 		starting.Go(func() {

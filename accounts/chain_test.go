@@ -24,7 +24,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// whole are all entries of the record, oldest first.
+// whole returns all entries of the record, oldest first.
 func (w *world) whole() []accounts.Entry {
 	w.Helper()
 	var all []accounts.Entry
@@ -42,7 +42,7 @@ func (w *world) check(head string) accounts.Verified {
 	return v
 }
 
-// record makes n entries, at random distances up to the longest.
+// record makes n entries, at random intervals up to the longest.
 func (w *world) record(r *rand.Rand, n int, longest time.Duration) {
 	w.Helper()
 	for range n {
@@ -52,7 +52,7 @@ func (w *world) record(r *rand.Rand, n int, longest time.Duration) {
 	}
 }
 
-// put and remove are what somebody does who has the table and goes by no rules.
+// put and remove simulate an attacker with direct access to the table.
 func (w *world) put(e accounts.Entry) {
 	w.Helper()
 	item, err := accounts.Entries.Encode(&e)
@@ -80,7 +80,7 @@ func (w *world) removeHead() {
 	must(w.T, err)
 }
 
-// Whatever is done to a record, the check tells it; and tells nothing of a record to which nothing was done.
+// The check detects all tampering, and reports nothing for an intact record.
 func TestTamperingIsFound(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -190,7 +190,8 @@ func TestTamperingIsFound(t *testing.T) {
 	}
 }
 
-// A record that somebody wrote anew as a whole is a chain again: only a head that was noted before tells.
+// A record that was rewritten as a whole is a valid chain: only a head that was noted before
+// reveals it.
 func TestANotedHeadTellsOfARecordWrittenAnew(t *testing.T) {
 	w := newWorld(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -221,7 +222,8 @@ func TestANotedHeadTellsOfARecordWrittenAnew(t *testing.T) {
 	}
 }
 
-// Entries expire one after another, and the rest of the record is whole all the time, also when nothing is left of it.
+// Entries expire one after another, and the rest of the record stays valid all the time, even when
+// nothing is left.
 func TestAnExpiredBeginningIsNoDamage(t *testing.T) {
 	w := newWorld(t)
 	r := rand.New(rand.NewPCG(rand.Uint64(), 0))
@@ -255,7 +257,8 @@ func TestAnExpiredBeginningIsNoDamage(t *testing.T) {
 	}
 }
 
-// Entries of versions before the chain have no place in it; while servers are upgraded, some are made beside it.
+// Entries of versions before the chain have no place in it. While servers are upgraded, some are
+// still made beside it.
 func TestEntriesFromBeforeTheChain(t *testing.T) {
 	w := newWorld(t)
 	old := func() {
@@ -280,7 +283,7 @@ func TestEntriesFromBeforeTheChain(t *testing.T) {
 	}
 }
 
-// meddler is an API on which transactions meet, and whose answers are lost now and then.
+// meddler is an API on which transactions collide, and whose responses are lost now and then.
 type meddler struct {
 	dynamo.API
 	mu    sync.Mutex
@@ -301,21 +304,21 @@ func (m *meddler) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 	m.tries.Add(1)
 	if m.roll(10) {
 		m.lost.Add(1)
-		return nil, errLost // it never came there, as when a process ends before it
+		return nil, errLost // the request was lost, as when a process ends before sending it
 	}
 	out, err := m.API.TransactWriteItems(ctx, in, o...)
 	if err == nil && m.roll(10) {
 		m.lost.Add(1)
-		return nil, errLost // it happened: what sends again, or ends here, does not know
+		return nil, errLost // the response was lost: the caller does not know that it succeeded
 	}
-	if err == nil && m.roll(4) { // sent again by a layer below, with its token
+	if err == nil && m.roll(4) { // sent again by a lower layer, with its token
 		out, err = m.API.TransactWriteItems(ctx, in, o...)
 	}
 	return out, err
 }
 
-// Servers that write at once, break off in between and send again make one chain: each entry whose writer heard of success is in it,
-// once, and so may be some whose writer heard nothing.
+// Servers that write concurrently, stop in between and retry make one chain. It has each entry
+// whose writer saw success exactly once, and possibly entries whose writer saw an error.
 func TestWritersMakeOneChain(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -328,7 +331,7 @@ func TestWritersMakeOneChain(t *testing.T) {
 	for i := range writers {
 		clock := w.now().Add(time.Duration(i-writers/2) * time.Minute) // no two clocks agree
 		if i == 0 {
-			clock = w.now().Add(2 * time.Hour) // and one is quite wrong
+			clock = w.now().Add(2 * time.Hour) // and one is far off
 		}
 		s := accounts.New(table.New(m, "onefold", table.Options{Clock: func() time.Time { return clock }}), accounts.Options{})
 		wait.Go(func() {
@@ -375,7 +378,7 @@ func ulidAt(at time.Time) string {
 	return id.String()
 }
 
-// The entry that docs/format/audit.md has for an example has the hash that is told there.
+// The example entry in docs/format/audit.md has the hash that is given there.
 func TestTheFormatsExample(t *testing.T) {
 	text, err := os.ReadFile("../docs/format/audit.md")
 	must(t, err)

@@ -36,7 +36,7 @@ func randomSettings(r *rand.Rand) settings {
 	return s
 }
 
-// plain is a value as the record tells it, the naive way.
+// plain formats a value as the record does, in the naive way.
 func plain(t *testing.T, v any) string {
 	t.Helper()
 	if text, ok := v.(string); ok {

@@ -7,7 +7,8 @@ import (
 	"github.com/onefold/onefold/accounts"
 )
 
-// Whatever takes a person's rights away takes away what the person made, at once, and giving the rights back gives it back.
+// Whatever takes away a person's rights disables what the person created at once, and restoring the
+// rights enables it again.
 func TestWhatAPersonMadeEndsWithTheirRights(t *testing.T) {
 	for name, end := range map[string]func(w *world, id string) (back func() error, err error){
 		"disabled": func(w *world, id string) (func() error, error) {

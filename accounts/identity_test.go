@@ -48,7 +48,7 @@ func TestIdentitiesOfUsers(t *testing.T) {
 	}
 	moved := somebody("a1", "")
 	moved.EmailVerified = false
-	u, how, err = enter(moved, nobody) // by the provider's id, whatever the address is now
+	u, how, err = enter(moved, nobody) // by the provider's ID, whatever the address is now
 	must(t, err)
 	if u.UserID != ann.UserID || how != (accounts.Admitted{}) {
 		t.Errorf("%+v %+v", u, how)
@@ -117,7 +117,7 @@ func TestAdmission(t *testing.T) {
 	}
 }
 
-// TestManyLoginsAtOnce of a person who has no account yet make one.
+// TestManyLoginsAtOnce checks that concurrent logins of a person without an account create one.
 func TestManyLoginsAtOnce(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	var all sync.WaitGroup

@@ -24,7 +24,7 @@ func party(t *testing.T, publicURL string) *passkey.Party {
 	return p
 }
 
-// asked is what a browser gets of options.
+// asked returns the JSON of options that a browser gets.
 func asked(t *testing.T, options any, err error) []byte {
 	t.Helper()
 	must(t, err)
@@ -120,7 +120,7 @@ func TestPasskeys(t *testing.T) {
 	}
 }
 
-// TestWhatNoPasskeyMay signs in and adds passkeys in ways that have to be refused.
+// TestWhatNoPasskeyMay logs in and adds passkeys in ways that must be rejected.
 func TestWhatNoPasskeyMay(t *testing.T) {
 	w, p := newWorld(t), party(t, home)
 	ann, bob := w.user("ann@example.com", nil), w.user("bob@example.com", nil)
@@ -156,7 +156,8 @@ func TestWhatNoPasskeyMay(t *testing.T) {
 	must(t, w.signIn(p, made(t, good.Get, w.toSignIn(p))))
 }
 
-// TestChallengesHoldOnce answers challenges twice, late, at once, for another purpose and for another person.
+// TestChallengesHoldOnce answers challenges twice, late, concurrently, for another purpose and for
+// another person.
 func TestChallengesHoldOnce(t *testing.T) {
 	w, ctx, p := newWorld(t), t.Context(), party(t, home)
 	ann, bob := w.user("ann@example.com", nil), w.user("bob@example.com", nil)
@@ -200,7 +201,7 @@ func TestChallengesHoldOnce(t *testing.T) {
 	}
 }
 
-// A passkey that was copied shows when the older of the two is used: its counter is behind.
+// A copied passkey is detected when the older of the two is used, because its counter is behind.
 func TestCopiedPasskeys(t *testing.T) {
 	w, p := newWorld(t), party(t, home)
 	ann := w.user("ann@example.com", nil)

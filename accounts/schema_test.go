@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 )
 
-// TestKeysStayApart holds all keys to the prefix of accounts, on the index too.
+// TestKeysStayApart checks that all keys have the prefix of accounts, on the index too.
 func TestKeysStayApart(t *testing.T) {
 	for _, e := range accounts.Schema.Entities() {
 		keys := []string{e.PK}
@@ -23,7 +23,8 @@ func TestKeysStayApart(t *testing.T) {
 	}
 }
 
-// TestPatternsAreBounded looks at what every pattern will ask: one key or one partition, and what it is expected to cost.
+// TestPatternsAreBounded checks the requests of every pattern: one key or one partition, with an
+// expected cost.
 func TestPatternsAreBounded(t *testing.T) {
 	for i, p := range accounts.Schema.Patterns() {
 		if want := fmt.Sprintf("A%d", i+1); p.ID != want {

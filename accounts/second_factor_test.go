@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// code is what an app shows at a time, by another implementation's clock arithmetic than the store's.
+// code returns the code of an app at a time, with an implementation independent of the store's.
 func (w *world) code(secret string, at time.Duration) string {
 	w.Helper()
 	code, err := totp.GenerateCode(secret, w.now().Add(at))
@@ -21,7 +21,8 @@ func (w *world) code(secret string, at time.Duration) string {
 	return code
 }
 
-// enrol gives a user an authenticator app, and lets the step of the code that confirmed it pass.
+// enrol gives a user an authenticator app, and waits until the step of the confirming code has
+// passed.
 func (w *world) enrol(u *accounts.User) (secret string, recovery []string) {
 	w.Helper()
 	e, err := w.BeginSecondFactor(w.Context(), u.UserID)
@@ -73,7 +74,7 @@ func TestEnrolment(t *testing.T) {
 	must(t, err)
 }
 
-// TestCodesHoldOnce tries codes of steps around the present one, each as often as it may come.
+// TestCodesHoldOnce tries codes of steps around the current one, each as often as possible.
 func TestCodesHoldOnce(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	u := w.user("ann@example.com", nil)
@@ -104,7 +105,7 @@ func TestCodesHoldOnce(t *testing.T) {
 	}
 }
 
-// TestOneOfManyIsAccepted sends the same code from many places at once.
+// TestOneOfManyIsAccepted sends the same code from many places concurrently.
 func TestOneOfManyIsAccepted(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	u := w.user("ann@example.com", nil)

@@ -10,7 +10,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestSessionsAgainstAModel logs in, ends sessions and changes passwords at random, and compares what holds with a set of tokens.
+// TestSessionsAgainstAModel logs in, ends sessions and changes passwords at random, and compares
+// the valid sessions with a set of tokens.
 func TestSessionsAgainstAModel(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -100,7 +101,8 @@ func TestSessionsSayWhatTheyAre(t *testing.T) {
 	wantErr(t, "of no such id", w.EndSession(ctx, ann.UserID, "guessed"), table.ErrNotFound)
 }
 
-// A script that logs in for ever does not fill the table: the sessions used least recently make room.
+// A script that logs in endlessly does not fill the table: new sessions replace the least recently
+// used ones.
 func TestSessionsAreBounded(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	u := w.user("ann@example.com", nil)

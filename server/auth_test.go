@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// open are the operations that need no login, or know senders by tokens of their own.
+// open are the operations that need no login, or authenticate senders by tokens of their own.
 var open = map[string]bool{
 	"ingest-readings": true, "write-lines": true,
 	"ingest-event": true, "ingest-events": true, "ingest-pixel": true, "health": true, "live": true, "ready": true, "login": true, "login-code": true, "login-passkey": true, "passkey-login-options": true, "login-openid": true, "login-openid-callback": true, "setup": true, "setup-needed": true, "open-share": true, "open-invitation": true, "join": true, "badge": true,
@@ -23,7 +23,7 @@ var open = map[string]bool{
 
 type operation struct{ id, method, path string }
 
-// operations are those of the OpenAPI document, with paths filled in.
+// operations returns the operations of the OpenAPI document, with paths filled in.
 func operations(h *servertest.House) []operation {
 	h.Helper()
 	_, text := h.Get("/openapi.json")
@@ -46,7 +46,7 @@ func operations(h *servertest.House) []operation {
 
 func TestEveryOperationNeedsALogin(t *testing.T) {
 	var seconds atomic.Int64
-	h := servertest.New(t, func(o *server.Options) { // time enough between the questions of a guest
+	h := servertest.New(t, func(o *server.Options) { // enough time between the requests of a guest
 		o.Clock = func() time.Time { return time.Now().Add(time.Duration(seconds.Add(1)) * time.Second) }
 	})
 	_, ingest, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Site: accounts.AllSites, Scope: accounts.Ingest})
@@ -63,7 +63,7 @@ func TestEveryOperationNeedsALogin(t *testing.T) {
 			}
 		}
 		keys := []string{ingest}
-		if op.id == "append-events" { // which such keys are for
+		if op.id == "append-events" { // such keys are for this
 			keys = nil
 		}
 		if strings.Contains(op.path, "/blog") {
@@ -77,7 +77,8 @@ func TestEveryOperationNeedsALogin(t *testing.T) {
 	}
 }
 
-// TestReadersChangeNothing tries every operation that changes something as those who may only look.
+// TestReadersChangeNothing tries every operation that changes something as callers who may only
+// read.
 func TestReadersChangeNothing(t *testing.T) {
 	h := servertest.New(t, nil)
 	viewer := h.NewPerson("viewer@example.com", accounts.Grants{accounts.AllSites: accounts.Viewer})
@@ -144,7 +145,8 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestLoginsAreSlowedDown guesses passwords of an account that is there and of one that is not: both answer alike.
+// TestLoginsAreSlowedDown guesses passwords of an account that exists and of one that does not: the
+// responses are alike.
 func TestLoginsAreSlowedDown(t *testing.T) {
 	var passed atomic.Int64
 	h := servertest.New(t, func(o *server.Options) {
@@ -165,7 +167,7 @@ func TestLoginsAreSlowedDown(t *testing.T) {
 	try(http.StatusTooManyRequests, " ANN@example.com", servertest.Password)
 	passed.Add(int64(time.Minute))
 	try(http.StatusOK, "ann@example.com", servertest.Password)
-	for i := range 8 { // of one network, on many accounts
+	for i := range 8 { // from one network, on many accounts
 		try(http.StatusUnauthorized, fmt.Sprintf("p%d@example.com", i), "a wrong password")
 	}
 	passed.Add(int64(time.Second))
@@ -175,7 +177,7 @@ func TestLoginsAreSlowedDown(t *testing.T) {
 	try(http.StatusTooManyRequests, "fresh@example.com", "a wrong password")
 	trail, err := h.Accounts.Audit(t.Context(), "", "", 100)
 	servertest.Must(t, err)
-	refused := map[string]int{} // those that were looked at, by whose account it is; of addresses that nobody has nothing is told
+	refused := map[string]int{} // logins that were checked, by account; nothing is recorded for unknown addresses
 	for _, e := range trail.Items {
 		if e.Action == "session.refuse" {
 			refused[e.Subject]++
@@ -186,7 +188,8 @@ func TestLoginsAreSlowedDown(t *testing.T) {
 	}
 }
 
-// Somebody who knows an address cannot keep its owner out: the owner's own browser is known, and has attempts of its own.
+// Somebody who knows an address cannot lock its owner out: the owner's own browser is known, and
+// has its own attempts.
 func TestAGuesserKeepsNobodyOut(t *testing.T) {
 	h := servertest.New(t, nil)
 	login := func(password string) string { return `{"email":"ann@example.com","password":"` + password + `"}` }
@@ -200,13 +203,13 @@ func TestAGuesserKeepsNobodyOut(t *testing.T) {
 	for range 5 {
 		eve.Want(http.StatusUnauthorized, "bad_login", http.MethodPost, "/api/v1/login", login("guessed"))
 	}
-	for range 20 { // the account is locked, and so is the network that all of this comes from
+	for range 20 { // the account is locked, and so is the network that everything comes from
 		eve.Do(http.MethodPost, "/api/v1/login", login("guessed"))
 		eve.Do(http.MethodPost, "/api/v1/login", `{"email":"bob@example.com","password":"guessed"}`)
 	}
 	eve.Want(http.StatusTooManyRequests, "too_many_attempts", http.MethodPost, "/api/v1/login", login(servertest.Password))
 	ann.Want(http.StatusOK, "", http.MethodPost, "/api/v1/login", login(servertest.Password))
-	for range 5 { // a known browser guesses no more than others
+	for range 5 { // a known browser may not guess more than others
 		ann.Want(http.StatusUnauthorized, "bad_login", http.MethodPost, "/api/v1/login", login("guessed"))
 	}
 	ann.Want(http.StatusTooManyRequests, "too_many_attempts", http.MethodPost, "/api/v1/login", login(servertest.Password))
@@ -261,7 +264,7 @@ func TestSetUp(t *testing.T) {
 	h.Browser().Want(http.StatusForbidden, "bad_setup_token", http.MethodPost, "/api/v1/setup", owner(setup))
 	var made struct{ ID string }
 	servertest.Must(t, json.Unmarshal([]byte(first.Want(http.StatusCreated, `"roles":{"blog":"viewer"}`, http.MethodPost, "/api/v1/users", `{"email":"bob@example.com","password":"`+servertest.Password+`","roles":{"blog":"viewer"}}`)), &made))
-	first.Want(http.StatusCreated, made.ID, http.MethodPost, "/api/v1/users", `{"email":"bob@example.com","password":"`+servertest.Password+`","roles":{"blog":"viewer"}}`) // whose answer was lost
+	first.Want(http.StatusCreated, made.ID, http.MethodPost, "/api/v1/users", `{"email":"bob@example.com","password":"`+servertest.Password+`","roles":{"blog":"viewer"}}`) // the first response was lost
 	first.Want(http.StatusUnprocessableEntity, "unknown_site", http.MethodPost, "/api/v1/users", `{"email":"eve@example.com","password":"`+servertest.Password+`","roles":{"blgo":"viewer"}}`)
 	first.Want(http.StatusUnprocessableEntity, "unknown_site", http.MethodPatch, "/api/v1/users/"+made.ID, `{"roles":{"a#b":"viewer"}}`)
 	first.Want(http.StatusUnprocessableEntity, "unknown_site", http.MethodPost, "/api/v1/keys", `{"site":"blgo","scope":"ingest"}`)
@@ -276,7 +279,8 @@ func TestSetUp(t *testing.T) {
 	}
 }
 
-// TestGuestsAskWithinBounds asks as nobody until that is enough; somebody with an account goes on.
+// TestGuestsAskWithinBounds sends requests without an account until they are limited; a person with
+// an account is not.
 func TestGuestsAskWithinBounds(t *testing.T) {
 	now := time.Now()
 	h := servertest.New(t, func(o *server.Options) { o.Clock = func() time.Time { return now } })

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// serveBounded serves a handler on so many connections.
+// serveBounded serves a handler with a limited number of connections.
 func serveBounded(t *testing.T, most int, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	web := httptest.NewUnstartedServer(handler)
@@ -38,7 +38,8 @@ func ask(url string, client *http.Client) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// TestConnectionsAreBounded has many clients who ask slowly: never more than two are served at once, and all are in the end.
+// TestConnectionsAreBounded has many slow clients: never more than two are served at once, and
+// finally all are.
 func TestConnectionsAreBounded(t *testing.T) {
 	const most, clients = 2, 20
 	var now, peak atomic.Int64
@@ -48,7 +49,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
 		}
 		select {
-		case together <- struct{}{}: // two meet here, so both places are taken at once
+		case together <- struct{}{}: // two requests meet here, so both places are taken at once
 		case <-together:
 		}
 		now.Add(-1)
@@ -67,7 +68,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsMakeRoom has clients who keep their connections: who comes later is served all the same.
+// TestIdleConnectionsMakeRoom has clients who keep their connections: new clients are still served.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	web := serveBounded(t, 2, func(http.ResponseWriter, *http.Request) {})
 	for round := range 3 {
@@ -81,8 +82,9 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionsMakeRoom has all places taken by clients who send nothing, nothing more after an answer, or half a header: who
-// comes later is served all the same, and of those who come together none is cut off for the others.
+// TestSilentConnectionsMakeRoom has clients who take all places and send nothing, nothing more
+// after a response, or half a header: new clients are still served, and none of those who arrive
+// together is cut off for another.
 func TestSilentConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	const most, rounds = 8, 20
@@ -144,7 +146,7 @@ func TestWaitingForAPlaceEnds(t *testing.T) {
 	}
 }
 
-// pipes is a listener for connections that time in a test passes for.
+// pipes is a listener for in-memory connections, which follow the fake time of a test.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -158,7 +160,8 @@ func (p pipes) Accept() (net.Conn, error) {
 func (pipes) Close() error   { return nil }
 func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestSlowClientsAreCutOff sends half a header, half a body and nothing more after an answer, and waits to be cut off.
+// TestSlowClientsAreCutOff sends half a header, half a body and nothing more after a response, and
+// waits to be disconnected.
 func TestSlowClientsAreCutOff(t *testing.T) {
 	for name, c := range map[string]struct {
 		sends   string

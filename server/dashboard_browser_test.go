@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// TestTheDashboardInABrowser does what people do with the page, in Chromium: see e2e/dashboard.mjs, e2e/devices.mjs and e2e/events.mjs.
+// TestTheDashboardInABrowser uses the dashboard like people, in Chromium: see e2e/dashboard.mjs,
+// e2e/devices.mjs and e2e/events.mjs.
 func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
 	for script, before := range map[string]func(*servertest.House){
@@ -31,7 +32,7 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	}
 }
 
-// drive runs a script of e2e on a house nobody has an account of yet.
+// drive runs a script of e2e on a house without accounts.
 func drive(h *servertest.House, script string, arguments ...string) {
 	h.Helper()
 	link, err := h.Accounts.SetupToken(h.Context())
@@ -57,7 +58,7 @@ func inABrowser(t *testing.T, script string, before func(*servertest.House)) {
 	}
 }
 
-// TestWhatGuestsSeeAddsUp looks at a public site as somebody without an account, in Chromium: see e2e/guests.mjs.
+// TestWhatGuestsSeeAddsUp views a public site without an account, in Chromium: see e2e/guests.mjs.
 func TestWhatGuestsSeeAddsUp(t *testing.T) {
 	t.Parallel()
 	servertest.NeedPage(t)
@@ -85,7 +86,8 @@ func TestWhatGuestsSeeAddsUp(t *testing.T) {
 	}
 }
 
-// variety has more values of every dimension than a panel shows, none, too, and more pages in an hour than statistics list.
+// variety returns hits with more values of every dimension than a panel shows, also none, and more
+// pages in an hour than statistics list.
 func variety() (hits []analytics.Hit) {
 	for i := range 1100 {
 		hits = append(hits, analytics.Hit{URL: fmt.Sprintf("https://example.com/many/%d", i), Address: "192.0.2.1", UserAgent: "test", Revenue: "1.50"})

@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// gone is a browser that leaves the page once it has heard how an answer begins.
+// gone is a browser that leaves the page at the beginning of a response.
 type gone struct {
 	header   http.Header
 	leave    context.CancelFunc
@@ -25,7 +25,7 @@ func (g *gone) WriteHeader(status int) {
 
 func (g *gone) Write([]byte) (int, error) { return 0, context.Canceled }
 
-// An answer has one status, though nobody is there any more to hear the rest of it: net/http logs a second one.
+// A response has one status, even if the client disconnects: net/http would log a second one.
 func TestAnAnswerThatNobodyHearsHasOneStatus(t *testing.T) {
 	h := servertest.New(t, nil)
 	for _, path := range []string{"/healthz", "/api/v1/sites/blog", "/api/v1/sites/blog/report", "/api/v1/sites/none"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// A server tells a lag only of what it folds itself: one that leaves the folding to others does not know theirs, and one whose shards
-// others read has none. Neither is 0.
+// A server reports the lag only of what it folds itself. It is unknown if others fold, and if
+// others read all shards. Neither is 0.
 func TestHealthTellsNoLagOfOthers(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string

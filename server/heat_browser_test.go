@@ -10,7 +10,8 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// TestHeatInABrowser drives a key hot, follows the page's advice, and sees it cool: see e2e/heat.mjs.
+// TestHeatInABrowser makes a key hot, follows the page's advice, and sees the key cool: see
+// e2e/heat.mjs.
 func TestHeatInABrowser(t *testing.T) {
 	t.Parallel()
 	servertest.NeedPage(t)
@@ -22,7 +23,7 @@ func TestHeatInABrowser(t *testing.T) {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
-	control.HandleFunc("POST /later", func(http.ResponseWriter, *http.Request) { m.Minutes(15) }) // when another number of partitions holds
+	control.HandleFunc("POST /later", func(http.ResponseWriter, *http.Request) { m.Minutes(15) }) // another number of partitions takes effect
 	orders := httptest.NewServer(control)
 	t.Cleanup(orders.Close)
 	drive(m.House, "heat.mjs", orders.URL, os.Getenv("ONEFOLD_TEST_SHOTS"))

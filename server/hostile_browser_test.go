@@ -11,15 +11,15 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// hostileTexts would run a script where they stand as markup, as an attribute or as a link.
+// hostileTexts would run a script if they were interpreted as markup, an attribute or a link.
 var hostileTexts = []string{
 	`<script>window.hacked=1</script>`, `<img src=x onerror=window.hacked=1>`, `"><svg onload=window.hacked=1>`,
 	`javascript:window.hacked=1`, `{{constructor.constructor('window.hacked=1')()}}`, `' onmouseover='window.hacked=1`, `(none)`, `(other)`,
 	`<iframe srcdoc="<script>parent.hacked=1</script>">`, `<a href="javascript:window.hacked=1">x</a>`,
 }
 
-// TestNothingThatVisitorsSendIsRun shows values that would be scripts everywhere where the page shows what visitors sent:
-// see e2e/hostile.mjs.
+// TestNothingThatVisitorsSendIsRun sends hostile values in everything that the dashboard shows of
+// visitors: see e2e/hostile.mjs.
 func TestNothingThatVisitorsSendIsRun(t *testing.T) {
 	t.Parallel()
 	servertest.NeedPage(t)
@@ -40,7 +40,7 @@ func TestNothingThatVisitorsSendIsRun(t *testing.T) {
 	drive(h, "hostile.mjs")
 }
 
-// sendHostile sends a page view and events that say a text in everything that a sender may say.
+// sendHostile sends a page view and events with a text in every field that a sender controls.
 func sendHostile(h *servertest.House, i int, text string) {
 	h.Helper()
 	props := map[string]string{"plan": text, "<img src=x onerror=window.hacked=1>": text, "url": text}

@@ -11,8 +11,8 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// A process that only takes facts in has the routes for that, also those that the document of the API does not have, and
-// no others.
+// A process that only ingests facts has the routes for that, including those hidden from the API
+// document, and no others.
 func TestIntake(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.TrackerPath, o.Analytics.EventPath = "/a/b.js", "/a/b" })
 	handler, settle := h.Server.Intake()

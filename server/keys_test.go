@@ -15,8 +15,8 @@ const (
 	newKey   = `{"name":"report","site":"blog","scope":"write"}`
 )
 
-// A person who is disabled leaves nothing behind that works, neither what they made themselves nor what their key made. An owner
-// sees what that is beforehand, and takes over what is needed on.
+// A person who is disabled leaves nothing behind that works, neither what they created nor what
+// their key created. An owner sees that in advance, and takes over what is still needed.
 func TestADisabledPersonLeavesNoWayIn(t *testing.T) {
 	h := servertest.Visited(t)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})

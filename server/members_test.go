@@ -52,7 +52,7 @@ func TestAnOwnerInvitesToTheirSite(t *testing.T) {
 	owner.Want(http.StatusNoContent, "", http.MethodDelete, one, "")
 	owner.Want(http.StatusNotFound, "not_found", http.MethodDelete, one, "")
 	bob.Want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/sites/blog/stats", "")
-	for range 2 { // has an account by now; asked again, the answer is the same
+	for range 2 { // has an account by now; the repeated request has the same response
 		owner.Want(http.StatusCreated, `"member":{`, http.MethodPost, members, `{"email":"bob@example.com","role":"viewer"}`)
 	}
 	bob.Want(http.StatusOK, "", http.MethodGet, "/api/v1/sites/blog/stats", "")
@@ -65,7 +65,7 @@ func TestAnOwnerInvitesToTheirSite(t *testing.T) {
 	}
 }
 
-// TestAnOwnerInvitesToTheEventStore gives roles on what is neither a site nor a fleet.
+// TestAnOwnerInvitesToTheEventStore grants roles on a place that is neither a site nor a fleet.
 func TestAnOwnerInvitesToTheEventStore(t *testing.T) {
 	h := servertest.New(t, nil)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.EventStore: accounts.Owner})
@@ -95,7 +95,7 @@ func TestAnOwnerInvitesToTheEventStore(t *testing.T) {
 	bob.Want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/events/types", "")
 }
 
-// TestOnlyOwnersInvite tries it as everybody else, and as the owner of another site.
+// TestOnlyOwnersInvite tries to invite with every other role, and as the owner of another site.
 func TestOnlyOwnersInvite(t *testing.T) {
 	h := servertest.New(t, nil)
 	all := h.NewPerson("all@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
@@ -120,7 +120,7 @@ func TestOnlyOwnersInvite(t *testing.T) {
 		}
 	}
 	h.Browser().Want(http.StatusForbidden, "forbidden", http.MethodPost, members, `{"email":"x@example.com","role":"viewer"}`, "Authorization", "Bearer "+write)
-	// Who is a member of another site only is none of this one's owners' business, and a role on all sites neither.
+	// Owners of a site cannot see members of other sites, nor change a role on all sites.
 	owner.Want(http.StatusNotFound, "not_found", http.MethodPatch, members+"/"+viewer.UserID, `{"role":"viewer"}`)
 	owner.Want(http.StatusForbidden, "forbidden", http.MethodPost, "/api/v1/sites/other/members", `{"email":"x@example.com","role":"viewer"}`)
 	owner.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodPost, members, `{"email":"x@example.com","role":"king"}`)
@@ -155,7 +155,7 @@ func TestInvitationsEnd(t *testing.T) {
 	h.Browser().Want(http.StatusConflict, "email_taken", http.MethodPost, "/api/v1/invitations/accept", `{"token":"`+third+`","password":"`+servertest.Password+`"}`)
 	fourth := invite(t, owner, "eve@example.com", "viewer")
 	_, err := analytics.Sites.Modify(t.Context(), h.Table, analytics.SiteKey{SiteID: "blog"}, func(s *analytics.Site) error {
-		s.DeletedAt = time.Now() // as a deletion that was broken off before it came to invitations
+		s.DeletedAt = time.Now() // like a deletion that was interrupted before it reached invitations
 		return nil
 	})
 	servertest.Must(t, err)
@@ -165,7 +165,7 @@ func TestInvitationsEnd(t *testing.T) {
 	}
 }
 
-// Keys and roles are given for fleets as for sites, by those who may.
+// Keys and roles are granted for fleets as for sites, by those who may.
 func TestKeysOfFleets(t *testing.T) {
 	h := servertest.New(t, nil)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
@@ -179,9 +179,9 @@ func TestKeysOfFleets(t *testing.T) {
 	owner.Want(http.StatusCreated, `"fleet:plant":"viewer"`, http.MethodPost, "/api/v1/users", `{"email":"v@example.com","password":"`+servertest.Password+`","roles":{"fleet:plant":"viewer"}}`)
 }
 
-// Roles on a fleet are given as those on a site are, and the two share nothing.
+// Roles on a fleet are granted like those on a site, and the two share nothing.
 func TestAnOwnerInvitesToTheirFleet(t *testing.T) {
-	const people = "/api/v1/fleets/blog/members" // there is a site of this name, too
+	const people = "/api/v1/fleets/blog/members" // there is a site with this name, too
 	h := servertest.New(t, nil)
 	all := h.NewPerson("all@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	all.Want(http.StatusCreated, "", http.MethodPost, "/api/v1/fleets", `{"id":"blog"}`)
@@ -228,7 +228,8 @@ func TestAnOwnerInvitesToTheirFleet(t *testing.T) {
 	}
 }
 
-// What stands for a fleet or the event store among roles is no site: its members and all else are reached by its own routes only.
+// The places of fleets and the event store are not sites: their members and everything else are
+// reached only by their own routes.
 func TestFleetsAreNotSites(t *testing.T) {
 	h := servertest.New(t, nil)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})

@@ -24,7 +24,7 @@ func mustTell(t *testing.T, h *servertest.House, lines ...string) {
 	}
 }
 
-// A panic of a handler is counted; a connection that is closed on purpose is none.
+// A panic of a handler is counted; a connection that is closed on purpose is not.
 func TestPanicsAreCounted(t *testing.T) {
 	var with atomic.Value
 	h := servertest.New(t, func(o *server.Options) {
@@ -48,10 +48,10 @@ func TestPanicsAreCounted(t *testing.T) {
 	mustTell(t, h, "onefold_http_panics_total 2")
 }
 
-// fault is what a handler panics with.
+// fault is the value of a handler's panic.
 type fault struct{ error }
 
-// Metrics say whether the server is ready, what it is, and what waits.
+// Metrics report whether the server is ready, its version, and what waits.
 func TestServerMetrics(t *testing.T) {
 	var broken atomic.Bool
 	var passed atomic.Int64

@@ -77,7 +77,7 @@ func TestPeopleAreToldOfTheirAccounts(t *testing.T) {
 	}
 }
 
-// TestSlowedAttemptsAreToldOnceADay guesses for two days. Of an address that nobody has nobody is told.
+// TestSlowedAttemptsAreToldOnceADay guesses for two days. For an unknown address, no mail is sent.
 func TestSlowedAttemptsAreToldOnceADay(t *testing.T) {
 	mail := make(post, 100)
 	h, now, pass := lateHouse(t, mail.options)
@@ -103,13 +103,13 @@ func TestSlowedAttemptsAreToldOnceADay(t *testing.T) {
 		mail.want(t, "Wrong codes for your onefold account", "someone else knows your password", "change your password")
 		pass(24 * time.Hour)
 	}
-	h.Server.Close() // after which nothing more is sent
+	h.Server.Close() // nothing is sent after it
 	if len(mail) > 0 {
 		t.Errorf("one letter more: %+v", <-mail)
 	}
 }
 
-// Mail that cannot be sent keeps nobody from logging in, and the server from stopping.
+// Mail that cannot be sent does not block logins, nor the server from stopping.
 func TestMailServersFail(t *testing.T) {
 	tried := make(chan struct{}, 10)
 	h := servertest.New(t, func(o *server.Options) {
@@ -120,7 +120,7 @@ func TestMailServersFail(t *testing.T) {
 	})
 	ann := h.NewPerson("ann@example.com", nil)
 	<-tried
-	for range 150 { // more than wait
+	for range 150 { // more than can wait
 		h.Browser().Do(http.MethodPost, "/api/v1/login", login("ann@example.com"))
 	}
 	ann.Want(http.StatusOK, "ann@example.com", http.MethodPost, "/api/v1/login", login("ann@example.com"))

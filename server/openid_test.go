@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// withProvider lets people log in with a provider that others wrote.
+// withProvider lets people log in with an independent provider.
 func withProvider(t *testing.T, publicURL string, admit accounts.Admission) func(*server.Options) {
 	t.Helper()
 	back := publicURL + server.OpenIDCallback
@@ -31,7 +31,7 @@ func withProvider(t *testing.T, publicURL string, admit accounts.Admission) func
 	}
 }
 
-// staying is a browser that tells where it is sent instead of going there.
+// staying is a browser that reports redirects instead of following them.
 func staying(h *servertest.House) *servertest.Person {
 	h.Helper()
 	p := h.Browser()
@@ -39,7 +39,7 @@ func staying(h *servertest.House) *servertest.Person {
 	return p
 }
 
-// sent is where a browser is sent.
+// sent returns where a browser is redirected.
 func sent(p *servertest.Person, path string) string {
 	p.Helper()
 	r, err := http.NewRequestWithContext(p.Context(), http.MethodGet, p.URL+path, nil)
@@ -97,7 +97,7 @@ func TestOpenID(t *testing.T) {
 	}
 }
 
-// TestOpenIDSendsNobodyElsewhere holds what was asked for to this server.
+// TestOpenIDSendsNobodyElsewhere checks that redirects after the login stay on this server.
 func TestOpenIDSendsNobodyElsewhere(t *testing.T) {
 	t.Parallel()
 	h := servertest.New(t, withProvider(t, home, accounts.Admission{Role: accounts.Viewer, Domains: []string{"example.com"}}))
@@ -126,7 +126,7 @@ func TestOpenIDThatIsAway(t *testing.T) {
 	h.NewPerson("ann@example.com", nil) // passwords do not need it
 }
 
-// TestTheCookieOfALogin is sent to nobody who does not need it.
+// TestTheCookieOfALogin checks that the cookie is not sent where it is not needed.
 func TestTheCookieOfALogin(t *testing.T) {
 	t.Parallel()
 	h := servertest.New(t, withProvider(t, home, accounts.Admission{}))

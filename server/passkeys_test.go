@@ -18,7 +18,7 @@ const home = "https://onefold.example.com"
 
 func atHome(o *server.Options) { o.PublicURL = home }
 
-// publicKey is what a browser is asked for.
+// publicKey returns the options that a browser gets.
 func publicKey(p *servertest.Person, answer string) []byte {
 	p.Helper()
 	var options struct{ PublicKey json.RawMessage }
@@ -56,7 +56,7 @@ func TestPasskeys(t *testing.T) {
 
 	there := h.Browser()
 	answer := signedIn(there, a)
-	there.Learn(there.Want(http.StatusOK, "ann@example.com", http.MethodPost, "/api/v1/login/passkey", answer)) // which asks for no code
+	there.Learn(there.Want(http.StatusOK, "ann@example.com", http.MethodPost, "/api/v1/login/passkey", answer)) // no code is required
 	there.Want(http.StatusUnauthorized, "bad_passkey", http.MethodPost, "/api/v1/login/passkey", answer)
 	for _, s := range sessionsOf(there) {
 		if s.Current && s.Method != "passkey" {
@@ -91,7 +91,8 @@ func TestPasskeysNeedAPublicURL(t *testing.T) {
 	}
 }
 
-// An owner on a browser of which nothing is known gets in by a passkey, while somebody guesses passwords from the same network.
+// An owner with an unknown browser can log in with a passkey, while somebody guesses passwords from
+// the same network.
 func TestAGuesserSlowsNoPasskey(t *testing.T) {
 	h, _, _ := lateHouse(t, atHome)
 	ann, eve := h.NewPerson("ann@example.com", nil), h.Browser()

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// The documents of the API are made once: whoever has one is not sent it again, and a network may ask for so many only.
+// The API documents are built once: a client who has one gets 304, and networks are rate-limited.
 func TestDocumentsAreKeptAndLimited(t *testing.T) {
 	for _, path := range []string{"/openapi.json", "/docs"} {
 		h := servertest.New(t, nil)
@@ -29,7 +29,7 @@ func TestDocumentsAreKeptAndLimited(t *testing.T) {
 	}
 }
 
-// answer asks for a path and drops the body.
+// answer requests a path and drops the body.
 func answer(t *testing.T, h *servertest.House, path string, headers ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL+path, nil)
@@ -43,7 +43,7 @@ func answer(t *testing.T, h *servertest.House, path string, headers ...string) *
 	return a
 }
 
-// refusedAfter expects that a network that asks so often without a break is told to wait.
+// refusedAfter expects that a network is rate-limited after so many requests without a break.
 func refusedAfter(t *testing.T, h *servertest.House, path string, most int) {
 	t.Helper()
 	for range most {
@@ -57,7 +57,7 @@ func refusedAfter(t *testing.T, h *servertest.House, path string, most int) {
 	t.Errorf("%s was answered %d times to one network at once", path, most)
 }
 
-// Every operation, called every which way, adds a number of lines to the metrics that is bounded.
+// Every operation, called in every way, adds a bounded number of lines to the metrics.
 func TestMetricsAreBounded(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.MetricsToken = metricsToken })
 	before := lines(h)
@@ -74,7 +74,7 @@ func TestMetricsAreBounded(t *testing.T) {
 			}
 		}
 	}
-	// Seven buckets, a sum and a count of each operation, and four classes of status.
+	// Seven buckets, a sum and a count for each operation, and four status classes.
 	const most = 13
 	added := lines(h) - before
 	t.Logf("%d operations add %d lines", len(all), added)
@@ -83,7 +83,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	}
 }
 
-// metricsToken is what some of these servers ask for.
+// metricsToken is the token that some of these servers require.
 const metricsToken = "a token for Prometheus"
 
 func lines(h *servertest.House) int {
@@ -110,7 +110,7 @@ func TestMetricsMayAskForAToken(t *testing.T) {
 	refusedAfter(t, servertest.New(t, nil), "/metrics", 1000)
 }
 
-// Metrics that have an address of their own are nowhere else.
+// Metrics with an address of their own are served nowhere else.
 func TestMetricsMayBeApart(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.MetricsApart = true })
 	if status, body := h.Get("/metrics"); status != http.StatusNotFound || !strings.Contains(body, "urn:onefold:error:not_found") {
@@ -118,7 +118,7 @@ func TestMetricsMayBeApart(t *testing.T) {
 	}
 }
 
-// Programs that look for something well known are not answered with a page for people.
+// Programs that request well-known paths do not get the dashboard's page.
 func TestWellKnownPaths(t *testing.T) {
 	now := time.Date(2026, 11, 23, 5, 0, 0, 0, time.UTC)
 	told := servertest.New(t, func(o *server.Options) {

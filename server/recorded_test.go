@@ -13,14 +13,15 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// recordNothing are the operations that are no GET, and change nothing that the record is for.
+// recordNothing are the operations that are not GET and change nothing worth recording.
 var recordNothing = map[string]string{
 	"ingest-event": "facts are a record of their own", "ingest-events": "facts", "import": "facts", "ingest-readings": "facts", "write-lines": "facts", "append-events": "facts, with who appended them",
 	"preview-funnel": "nothing is stored", "test-rule": "nothing is stored", "open-invitation": "it is only looked at", "open-share": "it is only looked at; a session of a day is made",
 	"import-readings": "facts; devices that it makes are recorded", "passkey-options": "nothing is changed yet", "passkey-login-options": "nothing is changed yet", "begin-second-factor": "nothing is changed before it is confirmed",
 }
 
-// recordedElsewhere are those of which other tests look into the record, because they need more than a request.
+// recordedElsewhere are the operations whose entries other tests check, because they need more than
+// a request.
 var recordedElsewhere = map[string]string{
 	"add-import": "webanalytics: TestCountsAreImportedOverHTTP", "delete-import": "webanalytics: TestCountsAreImportedOverHTTP", "erase": "webanalytics: TestErasure",
 	"acknowledge-alert": "devices: TestAlertStory", "snooze-alert": "devices: TestAlertStory", "comment-alert": "devices: TestAlertStory", "resend-notification": "devices: TestResend",
@@ -30,18 +31,18 @@ var recordedElsewhere = map[string]string{
 	"rebuild-fleet": "devices: TestRebuildFleet", "retry-parked": "events: TestProjections", "rebuild-projection": "events: TestProjections",
 }
 
-// step is a request of an operation. Its path and body may name what an answer before told, as ${name}; learn says which field of the
-// answer has what name from then on.
+// step is a request of an operation. Its path and body may refer to values of earlier responses, as
+// ${name}; learn says which field of the response gets which name.
 type step struct {
 	op, method, path, body string
-	changes                string // fields that the entry has at least, separated by blanks, as field or field=before>after
+	changes                string // fields that the entry must have, separated by spaces, as field or field=before>after
 	learn                  string // name=field
-	guest                  bool   // nobody asks; else the owner does
+	guest                  bool   // without a login; otherwise as the owner
 }
 
 const canary = "canary-e2c9"
 
-// Secrets that are sent, and addresses, have the canary in them: it is in no entry.
+// Secrets and addresses that are sent contain the canary, which must not be in any entry.
 var steps = []step{
 	{op: "setup", method: "POST", path: "/api/v1/setup", body: `{"token":"${setup}","email":"first@` + canary + `.org","name":"First ` + canary + `","password":"` + canary + ` pass"}`, guest: true, changes: "roles.*=>owner"},
 	{op: "login", method: "POST", path: "/api/v1/login", body: `{"email":"owner@example.com","password":"` + servertest.Password + `"}`, guest: true},
@@ -104,7 +105,8 @@ var steps = []step{
 	{op: "logout", method: "POST", path: "/api/v1/logout", body: `{}`},
 }
 
-// Every operation that changes something leaves an entry, which says what was before and after, and keeps no secret and no address.
+// Every operation that changes something adds an entry with the values before and after, and
+// without secrets and addresses.
 func TestEveryChangeIsRecorded(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.Devices.PrivateWebhooks = true })
 	known := map[string]string{}
@@ -159,7 +161,7 @@ func fill(text string, known map[string]string) string {
 	return text
 }
 
-// learn finds a field anywhere in an answer.
+// learn finds a field anywhere in a response.
 func learn(t *testing.T, what, answer string, known map[string]string) {
 	t.Helper()
 	if what == "" {
@@ -183,7 +185,7 @@ func entriesOf(h *servertest.House) []accounts.Entry {
 	return all
 }
 
-// check looks for the fields that an entry has to tell of.
+// check looks for the fields that an entry must have.
 func (s *step) check(t *testing.T, e *accounts.Entry) {
 	t.Helper()
 	had := map[string]string{}
@@ -198,7 +200,7 @@ func (s *step) check(t *testing.T, e *accounts.Entry) {
 	}
 }
 
-// The record is exported and checked by who looks after accounts, and by nobody else.
+// Owners of all sites can export and check the record, and nobody else.
 func TestAuditExportAndCheck(t *testing.T) {
 	h := servertest.New(t, nil)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})

@@ -18,7 +18,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// lateHouse is a house whose clock a test moves.
+// lateHouse is a house with a clock that the test moves.
 func lateHouse(t *testing.T, change func(*server.Options)) (h *servertest.House, now func() time.Time, pass func(time.Duration)) {
 	t.Helper()
 	var passed atomic.Int64
@@ -43,7 +43,7 @@ func login(email string) string {
 	return `{"email":"` + email + `","password":"` + servertest.Password + `"}`
 }
 
-// enrol sets an authenticator app up over the API.
+// enrol sets up an authenticator app over the API.
 func enrol(p *servertest.Person, now func() time.Time) (secret string, recovery []string) {
 	p.Helper()
 	var begun struct{ Secret, URI, QR string }
@@ -63,7 +63,7 @@ func codeAt(t *testing.T, secret string, at time.Time) string {
 	return code
 }
 
-// challenge logs in with the password, and returns what the second step is for.
+// challenge logs in with the password, and returns the challenge of the second step.
 func challenge(p *servertest.Person, email string) string {
 	p.Helper()
 	var answer struct{ Type, Challenge string }
@@ -119,7 +119,7 @@ func TestLoginInTwoSteps(t *testing.T) {
 	}
 }
 
-// A new password begins a session where it was set without asking for a code, but nowhere else.
+// A new password begins a session without a code only where it was set.
 func TestANewPasswordIsNoWayAroundTheCode(t *testing.T) {
 	h, now, _ := lateHouse(t, nil)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
@@ -133,7 +133,8 @@ func TestANewPasswordIsNoWayAroundTheCode(t *testing.T) {
 	challenge(h.Browser(), "ann@example.com")
 }
 
-// TestCodesAreSlowedDown guesses codes with the right password; somebody who has only the address slows nobody down.
+// TestCodesAreSlowedDown guesses codes with the correct password; knowing only the address slows
+// nobody down.
 func TestCodesAreSlowedDown(t *testing.T) {
 	h, now, pass := lateHouse(t, nil)
 	ann, thief, stranger := h.NewPerson("ann@example.com", nil), h.Browser(), h.Browser()
@@ -143,7 +144,7 @@ func TestCodesAreSlowedDown(t *testing.T) {
 		thief.Want(http.StatusUnauthorized, "bad_code", http.MethodPost, "/api/v1/login/code", second(challenge(thief, "ann@example.com"), "000000"))
 	}
 	thief.Want(http.StatusTooManyRequests, "too_many_attempts", http.MethodPost, "/api/v1/login/code", second(challenge(thief, "ann@example.com"), "000000"))
-	for i := range 40 { // until the network that all of them share has to wait, too
+	for i := range 40 { // until their common network has to wait, too
 		stranger.Do(http.MethodPost, "/api/v1/login", `{"email":"ann@example.com","password":"guessed"}`)
 		stranger.Do(http.MethodPost, "/api/v1/login", fmt.Sprintf(`{"email":"p%d@example.com","password":"guessed"}`, i))
 	}

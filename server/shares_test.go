@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// TestSharedAndPublicViews shows statistics to those who have a link, or to everyone, and nothing else.
+// TestSharedAndPublicViews shows statistics to those with a link, or to everyone, and nothing else.
 func TestSharedAndPublicViews(t *testing.T) {
 	h := servertest.Visited(t)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})

@@ -12,7 +12,8 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// TestLoggingInInABrowser sets up an authenticator app and a passkey, and logs in with both, in Chromium: see e2e/signin.mjs.
+// TestLoggingInInABrowser sets up an authenticator app and a passkey, and logs in with both, in
+// Chromium: see e2e/signin.mjs.
 func TestLoggingInInABrowser(t *testing.T) {
 	t.Parallel()
 	servertest.NeedPage(t)
@@ -20,7 +21,8 @@ func TestLoggingInInABrowser(t *testing.T) {
 	drive(h, "signin.mjs", os.Getenv("ONEFOLD_TEST_SHOTS"))
 }
 
-// TestAnOpenIDProviderInABrowser logs in with a provider that others wrote, in Chromium: see e2e/openid.mjs.
+// TestAnOpenIDProviderInABrowser logs in with an independent provider, in Chromium: see
+// e2e/openid.mjs.
 func TestAnOpenIDProviderInABrowser(t *testing.T) {
 	t.Parallel()
 	servertest.NeedPage(t)
@@ -30,7 +32,8 @@ func TestAnOpenIDProviderInABrowser(t *testing.T) {
 	drive(h, "openid.mjs", os.Getenv("ONEFOLD_TEST_SHOTS"))
 }
 
-// atLocalhost serves at a host with a name, which passkeys and providers need: change makes options of its URL.
+// atLocalhost serves at a host with a name, which passkeys and providers need. change makes options
+// from its URL.
 func atLocalhost(t *testing.T, change func(url string) func(*server.Options)) *servertest.House {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

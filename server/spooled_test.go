@@ -25,7 +25,8 @@ import (
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
-// spooled is a server that keeps what comes while its store is away, from the devices d1 and d2 of a fleet, and what it said.
+// spooled is a server that spools readings of the devices d1 and d2 while its store is unreachable,
+// with what it has acknowledged.
 type spooled struct {
 	*servertest.House
 	away   *away
@@ -36,14 +37,14 @@ type spooled struct {
 	random *rand.Rand
 
 	readings []sentReading
-	queued   int // how often one was said to wait
+	queued   int // how many outcomes were queued
 }
 
 // sentReading is a reading of d1, whose number is its value n.
 type sentReading struct {
 	at    time.Time
-	wrong bool // its clock: it is kept apart
-	pad   int  // further values that make it large
+	wrong bool // wrong clock: the reading is quarantined
+	pad   int  // additional values that make it large
 	acked bool
 }
 
@@ -83,7 +84,7 @@ func newSpooled(t *testing.T, seed uint64, maxBytes int64) *spooled {
 	return s
 }
 
-// run lets something run until the test ends.
+// run runs f in the background until the test ends.
 func (s *spooled) run(f func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -96,11 +97,11 @@ func (s *spooled) run(f func(context.Context) error) {
 	})
 }
 
-// stored brings the store back, and waits until nothing waits for it.
+// stored makes the store reachable again, and waits until nothing waits for it.
 func (s *spooled) stored() {
 	s.Helper()
 	s.away.cut.Store(false)
-	for s.Context().Err() == nil { // the drain tries by itself
+	for s.Context().Err() == nil { // the drain retries by itself
 		if _, body := s.Get("/readyz"); strings.Contains(body, `"ready"`) && strings.Contains(body, `"records":0`) {
 			return
 		}
@@ -108,19 +109,7 @@ func (s *spooled) stored() {
 	s.Fatal("it is never empty")
 }
 
-// spooling waits until the server says that it spools. It finds that the store is away when the next request reaches it:
-// what comes behind waiting readings does not, so that may be only when the drain tries again.
-func (s *spooled) spooling() {
-	s.Helper()
-	for s.Context().Err() == nil {
-		if status, body := s.Get("/readyz"); status == http.StatusOK && strings.Contains(body, `"spooling"`) {
-			return
-		}
-	}
-	s.Fatal("it never says that it spools")
-}
-
-// some are the numbers of a few readings: new ones, and ones that were sent before.
+// some returns the numbers of a few readings: new ones, and ones that were sent before.
 func (s *spooled) some() (numbers []int) {
 	for range 1 + s.random.IntN(6) {
 		if n := len(s.readings); n > 0 && s.random.IntN(4) == 0 {
@@ -137,11 +126,11 @@ func (s *spooled) some() (numbers []int) {
 	return numbers
 }
 
-// drift is by how many milliseconds a device's clock may have gone wrong until it sends a reading again: less than what makes
-// another reading of one with the same sequence number.
+// drift is the maximum clock drift of a device, in milliseconds, before it sends a reading again.
+// It is too small to make a reading with the same sequence number another reading.
 const drift = 5 * 60 * 1000
 
-// isOf reports whether a time is that of a reading, as it was sent once.
+// isOf reports whether a time is that of a reading, as it was once sent.
 func (r *sentReading) isOf(at time.Time) bool {
 	if r.wrong {
 		return at.Equal(r.at)
@@ -153,7 +142,7 @@ func (s *spooled) json(numbers []int) string {
 	text := make([]string, len(numbers))
 	for i, n := range numbers {
 		values := fmt.Sprintf(`"n":%d`, n)
-		noise := rand.NewPCG(uint64(n), 0) // what cannot be compressed, and is the same when it is sent again
+		noise := rand.NewPCG(uint64(n), 0) // incompressible, and the same when it is sent again
 		for v := range s.readings[n].pad {
 			values += fmt.Sprintf(`,"%d":"`, v)
 			for range 8 {
@@ -170,7 +159,7 @@ func (s *spooled) json(numbers []int) string {
 	return "[" + strings.Join(text, ",") + "]"
 }
 
-// overHTTP sends readings, all of which are acknowledged: stored, or kept.
+// overHTTP sends readings, all of which are acknowledged: stored or queued.
 func (s *spooled) overHTTP(numbers []int) {
 	s.Helper()
 	answer, body := s.post(numbers)
@@ -185,7 +174,7 @@ func (s *spooled) post(numbers []int) (*http.Response, string) {
 	return ask(s.T, http.MethodPost, s.URL+"/api/readings", s.json(numbers), "Authorization", "Bearer "+s.tokens["d1"])
 }
 
-// note reads what was said of readings.
+// note evaluates the outcomes of readings.
 func (s *spooled) note(numbers []int, body string) {
 	s.Helper()
 	var told struct{ Outcomes []telemetry.Outcome }
@@ -223,7 +212,8 @@ func (s *spooled) overMQTT(numbers []int) error {
 	return nil
 }
 
-// check expects every reading that was acknowledged to be there, once, no other, and hours that count and sum them.
+// check expects every acknowledged reading to be stored, once, no others, and hours that count and
+// sum them.
 func (s *spooled) check() {
 	s.Helper()
 	found, sum, right := map[int]int{}, int64(0), int64(0)
@@ -273,8 +263,9 @@ func (s *spooled) check() {
 	}
 }
 
-// Readings that come while the store is away, over HTTP and over MQTT, are acknowledged, and when it is back they are there,
-// once, and count once; what came before and comes after is not mixed up with them.
+// Readings that arrive while the store is unreachable, over HTTP and MQTT, are acknowledged. When
+// it is back, they are stored, once, and count once, and are not confused with earlier and later
+// ones.
 func TestReadingsWait(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -307,7 +298,7 @@ func TestReadingsWait(t *testing.T) {
 	}
 }
 
-// fill sends large readings until no more are taken, and returns the numbers of those that were refused.
+// fill sends large readings until they are rejected, and returns the numbers of those that were.
 func (s *spooled) fill() (refused []int) {
 	s.Helper()
 	ready := http.StatusOK
@@ -334,8 +325,8 @@ func (s *spooled) fill() (refused []int) {
 	}
 }
 
-// When what waits has filled its place, what comes is refused with the advice to come again, over each way; what was
-// acknowledged is stored all the same, and what was refused is taken when there is room again.
+// When the spool is full, readings are rejected with a time to retry, over each protocol.
+// Acknowledged readings are stored anyway, and rejected ones are accepted when there is room again.
 func TestSpoolIsFull(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -353,7 +344,7 @@ func TestSpoolIsFull(t *testing.T) {
 	s.away.cut.Store(true)
 	refused := s.fill()
 	views := int64(1)
-	for { // there may be room for what is small
+	for { // there may be room for small ones
 		answer := page()
 		if answer.StatusCode == http.StatusAccepted {
 			views++
@@ -364,7 +355,7 @@ func TestSpoolIsFull(t *testing.T) {
 		}
 		break
 	}
-	for { // and for what is smaller still
+	for { // and for even smaller ones
 		n := len(s.readings)
 		s.readings = append(s.readings, sentReading{at: time.Now().Truncate(time.Millisecond)})
 		if err := s.overMQTT([]int{n}); err != nil {

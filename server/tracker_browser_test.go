@@ -22,16 +22,16 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// measuredSite is a web site that has the tracker, on another origin than the server that counts.
+// measuredSite is a web site with the tracker, on another origin than the server that counts.
 type measuredSite struct {
 	*servertest.House
-	front   *httptest.Server // the server that counts, seen from the pages
+	front   *httptest.Server // the server that counts, as the pages see it
 	pages   *httptest.Server
-	arrived chan struct{} // gets a value after every event that was answered, as long as it has room
-	want    int           // how many events there will be
+	arrived chan struct{} // gets a value after every event that was answered, if it has room
+	want    int           // expected number of events
 
 	mu   sync.Mutex
-	lost map[string]bool // ids whose first answer was lost
+	lost map[string]bool // IDs whose first response was lost
 }
 
 func newMeasuredSite(t *testing.T, want int) *measuredSite {
@@ -65,7 +65,7 @@ func (v *measuredSite) tell() {
 	}
 }
 
-// tags are the tracker's script tags, by page; others have the plain one.
+// tags are the tracker's script tags, by page; other pages have the plain one.
 var tags = map[string]string{
 	"/hash":    `data-hash`,
 	"/missing": `data-404`,
@@ -74,7 +74,7 @@ var tags = map[string]string{
 	"/respect": `data-respect="dnt gpc"`,
 }
 
-// bodies are what else is in a page.
+// bodies are the further contents of pages.
 var bodies = map[string]string{
 	"/": `<div style="height: 3000px"></div><a id="about" href="/about">About</a>`,
 	"/about": `<a id="file" href="/files/report.pdf?token=1">Report</a>
@@ -87,9 +87,10 @@ var bodies = map[string]string{
 	"/vitals": `<h1>A heading that is painted</h1><button id="button" onclick="const t = performance.now(); while (performance.now() - t < 60);">Press</button>`,
 }
 
-// heads are before the tracker's script, as docs/guides/tracker.md says of calls that do not wait for it.
+// heads come before the tracker's script, as docs/guides/tracker.md describes for early calls.
 var heads = map[string]string{
-	// A busy machine: what takes time while a page is left is no engagement, and is not told again when the page is hidden then.
+	// A busy machine: time spent while a page is left is not engagement, and is not reported again
+	// when the page is then hidden.
 	"/slow": `<script>const beacon = navigator.sendBeacon
 		navigator.sendBeacon = function () { const t = performance.now(); while (performance.now() - t < 200); return beacon.apply(navigator, arguments) }</script>`,
 	"/calls": `<script>window.onefold=window.onefold||function(){(onefold.q=onefold.q||[]).push(arguments)}
@@ -107,7 +108,7 @@ func (v *measuredSite) page(w http.ResponseWriter, r *http.Request) {
 		r.URL.Path, heads[r.URL.Path], tag, strings.ReplaceAll(bodies[r.URL.Path], "{{elsewhere}}", elsewhere))
 }
 
-// lossy passes every event on, and fails to say so the first time.
+// lossy forwards every event, and returns an error the first time.
 func (v *measuredSite) lossy(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -143,7 +144,7 @@ func (v *measuredSite) lossy(w http.ResponseWriter, r *http.Request) {
 	v.tell()
 }
 
-// settled answers when all events are there, or when it does not look as if they came.
+// settled responds when all events have arrived, or when they no longer seem to come.
 func (v *measuredSite) settled(w http.ResponseWriter, r *http.Request) {
 	deadline := time.After(2 * time.Minute)
 	for len(v.Stored()) < v.want {
@@ -159,7 +160,7 @@ func (v *measuredSite) settled(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "settled")
 }
 
-// wantEvents are the events of e2e/tracker.mjs, as line gives them.
+// wantEvents are the events of e2e/tracker.mjs, as formatted by line.
 var wantEvents = []string{
 	"view /", "engagement /", "view /about", "download /about url=PAGES/files/report.pdf", "outbound /about url=ELSEWHERE/elsewhere", "engagement /about",
 	"view /app", "engagement /app", "view /app/list", "engagement /app/list", "view /app/list/7", "engagement /app/list/7", "view /app/list", "engagement /app/list",
@@ -172,7 +173,7 @@ var wantEvents = []string{
 	"view /own", "engagement /own", "view /clock", "engagement /clock", "view /long", "engagement /long",
 }
 
-// line is an event in one line.
+// line formats an event in one line.
 func (v *measuredSite) line(e *analytics.Event) string {
 	name := e.Name
 	if name == "" {
@@ -192,7 +193,7 @@ func (v *measuredSite) line(e *analytics.Event) string {
 	return strings.ReplaceAll(line, strings.Replace(v.pages.URL, "127.0.0.1", "localhost", 1), "ELSEWHERE")
 }
 
-// TestTheTrackerInABrowser walks through real pages in Chromium: every event arrives, once, and no other.
+// TestTheTrackerInABrowser visits real pages in Chromium: every event arrives, once, and no others.
 func TestTheTrackerInABrowser(t *testing.T) {
 	t.Parallel()
 	v := newMeasuredSite(t, len(wantEvents))
@@ -216,7 +217,7 @@ func TestTheTrackerInABrowser(t *testing.T) {
 	v.checkVitals()
 }
 
-// checkVitals asks for the statistics of what the browser measured.
+// checkVitals checks the statistics of what the browser measured.
 func (v *measuredSite) checkVitals() {
 	v.Helper()
 	servertest.Must(v.T, v.Worker.Drain(v.Context()))
@@ -228,7 +229,7 @@ func (v *measuredSite) checkVitals() {
 	}
 }
 
-// checkDetails looks at what differs from run to run.
+// checkDetails checks fields that differ from run to run.
 func (v *measuredSite) checkDetails(e *analytics.Event) {
 	v.Helper()
 	switch e.Name + e.Path {

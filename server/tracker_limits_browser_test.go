@@ -17,18 +17,18 @@ import (
 // limits serves the pages of e2e/tracker_limits.mjs.
 type limits struct {
 	*servertest.House
-	release chan struct{} // closed when the held script may come
+	release chan struct{} // closed when the held script may load
 
 	mu       sync.Mutex
 	refusals int      // of /away so far
-	taken    []string // names of the events of /away, in the order in which they were taken
+	taken    []string // names of the events of /away, in the order in which they were accepted
 	arrived  chan struct{}
 }
 
-// refusedBefore is how often an event of /away fails before it is taken.
+// refusedBefore is how often an event of /away fails before it is accepted.
 const refusedBefore = 3
 
-// limitedEvents are what is counted of the pages.
+// limitedEvents are the expected events of the pages.
 var limitedEvents = []string{
 	"view /held", "engagement /held",
 	"view /rendered", "engagement /rendered", "view /rendered/next", "engagement /rendered/next",
@@ -77,7 +77,7 @@ func (l *limits) page(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `<!doctype html><html lang="en"><title>-</title><link rel="icon" href="data:,"><script async src="%s" data-site="blog" %s></script><body>%s`, src, attributes, body)
 }
 
-// script passes the tracker on; the held one when it is released.
+// script serves the tracker, the held one once it is released.
 func (l *limits) script(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("name") == "held.js" {
 		select {
@@ -93,7 +93,7 @@ func (l *limits) script(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// event passes an event on.
+// event forwards an event.
 func (l *limits) event(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -110,7 +110,7 @@ func (l *limits) event(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// away refuses the first attempts, one of them without an answer.
+// away rejects the first attempts, one of them without a response.
 func (l *limits) away(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -130,7 +130,7 @@ func (l *limits) away(w http.ResponseWriter, r *http.Request) {
 	}
 	l.mu.Unlock()
 	if breaks {
-		panic(http.ErrAbortHandler) // which breaks the connection
+		panic(http.ErrAbortHandler) // closes the connection
 	}
 	if refused {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -140,7 +140,7 @@ func (l *limits) away(w http.ResponseWriter, r *http.Request) {
 	l.event(w, r)
 }
 
-// settled answers when all events are there, or when it does not look as if they came.
+// settled responds when all events have arrived, or when they no longer seem to come.
 func (l *limits) settled(_ http.ResponseWriter, r *http.Request) {
 	deadline := time.After(2 * time.Minute)
 	for len(l.Stored()) < len(limitedEvents) {
@@ -154,8 +154,9 @@ func (l *limits) settled(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestTheTrackerKnowsItsLimits: a script that does not come delays no page, a page that is rendered late is not seen to
-// its end, frames and addresses that are replaced at once are no pages, and a server that is away loses nothing.
+// TestTheTrackerKnowsItsLimits checks that a script that does not load delays no page, that a page
+// rendered late is not seen to its end, that frames and URLs replaced at once are not pages, and
+// that an unreachable server loses nothing.
 func TestTheTrackerKnowsItsLimits(t *testing.T) {
 	t.Parallel()
 	l, pages := newLimits(t)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestTrial tries writes that get through, fail, and stall: one is under way at a time, and nobody waits long for it.
+// TestTrial tries writes that succeed, fail, and stall: one runs at a time, and nobody waits long
+// for it.
 func TestTrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, let := 0, make(chan error)
@@ -23,7 +24,7 @@ func TestTrial(t *testing.T) {
 		failed := errors.New("failed")
 		go func() { let <- nil }()
 		finds(nil, 0)
-		finds(nil, 0) // what was found just now
+		finds(nil, 0) // the recent result
 		time.Sleep(tryEvery)
 		go func() { let <- failed }()
 		finds(failed, 0)

@@ -22,14 +22,14 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// away is a database behind the SDK's client on a way that can be cut.
+// away is a database behind the SDK's client on a connection that can be cut.
 type away struct {
 	*resilient.Store
 	*resilient.Streams
 	cut atomic.Bool
 }
 
-// newAway is a database as a server sees one that others share, with little patience.
+// newAway returns a database as a server sees a shared one, with short timeouts.
 func newAway(t *testing.T) (*away, *enginetest.DB) {
 	t.Helper()
 	a, db := &away{}, enginetest.New(t, enginetest.At(time.Now()))
@@ -50,7 +50,7 @@ func newAway(t *testing.T) (*away, *enginetest.DB) {
 	return a, db
 }
 
-// ask sends a request and returns the answer with its body.
+// ask sends a request and returns the response with its body.
 func ask(t *testing.T, method, url, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -68,7 +68,8 @@ func ask(t *testing.T, method, url, body string, header ...string) (*http.Respon
 	return answer, string(text)
 }
 
-// What each way in says while the store throttles and while it is away, and that all is well when it is back.
+// The responses of each protocol while the store throttles and while it is unreachable, and that
+// everything works when it is back.
 func TestStoreInTrouble(t *testing.T) {
 	a, db := newAway(t)
 	h := servertest.On(t, a, func(o *server.Options) { o.Service, o.StreamService = a.Store, a.Streams })
@@ -89,7 +90,7 @@ func TestStoreInTrouble(t *testing.T) {
 		for _, r := range requests {
 			answer, body := ask(t, r.method, h.URL+r.path, r.body, r.header...)
 			if strings.Contains(r.body, "unknown") {
-				if answer.StatusCode != http.StatusUnprocessableEntity { // the form comes first
+				if answer.StatusCode != http.StatusUnprocessableEntity { // the form is validated first
 					t.Errorf("%s: %d %s", r.path, answer.StatusCode, body)
 				}
 				continue
@@ -123,7 +124,7 @@ func TestStoreInTrouble(t *testing.T) {
 		}
 	}
 	a.cut.Store(false)
-	for range 100 { // as long as the breaker leaves the store alone, a few milliseconds
+	for range 100 { // while the breaker leaves the store alone, a few milliseconds
 		if answer, _ := ask(t, http.MethodGet, h.URL+"/readyz", ""); answer.StatusCode == http.StatusOK {
 			break
 		}

@@ -19,12 +19,12 @@ import (
 	"github.com/onefold/onefold/accounts/openid"
 )
 
-// liar is a provider that answers as it is told to.
+// liar is a provider with configurable responses.
 type liar struct {
 	*httptest.Server
 	key *rsa.PrivateKey
 
-	document map[string]any // "": discovery says
+	document map[string]any // "": the discovery document
 	token    func(claims map[string]any) (status int, body string)
 	info     string
 	down     bool
@@ -65,7 +65,7 @@ func (l *liar) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// signed answers with an ID token that has some claims changed.
+// signed returns a response with an ID token in which some claims are changed.
 func (l *liar) signed(change map[string]any) func(map[string]any) (int, string) {
 	return func(claims map[string]any) (int, string) {
 		maps.Copy(claims, change)
@@ -112,7 +112,7 @@ func (l *liar) provider(t *testing.T, o openid.Options) *openid.Provider {
 	return p
 }
 
-// logIn goes to the provider and back. The liar takes the nonce for the code.
+// logIn simulates a browser's way to the provider and back. The liar uses the nonce as the code.
 func logIn(t *testing.T, p *openid.Provider, change func(url.Values)) (openid.Person, error) {
 	t.Helper()
 	secret := openid.NewSecret()
@@ -197,7 +197,8 @@ func TestAnswersThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestAddressesThatNobodyVerified are verified by nobody but the provider, unless the operator says so of one that never tells.
+// TestAddressesThatNobodyVerified checks that only the provider verifies addresses, unless the
+// operator trusts one that never says so.
 func TestAddressesThatNobodyVerified(t *testing.T) {
 	l := newLiar(t)
 	for _, c := range []struct {
@@ -219,7 +220,7 @@ func TestAddressesThatNobodyVerified(t *testing.T) {
 	}
 }
 
-// TestAProviderThatIsAway is asked again, but not by each login.
+// TestAProviderThatIsAway checks that an unreachable provider is retried, but not by every login.
 func TestAProviderThatIsAway(t *testing.T) {
 	l := newLiar(t)
 	now := time.Now()

@@ -9,7 +9,7 @@ import (
 
 const home = "https://onefold.example.com/api/v1/login/openid/callback"
 
-// TestACertifiedProvider logs people in with a provider that others wrote.
+// TestACertifiedProvider logs people in with an independent provider.
 func TestACertifiedProvider(t *testing.T) {
 	issuer := openidtest.Start(t, home, map[string]openidtest.Person{
 		"ann": {Email: "ann@example.com", EmailVerified: true, Name: "Ann"},

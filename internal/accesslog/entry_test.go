@@ -12,7 +12,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestParse runs testdata/parse: "parse" takes lines as they are, "quoted" takes them in Go's syntax for strings.
+// TestParse runs testdata/parse: "parse" takes lines as they are, "quoted" takes them as Go string
+// literals.
 func TestParse(t *testing.T) {
 	p := NewParser(Combined)
 	datadriven.RunTest(t, "testdata/parse", func(t *testing.T, d *datadriven.TestData) string {
@@ -45,8 +46,8 @@ func TestParse(t *testing.T) {
 	})
 }
 
-// TestTimeAgrees compares the parser of times with the standard library's, on every day of 60 years and on what is
-// nearly a time.
+// TestTimeAgrees compares the time parser with the standard library's, on every day of 60 years and
+// on near-valid input.
 func TestTimeAgrees(t *testing.T) {
 	const layout = "02/Jan/2006:15:04:05 -0700"
 	check := func(text string) {

@@ -12,7 +12,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestFormats runs testdata/formats: a command is a format, its input a log, "<TAB>" a tab; detect says the format.
+// TestFormats runs testdata/formats: the command is a format, its input a log, "<TAB>" a tab;
+// detect prints the format.
 func TestFormats(t *testing.T) {
 	datadriven.RunTest(t, "testdata/formats", func(t *testing.T, d *datadriven.TestData) string {
 		log := strings.ReplaceAll(d.Input, "<TAB>", "\t")
@@ -39,7 +40,8 @@ func TestFormats(t *testing.T) {
 	})
 }
 
-// FuzzFormats parses any log as each format: no line makes it panic, allocate without bound or say what is not UTF-8.
+// FuzzFormats parses any log in each format: no line makes it panic, allocate without bound or
+// return invalid UTF-8.
 func FuzzFormats(f *testing.F) {
 	f.Add([]byte("#Fields: date time c-ip cs-method cs-uri-stem sc-status\n2024-05-12\t10:00:00\t192.0.2.1\tGET\t/a%2520b\t200\n"))
 	f.Add([]byte(`{"ts":1646861401.52,"request":{"remote_ip":"192.0.2.1","method":"GET","uri":"/","headers":{"User-Agent":["x"]}},"status":200}`))

@@ -10,7 +10,7 @@ import (
 	"testing/iotest"
 )
 
-// readLines renders what Lines yields: the text of each line, or its error.
+// readLines formats what Lines yields: the text of each line, or its error.
 func readLines(r io.Reader) (lines []string, errs []error) {
 	number := int64(0)
 	for line, err := range Lines(r) {
@@ -75,7 +75,8 @@ func TestLinesReportTheReadersError(t *testing.T) {
 	}
 }
 
-// TestLinesAgree compares with strings.Split on random texts, most with lines about as long as the buffer.
+// TestLinesAgree compares Lines with strings.Split on random texts, mostly with lines about as long
+// as the buffer.
 func TestLinesAgree(t *testing.T) {
 	seed := rand.Uint64()
 	r := rand.New(rand.NewPCG(seed, 0))

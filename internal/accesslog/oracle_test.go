@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/internal/recorded"
 )
 
-// counts is what testdata/oracle.py counts.
+// counts are the counts of testdata/oracle.py.
 type counts struct {
 	Lines, Malformed, Addresses, UserAgents int
 	Status, Methods                         map[string]int
@@ -30,7 +30,8 @@ type pageCount struct {
 	PageViews int
 }
 
-// TestRealLog counts a recorded log and compares with what a program in another language counted.
+// TestRealLog counts a recorded log and compares the counts with those of a program in another
+// language.
 func TestRealLog(t *testing.T) {
 	var want counts
 	golden, err := os.ReadFile("testdata/oracle.json")
@@ -98,7 +99,7 @@ func top(pages map[string]int, n int) []pageCount {
 	return all[:min(n, len(all))]
 }
 
-// TestOracle checks that the numbers to compare with are still those of the oracle.
+// TestOracle checks that the expected numbers are still those of the oracle.
 func TestOracle(t *testing.T) {
 	path := recorded.Path(t, recorded.AccessLog)
 	python, err := exec.LookPath("python3")
@@ -118,7 +119,7 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// BenchmarkParseRealLog measures a line of a recorded log, with its parser new every 10,000 lines.
+// BenchmarkParseRealLog measures a line of a recorded log, with a new parser every 10,000 lines.
 func BenchmarkParseRealLog(b *testing.B) {
 	f, err := Open(recorded.Path(b, recorded.AccessLog), nil)
 	if err != nil {

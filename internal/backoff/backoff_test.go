@@ -12,7 +12,7 @@ import (
 
 func TestFor(t *testing.T) {
 	for name, c := range map[string]struct {
-		d, ends, want time.Duration // ends 0: the context never does; below 0: it has ended before
+		d, ends, want time.Duration // ends 0: the context never does; negative: it has ended before
 		err           error
 	}{
 		"passes":           {time.Minute, 0, time.Minute, nil},

@@ -9,14 +9,14 @@ import (
 	"github.com/onefold/onefold/internal/block"
 )
 
-// A block of made-up traffic is about as small as it was when the format was designed. Few facts are those of one visit:
-// more than a request brings only come together on a busy site.
+// A block of simulated traffic is about as small as when the format was designed. Few facts belong
+// to one visit: only on a busy site do more arrive together than one request brings.
 func TestSizes(t *testing.T) {
 	few, many := madeUp(t, 3000, quiet), madeUp(t, 6000, busy)
 	for _, c := range []struct {
 		facts  int
 		of     []event
-		before float64 // bytes an event
+		before float64 // bytes per event
 	}{{1, few, 171}, {3, few, 65}, {10, few, 53}, {30, few, 41}, {100, many, 34}, {500, many, 30}} {
 		bytes, events := 0, 0
 		for facts := range slices.Chunk(c.of, c.facts) {

@@ -74,13 +74,14 @@ var webEvents = block.New('e',
 	block.Bool(30, func(e *event) *bool { return &e.Erased }),
 )
 
-// A site is busy if several visits go on at any time. The visits of a quiet one, which has fewer pages, seldom overlap.
+// On the busy site, several visits overlap at any time. The visits of the quiet one, which has
+// fewer pages, seldom do.
 var (
 	busy  = traffic.Options{Seed: 1, VisitsPerDay: 20_000}
 	quiet = traffic.Options{Seed: 1, VisitsPerDay: 100, Days: 100, Pages: 30}
 )
 
-// madeUp are n events of a site's made-up traffic.
+// madeUp returns n events of simulated traffic.
 func madeUp(t testing.TB, n int, site traffic.Options) []event {
 	t.Helper()
 	g, err := traffic.New(site)
@@ -94,7 +95,7 @@ func madeUp(t testing.TB, n int, site traffic.Options) []event {
 	var out []event
 	for e := range g.Events() {
 		if e.At.Hour() < 9 {
-			continue // the night is quiet everywhere
+			continue // nights are quiet everywhere
 		}
 		out = append(out, eventOf(parser, &e, len(out)))
 		if len(out) == n {

@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/internal/block"
 )
 
-// golden are bodies of someThings and thingsWithCells, made when the format was: every later version must read them.
-// ONEFOLD_WRITE_GOLDEN=1 makes them anew.
+// golden are bodies of someThings and thingsWithCells from when the format was made: every later
+// version must read them. ONEFOLD_WRITE_GOLDEN=1 writes them again.
 var golden = []string{"testdata/one.block", "testdata/few.block", "testdata/many.block", "testdata/cells.block"}
 
 func TestGolden(t *testing.T) {
@@ -56,7 +56,7 @@ var visits = block.New('v',
 	block.Bool(6, func(v *visit) *bool { return &v.Signed }).Skippable(),
 )
 
-// The bytes in docs/format/blocks.md are those of the facts that it tells.
+// The bytes in docs/format/blocks.md are those of the facts described there.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../../docs/format/blocks.md")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/internal/block"
 )
 
-// sealed is a body of the given bytes: it adds their sum.
+// sealed returns a body with the given bytes and their checksum.
 func sealed(parts ...string) []byte {
 	b := []byte(strings.Join(parts, ""))
 	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
@@ -30,7 +30,7 @@ func zstandard(t testing.TB, s string) string {
 	return string(z.EncodeAll([]byte(s), nil))
 }
 
-// No bit of a body can turn without being noticed.
+// Every flipped bit of a body is detected.
 func TestEveryBitCounts(t *testing.T) {
 	for _, name := range golden {
 		body, err := os.ReadFile(name)
@@ -52,7 +52,7 @@ func TestEveryBitCounts(t *testing.T) {
 	}
 }
 
-// corrupt are bodies that make no sense, by what is said of them. The sums of all but one are right.
+// corrupt returns invalid bodies by their error. The checksums of all but one are correct.
 func corrupt(t testing.TB) map[string][]byte {
 	t.Helper()
 	long := strings.Repeat("a", 1000)
@@ -66,7 +66,7 @@ func corrupt(t testing.TB) map[string][]byte {
 		"head of column 2 of 2":      sealed("\x01t\x00\x01\x02", "\x02\x01\x01", "\x02\x01\x01", "ab"), // a number twice
 		"more than 4194304":          sealed("\x01t\x00\x01\x02", "\x02\x01\xff\xff\xff\x01", "\x03\x01\xff\xff\xff\x01"),
 		"do not fit":                 sealed("\x01t\x00\x01\x01", "\x02\x01\x02", "abc"),
-		"of 3 bytes do not fit":      sealed("\x01t\x00\x01\x01", "\x01\x45\x03", "ab"), // aside
+		"of 3 bytes do not fit":      sealed("\x01t\x00\x01\x01", "\x01\x45\x03", "ab"), // set aside
 		"column 4 is cut short":      sealed("\x01t\x00\x02\x01", "\x04\x04\x01", "\x02"),
 		"column 4 is too long":       sealed("\x01t\x00\x01\x01", "\x04\x04\x02", "\x02\x02"),
 		"that do not exist":          sealed("\x01t\x00\x02\x01", "\x06\x20\x01", "\x05"),
@@ -81,7 +81,7 @@ func corrupt(t testing.TB) map[string][]byte {
 		"decimal places make no":     sealed("\x01t\x00\x01\x01", "\x07\x06\x03", "\x07\x04\x02"),
 		"column 7: its decimal":      sealed("\x01t\x00\x01\x01", "\x07\x06\x03", "\x01\x07\x02"),
 		"nested value makes no":      sealed("\x01t\x00\x01\x01", "\x0a\x08\x03", "\x00", "\x01\x00"),
-		"column 255: a nested":       sealed("\x01t\x00\x01\x01", "\xff\x08\x07", "\x01\x01a", "\x01\x00\x00\x04"), // refused by its reader
+		"column 255: a nested":       sealed("\x01t\x00\x01\x01", "\xff\x08\x07", "\x01\x01a", "\x01\x00\x00\x04"), // rejected by its reader
 		"column 10: a nested":        sealed("\x01t\x00\x01\x01", "\x0a\x08\x05", "\x01\x01a", "\x00\x00"),
 		"column 200: a nested":       sealed("\x01t\x00\x02\x01", "\xc8\x18\x03", "\x00", "\x00\x00"), // shared by two
 		"decompress columns":         sealed("\x01t\x01\x01\x01", "\x02\x01\x02", "no frame"),
@@ -99,13 +99,13 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// newer are bodies that only a newer version can have written, by what is said of them.
+// newer are bodies that only a newer version can have written, by their error.
 var newer = map[string][]byte{
 	"format is 2":                {2, 't', 0, 0, 0, 0, 0, 0, 0, 0, 0},
 	"codec is 2":                 sealed("\x01t\x02\x00\x00"),
 	"it has a column 99":         sealed("\x01t\x00\x01\x01", "\x63\x01\x01", "a"),
 	"its column 4 has the form":  sealed("\x01t\x00\x01\x01", "\x04\x0f\x01", "a"),
-	"its column 2 has the form ": sealed("\x01t\x00\x01\x01", "\x02\x05\x01", "a"), // which is one of ids
+	"its column 2 has the form ": sealed("\x01t\x00\x01\x01", "\x02\x05\x01", "a"), // a form for IDs
 }
 
 func TestNewer(t *testing.T) {
@@ -117,7 +117,7 @@ func TestNewer(t *testing.T) {
 	}
 }
 
-// A reader of an older version skips the columns that it may skip, and refuses the others.
+// A reader of an older version skips the columns that are skippable, and rejects the others.
 func TestUnknownColumns(t *testing.T) {
 	facts := someThings(40)
 	body := appended(t, things, facts)
@@ -152,7 +152,7 @@ func TestSchemasAreChecked(t *testing.T) {
 
 // A small body cannot take much memory, whatever it claims.
 func TestMemory(t *testing.T) {
-	most := "\xff\xff\xff\x01" // 4 MiB less one
+	most := "\xff\xff\xff\x01" // 4 MiB minus one
 	many := string(make([]byte, 1<<22-1))
 	for name, body := range map[string][]byte{
 		"many facts":         sealed("\x01t\x00\x80\x20\x00"),
@@ -185,7 +185,7 @@ func FuzzDecode(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
-		_, _ = things.Decode(nil, content) // whose sum is wrong, most probably
+		_, _ = things.Decode(nil, content) // the checksum is most probably wrong
 		facts, err := things.Decode(nil, sealed(string(content)))
 		if err != nil {
 			if !errors.Is(err, block.ErrCorrupt) && !errors.Is(err, block.ErrVersion) || facts != nil {
@@ -197,7 +197,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzColumn decodes the data of one column, which says little else.
+// FuzzColumn decodes the data of one column.
 func FuzzColumn(f *testing.F) {
 	for _, number := range []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 200, 201, 255} {
 		for form := range byte(9) {
@@ -216,7 +216,7 @@ func FuzzColumn(f *testing.F) {
 	})
 }
 
-// rewritten checks that facts that were read can be written, and are the same when they are read again.
+// rewritten checks that decoded facts can be encoded, and are the same when decoded again.
 func rewritten(t *testing.T, facts []thing) {
 	t.Helper()
 	body, err := things.Append(nil, facts)

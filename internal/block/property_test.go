@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/internal/block"
 )
 
-// Whatever is written is read again, bit by bit, and the same facts make the same bytes.
+// Whatever is encoded is decoded again, bit by bit, and equal facts make equal bytes.
 func TestAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		facts := anyThings(t)
@@ -40,7 +40,7 @@ func TestAnything(t *testing.T) {
 	})
 }
 
-// A reader that asks for some columns gets those, and nothing else.
+// A reader that asks for some columns gets only those.
 func TestSomeColumns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		facts := anyThings(t)
@@ -62,7 +62,8 @@ func TestSomeColumns(t *testing.T) {
 	})
 }
 
-// Parts are all the facts in order, each of a size that was asked for unless it is a fact alone.
+// The parts contain all facts in order. Each has at most the target size, unless it is a single
+// fact.
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		facts := anyThings(t)
@@ -89,7 +90,7 @@ func TestSplit(t *testing.T) {
 	})
 }
 
-// Many facts make few bodies, none far from the size that was asked for, and no fact is tried many times.
+// Many facts make few bodies, all close to the target size, and no fact is tried many times.
 func TestSplitMany(t *testing.T) {
 	facts := slices.Concat(madeUp(t, 20_000, busy), make([]event, 10_000))
 	const target = 64 << 10
@@ -108,7 +109,7 @@ func TestSplitMany(t *testing.T) {
 	}
 }
 
-// A fact beyond the bounds is told apart from its neighbours, which are stored.
+// A fact that is too large is separated from its neighbours, which are stored.
 func TestSplitTooLarge(t *testing.T) {
 	facts := someThings(30)
 	facts[10].Text = label(noise(200_000)) // a block of its own
@@ -136,7 +137,7 @@ func TestSplitTooLarge(t *testing.T) {
 	}
 }
 
-// noise is a text that does not compress.
+// noise returns an incompressible text.
 func noise(n int) string {
 	b, x := make([]byte, n), uint64(1)
 	for i := range b {
@@ -163,7 +164,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// Times are read in UTC, without what is finer than a millisecond.
+// Times are decoded in UTC, with millisecond precision.
 func TestTimes(t *testing.T) {
 	at := time.Date(2026, 5, 12, 16, 0, 0, 250_999_999, time.FixedZone("", 7200))
 	got, err := things.Decode(nil, appended(t, things, []thing{{At: at}, {}}))

@@ -97,7 +97,7 @@ func readPieces(r *block.Reader, t *thing) {
 	}
 }
 
-// said is a thing as a text that tells all things apart: NaNs by their bits, nil from empty.
+// said formats a thing so that all distinct things differ: NaNs by their bits, nil and empty.
 func said(t thing) string {
 	maybe := "nil"
 	if t.Maybe != nil {
@@ -115,7 +115,7 @@ func allSaid(ts []thing) (out []string) {
 	return out
 }
 
-// someThings are n things of every sort, always the same ones.
+// someThings returns n things of every sort, always the same ones.
 func someThings(n int) []thing {
 	out := make([]thing, n)
 	for i := range out {
@@ -136,7 +136,8 @@ func someThings(n int) []thing {
 	return out
 }
 
-// thingsWithCells are n things of every sort with cells: a number, a text, one of few facts, and one that changes its kind.
+// thingsWithCells returns n things of every sort with cells: a number, a text, one that few facts
+// have, and one that changes its kind.
 func thingsWithCells(n int) []thing {
 	out := someThings(n)
 	for i := range out {
@@ -150,11 +151,11 @@ func thingsWithCells(n int) []thing {
 	return out
 }
 
-// anyNumber draws numbers as they are written, and texts that are almost numbers.
+// anyNumber draws numbers in canonical form, and texts that are almost numbers.
 var anyNumber = rapid.OneOf(rapid.StringMatching(`-?[0-9]{1,14}`), rapid.StringMatching(`-?[0-9]{1,6}\.[0-9]{0,10}`),
 	rapid.SampledFrom([]string{"0", "-0", "00", "0.0", ".5", "5.", "-", "1e9", "1.50", "999999999999", "-999999999999", "0.000001", "99999.9999999"}))
 
-// Values that have gone wrong somewhere, once.
+// Values that once caused failures.
 var (
 	hostileText = rapid.SampledFrom([]string{"", "\x00", "\xff\xfe", "a", "é", "01KDWD4ZX5DRT0Q77ZPDX9H755", "01kdwd4zx5drt0q77zpdx9h755",
 		"8ZZZZZZZZZZZZZZZZZZZZZZZZZ", "7ZZZZZZZZZZZZZZZZZZZZZZZZZ", "00000000000000000000000000", string(make([]byte, 300))})

@@ -28,10 +28,11 @@ func TestHoursOfDay(t *testing.T) {
 		{"Asia/Kolkata", "2026-05-12", 24, "2026-05-11T18:30:00Z", "2026-05-12T17:30:00Z"},
 		{"Asia/Kathmandu", "2026-05-12", 24, "2026-05-11T18:15:00Z", "2026-05-12T17:15:00Z"},
 		{"America/St_Johns", "2026-11-01", 25, "2026-11-01T02:30:00Z", "2026-11-02T02:30:00Z"},
-		// The clock goes half an hour back at 2:00: the hour from 1:00 and the half hour after it are two buckets.
+		// The clock goes half an hour back at 2:00: the hour from 1:00 and the half hour after it
+		// are two buckets.
 		{"Australia/Lord_Howe", "2026-04-05", 25, "2026-04-04T13:00:00Z", "2026-04-05T12:30:00Z"},
 		{"Australia/Lord_Howe", "2026-10-04", 24, "2026-10-03T13:30:00Z", "2026-10-04T12:00:00Z"},
-		// Midnight is skipped, and midnight comes twice.
+		// Midnight is skipped, and midnight occurs twice.
 		{"Asia/Beirut", "2026-03-29", 23, "2026-03-28T22:00:00Z", "2026-03-29T20:00:00Z"},
 		{"America/Havana", "2026-11-01", 25, "2026-11-01T04:00:00Z", "2026-11-02T04:00:00Z"},
 		{"America/Santiago", "2026-09-06", 23, "2026-09-06T04:00:00Z", "2026-09-07T02:00:00Z"},
@@ -47,7 +48,7 @@ func TestHoursOfDay(t *testing.T) {
 	}
 }
 
-// Every instant is in exactly one hour, that hour is one of its day's, and days follow each other without a gap.
+// Every instant is in exactly one hour, that hour is one of its day's, and days are contiguous.
 func TestZonesPartitionTime(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -114,7 +115,7 @@ func TestDayOf(t *testing.T) {
 	}
 }
 
-// An hour's name is the same from the memory as from the calendar, also when others took its place.
+// An hour's name from the cache is the same as from the calendar, even after it was replaced.
 func TestHourNames(t *testing.T) {
 	var names HourNames
 	z := load(t, "Asia/Kolkata")

@@ -23,7 +23,8 @@ type measured struct {
 	n      int64
 }
 
-// Whatever goes wrong, every reading of the clean series is there once, as it was measured, or said to be refused.
+// Whatever the faults, every reading of the clean series occurs once, as it was measured, or is
+// marked as refused.
 func TestFaultsSpareTheSeries(t *testing.T) {
 	o := devicesim.Options{Seed: 7, Devices: 6, Length: 48 * time.Hour}
 	clean := map[measured]devicesim.Message{}
@@ -65,7 +66,7 @@ func TestFaultsSpareTheSeries(t *testing.T) {
 	}
 }
 
-// The same options give the same messages, which is how a failure is looked at again.
+// Equal options give equal messages, so that failures can be reproduced.
 func TestTheSameEachTime(t *testing.T) {
 	o := devicesim.Options{Seed: 3, Rate: 0.2}
 	text := func() string {

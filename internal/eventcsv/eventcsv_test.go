@@ -16,7 +16,8 @@ import (
 	"github.com/onefold/onefold/internal/accesslog"
 )
 
-// TestExports runs testdata/exports: a command is an export, its input a file; "quoted" lines are in Go's syntax.
+// TestExports runs testdata/exports: the command is an export, its input a file; "quoted" lines are
+// Go string literals.
 func TestExports(t *testing.T) {
 	datadriven.RunTest(t, "testdata/exports", func(t *testing.T, d *datadriven.TestData) string {
 		input := d.Input
@@ -43,7 +44,7 @@ func TestExports(t *testing.T) {
 	})
 }
 
-// describe lists what is set.
+// describe lists the fields that are set.
 func describe(e *Event, err error) string {
 	if err != nil {
 		return err.Error()
@@ -59,7 +60,7 @@ func describe(e *Event, err error) string {
 
 const header = "session_id,url_path,event_type,created_at\n"
 
-// A row that never ends is bounded, and what follows is read.
+// A row that never ends is bounded, and the following rows are read.
 func TestQuotesThatAreNotClosed(t *testing.T) {
 	row := "s,/a,1,2026-05-12 08:00:00\n"
 	text := header + row + "s,\"/a,1,2026-05-12 08:00:00\n" + strings.Repeat(row, MaxRow/len(row)+100)
@@ -84,8 +85,8 @@ func TestQuotesThatAreNotClosed(t *testing.T) {
 	}
 }
 
-// FuzzExports reads anything as each export: nothing panics, what is told is UTF-8 and has a time, and rows cover all
-// lines in order.
+// FuzzExports reads any input as each export: nothing panics, results are UTF-8 and have a time,
+// and rows cover all lines in order.
 func FuzzExports(f *testing.F) {
 	f.Add([]byte(header + "s,\"/a\n\"\"b\",1,2026-05-12 08:00:00\n"))
 	f.Add([]byte("2Path,Event,Session,Bot,Date\n/,false,s,0,2026-05-12T08:00:00Z\n"))

@@ -17,20 +17,21 @@ import (
 
 var someone = netip.MustParseAddr("203.0.113.7")
 
-// database writes one in which someone is in a city.
+// database writes a database in which an address is in a city.
 func database(t *testing.T, city string) string {
 	t.Helper()
 	return geotest.Write(t, map[string]geo.Place{"203.0.113.0/24": {Country: "DE", City: city}})
 }
 
-// run runs a database until it fails, or until d is over.
+// run runs a database until it fails, or until d has passed.
 func run(l *geo.Live, d time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	return l.Run(ctx)
 }
 
-// TestALiveDatabase comes after the start, is replaced, is damaged, goes and comes again.
+// TestALiveDatabase tests a file that appears after the start, is replaced, damaged, removed and
+// created again.
 func TestALiveDatabase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "places.mmdb")
@@ -75,8 +76,8 @@ func TestALiveDatabase(t *testing.T) {
 	})
 }
 
-// TestACutOffDatabase cuts a file off while it is used, as one that is written over is for a moment. Its places are not known then;
-// touching what is not there any more would end the process.
+// TestACutOffDatabase truncates a file while it is in use, as overwriting does for a moment. Its
+// locations are then unknown; accessing the missing part would crash the process.
 func TestACutOffDatabase(t *testing.T) {
 	places := map[string]geo.Place{}
 	for i := range 200 {

@@ -25,7 +25,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// TestAgainstRegexp compares with the same pattern as a regular expression.
+// TestAgainstRegexp compares Match with an equivalent regular expression.
 func TestAgainstRegexp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pattern := rapid.StringOfN(rapid.SampledFrom([]rune("ab/**")), 0, 10, -1).Draw(t, "pattern")
@@ -50,7 +50,7 @@ func TestAgainstRegexp(t *testing.T) {
 	})
 }
 
-// TestAHostilePatternTakesNoLonger would not end if matching went back for every star.
+// TestAHostilePatternTakesNoLonger would not finish if matching backtracked for every star.
 func TestAHostilePatternTakesNoLonger(t *testing.T) {
 	if Match(strings.Repeat("**a", 100)+"b", strings.Repeat("a", 2000)) {
 		t.Error("it does not match")

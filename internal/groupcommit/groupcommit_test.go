@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Every call is done once and gets its own result, in batches within the bounds, whatever the order they come in.
+// Every call runs once and gets its own result, in batches within the limits, in any order of
+// arrival.
 func TestEachGetsItsOwn(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -56,7 +57,7 @@ func TestEachGetsItsOwn(t *testing.T) {
 	}
 }
 
-// Those who come while a batch is under way make the next one together, though the first caller's context ends.
+// Calls that arrive while a batch runs form the next one, even if the first caller's context ends.
 func TestTogether(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	entered, release := make(chan int, 2), make(chan struct{})
@@ -96,7 +97,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// A batch that lingers takes those who come meanwhile, and does not wait any longer when it is full.
+// A lingering batch accepts further calls, and runs as soon as it is full.
 func TestLinger(t *testing.T) {
 	sizes, over := make(chan int, 10), make(chan time.Time)
 	g := New(4, 2, func(_ context.Context, ins []int) []int {
@@ -143,7 +144,8 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// A batch that panics fails its caller, and neither the others of the batch nor those after it wait for ever.
+// A batch that panics fails its caller, and neither the other calls of the batch nor later ones
+// block forever.
 func TestPanic(t *testing.T) {
 	g := New(10, 1, func(_ context.Context, ins []int) []int {
 		if ins[0] == 0 {

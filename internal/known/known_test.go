@@ -78,14 +78,15 @@ func factOf(n int) fact {
 	return fact{n % places, id}
 }
 
-// TestClaims lets many goroutines store few facts again and again, while reads and writes fail and places are forgotten, and the server
-// starts again. No fact is stored twice, and none is said to be there that is not.
+// TestClaims lets many goroutines store few facts repeatedly, while reads and writes fail, places
+// are evicted, and the server restarts. No fact is stored twice, and none is reported as stored
+// that is not.
 func TestClaims(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	var s *shelf
 	for run := range 6 {
-		since := places // every place may have facts of before
+		since := places // every place may have earlier facts
 		if run%2 == 0 {
 			s, since = newShelf(), -1 // none has
 		}
@@ -103,7 +104,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// send claims some facts, some of them twice, and stores what is fresh, but for some that it cannot store; until nothing is under way.
+// send claims some facts, some of them twice, and stores the fresh ones, with some failures, until
+// nothing is in flight.
 func send(t *testing.T, s *shelf, facts *known.Facts[int], r *rand.Rand) {
 	some := make([]fact, 1+r.IntN(12))
 	at := make([]int, len(some))
@@ -142,7 +144,8 @@ func send(t *testing.T, s *shelf, facts *known.Facts[int], r *rand.Rand) {
 	}
 }
 
-// A claim sorts facts: what it claims twice and what others store comes in Rest, what was noted is known.
+// A claim sorts facts: duplicates and facts that others are storing come in Rest, and noted facts
+// are known.
 func TestClaim(t *testing.T) {
 	s := newShelf()
 	facts := s.open(-1, 0) // every place is younger than the server: nothing is read

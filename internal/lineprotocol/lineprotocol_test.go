@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// read as a text: line:measurement tags fields time, or line! for one that is wrong.
+// summary formats points as line:measurement tags fields time, or line! for an invalid line.
 func summary(text string, unit time.Duration) string {
 	var b strings.Builder
 	for p, err := range Points([]byte(text), unit) {
@@ -62,7 +62,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// Whatever is sent, lines are numbered as they stand, and what is wrong with one changes nothing of the others.
+// For any input, line numbers are correct, and an invalid line does not affect the others.
 func FuzzPoints(f *testing.F) {
 	for _, seed := range []string{"cpu,host=a usage=1.5,s=\"x\" 17", "m s=\"two\nlines\" 5", "# c\n", "m,a\\ =b v=1i", "\\", "m v=\"", "\r", "m v=1 \r\n"} {
 		f.Add([]byte(seed))

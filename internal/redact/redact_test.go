@@ -29,7 +29,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Whatever a key is: as much of it is seen as is said, the same key has the same name, and others do not.
+// For any key, as much of it is shown as specified, the same key has the same name, and other keys
+// have other names.
 func TestNothingElseIsSeen(t *testing.T) {
 	keys := redact.New(map[string]int{"A": 1})
 	rapid.Check(t, func(t *rapid.T) {

@@ -105,7 +105,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// Whatever is sent, a source's texts are valid UTF-8 within their bounds.
+// For any input, a source's texts are valid UTF-8 within their limits.
 func TestTextsAreBounded(t *testing.T) {
 	long := strings.Repeat("é", MaxReferrer)
 	for _, odd := range []string{long, "x" + long, "\xff" + long, strings.Repeat("\xc3x", MaxReferrer)} {

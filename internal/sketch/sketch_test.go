@@ -28,7 +28,8 @@ func TestExactWhileSmall(t *testing.T) {
 	}
 }
 
-// TestError measures the error of many sets at sizes up to a hundred thousand against the stated 1.6 %.
+// TestError compares the error of many sets, at sizes up to a hundred thousand, with the specified
+// 1.6 %.
 func TestError(t *testing.T) {
 	for _, n := range []int{600, 2_000, 10_000, 100_000} {
 		const rounds = 40

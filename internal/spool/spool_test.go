@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// disk makes files that fail when told to, and knows what of them would survive a loss of power.
+// disk creates files that fail on request, and knows what would survive a power loss.
 type disk struct {
 	mu     sync.Mutex
 	synced map[string]int64
@@ -49,7 +49,7 @@ func (d *disk) fails(op string) error {
 
 func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
 	if err := f.d.fails("write"); err != nil {
-		n, _ := f.File.WriteAt(p[:len(p)/2], off) // a disk that is full takes a part
+		n, _ := f.File.WriteAt(p[:len(p)/2], off) // a full disk writes a part
 		return n, err
 	}
 	n, err := f.File.WriteAt(p, off)
@@ -67,7 +67,8 @@ func (f *diskFile) Sync() error {
 	return nil
 }
 
-// lost is a copy of a directory as a loss of power may leave it: of what was not synced, some is there and some is not.
+// lost copies a directory as a power loss may leave it: of the data that was not synced, some
+// exists and some does not.
 func (d *disk) lost(t *testing.T, r *rand.Rand, dir string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -102,7 +103,7 @@ func bodyOf(n int) []byte {
 	return []byte(fmt.Sprintf("%06d%s", n, strings.Repeat("x", n*7919%300)))
 }
 
-// model is what a spool is to hold: numbers of records, in order.
+// model is the expected content of a spool: numbers of records, in order.
 type model struct {
 	*testing.T
 	s        *Spool
@@ -112,10 +113,11 @@ type model struct {
 	r        *rand.Rand
 	sent     int
 	waiting  []int        // acknowledged and not done
-	doubtful map[int]bool // not acknowledged, or done before a crash: they may come out, and need not
+	doubtful map[int]bool // not acknowledged, or done before a crash: they may be returned
 }
 
-// TestModel does at random what is done to a spool, with disks that fail and power that is lost, and compares it with a list.
+// TestModel runs random operations on a spool, with failing disks and power losses, and compares it
+// with a list.
 func TestModel(t *testing.T) {
 	for range 8 {
 		seed := rand.Uint64()
@@ -152,7 +154,8 @@ func (m *model) open() {
 	m.s = s
 }
 
-// crash loses power: what was done may come out again, if it was done since the position was last kept.
+// crash simulates a power loss: records done since the position was last stored may be returned
+// again.
 func (m *model) crash() {
 	dir := m.d.lost(m.T, m.r, m.dir)
 	must(m.T, m.s.Close())
@@ -225,7 +228,7 @@ func (m *model) drain(most int) {
 	}
 }
 
-// A damaged record loses itself alone, wherever the damage is.
+// A damaged record loses only itself, wherever the damage is.
 func TestDamage(t *testing.T) {
 	const records = 50
 	dir := t.TempDir()
@@ -268,7 +271,8 @@ func TestDamage(t *testing.T) {
 	must(t, s.Close())
 }
 
-// Many append at once, while another drains: all come out once, in the order of each.
+// Many append concurrently while another drains: all records come out once, in the order of each
+// writer.
 func TestAtOnce(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{SegmentBytes: 20_000})
 	must(t, err)
@@ -316,7 +320,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// A drain keeps to its rate, catches up with what comes faster, and puts aside what nobody takes.
+// A drain keeps its rate, catches up with faster arrivals, and puts aside what no sink accepts.
 func TestDrainRate(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -348,7 +352,7 @@ func TestDrainRate(t *testing.T) {
 			t.Errorf("10,000 records took %s", took)
 		}
 		add(10_000)
-		for range 100 { // 3,000 a second come while they wait
+		for range 100 { // 3,000 per second arrive while they wait
 			time.Sleep(100 * time.Millisecond)
 			add(300)
 		}
@@ -364,7 +368,7 @@ func TestDrainRate(t *testing.T) {
 	})
 }
 
-// A disk that cannot be read for a while holds a drain up, and does not end it.
+// A disk that cannot be read for a while delays a drain, and does not end it.
 func TestDrainOutlivesTheDisk(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{})
 	must(t, err)
@@ -389,7 +393,7 @@ func TestDrainOutlivesTheDisk(t *testing.T) {
 	must(t, s.Close())
 }
 
-// What waits for one store is not given to another, nor forgotten by a process that has no use for it.
+// Records for one store are not given to another, nor ignored by a process that does not use them.
 func TestOwner(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir, Options{For: "a"})
@@ -416,7 +420,7 @@ func TestOwner(t *testing.T) {
 	must(t, s.Close())
 }
 
-// What is put aside does not fill the disk.
+// Records put aside do not fill the disk.
 func TestPutAsideIsBounded(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{})
 	must(t, err)
@@ -437,13 +441,14 @@ func TestPutAsideIsBounded(t *testing.T) {
 	must(t, s.Close())
 }
 
-// The bytes are those of docs/format/spool.md, which made these by hand; they are read for as long as there may be such a spool.
+// The bytes are those of docs/format/spool.md, where they were made by hand. They must be readable
+// as long as such spools may exist.
 func TestFormat(t *testing.T) {
 	const (
 		head     = "316673706f6f6c31" + "0102030405060708"
 		first    = "00000019" + "65" + "0000019e1c7cc7fa" + "4a3d5f55" + "b6f2f299" + "7b224974656d223a7b22706b223a7b2253223a2261227d7d7d"
 		second   = "00000002" + "72" + "0000019e1c7cc7fb" + "8f570fe6" + "75e0c42e" + "7b7d"
-		position = "0000000000000001" + "000000000000003e" + "ec5ecc30" // behind the first record
+		position = "0000000000000001" + "000000000000003e" + "ec5ecc30" // after the first record
 	)
 	records := []Record{{'e', time.UnixMilli(1778594400250), []byte(`{"Item":{"pk":{"S":"a"}}}`)}, {'r', time.UnixMilli(1778594400251), []byte(`{}`)}}
 	salt := [saltBytes]byte{1, 2, 3, 4, 5, 6, 7, 8}
@@ -478,7 +483,7 @@ func TestFormat(t *testing.T) {
 	must(t, s.Close())
 }
 
-// What a newer version wrote is left alone, by whoever looks.
+// What a newer version wrote is left alone.
 func TestVersion(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "0000000000000007.seg")

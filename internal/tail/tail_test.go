@@ -14,7 +14,8 @@ import (
 
 var errEnd = errors.New("the writer has ended")
 
-// writer writes to a log as a server and a program that rotates it do: something each time that the reader waits.
+// writer writes to a log like a server and a rotating program: one action each time that the reader
+// waits.
 type writer struct {
 	*testing.T
 	random *rand.Rand
@@ -43,7 +44,7 @@ func (w *writer) create() {
 	w.f = f
 }
 
-// write adds whole lines, and perhaps the beginning of one.
+// write adds whole lines, and sometimes the beginning of one.
 func (w *writer) write(n int) {
 	var b strings.Builder
 	for range n {
@@ -66,7 +67,7 @@ func (w *writer) write(n int) {
 	w.must(os.Chtimes(w.f.Name(), w.clock, w.clock))
 }
 
-// finish writes the ending of a line that has none yet.
+// finish writes the ending of an unfinished line.
 func (w *writer) finish() {
 	if w.open != "" {
 		_, err := w.f.WriteString(" end\n")
@@ -81,10 +82,11 @@ func (w *writer) rename() {
 	w.must(os.Rename(w.path, fmt.Sprintf("%s.%d", w.path, w.files)))
 }
 
-// act does one thing that happens to logs. truncate is allowed while everything written was read.
+// act does one of the things that happen to logs. truncate is allowed while everything written was
+// read.
 func (w *writer) act(truncate bool) {
 	switch w.random.IntN(6) {
-	case 0: // renamed, and made anew when the next line comes; the server writes to the old one until then
+	case 0: // renamed, and recreated with the next line; until then, the server writes to the old file
 		w.finish()
 		w.rename()
 		w.clock = w.clock.Add(time.Second)
@@ -118,7 +120,7 @@ func follow(t *testing.T, random *rand.Rand) {
 	o := Options{Path: w.path}
 	idle, read := 0, map[string]int{}
 	o.Wait = func(context.Context) error {
-		if idle++; idle%3 != 0 { // the reader looks twice before it goes on to another file
+		if idle++; idle%3 != 0 { // the reader checks twice before it switches to another file
 			return nil
 		}
 		switch w.ops++; {
@@ -174,7 +176,7 @@ func follow(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// script waits by doing one thing after another, and ends.
+// script returns a Wait function that does one thing after another, and then ends.
 func script(things ...func()) func(context.Context) error {
 	return func(context.Context) error {
 		if len(things) == 0 {

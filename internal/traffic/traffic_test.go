@@ -182,7 +182,7 @@ func TestInvalidOptions(t *testing.T) {
 	}
 }
 
-// TestExtremes checks the ends of what the options allow.
+// TestExtremes checks the limits of the options.
 func TestExtremes(t *testing.T) {
 	for _, o := range []Options{
 		{EventsPerVisit: 1, BotShare: -1, AssetShare: -1, Pages: 2},
@@ -213,7 +213,8 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// Engagement is told after each page view, of its page and before the next event, and changes nothing in what else is done and when.
+// Engagement is reported after each page view, for its page and before the next event, and does not
+// change other events.
 func TestEngagement(t *testing.T) {
 	for _, kind := range []Kind{Company, Shop} {
 		var without []Event

@@ -19,7 +19,7 @@ func newParser(t testing.TB, size int) *Parser {
 	return p
 }
 
-// TestParse runs testdata/agents: one user agent a line, one answer a line.
+// TestParse runs testdata/agents: one user agent per line, one result per line.
 func TestParse(t *testing.T) {
 	p := newParser(t, 0)
 	datadriven.RunTest(t, "testdata/agents", func(t *testing.T, d *datadriven.TestData) string {
@@ -59,7 +59,8 @@ func TestNewRefusesASize(t *testing.T) {
 	}
 }
 
-// TestCacheIsInvisible parses the same agents with a cache that is always too small, from several goroutines.
+// TestCacheIsInvisible parses the same agents with a cache that is always too small, from several
+// goroutines.
 func TestCacheIsInvisible(t *testing.T) {
 	small, large := newParser(t, 2), newParser(t, 0)
 	agents := []string{"curl/8", "", "Feedly/1.0", "Mozilla/5.0 (iPad) AppleWebKit Safari/1 Version/9.1", "Lynx/2.8"}
@@ -77,7 +78,7 @@ func TestCacheIsInvisible(t *testing.T) {
 	group.Wait()
 }
 
-// TestWordsCanBeMet checks that every word of the tables is one that the scanner can look up.
+// TestWordsCanBeMet checks that the scanner can look up every word of the tables.
 func TestWordsCanBeMet(t *testing.T) {
 	for word := range index() {
 		parts := strings.Split(word, " ")

@@ -29,7 +29,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// Whatever is malformed fails, and stays failed.
+// Malformed data fails, and the failure persists.
 func TestReaderFails(t *testing.T) {
 	for name, read := range map[string]func(*Reader){
 		"no number":          func(r *Reader) { r.Bytes(3); r.Uint() },

@@ -40,7 +40,8 @@ func heatOf(who *servertest.Person) told {
 	return answer
 }
 
-// A rush makes a key hot; who owns the site spreads its events while the server runs; the next rush makes none hot.
+// A rush makes a key hot; the owner of the site spreads its events while the server runs; the next
+// rush makes no key hot.
 func TestAHotSiteIsSpread(t *testing.T) {
 	m := servertest.NewMetered(t, start)
 	admin := m.NewPerson("admin@example.com", accounts.Grants{accounts.AllSites: accounts.Admin})
@@ -92,7 +93,8 @@ func TestAHotSiteIsSpread(t *testing.T) {
 	all.Want(http.StatusOK, "site.reshard", http.MethodGet, "/api/v1/audit", "")
 }
 
-// What takes most is seen, and not who: users, devices, aggregates and accounts are called by what they are in keys.
+// The load is shown, but not the people: keys of users, devices, aggregates and accounts are
+// anonymized.
 func TestNobodyIsNamed(t *testing.T) {
 	m := servertest.NewMetered(t, start)
 	all := m.NewPerson("zoe@example.com", accounts.Grants{accounts.AllSites: accounts.Owner, accounts.EventStore: accounts.Owner})
@@ -138,7 +140,7 @@ func TestHeatIsForAdminsOfAllSites(t *testing.T) {
 	}
 }
 
-// A server whose table is elsewhere says so.
+// A server whose table is not metered here says so.
 func TestATableElsewhere(t *testing.T) {
 	h := servertest.New(t, nil)
 	h.NewPerson("admin@example.com", accounts.Grants{accounts.AllSites: accounts.Admin}).Want(http.StatusOK, `"metered":false`, http.MethodGet, "/api/v1/heat", "")

@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/server/internal/webfile"
 )
 
-// How much script, gzipped, whoever opens a page has to wait for, and how much there is of all pages, of which nobody loads all.
+// Limits on the size of gzipped scripts: of those that a first view waits for, and of all pages
+// together, which nobody loads at once.
 const (
 	maxFirst  = 100 << 10
 	maxScript = 160 << 10
@@ -82,7 +83,7 @@ func TestWithoutThePage(t *testing.T) {
 	}
 }
 
-// built is the page as it was built; without it there is nothing to measure.
+// built returns the built dashboard, or skips the test.
 func built(t *testing.T) *Page {
 	t.Helper()
 	p, err := Load()
@@ -95,10 +96,11 @@ func built(t *testing.T) *Page {
 	return p
 }
 
-// imports finds what a script cannot start without; import("…") waits until it is wanted.
+// imports matches static imports, which a script waits for; import("…") loads on demand.
 var imports = regexp.MustCompile(`(?:from|import)\s*"\./([^"]+\.js)"`)
 
-// sent is how much of a file is sent to whoever takes gzip. The smallest files are sent as they are.
+// sent returns the size of a file as sent to clients that accept gzip. The smallest files are not
+// compressed.
 func sent(f *webfile.File) int {
 	if zipped := f.Encoded("gzip"); zipped != nil {
 		return len(zipped)
@@ -106,7 +108,7 @@ func sent(f *webfile.File) int {
 	return len(f.Text)
 }
 
-// needs adds a script and all that it imports to what is loaded.
+// needs adds a script and its static imports to loaded.
 func needs(p *Page, script string, loaded map[string]int) {
 	f := p.files[script]
 	if _, there := loaded[script]; there || f == nil {
@@ -150,7 +152,7 @@ func TestThePageIsSmall(t *testing.T) {
 	}
 }
 
-// TestThePageLoadsNothingElse looks for what a content security policy would refuse.
+// TestThePageLoadsNothingElse looks for what a content security policy would block.
 func TestThePageLoadsNothingElse(t *testing.T) {
 	page := built(t).files[index].Text
 	if elsewhere := regexp.MustCompile(`(src|href)="(https?:)?//[^"]*"`).Find(page); elsewhere != nil {

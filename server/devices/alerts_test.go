@@ -16,7 +16,7 @@ import (
 
 const rulePath = plantPath + "/rules/device/d1/hot"
 
-// sends lets d1 send a temperature measured at a time, and folds.
+// sends sends a temperature of a device measured at a time, and folds.
 func (w *works) sends(device string, at time.Time, t string) {
 	w.Helper()
 	if status, answer := w.Post("/api/readings", fmt.Sprintf(`{"at":%d,"values":{"t":%s}}`, at.UnixMilli(), t), bearer(w.tokens[device])...); status != 202 || !strings.Contains(answer, `"stored"`) && !strings.Contains(answer, `"late"`) {
@@ -25,7 +25,7 @@ func (w *works) sends(device string, at time.Time, t string) {
 	servertest.Must(w.T, w.Worker.Drain(w.Context()))
 }
 
-// first is the id of the first alert of a list.
+// first returns the ID of the first alert of a list.
 func (w *works) first(list string) string {
 	w.Helper()
 	var page struct{ Alerts []struct{ ID string } }
@@ -36,7 +36,7 @@ func (w *works) first(list string) string {
 	return page.Alerts[0].ID
 }
 
-// A rule is made, a device sends, somebody is told, looks after it, and it ends.
+// A rule is created, a device sends, people are notified and acknowledge the alert, and it ends.
 func TestAlertStory(t *testing.T) {
 	w := newWorks(t)
 	o, start := w.owner, time.Now().Add(-time.Hour)
@@ -114,7 +114,7 @@ func TestResend(t *testing.T) {
 	w.owner.Want(200, "notification.resend", "GET", "/api/v1/audit", "")
 }
 
-// Lists are of the fleet that is asked, page by page, each alert once.
+// Lists have the alerts of the requested fleet, page by page, each once.
 func TestAlertLists(t *testing.T) {
 	w := newWorks(t)
 	o, start := w.owner, time.Now().Add(-time.Hour)
@@ -147,7 +147,7 @@ func TestAlertLists(t *testing.T) {
 	}
 }
 
-// severities are those of all pages, an alert a page at most.
+// severities returns those of all pages, with at most one alert per page.
 func (w *works) severities(query string) string {
 	w.Helper()
 	var all []string
@@ -166,7 +166,7 @@ func (w *works) severities(query string) string {
 	}
 }
 
-// What is wrong with a rule or a channel is named by its field.
+// Errors in a rule or a channel name the field.
 func TestWrongRules(t *testing.T) {
 	w := newWorks(t)
 	good := `{"metric":"t","raise":"80","severity":"info"}`
@@ -203,7 +203,7 @@ func TestWrongRules(t *testing.T) {
 	}
 }
 
-// Viewers read, admins write, and who has a role on another fleet does neither.
+// Viewers read, admins write, and people with a role on another fleet do neither.
 func TestAlertPermissions(t *testing.T) {
 	w := newWorks(t)
 	role := func(name, on string, r accounts.Role) *servertest.Person {
@@ -242,7 +242,7 @@ func TestAlertPermissions(t *testing.T) {
 	ask("DELETE", rulePath, "", 403, 204)
 }
 
-// Another fleet's rule, profile and alert are not there.
+// Rules, profiles and alerts of another fleet are not found.
 func TestAlertsAreApart(t *testing.T) {
 	w := newWorks(t)
 	rule := `{"metric":"t","raise":"80","severity":"info"}`

@@ -13,7 +13,7 @@ import (
 
 const plantPath = "/api/v1/fleets/plant"
 
-// field is a text of an answer.
+// field returns a text field of a response.
 func field(t *testing.T, answer, name string) string {
 	t.Helper()
 	var body map[string]any
@@ -22,7 +22,7 @@ func field(t *testing.T, answer, name string) string {
 	return text
 }
 
-// A device's life: made, claimed, given tokens, listed, deleted.
+// The life of a device: created, claimed, given tokens, listed, deleted.
 func TestDevicesOverHTTP(t *testing.T) {
 	w := newWorks(t)
 	o := w.owner
@@ -75,7 +75,7 @@ func TestDevicesOverHTTP(t *testing.T) {
 	o.Want(200, `"devices":2,`, "GET", plantPath+"/board", "")
 }
 
-// list are the ids of all pages, a page of one device at a time.
+// list returns the IDs of all pages, with one device per page.
 func (w *works) list(p *servertest.Person, path string) string {
 	w.Helper()
 	var ids []string
@@ -151,13 +151,13 @@ func TestProfilesAndFleets(t *testing.T) {
 	o.Want(201, `"timezone":"UTC"`, "POST", "/api/v1/fleets", `{"id":"new"}`)
 	o.Want(409, "exists", "POST", "/api/v1/fleets", `{"id":"new","name":"x"}`)
 	o.Want(422, "invalid_request", "POST", "/api/v1/fleets", `{"id":"new2","timezone":"Nowhere"}`)
-	o.Want(422, "invalid_request", "POST", "/api/v1/fleets", `{"id":".."}`) // paths cannot name it
+	o.Want(422, "invalid_request", "POST", "/api/v1/fleets", `{"id":".."}`) // paths cannot contain it
 	o.Want(422, "invalid_request", "PATCH", "/api/v1/fleets/new", `{"retention":{"rawDays":1}}`)
 	o.Want(204, "", "DELETE", "/api/v1/fleets/new", "")
 	o.Want(404, "not_found", "GET", "/api/v1/fleets/new", "")
 }
 
-// Roles and keys are of one fleet: neither another's, nor those of a site of the same id.
+// Roles and keys belong to one fleet: not to another, nor to a site with the same ID.
 func TestFleetsAreApart(t *testing.T) {
 	w := newWorks(t)
 	w.owner.Want(201, "", "POST", "/api/v1/fleets", `{"id":"blog"}`)
@@ -194,7 +194,7 @@ func TestFleetsAreApart(t *testing.T) {
 			}
 		}
 	}
-	// Who had a role on a fleet that is gone has none on one that is made later under its id.
+	// A role on a deleted fleet does not carry over to a later one with the same ID.
 	w.owner.Want(204, "", "DELETE", "/api/v1/fleets/blog", "")
 	fleet.Want(403, "forbidden", "GET", "/api/v1/fleets/blog", "")
 	if fmt.Sprint(w.stored("d1")) != "[]" {

@@ -19,7 +19,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// failing is a server whose store fails now and then while the device d1 sends over all that it takes readings by.
+// failing is a server whose store fails now and then while the device d1 sends over all protocols.
 type failing struct {
 	*works
 	db     *enginetest.DB
@@ -27,14 +27,14 @@ type failing struct {
 	random *rand.Rand
 
 	readings []failingReading
-	of       map[string]int // acknowledgements, by the way that they came
+	of       map[string]int // number of acknowledgements by protocol
 	refused  map[string]int
 }
 
 // failingReading is a reading, whose number is its value n, and whether it was acknowledged.
 type failingReading struct {
 	at    time.Time
-	wrong bool // its clock: it is kept apart
+	wrong bool // wrong clock: the reading is quarantined
 	acked bool
 }
 
@@ -59,7 +59,7 @@ func newFailing(t *testing.T, seed uint64) *failing {
 	return f
 }
 
-// some are the numbers of a few readings: new ones, or ones that were not acknowledged.
+// some returns the numbers of a few readings: new ones, or ones that were not acknowledged.
 func (f *failing) some() (numbers []int) {
 	want := 1 + f.random.IntN(8)
 	for n := range f.readings {
@@ -107,7 +107,8 @@ func (f *failing) overHTTP(numbers []int) (acked []int) {
 	return acked
 }
 
-// overLines sends readings as line protocol, but for those whose clock is wrong: they are refused by line.
+// overLines sends readings as line protocol, except those with a wrong clock, which are rejected by
+// line.
 func (f *failing) overLines(numbers []int) (acked []int) {
 	var text strings.Builder
 	for _, n := range numbers {
@@ -127,7 +128,7 @@ func (f *failing) overLines(numbers []int) (acked []int) {
 	return acked
 }
 
-// mustFail expects an answer to say that the store failed: nothing that was sent is wrong.
+// mustFail expects a response for a failed store, which does not blame the readings.
 func (f *failing) mustFail(status int, answer string) {
 	f.Helper()
 	if status < http.StatusInternalServerError && status != http.StatusTooManyRequests || !strings.HasPrefix(answer, "{") {
@@ -149,7 +150,7 @@ func (f *failing) overMQTT(numbers []int) []int {
 	return numbers
 }
 
-// readBack are the readings that are there, how often, by their number.
+// readBack counts the stored readings by number.
 func (f *failing) readBack() map[int]int {
 	f.Helper()
 	found := map[int]int{}
@@ -173,8 +174,8 @@ func (f *failing) readBack() map[int]int {
 	return found
 }
 
-// send sends some readings in a way of its choice while one or two requests to the store fail, and expects what was
-// acknowledged to be there.
+// send sends some readings over a random protocol while one or two requests to the store fail, and
+// expects acknowledged readings to be stored.
 func (f *failing) send(effect enginetest.Effect) {
 	f.Helper()
 	way := []string{"HTTP", "lines", "MQTT"}[f.random.IntN(3)]
@@ -199,8 +200,8 @@ func (f *failing) send(effect enginetest.Effect) {
 	}
 }
 
-// Nothing is acknowledged that cannot be read back, however the store fails and by whatever way readings come; and when all
-// that was not acknowledged was sent again, everything is there once, and counted once.
+// Nothing is acknowledged that cannot be read back, however the store fails, over all protocols.
+// After everything else was sent again, everything is stored once, and counted once.
 func TestStoreFailsUnderIngest(t *testing.T) {
 	for effect, name := range map[enginetest.Effect]string{enginetest.Throttle: "throttle", enginetest.Fail: "fail", enginetest.LoseAnswer: "lose answers", enginetest.Conflict: "conflict"} {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +220,8 @@ func TestStoreFailsUnderIngest(t *testing.T) {
 	}
 }
 
-// atRest sends what was not acknowledged again, and expects every reading once, and hours that count it once.
+// atRest sends the unacknowledged readings again, and expects every reading once, and hours that
+// count it once.
 func (f *failing) atRest() {
 	f.Helper()
 	var again []int
@@ -252,7 +254,7 @@ func (f *failing) atRest() {
 	}
 }
 
-// A store that takes no more says when to try again, over either way of HTTP.
+// A throttled store returns the time to retry, over both HTTP protocols.
 func TestThrottledSaysWhen(t *testing.T) {
 	f := newFailing(t, 1)
 	for path, body := range map[string]string{"/api/v2/write?bucket=plant": "n,device=d1 value=1", "/api/readings": `{"device":"d1","values":{"n":1}}`} {

@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
-// works is a server with the fleets plant (devices d1 and d2) and other (device theirs), an owner of all and a key of plant
-// for each scope.
+// works is a server with the fleets plant (devices d1 and d2) and other (device theirs), an owner
+// of all sites and a key of plant for each scope.
 type works struct {
 	*servertest.House
 	owner  *servertest.Person
@@ -60,7 +60,7 @@ func (w *works) keysOf(site string) map[accounts.Scope]string {
 
 func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
-// stored are the values of a device, as they are written, in order.
+// stored returns the values of a device, as they are written, in order.
 func (w *works) stored(device string) []string {
 	w.Helper()
 	all, err := (telemetry.ReadingsIn{DeviceID: device}).Collect(w.Context(), w.Table)

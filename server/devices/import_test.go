@@ -10,7 +10,8 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Readings of any age are imported into a fleet by whoever may change it, each once, and others' devices are unknown.
+// Readings of any age are imported into a fleet by those who may change it, each once. Devices of
+// other fleets are unknown.
 func TestImportOfReadings(t *testing.T) {
 	w := newWorks(t)
 	const path = "/api/v1/fleets/plant/import"

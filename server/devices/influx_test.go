@@ -12,7 +12,8 @@ import (
 	"github.com/onefold/onefold/accounts"
 )
 
-// TestInfluxDBsClient writes with InfluxDB's own client for JavaScript, and reads back what it wrote: see e2e/influx.mjs.
+// TestInfluxDBsClient writes with InfluxDB's own JavaScript client, and reads back what it wrote:
+// see e2e/influx.mjs.
 func TestInfluxDBsClient(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the time to run a program of Node.js is missing: leave -short out")

@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// outcomes of an answer, as status or reason.
+// outcomes returns the outcomes of a response, as status or reason.
 func outcomes(t *testing.T, answer string) string {
 	t.Helper()
 	var body struct{ Outcomes []telemetry.Outcome }
@@ -87,7 +87,7 @@ func zipped(t *testing.T, text string) string {
 	return b.String()
 }
 
-// What clients of InfluxDB send, and what they understand.
+// Requests and responses of InfluxDB clients.
 func TestLinesOverHTTP(t *testing.T) {
 	w := newWorks(t)
 	now := time.Now()
@@ -147,7 +147,8 @@ func TestLinesOverHTTP(t *testing.T) {
 	}
 }
 
-// A device that sends too much is told when to come back, whatever it speaks; and what it sends again counts once.
+// A device that sends too much is told when to retry, over any protocol, and what it sends again
+// counts once.
 func TestTooFast(t *testing.T) {
 	w := newWorks(t)
 	w.owner.Want(http.StatusOK, `"perMinute":60`, http.MethodPatch, "/api/v1/fleets/plant", `{"limits":{"perMinute":60}}`)

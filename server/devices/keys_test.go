@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 )
 
-// Whoever may send a device's readings may do so in every way that there is, and nobody else may in any.
+// Those who may send a device's readings may do so over every protocol, and nobody else over any.
 func TestWhoMaySend(t *testing.T) {
 	f := newFailing(t, 1)
 	all := f.keysOf(accounts.AllSites)
@@ -52,7 +52,7 @@ func TestWhoMaySend(t *testing.T) {
 			c := v3.NewClient(v3.NewClientOptions().AddBroker(f.mqtt).SetClientID(fmt.Sprint("c", n)).SetUsername(user).SetPassword(token).
 				SetProtocolVersion(4).SetAutoReconnect(false).SetConnectTimeout(10 * time.Second))
 			if token := c.Connect(); token.Wait() && token.Error() == nil {
-				_ = say(c, "devices/"+device+"/values/n", fmt.Sprint(n)) // what is stored says whether it was taken
+				_ = say(c, "devices/"+device+"/values/n", fmt.Sprint(n)) // the stored readings show whether it was accepted
 				c.Disconnect(0)
 			}
 		},
@@ -76,7 +76,7 @@ func TestWhoMaySend(t *testing.T) {
 	}
 }
 
-// A key for all fleets that names a fleet sends for that one alone.
+// A key for all fleets that names a fleet sends for that one only.
 func TestBucketBoundsAKeyOfAll(t *testing.T) {
 	w := newWorks(t)
 	key := w.keysOf(accounts.AllSites)[accounts.Ingest]

@@ -20,7 +20,8 @@ import (
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
-// plant is an installation in memory whose devices d1 and d2 reach it over MQTT, and a gateway with the key "gate".
+// plant is an installation in memory whose devices d1 and d2 connect over MQTT, and a gateway with
+// the key "gate".
 type plant struct {
 	*testing.T
 	db     *enginetest.DB
@@ -115,7 +116,7 @@ func say(c v3.Client, topic, text string) error {
 	return token.Error()
 }
 
-// stored are the readings of a device, as seq or value.
+// stored returns the readings of a device, as seq or value.
 func (p *plant) stored(device string) map[string]bool {
 	p.Helper()
 	all, err := (telemetry.ReadingsIn{DeviceID: device}).Collect(p.Context(), p.table)
@@ -145,7 +146,8 @@ func TestReadingsOverMQTT(t *testing.T) {
 	if have := p.stored("d1"); len(have) != 4 || !have["1"] || !have["2"] || !have["3"] {
 		t.Errorf("stored: %v", have)
 	}
-	// What can never be stored is acknowledged, or it would be sent for ever.
+	// Messages that can never be stored are acknowledged, because otherwise they would be sent
+	// forever.
 	for _, text := range []string{"{", `{"values":{}}`, `{"values":{"t":{}}}`, `{"at":"1970-01-01T00:00:00Z","values":{"t":1}}`} {
 		p.must(say(c, "devices/d1/readings", text))
 	}
@@ -201,8 +203,8 @@ func TestMQTTTopicsAreTheDevicesOwn(t *testing.T) {
 	}
 }
 
-// Nothing is acknowledged that cannot be read back, however the store fails; and a device that sends what was not
-// acknowledged again has stored everything once.
+// Nothing is acknowledged that cannot be read back, however the store fails. A device that sends
+// unacknowledged readings again has stored everything once.
 func TestStoreFailsUnderMQTT(t *testing.T) {
 	for _, effect := range []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer} {
 		p := newPlant(t)

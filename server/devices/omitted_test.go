@@ -15,8 +15,8 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// One bad value costs itself: readings are drawn of good and bad values, and what is stored, and what the answer says was left out,
-// is compared with what the guide says of each kind.
+// A bad value costs only itself: readings have random good and bad values, and the stored values
+// and reported omissions are compared with what the guide says about each kind.
 func TestABadValueCostsItself(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -24,8 +24,8 @@ func TestABadValueCostsItself(t *testing.T) {
 	w := newWorks(t, func(*server.Options) {})
 	kinds := []struct {
 		json  string
-		keeps string // what is stored; "" for nothing
-		bad   bool   // and it is said
+		keeps string // the stored value; "" for none
+		bad   bool   // and it is reported
 	}{
 		{"21.50", "21.5", false}, {"-3", "-3", false}, {`"open"`, "open", false}, {"true", "true", false},
 		{"null", "", false},
@@ -50,7 +50,7 @@ func TestABadValueCostsItself(t *testing.T) {
 			}
 		}
 		body := fmt.Sprintf(`{"at":%q,"values":{%s}}`, at.Format(time.RFC3339Nano), strings.Join(values, ","))
-		for range 2 { // sent again, the answer says the same
+		for range 2 { // sent again, the response is the same
 			status, answer := w.Post("/api/readings", body, bearer(w.tokens["d1"])...)
 			var got struct{ Outcomes []telemetry.Outcome }
 			if err := json.Unmarshal([]byte(answer), &got); err != nil || status != http.StatusAccepted || len(got.Outcomes) != 1 {

@@ -14,7 +14,8 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// measured sends a reading a minute of yesterday's hour at 12:00 UTC and the one after it: t from 0 to 119.
+// measured sends a reading a minute of yesterday's hour at 12:00 UTC and the one after it: t from 0
+// to 119.
 func (w *works) measured() (start time.Time) {
 	w.Helper()
 	start = time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour)
@@ -108,7 +109,7 @@ func TestRetractions(t *testing.T) {
 	w.owner.Want(200, `"claimed":"1970-01-01T00:00:01Z"`, "GET", d1+"/quarantine", "")
 }
 
-// eventually waits for what goes on in the background.
+// eventually waits for background work.
 func (w *works) eventually(path, want string) {
 	w.Helper()
 	var answer string
@@ -121,7 +122,7 @@ func (w *works) eventually(path, want string) {
 	w.Fatalf("%s: %.400s, want %s", path, answer, want)
 }
 
-// Whoever watches a device sees what it sends, whichever way it comes, and nothing of others.
+// A live stream of a device has its readings, over whatever protocol, and nothing of others.
 func TestTail(t *testing.T) {
 	w := newWorks(t)
 	for i, path := range []string{plantPath + "/devices/d1/tail", plantPath + "/tail"} {
@@ -150,7 +151,7 @@ func TestTail(t *testing.T) {
 				}
 			}
 		}
-		at := time.Now().Add(-time.Duration(i+1) * time.Minute).UTC().Format(time.RFC3339Nano) // another one each time, however quick this is
+		at := time.Now().Add(-time.Duration(i+1) * time.Minute).UTC().Format(time.RFC3339Nano) // distinct times, however fast the test runs
 		for _, send := range []struct{ token, body string }{
 			{w.tokens["theirs"], `{"values":{"t":1}}`}, {w.tokens["d1"], `{"at":"` + at + `","values":{"t":2}}`}, {w.tokens["d1"], `{"at":"` + at + `","values":{"t":2}}`}, {w.tokens["d1"], `{"seq":` + strconv.Itoa(i) + `,"values":{"t":3}}`},
 		} {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// compareAlerts holds the alerts of a device against the episodes in which it was hot.
+// compareAlerts compares the alerts of a device with the episodes in which it was hot.
 func (d *days) compareAlerts(g *gadget) {
 	d.Helper()
 	type episode struct{ Since, ResolvedAt time.Time }

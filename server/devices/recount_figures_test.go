@@ -14,7 +14,8 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// place is where a reading is among those of its device: by its time, its number, and a hash of what it says or of its session.
+// place is the order of a reading among those of its device: by its time, its number, and a hash of
+// its values or its session.
 type place struct {
 	at  time.Time
 	nth int64 // 0: it has no number
@@ -25,7 +26,7 @@ func (p place) compare(o place) int {
 	return cmp.Or(p.at.Compare(o.at), cmp.Compare(p.nth, o.nth), cmp.Compare(p.tie, o.tie))
 }
 
-// point is a value of one metric, as JSON has it.
+// point is a value of one metric, as in JSON.
 type point struct {
 	place
 	value string
@@ -35,14 +36,15 @@ func (p point) String() string {
 	return fmt.Sprintf("%s=%s (%d, %x)", p.at.UTC().Format("02T15:04:05.000"), p.value, p.nth, p.tie)
 }
 
-// steps are points in the order in which a counter goes over them: those of a millisecond that no number orders, by size.
+// steps returns points in the order in which a counter processes them: those within a millisecond
+// without numbers by size.
 func steps(points []point) []point {
 	return slices.SortedStableFunc(slices.Values(points), func(a, b point) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.nth, b.nth), number(a.value).Cmp(number(b.value)))
 	})
 }
 
-// lastOf is the point that the next bucket's increase or states go on from.
+// lastOf returns the point from which the next bucket's increase or states continue.
 func lastOf(metric string, points []point) *point {
 	if kindOf(metric) == telemetry.Counter {
 		points = steps(points)
@@ -50,12 +52,12 @@ func lastOf(metric string, points []point) *point {
 	return &points[len(points)-1]
 }
 
-// points are all values of a metric that count, in order.
+// points returns all values of a metric that count, in order.
 func (g *gadget) points(metric string) []point {
 	return slices.DeleteFunc(slices.Clone(g.measured(metric)), func(p point) bool { return g.void(metric, p.at) })
 }
 
-// measured are all values of a metric, in order.
+// measured returns all values of a metric, in order.
 func (g *gadget) measured(metric string) []point {
 	all, known := g.ordered[metric]
 	if known {
@@ -74,7 +76,7 @@ func (g *gadget) measured(metric string) []point {
 	return all
 }
 
-// metrics are the names of all that a device measured.
+// metrics returns the names of everything that a device measured.
 func (g *gadget) metrics() []string {
 	names := map[string]bool{}
 	for _, r := range g.sent {
@@ -85,13 +87,13 @@ func (g *gadget) metrics() []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// bucket is the points of one metric between two times.
+// bucket has the points of one metric between two times.
 type bucket struct {
 	start, end time.Time
 	points     []point
 }
 
-// bucketAt is the bucket that a time is in.
+// bucketAt returns the bucket of a time.
 func (d *days) bucketAt(p telemetry.Period, at time.Time) *bucket {
 	local := at.In(d.zone)
 	width := map[telemetry.Period]time.Duration{telemetry.TenMinutes: 10 * time.Minute, telemetry.Hourly: time.Hour}[p]
@@ -115,7 +117,7 @@ func (d *days) buckets(p telemetry.Period, points []point) (all []*bucket) {
 	return all
 }
 
-// compareAggregates counts again what a device sent, bucket by bucket.
+// compareAggregates recounts what a device sent, bucket by bucket.
 func (d *days) compareAggregates(g *gadget, p telemetry.Period) {
 	d.Helper()
 	want := map[string]*bucket{}
@@ -159,8 +161,8 @@ func (d *days) compareAggregates(g *gadget, p telemetry.Period) {
 	}
 }
 
-// differs says which figure is not what the points make. before is the last point before them, if it counts, and the last state lasts
-// until a time.
+// differs names a figure that does not match the points. before is the last point before them, if
+// it counts, and the last state lasts until a time.
 func (b *bucket) differs(f *telemetry.Figures, before *point, until time.Time) string {
 	first, last := b.points[0], b.points[len(b.points)-1]
 	kind := kindOf(f.Metric)
@@ -190,7 +192,7 @@ func (b *bucket) differs(f *telemetry.Figures, before *point, until time.Time) s
 	return wrong
 }
 
-// sameValue compares values in JSON. A text is no number, whatever it looks like.
+// sameValue compares values in JSON. A text is never a number.
 func sameValue(a, b string) bool {
 	x, y := number(a), number(b)
 	return a == b || x != nil && y != nil && x.Cmp(y) == 0
@@ -199,7 +201,7 @@ func sameValue(a, b string) bool {
 // sameText reports whether a text is that of a value in JSON.
 func sameText(text, value string) bool { return text == textOf(value) || sameValue(text, value) }
 
-// textOf is the text of a value in JSON; of a number, as short as it can be.
+// textOf returns the text of a value in JSON; numbers in their shortest form.
 func textOf(value string) string {
 	var text string
 	switch {
@@ -211,7 +213,7 @@ func textOf(value string) string {
 	return value
 }
 
-// number is a decimal; nil is none.
+// number parses a decimal, or returns nil.
 func number(s string) *big.Rat {
 	if v, ok := new(big.Rat).SetString(s); ok {
 		return v
@@ -219,7 +221,7 @@ func number(s string) *big.Rat {
 	return nil
 }
 
-// numbers are the values in the order of their size.
+// numbers returns the values sorted by size.
 func (b *bucket) numbers() (all []*big.Rat) {
 	for _, p := range b.points {
 		all = append(all, number(p.value))
@@ -252,7 +254,7 @@ func (b *bucket) sumsDiffer(f *telemetry.Figures) string {
 	return ""
 }
 
-// near compares two numbers of which one was rounded. part is how far they may be apart.
+// near compares two numbers, one of which was rounded, with a relative tolerance.
 func near(got, want *big.Rat, part float64) bool {
 	if got == nil {
 		return false
@@ -262,7 +264,8 @@ func near(got, want *big.Rat, part float64) bool {
 	return apart.Abs(apart).Cmp(allowed.Abs(allowed)) <= 0
 }
 
-// percentilesDiffer holds percentiles against the least values that so many percent are at or below.
+// percentilesDiffer compares percentiles with the least values that so many percent are at or
+// below.
 func (b *bucket) percentilesDiffer(f *telemetry.Figures) string {
 	all := b.numbers()
 	different := len(slices.CompactFunc(slices.Clone(all), func(a, b *big.Rat) bool { return a.Cmp(b) == 0 }))
@@ -279,7 +282,8 @@ func (b *bucket) percentilesDiffer(f *telemetry.Figures) string {
 	return ""
 }
 
-// grown is what a counter grew by since the point before. A value below the one before it counts as a whole.
+// grown returns the increase of a counter since the previous point. A value below the previous one
+// counts as a whole.
 func (b *bucket) grown(before *point) (increase *big.Rat, resets int64) {
 	increase = new(big.Rat)
 	for _, p := range steps(b.points) {
@@ -317,7 +321,8 @@ func (b *bucket) increaseDiffers(f *telemetry.Figures, before *point) string {
 	return ""
 }
 
-// lastedDiffers adds up how long states lasted. One that came from before the bucket lasts from its start.
+// lastedDiffers adds up how long states lasted. A state from before the bucket lasts from its
+// start.
 func (b *bucket) lastedDiffers(f *telemetry.Figures, before *point, until time.Time) string {
 	way := b.points
 	if before != nil {

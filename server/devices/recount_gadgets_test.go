@@ -15,19 +15,19 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// gadget is a device, how it behaves, and all that it sent.
+// gadget is a device, its behaviour, and everything that it sent.
 type gadget struct {
 	id      string
 	every   int           // steps between two uploads
-	paced   time.Duration // how often its profile says that it sends; 0: it does not
-	burst   int           // readings in one
+	paced   time.Duration // interval in its profile; 0: none
+	burst   int           // readings in one upload
 	lines   bool
 	tagged  bool // its readings have tags, as those of lines have
 	imports bool
 	messy   bool   // sends again, late and with nulls
-	timely  bool   // has a clock; else some readings have no time of their own
-	faulty  bool   // somebody retracts what it measured
-	reboots bool   // begins to number its readings, and to count, again
+	timely  bool   // has a clock; otherwise some readings have no time of their own
+	faulty  bool   // its readings get retracted
+	reboots bool   // restarts its sequence numbers and its counter
 	off     [2]int // steps between which it is off
 	seq     int64
 	session string
@@ -36,8 +36,8 @@ type gadget struct {
 
 	sent    []*reported
 	doubts  []doubt
-	ordered map[string][]point // of sent by metric, as far as they were asked for
-	arrived []time.Time        // of readings that are a sign of life, each time once
+	ordered map[string][]point // sent by metric, cached
+	arrived []time.Time        // arrivals of live readings, each time once
 	called  time.Time          // since when it is offline; zero: it is not
 }
 
@@ -48,14 +48,14 @@ type reported struct {
 	sub      int  // nanoseconds after at, of a line
 	seq      *int64
 	session  string
-	measured map[string]string // as it was sent: decimals, truth values, or texts, in JSON
+	measured map[string]string // as it was sent: decimals, booleans or texts, in JSON
 	tags     map[string]string
-	values   map[string]string // measured, under the names that it is stored by, and tags that are properties
+	values   map[string]string // measured, under the names under which it is stored, and tags that are properties
 	null     bool
-	tie      uint64 // orders readings of one time and number
+	tie      uint64 // orders readings with equal time and number
 }
 
-// nth is one more than the number of a reading; 0 if it has none.
+// nth returns one more than the number of a reading, or 0 if it has none.
 func (r *reported) nth() int64 {
 	if r.seq == nil {
 		return 0
@@ -65,7 +65,7 @@ func (r *reported) nth() int64 {
 
 func (r *reported) place() place { return place{r.at, r.nth(), r.tie} }
 
-// again reports whether another reading is the same one: by its time and values, or by its number.
+// again reports whether another reading is the same: by its time and values, or by its number.
 func (r *reported) again(o *reported) bool {
 	same := func() bool { return maps.EqualFunc(r.values, o.values, sameValue) }
 	switch {
@@ -80,7 +80,8 @@ func (r *reported) again(o *reported) bool {
 	return apart <= 10*time.Minute || apart <= 24*time.Hour && same()
 }
 
-// setTie makes up the tie as docs/format/readings.md says: of a hash of the session, or of the values of a reading without a number.
+// setTie computes the tie as docs/format/readings.md specifies: from a hash of the session, or of
+// the values of a reading without a number.
 func (r *reported) setTie() {
 	r.tie = 0
 	var b []byte
@@ -107,7 +108,8 @@ func (r *reported) setTie() {
 	r.tie = xxhash.Sum64(b) >> 32
 }
 
-// kinds are those that profiles name. Others are gauges if they are numbers, and else states.
+// kinds are those that profiles name. Other metrics are gauges if they are numbers, otherwise
+// states.
 var kinds = map[string]telemetry.MetricKind{
 	"total": telemetry.Counter, "total{room=hall 1}": telemetry.Counter, "env.total{room=hall 1}": telemetry.Counter,
 	"code": telemetry.State, "env.code{room=hall 1}": telemetry.State, "mode": telemetry.State,
@@ -124,7 +126,7 @@ func kindOf(metric string) telemetry.MetricKind {
 	return telemetry.Gauge
 }
 
-// addGadget makes a device. Those of a season are off from one step on.
+// addGadget creates a device. Those of a season are off from one step on.
 func (d *days) addGadget(i, season int) {
 	d.Helper()
 	r := d.random
@@ -150,7 +152,7 @@ func (d *days) addGadget(i, season int) {
 	d.gadgets = append(d.gadgets, g)
 }
 
-// step lets a device do what it does at a time.
+// step runs a device at a time.
 func (d *days) step(g *gadget, n int) {
 	d.Helper()
 	if g.reboots && d.random.IntN(30) == 0 {
@@ -170,7 +172,7 @@ func (d *days) step(g *gadget, n int) {
 		again := *g.sent[d.random.IntN(len(g.sent))]
 		moved := again
 		d.send(g, []*reported{&again}, false)
-		if again.seq != nil { // the clock of a device that sends the same number again has been set meanwhile
+		if again.seq != nil { // the clock of a device that sends the same number again was set meanwhile
 			moved.untimed = false
 			moved.at = moved.at.Add(time.Duration(d.random.Int64N(int64(20*time.Minute))) - 10*time.Minute).Truncate(time.Millisecond)
 			d.send(g, []*reported{&moved}, false)
@@ -184,7 +186,7 @@ func (d *days) step(g *gadget, n int) {
 	}
 }
 
-// reboot lets a device number its readings anew, and count from nothing, or from where it has saved.
+// reboot restarts a device's sequence numbers, and its counter from zero or from a saved value.
 func (d *days) reboot(g *gadget) {
 	g.total = d.random.Int64N(g.total + 1)
 	if g.seq = 0; d.random.IntN(2) == 0 {
@@ -192,13 +194,13 @@ func (d *days) reboot(g *gadget) {
 	}
 }
 
-// measure makes up as many readings as the device sends at once, up to a time.
+// measure simulates as many readings as the device sends at once, up to a time.
 func (d *days) measure(g *gadget, to time.Time, span time.Duration) (all []*reported) {
 	for i := range g.burst {
 		at := to.Add(-span * time.Duration(g.burst-1-i) / time.Duration(g.burst)).Truncate(time.Millisecond).UTC()
 		at = at.Add(-time.Duration(d.random.IntN(1000)) * time.Millisecond)
 		if len(all) > 0 && d.random.IntN(8) == 0 {
-			at = all[len(all)-1].at // of one millisecond
+			at = all[len(all)-1].at // within one millisecond
 		}
 		r := &reported{at: at, tags: d.tags(g)}
 		if !g.timely && d.random.IntN(4) == 0 {
@@ -219,7 +221,7 @@ func (d *days) measure(g *gadget, to time.Time, span time.Duration) (all []*repo
 	return all
 }
 
-// values makes up what a reading measures.
+// values simulates what a reading measures.
 func (d *days) values(g *gadget, r *reported) {
 	g.heat = max(80, min(110, g.heat+int64(d.random.IntN(9))-4))
 	g.total += d.random.Int64N(500)
@@ -238,7 +240,7 @@ func (d *days) values(g *gadget, r *reported) {
 	}
 }
 
-// tags makes up the tags of a reading.
+// tags simulates the tags of a reading.
 func (d *days) tags(g *gadget) map[string]string {
 	if !g.lines && !g.tagged {
 		return nil
@@ -253,8 +255,8 @@ func (d *days) tags(g *gadget) map[string]string {
 	return tags
 }
 
-// name gives values the names that they are stored by: tags that the fleet calls properties are values of their own, others a part of
-// the names.
+// name sets the names under which values are stored: property tags are values of their own, others
+// a part of the names.
 func (d *days) name(g *gadget, r *reported) {
 	var labels []string
 	r.values = map[string]string{}

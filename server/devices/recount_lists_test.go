@@ -19,7 +19,8 @@ func (r *shownReading) is(o *reported) bool {
 	return r.At.Equal(o.at) && maps.EqualFunc(r.Values, o.values, func(got json.RawMessage, want string) bool { return sameValue(string(got), want) })
 }
 
-// compareList holds the list of a device's readings against what it sent, and the latest reading against the last of the list.
+// compareList compares the list of a device's readings with what it sent, and the latest reading
+// with the last of the list.
 func (d *days) compareList(g *gadget) {
 	d.Helper()
 	want := slices.SortedStableFunc(slices.Values(g.sent), func(a, b *reported) int { return a.place().compare(b.place()) })
@@ -61,7 +62,7 @@ func (d *days) compareLatest(g *gadget) {
 		d.Errorf("%s: latest values are %v, want those of %v", g.id, shown.Latest, names)
 	}
 	for name, v := range shown.Latest {
-		all := g.measured(name) // what is retracted was measured all the same
+		all := g.measured(name) // retracted values were measured all the same
 		if newest := all[len(all)-1]; !v.At.Equal(newest.at) || !sameValue(string(v.Value), newest.value) {
 			d.Errorf("%s: the latest %s is %s at %s, want %v", g.id, name, v.Value, v.At, newest)
 		}

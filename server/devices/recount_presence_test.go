@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// shownDevice is what a list says of a device.
+// shownDevice is a device in a list.
 type shownDevice struct {
 	ID, Connectivity string
 	LastSeen         time.Time
@@ -20,7 +20,8 @@ type shownDevice struct {
 	}
 }
 
-// look does the upkeep, and says by what was sent who is online, and who is silent. Closely, it compares that with what is shown.
+// look runs maintenance, and determines from what was sent which devices are online and which are
+// silent. Closely, it compares that with what is shown.
 func (d *days) look(closely bool) {
 	d.Helper()
 	d.upkeep()
@@ -36,7 +37,8 @@ func (d *days) look(closely bool) {
 	}
 }
 
-// comparePresence compares who is online and silent with what is shown. want counts the fleet by connectivity.
+// comparePresence compares which devices are online and silent with what is shown. want counts the
+// fleet by connectivity.
 func (d *days) comparePresence(is map[string]string, silent map[string]bool, want map[string]int) {
 	d.Helper()
 	var list struct{ Devices []shownDevice }
@@ -76,7 +78,8 @@ func (d *days) comparePresence(is map[string]string, silent map[string]bool, wan
 
 func last[T any](all []T, n int) []T { return all[max(len(all)-n, 0):] }
 
-// presence says whether a device is online, by the times at which it was heard of, and whether it has been silent for an hour.
+// presence determines from the arrivals whether a device is online, and whether it has been silent
+// for an hour.
 func (d *days) presence(g *gadget) (connectivity string, silent bool) {
 	if len(g.arrived) == 0 {
 		return "never", false
@@ -106,7 +109,8 @@ func (d *days) presence(g *gadget) (connectivity string, silent bool) {
 	return "offline", silent
 }
 
-// fleetSilent says whether most of the devices that were online fell silent at one time, within a day.
+// fleetSilent reports whether most of the devices that were online went silent at one time, within
+// a day.
 func (d *days) fleetSilent(online int) bool {
 	recently := func(g *gadget) bool { return !g.called.IsZero() && d.Now().Sub(g.called) < 24*time.Hour }
 	for _, at := range d.gadgets {

@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// doubt is a retraction: a range of time in which somebody said that a device measured wrongly.
+// doubt is a retraction: a time range in which a device measured wrongly.
 type doubt struct {
 	id       string
 	from, to time.Time
@@ -25,7 +25,8 @@ func (g *gadget) void(metric string, at time.Time) bool {
 
 func (d *days) devicePath(g *gadget) string { return "/api/v1/fleets/plant/devices/" + g.id }
 
-// retract says that readings of a device are wrong: of a while around one of them, and of what may come for it.
+// retract retracts readings of a device: of a while around one of them, including readings that may
+// still arrive.
 func (d *days) retract(g *gadget) {
 	d.Helper()
 	around := g.sent[d.random.IntN(len(g.sent))].at
@@ -44,7 +45,7 @@ func (d *days) retract(g *gadget) {
 	g.doubts, d.doubted = append(g.doubts, x), true
 }
 
-// lift takes a retraction back.
+// lift undoes a retraction.
 func (d *days) lift(g *gadget) {
 	d.Helper()
 	i := d.random.IntN(len(g.doubts))
@@ -52,7 +53,8 @@ func (d *days) lift(g *gadget) {
 	g.doubts, d.doubted = slices.Delete(g.doubts, i, i+1), true
 }
 
-// compareRetractions compares the list. What was taken back is gone once all is made without it.
+// compareRetractions compares the list. A retraction that was undone disappears once everything is
+// recomputed.
 func (d *days) compareRetractions(g *gadget) {
 	d.Helper()
 	var list struct {

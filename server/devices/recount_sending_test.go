@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// send sends readings, and notes those that are stored. The server's clock stands for the times that some do not have.
+// send sends readings, and notes those that are stored. Readings without a time get the server's.
 func (d *days) send(g *gadget, all []*reported, imported bool) {
 	d.Helper()
 	for _, r := range all {
@@ -31,7 +31,7 @@ func (d *days) send(g *gadget, all []*reported, imported bool) {
 	}
 }
 
-// post sends readings as JSON. One that is imported has the names that a line would give it.
+// post sends readings as JSON. An imported reading has the names that a line would give it.
 func (d *days) post(g *gadget, all []*reported, imported bool) {
 	d.Helper()
 	body := make([]map[string]any, len(all))
@@ -55,9 +55,9 @@ func (d *days) post(g *gadget, all []*reported, imported bool) {
 	}
 }
 
-// bodyOf is a reading in JSON.
+// bodyOf returns a reading as JSON.
 func (d *days) bodyOf(g *gadget, r *reported) map[string]any {
-	r.sub = 0 // JSON has no more than milliseconds, and no numbers of its own for what is in one
+	r.sub = 0 // JSON has milliseconds at most, and no numbers within one
 	d.name(g, r)
 	values := map[string]any{}
 	for name, v := range r.measured {
@@ -85,7 +85,8 @@ func (d *days) bodyOf(g *gadget, r *reported) map[string]any {
 	return body
 }
 
-// judge compares what became of a reading with what should, and notes it if it is new.
+// judge compares the outcome of a reading with the expected one, and notes the reading if it is
+// new.
 func (d *days) judge(g *gadget, r *reported, o *telemetry.Outcome, imported bool) {
 	d.Helper()
 	first := g.first(r)
@@ -104,7 +105,8 @@ func (d *days) judge(g *gadget, r *reported, o *telemetry.Outcome, imported bool
 	}
 }
 
-// first is the reading that another one repeats: of several with its number, the nearest in time. nil: it is new.
+// first returns the reading that another one repeats: of several with its number, the nearest in
+// time; nil if it is new.
 func (g *gadget) first(r *reported) (nearest *reported) {
 	for _, o := range g.sent {
 		if o.again(r) && (nearest == nil || o.at.Sub(r.at).Abs() < nearest.at.Sub(r.at).Abs()) {
@@ -166,7 +168,7 @@ func (d *days) note(g *gadget, r *reported, imported bool) {
 	}
 }
 
-// rename lets the fleet call one more tag a property. What is stored keeps its names.
+// rename makes one more tag a property. Stored readings keep their names.
 func (d *days) rename(tag string) {
 	d.Helper()
 	d.properties = append(d.properties, tag)

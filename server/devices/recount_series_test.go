@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// curve asks for a series.
+// curve is a request for a series.
 type curve struct {
 	*gadget
 	metric     string
@@ -27,7 +27,7 @@ func (c *curve) String() string {
 	return fmt.Sprintf("%s %s from %s to %s, %q, %d points, fill %q", c.id, c.metric, c.from.Format(time.RFC3339Nano), c.to.Format(time.RFC3339Nano), c.resolution, c.most, c.fill)
 }
 
-// shownPoint is a point of an answer.
+// shownPoint is a point of a response.
 type shownPoint struct {
 	At       time.Time
 	Value    json.RawMessage
@@ -40,7 +40,7 @@ func (p *shownPoint) String() string {
 	return fmt.Sprintf("%s %s, filled: %v, coverage %v, %+v", p.At, p.Value, p.Filled, p.Coverage, p.Figures)
 }
 
-// compareSeries compares the whole curves of metrics in each resolution, and some that somebody may ask for.
+// compareSeries compares the whole curves of metrics in each resolution, and some random requests.
 func (d *days) compareSeries(g *gadget) {
 	d.Helper()
 	all := g.metrics()
@@ -117,7 +117,8 @@ func (d *days) compareCurve(c *curve) {
 	d.comparePoints(c, got.Points, want)
 }
 
-// comparePoints compares points with those that are wanted, of which some may have been left out, but not the ends.
+// comparePoints compares points with the expected ones, of which some may have been left out, but
+// not the ends.
 func (d *days) comparePoints(c *curve, got []shownPoint, want []wantedPoint) {
 	d.Helper()
 	thinned := len(got) < len(want)
@@ -139,7 +140,8 @@ func (d *days) comparePoints(c *curve, got []shownPoint, want []wantedPoint) {
 	}
 }
 
-// resolutionOf is the finest that has no more points than are wanted. All is kept for as long as a test takes.
+// resolutionOf returns the finest resolution with at most the wanted number of points. Nothing
+// expires during a test.
 func (d *days) resolutionOf(c *curve) telemetry.Period {
 	if c.resolution != "" {
 		return c.resolution
@@ -155,7 +157,7 @@ func (d *days) resolutionOf(c *curve) telemetry.Period {
 	return telemetry.Daily
 }
 
-// inRange are the buckets of a curve's range, without points.
+// inRange returns the buckets of a curve's range, without points.
 func (d *days) inRange(c *curve, p telemetry.Period) (all []*bucket) {
 	for at := c.from; at.Before(c.to); {
 		b := d.bucketAt(p, at)
@@ -164,7 +166,7 @@ func (d *days) inRange(c *curve, p telemetry.Period) (all []*bucket) {
 	return all
 }
 
-// wantedPoint is a point as it should be.
+// wantedPoint is an expected point.
 type wantedPoint struct {
 	at     time.Time
 	value  string // "": none
@@ -184,7 +186,7 @@ func (w *wantedPoint) String() string {
 	return text
 }
 
-// readings are the points of a curve that is not made of buckets.
+// readings returns the points of a curve that is not made of buckets.
 func (c *curve) readings() (all []wantedPoint) {
 	for _, p := range c.points(c.metric) {
 		if !p.at.Before(c.from) && p.at.Before(c.to) {
@@ -194,7 +196,8 @@ func (c *curve) readings() (all []wantedPoint) {
 	return all
 }
 
-// goesOn reports whether increases and states of a curve that begins with a bucket go on from an earlier one.
+// goesOn reports whether increases and states of a curve that begins with a bucket continue from an
+// earlier one.
 func (b *bucket) goesOn(p telemetry.Period, earlier *bucket, zone *time.Location) bool {
 	since := map[telemetry.Period]time.Time{
 		telemetry.TenMinutes: b.start.Add(-3 * time.Hour), telemetry.Hourly: b.start.Add(-24 * time.Hour), telemetry.Daily: b.start.In(zone).AddDate(0, 0, -7),
@@ -202,7 +205,7 @@ func (b *bucket) goesOn(p telemetry.Period, earlier *bucket, zone *time.Location
 	return !earlier.start.Before(since[p])
 }
 
-// drawn are the points of a curve that is made of buckets.
+// drawn returns the points of a curve that is made of buckets.
 func (d *days) drawn(c *curve, p telemetry.Period) (all []wantedPoint) {
 	measured := d.buckets(p, c.points(c.metric))
 	first := d.bucketAt(p, c.from)
@@ -230,7 +233,8 @@ func (d *days) drawn(c *curve, p telemetry.Period) (all []wantedPoint) {
 	return all
 }
 
-// cover says how many readings there are of those expected: as the profile says, or else as many as most buckets have.
+// cover computes the share of expected readings: as the profile says, otherwise as many as most
+// buckets have.
 func (d *days) cover(c *curve, all []wantedPoint) {
 	var counts []int
 	for i := range all {
@@ -255,7 +259,8 @@ func (d *days) cover(c *curve, all []wantedPoint) {
 	}
 }
 
-// fillIn fills points that have none. Values of buckets are not known before they are compared, so fillers name them.
+// fillIn fills points without values. Values of buckets are not known before they are compared, so
+// fillers refer to them.
 func fillIn(c *curve, all []wantedPoint) {
 	last := -1
 	for i := range all {
@@ -277,7 +282,7 @@ func fillIn(c *curve, all []wantedPoint) {
 	}
 }
 
-// draw is the value of a bucket's point.
+// draw returns the value of a bucket's point.
 func (w *wantedPoint) draw(metric string) string {
 	switch kindOf(metric) {
 	case telemetry.State:
@@ -293,7 +298,7 @@ func (w *wantedPoint) draw(metric string) string {
 	return sum.Quo(sum, big.NewRat(int64(len(w.points)), 1)).FloatString(25)
 }
 
-// differs says what is wrong with a point.
+// differs describes how a point differs.
 func (w *wantedPoint) differs(got *shownPoint) string {
 	value := string(got.Value)
 	switch {

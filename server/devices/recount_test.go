@@ -18,11 +18,12 @@ import (
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
-// TestRecount has devices live for ten to thirty hours, and recounts from what they sent, reading by reading, what a server shows
-// of them: who is online, which alerts there are, what was measured in ten minutes, hours and days, the curves of it, and lists. Devices send one by
-// one and in bursts, again and late, with nulls, tags and without times, begin to count again, stop for hours or for good; their past is imported
-// meanwhile, and what they measured is retracted, or not any more. A seed draws one of the lives, which take about as long as each other, and looks
-// at some of what is shown at a time.
+// TestRecount simulates devices for ten to thirty hours, and recomputes from what they sent,
+// reading by reading, what a server shows: who is online, alerts, aggregates of ten minutes, hours
+// and days, their curves, and lists. Devices send one by one and in bursts, again and late, with
+// nulls, tags and without times; they restart their counters, and stop for hours or for good.
+// Meanwhile their history is imported, and readings are retracted and restored. A seed draws one of
+// the lives, which take about equally long, and checks some of what is shown at a time.
 func TestRecount(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the time to recount a day and a half of devices is missing: leave -short out")
@@ -34,7 +35,7 @@ func TestRecount(t *testing.T) {
 
 const stepOfDay = 10 * time.Minute
 
-// lives are how many steps how many devices live.
+// lives are combinations of a number of steps and of devices.
 var lives = []struct{ steps, gadgets int }{{10 * 6, 9}, {15 * 6, 6}, {30 * 6, 3}}
 
 func recount(t *testing.T, seed uint64) {
@@ -76,7 +77,7 @@ type days struct {
 	steps   int
 	gadgets []*gadget
 	silent  bool // the fleet
-	doubted bool // something was retracted, or not any more, and days do not follow yet
+	doubted bool // retractions changed, and days are not recomputed yet
 
 	properties []string // tags that describe devices
 }
@@ -103,10 +104,10 @@ func newDays(t *testing.T, r *rand.Rand) *days {
 	return d
 }
 
-// pace is how often gadgets send, as a profile says.
+// pace is the interval of gadgets in their profile.
 const pace = 25 * time.Minute
 
-// addProfile makes a profile and its rules.
+// addProfile creates a profile and its rules.
 func (d *days) addProfile(id string, every time.Duration) {
 	d.Helper()
 	p := telemetry.Profile{ProfileKey: telemetry.ProfileKey{ProfileID: id}, FleetID: "plant", Every: int(every / time.Second)}
@@ -140,7 +141,7 @@ func (d *days) upkeep() {
 	servertest.Must(d.T, d.Worker.Drain(ctx))
 }
 
-// answer is that of a question of somebody who may read the fleet.
+// answer decodes the response to a reader of the fleet.
 func (d *days) answer(path string, into any) {
 	d.Helper()
 	status, body := d.Get("/api/v1/fleets/plant"+path, bearer(d.keys[accounts.Read])...)

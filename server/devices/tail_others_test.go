@@ -18,7 +18,8 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Whoever watches a device sees what it sends to any server of the table, each once, and nothing of before.
+// A live stream of a device has its readings from all servers of the table, each once, and no
+// earlier ones.
 func TestTailOfAllServers(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -28,10 +29,10 @@ func TestTailOfAllServers(t *testing.T) {
 	at, n := time.Now().Add(-10*time.Minute).Truncate(time.Second), 0
 	send := func() {
 		n++
-		if random.IntN(3) > 0 { // else another one of the same time
+		if random.IntN(3) > 0 { // otherwise another one of the same time
 			at = at.Add(time.Duration(random.IntN(5_000)) * time.Millisecond)
 		}
-		when := at.Add(-time.Duration(random.IntN(20)) * time.Second) // they come as they like
+		when := at.Add(-time.Duration(random.IntN(20)) * time.Second) // in any order
 		body := fmt.Sprintf(`{"at":%q,"seq":%d,"values":{"n":%d}}`, when.UTC().Format(time.RFC3339Nano), n, n)
 		if random.IntN(2) == 0 {
 			if status, answer := w.Post("/api/readings", body, bearer(w.tokens["d1"])...); status != http.StatusAccepted || !strings.Contains(answer, `"stored"`) {
@@ -64,7 +65,7 @@ func TestTailOfAllServers(t *testing.T) {
 		if !is {
 			continue
 		}
-		if n == before { // it listens
+		if n == before { // the stream is connected
 			for range 40 {
 				send()
 			}

@@ -14,8 +14,9 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// telegraf is what Telegraf sends of a machine at one time with the inputs of its default configuration: cpu, disk, diskio, kernel,
-// mem, processes, swap and system, with the fields and tags that their documentation lists.
+// telegraf returns what Telegraf sends for a machine at one time with the inputs of its default
+// configuration: cpu, disk, diskio, kernel, mem, processes, swap and system, with the fields and
+// tags that their documentation lists.
 func telegraf(host string, cores, n int, at time.Time) string {
 	var b strings.Builder
 	point := func(measurement, tags, fields string) {
@@ -57,7 +58,7 @@ func telegraf(host string, cores, n int, at time.Time) string {
 	return b.String()
 }
 
-// A machine of 32 cores is watched by Telegraf as it comes: nothing is refused or left out, and all of it is found again.
+// Telegraf's default metrics of a machine with 32 cores are accepted completely, and found again.
 func TestTelegrafAsItComes(t *testing.T) {
 	w := newWorks(t)
 	start := time.Now().UTC().Add(-time.Hour).Truncate(time.Hour)
@@ -92,7 +93,8 @@ func TestTelegrafAsItComes(t *testing.T) {
 	}
 }
 
-// A truck changes its driver and its firmware: they are values of their own, and all else keeps its name.
+// A truck changes its driver and its firmware: these are values of their own, and all other names
+// stay the same.
 func TestTagsThatDescribeADevice(t *testing.T) {
 	w := newWorks(t)
 	const settings = `{"propertyTags":["driver","device_version","fleet","model"],"limits":{"metrics":10}}`

@@ -15,7 +15,7 @@ import (
 
 const verifyPath = "/api/v1/fleets/plant/verify"
 
-// verification is what the API says of a comparison.
+// verification is the API's result of a check.
 type verification struct {
 	State                  string
 	Device, From, To       string
@@ -27,7 +27,7 @@ type verification struct {
 	Differences            []struct{ Item, Part, Device, Start, Field, Stored, Recomputed string }
 }
 
-// verified begins a comparison and waits for its end.
+// verified starts a check and waits for its end.
 func (w *works) verified(body string) (v verification) {
 	w.Helper()
 	return w.recounted(verifyPath, body)
@@ -44,7 +44,7 @@ func (w *works) recounted(path, body string) (v verification) {
 	return v
 }
 
-// measure sends a reading of d1 an hour ago, and returns its hour's aggregate.
+// measure sends a reading of d1 an hour ago, and returns the key of its hour's aggregate.
 func (w *works) measure() (at time.Time, key telemetry.AggregateKey) {
 	w.Helper()
 	at = time.Now().UTC().Truncate(time.Hour).Add(-time.Hour)
@@ -122,7 +122,7 @@ func TestVerifyFleetIsGuarded(t *testing.T) {
 	}
 }
 
-// A rebuild replaces what differs, says so, and is for owners.
+// A rebuild replaces what differs, reports it, and is for owners only.
 func TestRebuildFleet(t *testing.T) {
 	const path = "/api/v1/fleets/plant/rebuild"
 	w := newWorks(t)

@@ -8,10 +8,10 @@ const [server, setupToken, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
 
 const shot = async (page, name) => { if (shots) await page.screenshot({ path: file(shots, name + '.png'), fullPage: true }) }
-// query is read in the page: what the driver knows of the address may be late.
+// query is read in the page, because the driver may learn of a new URL late.
 const query = async page => new URLSearchParams(await page.evaluate(() => location.search))
 
-// event is sent as a server would, so that it does not matter what this browser is.
+// event is sent by the test instead of the page, so that the browser does not matter.
 async function event(page, site, path, more = {}, version = 138) {
   const answer = await page.request.post(server + '/api/event', {
     data: { site, url: 'https://example.com' + path, ...more },
@@ -20,7 +20,8 @@ async function event(page, site, path, more = {}, version = 138) {
   assert.equal((await answer.json()).outcomes[0].status, 'stored')
 }
 
-// tabsAreSeen waits until every present tab is within its row, which scrolls where it is too long.
+// tabsAreSeen waits until every current tab is visible within its row, which scrolls if it is too
+// long.
 const tabsAreSeen = (page) => page.waitForFunction(() => [...document.querySelectorAll('nav [aria-current]')].every((t) => {
   const tab = t.getBoundingClientRect(), row = t.closest('nav').getBoundingClientRect()
   return tab.left >= row.left - 1 && tab.right <= row.right + 1
@@ -84,7 +85,7 @@ const steps = {
     await page.getByRole('button', { name: /^Negate/ }).click()
     assert.match((await query(page)).get('filter'), /^country:is_not:/)
     await page.waitForFunction(n => document.querySelectorAll('.figure .value')[1].textContent.replaceAll(',', '') === String(n), all - some)
-    await settled(page) // what is read again is paler meanwhile
+    await settled(page) // reloading figures are paler meanwhile
     await accessible(page, 'filtered site')
     await page.getByRole('button', { name: /^Remove/ }).click()
     assert.equal((await query(page)).get('filter'), null)
@@ -128,7 +129,7 @@ const steps = {
     await shot(page, 'details')
     await page.getByPlaceholder('Search').fill('pricing')
     await page.waitForFunction(() => [...document.querySelectorAll('dialog tbody tr')].every(r => r.textContent.includes('pricing')))
-    await page.keyboard.press('Escape') // empties the search
+    await page.keyboard.press('Escape') // clears the search
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     assert.match(await page.evaluate(() => document.activeElement.textContent), /^All /)
@@ -160,7 +161,8 @@ const steps = {
     await dialog.getByLabel('Name').fill('Saw the prices')
     await dialog.getByLabel('Path').fill('/pricing')
     await accessible(page, 'goal dialog')
-    // The first answer is lost after the goal was made: a second click on Save makes no second goal.
+    // The first response is lost after the goal was created: a second click on Save must not create
+    // a second goal.
     await page.route('**/goals', async route => {
       if (route.request().method() !== 'POST') return route.continue()
       await route.fetch()
@@ -232,7 +234,8 @@ const steps = {
     await accessible(page, 'numbers')
     await shot(page, 'numbers')
   },
-  // A form that is sent twice makes one thing, and the page of a new site notices its first event.
+  // A form that is submitted twice creates one site, and the page of a new site detects its first
+  // event.
   async newSite(page) {
     let posts = 0
     page.on('request', r => { if (r.method() === 'POST' && r.url().endsWith('/sites')) posts++ })
@@ -262,7 +265,7 @@ const steps = {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved').waitFor()
     await page.getByRole('button', { name: /Site: Field notes/ }).waitFor()
-    // A person is erased, with what the same visitor did before.
+    // Erasing a person includes earlier events of the same visitor.
     await event(page, 'blog', '/public', {}, 139)
     await event(page, 'blog', '/private', { userId: 'user-7' }, 139)
     await page.goto(server + '/sites/blog/settings/erasure')
@@ -276,7 +279,7 @@ const steps = {
       await settled(page)
       await accessible(page, part)
     }
-    // A wrong password is told, a right one changed; the session goes on.
+    // A wrong password is reported and a correct one is changed; the session continues.
     await page.goto(server + '/account/security')
     for (const [current, answer] of [['not the password', 'The current password is wrong.'], [password, 'Saved']]) {
       await page.getByLabel('Current password').fill(current)
@@ -289,7 +292,7 @@ const steps = {
     await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByText('Copy it now').waitFor()
   },
-  // Counts of the past are looked at, imported, marked where they are shown, and taken off again.
+  // Daily counts are previewed, imported, marked where they are shown, and deleted again.
   async imports(page) {
     await page.goto(server + '/sites/blog/settings/imports')
     await settled(page)
@@ -334,14 +337,14 @@ const steps = {
       await shot(page, 'phone' + path.replaceAll('/', '-'))
     }
     await page.goto(server + '/sites/blog/settings/delete')
-    await page.setViewportSize({ width: 780, height: 375 }) // turned, drawn, and turned back
+    await page.setViewportSize({ width: 780, height: 375 }) // rotate, redraw, and rotate back
     await page.waitForFunction(() => innerWidth === 780)
     await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
     await page.setViewportSize({ width: 375, height: 780 })
     await tabsAreSeen(page)
     await page.setViewportSize({ width: 1280, height: 800 })
   },
-  // The owner of a site invites somebody, who chooses a password and sees that site.
+  // The owner of a site invites a person, who chooses a password and sees that site.
   async invited(page) {
     await page.goto(server + '/sites/blog/settings/people')
     const link = await invite(page)
@@ -364,7 +367,7 @@ const steps = {
     await dismiss(page)
     await guest.context().close()
   },
-  // Whoever has the link sees the statistics, and no way to change anything.
+  // Anyone with the link sees the statistics, and cannot change anything.
   async shared(page) {
     await page.goto(server + '/sites/blog/settings/sharing')
     await page.getByLabel('Name').fill('The agency')

@@ -12,7 +12,7 @@ const [server, setupToken, shots] = process.argv.slice(2)
 const mocked = createServer((q, r) => handle(q, r).catch((e) => { console.error(e); r.destroy() })).listen(0, '127.0.0.1')
 await once(mocked, 'listening')
 const mock = 'http://127.0.0.1:' + mocked.address().port
-const look = looking('devices', shots, (page) => !page.url().includes('city')) // no picture has the height of all rows
+const look = looking('devices', shots, (page) => !page.url().includes('city')) // a screenshot of all rows would be too high
 
 let token = ''
 const send = async (page, body) => {
@@ -20,7 +20,8 @@ const send = async (page, body) => {
   assert.equal(answer.status(), 202, await answer.text())
 }
 
-// snoozeAndComment snoozes an alert of a region, and comments on it in its dialog, which stays open.
+// snoozeAndComment snoozes an alert of a region, and comments on it in its dialog, which stays
+// open.
 async function snoozeAndComment(page, region, comment) {
   const taken = page.getByRole('region', { name: 'Acknowledged or snoozed' })
   await region.getByRole('button', { name: /^Snooze/ }).click()
@@ -62,7 +63,7 @@ const steps = {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('button', { name: 'Edit boiler' }).waitFor()
   },
-  // Tags that describe devices are named; what cannot be a tag is refused, and nothing is saved.
+  // Tags that describe devices are configured; an invalid tag is rejected and nothing is saved.
   async tags(page) {
     await page.goto(server + '/fleets/plant-4/settings')
     const tags = page.getByLabel('Property tags'), save = page.locator('form').filter({ has: tags }).getByRole('button', { name: 'Save' })
@@ -78,7 +79,7 @@ const steps = {
     await page.waitForFunction(() => [...document.querySelectorAll('input')].some((i) => i.value === 'driver, firmware'))
     await look(page, 'tags')
   },
-  // A device is added, shown its token once, and its page goes on with what it sends.
+  // A device is added, its token is shown once, and its page updates with its readings.
   async device(page) {
     await page.goto(server + '/fleets/plant-4/devices/new')
     await page.getByLabel('ID', { exact: true }).fill('boiler-01')
@@ -112,7 +113,8 @@ const steps = {
     const csv = await page.request.get(server + await page.getByRole('link', { name: /CSV/ }).getAttribute('href'))
     assert.match(await csv.text(), /98\.75/)
   },
-  // A rule is tried on what was measured, with a plot, and saved. One about silence cannot be tried, and nothing asks for it.
+  // A rule is tested on past readings, with a plot, and saved. Silence rules cannot be tested, and
+  // no test is requested.
   async rule(page) {
     await page.goto(server + '/fleets/plant-4/rules')
     await page.getByText('No rules yet').waitFor()
@@ -142,7 +144,7 @@ const steps = {
     await page.getByText('Temperature above 95, until at or below 90').waitFor()
     await look(page, 'real-rules')
   },
-  // Readings fire an alert; it is acknowledged, commented and snoozed; and readings resolve it.
+  // Readings fire an alert; it is acknowledged, commented on and snoozed; and readings resolve it.
   async alert(page) {
     const alerts = async (state) => (await (await page.request.get(`${server}/api/v1/fleets/plant-4/alerts?state=${state}`)).json()).alerts
     const folded = (state, n) => until(`${n} ${state} alerts`, async () => (await alerts(state)).length === n)
@@ -179,7 +181,7 @@ const steps = {
     await page.getByText(/^resolved/).waitFor()
     await look(page, 'real-device-alerts')
   },
-  // What is derived of the fleet is compared with its readings, of the days that are chosen.
+  // The derived figures of the fleet are checked against its readings, for the chosen days.
   async numbers(page) {
     await page.goto(server + '/fleets/plant-4/settings')
     await page.getByRole('link', { name: 'Numbers' }).click()
@@ -197,7 +199,7 @@ const steps = {
     await page.getByLabel('First day').fill('')
     await page.getByRole('button', { name: /^Check .* – / }).waitFor()
   },
-  // Differences are listed, and what was left out is said, on a wide screen and on a phone.
+  // Differences and omissions are listed, on a wide screen and on a phone.
   async differences(page) {
     for (const [how, width] of [['wide', 1440], ['phone', 375]]) {
       await page.setViewportSize({ width, height: 800 })
@@ -228,7 +230,8 @@ const steps = {
     await look(page, 'site-numbers-left-out-phone')
     await page.setViewportSize({ width: 1280, height: 800 })
   },
-  // The alerts of a fleet are listed device by device: those of the last are found, though the first page of them is empty.
+  // Alerts of a fleet are listed device by device: those of the last device are found although the
+  // first page is empty.
   async past(page) {
     const { csrf } = await (await page.request.get(server + '/api/v1/me')).json()
     const rows = Array.from({ length: 450 }, (_, i) => `a-${String(i).padStart(4, '0')}`)
@@ -242,7 +245,7 @@ const steps = {
     await page.getByRole('group', { name: 'Severity' }).getByRole('button', { name: 'Warning' }).click()
     await page.getByText('No warning alerts').waitFor()
   },
-  // The same pages in the dark, and on a phone.
+  // The same pages with the dark theme, and on a phone.
   async elsewhere(page) {
     const looks = async (how) => {
       for (const path of ['alerts', 'alerts?state=all', 'rules', 'rules/new?device=boiler-01&metric=temperature']) {
@@ -264,8 +267,8 @@ const steps = {
     await looks('phone')
     await page.setViewportSize({ width: 1280, height: 800 })
   },
-  // A tag that describes the device is a metric of its own, and another one is a part of the metric's name. Both are shown with their first
-  // reading, though the page cannot load the device again.
+  // A tag that describes the device is a metric of its own; any other tag is part of the metric's
+  // name. Both appear with their first reading, without reloading the device.
   async tagged(page) {
     await page.goto(server + '/fleets/plant-4/devices/boiler-01')
     await page.getByText('Live', { exact: true }).waitFor()
@@ -292,7 +295,7 @@ const steps = {
     await page.getByRole('heading', { name: 'Status: maintenance' }).waitFor()
     await look(page, 'device-settings')
   },
-  // The owner of a fleet invites somebody, who starts with that fleet and sees no sites.
+  // The owner of a fleet invites a person, who starts with that fleet and sees no sites.
   async people(page) {
     await page.goto(server + '/')
     await page.getByRole('region', { name: 'Fleets' }).getByRole('link', { name: /Plant 4/ }).waitFor()
@@ -312,7 +315,8 @@ const steps = {
     await promote(page, page)
     await dismiss(page)
   },
-  // Ten thousand devices: a few rows are in the page, all are found, and the keyboard gets everywhere.
+  // With ten thousand devices, the page has only a few rows, but search and keyboard reach all of
+  // them.
   async board(page) {
     await page.goto(mock + '/fleets/city')
     const rows = page.locator('[role=row].device')
@@ -387,7 +391,7 @@ const steps = {
   },
 }
 
-// Steps on the made-up server are the same whatever serves the others.
+// Steps on the mock server do not depend on the server of the other steps.
 if (audited) for (const name of ['differences', 'board', 'alerts', 'rules', 'dark', 'phone']) delete steps[name]
 await walk(steps, shots)
 mocked.closeAllConnections()

@@ -38,7 +38,7 @@ const steps = {
     await append(page, '1001', [{ type: 'OrderShipped', occurredAt: at(6, 15), actor: 'warehouse', data: { carrier: 'Post', tracking: 'NO' + '0123456789'.repeat(8) } }])
     await append(page, '<script>x()</script>/ü', [{ type: '<img src=x onerror=x()>', data: { '<b>bold</b>': '<script>window.hacked = true</script>' } }])
   },
-  // Whoever owns the event store gives others a role on it, who start with its events.
+  // The owner of the event store invites a person, who starts with its events.
   async people(page) {
     await page.goto(server + '/events')
     await page.getByRole('button', { name: 'People' }).click()
@@ -57,7 +57,7 @@ const steps = {
   },
   async types(page) {
     const types = async () => (await (await page.request.get(server + '/api/v1/events/types')).json()).types
-    await until('the figures of 35 events', async () => (await types())[0]?.events === 35) // they follow appends
+    await until('the figures of 35 events', async () => (await types())[0]?.events === 35) // the counts follow appends
     await page.goto(server + '/events')
     await page.getByText('35', { exact: true }).waitFor()
     await look(page, 'types')
@@ -70,7 +70,7 @@ const steps = {
     await page.keyboard.press('Enter')
     await page.waitForURL('**/events/order/1001')
   },
-  // A stream is read, its state at any version, and what differs between two.
+  // Read a stream, its state at a version, and the difference between two versions.
   async stream(page) {
     await page.goto(server + '/events/order/1001')
     await page.getByText('5 events').waitFor()
@@ -101,7 +101,7 @@ const steps = {
     const file = await page.request.get(server + await page.getByRole('link', { name: 'JSON Lines' }).getAttribute('href'))
     assert.equal((await file.text()).trim().split('\n').length, 5)
   },
-  // What comes is shown as it comes, and what was chosen stays.
+  // New events appear live, and the selected event stays selected.
   async live(page) {
     await page.goto(server + '/events/order/1002')
     await page.getByText('Live', { exact: true }).waitFor()
@@ -114,7 +114,7 @@ const steps = {
     await page.getByRole('heading', { name: 'OrderPlaced' }).waitFor()
     await look(page, 'live')
   },
-  // A long stream is read in parts, and an address leads into the middle of it.
+  // A long stream is loaded in parts, and a URL can lead into the middle of it.
   async long(page) {
     for (let i = 0; i < 3; i++) await append(page, 'long', Array.from({ length: 98 }, (_, n) => ({ type: 'Counted', data: { n: i * 98 + n + 1 } })))
     await page.goto(server + '/events/order/long')

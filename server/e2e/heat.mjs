@@ -17,7 +17,8 @@ const steps = {
     await page.getByText('No key used more than 50').waitFor()
     await look(page, 'calm')
   },
-  // A rush makes a key hot: the page names it, what it is of, and what to do, which is done there.
+  // A rush makes a key hot. The page names the key, its items and the remedy, which is applied
+  // there.
   async hot(page) {
     await order(page, '/rush')
     await page.getByRole('button', { name: 'Refresh' }).click()

@@ -9,7 +9,7 @@ const [server, token, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
 const look = looking('signin', shots)
 
-// code is what an app shows so many steps of 30 seconds from now (RFC 6238).
+// code returns the code of an app, the given number of 30-second steps from now (RFC 6238).
 function code(secret, steps = 0) {
   const bits = [...secret.replaceAll('=', '')].map((c) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0')).join('')
   const key = Buffer.from(bits.match(/.{8}/g).map((b) => parseInt(b, 2)))
@@ -80,7 +80,7 @@ await walk({
     await page.getByLabel('Code').fill('000000')
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('alert').getByText('The code is wrong').waitFor()
-    await page.getByLabel('Code').fill(code(secret, 1)) // the step of now may be that which turned it on
+    await page.getByLabel('Code').fill(code(secret, 1)) // the current step may be the one that turned it on
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('heading', { name: 'Sites' }).waitFor()
     await logOut(page)

@@ -18,13 +18,14 @@ import (
 
 const orders = "/api/v1/events/aggregates/order"
 
-// shop is a server with an owner of all, a viewer of a site, and keys of the event store for each scope.
+// shop is a server with an owner of all sites, a viewer of a site, and keys of the event store for
+// each scope.
 type shop struct {
 	*servertest.House
 	owner, stranger *servertest.Person
 	keys            map[accounts.Scope][]string // headers
-	own             *eventstore.Store           // as the server's
-	other           *eventstore.Store           // of a program beside the server, which knows nothing of its options; nil: there is none
+	own             *eventstore.Store           // like the server's
+	other           *eventstore.Store           // of a program beside the server, whose options the server does not know; nil: there is none
 	turns           int
 }
 
@@ -45,7 +46,8 @@ func newShop(t *testing.T, change ...func(*server.Options)) *shop {
 	return s
 }
 
-// append appends events: over HTTP, or in turns over HTTP and by the other program, if there is one.
+// append appends events: over HTTP, or alternating between HTTP and the other program, if there is
+// one.
 func (s *shop) append(path, body string) {
 	s.Helper()
 	if s.turns++; s.other == nil || s.turns%2 == 0 {
@@ -110,7 +112,8 @@ func testAppend(s *shop) {
 	s.owner.Want(200, `"version":5`, "GET", orders+"/1", "")
 }
 
-// Who may do what: keys that send append and read nothing, and roles on sites say nothing of the event store.
+// Permissions: keys that send can append but not read, and roles on sites do not apply to the event
+// store.
 func TestPermissions(t *testing.T) { inEveryShop(t, testPermissions) }
 
 func testPermissions(s *shop) {
@@ -190,7 +193,7 @@ func testReading(s *shop) {
 	read.Want(200, `"version":196,`, "GET", orders+"/1/state", "", key...)
 }
 
-// Ids have characters that mean something in paths, and are never mixed up.
+// IDs contain characters with a meaning in paths, and are never confused.
 func TestNamesInPaths(t *testing.T) { inEveryShop(t, testNamesInPaths) }
 
 func testNamesInPaths(s *shop) {
@@ -233,7 +236,8 @@ func testNamesInPaths(s *shop) {
 	s.owner.Want(422, "invalid_request", "GET", "/api/v1/events/aggregates", "")
 }
 
-// A table has the rules of other programs: what is personal by them is refused here, and so is every append to a table that is appended to one by one.
+// A table follows the rules of other programs: their personal data is rejected here, and so is
+// every append to a table in put mode.
 func TestRulesOfOtherPrograms(t *testing.T) {
 	s := newShop(t)
 	other, err := eventstore.New(s.Table, eventstore.Options{Chain: true, TypeShards: 2})
@@ -288,7 +292,8 @@ func testSnapshot(s *shop) {
 	s.owner.Want(200, `"state":3`, "GET", orders+"/1/snapshot", "")
 }
 
-// tail opens a stream and returns what reads its next event that is no beat, as id and data.
+// tail opens a stream and returns a function that reads its next event, without heartbeats, as id
+// and data.
 func (s *shop) tail(path string, headers ...string) (next func() string, leave func()) {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.URL+path, nil)
@@ -324,7 +329,7 @@ func (s *shop) tail(path string, headers ...string) (next func() string, leave f
 	}, func() { answer.Body.Close() }
 }
 
-// Whoever watches a stream sees every event once, also when they come back.
+// A live stream has every event once, even after reconnecting.
 func TestTail(t *testing.T) { inEveryShop(t, testTail) }
 
 func testTail(s *shop) {
@@ -357,7 +362,8 @@ func testTail(s *shop) {
 	leave()
 }
 
-// The feed tells what happened to all aggregates, once and in one order, to those who watch it and to those who come back.
+// The feed has the events of all aggregates, once and in one order, for live readers and after
+// reconnecting.
 func TestFeed(t *testing.T) { inEveryShop(t, testFeed) }
 
 func testFeed(s *shop) {

@@ -36,7 +36,7 @@ func totals(t *testing.T, mended *atomic.Bool) func(*server.Options) {
 	}
 }
 
-// A projection is rebuilt, what cannot be applied is told, and applied when that was mended.
+// A projection is rebuilt; events that cannot be applied are reported, and applied after a fix.
 func TestProjections(t *testing.T) {
 	var mended atomic.Bool
 	inEveryShop(t, func(s *shop) {

@@ -22,8 +22,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// shops are the worlds of the suite: a server alone, and servers beside a program that appends with other options. own makes the
-// options of the server's store, nil for its default; beside are those of the other, nil for none.
+// shops are the worlds of the suite: a server alone, and servers beside a program that appends with
+// other options. own makes the options of the server's store, nil for its default; beside makes
+// those of the other, nil for none.
 var shops = map[string]struct {
 	own    func(*testing.T, *table.Table) eventstore.Options
 	beside *eventstore.Options
@@ -33,10 +34,10 @@ var shops = map[string]struct {
 	"with options, beside a program": {everyOption, &eventstore.Options{}},
 }
 
-// everyOption seals what is personal in events of people who registered.
+// everyOption encrypts personal data in events of people who registered.
 func everyOption(t *testing.T, on *table.Table) eventstore.Options {
 	p := shred.Personal{Event: "Registered", Subject: "who", Fields: []string{"name"}}
-	servertest.Must(t, eventstore.DeclarePersonal(t.Context(), on, []eventstore.PersonalRule{{Event: p.Event, Subject: p.Subject, Fields: p.Fields}})) // before anybody appends: nobody waits
+	servertest.Must(t, eventstore.DeclarePersonal(t.Context(), on, []eventstore.PersonalRule{{Event: p.Event, Subject: p.Subject, Fields: p.Fields}})) // before anybody appends, so that nobody waits
 	k, err := shred.New(on, shred.Options{Masters: []shred.Master{{ID: "m", Key: bytes.Repeat([]byte("m"), 32)}}, Personal: []shred.Personal{p}})
 	servertest.Must(t, err)
 	return eventstore.Options{Chain: true, TypeShards: 3, Secrets: k.Secrets()}
@@ -105,8 +106,8 @@ func (s *shop) pages(path, next string) (all []told) {
 	}
 }
 
-// Whatever a server and a program beside it append, in whatever order and with options of which the other knows nothing, every route
-// tells all of it, each event once, in the order of its stream.
+// Whatever a server and a program beside it append, in any order and with options unknown to each
+// other, every route returns all of it, each event once, in the order of its stream.
 func TestSecondWriter(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(shops)) {
 		if shops[name].beside == nil {
@@ -130,8 +131,9 @@ func TestSecondWriter(t *testing.T) {
 	}
 }
 
-// tellsAll compares what the routes tell with what was appended. Within an aggregate the order is that of the appends, but for events of
-// a type: their ids are made by different programs, of whose clocks none is right to the millisecond.
+// tellsAll compares what the routes return with what was appended. Within an aggregate the order is
+// that of the appends, except for events of a type: different programs create their IDs, and no
+// clock is exact to the millisecond.
 func (s *shop) tellsAll(want []told) {
 	s.Helper()
 	same := func(what string, have []told, keep func(told) bool) {
@@ -167,7 +169,8 @@ func (s *shop) tellsAll(want []told) {
 	s.owner.Want(200, fmt.Sprintf(`"events":%d,`, len(want)), "GET", "/api/v1/events/types", "")
 }
 
-// A commit id is the same append whoever repeats it, and a conflict tells what the other has appended.
+// A commit ID identifies the same append whoever repeats it, and a conflict includes what the other
+// has appended.
 func TestSecondWriterRepeats(t *testing.T) {
 	for name := range shops {
 		if shops[name].beside == nil {
@@ -200,7 +203,8 @@ func TestSecondWriterRepeats(t *testing.T) {
 	}
 }
 
-// A server whose store has the keys tells what is personal wherever it tells events and states; one without cannot, and is not told it.
+// A server whose store has the keys returns personal data wherever it returns events and states; a
+// server without keys cannot.
 func TestSealedEvents(t *testing.T) {
 	s := openShop(t, "with options, beside a program")
 	const said = `{"type":"Registered","data":{"who":"7","name":"Ada Lovelace"}}`
@@ -210,7 +214,7 @@ func TestSealedEvents(t *testing.T) {
 		t.Errorf("a program without keys: %v", err)
 	}
 	s.turns = 0
-	s.append("1", `{"events":[{"type":"Paid"}]}`) // by the program, of nothing personal
+	s.append("1", `{"events":[{"type":"Paid"}]}`) // by the program, without personal data
 	names := eventstore.Fold[string]{Version: 1, Apply: func(all string, e eventstore.Event) (string, error) { return all + string(e.Payload), nil }}
 	at, err := eventstore.Load(t.Context(), s.own, eventstore.ID{Type: "order", ID: "1"}, names)
 	servertest.Must(t, err)

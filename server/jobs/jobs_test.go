@@ -45,7 +45,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// want says what every server is to answer about a thing.
+// want checks what every server reports about a subject.
 func (w *world) want(on string, done int, phase jobs.Phase) {
 	w.Helper()
 	for i, b := range w.boards {
@@ -90,12 +90,12 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A server that was paused finds its place taken, and does not tell in the place of the other.
+// A server that was paused finds its job replaced, and publishes no more states.
 func TestLostAndTakenOver(t *testing.T) {
 	w, ctx := newWorld(t, 2), t.Context()
 	paused, err := w.boards[0].Begin(ctx, "a", "blog", progress{1})
 	must(t, err)
-	w.works[0].Close() // it tells no more of itself
+	w.works[0].Close() // it publishes no more states
 	w.db.Advance(31 * time.Second)
 	if _, phase, err := w.boards[1].Last(ctx, "blog"); phase != jobs.Lost || err != nil {
 		t.Fatalf("after half a minute of silence: %v, %v", phase, err)
@@ -109,11 +109,11 @@ func TestLostAndTakenOver(t *testing.T) {
 	w.want("blog", 5, jobs.Ended)
 	w.db.Advance(25 * time.Hour)
 	w.want("blog", 0, jobs.None)
-	_, err = w.boards[1].Begin(ctx, "c", "blog", progress{}) // an expired item does not hold its place
+	_, err = w.boards[1].Begin(ctx, "c", "blog", progress{}) // an expired item does not block
 	must(t, err)
 }
 
-// Many begin at the same moment: one does.
+// Of many concurrent attempts to begin, one succeeds.
 func TestOneBegins(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -147,7 +147,7 @@ func TestOneBegins(t *testing.T) {
 	}
 }
 
-// Whoever is told that a job has ended may begin the next at once, on whichever server.
+// After a client has seen the end of a job, the next can begin at once, on any server.
 func TestAfterTheEnd(t *testing.T) {
 	w, ctx := newWorld(t, 2), t.Context()
 	job, err := w.boards[0].Begin(ctx, "0", "blog", progress{})

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/server/load"
 )
 
-// used is what a test says of the memory in use, in percent.
+// used is the simulated memory in use, in percent.
 type used struct{ atomic.Int64 }
 
 func (u *used) part() float64 { return float64(u.Load()) / 100 }
@@ -37,7 +37,8 @@ func ask(t *testing.T, handler http.Handler, method, path string, bytes int, hea
 	return answer
 }
 
-// TestPressure refuses bodies near the end of the memory, but for small ones of people, and takes all again when there is room.
+// TestPressure rejects bodies near the memory limit, except small ones of people, and accepts all
+// again when there is room.
 func TestPressure(t *testing.T) {
 	var memory used
 	g := load.New(load.Options{Bytes: 64 << 20, Used: memory.part, Wait: time.Nanosecond})
@@ -74,13 +75,14 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestRoom lets only as many bodies in as there is room for, whatever they say of themselves, and gives all of it back.
+// TestRoom admits only as many bodies as there is room for, whatever their headers claim, and frees
+// all of it.
 func TestRoom(t *testing.T) {
 	for name, c := range map[string]struct {
 		percent int64
 		bytes   int
 		header  []string
-		want    int64 // at once, of 21 MB
+		want    int64 // concurrently, of 21 MB
 	}{
 		"of 200 KB":                {0, 200_000, nil, 22},
 		"compressed":               {0, 20_000, []string{"Content-Encoding", "gzip"}, 22},
@@ -118,7 +120,7 @@ func TestRoom(t *testing.T) {
 			if served.Load() != c.want {
 				t.Errorf("%d at once, want %d", served.Load(), c.want)
 			}
-			if answer := ask(t, handler, "POST", "/api/events", 8<<20); answer.Code != 200 { // all room there is
+			if answer := ask(t, handler, "POST", "/api/events", 8<<20); answer.Code != 200 { // all the room there is
 				t.Errorf("afterwards: %d", answer.Code)
 			}
 		})

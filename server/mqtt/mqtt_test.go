@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is a broker for a test. Anybody whose password is "right" may come; every message is decided by verdict.
+// house is a broker for a test. Everyone with the password "right" may connect; verdict decides on
+// every message.
 type house struct {
 	t       *testing.T
 	broker  *mqtt.Broker
@@ -122,7 +123,7 @@ func (h *house) mustBeYoung(user string) *v5.Client {
 func publish(c *v5.Client, topic, payload string) (*v5.PublishResponse, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	go func() { // the client would wait for an acknowledgement though it is disconnected
+	go func() { // the client would wait for an acknowledgement although it is disconnected
 		select {
 		case <-c.Done():
 			cancel()
@@ -192,7 +193,8 @@ func TestNothingIsAcknowledgedEarly(t *testing.T) {
 	}
 }
 
-// What failed is not acknowledged, nor is what came after it on the connection, and the client has to come again.
+// A failed message is not acknowledged, nor are later ones on the connection, and the client has to
+// reconnect.
 func TestFailedMessagesAreNotAcknowledged(t *testing.T) {
 	h := open(t, nil)
 	h.verdict = func(_ string, m mqtt.Message) mqtt.Verdict {
@@ -243,7 +245,7 @@ func TestVerdictsInMQTT3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	token := c.Publish("t", 1, false, "bad") // it would be sent for ever
+	token := c.Publish("t", 1, false, "bad") // it would be sent forever
 	if token.Wait(); token.Error() != nil {
 		t.Error(token.Error())
 	}
@@ -335,7 +337,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A broker that is told to stop decides on what it has read, and acknowledges it.
+// A stopping broker decides on what it has read, and acknowledges it.
 func TestStopDrains(t *testing.T) {
 	h := open(t, nil)
 	asked, answer := make(chan bool, 8), make(chan mqtt.Verdict)
@@ -357,7 +359,7 @@ func TestStopDrains(t *testing.T) {
 	}
 }
 
-// FuzzPackets sends bytes that are no protocol, before and after a login.
+// FuzzPackets sends invalid packets, before and after a login.
 func FuzzPackets(f *testing.F) {
 	connect := "\x10\x15\x00\x04MQTT\x04\xc2\x00\x3c\x00\x01x\x00\x01a\x00\x05right"
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
@@ -388,9 +390,9 @@ func FuzzPackets(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = c.Write(b) // it may hang up before it has read all
+		_, _ = c.Write(b) // it may hang up before it has read everything
 		if err := c.(*net.TCPConn).CloseWrite(); err == nil {
-			_, _ = c.Read(make([]byte, 64)) // until it hangs up, or says something
+			_, _ = c.Read(make([]byte, 64)) // until it hangs up, or responds
 		}
 		if err := c.Close(); err != nil {
 			t.Fatal(err)

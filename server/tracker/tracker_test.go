@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// maxZipped is what a page may have to load, in bytes on the wire.
+// maxZipped is the maximum size of the tracker in bytes on the wire.
 const maxZipped = 2048
 
 func TestTheTrackerIsSmall(t *testing.T) {

@@ -26,7 +26,7 @@ func TestBadge(t *testing.T) {
 		t.Errorf("%d %s", status, body)
 	}
 
-	// It is counted once a minute at most.
+	// It is counted at most once a minute.
 	if status, answer := h.Post("/api/event", `{"site":"blog","url":"https://example.org/"}`, "User-Agent", servertest.Firefox+"9"); status != http.StatusAccepted {
 		t.Fatalf("%d %s", status, answer)
 	}
@@ -40,7 +40,7 @@ func TestBadge(t *testing.T) {
 	}
 }
 
-// Nobody needs a key for a badge, so a network may ask for so many only.
+// Badges need no key, so networks are rate-limited.
 func TestBadgesAreLimited(t *testing.T) {
 	h := servertest.New(t, nil)
 	for range 1000 {

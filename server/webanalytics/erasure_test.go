@@ -35,7 +35,7 @@ func TestErasure(t *testing.T) {
 	if strings.Contains(receipt, "ann-1") {
 		t.Errorf("the receipt says who it was: %s", receipt)
 	}
-	admin.Want(http.StatusOK, `"state":"never"`, http.MethodGet, "/api/v1/sites/blog/verify", "") // it may name who was erased
+	admin.Want(http.StatusOK, `"state":"never"`, http.MethodGet, "/api/v1/sites/blog/verify", "") // it may name the erased person
 	servertest.Must(t, h.Worker.Drain(t.Context()))
 	admin.Want(http.StatusOK, `"visits":3`, http.MethodGet, "/api/v1/sites/blog/stats", "")
 	admin.Want(http.StatusOK, `"events":2`, http.MethodGet, path, "")

@@ -38,7 +38,7 @@ func bring(h *servertest.House, name, csv string) imported.Result {
 	return r
 }
 
-// get asks as the token does, and decodes what is answered.
+// get sends a request with the token, and decodes the response.
 func get[T any](h *servertest.House, path string) (answer T) {
 	h.Helper()
 	status, body := h.Get(path, "Authorization", bearer)
@@ -49,7 +49,8 @@ func get[T any](h *servertest.House, path string) (answer T) {
 	return answer
 }
 
-// A site that has imported days only is no empty site, and every answer says whether it counts these days.
+// A site with only imported days is not empty, and every response says whether it counts these
+// days.
 func TestAnswersSayWhichDaysAreImported(t *testing.T) {
 	h := servertest.New(t, nil)
 	type siteBody struct{ HasEvents bool }
@@ -112,7 +113,7 @@ func TestAnswersSayWhichDaysAreImported(t *testing.T) {
 	}
 }
 
-// files is a body of multipart/form-data with files, names and contents in turn.
+// files returns a multipart/form-data body with files, as alternating names and contents.
 func files(h *servertest.House, namesAndContents ...string) (body, contentType string) {
 	h.Helper()
 	var b bytes.Buffer
@@ -132,7 +133,7 @@ type importsBody struct {
 	Work    *webanalytics.ImportWork
 }
 
-// ended waits until the import that is under way has ended.
+// ended waits until the running import has ended.
 func ended(h *servertest.House) importsBody {
 	h.Helper()
 	for {
@@ -151,7 +152,7 @@ func writer(h *servertest.House, site string, scope accounts.Scope) string {
 	return "Bearer " + token
 }
 
-// plausible is the export of the importer's own tests, as the zip that people download.
+// plausible returns the export of the importer's own tests, as the zip that people download.
 func plausible(h *servertest.House) string {
 	h.Helper()
 	var b bytes.Buffer
@@ -161,7 +162,8 @@ func plausible(h *servertest.House) string {
 	return b.String()
 }
 
-// Files are looked at, imported, listed and deleted over HTTP, and nothing of them stays on the disk.
+// Files are previewed, imported, listed and deleted over HTTP, and nothing of them stays on the
+// disk.
 func TestCountsAreImportedOverHTTP(t *testing.T) {
 	uploads := t.TempDir()
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.Uploads = filepath.Join(uploads, "made") })
@@ -219,7 +221,7 @@ func TestCountsAreImportedOverHTTP(t *testing.T) {
 	}
 }
 
-// What is wrong with an upload is said: at once of the request, afterwards of its files.
+// Problems of an upload are reported: at once for the request, later for its files.
 func TestUploadsThatAreRefused(t *testing.T) {
 	uploads := t.TempDir()
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.Uploads = uploads })
@@ -274,7 +276,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}
 }
 
-// While files of a site come in nobody else's do, and a sender who gives up leaves the way free.
+// While files of a site arrive, no other upload is accepted, and a cancelled upload does not block.
 func TestOneImportOfASiteAtATime(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.Uploads = t.TempDir() })
 	key := writer(h, "blog", accounts.Write)

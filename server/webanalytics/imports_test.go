@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// TestTheLongPastIsImported sends an event of years ago with keys of every kind: who may write settings may import, and it
-// counts once.
+// TestTheLongPastIsImported sends an event of years ago with keys of every kind: those that may
+// write settings may import, and it counts once.
 func TestTheLongPastIsImported(t *testing.T) {
 	h := servertest.New(t, nil)
 	key := func(site string, scope accounts.Scope) string {

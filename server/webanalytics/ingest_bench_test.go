@@ -22,7 +22,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// BenchmarkEvent answers POST /api/event of a browser, without the network and on a table in memory.
+// BenchmarkEvent serves POST /api/event of a browser, without the network and on a table in memory.
 func BenchmarkEvent(b *testing.B) {
 	handler := benchHandler(b)
 	b.ReportAllocs()
@@ -40,7 +40,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// benchHandler is a server without limits that nobody folds for.
+// benchHandler is a server without rate limits and without folds.
 func benchHandler(b *testing.B) http.Handler {
 	b.Helper()
 	check := func(err error) {
@@ -70,7 +70,7 @@ func benchHandler(b *testing.B) http.Handler {
 	return s.Handler()
 }
 
-// BenchmarkEvents answers POST /api/events with 500 events each. ns/op is of one event.
+// BenchmarkEvents serves POST /api/events with 500 events each. ns/op is per event.
 func BenchmarkEvents(b *testing.B) {
 	handler := benchHandler(b)
 	b.ReportAllocs()

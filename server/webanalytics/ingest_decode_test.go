@@ -18,7 +18,7 @@ var plainBodies = []string{
 	`{"events":[{"url":"/a","language":"de"},{"url":"/b","language":"de"}],"site":"blog"}`,
 }
 
-// otherBodies are those that decodePlain leaves to the decoder for any type, whatever that says.
+// otherBodies are those that decodePlain leaves to the general decoder, valid or not.
 var otherBodies = []string{
 	``, `{`, `{}x`, `{"site":"blog","url":"/","url":"/b"}`, `{"site":"blog","url":"/\u00e4"}`, "{\"site\":\"blog\",\"url\":\"/\xff\"}", "{\"site\":\"blog\",\"url\":\"/\n\"}",
 	`{"site":"blog","url":"/","scroll":01}`, `{"site":"blog","url":"/","scroll":-}`, `{"site":"blog","url":"/","scroll":1.0}`, `{"site":"blog","url":"/","scroll":1e2}`,
@@ -27,7 +27,7 @@ var otherBodies = []string{
 	`{"Site":"blog","url":"/"}`, `{"site":"blog","url":7}`, `{"site":"blog","url":"/","visitor":{"address":"a","address":"b"}}`, `{"site" "blog"}`, `{"site":"blog","url":"/`,
 }
 
-// same compares what both decoders make of a body.
+// same compares the results of both decoders for a body.
 func same(t *testing.T, body string, many bool) (plain bool) {
 	t.Helper()
 	site, events, ok := decodePlain([]byte(body), many)
@@ -88,7 +88,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// Answers are what an encoder makes of them.
+// Responses are the same as those of an encoder.
 func TestAppendOutcomes(t *testing.T) {
 	for _, text := range []string{"", "01ARZ3NDEKTSV4RRFFQ69G5FAV", `a "b" \ c`, "ä\u2028\x00\x7f<&>\xff"} {
 		var o outcomes

@@ -64,7 +64,7 @@ func TestLinesThatAreRefused(t *testing.T) {
 		{"/api/events?site=blog", line, http.StatusUnsupportedMediaType, "unsupported_media_type", []string{"Content-Encoding", "gzip"}},
 		{"/api/events?site=blog", `{"url":"/","visitor":{"address":"192.0.2.1","userAgent":"x"}}`, http.StatusUnauthorized, "unauthorized", nil},
 		{"/api/events?site=blog", strings.Repeat("broken\n", 1000), http.StatusAccepted, "bad_line", nil},
-		{"/api/events?site=blog", line, http.StatusTooManyRequests, "rate_limited", nil}, // broken lines take from the rate, too
+		{"/api/events?site=blog", line, http.StatusTooManyRequests, "rate_limited", nil}, // broken lines count towards the rate, too
 	} {
 		status, answer := h.Post(c.path, c.body, append(c.headers, "Content-Type", ndjson)...)
 		if status != c.status || !strings.Contains(answer, c.code) {
@@ -76,7 +76,7 @@ func TestLinesThatAreRefused(t *testing.T) {
 	}
 }
 
-// Of a body that ends early nothing is stored: who sent it sends it again.
+// If a body ends early, nothing of it is stored: the client sends it again.
 func TestLinesThatAreCut(t *testing.T) {
 	h := servertest.New(t, nil)
 	for _, framing := range []string{"Content-Length: 1000\r\n\r\n{\"url\":\"/\"}\n{\"ur", "Transfer-Encoding: chunked\r\n\r\nc\r\n{\"url\":\"/\"}\n\r\n64\r\n{\"ur"} {

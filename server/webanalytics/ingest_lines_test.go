@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// reasons are why lines of a body are rejected; "" for those that are not.
+// reasons returns why the lines of a body are rejected; "" for valid ones.
 func reasons(t *testing.T, body io.Reader) (events []Event, why []analytics.Reason) {
 	t.Helper()
 	events, decided, err := readLines(body)
@@ -32,7 +32,7 @@ func reasons(t *testing.T, body io.Reader) (events []Event, why []analytics.Reas
 	return events, why
 }
 
-// lineOf is a line of so many bytes, without its end.
+// lineOf returns a line of so many bytes, without its ending.
 func lineOf(n int) string {
 	const begin, end = `{"url":"/","props":{"a":"`, `"}}`
 	return begin + strings.Repeat("x", n-len(begin)-len(end)) + end
@@ -57,7 +57,7 @@ func TestReadLines(t *testing.T) {
 		if _, why := reasons(t, strings.NewReader(c.body)); !reflect.DeepEqual(why, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, why, c.want)
 		}
-		if len(c.body) < 1000 { // however it comes
+		if len(c.body) < 1000 { // however it arrives
 			if _, why := reasons(t, iotest.OneByteReader(strings.NewReader(c.body))); !reflect.DeepEqual(why, c.want) {
 				t.Errorf("%s, byte by byte: %q, want %q", c.name, why, c.want)
 			}
@@ -87,7 +87,7 @@ func TestReadLinesRefuses(t *testing.T) {
 	}
 }
 
-// Lines are what the events of a batch are, also when what is right and what is wrong is chosen at random.
+// Lines are treated like the events of a batch, also for random valid and invalid input.
 func TestLinesAreWhatBatchesAre(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("ONEFOLD_SIM_SEED"); s != "" {

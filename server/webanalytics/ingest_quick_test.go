@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/server/webanalytics"
 )
 
-// postUnmeasured sends a body whose length is not told before, which always goes the way of every operation.
+// postUnmeasured sends a body without a known length, which never takes the fast path.
 func postUnmeasured(h *servertest.House, path, body string, headers ...string) (int, string) {
 	h.Helper()
 	r, err := http.NewRequestWithContext(h.Context(), http.MethodPost, h.URL+path, io.MultiReader(strings.NewReader(body)))
@@ -27,7 +27,7 @@ func postUnmeasured(h *servertest.House, path, body string, headers ...string) (
 	return h.Do(r, headers)
 }
 
-// tooLong are events each of which has one field that is a character longer than its tag allows.
+// tooLong returns events each of which has one field that exceeds its tag by a character.
 func tooLong(t *testing.T) (bodies []string) {
 	event := reflect.TypeFor[webanalytics.Event]()
 	for i := range event.NumField() {
@@ -50,7 +50,7 @@ func tooLong(t *testing.T) (bodies []string) {
 	return bodies
 }
 
-// Whether a request is answered quickly makes no difference to what is answered.
+// The fast path does not change responses.
 func TestQuickAnswersAreTheSame(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.EventPath = "/numbers" })
 	bodies := append(tooLong(t), `{}`, `{"site":"blog"}`, `{"site":"","url":"/"}`, `{"site":"nobody","url":"/"}`, `{"site":"blog","url":"/"} x`,
@@ -82,7 +82,8 @@ func manyProperties(n int) string {
 	return b.String()
 }
 
-// inOrder is an answer without the clock, and ids, which may differ, and with its errors in order.
+// inOrder normalizes a response: without the clock and IDs, which may differ, and with its errors
+// in order.
 func inOrder(t *testing.T, body string) string {
 	t.Helper()
 	var answer map[string]any

@@ -54,7 +54,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestAForgedAddressIsNobody sends more and more invented hops; who is limited is who the last own proxy saw.
+// TestAForgedAddressIsNobody sends more and more forged hops; the address that the last own proxy
+// saw is rate-limited.
 func TestAForgedAddressIsNobody(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) {
 		o.TrustProxy, o.Analytics.EventRate, o.Analytics.EventBurst = true, 0.001, 1
@@ -119,7 +120,8 @@ func TestThePixelCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsTurnedAwayIsCounted sends bots, an AI crawler and what the site excludes, and reads the counts.
+// TestWhatIsTurnedAwayIsCounted sends events of bots, of an AI crawler and of excluded traffic, and
+// reads the counts.
 func TestWhatIsTurnedAwayIsCounted(t *testing.T) {
 	h := servertest.New(t, nil)
 	h.Settings(func(s *analytics.Site) {
@@ -185,7 +187,8 @@ func TestTheTrackerIsServedWhereTheOperatorSays(t *testing.T) {
 	}
 }
 
-// TestNothingOfTheSenderIsKept looks for address and user agent in what is stored, logged and measured.
+// TestNothingOfTheSenderIsKept looks for address and user agent in what is stored, logged and
+// measured.
 func TestNothingOfTheSenderIsKept(t *testing.T) {
 	var log bytes.Buffer
 	h := servertest.New(t, func(o *server.Options) {
@@ -210,8 +213,8 @@ func TestNothingOfTheSenderIsKept(t *testing.T) {
 	}
 }
 
-// TestServersTellWhoseEventsTheyAre sends events in place of browsers: with a key of the site they are those of the
-// visitors that it names, without one nobody is believed.
+// TestServersTellWhoseEventsTheyAre sends events on behalf of browsers: with a key of the site they
+// count for the given visitors, without one they are rejected.
 func TestServersTellWhoseEventsTheyAre(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.EventRate, o.Analytics.EventBurst = 0.001, 1 })
 	key := func(site string, scope accounts.Scope) string {

@@ -59,7 +59,8 @@ func TestRealtime(t *testing.T) {
 	t.Errorf("the stream ended: %v", lines.Err())
 }
 
-// Guests of a public page hold so many streams only, and leave some for people of other sites.
+// Guests of a public page get a limited number of streams, which leaves some for people of other
+// sites.
 func TestGuestsDoNotTakeAllStreams(t *testing.T) {
 	h := servertest.Visited(t)
 	_, err := analytics.CreateSite(t.Context(), h.Table, analytics.NewSite{ID: "open", TimeZone: "UTC"})

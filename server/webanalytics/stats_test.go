@@ -88,7 +88,7 @@ func TestSites(t *testing.T) {
 		t.Error(answer)
 	}
 	shop := `{"name":"Our shop","domains":["shop.example"],"timezone":"Europe/Berlin"}`
-	owner.Want(http.StatusCreated, `"id":"shop.example"`, http.MethodPost, "/api/v1/sites", shop) // whose answer was lost
+	owner.Want(http.StatusCreated, `"id":"shop.example"`, http.MethodPost, "/api/v1/sites", shop) // the first response was lost
 	for _, other := range []string{`{"id":"blog","timezone":"Europe/Berlin"}`, `{"id":"blog","name":"My blog"}`, `{"id":"blog","domains":["example.com"]}`} {
 		owner.Want(http.StatusConflict, "exists", http.MethodPost, "/api/v1/sites", other)
 	}
@@ -96,7 +96,7 @@ func TestSites(t *testing.T) {
 		t.Error(trail)
 	}
 	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{"id":"a b"}`)
-	for _, id := range []string{".", "..", "Blog"} { // paths cannot name the first two, and people take the last for another
+	for _, id := range []string{".", "..", "Blog"} { // paths cannot contain the first two, and people confuse the last with another
 		owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{"id":"`+id+`"}`)
 	}
 	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{}`)

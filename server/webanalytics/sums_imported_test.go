@@ -13,18 +13,19 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// export is what another program counted: the rows of each table, and what they have to add up to.
+// export is what another program counted: the rows of each table, and their expected sums.
 type export struct {
 	rows  map[string][]string
 	days  map[string]sheet
-	known map[string]calendar.Span // days of which a table of the dimension is exported
+	known map[string]calendar.Span // days for which a table of the dimension is exported
 }
 
 func newExport() *export {
 	return &export{rows: map[string][]string{}, days: map[string]sheet{}, known: map[string]calendar.Span{}}
 }
 
-// between is what was counted from one day to another, as far as a dimension is known; of all days for the total, "".
+// between returns what was counted from one day to another, as far as a dimension is known; for all
+// days with "", the total.
 func (x *export) between(from, to, by string) (total sheet) {
 	known := x.known[by]
 	for day, s := range x.days {
@@ -35,7 +36,7 @@ func (x *export) between(from, to, by string) (total sheet) {
 	return total
 }
 
-// someVisits are those of a day. On many days nobody came, on others one visitor alone.
+// someVisits returns the visits of a day. Many days have none, others a single visitor.
 func someVisits(r *rand.Rand) []sheet {
 	visits := make([]sheet, max(0, r.IntN(25)-4))
 	for i := range visits {
@@ -44,7 +45,7 @@ func someVisits(r *rand.Rand) []sheet {
 	return visits
 }
 
-// sumOf adds visits up. Some of them are of the same visitor.
+// sumOf adds up visits. Some of them have the same visitor.
 func sumOf(r *rand.Rand, visits []sheet) (total sheet) {
 	for i := range visits {
 		total = total.plus(&visits[i])
@@ -53,7 +54,8 @@ func sumOf(r *rand.Rand, visits []sheet) (total sheet) {
 	return total
 }
 
-// divide gives each visit a value. Values are drawn for each day, so that on some days no visit has one.
+// divide gives each visit a value. Values are drawn for each day, so that on some days no visit has
+// a given one.
 func divide(r *rand.Rand, values []string, visits []sheet) map[string]sheet {
 	values = slices.Clone(values)
 	r.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
@@ -66,7 +68,7 @@ func divide(r *rand.Rand, values []string, visits []sheet) map[string]sheet {
 	return parts
 }
 
-// ga4Columns are Google's columns, by the dimensions that they become. It has none for exit pages and utm_source.
+// ga4Columns are Google's columns, by dimension. There is none for exit pages and utm_source.
 var ga4Columns = map[string]string{
 	"page": "pagePath", "entry_page": "landingPage", "source": "sessionSource", "utm_medium": "sessionMedium", "utm_campaign": "sessionCampaignName",
 	"utm_term": "sessionManualTerm", "utm_content": "sessionManualAdContent", "channel": "sessionDefaultChannelGroup", "referrer": "pageReferrer",
@@ -74,12 +76,12 @@ var ga4Columns = map[string]string{
 	"screen": "screenResolution", "language": "language", "hostname": "hostName",
 }
 
-// someGA4 makes up an export of Google Analytics. Each dimension divides the visits of a day anew.
+// someGA4 simulates an export of Google Analytics. Each dimension divides the visits of a day anew.
 func someGA4(r *rand.Rand, from, to string) *export {
 	x, all := newExport(), calendar.Days(from, to)
 	for _, dimension := range slices.Sorted(maps.Keys(ga4Columns)) {
 		known := calendar.Span{From: from, To: to}
-		switch r.IntN(4) { // some are exported in part
+		switch r.IntN(4) { // some are exported partially
 		case 0:
 			known.From = all[r.IntN(len(all)-30)]
 		case 1:
@@ -105,7 +107,7 @@ func someGA4(r *rand.Rand, from, to string) *export {
 		for _, name := range []string{"signup", "order", "page_view", "(not set)", "(other)"} {
 			if n := r.Int64N(9); n > 0 && r.IntN(2) == 0 {
 				x.rows["event"] = append(x.rows["event"], fmt.Sprintf("%s,%s,%d", day, name, n))
-				if name != "page_view" { // it is no event
+				if name != "page_view" { // it is not a custom event
 					total.Events += n
 				}
 			}
@@ -135,7 +137,7 @@ func (x *export) addGA4(table, day, value string, s *sheet) {
 	x.rows[table] = append(x.rows[table], row)
 }
 
-// bringGA4 imports the tables, each by itself.
+// bringGA4 imports the tables, one by one.
 func (x *export) bringGA4(l *ledger) {
 	l.Helper()
 	for _, table := range slices.Sorted(maps.Keys(x.rows)) {
@@ -150,8 +152,8 @@ func (x *export) bringGA4(l *ledger) {
 	}
 }
 
-// TestImportedCountsAddUp holds answers over days that another program counted, and over those beside the site's own, against what was
-// exported and against each other.
+// TestImportedCountsAddUp compares responses over imported days, and over those next to the site's
+// own, with the export and with each other.
 func TestImportedCountsAddUp(t *testing.T) { seeds.Run(t, 1, importedCountsAddUp) }
 
 func importedCountsAddUp(t *testing.T, seed uint64) {
@@ -163,7 +165,7 @@ func importedCountsAddUp(t *testing.T, seed uint64) {
 	l.besides(x)
 }
 
-// countItself gives the site counts of its own, from its first day on.
+// countItself gives the site its own counts, from its first day on.
 func (l *ledger) countItself(r *rand.Rand) {
 	l.Helper()
 	from, to := l.bounds()
@@ -171,7 +173,7 @@ func (l *ledger) countItself(r *rand.Rand) {
 	l.ingest(append(deeds(r, 60, from, to), first))
 }
 
-// besides checks ranges of days of which some were counted by another program.
+// besides checks day ranges that are partly imported.
 func (l *ledger) besides(x *export) {
 	l.Helper()
 	for _, days := range [][2]string{

@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// picture is all that a site answers of some days without looking into visits.
+// picture is everything that a site reports about some days without reading visits.
 type picture struct {
 	total   sheet
 	buckets []sheet // days
@@ -34,7 +34,7 @@ func (l *ledger) picture(query string) *picture {
 	return p
 }
 
-// compare checks that a site answers what it should.
+// compare checks the responses of a site.
 func (l *ledger) compare(query string, want *picture) {
 	l.Helper()
 	got := l.picture(query)
@@ -53,7 +53,7 @@ func (l *ledger) compare(query string, want *picture) {
 	}
 }
 
-// pass lets time pass, and what is too old expire.
+// pass advances the clock, and lets old data expire.
 func (l *ledger) pass(d time.Duration) {
 	l.Helper()
 	l.db.now = l.db.now.Add(d)
@@ -70,7 +70,8 @@ func (l *ledger) rollUp() {
 	servertest.Must(l.T, l.Worker.Drain(l.Context()))
 }
 
-// TestSumsOutliveEvents holds the answers over days against those that were given before their events expired, and then their hours.
+// TestSumsOutliveEvents compares responses over days with those from before their events expired,
+// and then their hours.
 func TestSumsOutliveEvents(t *testing.T) { seeds.Run(t, 1, sumsOutliveEvents) }
 
 func sumsOutliveEvents(t *testing.T, seed uint64) {
@@ -91,7 +92,8 @@ func sumsOutliveEvents(t *testing.T, seed uint64) {
 	}
 }
 
-// TestSumsAfterErasure erases some people of a site, and compares it with one that they never came to.
+// TestSumsAfterErasure erases some people of a site, and compares it with a site that they never
+// visited.
 func TestSumsAfterErasure(t *testing.T) { seeds.Run(t, 1, sumsAfterErasure) }
 
 func sumsAfterErasure(t *testing.T, seed uint64) {
@@ -102,7 +104,7 @@ func sumsAfterErasure(t *testing.T, seed uint64) {
 	gone := map[string]string{} // names, by address
 	for i := range hits {
 		h := &hits[i]
-		h.At = h.At.Add(time.Duration(i) * time.Millisecond) // of one millisecond, ids say which is first, and these differ
+		h.At = h.At.Add(time.Duration(i) * time.Millisecond) // within one millisecond, IDs decide which is first, and these differ
 		if strings.HasSuffix(h.Address, "3") || strings.HasSuffix(h.Address, "7") {
 			h.UserID = "user-" + h.Address
 			gone[h.Address] = h.UserID

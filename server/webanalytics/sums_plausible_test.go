@@ -32,7 +32,7 @@ var plausibleTables = map[string]plausibleTable{
 		[]string{",,,,,,", "Google,google.com,,,,,", "news,mail.example,news,email,spring,,", ",,,,,x,tea", "GitHub,github.com/a/b,,,,,"},
 		[]string{"source", "referrer", "channel", "utm_source", "utm_medium", "utm_campaign", "utm_content", "utm_term"},
 	},
-	"imported_locations": { // visits without a place have no row
+	"imported_locations": { // visits without a location have no row
 		"country,region,city", []string{"", "", "DE,DE-BW,2929831", "FR,,0", "DE,,2950159"}, []string{"country", "region", "city"},
 	},
 	"imported_devices":           {"device", []string{"", "Desktop", "Laptop", "Mobile"}, []string{"device"}},
@@ -42,7 +42,7 @@ var plausibleTables = map[string]plausibleTable{
 	"imported_exit_pages":        {"exit_page", []string{"/", "/a", "/blog/1"}, []string{"exit_page"}},
 }
 
-// headers are the columns of each table.
+// plausibleHeader returns the columns of a table.
 func plausibleHeader(table string) string {
 	switch table {
 	case "imported_visitors":
@@ -62,7 +62,7 @@ func plausibleHeader(table string) string {
 	return "date," + plausibleTables[table].columns + ",visitors," + visits + ",visit_duration,bounces,pageviews"
 }
 
-// somePlausible makes up an export of Plausible's, from which some tables may be missing.
+// somePlausible simulates an export of Plausible, in which some tables may be missing.
 func somePlausible(r *rand.Rand, from, to string) *export {
 	x := newExport()
 	x.known["page"] = calendar.Span{From: from, To: to}
@@ -89,7 +89,7 @@ func somePlausible(r *rand.Rand, from, to string) *export {
 		total.Events = x.plausibleEvents(r, day)
 		x.days[day] = total
 	}
-	for table := range x.rows { // one without rows tells nothing
+	for table := range x.rows { // a table without rows has no information
 		for _, dimension := range plausibleTables[table].becomes {
 			x.known[dimension] = calendar.Span{From: from, To: to}
 		}
@@ -109,7 +109,7 @@ func (x *export) dividePlausible(r *rand.Rand, table, day string, visits []sheet
 	}
 }
 
-// plausibleEvents adds custom events of a day, and tells how many they are.
+// plausibleEvents adds custom events of a day, and returns their number.
 func (x *export) plausibleEvents(r *rand.Rand, day string) (total int64) {
 	for _, event := range []string{"Signup,,", ",,", "Outbound Link: Click,https://a.example/,", "File Download,https://a.example/x.pdf,", "404,,/gone", "engagement,,"} {
 		if n := r.Int64N(9); n > 0 && r.IntN(2) == 0 {
@@ -122,7 +122,7 @@ func (x *export) plausibleEvents(r *rand.Rand, day string) (total int64) {
 	return total
 }
 
-// archive is the zip that people download.
+// archive returns the zip that people download.
 func (x *export) archive(l *ledger) *bytes.Reader {
 	l.Helper()
 	var b bytes.Buffer
@@ -137,7 +137,8 @@ func (x *export) archive(l *ledger) *bytes.Reader {
 	return bytes.NewReader(b.Bytes())
 }
 
-// TestPlausibleCountsAddUp does with an archive of Plausible's what TestImportedCountsAddUp does with tables of Google's.
+// TestPlausibleCountsAddUp does with an archive of Plausible what TestImportedCountsAddUp does with
+// tables of Google.
 func TestPlausibleCountsAddUp(t *testing.T) { seeds.Run(t, 1, plausibleCountsAddUp) }
 
 func plausibleCountsAddUp(t *testing.T, seed uint64) {

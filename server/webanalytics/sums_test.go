@@ -19,7 +19,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// timed is a table in memory whose time a test sets.
+// timed is a table in memory with a clock that the test sets.
 type timed struct {
 	*engine.DB
 	now time.Time
@@ -27,21 +27,21 @@ type timed struct {
 
 func (d *timed) Now() time.Time { return d.now }
 
-// ledger asks one site for its figures over HTTP.
+// ledger reads the figures of one site over HTTP.
 type ledger struct {
 	*servertest.House
 	zone     calendar.Zone
-	from, to string // days that have traffic; the last is today
+	from, to string // days with traffic; the last is today
 	db       *timed
 
-	known   func(by, query string) sheet // the total of the days of which a dimension is known; nil: of all
+	known   func(by, query string) sheet // the total of the days for which a dimension is known; nil: of all
 	noHours bool                         // they have expired
 }
 
 // all is a filter that selects every visit.
 const all = "&filter=country:is_not:nowhere"
 
-// sheet is what of an answer has to add up.
+// sheet has the parts of a response that must add up.
 type sheet struct {
 	PageViews, Visits, Events, Bounces, Seconds, Conversions, Visitors int64
 	EngagedSeconds                                                     float64
@@ -63,7 +63,7 @@ func (s sheet) plus(o *sheet) sheet {
 
 func milli(seconds float64) float64 { return math.Round(seconds*1000) / 1000 }
 
-// plainAmount is an amount as package decimal writes it; answers write zero as 0 or not at all.
+// plainAmount formats an amount like package decimal; responses write zero as 0 or omit it.
 func plainAmount(s string) string {
 	if s == "0" {
 		return ""
@@ -78,7 +78,7 @@ func amount(s string) string {
 	return s
 }
 
-// ofVisits is the part of a sheet that a dimension of visits divides.
+// ofVisits returns the part of a sheet that a dimension of visits divides.
 func (s sheet) ofVisits() sheet {
 	return sheet{PageViews: s.PageViews, Visits: s.Visits, Bounces: s.Bounces, Seconds: s.Seconds, Revenue: amount(s.Revenue)}
 }
@@ -105,7 +105,7 @@ func (l *ledger) totals(query string) (total sheet, buckets []sheet) {
 	return a.Totals, a.Buckets
 }
 
-// rows are all rows of a breakdown, with "(other)".
+// rows returns all rows of a breakdown, including "(other)".
 func (l *ledger) rows(by, query string) map[string]ledgerRow {
 	l.Helper()
 	rows := map[string]ledgerRow{}
@@ -134,7 +134,7 @@ func sum(rows map[string]ledgerRow) (total sheet) {
 	return total
 }
 
-// dimensionsOfVisits are those of which a visit has one value.
+// dimensionsOfVisits returns the dimensions of which a visit has one value.
 func dimensionsOfVisits() (dimensions []string) {
 	for _, d := range analytics.Dimensions {
 		switch d {
@@ -166,8 +166,8 @@ func (l *ledger) addsUp(query string) {
 	l.bucketsAddUp(query, total)
 }
 
-// eventsAddUp checks the dimensions of which a visit has many values. Imported pages and events have no revenue: exports do not say
-// which of them earned what.
+// eventsAddUp checks the dimensions of which a visit has many values. Imported pages and events
+// have no revenue, because exports do not attribute it.
 func (l *ledger) eventsAddUp(query string, total sheet, of func(by string) sheet) {
 	l.Helper()
 	pages, events, goals := sum(l.rows("page", query)), sum(l.rows("event", query)), sum(l.rows("goal", query))
@@ -189,7 +189,7 @@ func (l *ledger) eventsAddUp(query string, total sheet, of func(by string) sheet
 	}
 }
 
-// bucketsAddUp checks that what adds up over time does: visitors only over days.
+// bucketsAddUp checks that figures add up over time: visitors only over days.
 func (l *ledger) bucketsAddUp(query string, total sheet) {
 	l.Helper()
 	for _, period := range []string{"hour", "day", "month"} {
@@ -214,7 +214,8 @@ func (l *ledger) bucketsAddUp(query string, total sheet) {
 	}
 }
 
-// agrees checks that a filter which selects everything changes no row, and that filtering by a value finds its row.
+// agrees checks that a filter that selects everything changes no row, and that filtering by a value
+// finds its row.
 func (l *ledger) agrees(query string) {
 	l.Helper()
 	for _, d := range append(slices.Clone(analytics.Dimensions), "prop:plan") {
@@ -258,7 +259,7 @@ func (l *ledger) finds(query, by, value string, want *ledgerRow) {
 			l.Errorf("%s: %d visits, the row has %d", filter, got.Visits, want.Visits)
 		}
 		fallthrough
-	default: // a visit is selected as a whole, so its row is what it was
+	default: // a visit is selected as a whole, so its row stays the same
 		row := l.rows(by, filter)[value]
 		if row.Events != want.Events || row.PageViews != want.PageViews || row.Revenue != want.Revenue {
 			l.Errorf("%s: the row is %+v, it was %+v", filter, row, want)
@@ -266,8 +267,8 @@ func (l *ledger) finds(query, by, value string, want *ledgerRow) {
 	}
 }
 
-// deeds are what n visitors do between two times: visits over midnight, revenue on page views and events, events only,
-// values that are missing.
+// deeds returns what n visitors do between two times: visits over midnight, revenue on page views
+// and events, events only, missing values.
 func deeds(r *rand.Rand, n int, from, to time.Time) (hits []analytics.Hit) {
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	for visitor := range n {
@@ -312,7 +313,7 @@ func deed(r *rand.Rand, h analytics.Hit, at time.Time, host, query string) analy
 	return h
 }
 
-// newLedger serves a site of which the days are known, in a zone. today is not over.
+// newLedger serves a site with traffic on the given days, in a time zone. today is not over.
 func newLedger(t *testing.T, zone, from, to string, change func(*analytics.Site)) *ledger {
 	t.Helper()
 	cal, err := calendar.LoadZone(zone)
@@ -360,8 +361,8 @@ func (l *ledger) bounds() (from, to time.Time) {
 	return from, l.Table.Now()
 }
 
-// TestEveryBreakdownAddsUp holds the answers of the API against each other: rows add up to totals, buckets too, and what
-// a filter selects is what the row of its value counts.
+// TestEveryBreakdownAddsUp compares responses of the API with each other: rows and buckets add up
+// to totals, and a filter selects what the row of its value counts.
 func TestEveryBreakdownAddsUp(t *testing.T) {
 	for _, zone := range []string{"UTC", "Europe/Berlin", "Australia/Lord_Howe"} {
 		t.Run(strings.ReplaceAll(zone, "/", "_"), func(t *testing.T) {
@@ -383,7 +384,7 @@ func addsUpFor(t *testing.T, zone string, seed uint64) {
 	l.agrees(whole)
 }
 
-// Values beyond those that an hour keeps are listed when all are asked for, as they are when a filter is set.
+// Values beyond those that an hour keeps are listed if all are requested, as with a filter.
 func TestAllValues(t *testing.T) {
 	const pages = 1100
 	l := newLedger(t, "UTC", "2026-04-01", "2026-04-01", nil)

@@ -13,7 +13,7 @@ type appended struct {
 
 func (a appended) AppendJSON(b []byte) ([]byte, error) { return append(b, a.text...), a.err }
 
-// Answers that append themselves end as others do, and one that fails is not begun.
+// Bodies that encode themselves end like others, and a failed one is not started.
 func TestJSON(t *testing.T) {
 	bad := errors.New("bad")
 	for _, c := range []struct {

@@ -25,7 +25,7 @@ func person(id string) *Caller {
 	return &Caller{Actor: "user:" + id, User: &accounts.User{UserKey: accounts.UserKey{UserID: id}}, Network: "192.0.2.1", Place: "shop"}
 }
 
-// A crowd of guests, however many networks and sites it has, leaves streams for people.
+// A crowd of guests, from any number of networks and sites, leaves streams for people.
 func TestGuestsLeaveStreamsForPeople(t *testing.T) {
 	s := newStreams(200)
 	open := map[string]int{}
@@ -53,7 +53,7 @@ func TestGuestsLeaveStreamsForPeople(t *testing.T) {
 	}
 }
 
-// Whoever takes and releases in whatever order, no share grows over its bound, and at the end nothing is left.
+// In any order of taking and releasing, no share exceeds its limit, and in the end nothing is left.
 func TestSharesOfStreams(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -88,7 +88,8 @@ func TestSharesOfStreams(t *testing.T) {
 	}
 }
 
-// streaming is a door with one operation, a stream of a site's statistics that lasts until it is cancelled.
+// streaming is a Door with one operation, a stream of a site's statistics that lasts until it is
+// cancelled.
 func streaming(t *testing.T) (d *Door, url string, look chan<- time.Time) {
 	t.Helper()
 	db, err := engine.OpenMemory(engine.Options{})
@@ -127,7 +128,7 @@ func streaming(t *testing.T) (d *Door, url string, look chan<- time.Time) {
 	return d, server.URL, ticks
 }
 
-// A session that its owner ends from another browser takes its streams along.
+// When a session is ended from another browser, its streams end.
 func TestStreamEndsWithItsSession(t *testing.T) {
 	d, url, look := streaming(t)
 	const password = "correct horse battery"
@@ -167,7 +168,7 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 	}
 	select {
 	case look <- time.Time{}:
-	case <-ended: // the look before was slow, and saw it
+	case <-ended: // the previous check was slow, and noticed
 	}
 	<-ended
 }
@@ -200,14 +201,14 @@ func TestStreamEndsWithItsPermission(t *testing.T) {
 		_, _ = answer.Body.Read(make([]byte, 1)) // returns when the stream ends
 		close(ended)
 	}()
-	look <- time.Time{} // it may still
-	look <- time.Time{} // and was not ended by the look before
+	look <- time.Time{} // still permitted
+	look <- time.Time{} // and was not ended by the previous check
 	if err := d.Accounts.RevokeKey(t.Context(), key.KeyID); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case look <- time.Time{}:
-	case <-ended: // the look before was slow, and saw it
+	case <-ended: // the previous check was slow, and noticed
 	}
 	<-ended
 }

@@ -27,7 +27,8 @@ func TestDataURI(t *testing.T) {
 	if err := xml.Unmarshal(text, &svg); err != nil {
 		t.Fatal(err)
 	}
-	// 61 bytes at level M are version 4, 33 modules, and the quiet zone around them. The finders' corners are dark, what is beside them light.
+	// 61 bytes at level M are version 4, with 33 modules, and the quiet zone around them. The
+	// finders' corners are dark, and the modules beside them light.
 	if svg.ViewBox != "0 0 41 41" || len(svg.Paths) != 2 {
 		t.Fatalf("%s with %d paths", svg.ViewBox, len(svg.Paths))
 	}

@@ -28,8 +28,8 @@ type Process struct {
 }
 
 var (
-	saysWhere = regexp.MustCompile(`onefold (?:serves (?:DynamoDB at )?http://([^\s;]+)|works on )`)
-	saysMQTT  = regexp.MustCompile(`readings over MQTT: (\S+)`)
+	saysWhere = regexp.MustCompile(`onefold serves (?:DynamoDB at )?http://([^\s;]+)|folding the changes of `)
+	saysMQTT  = regexp.MustCompile(`MQTT readings: (\S+)`)
 )
 
 // Serve starts a server: program serve, with more arguments. It writes a processor profile beside profile, with the

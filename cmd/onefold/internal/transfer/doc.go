@@ -1,4 +1,4 @@
-// Package transfer moves the items of a table out to files and in from them: lines of DynamoDB's JSON, plain or compressed,
-// as exports of AWS to S3 are. It speaks to a dynamo.API, so the table may be in an embedded database, behind a server
-// or at AWS. Only the command may use it.
+// Package transfer dumps the items of a table to files and restores them: as lines of DynamoDB
+// JSON, plain or compressed, like AWS exports to S3. It uses a dynamo.API, so the table may be in
+// an embedded database, behind a server or at AWS.
 package transfer

@@ -1,5 +1,6 @@
-// Command onefold-lambda is onefold as functions of AWS Lambda: one program, of which ONEFOLD_MODE says what it does. Folding the
-// table's changes, taking facts in, or looking after what is due.
+// Command onefold-lambda runs onefold as AWS Lambda functions. ONEFOLD_MODE selects the function of
+// the program: to fold the table's changes (stream or work), to accept facts (ingest), or to run
+// maintenance (schedule).
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 var version = "dev"
 
 func main() {
-	log.SetFlags(0) // the runtime logs failures as JSON, to which a time would be put
+	log.SetFlags(0) // the runtime logs failures as JSON, which a timestamp would break
 	logger := slog.New(slog.NewJSONHandler(os.Stdout, nil))
 	handler, err := function.New(context.Background(), function.Environment{Get: os.Getenv, Out: os.Stdout, Logger: logger, Version: version})
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package delays are the settings by which what is derived waits to be written, of every binary that folds: the longer, the fewer writes.
+// Package delays has the settings for the delay of derived items, for every binary that folds. The
+// longer the delay, the fewer writes.
 package delays
 
 import (
@@ -8,23 +9,24 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// Flags say how long what is derived may wait.
+// Flags set the maximum delays.
 type Flags struct {
 	FoldDelay  time.Duration  `help:"Maximum delay before derived items are written, at most 5m. A longer delay needs fewer writes, for stores that bill them, but reports lag by as much." default:"0" env:"ONEFOLD_FOLD_DELAY"`
 	VisitDelay *time.Duration `help:"Additional maximum delay of visits that wait for their next event, at most 20m. With 2m most visits are written once. Visit figures lag by as much, their breakdowns by twice that (default: four times --fold-delay)." placeholder:"DURATION" env:"ONEFOLD_VISIT_DELAY"`
 }
 
 const (
-	maxFold  = 5 * time.Minute  // it is kept in memory, and folded again after a crash
-	maxVisit = 20 * time.Minute // fold.Hold takes no more than half an hour
-	perFold  = 4                // fold delays that visits wait if nothing else is said
+	maxFold  = 5 * time.Minute  // delayed changes are in memory, and folded again after a crash
+	maxVisit = 20 * time.Minute // fold.Hold takes at most half an hour
+	perFold  = 4                // default delay of visits, in fold delays
 )
 
-// waitingChanges bounds what waits. A batch that is full is written whole, and so is a visit in parts: these are the changes that a thousand
-// events a second make in three minutes. fold.Options.FlushBytes bounds the memory that they take.
+// waitingChanges bounds the delayed changes. A full batch is written completely, which would write
+// a visit in parts, so the bound is high: a thousand events per second make as many changes in
+// three minutes. fold.Options.FlushBytes bounds their memory.
 const waitingChanges = 250_000
 
-// Check refuses what is out of range. Errors: bad_delay.
+// Check checks the ranges of the flags. Errors: bad_delay.
 func (f *Flags) Check() error {
 	if f.FoldDelay < 0 || f.FoldDelay > maxFold {
 		return fmt.Errorf("bad_delay: --fold-delay is %s, must be 0 to %s", f.FoldDelay, maxFold)
@@ -35,7 +37,7 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// Visits is how long visitors' days and breakdowns wait beyond a flush.
+// Visits returns how long visitors' days and breakdowns are held after a flush is due.
 func (f *Flags) Visits() time.Duration {
 	if f.VisitDelay == nil {
 		return perFold * f.FoldDelay

@@ -17,17 +17,19 @@ import (
 	"github.com/onefold/onefold/telemetry/reindex"
 )
 
-// devicesAtOnce is how many devices are looked at at the same time, so that waiting until all is folded is for all of them.
+// devicesAtOnce is the number of devices processed in parallel, so that they share the wait until
+// everything is folded.
 const devicesAtOnce = 256
 
-// fleets makes the labels and counts of devices again.
+// fleets recounts the labels and counts of devices.
 func (r *rebuild) fleets(ctx context.Context) error {
 	did, err := reindex.Recount(ctx, r.Table, r.drain)
 	r.did.labels, r.did.counts, r.did.busy = did.Labels, did.Counts, append(r.did.busy, did.Busy...)
 	return err
 }
 
-// devices makes again what readings touch, and the alerts that follow. It holds the ids of all devices in memory.
+// devices repairs the aggregates and alerts of all devices. It keeps the IDs of all devices in
+// memory.
 func (r *rebuild) devices(ctx context.Context) error {
 	var names []string
 	for d, err := range telemetry.EachDevice(ctx, r.Table) {
@@ -42,7 +44,7 @@ func (r *rebuild) devices(ctx context.Context) error {
 	return r.inBatches(ctx, "devices", slices.Compact(names), devicesAtOnce, func(ctx context.Context, id string) error {
 		err := r.device(ctx, id)
 		if errors.Is(err, table.ErrNotFound) {
-			return nil // it was deleted meanwhile
+			return nil // deleted meanwhile
 		}
 		if err != nil {
 			return fmt.Errorf("device %s: %w", id, err)
@@ -51,7 +53,8 @@ func (r *rebuild) devices(ctx context.Context) error {
 	})
 }
 
-// device makes aggregates of the days of a device again that have readings which were stored since, its status, and its alerts.
+// device recomputes the aggregates of a device for the days of readings stored since the gap began,
+// then its status and its alerts.
 func (r *rebuild) device(ctx context.Context, id string) error {
 	device, err := telemetry.GetDevice(ctx, r.Table, id)
 	if err != nil {
@@ -87,8 +90,8 @@ func (r *rebuild) device(ctx context.Context, id string) error {
 	return err
 }
 
-// status brings the status of a device up to date, and returns the days of the readings that it looked at, each with the time
-// of one of them.
+// status updates the status of a device. It returns the days of the readings read, each with the
+// time of one of them.
 func (r *rebuild) status(ctx context.Context, device *telemetry.Device) (map[string]time.Time, error) {
 	fleet, err := telemetry.GetFleet(ctx, r.Table, device.FleetID)
 	if err != nil {
@@ -116,7 +119,7 @@ func (r *rebuild) status(ctx context.Context, device *telemetry.Device) (map[str
 	return days, err
 }
 
-// rules ends alerts of rules that hold no longer.
+// rules closes alerts of rules that no longer apply.
 func (r *rebuild) rules(ctx context.Context) error {
 	for fleet, err := range telemetry.ListFleets(ctx, r.Table, "") {
 		if err != nil {
@@ -131,7 +134,7 @@ func (r *rebuild) rules(ctx context.Context) error {
 	return nil
 }
 
-// events counts aggregates again, and appends what the feed lacks.
+// events recounts aggregates, and appends missing entries to the feed.
 func (r *rebuild) events(ctx context.Context) error {
 	store, err := eventstore.New(r.Table, eventstore.Options{})
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package gaprepair recomputes derived items after a gap: changes that expired from the stream before any worker folded
-// them. It recomputes from the stored facts, so facts that have expired since cannot be repaired.
+// Package gaprepair repairs gaps: changes that expired from the stream before a worker folded them. The
+// facts are still in the table, so derived items can be recomputed unless the facts have expired
+// since.
 package gaprepair
 
 import (
@@ -18,17 +19,18 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Mender makes things again. All fields are required.
+// Mender repairs gaps. All fields are required.
 type Mender struct {
 	Table  *table.Table
 	Folded reconcile.Folded
 	Logger *slog.Logger
 }
 
-// leadWithin is how long Run waits for another process that does the same: for longer than its lease holds if it is dead.
+// leadWithin is how long Run waits for another process that repairs. It is longer than the lease of
+// a dead process.
 const leadWithin = 45 * time.Second
 
-// Run makes again what the table's folds have missed, if they have missed anything and no other process is at it.
+// Run repairs the gaps of the table's folds, if there are any and no other process repairs them.
 func (m *Mender) Run(ctx context.Context) error {
 	if open, err := m.open(ctx); err != nil || !open {
 		return err
@@ -41,7 +43,7 @@ func (m *Mender) Run(ctx context.Context) error {
 		if !timer.Stop() {
 			return leading.Err()
 		}
-		defer timer.Reset(leadWithin) // if another took over
+		defer timer.Reset(leadWithin) // if another process took over
 		mended, err := fold.Mend(leading, m.Table, products.Group, m.Rebuild)
 		if mended {
 			m.Logger.Warn("gap repaired; see onefold work status")
@@ -55,7 +57,7 @@ func (m *Mender) Run(ctx context.Context) error {
 	return err
 }
 
-// open reports whether anything is to be made again.
+// open reports whether there is a gap to repair.
 func (m *Mender) open(ctx context.Context) (bool, error) {
 	for missed, err := range fold.MissesOf.All(ctx, m.Table, fold.GroupIn{Group: products.Group}) {
 		if err != nil {
@@ -68,8 +70,9 @@ func (m *Mender) open(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// Rebuild makes again what facts touch that were stored, changed or deleted from one time to another, and says in words what
-// it did. It may be repeated, also when it was broken off: within a day it goes on where it was.
+// Rebuild recomputes everything derived from facts that were stored, changed or deleted between two
+// times, and returns a description of its work. It may be repeated. If it was interrupted, it
+// resumes within a day.
 func (m *Mender) Rebuild(ctx context.Context, from, to time.Time) (string, error) {
 	r := &rebuild{Table: m.Table, Logger: m.Logger, since: from, drain: together(ctx, m.Folded)}
 	m.Logger.Warn("repairing a gap", "from", from, "to", to)
@@ -93,7 +96,7 @@ func (m *Mender) Rebuild(ctx context.Context, from, to time.Time) (string, error
 	return r.did.String(), nil
 }
 
-// rebuild is a Rebuild under way.
+// rebuild is a running Rebuild.
 type rebuild struct {
 	Table  *table.Table
 	Logger *slog.Logger
@@ -101,29 +104,31 @@ type rebuild struct {
 	drain  drain
 	job    reconcile.JobKey
 	at     place
-	toldAt time.Time // when progress was logged
+	toldAt time.Time // time of the last progress log
 
 	mu  sync.Mutex
 	did did
 }
 
-// lateFolds is how far folds may have been behind when they stopped: what they wrote last of facts that are older may have
-// been missed by the folds that follow these. A stream has no change that is older.
+// lateFolds is how far the folds may have lagged when they stopped. The last writes of a lagging
+// fold may have been missed by the folds that depend on it. A stream keeps no older changes.
 const lateFolds = 24 * time.Hour
 
-// note changes what is told, of which there are several at a time.
+// note updates the result, which several goroutines do.
 func (r *rebuild) note(change func(*did)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(&r.did)
 }
 
-// drain waits until everything is folded: once for all that ask meanwhile, as that takes seconds on a table of a service.
+// drain waits until everything is folded. Concurrent calls share a wait, which takes seconds on
+// DynamoDB.
 type drain func(context.Context) error
 
 func (d drain) Drain(ctx context.Context) error { return d(ctx) }
 
-// together lets those who ask at the same time wait together, for what began after they asked.
+// together returns a drain that lets concurrent callers share a wait. A caller only shares a wait
+// that started after its call.
 func together(ctx context.Context, w reconcile.Folded) drain {
 	group := groupcommit.New(1<<20, 1, func(_ context.Context, asked []struct{}) []error {
 		return slices.Repeat([]error{w.Drain(ctx)}, len(asked))
@@ -131,7 +136,7 @@ func together(ctx context.Context, w reconcile.Folded) drain {
 	return func(ctx context.Context) error { return group.Do(ctx, struct{}{}) }
 }
 
-// did is what was done.
+// did is the result of a Rebuild.
 type did struct {
 	resumed             bool
 	sites, days, items  int
@@ -143,7 +148,7 @@ type did struct {
 	busy                []string
 }
 
-// String is it in words.
+// String describes the result.
 func (d *did) String() string {
 	s := fmt.Sprintf("%d days of %d sites (%d items differed), %d devices (%d aggregates differed, %d alerts), %d labels and %d counts of fleets, %d appends in the feed of events, counts of %d types",
 		d.days, d.sites, d.items, d.devices, d.aggregates, d.alerts, d.labels, d.counts, d.feed, d.types)
@@ -159,5 +164,5 @@ func (d *did) String() string {
 	return s
 }
 
-// maxTold is how many of a kind are told by name.
+// maxTold bounds the names listed per kind.
 const maxTold = 20

@@ -15,19 +15,20 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// place is how far a Rebuild is: its steps are done in order, and what a step works on, too.
+// place is the progress of a Rebuild. Its steps run in order, and so do the names within a step.
 type place struct {
 	step int
-	last string // of the step, that is done; "" is none
+	last string // the last finished name of the step; "": none
 }
 
 func (p place) String() string { return fmt.Sprint(p.step, " ", p.last) }
 
-// verb names jobs of this package among those of reconcile, which are as short-lived.
+// verb distinguishes jobs of this package from those of package reconcile, which are as
+// short-lived.
 const verb reconcile.Verb = "mend"
 
-// resume finds how far the same Rebuild came, if it was broken off within a day. One that was found to have more to do since
-// begins anew.
+// resume loads the progress of the same Rebuild, if it was interrupted within a day. If the gap has
+// grown since, the Rebuild starts again.
 func (r *rebuild) resume(ctx context.Context, from, to time.Time) error {
 	r.job = reconcile.JobKey{Group: products.Group, Verb: verb, SiteID: "all", From: from.UTC().Format(time.RFC3339Nano), To: to.UTC().Format(time.RFC3339Nano)}
 	job, err := reconcile.Jobs.Get(ctx, r.Table, r.job)
@@ -46,11 +47,11 @@ func (r *rebuild) resume(ctx context.Context, from, to time.Time) error {
 	return nil
 }
 
-// logEvery is how often progress is logged.
+// logEvery is the interval at which progress is logged.
 const logEvery = 30 * time.Second
 
-// inBatches does a thing for each name of a sorted list that is behind the place where this step is, so many at once, and
-// writes down how far it is after each batch.
+// inBatches calls do for each name of a sorted list that comes after the saved progress, in
+// parallel batches of the given size. It saves the progress after each batch.
 func (r *rebuild) inBatches(ctx context.Context, what string, names []string, size int, do func(context.Context, string) error) error {
 	for done := 0; done < len(names); {
 		batch := names[done:min(done+size, len(names))]

@@ -14,15 +14,15 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// sitesAtOnce is how many days are made again at the same time, of different sites. What events of a day make is held in
-// memory meanwhile.
+// sitesAtOnce is the number of days, of different sites, recomputed in parallel. The statistics of
+// a day's events are in memory meanwhile.
 const sitesAtOnce = 4
 
-// sites rebuilds all days of all sites that have their raw events still: what is missed may be of any day, as events come
-// late, are imported, take goals in later and are erased.
+// sites rebuilds all days of all sites that still have their raw events. A gap may affect any day,
+// because events arrive late, are imported, are assigned to new goals, and are erased.
 func (r *rebuild) sites(ctx context.Context) error {
 	sites := make(map[string]*analytics.Site)
-	byDay := make(map[string][]string) // names of work
+	byDay := make(map[string][]string) // site IDs by day
 	for site, err := range analytics.ListSites(ctx, r.Table, "") {
 		if err != nil {
 			return err
@@ -48,10 +48,12 @@ func (r *rebuild) sites(ctx context.Context) error {
 	})
 }
 
-// longestRaw is how far back days are looked at that have no events any more, as all of them were deleted.
+// longestRaw is how far back days without events are checked, because all of their events may have
+// been deleted.
 const longestRaw = 400 * 24 * time.Hour
 
-// daysOf are the days of a site, in its zone, that may have raw events, or had them when changes were missed.
+// daysOf returns the days of a site, in its time zone, that may have raw events, or had them during
+// the gap.
 func (r *rebuild) daysOf(ctx context.Context, site *analytics.Site) (days []string, err error) {
 	zone, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
@@ -85,7 +87,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// anything reports whether a day has events, or anything that was derived from some.
+// anything reports whether a day has events or anything derived from events.
 func (r *rebuild) anything(ctx context.Context, site *analytics.Site, zone *calendar.Zone, day string) (bool, error) {
 	from, to, err := zone.Bounds(day)
 	if err != nil {
@@ -115,7 +117,7 @@ func (r *rebuild) anything(ctx context.Context, site *analytics.Site, zone *cale
 	return false, nil
 }
 
-// anyVisits looks whether a day has visitors. Errors: table.ErrNotFound: it has none.
+// anyVisits returns table.ErrNotFound if a day has no visitors.
 func (r *rebuild) anyVisits(ctx context.Context, site *analytics.Site, day string) error {
 	for _, shard := range site.Sharding.Over(time.Time{}, time.Time{}) {
 		_, err := analytics.VisitPagesOfDay.First(ctx, r.Table, analytics.DayOfVisitsIn{SiteID: site.SiteID, Shard: shard, Day: day})
@@ -126,7 +128,8 @@ func (r *rebuild) anyVisits(ctx context.Context, site *analytics.Site, day strin
 	return table.ErrNotFound
 }
 
-// usuallyWithin is how much before its arrival an event may be without saying when it arrived.
+// usuallyWithin is the maximum time between an event and its arrival for events that do not record
+// their arrival.
 const usuallyWithin = 24 * time.Hour
 
 func (r *rebuild) day(ctx context.Context, site *analytics.Site, day string) error {
@@ -134,7 +137,7 @@ func (r *rebuild) day(ctx context.Context, site *analytics.Site, day string) err
 	if errors.Is(err, analytics.ErrSealed) {
 		return r.sealedDay(ctx, site, day)
 	}
-	if err != nil && !errors.Is(err, table.ErrNotFound) { // a site that was deleted meanwhile has nothing to be right
+	if err != nil && !errors.Is(err, table.ErrNotFound) { // nothing to check for a site deleted meanwhile
 		return err
 	}
 	r.note(func(d *did) {
@@ -147,8 +150,8 @@ func (r *rebuild) day(ctx context.Context, site *analytics.Site, day string) err
 	return nil
 }
 
-// sealedDay tells of a day that cannot be made again if it has events of the time in which any were missed. That others of it
-// were deleted then cannot be seen any more.
+// sealedDay records a day that cannot be recomputed, if it has events from the time of the gap.
+// Whether other events were deleted during the gap can no longer be seen.
 func (r *rebuild) sealedDay(ctx context.Context, site *analytics.Site, day string) error {
 	zone, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package ingestflags are the ingest flags of all binaries that accept events.
+// Package ingestflags has the settings for the ingest of events, for every binary that accepts
+// them.
 package ingestflags
 
 import (
@@ -9,7 +10,7 @@ import (
 	"github.com/onefold/onefold/server"
 )
 
-// Flags say how events come in.
+// Flags configure the ingest of events.
 type Flags struct {
 	TrustProxy   bool     `help:"Trust X-Forwarded-For and geo headers from the proxy in front of this server." env:"ONEFOLD_TRUST_PROXY"`
 	TrustedProxy []string `help:"Network of further proxies before that proxy, such as 10.0.0.0/8. Repeat or separate by commas." placeholder:"CIDR" env:"ONEFOLD_TRUSTED_PROXY"`
@@ -20,11 +21,12 @@ type Flags struct {
 	SiteRate     float64  `help:"Maximum events per second of one site, with bursts of 10 times as many." default:"10000" env:"ONEFOLD_SITE_RATE"`
 }
 
-// largestBatch is how many events one request may carry: an address may always send that many at once.
+// largestBatch is the maximum number of events in a request. A rate limit always allows a burst of
+// one full request per address.
 const largestBatch = 1000
 
-// Apply sets a server's options. places are nil without --geo; whoever serves runs them, so that they are there, and closes them
-// after the server.
+// Apply sets a server's options. places is nil without --geo; otherwise the caller runs it beside
+// the server, and closes it afterwards.
 func (f *Flags) Apply(o *server.Options) (places *geo.Live, err error) {
 	a := &o.Analytics
 	o.TrustProxy, a.TrackerPath, a.EventPath = f.TrustProxy, f.TrackerPath, f.EventPath

@@ -25,32 +25,33 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Load is live traffic of one site: visits of three page views that begin at random and so overlap.
+// Load is live traffic of one site: visits of three page views that start at random and so overlap.
 type Load struct {
 	Binary    string        // of the function
 	PerSecond int           // events
-	For       time.Duration // how long visits begin
-	Pause     time.Duration // between two views of a visit, at least, and twice that at most; default 30 s
-	Shards    int           // of the stream, which are folded side by side
+	For       time.Duration // time during which visits start
+	Pause     time.Duration // minimum time between two views of a visit, at most twice as long; default 30 s
+	Shards    int           // of the stream, folded in parallel
 	Parts     int           // of the site: see analytics.SetParts; default 1
-	Window    time.Duration // the batching window: how long changes wait for more, at most 5 minutes
-	Logs      io.Writer     // what the function says; nil: nothing
+	Window    time.Duration // batching window: how long changes wait for more, at most 5 minutes
+	Logs      io.Writer     // output of the function; nil: discarded
 
-	// Shift is how long a function works that reads the stream itself, again and again, in place of getting batches; 0: it gets batches.
-	// Then time goes by the clock, and Delays are those of the function.
+	// Shift is the length of an invocation of a function that reads the stream itself, repeatedly,
+	// instead of receiving batches; 0: it receives batches. With shifts, time is real, and Delays
+	// are those of the function.
 	Shift  time.Duration
 	Delays delays.Flags
 }
 
-// Cost is what a load took, by the meter of the table.
+// Cost is the metered cost of a load.
 type Cost struct {
 	Events       int
-	WriteUnits   float64            // an event with all that is derived from it
-	Entities     map[string]float64 // of these, by the prefix of the sort key
+	WriteUnits   float64            // per event, including all derived items
+	Entities     map[string]float64 // of these, by prefix of the sort key
 	Calls        int64              // of the function
-	Records      int64              // brought to it
-	PagesCounted int64              // in the statistics of hours: as many as there were, if all is right
-	ReadUnits    float64            // an event
+	Records      int64              // delivered to it
+	PagesCounted int64              // in hourly statistics; equals the number of page views if all is correct
+	ReadUnits    float64            // per event
 }
 
 const (
@@ -59,7 +60,8 @@ const (
 	loadPages  = 500
 )
 
-// Measure folds a load as functions would. Of batches, time goes by windows, not by a clock, so the units depend on the load alone.
+// Measure folds a load with functions. With batches, time advances by windows instead of a clock,
+// so the units depend on the load only.
 func Measure(ctx context.Context, l Load) (cost Cost, err error) {
 	var clock atomic.Int64
 	begin := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)
@@ -103,7 +105,7 @@ func Measure(ctx context.Context, l Load) (cost Cost, err error) {
 	return cost, err
 }
 
-// pool runs the function on the database at a URL.
+// pool returns processes of the function for the database at a URL.
 func (l *Load) pool(url string) *Pool {
 	mode := "stream"
 	if l.Shift > 0 {
@@ -116,7 +118,7 @@ func (l *Load) pool(url string) *Pool {
 	}}
 }
 
-// counted are the page views and visits in the statistics of hours.
+// counted returns the page views and visits in the hourly statistics.
 func counted(ctx context.Context, t *table.Table) (pages, visits int64, err error) {
 	for s, err := range analytics.StatsByTime.All(ctx, t, analytics.StatsIn{SiteID: loadSite, Period: analytics.Hour, From: "2000", To: "3000"}) {
 		if err != nil {
@@ -127,7 +129,7 @@ func counted(ctx context.Context, t *table.Table) (pages, visits int64, err erro
 	return pages, visits, nil
 }
 
-// serve lets SDKs talk to the database.
+// serve serves the database to SDKs.
 func serve(db *engine.DB) (url string, stop func() error, err error) {
 	handler, err := dynamohttp.New(db, dynamohttp.Options{MaxRequests: -1, MaxBytes: -1})
 	if err != nil {
@@ -138,17 +140,17 @@ func serve(db *engine.DB) (url string, stop func() error, err error) {
 		return "", nil, err
 	}
 	web := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	go func() { _ = web.Serve(listener) }() // ends when it is closed
+	go func() { _ = web.Serve(listener) }() // returns when it is closed
 	return "http://" + listener.Addr().String(), web.Close, nil
 }
 
-// view is an event and how long after the beginning it happens.
+// view is an event, and its time since the start.
 type view struct {
 	after time.Duration
 	hit   analytics.Hit
 }
 
-// draw makes the load up.
+// draw generates the load.
 func (l *Load) draw() []view {
 	r := rand.New(rand.NewPCG(1, 2))
 	pages := rand.NewZipf(r, 1.1, 8, loadPages-1)
@@ -167,7 +169,7 @@ func (l *Load) draw() []view {
 	return all
 }
 
-// site makes the site of the load.
+// site creates the site of the load.
 func (l *Load) site(ctx context.Context, t *table.Table) error {
 	_, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: loadSite, Shards: max(4, l.Parts)})
 	if err == nil {
@@ -176,7 +178,7 @@ func (l *Load) site(ctx context.Context, t *table.Table) error {
 	return err
 }
 
-// store stores those of the events that happen before the end of some time, and returns the others.
+// store stores the events due before end, and returns the others.
 func store(ctx context.Context, c *analytics.Collector, begin time.Time, all []view, end time.Duration) ([]view, error) {
 	n, _ := slices.BinarySearchFunc(all, end, func(v view, end time.Duration) int { return cmp.Compare(v.after, end) })
 	hits := make([]analytics.Hit, n)
@@ -196,7 +198,8 @@ func store(ctx context.Context, c *analytics.Collector, begin time.Time, all []v
 	return all[n:], nil
 }
 
-// send stores the load, window by window, and brings the changes to the function after each. It returns the number of events.
+// send stores the load window by window, and delivers the changes to the function after each. It
+// returns the number of events.
 func (l *Load) send(ctx context.Context, t *table.Table, m *Mapping, at func(time.Duration)) (events int, err error) {
 	if err := l.site(ctx, t); err != nil {
 		return 0, err
@@ -216,7 +219,7 @@ func (l *Load) send(ctx context.Context, t *table.Table, m *Mapping, at func(tim
 	return events, m.Drain(ctx)
 }
 
-// meter reads what the table took.
+// meter reads the table's meters.
 func (c *Cost) meter(db *engine.DB) {
 	use := db.Metered().Tables[products.TableName]
 	events := float64(c.Events)

@@ -21,19 +21,20 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Mapping brings the changes of a stream to a function: a batch of a shard at a time, the shards side by side, a parent's before
-// its children's. What fails is bisected and sent again.
+// Mapping is an event source mapping: it delivers the changes of a stream to a function. Each batch
+// is of one shard; shards are read in parallel, a parent before its children. A failed batch is
+// bisected and sent again.
 type Mapping struct {
 	Streams dynamo.Streams
 	ARN     string
 	Call    func(ctx context.Context, payload []byte, limit time.Duration, kill <-chan struct{}) ([]byte, error)
 
-	Batch   int           // records of a batch, at most; default 1,000
+	Batch   int           // maximum records per batch; default 1,000
 	Timeout time.Duration // of the function; default one minute
-	Sources []string      // entities whose changes are let through; nil: of all
+	Sources []string      // filter by entity; nil: all
 
-	// Trouble makes what seldom happens happen often: batches twice, old ones once more, much too little time, killed
-	// processes. nil: none.
+	// Trouble makes rare events frequent: repeated batches, repeats of old ones, far too little
+	// time, killed processes. nil: none.
 	Trouble *rand.Rand
 
 	mu      sync.Mutex
@@ -46,25 +47,26 @@ type shard struct {
 	id, parent string
 	iterator   *string
 	finished   bool
-	old        []streamtypes.Record // the batch before
+	old        []streamtypes.Record // the previous batch
 }
 
 const (
-	maxAttempts = 200 // at one batch. Lambda tries for a day
-	inTrouble   = 0.3 // of the batches, if there is to be trouble
+	maxAttempts = 200 // at one batch; Lambda retries for a day
+	inTrouble   = 0.3 // share of batches, if Trouble is set
 )
 
-// Invoked returns how often the function was called, and with how many records.
+// Invoked returns the number of invocations, and of records delivered.
 func (m *Mapping) Invoked() (calls, records int64) { return m.invoked.Load(), m.records.Load() }
 
-// Window brings what is in the stream now, and what of it is written while it is brought: what Lambda does when its batching
-// window is over.
+// Window delivers everything in the stream, including changes written meanwhile, as Lambda does at
+// the end of its batching window.
 func (m *Mapping) Window(ctx context.Context) error {
 	_, err := m.round(ctx)
 	return err
 }
 
-// Drain brings everything that is in the stream, and everything that the function then writes, until nothing more comes.
+// Drain delivers everything in the stream, including the changes that the function writes, until
+// there are no more.
 func (m *Mapping) Drain(ctx context.Context) error {
 	for {
 		n, err := m.round(ctx)
@@ -74,7 +76,7 @@ func (m *Mapping) Drain(ctx context.Context) error {
 	}
 }
 
-// round reads every shard to its end, those first whose parents are finished.
+// round reads every shard to its end, parents first.
 func (m *Mapping) round(ctx context.Context) (read int64, err error) {
 	if err := m.list(ctx); err != nil {
 		return 0, err
@@ -92,7 +94,7 @@ func (m *Mapping) round(ctx context.Context) (read int64, err error) {
 	return total.Load(), err
 }
 
-// list learns of new shards.
+// list finds new shards.
 func (m *Mapping) list(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -127,7 +129,7 @@ func (m *Mapping) ready() (all []*shard) {
 	return all
 }
 
-// readShard reads a shard until nothing comes any more.
+// readShard reads a shard until there are no more records.
 func (m *Mapping) readShard(ctx context.Context, sh *shard) (read int, err error) {
 	if sh.iterator == nil {
 		out, err := m.Streams.GetShardIterator(ctx, &dynamodbstreams.GetShardIteratorInput{
@@ -151,7 +153,7 @@ func (m *Mapping) readShard(ctx context.Context, sh *shard) (read int, err error
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			sh.finished = true
-			return read + 1, nil // its children are to be read, too
+			return read + 1, nil // so that its children are read too
 		}
 		if n == 0 {
 			return read, nil
@@ -160,11 +162,12 @@ func (m *Mapping) readShard(ctx context.Context, sh *shard) (read int, err error
 }
 
 const (
-	pageRecords = 1000    // of GetRecords, at most
-	maxPayload  = 5 << 20 // bytes of records: Lambda takes 6 MB, in base of JSON
+	pageRecords = 1000    // maximum of GetRecords
+	maxPayload  = 5 << 20 // in bytes; Lambda's limit is 6 MB of base64 and JSON
 )
 
-// gather reads records until a batch is full or nothing comes. n counts those that the filter held back, too.
+// gather reads records until a batch is full or there are no more. n includes records that the
+// filter removed.
 func (m *Mapping) gather(ctx context.Context, sh *shard) (batch []streamtypes.Record, n int, err error) {
 	most := m.Batch
 	if most <= 0 {
@@ -204,20 +207,21 @@ func (m *Mapping) passes(r *streamtypes.Record) bool {
 	return false
 }
 
-// bring sends a batch until it is done, perhaps with what Lambda warns of.
+// bring sends a batch until it succeeds, with the irregularities that Lambda documents if Trouble
+// is set.
 func (m *Mapping) bring(ctx context.Context, sh *shard, batch []streamtypes.Record) error {
 	again := slices.Concat(sh.old, batch)
 	sh.old = batch
 	if !m.troubled() {
 		return m.deliver(ctx, sh, batch, 0)
 	}
-	if m.troubled() { // with some that were done before, as after a failover
+	if m.troubled() { // with repeats of earlier records, as after a failover
 		batch = again[m.drawn(len(again)-len(batch)+1):]
 	}
 	if err := m.deliver(ctx, sh, batch, 0); err != nil {
 		return err
 	}
-	if m.troubled() { // all of it once more
+	if m.troubled() { // the whole batch again
 		return m.deliver(ctx, sh, batch, 0)
 	}
 	return nil
@@ -238,8 +242,8 @@ func (m *Mapping) drawn(n int) int {
 	return m.Trouble.IntN(n)
 }
 
-// deliver sends records until they are done. After a failure it goes on in halves; after a partial one from the record that it
-// names.
+// deliver sends records until they succeed. After a failure it sends halves; after a partial
+// failure it continues at the record that the response names.
 func (m *Mapping) deliver(ctx context.Context, sh *shard, batch []streamtypes.Record, attempt int) error {
 	if attempt > maxAttempts {
 		return fmt.Errorf("lambdasim: a batch of shard %s failed %d times", sh.id, attempt)
@@ -274,7 +278,7 @@ func (m *Mapping) deliver(ctx context.Context, sh *shard, batch []streamtypes.Re
 	return m.deliver(ctx, sh, batch, attempt+1)
 }
 
-// circumstances are those of one invocation.
+// circumstances draws the circumstances of one invocation.
 func (m *Mapping) circumstances() (limit time.Duration, kill <-chan struct{}) {
 	if limit = m.Timeout; limit <= 0 {
 		limit = time.Minute
@@ -290,7 +294,7 @@ func (m *Mapping) circumstances() (limit time.Duration, kill <-chan struct{}) {
 	return time.Duration(1+m.drawn(150)) * time.Millisecond, nil
 }
 
-// unfinished are the records from the first on that the function names.
+// unfinished returns the records from the first one that the response names.
 func unfinished(body []byte, batch []streamtypes.Record) ([]streamtypes.Record, error) {
 	var answer struct {
 		State    json.RawMessage `json:"state"`
@@ -304,12 +308,12 @@ func unfinished(body []byte, batch []streamtypes.Record) ([]streamtypes.Record, 
 	first := len(batch)
 	for _, f := range answer.Failures {
 		i := slices.IndexFunc(batch, func(r streamtypes.Record) bool { return *r.Dynamodb.SequenceNumber == f.ID })
-		first = min(first, max(i, 0)) // one that is not there means all
+		first = min(first, max(i, 0)) // an unknown record means all
 	}
 	return batch[first:], nil
 }
 
-// event is a batch as Lambda sends it.
+// event encodes a batch in Lambda's format.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-windows.html
 func event(shardID, arn string, batch []streamtypes.Record) ([]byte, error) {
 	records := make([]map[string]any, len(batch))

@@ -1,5 +1,6 @@
-// Package lambdasim is AWS Lambda for tests and measurements: its runtime API in front of real processes of a function, and the
-// event source mapping that brings the changes of a table's stream. It does what Lambda documents, and what it warns of.
+// Package lambdasim simulates AWS Lambda for tests and benchmarks: the runtime API for real
+// processes of a function, and the event source mapping that delivers the changes of a table's
+// stream. It behaves as Lambda documents, including the irregularities that Lambda warns of.
 package lambdasim
 
 import (
@@ -18,11 +19,12 @@ import (
 	"time"
 )
 
-// Pool runs processes of one function. Each does one invocation at a time; there are as many as are needed at once.
+// Pool runs processes of one function. Each process handles one invocation at a time; the pool
+// starts as many as needed.
 type Pool struct {
 	Binary string
-	Env    []string  // all of the environment, but what Lambda adds
-	Logs   io.Writer // what the processes write; safe for concurrent use
+	Env    []string  // complete environment, except for variables that Lambda adds
+	Logs   io.Writer // output of the processes; safe for concurrent use
 
 	mu     sync.Mutex
 	idle   []*environment
@@ -30,27 +32,27 @@ type Pool struct {
 	starts int
 }
 
-// The ways in which an invocation fails, beside a *FunctionError.
+// Ways in which an invocation fails, besides *FunctionError.
 var (
 	ErrTimeout = errors.New("lambdasim: the function timed out and its process was killed")
 	ErrExit    = errors.New("lambdasim: the function's process ended")
 	ErrStart   = errors.New("lambdasim: the function's process ended before it requested work")
 )
 
-// FunctionError is what a function answers when it fails.
+// FunctionError is the error response of a function.
 type FunctionError struct{ Body []byte }
 
 func (e *FunctionError) Error() string { return "lambdasim: function failed: " + string(e.Body) }
 
-// Starts returns how many processes there have been.
+// Starts returns the number of processes started so far.
 func (p *Pool) Starts() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.starts
 }
 
-// Invoke has a process answer. limit is how long it may take, as the function is told. kill ends the process while it is at
-// work, if it is ever ready.
+// Invoke lets a process handle an event. limit is the time limit that the function is told. A value
+// on kill ends the process during its work.
 func (p *Pool) Invoke(ctx context.Context, payload []byte, limit time.Duration, kill <-chan struct{}) ([]byte, error) {
 	e, err := p.take()
 	if err != nil {
@@ -90,7 +92,8 @@ func (p *Pool) Invoke(ctx context.Context, payload []byte, limit time.Duration, 
 	return out.body, out.err
 }
 
-// patience is how long an answer may be late: Lambda counts from when the function got the event.
+// patience is how long a response may be late, because Lambda counts from the moment when the
+// function received the event.
 const patience = 100 * time.Millisecond
 
 type invocation struct {
@@ -104,7 +107,7 @@ type result struct {
 	err  error
 }
 
-// environment is one process and the runtime API that it talks to.
+// environment is a process with its runtime API.
 type environment struct {
 	server *http.Server
 	cmd    *exec.Cmd
@@ -116,7 +119,7 @@ type environment struct {
 	count   int
 }
 
-// take takes an idle process, or starts one.
+// take returns an idle process, or starts one.
 func (p *Pool) take() (*environment, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -137,9 +140,9 @@ func (p *Pool) take() (*environment, error) {
 	if err := e.cmd.Start(); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	go func() { _ = e.server.Serve(l) }() // ends when it is closed
+	go func() { _ = e.server.Serve(l) }() // returns when it is closed
 	go func() {
-		_ = e.cmd.Wait() // it is killed
+		_ = e.cmd.Wait() // returns that it was killed
 		close(e.exited)
 	}()
 	p.starts++
@@ -161,7 +164,7 @@ func (e *environment) end() error {
 	return e.server.Close()
 }
 
-// Close ends all processes. No invocation may be under way.
+// Close ends all processes. No invocation may be running.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,11 +176,10 @@ func (p *Pool) Close() error {
 	return errors.Join(errs...)
 }
 
-// maxResponse is that of Lambda.
+// maxResponse is Lambda's limit.
 const maxResponse = 6 << 20
 
-// api is the runtime API.
-// https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
+// api is the runtime API. https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html
 func (e *environment) api() http.Handler {
 	const root = "/2018-06-01/runtime/"
 	mux := http.NewServeMux()
@@ -220,10 +222,10 @@ func (e *environment) serveNext(w http.ResponseWriter, r *http.Request) {
 	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(time.Now().Add(call.limit).UnixMilli(), 10))
 	h.Set("Lambda-Runtime-Invoked-Function-Arn", "arn:aws:lambda:us-east-1:123456789012:function:onefold")
 	h.Set("Content-Type", "application/json")
-	_, _ = io.Copy(w, bytes.NewReader(call.payload)) // a process that is gone is found out by its end
+	_, _ = io.Copy(w, bytes.NewReader(call.payload)) // the end of the process is noticed elsewhere
 }
 
-// Said is what a pool's processes wrote, for tests.
+// Said collects the output of a pool's processes, for tests.
 type Said struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -236,7 +238,7 @@ func (s *Said) Write(b []byte) (int, error) {
 	return s.b.Write(b)
 }
 
-// String returns all of it.
+// String returns the output so far.
 func (s *Said) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Scheduled is what EventBridge calls functions by.
+// Scheduled is the event with which EventBridge invokes functions.
 const Scheduled = `{"detail-type":"Scheduled Event","source":"aws.events"}`
 
 const (
@@ -19,8 +19,8 @@ const (
 	lookEvery = time.Second
 )
 
-// work stores the load as time goes by, while the function works, a shift after the other. It returns the number of events and of shifts
-// when all is counted, and what may wait is written.
+// work stores the load in real time while the function works in shifts. It returns the number of
+// events and of shifts when everything is counted and written.
 func (l *Load) work(ctx context.Context, t *table.Table, pool *Pool) (events int, shifts int64, err error) {
 	if err := l.site(ctx, t); err != nil {
 		return 0, 0, err
@@ -46,7 +46,7 @@ func (l *Load) work(ctx context.Context, t *table.Table, pool *Pool) (events int
 	return events, shifts, g.Wait()
 }
 
-// live stores the load as time goes by, and waits until it is folded.
+// live stores the load in real time, and waits until it is folded.
 func (l *Load) live(ctx context.Context, t *table.Table) (events int, err error) {
 	collector, all := analytics.NewCollector(t, analytics.CollectorOptions{}), l.draw()
 	events = len(all)
@@ -65,7 +65,7 @@ func (l *Load) live(ctx context.Context, t *table.Table) (events int, err error)
 			return events, err
 		}
 		if pages == int64(events) && visits == visitors {
-			return events, backoff.For(ctx, 2*l.Delays.FoldDelay+l.Delays.Visits()) // breakdowns wait, too
+			return events, backoff.For(ctx, 2*l.Delays.FoldDelay+l.Delays.Visits()) // breakdowns are delayed too
 		}
 		if err := backoff.For(ctx, lookEvery); err != nil {
 			return events, err
@@ -73,7 +73,8 @@ func (l *Load) live(ctx context.Context, t *table.Table) (events int, err error)
 	}
 }
 
-// visitorsOf are as many as visits: an address that is drawn twice within a few minutes makes one.
+// visitorsOf returns the number of visitors, which equals that of visits: an address drawn twice
+// within a few minutes is one visit.
 func visitorsOf(all []view) int64 {
 	seen := make(map[string]bool)
 	for i := range all {

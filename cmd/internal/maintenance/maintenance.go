@@ -1,5 +1,6 @@
-// Package maintenance runs scheduled work: roll-ups, backfills of goals, erasures, purges, and the work that is due for
-// devices and fleets. A server runs it in a loop, a function once per invocation; several processes may run it on one table.
+// Package maintenance runs maintenance: roll-ups, backfills of goals, erasures, purges, the timers of
+// devices and fleets, and repairs of gaps. A server runs it in rounds; a function runs one round
+// per invocation. Several processes may run it on one table.
 package maintenance
 
 import (
@@ -21,7 +22,7 @@ import (
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
-// Upkeep is what has to be looked after. All fields are required.
+// Upkeep is the maintenance of a table. All fields are required.
 type Upkeep struct {
 	Table    *table.Table
 	Accounts *accounts.Store
@@ -29,22 +30,24 @@ type Upkeep struct {
 	Logger   *slog.Logger
 }
 
-// How often each kind of upkeep looks at everything. Nobody waits for it: open buckets are computed when they are read, and
-// goals count from when they are made.
+// Intervals of the maintenance jobs. Nobody waits for them: open buckets are computed when they are
+// read, and goals count from their creation.
 const (
 	sitesEvery   = time.Minute
 	devicesEvery = 30 * time.Second
 )
 
-// duty is one kind of upkeep.
+// duty is a maintenance job.
 type duty struct {
 	what  string
 	every time.Duration
-	// round does what is due, as far as ctx lets it, and returns how many sites, or fleets' worth of work, failed.
+	// round runs the job until it is done or ctx ends. It returns the number of sites, or fleets,
+	// that failed.
 	round func(ctx context.Context) (failed int)
 }
 
-// alwaysListening is for functions: readings are taken in elsewhere, whether or not one of these runs.
+// alwaysListening is for functions: other processes accept readings, whether or not a function
+// runs.
 func alwaysListening(time.Time) time.Time { return time.Time{} }
 
 func (u *Upkeep) duties(listening func(now time.Time) time.Time) []duty {
@@ -58,8 +61,9 @@ func (u *Upkeep) duties(listening func(now time.Time) time.Time) []duty {
 	}
 }
 
-// Services do what is due until their context ends: at once, and then again and again. A failure is logged and tried again with
-// the next round. Who runs them listens to devices: while the process was away, nobody could hear them.
+// Services returns the jobs as services, which run at once and then at intervals until their
+// context ends. Failures are logged and retried in the next round. The process that runs the
+// services also accepts readings, so while it was down, devices could not report.
 func (u *Upkeep) Services() (all []func(context.Context) error) {
 	for _, d := range u.duties(new(presence.Listening).Since) {
 		all = append(all, d.run)
@@ -80,14 +84,15 @@ func (d *duty) run(ctx context.Context) error {
 	}
 }
 
-// Done is what Once did.
+// Done is the result of Once.
 type Done struct {
-	Failed     int // sites of which something failed, counted once a kind of upkeep
-	Unfinished int // kinds of upkeep for which the time did not suffice
+	Failed     int // failed sites, counted once per job
+	Unfinished int // jobs that did not finish in time
 }
 
-// Once does what is due, once round. If ctx has a deadline, each kind of upkeep has an equal part of the time that the ones
-// before it left, so that none keeps the others waiting for ever. What is not finished goes on the next time.
+// Once runs one round of all jobs. If ctx has a deadline, each job gets an equal share of the time
+// that the jobs before it left, so that none starves the others. Unfinished work is continued in
+// the next round.
 func (u *Upkeep) Once(ctx context.Context, now func() time.Time) (done Done) {
 	all := u.duties(alwaysListening)
 	for i, d := range all {
@@ -111,7 +116,7 @@ type (
 	work    func(ctx context.Context, site string) error
 )
 
-// ofSites does something for the sites of a list.
+// ofSites returns a job that runs do for each listed site.
 func (u *Upkeep) ofSites(what string, sites listing, do work) duty {
 	return duty{what, sitesEvery, func(ctx context.Context) (failed int) {
 		for site, err := range sites(ctx, u.Table, "") {
@@ -140,12 +145,12 @@ func (u *Upkeep) backfillGoals(ctx context.Context, site string) error {
 	return err
 }
 
-// erase finishes erasures that were broken off, and deletes salts that the store was late to delete.
+// erase completes interrupted erasures, and deletes salts that the store has not deleted in time.
 func (u *Upkeep) erase(ctx context.Context, site string) error {
 	return errors.Join(erasure.Resume(ctx, u.Table, u.Folded, site), erasure.Salts(ctx, u.Table, site))
 }
 
-// purge takes roles, keys and shares of a deleted site away before its id can be taken again.
+// purge removes roles, keys and shares of a deleted site before its ID can be used again.
 func (u *Upkeep) purge(ctx context.Context, site string) error {
 	err := u.Accounts.ForgetSite(ctx, site)
 	if err == nil {
@@ -154,7 +159,7 @@ func (u *Upkeep) purge(ctx context.Context, site string) error {
 	return err
 }
 
-// devices does what waits for devices and fleets.
+// devices runs the timers of devices and fleets.
 func (u *Upkeep) devices(ctx context.Context, listening time.Time) (failed int) {
 	_, waiting := maintenance.Run(ctx, u.Table, u.Folded)
 	_, silent := presence.Sweep(ctx, u.Table, listening)
@@ -165,7 +170,7 @@ func (u *Upkeep) devices(ctx context.Context, listening time.Time) (failed int) 
 	return 0
 }
 
-// missed makes again what changes touch that nobody has folded while the stream kept them.
+// missed repairs gaps in what the folds have read.
 func (u *Upkeep) missed(ctx context.Context) (failed int) {
 	m := gaprepair.Mender{Table: u.Table, Folded: u.Folded, Logger: u.Logger}
 	if err := m.Run(ctx); err != nil && ctx.Err() == nil {

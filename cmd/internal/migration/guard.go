@@ -12,22 +12,25 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// How it is known that what was acknowledged before a move was finished is at the new place, though a process that works on the old one
-// may be stopped for hours and go on then. An answer of a guarded table is given only if a look that began less than trustFor ago found
-// that the table had not left. So whatever is acknowledged was written less than trustFor after the table said that it leaves, by the
-// clock of one process; and who finishes the move reads the last changes when Grace has passed since.
+// These constants ensure that everything acknowledged before a migration finished is in the new
+// store, even if a process that uses the old one is suspended for hours and resumed. A guarded
+// table returns a response only if a check that started less than trustFor ago found that the table
+// had not left. So everything acknowledged was written less than trustFor after the table recorded
+// that it leaves, by the clock of one process. The migration reads the last changes when Grace has
+// passed since then.
 const (
 	lookEvery = 5 * time.Second
 	trustFor  = 8 * time.Second
-	retryIn   = 10 * time.Second // what is refused is asked to come again after this
+	retryIn   = 10 * time.Second // Retry-After of rejected requests
 
-	// Grace is how long after a table has said that it leaves something may have been written that is acknowledged: longer than
-	// trustFor, since clocks do not run alike.
+	// Grace is how long after a table has recorded that it leaves acknowledged writes may happen.
+	// It is longer than trustFor, because clocks run at different rates.
 	Grace = 10 * time.Second
 )
 
-// Guard returns the API of a table that answers nothing any more when the table has left, however long the process was stopped. It asks
-// the table itself every few seconds, if it is used. Errors: dynamo.Failure of the kind Moved, which wraps ErrAway.
+// Guard wraps the API of a table so that all requests fail after the table has left, however long
+// the process was suspended. While the table is used, it checks the state every few seconds.
+// Errors: dynamo.Failure of the kind Moved, which wraps ErrAway.
 func Guard(api dynamo.API, name string) dynamo.API {
 	g := &guard{API: api, name: name, asking: make(chan struct{}, 1)}
 	if many, ok := api.(dynamo.Putter); ok {
@@ -40,18 +43,18 @@ type guard struct {
 	dynamo.API
 	name string
 
-	asking chan struct{} // one at a time
+	asking chan struct{} // semaphore: one check at a time
 	seen   atomic.Pointer[time.Time]
 }
 
-// stays reports whether it was seen a moment ago that the table is here. A clock that is set, or that rests while the machine does, is
-// not trusted alone.
+// stays reports whether a recent check found that the table is here. It does not trust one clock
+// alone, because the clock may be set, or stop while the machine is suspended.
 func (g *guard) stays(now time.Time) bool {
 	seen := g.seen.Load()
 	return seen != nil && now.Sub(*seen) < trustFor && now.Round(0).Sub(seen.Round(0)).Abs() < trustFor
 }
 
-// look asks the table whether it is here.
+// look checks whether the table is here.
 func (g *guard) look(ctx context.Context) error {
 	began := time.Now()
 	if err := Check(ctx, g.API, g.name); err != nil {
@@ -61,7 +64,7 @@ func (g *guard) look(ctx context.Context) error {
 	return nil
 }
 
-// here fails when the table has left, or may have.
+// here returns an error if the table has left, or may have left.
 func (g *guard) here(ctx context.Context) error {
 	if g.stays(time.Now()) {
 		return nil
@@ -82,7 +85,8 @@ func (g *guard) here(ctx context.Context) error {
 	return err
 }
 
-// checked is the error of a request that had one. One that the table did not answer is none: nothing is acknowledged by it.
+// checked returns the error of a failed request. If the table itself did not respond, the check is
+// skipped, because nothing is acknowledged.
 func (g *guard) checked(ctx context.Context, err error) error {
 	if err != nil && dynamo.Code(err) == "" {
 		return err
@@ -93,7 +97,7 @@ func (g *guard) checked(ctx context.Context, err error) error {
 	return err
 }
 
-// guarded is an answer, if the table is still here.
+// guarded returns a response if the table is still here.
 func guarded[Out any](ctx context.Context, g *guard, out *Out, err error) (*Out, error) {
 	if err = g.checked(ctx, err); err != nil {
 		return nil, err
@@ -107,7 +111,8 @@ func (g *guard) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fun
 	return guarded(ctx, g, out, err)
 }
 
-// GetItem implements dynamo.Items: that something is there already may be what is acknowledged.
+// GetItem implements dynamo.Items. Reads are guarded too, because a read can serve as an
+// acknowledgement that an item exists.
 func (g *guard) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	out, err := g.API.GetItem(ctx, in, o...)
 	return guarded(ctx, g, out, err)
@@ -161,10 +166,11 @@ func (g *guard) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetIt
 	return guarded(ctx, g, out, err)
 }
 
-// Values is what the API offers: figures are read by it, and nothing is acknowledged.
+// Values returns the wrapped API's reader of values. It is not guarded, because it reads statistics
+// and acknowledges nothing.
 func (g *guard) Values() dynamo.ValuesReader { return dynamo.ValuesOf(g.API) }
 
-// putter is the guard of an API that puts many items.
+// putter guards an API with PutItems.
 type putter struct {
 	*guard
 	many dynamo.Putter
@@ -179,7 +185,8 @@ func (p *putter) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []e
 	return errs
 }
 
-// Watch ends with ErrAway soon after the table has left, or when ctx ends. What cannot be read may be read the next time.
+// Watch returns ErrAway soon after the table has left, or ctx's error when ctx ends. It retries
+// failed reads.
 func Watch(ctx context.Context, api dynamo.API, name string) error {
 	look := func(ctx context.Context) error { return Check(ctx, api, name) }
 	if g, ok := api.(interface{ look(context.Context) error }); ok {

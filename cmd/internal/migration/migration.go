@@ -1,5 +1,6 @@
-// Package migration records the state of a table's migration in the table: being filled from another table, filled, or
-// moved away. Processes must not work on a table that is half filled, nor on one that has moved away.
+// Package migration stores the state of a table's migration in the table: that it is being filled
+// from another table, that this has finished, or that it moved away. A table that is only partly
+// filled must not be used, nor one with a successor.
 package migration
 
 import (
@@ -15,48 +16,50 @@ import (
 var (
 	// ErrUnfinished is returned for a table that is still being filled from another.
 	ErrUnfinished = errors.New("move_unfinished")
-	// ErrAway is returned for a table whose items and writers have moved to another.
+	// ErrAway is returned for a table that was moved to another store.
 	ErrAway = errors.New("moved_away")
 )
 
-// Phase is how far a move is.
+// Phase is the phase of a migration.
 type Phase string
 
-// The phases of a move, as its target says them, and those of its source: Leaving, which ends all that works on it, and Away.
+// Phases of a migration: those recorded in its target, and in its source Leaving, which stops all
+// users, and Away.
 const (
-	Copying   Phase = "copying"   // items are read and written, in any order
-	Sweeping  Phase = "sweeping"  // copied again: what is no longer in the source is deleted
-	Following Phase = "following" // changes are applied, in their order
+	Copying   Phase = "copying"   // items are copied in any order
+	Sweeping  Phase = "sweeping"  // copied again: items that the source no longer has are deleted
+	Following Phase = "following" // changes are applied in order
 	Finished  Phase = "finished"
-	Leaving   Phase = "leaving" // nobody works on it any more; what came last is being copied
+	Leaving   Phase = "leaving" // no process uses it any more; the last changes are being copied
 	Away      Phase = "away"
 )
 
-// Key is the key of the one item.
+// Key is the key of the only item.
 type Key struct{}
 
-// State is what a table says of its move, and all that a move needs to go on after a crash.
+// State is the state of a migration, with everything needed to resume it after a crash.
 type State struct {
 	Key
 	Phase Phase  `dynamodbav:"phase"`
-	Peer  string `dynamodbav:"peer"` // the other store, for people
-	// Stream names the stream of the source, whatever way it is reached: its table and when it began.
+	Peer  string `dynamodbav:"peer"` // the other store, for messages
+	// Stream identifies the source's stream by its table and its start time, independent of the way
+	// to reach it.
 	Stream  string `dynamodbav:"stream,omitempty"`
-	Version int64  `dynamodbav:"version"` // one more with every write
+	Version int64  `dynamodbav:"version"` // incremented with every write
 
-	Owner string    `dynamodbav:"owner,omitempty"` // the process that moves
-	Until time.Time `dynamodbav:"until"`           // it has the move until then, unless it says so again
+	Owner string    `dynamodbav:"owner,omitempty"` // process that runs the migration
+	Until time.Time `dynamodbav:"until"`           // when its hold ends, unless extended
 	Saved time.Time `dynamodbav:"saved"`
 	Begun time.Time `dynamodbav:"begun"`
 
 	Segments []Segment           `dynamodbav:"segments,omitempty"` // of the scan
-	Source   map[string]Position `dynamodbav:"source,omitempty"`   // by shard: what of the source's stream is in the target
-	Followed time.Time           `dynamodbav:"followed"`           // when the source's stream was read last
-	Target   map[string]Position `dynamodbav:"target,omitempty"`   // by shard: up to where the target's stream is of the move
+	Source   map[string]Position `dynamodbav:"source,omitempty"`   // by shard: changes of the source's stream that are in the target
+	Followed time.Time           `dynamodbav:"followed"`           // last read of the source's stream
+	Target   map[string]Position `dynamodbav:"target,omitempty"`   // by shard: end of the migration's writes in the target's stream
 
 	Items int64 `dynamodbav:"items"` // copied
 	Bytes int64 `dynamodbav:"bytes"`
-	Total int64 `dynamodbav:"total"` // what the source said that it holds when the move began; DynamoDB counts every six hours
+	Total int64 `dynamodbav:"total"` // size of the source at the start, as reported; DynamoDB updates it every six hours
 }
 
 // Segment is a part of a scan.
@@ -66,13 +69,13 @@ type Segment struct {
 	Done bool   `dynamodbav:"done,omitempty"`
 }
 
-// Position is a place in a shard.
+// Position is a position in a shard.
 type Position struct {
 	Seq  string `dynamodbav:"seq,omitempty"` // behind this record; "" is before the oldest
 	Done bool   `dynamodbav:"done,omitempty"`
 }
 
-// States are the entity of a table's move.
+// States is the entity of a migration's state.
 var States = table.Define[State, Key]("onefold.move", table.Def[State]{
 	PK: "MOVE", SK: "STATE",
 	Example: func(s *State) {
@@ -84,34 +87,36 @@ var States = table.Define[State, Key]("onefold.move", table.Def[State]{
 
 // FenceKey is the key of a fence.
 type FenceKey struct {
-	Name string `dynamodbav:"name"` // random, to reach every shard of the stream
+	Name string `dynamodbav:"name"` // random, so that fences reach every shard of the stream
 }
 
-// Fence is written to be seen in the stream: what was written before it comes before it, in each shard.
+// Fence is an item written in order to be read from the stream. In each shard, everything written
+// before it comes before it.
 type Fence struct {
 	FenceKey
-	Run string    `dynamodbav:"run"` // which reader looks for it
+	Run string    `dynamodbav:"run"` // run of the reader that looks for it
 	At  time.Time `dynamodbav:"at"`
 }
 
 const keepFence = 24 * time.Hour
 
-// Fences are the entity of fences.
+// Fences is the entity of fences.
 var Fences = table.Define[Fence, FenceKey]("onefold.fence", table.Def[Fence]{
 	PK: "MOVEFENCE#{name}", SK: "FENCE",
 	Expires: func(f *Fence) time.Time { return f.At.Add(keepFence) },
 	Doc:     "A place in the change stream that a move waits for.",
 })
 
-// Now is the state of the table.
+// Now reads the state of the table.
 var Now = table.NewGet[Key](States, table.GetDef{
 	ID: "O1", Question: "whether the table is moved", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 500},
 })
 
-// Schema is what a table holds of its move.
+// Schema is the schema of migrations.
 var Schema = table.MustSchema("relocation", Now, Fences)
 
-// Read returns the state of a table, ok false when it never took part in a move.
+// Read returns the migration state of a table. ok is false if the table never took part in a
+// migration.
 func Read(ctx context.Context, t *table.Table) (s State, ok bool, err error) {
 	s, err = States.Get(ctx, t, Key{})
 	if errors.Is(err, table.ErrNotFound) {
@@ -120,7 +125,7 @@ func Read(ctx context.Context, t *table.Table) (s State, ok bool, err error) {
 	return s, err == nil, err
 }
 
-// Check fails for a table that must not be worked on now. Errors: ErrUnfinished, ErrAway.
+// Check returns an error for a table that must not be used now. Errors: ErrUnfinished, ErrAway.
 func Check(ctx context.Context, api dynamo.API, name string) error {
 	s, ok, err := Read(ctx, table.New(api, name, table.Options{}))
 	switch {

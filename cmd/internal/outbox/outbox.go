@@ -1,5 +1,5 @@
-// Package outbox is the part of the command line that tells people of alerts: by which ways, as flags say, and when. Only the
-// command may use it.
+// Package outbox sends the notifications of alerts, and mail about accounts, through the channels
+// that flags configure.
 package outbox
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// Flags say how people are told of alerts.
+// Flags configure the sending of notifications.
 type Flags struct {
 	WebhookPrivate bool   `name:"webhook-private" help:"Allow alert webhooks to private and loopback addresses. Users who can edit a fleet's channels can then make this server call such addresses." env:"ONEFOLD_WEBHOOK_PRIVATE"`
 	SMTPAddr       string `name:"smtp" help:"Mail server for alerts and account mail, such as smtp.example.com:587 (STARTTLS) or :465 (TLS) (default: no email)." placeholder:"HOST:PORT" env:"ONEFOLD_SMTP"`
@@ -27,10 +27,11 @@ type Flags struct {
 	SMTPPlain      bool   `name:"smtp-plain" help:"Send without TLS if the mail server does not offer it. Not allowed with --smtp-user." env:"ONEFOLD_SMTP_PLAIN"`
 }
 
-// deliverEvery is how often the outbox is looked at.
+// deliverEvery is the interval at which the outbox is checked.
 const deliverEvery = 2 * time.Second
 
-// Notifier sends what is to be told of alerts, until its context ends. Errors: of flags that cannot work.
+// Notifier returns a service that sends notifications until its context ends. It returns an error
+// for invalid flags.
 func (f *Flags) Notifier(t *table.Table, logger *slog.Logger) (func(context.Context) error, error) {
 	senders, err := f.Senders()
 	if err != nil {
@@ -52,7 +53,7 @@ func (f *Flags) Notifier(t *table.Table, logger *slog.Logger) (func(context.Cont
 	}, nil
 }
 
-// Senders are the ways to send. Errors: of flags that cannot work.
+// Senders returns the senders of notifications. It returns an error for invalid flags.
 func (f *Flags) Senders() (alerts.Senders, error) {
 	senders := alerts.Senders{Webhook: alerts.WebhookSender(f.WebhookPrivate)}
 	if f.SMTPAddr != "" {
@@ -67,7 +68,8 @@ func (f *Flags) Senders() (alerts.Senders, error) {
 	return senders, nil
 }
 
-// Letters sends email to people about their accounts; it is nil when no mail server is given. Errors: of flags that cannot work.
+// Letters returns a function that sends account mail, or nil if no mail server is set. It returns
+// an error for invalid flags.
 func (f *Flags) Letters() (func(context.Context, server.Letter) error, error) {
 	if f.SMTPAddr == "" {
 		return nil, nil
@@ -83,7 +85,7 @@ func (f *Flags) Letters() (func(context.Context, server.Letter) error, error) {
 	return func(ctx context.Context, l server.Letter) error { return send(ctx, alerts.Letter(l)) }, nil
 }
 
-// mail says by which server email leaves.
+// mail returns the configuration of the mail server.
 func (f *Flags) mail() (alerts.Mail, error) {
 	m := alerts.Mail{Addr: f.SMTPAddr, From: f.SMTPFrom, User: f.SMTPUser, Password: f.SMTPPassword, Plain: f.SMTPPlain, TLS: f.SMTPTLS}
 	if f.SMTPCA == "" {

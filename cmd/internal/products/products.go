@@ -1,5 +1,5 @@
-// Package products assembles all products on one table: the schema and the folds. Every binary uses it, so that a
-// server, a worker and a function on one table agree.
+// Package products combines all products in one table: its schema and its folds. Every binary uses
+// it, so that a server, a worker and a function on the same table agree.
 package products
 
 import (
@@ -22,17 +22,18 @@ import (
 	"github.com/onefold/onefold/telemetry/recount"
 )
 
-// TableName is what the one table is called where no store says otherwise.
+// TableName is the default name of the table.
 const TableName = "onefold"
 
-// Group names the folds' checkpoints: all folds advance together.
+// Group is the group of the folds' checkpoints: all folds advance together.
 const Group = analytics.FoldGroup
 
-// Schema is all that the table holds. Starting fails if two packages could write the same key.
+// Schema is the schema of the whole table. The program panics at startup if two packages could
+// write the same key.
 var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, recount.Schema, alerts.Schema, eventstore.Schema, jobs.Schema, migration.Schema)
 
-// Folds are all that is derived from the changes of a table. wait is how long visitors' days and breakdowns may wait beyond a
-// flush.
+// Folds returns all folds of a table. wait is how long visitors' days and breakdowns may be held
+// after a flush is due.
 func Folds(t *table.Table, wait time.Duration) []*fold.Fold {
 	return folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: wait}, telemetry.Config{Retention: telemetry.FleetRetention(t)})
 }
@@ -41,7 +42,8 @@ func folds(a analytics.Config, t telemetry.Config) []*fold.Fold {
 	return slices.Concat(analytics.Folds(a), telemetry.Folds(t), []*fold.Fold{alerts.Fold()}, eventstore.Folds())
 }
 
-// Sources are the entities whose changes are folded, by name: no others need to be brought to who folds.
+// Sources returns the names of the entities whose changes are folded. Event sources can filter out
+// all others.
 func Sources() (all []string) {
 	for _, f := range folds(analytics.Config{}, telemetry.Config{}) {
 		all = append(all, f.From()...)

@@ -20,21 +20,25 @@ import (
 	"github.com/onefold/onefold/internal/redact"
 )
 
-// Clients speak to where a table is. They bear with it: see dynamo/resilient. The SDK's own do not send anything again.
+// Clients are clients of a table's service. They retry as dynamo/resilient describes; the SDK's own
+// retries are disabled.
 type Clients struct {
 	Items   *resilient.Store
 	Streams *resilient.Streams
 }
 
-// connections is how many requests go to a service at a time before more connections are made than are kept: a worker writes 64
-// items at once, and a server reads beside it.
+// connections is the number of idle connections kept per service. More concurrent requests open
+// connections that are then closed. A worker writes 64 items at once, and a server reads at the
+// same time.
 const connections = 256
 
-// defaultRegion is that of servers of one's own, which have none.
+// defaultRegion is the Region for servers other than AWS, which have none.
 const defaultRegion = "us-east-1"
 
-// Open makes the clients, with the credentials that AWS's tools would use: of the environment, the shared files, the machine or the
-// container. A server of one's own gets them if the environment has any, and else such as any of them take. Nothing is sent yet. Settings change how the clients bear with the service.
+// Open creates the clients, with the credentials that the AWS tools would use: from the
+// environment, the shared files, the machine or the container. A server other than AWS gets
+// credentials of the environment if there are any, otherwise dummy ones. Nothing is sent yet.
+// settings change the retries.
 func Open(ctx context.Context, l Location, settings ...func(*resilient.Options)) (Clients, error) {
 	cfg, err := l.config(ctx)
 	if err != nil {
@@ -54,13 +58,13 @@ func Open(ctx context.Context, l Location, settings ...func(*resilient.Options))
 	}, nil
 }
 
-// whisper is where the SDK complains of answers that it did not read to their end, as when their request was given up: who asked has
-// the error.
+// whisper logs the SDK's complaints at debug level. They concern responses that were not read to
+// their end, such as those of abandoned requests, whose callers have the error.
 func whisper(_ logging.Classification, format string, v ...any) {
 	slog.Debug("aws: " + fmt.Sprintf(format, v...))
 }
 
-// config is what the SDK has to know.
+// config returns the configuration of the SDK.
 func (l Location) config(ctx context.Context) (aws.Config, error) {
 	nothingAgain := func() aws.Retryer { return aws.NopRetryer{} }
 	settings := []func(*config.LoadOptions) error{config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
@@ -90,10 +94,11 @@ func (l Location) config(ctx context.Context) (aws.Config, error) {
 	return cfg, nil
 }
 
-// patience is how long a service may take to answer for the first time.
+// patience limits the time to find credentials, and the time to the first response of a server.
 const patience = 15 * time.Second
 
-// Credentials are those that requests are signed with: see Open. Errors begin with bad_credentials, bad_region or no_credentials.
+// Credentials returns the credentials that sign requests: see Open. Errors begin with
+// bad_credentials, bad_region or no_credentials.
 func (l Location) Credentials(ctx context.Context) (aws.Credentials, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -108,12 +113,13 @@ func (l Location) Credentials(ctx context.Context) (aws.Credentials, error) {
 	return c, err
 }
 
-// ErrAway is returned when nobody answers where a table is, which says nothing of the table.
+// ErrAway is returned if a table's server does not respond, which says nothing about the table.
 var ErrAway = errors.New("no_server")
 
-// Probe fails when nobody answers at a server of one's own, for the SDK would try again for minutes, and when there are no
-// credentials for Amazon's, which clients would take for a service that is away. Errors: ErrAway, those of Credentials, or such as
-// begin with bad_store.
+// Probe returns an error if a server other than AWS does not respond, since the SDK would retry for
+// minutes. For AWS it returns an error if there are no credentials, which clients would mistake for
+// an unavailable service. Errors: ErrAway, those of Credentials, or errors that begin with
+// bad_store.
 func (l Location) Probe(ctx context.Context) error {
 	if l.amazon() {
 		_, err := l.Credentials(ctx)

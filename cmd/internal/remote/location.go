@@ -1,5 +1,5 @@
-// Package remote opens a table on a DynamoDB: Amazon's, or any server that speaks its API. It makes the clients, which nothing but
-// commands may.
+// Package remote opens a table on DynamoDB or on any server with the same API. It creates the SDK's
+// clients.
 package remote
 
 import (
@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// Location is where a table is.
+// Location is the location of a table.
 type Location struct {
 	Table    string
-	Region   string // "" means that of the environment or of the profile
-	Profile  string // of the shared configuration files; "" means the default
-	Endpoint string // URL of a server; "" means Amazon's
+	Region   string // "": that of the environment or the profile
+	Profile  string // of the shared configuration files; "": the default
+	Endpoint string // URL of a server; "": AWS
 }
 
-// Forms is what URLs of tables look like, for messages.
+// Forms describes valid URLs for messages.
 const Forms = "dynamodb://TABLE?region=REGION&profile=PROFILE, dynamodb+http://HOST:PORT/TABLE or dynamodb+https://HOST/TABLE"
 
-// tableName is what DynamoDB takes for the name of a table.
+// tableName matches valid table names of DynamoDB.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html
 var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 
-// Parse reads the URL of a table. Errors begin with bad_store.
+// Parse parses the URL of a table. Errors begin with bad_store.
 func Parse(raw string) (Location, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l *Location) setQuery(raw string) error {
 	return nil
 }
 
-// String is the location as a URL.
+// String returns the location as a URL.
 func (l Location) String() string {
 	u := url.URL{Scheme: "dynamodb", Host: l.Table}
 	if scheme, host, ok := strings.Cut(l.Endpoint, "://"); ok {
@@ -90,7 +90,7 @@ func (l Location) String() string {
 	return u.String()
 }
 
-// amazon reports whether requests go to Amazon, which wants a real secret.
+// amazon reports whether requests go to AWS, which requires valid credentials.
 func (l Location) amazon() bool {
 	u, err := url.Parse(l.Endpoint)
 	return l.Endpoint == "" || err == nil && strings.HasSuffix(u.Hostname(), ".amazonaws.com")

@@ -1,5 +1,5 @@
-// Package s3store keeps a warehouse, or backups, in a bucket of S3, or of any storage that speaks its API; a warehouse needs one
-// that puts objects on condition that there are none. It makes the client, which nothing but commands may.
+// Package s3store stores a warehouse or backups in S3, or in any storage with the same API. A
+// warehouse needs conditional puts. The package creates the SDK's client.
 package s3store
 
 import (
@@ -24,22 +24,23 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// Forms is what places look like, for messages and help.
+// Forms describes valid locations for messages and help texts.
 const Forms = "s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT"
 
-// Bucket is a place for objects under a prefix of a bucket.
+// Bucket stores objects under a prefix of a bucket.
 type Bucket struct {
 	client   *s3.Client
-	endpoint string // of a server of one's own
+	endpoint string // of a server other than AWS
 	bucket   string
-	prefix   string // empty, or with a slash at its end
-	page     int32  // names of a list; 0: the service's 1,000
-	part     int    // bytes of a part of an upload; 0: partBytes
+	prefix   string // empty, or ends with a slash
+	page     int32  // names per list request; 0: the service's 1,000
+	part     int    // bytes per part of an upload; 0: partBytes
 }
 
-// Open makes the client, with the credentials that AWS's tools would use; a server of one's own gets those of the environment,
-// or else such as any of them take. Nothing is sent yet. what is to be there, "warehouse" for one: errors about the place begin with
-// bad_ and that, others with bad_credentials or bad_region.
+// Open creates the client, with the credentials that the AWS tools would use. A server other than
+// AWS gets credentials of the environment, or dummy ones. Nothing is sent yet. what is the purpose,
+// such as "warehouse": errors about the location begin with bad_ and that word, others with
+// bad_credentials or bad_region.
 func Open(ctx context.Context, what, place string) (*Bucket, error) {
 	u, err := url.Parse(place)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.User != nil || u.Fragment != "" {
@@ -68,7 +69,7 @@ func Open(ctx context.Context, what, place string) (*Bucket, error) {
 	return b, nil
 }
 
-// defaultRegion is that of servers of one's own, which have none.
+// defaultRegion is the Region for servers other than AWS, which have none.
 const defaultRegion = "us-east-1"
 
 func load(ctx context.Context, what string, q url.Values) (aws.Config, error) {
@@ -106,8 +107,8 @@ func (b *Bucket) Put(ctx context.Context, name string, body io.ReadSeeker) error
 	return b.failed("put", name, err)
 }
 
-// PutIfAbsent stores an object on condition that there is none. Of a conflict with another who does so at the same time
-// nobody can say who won: that is an error like others.
+// PutIfAbsent stores an object if none exists. If another client does the same concurrently, the
+// service may report a conflict without a winner; that is returned as an ordinary error.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html
 func (b *Bucket) PutIfAbsent(ctx context.Context, name string, body []byte) error {
 	_, err := b.client.PutObject(ctx, &s3.PutObjectInput{
@@ -119,7 +120,7 @@ func (b *Bucket) PutIfAbsent(ctx context.Context, name string, body []byte) erro
 	return b.failed("put", name, err)
 }
 
-// Open asks for an object's size. What of it is read is asked for then.
+// Open returns an object with its size. Its contents are requested when they are read.
 func (b *Bucket) Open(ctx context.Context, name string) (warehouse.Object, error) {
 	var out *s3.HeadObjectOutput
 	err := b.bounded(ctx, func(ctx context.Context) (err error) {
@@ -135,7 +136,7 @@ func (b *Bucket) Open(ctx context.Context, name string) (warehouse.Object, error
 	return &object{b: b, ctx: ctx, name: name, size: aws.ToInt64(out.ContentLength)}, nil
 }
 
-// List lists names, a page at a time.
+// List lists names, page by page.
 func (b *Bucket) List(ctx context.Context, prefix, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		in := &s3.ListObjectsV2Input{Bucket: &b.bucket, Prefix: b.key(prefix)}
@@ -161,7 +162,7 @@ func (b *Bucket) List(ctx context.Context, prefix, after string) iter.Seq2[strin
 	}
 }
 
-// maxDelete is how many objects a request may name.
+// maxDelete is the maximum number of objects in a delete request.
 const maxDelete = 1000
 
 // Delete deletes objects.
@@ -199,7 +200,7 @@ func missing(err error) bool {
 	return code == "NotFound" || code == "NoSuchKey"
 }
 
-// failed says what was done, and what to do about what people run into.
+// failed adds the operation to an error, and advice to common errors.
 func (b *Bucket) failed(do, name string, err error) error {
 	switch codeOf(err) {
 	case "":
@@ -218,7 +219,7 @@ func (b *Bucket) failed(do, name string, err error) error {
 	return fmt.Errorf("bucket %s: %s %s: %w", b.bucket, do, name, err)
 }
 
-// object is an object that is read part by part.
+// object is read in ranges.
 type object struct {
 	b    *Bucket
 	ctx  context.Context
@@ -229,7 +230,7 @@ type object struct {
 func (o *object) Size() int64  { return o.size }
 func (o *object) Close() error { return nil }
 
-// ReadAt asks for a part.
+// ReadAt requests a range.
 func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	if off >= o.size {
 		return 0, io.EOF
@@ -257,7 +258,7 @@ func (o *object) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Reachable reports as an error when the bucket cannot be listed.
+// Reachable returns an error if the bucket cannot be listed.
 func (b *Bucket) Reachable(ctx context.Context) error {
 	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.bucket})
 	var response interface{ HTTPStatusCode() int }

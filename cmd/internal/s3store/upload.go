@@ -13,24 +13,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// Limits of an upload. All parts have one size, as some services want it.
+// Limits of an upload. All parts have the same size, as some services require.
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
 const (
 	partBytes = 32 << 20
 	maxParts  = 10_000
 )
 
-// requestTime bounds a request of an upload, or for a part of an object, so that a service that does not answer holds nobody up for ever.
+// requestTime limits a request of an upload, or for a range of an object, so that an unresponsive
+// service blocks nobody forever.
 const requestTime = 5 * time.Minute
 
-// abortTime bounds the removal of parts, for which a process that is told to stop waits.
+// abortTime limits the removal of parts, which delays the shutdown of a process.
 const abortTime = 10 * time.Second
 
 // ErrTooLarge is returned for a stream that does not fit into one object.
 var ErrTooLarge = fmt.Errorf("too_large: an object has at most %d parts of %d MB", maxParts, partBytes>>20)
 
-// Upload stores an object of any size as it is read: it is there when all of r was stored, and after an error there is none of
-// it, nor are there parts. An object of that name is replaced. It holds 32 MB in memory.
+// Upload stores an object of any size while it reads r. The object exists when all of r is stored;
+// after an error neither it nor parts of it remain. An existing object is replaced. Upload holds 32
+// MB in memory.
 func (b *Bucket) Upload(ctx context.Context, name string, r io.Reader) error {
 	u := &upload{b: b, name: name, size: partBytes}
 	if b.part > 0 {
@@ -39,7 +41,7 @@ func (b *Bucket) Upload(ctx context.Context, name string, r io.Reader) error {
 	return u.run(ctx, r)
 }
 
-// upload is one that is under way.
+// upload is a running upload.
 type upload struct {
 	b    *Bucket
 	name string
@@ -80,7 +82,7 @@ func (u *upload) run(ctx context.Context, r io.Reader) (err error) {
 func (u *upload) begin(ctx context.Context) error {
 	in := &s3.CreateMultipartUploadInput{Bucket: &u.b.bucket, Key: u.b.key(u.name)}
 	if u.b.endpoint == "" {
-		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32 // as the client has it of parts
+		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32 // the checksum that the client uses for parts
 	}
 	return u.b.bounded(ctx, func(ctx context.Context) error {
 		out, err := u.b.client.CreateMultipartUpload(ctx, in)
@@ -116,7 +118,7 @@ func (u *upload) complete(ctx context.Context) error {
 	})
 }
 
-// abort removes the parts, also when ctx has ended.
+// abort removes the parts, even after ctx has ended.
 func (u *upload) abort(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 	defer cancel()
@@ -127,7 +129,7 @@ func (u *upload) abort(ctx context.Context) error {
 	return u.b.failed("abort the upload of", u.name, err)
 }
 
-// bounded makes a request that may take requestTime.
+// bounded runs a request with a limit of requestTime.
 func (b *Bucket) bounded(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()

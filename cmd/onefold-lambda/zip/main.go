@@ -1,4 +1,5 @@
-// Command zip packs a program as AWS Lambda wants it: as bootstrap, executable. The same program gives the same bytes.
+// Command zip packs a program for AWS Lambda, as an executable file named bootstrap. The output is
+// reproducible.
 package main
 
 import (
@@ -42,7 +43,8 @@ func run(program, to string) error {
 	return err
 }
 
-// pack writes the archive. The time in it is the first that there is: it would differ from build to build.
+// pack writes the archive. Its timestamps are the earliest possible one, because the time of the
+// build would make every archive different.
 func pack(to io.Writer, program []byte) error {
 	w := zip.NewWriter(to)
 	w.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestCompression) })

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// batch is what Lambda brings of a DynamoDB stream, in time windows.
+// batch is a batch of a DynamoDB stream with a tumbling window, as sent by Lambda.
 // https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-windows.html
 type batch struct {
 	Records []record        `json:"Records"`
@@ -28,7 +28,7 @@ type record struct {
 	Kind    string `json:"eventName"`
 	Source  string `json:"eventSource"`
 	Changed struct {
-		At  float64         `json:"ApproximateCreationDateTime"` // seconds since 1970
+		At  float64         `json:"ApproximateCreationDateTime"` // Unix seconds
 		Seq string          `json:"SequenceNumber"`
 		Old json.RawMessage `json:"OldImage"`
 		New json.RawMessage `json:"NewImage"`
@@ -44,7 +44,7 @@ var (
 	errShard = errors.New("no_shard: the batch does not name its shard; give the event source mapping a tumbling window, for example TumblingWindowInSeconds: 10")
 )
 
-// decode reads an event.
+// decode parses an event.
 func decode(payload []byte) (*batch, error) {
 	b := new(batch)
 	if err := json.Unmarshal(payload, b); err != nil {
@@ -64,7 +64,7 @@ func decode(payload []byte) (*batch, error) {
 	return b, nil
 }
 
-// change is the change that a record tells.
+// change converts a record to a change.
 func (r *record) change(shard string) (c fold.Change, err error) {
 	c = fold.Change{Shard: shard, Seq: fold.Sequence(r.Changed.Seq), At: at(r.Changed.At), Kind: kindOf(r.Kind)}
 	c.Expired = c.Kind == fold.Remove && r.By != nil && r.By.Type == "Service" && r.By.ID == "dynamodb.amazonaws.com"
@@ -77,7 +77,7 @@ func (r *record) change(shard string) (c fold.Change, err error) {
 	return c, nil
 }
 
-// at is a time of so many seconds, which has milliseconds if it has any parts.
+// at converts Unix seconds to a time, with milliseconds if the number has fractions.
 func at(seconds float64) time.Time { return time.UnixMilli(int64(math.Round(seconds * 1000))) }
 
 func kindOf(name string) fold.Kind {
@@ -89,7 +89,7 @@ func kindOf(name string) fold.Kind {
 	return fold.Modify
 }
 
-// image reads an item; nil for none.
+// image decodes an item; nil if there is none.
 func image(text json.RawMessage) (table.Item, error) {
 	if len(text) == 0 || bytes.Equal(text, []byte("null")) {
 		return nil, nil
@@ -101,7 +101,8 @@ func image(text json.RawMessage) (table.Item, error) {
 	return m.Value, nil
 }
 
-// answer says what is to be sent again. Without a state Lambda takes an invocation of a window for failed.
+// answer names the records to send again. It must have a state: otherwise Lambda treats the
+// invocation of a window as failed.
 type answer struct {
 	State    json.RawMessage `json:"state"`
 	Failures []failure       `json:"batchItemFailures"`

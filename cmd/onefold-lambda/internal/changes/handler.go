@@ -1,5 +1,6 @@
-// Package changes folds what Lambda brings of a table's stream. A batch is folded as a worker would fold it, with the same
-// marks and checkpoints, so it may come again, in any division, and beside those of other shards.
+// Package changes folds the batches of a table's stream that Lambda delivers. A batch is folded as
+// in a worker, with the same marks and checkpoints. It may therefore be delivered again, in other
+// divisions, and in parallel with other shards.
 package changes
 
 import (
@@ -12,26 +13,27 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// Handler takes batches.
+// Handler handles batches.
 type Handler struct {
 	Worker  *fold.Worker
 	Metrics *emf.Writer
 	Logger  *slog.Logger
 	Clock   func() time.Time
 
-	// Piece is how many records are folded before it is asked whether there is time for more.
+	// Piece is the number of records folded between checks of the remaining time.
 	Piece int
 }
 
-// Of the time that an invocation has, so much is kept for its answer.
+// Time of an invocation reserved for its response.
 const (
-	reserve      = 10 // one part in so many
+	reserve      = 10 // as a fraction of the time limit
 	leastReserve = 50 * time.Millisecond
 	mostReserve  = 2 * time.Second
 )
 
-// Invoke folds a batch, and answers from which record on it is to be sent again: from the first that could not be read or
-// folded, or for which there was no time. Errors are of batches of which nothing can be folded, however often they come.
+// Invoke folds a batch. Its response names the first record to send again: the first that could not
+// be read or folded, or for which there was no time. An error means that nothing of the batch can
+// be folded, however often it is sent.
 func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	b, err := decode(payload)
 	if err != nil {
@@ -52,7 +54,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return b.answer(failed)
 }
 
-// fold folds as many of the records as there is time for, and returns their number.
+// fold folds as many of the records as time allows, and returns their number.
 func (h *Handler) fold(ctx context.Context, b *batch) (folded int, err error) {
 	ctx, cancel := h.within(ctx)
 	defer cancel()
@@ -89,7 +91,8 @@ func (h *Handler) fold(ctx context.Context, b *batch) (folded int, err error) {
 
 var errTime = errors.New("no_time: the invocation timed out; raise the function's timeout, or lower the batch size")
 
-// within ends the work before the invocation ends, so that there is time to answer.
+// within returns a context that ends before the invocation does, so that there is time for the
+// response.
 func (h *Handler) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, bounded := ctx.Deadline()
 	if !bounded {
@@ -99,7 +102,7 @@ func (h *Handler) within(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithDeadline(ctx, end.Add(-min(max(left/reserve, leastReserve), mostReserve)))
 }
 
-// tell writes what the invocation did.
+// tell writes the metrics of the invocation.
 func (h *Handler) tell(b *batch, folded int, before fold.Status) error {
 	now, oldest := h.Clock(), time.Duration(0)
 	if len(b.Records) > 0 {

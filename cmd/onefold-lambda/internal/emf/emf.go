@@ -1,5 +1,6 @@
-// Package emf writes what an invocation did as one line that CloudWatch makes metrics of, without a request to it: its
-// embedded metric format. Numbers only: nothing in it is of a person.
+// Package emf writes the metrics of an invocation as one log line in CloudWatch's embedded metric
+// format, from which CloudWatch makes metrics without a request. The lines contain only numbers,
+// and no personal data.
 package emf
 
 import (
@@ -11,22 +12,22 @@ import (
 	"time"
 )
 
-// Namespace is where the metrics are found in CloudWatch.
+// Namespace is the namespace of the metrics in CloudWatch.
 const Namespace = "onefold"
 
-// Units of metrics, as CloudWatch calls them.
+// Units of metrics, as named by CloudWatch.
 const (
 	Count        = "Count"
 	Milliseconds = "Milliseconds"
 )
 
-// Figure is a metric's value.
+// Figure is the value of a metric.
 type Figure struct {
 	Unit  string
 	Value int64
 }
 
-// Writer writes lines. It is safe for concurrent use.
+// Writer writes metric lines. It is safe for concurrent use.
 type Writer struct {
 	mode  string
 	table string
@@ -36,7 +37,7 @@ type Writer struct {
 	w  io.Writer
 }
 
-// New makes a writer. Metrics are by mode and table.
+// New returns a Writer. The dimensions of its metrics are mode and table.
 func New(w io.Writer, mode, table string, clock func() time.Time) *Writer {
 	return &Writer{w: w, mode: mode, table: table, clock: clock}
 }
@@ -52,7 +53,7 @@ type directive struct {
 	Metrics    []metric
 }
 
-// Write writes the figures of one invocation.
+// Write writes the metrics of one invocation.
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 func (w *Writer) Write(figures map[string]Figure) error {
 	d := directive{Namespace: Namespace, Dimensions: [][]string{{"table", "mode"}}}

@@ -1,5 +1,5 @@
-// Package function is what a function of Lambda does, as its environment says. It makes the clients and wires the rest; a process
-// may have several.
+// Package function builds a Lambda function from its environment: it creates the clients and
+// connects all parts. A process may have several functions.
 package function
 
 import (
@@ -29,18 +29,19 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Environment is where a function runs.
+// Environment is the environment of a function.
 type Environment struct {
-	Get     func(name string) string // of the environment
+	Get     func(name string) string // returns an environment variable
 	Out     io.Writer                // for metrics
 	Logger  *slog.Logger
 	Version string
 }
 
-// runtimeAPI is the variable that tells a function where Lambda is.
+// runtimeAPI is the variable with the address of Lambda's runtime API.
 const runtimeAPI = "AWS_LAMBDA_RUNTIME_API"
 
-// New makes the function that the environment asks for. Errors: no_lambda, bad_mode, bad_store, bad_setting and what the clients say.
+// New returns the function that the environment selects. Errors: no_lambda, bad_mode, bad_store,
+// bad_setting and those of the clients.
 func New(ctx context.Context, e Environment) (lambda.Handler, error) {
 	if e.Get(runtimeAPI) == "" {
 		return nil, errors.New("no_lambda: this program runs in AWS Lambda, which sets " + runtimeAPI + "; deploy it with `onefold infra cloudformation --functions`, or run `onefold work` on a machine")
@@ -70,14 +71,15 @@ func New(ctx context.Context, e Environment) (lambda.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is half moved here must not be worked on; a stream keeps its batches meanwhile. A table that does not answer is for later.
+	// A partly filled table must not be used; the stream keeps its batches meanwhile. If the table
+	// does not respond, the check is left to later requests.
 	if err := migration.Check(ctx, clients.Items, where.Table); errors.Is(err, migration.ErrUnfinished) || errors.Is(err, migration.ErrAway) {
 		return nil, err
 	}
 	return handler, nil
 }
 
-// base is what all functions stand on.
+// base is shared by all functions.
 type base struct {
 	clients  remote.Clients
 	table    *table.Table
@@ -87,13 +89,13 @@ type base struct {
 	version  string
 }
 
-// worker makes the worker that folds as all others do. source may be nil. Other instances write the same items between two
-// batches.
+// worker returns a worker like that of every other process. source may be nil. It caches no items,
+// because other instances write the same items between two batches.
 func (b *base) worker(source fold.Source) (*fold.Worker, error) {
 	return fold.NewWorker(b.table, source, products.Folds(b.table, 0), fold.Options{Group: products.Group, Fresh: true, Logger: b.logger})
 }
 
-// stream is the table's stream. arn is what is known of it; "": the table is asked.
+// stream returns the table's stream. If arn is "", the table is asked for it.
 func (b *base) stream(ctx context.Context, arn string) (fold.Source, error) {
 	if arn == "" {
 		described, err := b.clients.Items.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(b.table.Name())})
@@ -113,7 +115,8 @@ func newStream(b *base, s *settings) (lambda.Handler, error) {
 	return &changes.Handler{Worker: w, Metrics: b.metrics, Logger: b.logger, Clock: time.Now, Piece: s.Piece}, nil
 }
 
-// settings are the variables of the environment. Those of ingest and of telling are called like the flags of onefold serve.
+// settings are environment variables. Those for ingest and notifications are named like the flags
+// of onefold serve.
 type settings struct {
 	Mode     string        `name:"mode" env:"ONEFOLD_MODE"`
 	Store    string        `name:"store" env:"ONEFOLD_STORE"`
@@ -150,7 +153,7 @@ func (s *settings) read(get func(string) string) error {
 	return nil
 }
 
-// fromEnvironment finds settings where they are told, which need not be the process's own environment.
+// fromEnvironment resolves settings with get instead of the process's environment.
 func fromEnvironment(get func(string) string) kong.Resolver {
 	return kong.ResolverFunc(func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		for _, name := range flag.Envs {
@@ -162,7 +165,7 @@ func fromEnvironment(get func(string) string) kong.Resolver {
 	})
 }
 
-// handlerFunc is a function that answers with what is written as JSON.
+// handlerFunc is a function whose result is encoded as JSON.
 type handlerFunc func(ctx context.Context, payload []byte) (any, error)
 
 // Invoke implements lambda.Handler.

@@ -16,16 +16,16 @@ import (
 	"github.com/onefold/onefold/server/webanalytics"
 )
 
-// intakeSettings are those by which facts come in and alerts go out.
+// intakeSettings configure the ingest of facts and the sending of notifications.
 type intakeSettings struct {
 	ingestflags.Flags
 	Telling outbox.Flags `embed:""`
 	LineTag []string     `name:"device-tag" env:"ONEFOLD_DEVICE_TAG"`
 }
 
-// newIngest takes facts in. The answer is given when they are stored.
+// newIngest returns a function that accepts facts. It responds when they are stored.
 func newIngest(b *base, s *settings) (lambda.Handler, error) {
-	w, err := b.worker(nil) // which never works: the server asks it for its lag, and none of these routes tells it
+	w, err := b.worker(nil) // never runs: the server needs a worker to report lag, which none of these routes does
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func newIngest(b *base, s *settings) (lambda.Handler, error) {
 	o.Devices.DeviceTags = s.LineTag
 	places, err := s.Flags.Apply(&o)
 	if err == nil && places != nil {
-		err = places.Look() // it lives as long as the process
+		err = places.Look() // never closed: it lives as long as the process
 	}
 	if err != nil {
 		return nil, err

@@ -13,10 +13,10 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// Of the time that an invocation has, so much is kept for what was begun to end.
+// Time of an invocation reserved for unfinished work to end.
 const scheduleReserve = 5 * time.Second
 
-// newSchedule looks after what is due: once round, as far as there is time.
+// newSchedule returns a function that runs one round of maintenance, as far as time allows.
 func newSchedule(b *base, s *settings) (lambda.Handler, error) {
 	senders, err := s.Telling.Senders()
 	if err != nil {
@@ -31,7 +31,7 @@ func newSchedule(b *base, s *settings) (lambda.Handler, error) {
 			ctx, cancel = context.WithDeadline(ctx, end.Add(-min(scheduleReserve, end.Sub(start)/10)))
 			defer cancel()
 		}
-		sent, err := alerts.Deliver(ctx, b.table, senders) // first: somebody waits for it
+		sent, err := alerts.Deliver(ctx, b.table, senders) // first, because people wait for alerts
 		if err != nil {
 			b.logger.Error("sending alert notifications failed", "error", err)
 		}
@@ -52,8 +52,9 @@ func newSchedule(b *base, s *settings) (lambda.Handler, error) {
 	}), nil
 }
 
-// foldedStream waits until everything is folded by folding it: beside the function that does nothing else, which is work done
-// twice at worst. Erasures and purges wait so, and nothing else, so there is a worker only when it is asked for.
+// foldedStream waits until everything is folded by folding it, in parallel with the function that
+// folds; at worst work is done twice. Only erasures and purges need this, so the worker is created
+// on first use.
 type foldedStream struct {
 	b   *base
 	arn string

@@ -15,16 +15,17 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// Of the time that an invocation has, so much is kept for a shift's end: its last flush and its leases.
+// Time of an invocation reserved for the end of a shift: its last flush, and the release of its
+// leases.
 const (
-	shiftReserve = 10 // one part in so many
+	shiftReserve = 10 // as a fraction of the time limit
 	mostReserve  = 15 * time.Second
 )
 
-const tellEvery = time.Minute // how far a shift is
+const tellEvery = time.Minute // interval of metrics during a shift
 
-// shifts are a worker as `onefold work` is one: an invocation is a shift of it, and reads the stream itself. Several at once share the
-// shards by leases, as all workers do.
+// shifts runs a worker like `onefold work`: each invocation is a shift, which reads the stream
+// itself. Concurrent invocations share the shards with leases, like all workers.
 type shifts struct {
 	b        *base
 	arn      string
@@ -37,7 +38,8 @@ func newWork(b *base, s *settings) (lambda.Handler, error) {
 	return handlerFunc(w.work), nil
 }
 
-// work folds until the invocation's time is nearly over. An error has Lambda call it again soon.
+// work folds until the invocation's time is nearly over. After an error Lambda invokes it again
+// soon.
 func (s *shifts) work(ctx context.Context, _ []byte) (any, error) {
 	if err := migration.Check(ctx, s.b.clients.Items, s.b.table.Name()); err != nil {
 		return nil, err
@@ -67,10 +69,11 @@ func (s *shifts) work(ctx context.Context, _ []byte) (any, error) {
 	return map[string]int64{"changes": status.Changes, "writes": status.Writes, "waiting": int64(status.Waiting)}, err
 }
 
-// leastShift is how long a shift must be to leave what waits to the next: what it found waiting is then written by it.
+// leastShift is the minimum length of a shift that may leave delayed changes to the next one. It is
+// long enough to write the changes that it found delayed.
 func (s *shifts) leastShift() time.Duration { return 2 * (2*s.delays.FoldDelay + s.delays.Visits()) }
 
-// beside runs a worker, looks whether the table has moved away, and tells now and then how far it is.
+// beside runs a worker, checks whether the table has moved away, and writes metrics at intervals.
 func (s *shifts) beside(ctx context.Context, w *fold.Worker, run func(context.Context) error) error {
 	before := fold.Status{}
 	tell := func() {
@@ -98,7 +101,7 @@ func (s *shifts) beside(ctx context.Context, w *fold.Worker, run func(context.Co
 	return err
 }
 
-// tell writes what was done since before.
+// tell writes the metrics of the work since before.
 func (s *shifts) tell(before, now *fold.Status) {
 	count := func(n int64) emf.Figure { return emf.Figure{Unit: emf.Count, Value: n} }
 	at, shards := s.b.table.Now(), int64(0)

@@ -1,5 +1,5 @@
-// Package gateway lets an http.Handler answer what a function URL or an HTTP API brings, in format 2.0 of the payload.
-// https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
+// Package gateway adapts an http.Handler to requests of a function URL or an HTTP API, in payload
+// format 2.0. https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html
 package gateway
 
 import (
@@ -22,8 +22,8 @@ import (
 
 var errEvent = errors.New("bad_event: this is no request in format 2.0 of a function URL or an HTTP API; set ONEFOLD_MODE to what calls the function")
 
-// Answer has a handler answer a request. It answers 503 by itself shortly before ctx ends: what is under way then goes on when the
-// next request comes.
+// Answer lets a handler respond to a request. If the handler is not done shortly before ctx ends,
+// Answer responds with 503; the handler's work then continues during the next request.
 func Answer(ctx context.Context, handler http.Handler, payload []byte) (*events.APIGatewayV2HTTPResponse, error) {
 	var in events.APIGatewayV2HTTPRequest
 	if err := json.Unmarshal(payload, &in); err != nil {
@@ -48,12 +48,12 @@ func Answer(ctx context.Context, handler http.Handler, payload []byte) (*events.
 }
 
 const (
-	reserve    = 250 * time.Millisecond // of an invocation's time, for the answer
+	reserve    = 250 * time.Millisecond // of an invocation's time, for the response
 	retryAfter = "2"                    // seconds
 	tooSlow    = "The table did not answer in time. Send it again: what has an id is counted once."
 )
 
-// request makes the request that was sent.
+// request converts the payload to a request.
 func request(ctx context.Context, in *events.APIGatewayV2HTTPRequest) (*http.Request, error) {
 	body := []byte(in.Body)
 	if in.IsBase64Encoded {
@@ -92,7 +92,7 @@ func request(ctx context.Context, in *events.APIGatewayV2HTTPRequest) (*http.Req
 	return r, nil
 }
 
-// answer keeps what a handler writes. Lambda sends it when it is whole.
+// answer buffers the response, because Lambda sends it as a whole.
 type answer struct {
 	header http.Header
 	status int
@@ -112,7 +112,7 @@ func (a *answer) Write(b []byte) (int, error) {
 	return a.body.Write(b)
 }
 
-// response is what was answered. Of headers with several values only cookies may not share a line.
+// response converts the response. Only cookies may not be joined in one header line.
 func (a *answer) response() *events.APIGatewayV2HTTPResponse {
 	a.WriteHeader(http.StatusOK)
 	out := &events.APIGatewayV2HTTPResponse{StatusCode: a.status, Headers: make(map[string]string, len(a.header))}
@@ -129,9 +129,9 @@ func (a *answer) response() *events.APIGatewayV2HTTPResponse {
 	return out
 }
 
-// refused is a problem as the server tells them.
+// refused returns a problem in the server's format.
 func refused(status int, code, detail string) *events.APIGatewayV2HTTPResponse {
-	text, _ := json.Marshal(map[string]any{ // numbers and texts
+	text, _ := json.Marshal(map[string]any{ // numbers and strings can always be encoded
 		"type": "urn:onefold:error:" + code, "title": http.StatusText(status), "status": status, "detail": detail,
 	})
 	headers := map[string]string{"content-type": "application/problem+json"}

@@ -17,14 +17,14 @@ import (
 // ErrDescription is returned for a file that does not describe a table.
 var ErrDescription = errors.New("bad_description")
 
-// Description is what a table is made of: the request that creates it, and the attribute that says when items expire.
+// Description describes a table: the request that creates it, and the TTL attribute.
 type Description struct {
 	Create dynamodb.CreateTableInput
-	TTL    string // "" for none
+	TTL    string // "": none
 }
 
-// Describe returns the answers of DescribeTable and DescribeTimeToLive in one JSON object, as the aws command line prints
-// them.
+// Describe returns the responses of DescribeTable and DescribeTimeToLive in one JSON object, in the
+// format of the AWS CLI.
 func Describe(ctx context.Context, api dynamo.API, table string) ([]byte, error) {
 	described, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
@@ -48,7 +48,8 @@ func Describe(ctx context.Context, api dynamo.API, table string) ([]byte, error)
 	return append(b, '\n'), nil
 }
 
-// ParseDescription reads what Describe wrote, what `aws dynamodb describe-table` prints, or the input of CreateTable.
+// ParseDescription parses the output of Describe, the output of `aws dynamodb describe-table`, or
+// the input of CreateTable.
 func ParseDescription(b []byte) (*Description, error) {
 	var outer struct {
 		Table                 json.RawMessage
@@ -73,7 +74,7 @@ func ParseDescription(b []byte) (*Description, error) {
 	return d, d.asInput(b)
 }
 
-// asInput changes what a table tells of itself into what is asked when one is created.
+// asInput converts the description of a table to the input of CreateTable.
 func (d *Description) asInput(b []byte) error {
 	var told struct {
 		BillingModeSummary struct{ BillingMode types.BillingMode }
@@ -98,14 +99,15 @@ func (d *Description) asInput(b []byte) error {
 	if s := c.StreamSpecification; s != nil && (s.StreamEnabled == nil || !*s.StreamEnabled) {
 		c.StreamSpecification = nil
 	}
-	c.OnDemandThroughput, c.WarmThroughput = nil, nil // of the old table; its units may not be had here
+	c.OnDemandThroughput, c.WarmThroughput = nil, nil // of the old table; these units may not be available here
 	for i := range c.GlobalSecondaryIndexes {
 		c.GlobalSecondaryIndexes[i].OnDemandThroughput, c.GlobalSecondaryIndexes[i].WarmThroughput = nil, nil
 	}
 	return nil
 }
 
-// Ensure creates a table under a name unless there is one, and waits until it can be used. It says whether it did.
+// Ensure creates a table with a name unless it exists, and waits until it is active. It reports
+// whether it created the table.
 func (d *Description) Ensure(ctx context.Context, api dynamo.API, table string) (bool, error) {
 	_, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err == nil || !dynamo.IsNotFound(err) {

@@ -13,16 +13,16 @@ import (
 	"github.com/onefold/onefold/dynamo/dynamojson"
 )
 
-// Export is how the items of a table are written as lines {"Item":{…}}, in no order. What is written to the table
-// meanwhile may be in it or not: it is no picture of one moment, as a backup is.
+// Export writes the items of a table as lines {"Item":{…}} in no particular order. Writes to the
+// table during an export may or may not be included; unlike a backup, an export is not a snapshot.
 type Export struct {
 	API      dynamo.API
 	Table    string
-	Segments int               // Scans at once, at least 1
-	Progress func(items int64) // called now and then with how many were written; may be nil
+	Segments int               // parallel scans, at least 1
+	Progress func(items int64) // called at intervals with the number of items written; may be nil
 }
 
-// Run writes all items to w and returns how many.
+// Run writes all items to w and returns their number.
 func (e *Export) Run(ctx context.Context, w io.Writer) (int64, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	pages := make(chan page)
@@ -47,7 +47,7 @@ func (e *Export) Run(ctx context.Context, w io.Writer) (int64, error) {
 	return items, err
 }
 
-// page is the lines of a page.
+// page holds the lines of a page.
 type page struct {
 	lines []byte
 	items int

@@ -18,23 +18,24 @@ import (
 	"github.com/onefold/onefold/dynamo/dynamojson"
 )
 
-// Import puts the items of lines {"Item":{…}} into a table. An item replaces the one with the same key; of several lines
-// with one key the last counts. So it may be done again, whatever came of the first time.
+// Import puts the items of lines {"Item":{…}} into a table. An item replaces the item with the same
+// key; the last of several lines with the same key wins. An import may therefore be repeated,
+// whatever the result of the first attempt.
 type Import struct {
 	API     dynamo.API
 	Table   string
-	Writers int                          // batches sent at once, at least 1
-	Reject  func(r Rejected) error       // takes a line that cannot be imported; an error stops. nil: stop at the first
+	Writers int                          // batches sent in parallel, at least 1
+	Reject  func(r Rejected) error       // receives a line that cannot be imported; an error stops the import; nil: stop at the first such line
 	Begin   func(f *File, of, files int) // called before each file; may be nil
-	Read    func(lines, bytes int64)     // called now and then with how much of all files was read; may be nil
+	Read    func(lines, bytes int64)     // called at intervals with the totals over all files; may be nil
 	Stdin   io.Reader
 
-	keys    []string // attributes of the table's key
+	keys    []string // key attributes of the table
 	waiting *semaphore.Weighted
 	state   importState
 }
 
-// Imported is what an import did.
+// Imported is the result of an import.
 type Imported struct {
 	Lines    int64 `json:"lines"`
 	Items    int64 `json:"items"`
@@ -44,41 +45,42 @@ type Imported struct {
 // Rejected is a line that was not imported.
 type Rejected struct {
 	File string
-	Line int64 // the first is 1
+	Line int64 // from 1
 	Text []byte
 	Why  error
 }
 
-// Error says where the line is and what is wrong with it.
+// Error returns the location of the line and the problem.
 func (r *Rejected) Error() string { return fmt.Sprintf("%s:%d: %v", r.File, r.Line, r.Why) }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the problem.
 func (r *Rejected) Unwrap() error { return r.Why }
 
-// importState is what the goroutines of an import share.
+// importState is shared by the goroutines of an import.
 type importState struct {
-	mu  sync.Mutex // guards sum and calls of Reject
+	mu  sync.Mutex // guards sum and serializes calls of Reject
 	sum Imported
 }
 
-// entry is a line that has become an item.
+// entry is an item parsed from a line.
 type entry struct {
-	rejected Rejected // where it comes from
+	rejected Rejected // the line, if the item is rejected
 	item     map[string]types.AttributeValue
 	key      string
 }
 
-// size is how many bytes of what may wait the entry takes.
+// size returns the bytes of the entry's line.
 func (e *entry) size() int64 { return int64(len(e.rejected.Text)) }
 
-// What waits to be put, so that neither many items nor large ones take the memory. Bytes are those of lines: what they
-// are decoded to takes several times as much.
+// Limits of the queue, by number and by size, so that neither many items nor large ones exhaust
+// memory. Bytes are those of lines; decoded items take several times as much.
 const (
-	entriesWaiting = 256      // for each writer
-	bytesWaiting   = 64 << 20 // for all of them, those in the batches they send included; many times MaxLine
+	entriesWaiting = 256      // per writer
+	bytesWaiting   = 64 << 20 // for all writers, including batches being sent; many times MaxLine
 )
 
-// Run imports the sources one after another.
+// Run imports the sources one after another. Errors: *Rejected, ErrUnreadable, ErrDamaged, those of
+// the table and of Reject.
 func (m *Import) Run(ctx context.Context, sources []Source) (Imported, error) {
 	described, err := m.API.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &m.Table})
 	if err != nil {
@@ -112,7 +114,7 @@ func (m *Import) Run(ctx context.Context, sources []Source) (Imported, error) {
 	return m.state.sum, err
 }
 
-// file reads one source and hands its items on.
+// file reads one source and queues its items.
 func (m *Import) file(ctx context.Context, s *Source, at, of int, queues []chan entry) (err error) {
 	sum := s.sum()
 	var also io.Writer
@@ -124,7 +126,7 @@ func (m *Import) file(ctx context.Context, s *Source, at, of int, queues []chan 
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if c, ok := m.Stdin.(io.Closer); ok && s.Name == "-" { // a pipe may have nothing to read for ever
+	if c, ok := m.Stdin.(io.Closer); ok && s.Name == "-" { // unblock a read from a pipe without data
 		defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	}
 	if m.Begin != nil {
@@ -138,7 +140,7 @@ func (m *Import) file(ctx context.Context, s *Source, at, of int, queues []chan 
 }
 
 func (m *Import) lines(ctx context.Context, f *File, queues []chan entry) (items int64, err error) {
-	const between = 1 << 10 // lines between two reports
+	const between = 1 << 10 // lines between two progress reports
 	seed := maphash.MakeSeed()
 	var text []byte
 	for number := int64(1); ; number++ {
@@ -169,14 +171,15 @@ func (m *Import) lines(ctx context.Context, f *File, queues []chan entry) (items
 			}
 			continue
 		}
-		// All lines of one key go to one writer, so the last of them is put last.
+		// All lines with the same key go to the same writer, so the last of them is put last.
 		if err := m.enqueue(ctx, queues[maphash.String(seed, e.key)%uint64(len(queues))], e); err != nil {
 			return items, err
 		}
 	}
 }
 
-// enqueue waits until there is room for an entry. Whoever has put it, or put it aside, makes room again.
+// enqueue waits until there is space for an entry. The writer frees the space when it has put or
+// rejected the entry.
 func (m *Import) enqueue(ctx context.Context, queue chan<- entry, e entry) error {
 	if m.waiting.Acquire(ctx, e.size()) != nil {
 		return context.Cause(ctx)
@@ -195,14 +198,14 @@ func (m *Import) tell(f *File, lines int64) {
 	}
 }
 
-// count changes the sum.
+// count updates the sum.
 func (m *Import) count(change func(*Imported)) {
 	m.state.mu.Lock()
 	defer m.state.mu.Unlock()
 	change(&m.state.sum)
 }
 
-// reject puts a line aside, or stops.
+// reject passes a line to Reject, or stops the import.
 func (m *Import) reject(r Rejected) error {
 	if m.Reject == nil {
 		return &r
@@ -213,7 +216,7 @@ func (m *Import) reject(r Rejected) error {
 	return m.Reject(r)
 }
 
-// parse reads the item of a line and its key.
+// parse decodes the item of a line, and its key.
 func (m *Import) parse(e *entry) error {
 	var put types.PutRequest
 	if err := dynamojson.Decode(e.rejected.Text, &put); err != nil {
@@ -233,7 +236,8 @@ func (m *Import) parse(e *entry) error {
 	return nil
 }
 
-// explained says more of a line that is no JSON at all than DynamoDB does, which says nothing.
+// explained describes the syntax error of a line that is not JSON; DynamoDB's own message says
+// nothing.
 func explained(text []byte, err error) error {
 	var raw json.RawMessage
 	if syntax := json.Unmarshal(text, &raw); syntax != nil {

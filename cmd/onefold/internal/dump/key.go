@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// keyText is a key attribute as text, so that keys can be compared.
+// keyText returns a canonical text of a key attribute, so that keys can be compared.
 func keyText(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
@@ -17,11 +17,11 @@ func keyText(v types.AttributeValue) string {
 	case *types.AttributeValueMemberB:
 		return string(v.Value)
 	}
-	return "" // refused when it is put
+	return "" // rejected by the put
 }
 
-// numberText is the one text of a number that can be written in many ways: 1, 1.0 and 10e-1 are one key. What is no number
-// stays as it is; it is refused when it is put.
+// numberText returns the canonical form of a number: 1, 1.0 and 10e-1 are the same key. An invalid
+// number is returned unchanged; the put rejects it.
 func numberText(text string) string {
 	sign, rest := "", text
 	if rest != "" && (rest[0] == '-' || rest[0] == '+') {

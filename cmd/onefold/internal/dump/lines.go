@@ -13,23 +13,25 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxLine is how long a line may be, in bytes. An item of 400 KB comes to 2.4 MB with every byte escaped (\u0000), and to
-// 3.1 MB as a list of {"BOOL":false}, 15 bytes for 2. Longer lines are made of blanks, or of numbers with a hundred zeros.
+// MaxLine is the maximum length of a line in bytes. An item of 400 KB takes 2.4 MB with every byte
+// escaped (\u0000), and 3.1 MB as a list of {"BOOL":false}, 15 bytes for 2. Longer lines contain
+// only padding, or numbers with a hundred zeros.
 const MaxLine = 4 << 20
 
-const maxWindow = 128 << 20 // of zstd, in bytes: the limit of the zstd program itself
+const maxWindow = 128 << 20 // of zstd, in bytes: the limit of the zstd program
 
-// File is an open file of lines, decompressed as it is read. BytesRead may be called from any goroutine.
+// File is an open file of lines that is decompressed while it is read. BytesRead may be called from
+// any goroutine.
 type File struct {
 	Name  string
-	Size  int64 // as it is stored; -1 if nobody knows
+	Size  int64 // of the stored file; -1 if unknown
 	read  atomic.Int64
 	lines *bufio.Reader
 	close []func() error
 }
 
-// OpenFile opens a file; "-" is stdin, which is not closed. Whether it is compressed with gzip or zstd is seen from its
-// first bytes. also gets every byte as it is stored; it may be nil.
+// OpenFile opens a file; "-" is stdin, which is not closed. It detects gzip and zstd by the first
+// bytes. also, which may be nil, receives every byte of the stored file.
 func OpenFile(name string, stdin io.Reader, also io.Writer) (*File, error) {
 	f := &File{Name: name, Size: -1}
 	raw := stdin
@@ -64,10 +66,10 @@ func (c counter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BytesRead is how many bytes of the file, as it is stored, have been read so far.
+// BytesRead returns the number of bytes of the stored file read so far.
 func (f *File) BytesRead() int64 { return f.read.Load() }
 
-// decompress puts the right decompressor in front.
+// decompress inserts the decompressor for the detected format.
 func (f *File) decompress(raw *bufio.Reader) error {
 	const lineBuffer = 256 << 10
 	magic, err := raw.Peek(4)
@@ -94,14 +96,15 @@ func (f *File) decompress(raw *bufio.Reader) error {
 	return nil
 }
 
-// ErrUnreadable is returned when a file cannot be read to its end: it is cut off, damaged, or on a disk that is.
+// ErrUnreadable is returned if a file cannot be read to its end, because it is truncated or
+// damaged, or because of a read error.
 var ErrUnreadable = errors.New("import: a file cannot be read to its end")
 
 // errTooLong is returned for a line of more than MaxLine bytes.
 var errTooLong = fmt.Errorf("the line is longer than %d bytes, more than an item of 400 KB can need", MaxLine)
 
-// next appends the next line, without its end, to dst. At the end it is io.EOF, with nothing. After errTooLong it goes on
-// with the line after that.
+// next appends the next line, without its end, to dst. At the end it returns io.EOF. After
+// errTooLong, the next call returns the following line.
 func (f *File) next(dst []byte) ([]byte, error) {
 	long := false
 	for {

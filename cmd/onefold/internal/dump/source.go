@@ -16,21 +16,21 @@ import (
 )
 
 var (
-	// ErrNoExport is returned for a directory that is no export of AWS.
+	// ErrNoExport is returned for a directory that is not an AWS export.
 	ErrNoExport = errors.New("no_export")
-	// ErrDamaged is returned when a file of an export is not what the export's manifest says.
+	// ErrDamaged is returned if a file of an export does not match the export's manifest.
 	ErrDamaged = errors.New("damaged_file")
 )
 
-// Source is a file of lines to be imported, and what is known of it beforehand.
+// Source is a file of lines to import, with its expected contents.
 type Source struct {
 	Name  string // "-" for standard input
-	items int64  // -1 if nobody knows
-	md5   string // of the file as it is stored, in base64; "" if nobody knows
+	items int64  // -1 if unknown
+	md5   string // of the stored file, in base64; "" if unknown
 }
 
-// Sources returns the files that names stand for. A directory is an export of AWS to S3: the folder of one export, with
-// manifest-summary.json in it, or one above it.
+// Sources returns the files for names. A directory is an AWS export to S3: the directory of one
+// export, which contains manifest-summary.json, or a directory above it.
 func Sources(names []string) ([]Source, error) {
 	var all []Source
 	for _, name := range names {
@@ -51,7 +51,7 @@ func Sources(names []string) ([]Source, error) {
 	return all, nil
 }
 
-// The files that describe an export, as AWS names them:
+// Files that describe an export, as named by AWS:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/S3DataExport.Output.html.
 const (
 	summaryName = "manifest-summary.json"
@@ -90,7 +90,7 @@ func exported(dir string) ([]Source, error) {
 	return sources, lines.Err()
 }
 
-// exportFolder finds the one export in a directory or at most two below it.
+// exportFolder finds the only export in a directory, at most two levels below it.
 func exportFolder(dir string) (string, error) {
 	for _, below := range []string{"", "*", filepath.Join("*", "*")} {
 		found, err := filepath.Glob(filepath.Join(dir, below, summaryName))
@@ -108,7 +108,7 @@ func exportFolder(dir string) (string, error) {
 	return "", fmt.Errorf("%w: there is no %s in %s; give files of lines, or the directory of an AWS export (AWSDynamoDB/ID)", ErrNoExport, summaryName, dir)
 }
 
-// checkSummary refuses exports whose lines are not items.
+// checkSummary returns an error for an export whose lines are not items.
 func checkSummary(name string) error {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -130,7 +130,7 @@ func checkSummary(name string) error {
 	return nil
 }
 
-// sum begins the checksum of a source; nil when there is nothing to compare it with.
+// sum returns the hash for a source's checksum, or nil if there is no checksum to compare.
 func (s *Source) sum() hash.Hash {
 	if s.md5 == "" {
 		return nil
@@ -138,7 +138,7 @@ func (s *Source) sum() hash.Hash {
 	return md5.New()
 }
 
-// check compares what was read of the source with what its manifest says.
+// check compares a source with its manifest.
 func (s *Source) check(items int64, sum hash.Hash) error {
 	if s.items >= 0 && items != s.items {
 		return fmt.Errorf("%w: %s has %d items, its manifest says %d", ErrDamaged, s.Name, items, s.items)

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	batchOfPuts  = 256 // through a dynamo.Putter
-	batchOfAWS   = 25  // through BatchWriteItem
+	batchOfPuts  = 256 // items per call of a dynamo.Putter
+	batchOfAWS   = 25  // items per BatchWriteItem
 	bytesOfBatch = 8 << 20
 	firstBackoff = 50 * time.Millisecond
 	lastBackoff  = 10 * time.Second
 )
 
-// write puts the items of a queue, in batches of what is there.
+// write puts the items of a queue, in batches of the entries available.
 func (m *Import) write(ctx context.Context, queue <-chan entry) error {
 	putter, many := m.API.(dynamo.Putter)
 	size := batchOfAWS
@@ -64,7 +64,7 @@ func (m *Import) write(ctx context.Context, queue <-chan entry) error {
 	return send()
 }
 
-// putAll puts a batch through PutItems.
+// putAll puts a batch with PutItems.
 func (m *Import) putAll(ctx context.Context, putter dynamo.Putter, batch []entry) error {
 	ins := make([]*dynamodb.PutItemInput, len(batch))
 	for i := range batch {
@@ -78,7 +78,7 @@ func (m *Import) putAll(ctx context.Context, putter dynamo.Putter, batch []entry
 	return nil
 }
 
-// settle counts an item that was put, and puts aside one that was refused for what it is.
+// settle counts a stored item. It rejects an item whose put failed because of the item itself.
 func (m *Import) settle(e *entry, err error) error {
 	if err == nil {
 		m.count(func(sum *Imported) { sum.Items++ })
@@ -91,7 +91,8 @@ func (m *Import) settle(e *entry, err error) error {
 	return fmt.Errorf("import: %w", err)
 }
 
-// batchWrite puts a batch through BatchWriteItem. When it is refused, each item is put alone, to learn which is to blame.
+// batchWrite puts a batch with BatchWriteItem. If the request is rejected, it puts each item alone
+// to find the invalid one.
 func (m *Import) batchWrite(ctx context.Context, batch []entry) error {
 	requests := make([]types.WriteRequest, len(batch))
 	for i := range batch {
@@ -114,7 +115,7 @@ func (m *Import) batchWrite(ctx context.Context, batch []entry) error {
 	return nil
 }
 
-// sendAll sends requests until none is left unprocessed, ever more slowly while it is throttled.
+// sendAll sends requests until none is unprocessed. It slows down while it is throttled.
 func (m *Import) sendAll(ctx context.Context, requests []types.WriteRequest) error {
 	for wait := firstBackoff; ; wait = min(2*wait, lastBackoff) {
 		out, err := m.API.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{m.Table: requests}})
@@ -123,7 +124,7 @@ func (m *Import) sendAll(ctx context.Context, requests []types.WriteRequest) err
 			return nil
 		case err == nil:
 			requests = nil
-			for _, left := range out.UnprocessedItems { // under the table's name, or its ARN
+			for _, left := range out.UnprocessedItems { // keyed by the table's name or ARN
 				requests = append(requests, left...)
 			}
 		case !dynamo.IsThrottle(err):

@@ -1,4 +1,5 @@
-// Package protocol serves an embedded database as a DynamoDB, with what looks after it and tells of it. It belongs to the command line.
+// Package protocol serves an embedded database over DynamoDB's protocol, with maintenance tasks and
+// Prometheus metrics.
 package protocol
 
 import (
@@ -20,16 +21,16 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// Options say who may ask.
+// Options configure access.
 type Options struct {
 	Region  string
-	Keys    map[string]string // secrets by id; none: any signature will do
-	Origins []string          // of pages that may call without keys
-	ToAll   bool              // it is meant that everybody may read the metrics
+	Keys    map[string]string // secrets by ID; none: any signature is accepted
+	Origins []string          // origins of web pages that may connect without keys
+	ToAll   bool              // metrics may be read by everybody
 	Logger  *slog.Logger
 }
 
-// Handler answers the operations of DynamoDB, those that look after the database, and Prometheus.
+// Handler returns the handler of DynamoDB's operations, the maintenance tasks and the metrics.
 func Handler(db *engine.DB, o Options) (http.Handler, error) {
 	registry := newRegistry(db)
 	handler, err := dynamohttp.New(db, dynamohttp.Options{
@@ -45,7 +46,8 @@ func Handler(db *engine.DB, o Options) (http.Handler, error) {
 	return mux, nil
 }
 
-// Keys reads access keys, ID:SECRET each, of flags and of a file with one a line. Errors begin with bad_access_key.
+// Keys parses access keys, ID:SECRET each, from flags and from a file with one per line. Errors
+// begin with bad_access_key.
 func Keys(flags []string, file string) (map[string]string, error) {
 	lines := slices.Clone(flags)
 	if file != "" {
@@ -70,13 +72,14 @@ func Keys(flags []string, file string) (map[string]string, error) {
 	if file != "" && len(keys) == 0 {
 		return nil, fmt.Errorf("bad_access_key: there is no access key in %s", file)
 	}
-	if len(flags) > 0 && len(keys) == 0 { // a variable that is not set must not open the server
+	if len(flags) > 0 && len(keys) == 0 { // an empty environment variable must not open the server to everybody
 		return nil, errors.New("bad_access_key: --access-key is empty; omit it to serve without keys")
 	}
 	return keys, nil
 }
 
-// CheckAddress refuses an address at which everybody on the network would get the database, unless that is meant, or they need keys.
+// CheckAddress returns an error for an address that other machines can reach. It returns nil if
+// meant is set: access keys are required, or open access is intended.
 func CheckAddress(addr string, meant bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -89,9 +92,10 @@ func CheckAddress(addr string, meant bool) error {
 	return fmt.Errorf("open_to_all: other machines can reach %s; give --access-key ID:SECRET, or --no-auth to allow access without keys", addr)
 }
 
-// Limits of one connection. A client that keeps connections has to find them open, so they idle longer than in any SDK.
+// Timeouts of a connection. Idle connections stay open longer than any SDK keeps them, so that a
+// client does not send on a closed one.
 const (
-	grace            = 10 * time.Second // for requests under way when it is to end
+	grace            = 10 * time.Second // for running requests at shutdown
 	readHeaderWithin = 10 * time.Second
 	readWithin       = 2 * time.Minute
 	writeWithin      = 4 * time.Minute
@@ -99,7 +103,7 @@ const (
 	maxHeader        = 64 << 10
 )
 
-// Serve serves until ctx ends, then lets the requests under way finish.
+// Serve serves until ctx ends, then waits for the running requests.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
 	web := &http.Server{
 		Handler: h, ReadHeaderTimeout: readHeaderWithin, ReadTimeout: readWithin, WriteTimeout: writeWithin, IdleTimeout: idleWithin,
@@ -115,7 +119,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Log
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	err := web.Shutdown(rest)
-	if err != nil { // requests that would outlive the database
+	if err != nil { // abort requests that would outlive the database
 		err = errors.Join(err, web.Close())
 	}
 	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
@@ -124,7 +128,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Log
 	return err
 }
 
-// newRegistry holds what is known of the process, of the capacity that the database has used, and of its engine.
+// newRegistry returns the metrics of the process, of the capacity used, and of the engine.
 func newRegistry(db *engine.DB) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(processCollectors()...)

@@ -1,5 +1,5 @@
-// Package querybench measures a month of events in a warehouse: how long it takes to write, and to ask it by SQL and as the
-// dashboard's filters do. It belongs to the command line.
+// Package querybench measures a month of events in a warehouse: the time to write it, and to query
+// it with SQL and with the dashboard's filters.
 package querybench
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/onefold/onefold/warehouse/past"
 )
 
-// Bench fills a warehouse and asks it.
+// Bench fills a warehouse and queries it.
 type Bench struct {
 	Events int    `help:"Number of events in the month." default:"10000000"`
 	Memory int    `help:"Memory for a SQL query, in MB." default:"6144"`
@@ -29,21 +29,21 @@ type Bench struct {
 	Dir    string `help:"Directory for the warehouse, which is kept (default: a temporary directory, removed afterwards)." type:"path"`
 }
 
-// Result is what was measured. Times are in seconds; 0: this build has no DuckDB.
+// Result is the result of a run. Times are in seconds; 0 means that this build has no DuckDB.
 type Result struct {
 	Events        int64   `json:"events"`
 	BytesPerEvent float64 `json:"bytesPerEvent"`
-	WriteSeconds  float64 `json:"writeSeconds"` // to make up and write the files
+	WriteSeconds  float64 `json:"writeSeconds"` // to generate and write the files
 	Answers       []Asked `json:"answers"`
 }
 
-// Asked is how long an answer took.
+// Asked is the duration of a query.
 type Asked struct {
 	What    string  `json:"what"`
 	Seconds float64 `json:"seconds"`
 }
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *Bench) Validate() error {
 	if c.Events < days || c.Events > 1_000_000_000 {
 		return fmt.Errorf("--events: choose %d to 1,000,000,000", days)
@@ -51,7 +51,7 @@ func (c *Bench) Validate() error {
 	return nil
 }
 
-// Run measures and prints.
+// Run measures and prints the results.
 func (c *Bench) Run(ctx context.Context, e *cmdenv.Env) error {
 	r, err := c.Measure(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Bench) Run(ctx context.Context, e *cmdenv.Env) error {
 	return err
 }
 
-// Measure fills a warehouse, unless there is one in the directory, and asks it.
+// Measure fills a warehouse, unless the directory has one, and queries it.
 func (c *Bench) Measure(ctx context.Context) (r Result, err error) {
 	dir := c.Dir
 	if dir == "" {
@@ -120,7 +120,7 @@ func (r *Result) time(what string, ask func() error) error {
 	return nil
 }
 
-// queries are asked of the whole month.
+// queries run on the whole month.
 var queries = []struct{ what, sql string }{
 	{"SQL: page views of a country by page", "SELECT path, count(*) AS views FROM events WHERE country = 'DE' AND kind = 'pageview' GROUP BY path ORDER BY views DESC LIMIT 100"},
 	{"SQL: visits, visitors, bounces and duration of a country by day", `SELECT day, count(*), count(DISTINCT visitor_day), count(*) FILTER (bounced), avg(seconds)
@@ -156,7 +156,8 @@ func (c *Bench) sql(ctx context.Context, w *warehouse.Warehouse, dir string, r *
 	return nil
 }
 
-// filters asks as the dashboard does, of a table that remembers nothing of the month.
+// filters measures the dashboard's filters with a table that has no events of the month, so all are
+// read from the warehouse.
 func filters(ctx context.Context, objects warehouse.Objects, r *Result) (err error) {
 	later := func() time.Time { return start.AddDate(5, 0, 0) }
 	db, err := engine.OpenMemory(engine.Options{Clock: later})

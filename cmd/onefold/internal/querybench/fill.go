@@ -21,10 +21,10 @@ const (
 	eventsOfVisit = 3
 )
 
-// start is the first moment of the month.
+// start is the start of the month.
 var start = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 
-// fill writes a month of made-up traffic, a file a day.
+// fill writes a month of generated traffic, one file per day.
 func fill(ctx context.Context, w *warehouse.Warehouse, events int, seed uint64) error {
 	g, err := traffic.New(traffic.Options{Kind: traffic.Shop, Seed: seed, Start: start, Days: days, VisitsPerDay: max(events/days/eventsOfVisit, 1), EventsPerVisit: eventsOfVisit, Pages: 2000})
 	if err != nil {
@@ -57,10 +57,10 @@ func fill(ctx context.Context, w *warehouse.Warehouse, events int, seed uint64) 
 	return w.Commit(ctx, w.Version(), entry)
 }
 
-// rowOf is an event as it is stored: its visitor has another id every day, its source was found out.
+// rowOf returns the row of an event, with a visitor ID of the day and a resolved source.
 func rowOf(e *traffic.Event, number uint64) *warehouse.EventRow {
 	var id ulid.ULID
-	_ = id.SetTime(uint64(e.At.UnixMilli())) // it is of this century
+	_ = id.SetTime(uint64(e.At.UnixMilli())) // fails only for times outside of UUIDs' range
 	binary.BigEndian.PutUint64(id[8:], number)
 	visitor := fnv.New64a()
 	_, _ = visitor.Write([]byte(e.VisitorIP + e.UserAgent + e.At.Format(time.DateOnly)))

@@ -18,14 +18,15 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// cache holds copies of a warehouse's files, which never change: a copy is good as long as it is there. Those that were not asked
-// for longest go when there is too much.
+// cache holds copies of a remote warehouse's files. Files never change, so a copy never becomes
+// stale. When the cache is full, the least recently used copies are deleted.
 type cache struct {
 	dir  string
 	most int64 // bytes
 }
 
-// inUse is for how long a copy that was asked for is left alone: another process may be reading it.
+// inUse is the time for which a used copy is not deleted, because another process may be reading
+// it.
 const inUse = time.Hour
 
 func openCache(url string, most int64) (*cache, error) {
@@ -39,7 +40,7 @@ func openCache(url string, most int64) (*cache, error) {
 	return &cache{dir: dir, most: most}, nil
 }
 
-// room refuses a query of more files than there is room for.
+// room returns an error if a query needs more files than fit into the cache.
 func (c *cache) room(files []warehouse.File) error {
 	var bytes int64
 	for _, f := range files {
@@ -52,7 +53,8 @@ func (c *cache) room(files []warehouse.File) error {
 	return nil
 }
 
-// file is the copy of a file; it is made if it is not there. Errors: warehouse.ErrNotFound, warehouse.ErrDamaged.
+// file returns the path of a file's copy, and creates it if missing. Errors: warehouse.ErrNotFound,
+// warehouse.ErrDamaged.
 func (c *cache) file(ctx context.Context, objects warehouse.Objects, f warehouse.File) (string, error) {
 	path := filepath.Join(c.dir, filepath.FromSlash(f.Path))
 	if info, err := os.Stat(path); err == nil && info.Size() == f.Bytes {
@@ -89,8 +91,8 @@ func (c *cache) fetch(ctx context.Context, objects warehouse.Objects, f warehous
 	return nil
 }
 
-// trim deletes copies, those that were not asked for longest first, until the rest has room. What cannot be deleted stays until
-// the next time.
+// trim deletes the least recently used copies until the rest fits. A copy that cannot be deleted
+// stays until the next time.
 func (c *cache) trim() {
 	type copied struct {
 		path string
@@ -111,7 +113,7 @@ func (c *cache) trim() {
 		return err
 	})
 	if err != nil {
-		return // another process deletes, too
+		return // deleted by another process
 	}
 	slices.SortFunc(all, func(a, b copied) int { return cmp.Compare(a.used.UnixNano(), b.used.UnixNano()) })
 	for _, f := range all {

@@ -16,15 +16,15 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// place is the warehouse that is asked.
+// place is the queried warehouse.
 type place struct {
 	objects warehouse.Objects
 	w       *warehouse.Warehouse
-	root    string // the directory of one that is on this machine
-	cache   *cache // copies of files of one that is not
+	root    string // directory of a local warehouse
+	cache   *cache // copies of files of a remote warehouse
 }
 
-// ErrNoWarehouse is returned when there is nothing to ask.
+// ErrNoWarehouse is returned if there is no warehouse, or nothing was exported to it.
 var ErrNoWarehouse = errors.New("no_warehouse")
 
 func (c *Query) open(ctx context.Context, e *Env) (*place, error) {
@@ -52,7 +52,7 @@ func (c *Query) open(ctx context.Context, e *Env) (*place, error) {
 	return p, nil
 }
 
-// files are those that the warehouse's log names now and the flags leave, on this machine.
+// files returns local paths of the files that the warehouse's log lists and the flags select.
 func (p *place) files(ctx context.Context, c *Query) (events, readings, domain []string, err error) {
 	if err := p.w.Refresh(ctx); err != nil {
 		return nil, nil, nil, err
@@ -86,7 +86,7 @@ func (p *place) files(ctx context.Context, c *Query) (events, readings, domain [
 }
 
 // wants reports whether a file can have rows that the flags leave. Days of a site begin and end up to a day before or after
-// those in UTC, which files are of.
+// wants reports whether the flags select a file. Files are partitioned by UTC day.
 func (c *Query) wants(f warehouse.File) bool {
 	keys, slack := c.Site, 1
 	switch f.Partition.Dataset {
@@ -101,11 +101,11 @@ func (c *Query) wants(f warehouse.File) bool {
 	return (c.From == "" || f.Partition.Date >= shift(c.From, -slack)) && (c.To == "" || f.Partition.Date <= shift(c.To, slack))
 }
 
-// shift is a day some days later.
+// shift adds days to a day.
 func shift(day string, by int) string {
 	at, err := time.Parse(time.DateOnly, day)
 	if err != nil {
-		return day // Validate has refused it
+		return day // rejected by Validate
 	}
 	return at.AddDate(0, 0, by).Format(time.DateOnly)
 }
@@ -116,7 +116,7 @@ func (p *place) close() {
 	}
 }
 
-// cacheFolder is where copies of a warehouse's files are.
+// cacheFolder returns the directory for copies of a warehouse's files.
 func cacheFolder(url string) (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package scalebench measures what several processes make of one table: workers that share a stream, one that takes over from
-// another, the way to the warehouse and what it answers, and the write units of an event, of a server and of functions. It belongs to
-// `onefold bench scale`.
+// Package scalebench measures several processes on one table: workers that share a stream, a worker
+// that takes over from another, the export to the warehouse and queries there, and the write units
+// of an event, with a server and with functions. It implements `onefold bench scale`.
 package scalebench
 
 import (
@@ -10,16 +10,16 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
 
-// Options say what is measured. All are required but Lambda.
+// Options configure a run. All but Lambda are required.
 type Options struct {
 	workbench.Setup
-	Events   int           // that workers fold, and that are exported
-	Rows     int           // of a month in the warehouse that is asked
-	LeaseFor time.Duration // of workers, one of which is killed
-	Lambda   string        // onefold-lambda; "": functions are not measured
+	Events   int           // events that workers fold, and that are exported
+	Rows     int           // events in the month of the warehouse
+	LeaseFor time.Duration // lease duration of workers, one of which is killed
+	Lambda   string        // onefold-lambda program; "": skip functions
 }
 
-// Run takes the measures and reports their figures.
+// Run runs the benchmarks and reports their results.
 func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 	b := &bench{o: o}
 	return o.Take(ctx, []workbench.Measure{

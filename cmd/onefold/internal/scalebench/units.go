@@ -12,19 +12,20 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
 
-// A thousand events a second, for so long that there are visits that begin, go on and end at any time: a visit takes two minutes at most.
+// A thousand events per second, long enough that visits start, continue and end at any time. A
+// visit takes at most two minutes.
 const (
 	perSecond  = 1000
 	during     = 3 * time.Minute
 	visitDelay = 2 * time.Minute
-	goal       = 2.0 // write units an event
+	goal       = 2.0 // write units per event
 
-	// Of functions that work in shifts, which takes as long as it takes; and shifts are shorter than they are at AWS.
+	// For functions that work in shifts, which run in real time. Shifts are shorter than at AWS.
 	liveDuring = 2 * time.Minute
 	shift      = 5 * time.Minute
 )
 
-// serverUnits measures the write units of an event with all that is derived from it, of a server.
+// serverUnits measures the write units of an event with all derived items, with a server.
 func (b *bench) serverUnits(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	visits := visitDelay
 	for i, d := range []delays.Flags{{}, {FoldDelay: 30 * time.Second}, {FoldDelay: 5 * time.Second, VisitDelay: &visits}} {
@@ -38,7 +39,7 @@ func (b *bench) serverUnits(ctx context.Context, dir string) (all []workbench.Re
 	return all, nil
 }
 
-// functionUnits measures the same of functions that get batches.
+// functionUnits measures the same with functions that receive batches.
 func (b *bench) functionUnits(ctx context.Context, _ string) (all []workbench.Result, err error) {
 	for _, window := range []time.Duration{20 * time.Second, time.Minute, 5 * time.Minute} {
 		units, err := b.functions(ctx, fmt.Sprintf("batching window %s", window), lambdasim.Load{For: during, Window: window})
@@ -50,7 +51,7 @@ func (b *bench) functionUnits(ctx context.Context, _ string) (all []workbench.Re
 	return all, nil
 }
 
-// shiftUnits measures the same of functions that work in shifts.
+// shiftUnits measures the same with functions that work in shifts.
 func (b *bench) shiftUnits(ctx context.Context, _ string) ([]workbench.Result, error) {
 	visits := visitDelay
 	return b.functions(ctx, "a shift after the other", lambdasim.Load{
@@ -58,7 +59,7 @@ func (b *bench) shiftUnits(ctx context.Context, _ string) ([]workbench.Result, e
 	})
 }
 
-// functions measures what functions write.
+// functions measures the writes of functions.
 func (b *bench) functions(ctx context.Context, how string, l lambdasim.Load) ([]workbench.Result, error) {
 	if b.o.Lambda == "" {
 		b.o.Progress("units of functions: left out, for --lambda names no onefold-lambda")

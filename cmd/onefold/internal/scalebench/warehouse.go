@@ -20,7 +20,7 @@ import (
 	"github.com/onefold/onefold/warehouse/export"
 )
 
-// export measures how fast events are brought from a stream to Parquet, and what they take there.
+// export measures the export of events from a stream to Parquet, and their size there.
 func (b *bench) export(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	s, err := b.o.Open(ctx, filepath.Join(dir, "table"), workbench.Time{})
 	if err != nil {
@@ -65,7 +65,7 @@ func (b *bench) export(ctx context.Context, dir string) (all []workbench.Result,
 	}, err
 }
 
-// parquetBytes are the bytes of the Parquet files below a folder.
+// parquetBytes returns the total size of the Parquet files in a directory tree.
 func parquetBytes(root string) (sum int64, err error) {
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".parquet" {
@@ -80,7 +80,8 @@ func parquetBytes(root string) (sum int64, err error) {
 	return sum, err
 }
 
-// query measures a month of events of one site in a warehouse, asked by SQL and by the dashboard's filters.
+// query measures a month of events of one site in a warehouse, queried with SQL and with the
+// dashboard's filters.
 func (b *bench) query(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	m := querybench.Bench{Events: b.o.Rows, Memory: 6144, Seed: 1, Dir: dir}
 	r, err := m.Measure(ctx)

@@ -25,7 +25,7 @@ const (
 	pollTime = 50 * time.Millisecond
 )
 
-// ground is a table on a database in a process of its own.
+// ground is a table on a database in its own process.
 type ground struct {
 	b        *bench
 	dir      string
@@ -77,7 +77,7 @@ func (g *ground) work(ctx context.Context) error {
 	return err
 }
 
-// until asks now and then, until it is so.
+// until polls until so returns true or an error.
 func until(ctx context.Context, so func() (bool, error)) error {
 	for {
 		ok, err := so()
@@ -90,7 +90,7 @@ func until(ctx context.Context, so func() (bool, error)) error {
 	}
 }
 
-// counted reports whether so many page views are in the statistics.
+// counted reports whether the statistics show so many page views.
 func (g *ground) counted(ctx context.Context, views int) (bool, error) {
 	var sum int64
 	for s, err := range analytics.StatsByTime.All(ctx, g.table, analytics.StatsIn{SiteID: site, Period: analytics.Hour}) {
@@ -102,8 +102,8 @@ func (g *ground) counted(ctx context.Context, views int) (bool, error) {
 	return sum == int64(views), nil
 }
 
-// workers measures how fast 1, 2 and 4 workers fold events that are all there. They share the processors with the database, so
-// what tells is the processor time that an event takes.
+// workers measures how fast 1, 2 and 4 workers fold existing events. They share the processors with
+// the database, so the meaningful figure is the CPU time per event.
 func (b *bench) workers(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	var alone float64
 	for _, n := range []int{1, 2, 4} {
@@ -165,7 +165,7 @@ func (b *bench) crew(ctx context.Context, dir string, n int) (all []workbench.Re
 	}, events / took, err
 }
 
-// takeover measures how long shards are nobody's after their worker was killed.
+// takeover measures how long shards have no worker after theirs was killed.
 func (b *bench) takeover(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	g, err := b.ground(ctx, dir)
 	if err != nil {

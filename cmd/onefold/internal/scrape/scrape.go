@@ -1,5 +1,4 @@
-// Package scrape answers Prometheus on an address of its own. It exists because servers and workers do the same. Only the command
-// line uses it.
+// Package scrape serves Prometheus metrics on their own address, for servers and workers.
 package scrape
 
 import (
@@ -13,16 +12,16 @@ import (
 	"time"
 )
 
-// What a request for metrics may take.
+// Limits of a request for metrics.
 const (
 	headerTimeout = 5 * time.Second
 	stopTimeout   = 2 * time.Second
 	maxHeader     = 16 << 10 // bytes
 
-	AnswerTimeout = 10 * time.Second // within which a handler answers
+	AnswerTimeout = 10 * time.Second // time limit of a handler
 )
 
-// Serve answers on a listener until ctx ends.
+// Serve serves on a listener until ctx ends.
 func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	s := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, WriteTimeout: AnswerTimeout + time.Second,
@@ -40,17 +39,17 @@ func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	return ctx.Err()
 }
 
-// Flags say who may read a server's metrics, and where.
+// Flags configure access to a server's metrics.
 type Flags struct {
 	MetricsAddr      string `help:"Address to serve /metrics at instead of --addr, such as 127.0.0.1:9090." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
 	MetricsToken     string `help:"Token required by /metrics, as Authorization: Bearer TOKEN, at least 16 characters (default: none required)." placeholder:"TOKEN" env:"ONEFOLD_METRICS_TOKEN"`
 	MetricsTokenFile string `help:"File that holds the token of /metrics." type:"path" placeholder:"FILE" env:"ONEFOLD_METRICS_TOKEN_FILE"`
 }
 
-// maxTokenFile is how long a file of a token may be, in bytes.
+// maxTokenFile is the maximum size of a token file in bytes.
 const maxTokenFile = 4096
 
-// Token is what /metrics asks for; "" for nothing.
+// Token returns the token that /metrics requires, "" for none. Errors begin with bad_metrics_token.
 func (f *Flags) Token() (string, error) {
 	if f.MetricsTokenFile == "" {
 		return f.MetricsToken, nil

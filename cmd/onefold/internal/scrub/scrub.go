@@ -1,5 +1,5 @@
-// Package scrub reads the files of an embedded table again and again, slowly, so that damage is found while there is a backup
-// from before. It belongs to the command line.
+// Package scrub slowly reads the files of an embedded table at intervals and verifies their
+// checksums, so that damage is found while an older backup still exists.
 package scrub
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/onefold/onefold/internal/backoff"
 )
 
-// Flags say how often the files are read, and how fast.
+// Flags configure the interval and the speed.
 type Flags struct {
 	Every time.Duration `help:"Interval between scrubs, which read all files and verify their checksums, 1h to 366d; 0 means never." default:"168h" env:"ONEFOLD_SCRUB_EVERY"`
 	Rate  memory.Size   `help:"Maximum bytes per second that a scrub reads." default:"8MB" env:"ONEFOLD_SCRUB_RATE"`
@@ -35,7 +35,7 @@ const (
 	leastRate  = 64 << 10
 )
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (f *Flags) Validate() error {
 	if f.Every != 0 && (f.Every < leastEvery || f.Every > mostEvery) {
 		return errors.New("bad_scrub_every: --scrub-every must be 0, or 1h to 366d")
@@ -46,7 +46,8 @@ func (f *Flags) Validate() error {
 	return nil
 }
 
-// Schedule is that of the scrubs of a database in a directory; nil when there are none.
+// Schedule returns the schedule of scrubs of a database in a directory, or nil if they are
+// disabled.
 func (f *Flags) Schedule(db *engine.DB, dir string, logger *slog.Logger) *Schedule {
 	if f.Every == 0 {
 		return nil
@@ -54,46 +55,48 @@ func (f *Flags) Schedule(db *engine.DB, dir string, logger *slog.Logger) *Schedu
 	return &Schedule{Scrub: db.Scrub, Path: filepath.Join(dir, noteName), Every: f.Every, Rate: int64(f.Rate), Logger: logger}
 }
 
-// noteName is that of the note in a database's directory: it is of no use beside other files, so backups do not have it.
+// noteName is the name of the state file in a database's directory. Backups omit it, because it is
+// useless with other files.
 const noteName = "SCRUB"
 
 const (
-	settle    = time.Minute      // after the start, which has enough to read
-	saveEvery = 10 * time.Second // while a scrub is under way
-	mostNamed = 20               // of damaged files
+	settle    = time.Minute      // delay after the start, which reads a lot itself
+	saveEvery = 10 * time.Second // during a scrub
+	mostNamed = 20               // maximum number of damaged files listed by name
 )
 
-// Schedule scrubs every so often. It is a prometheus.Collector.
+// Schedule scrubs at an interval. It is a prometheus.Collector.
 type Schedule struct {
 	Scrub  func(context.Context, engine.ScrubOptions) error
-	Path   string // of the note that tells how far it got, so that a restart does not begin anew
+	Path   string // of the state file, with which a restart resumes a scrub
 	Every  time.Duration
-	Rate   int64 // bytes a second
+	Rate   int64 // bytes per second
 	Logger *slog.Logger
 
 	mu    sync.Mutex
-	known bool // the note was read
+	known bool // the state file was read
 	note  note
-	read  int64 // bytes since the process began
+	read  int64 // bytes since the process started
 }
 
-// note is how far a scrub got.
+// note is the saved state of a scrub.
 type note struct {
-	Began   time.Time `json:"began"`           // zero: there has been none
-	Ended   time.Time `json:"ended"`           // zero: it is under way
-	Before  time.Time `json:"before"`          // when the one before ended
-	Found   int       `json:"found,omitempty"` // damaged files by the one before
-	After   uint64    `json:"after,omitempty"` // number of the file it has read last
+	Began   time.Time `json:"began"`           // zero: no scrub yet
+	Ended   time.Time `json:"ended"`           // zero: running
+	Before  time.Time `json:"before"`          // end of the previous scrub
+	Found   int       `json:"found,omitempty"` // damaged files found by the previous scrub
+	After   uint64    `json:"after,omitempty"` // number of the last file read
 	Files   int       `json:"files"`
 	Bytes   int64     `json:"bytes"`
-	Damaged []string  `json:"damaged,omitempty"` // at most mostNamed
+	Damaged []string  `json:"damaged,omitempty"` // at most mostNamed names
 	More    int       `json:"moreDamaged,omitempty"`
 }
 
-// damaged is how many damaged files it has found.
+// damaged returns the number of damaged files found.
 func (n *note) damaged() int { return len(n.Damaged) + n.More }
 
-// Run scrubs until ctx ends. It fails with a *Damage when files are damaged, and goes on when it is run again.
+// Run scrubs until ctx ends. If it finds damaged files, it returns a *Damage; it may then be called
+// again to continue.
 func (s *Schedule) Run(ctx context.Context) error {
 	begin := time.Now().Add(settle)
 	for {
@@ -121,7 +124,7 @@ func (s *Schedule) Run(ctx context.Context) error {
 	}
 }
 
-// pass reads all files, or those that a scrub which was broken off has left.
+// pass reads all files, or the rest of an interrupted scrub.
 func (s *Schedule) pass(ctx context.Context, n note) error {
 	if !n.Ended.IsZero() || n.Began.IsZero() {
 		n = note{Began: time.Now().UTC(), Before: n.Ended, Found: n.damaged()}
@@ -149,7 +152,7 @@ func (s *Schedule) pass(ctx context.Context, n note) error {
 	return s.save()
 }
 
-// add notes that a file has been read.
+// add records that a file was read.
 func (s *Schedule) add(f engine.Scrubbed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +181,7 @@ func (s *Schedule) set(n note) {
 	s.note = n
 }
 
-// recall is how far it got. A note that cannot be read is none: the files are read again.
+// recall returns the saved state. If it cannot be read, all files are read again.
 func (s *Schedule) recall() note {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +201,8 @@ func (s *Schedule) recall() note {
 	return s.note
 }
 
-// save writes the note. After a crash it may be an old one, or none: then files are read twice.
+// save writes the state. It is not synced: after a crash it may be old or missing, and some files
+// are then read twice.
 func (s *Schedule) save() error {
 	s.mu.Lock()
 	text, err := json.Marshal(s.note)
@@ -215,14 +219,14 @@ func (s *Schedule) save() error {
 	return nil
 }
 
-// Damage is the error of a scrub that has found some.
+// Damage is the error of a scrub that found damaged files.
 type Damage struct {
 	Files []string
-	More  int // that are not named
+	More  int // number of further files
 	pause time.Duration
 }
 
-// Error says what to do.
+// Error names the damaged files, and says what to do.
 func (d *Damage) Error() string {
 	names := strings.Join(d.Files, ", ")
 	if d.More > 0 {
@@ -231,7 +235,7 @@ func (d *Damage) Error() string {
 	return "damaged: " + names + "; restore a backup, or recover what can be read with `onefold dynamodb salvage --to DIR`"
 }
 
-// Pause is how long there is nothing to be done.
+// Pause returns the time until the next scrub.
 func (d *Damage) Pause() time.Duration { return d.pause }
 
 var (
@@ -253,7 +257,7 @@ func (s *Schedule) Collect(out chan<- prometheus.Metric) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, files := n.Ended, n.damaged()
-	if at.IsZero() { // it is under way
+	if at.IsZero() { // running
 		at, files = n.Before, max(files, n.Found)
 	}
 	var seconds float64

@@ -1,5 +1,5 @@
-// Package spoolflags are the flags of a server that keeps events and readings while its table cannot be reached. It belongs
-// to the command line.
+// Package spoolflags has the flags of a server that queues events and readings on disk while its
+// table is unreachable.
 package spoolflags
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Flags say where what waits is kept, and how much.
+// Flags configure the spool.
 type Flags struct {
 	Spool      string        `help:"Directory that queues acknowledged events and readings while a DynamoDB table is unreachable; none rejects them instead (default: the directory of --data with .spool appended)." placeholder:"DIR" env:"ONEFOLD_SPOOL"`
 	SpoolBytes int64         `help:"Maximum bytes in the queue; more is rejected." default:"1073741824" env:"ONEFOLD_SPOOL_BYTES"`
@@ -23,17 +23,17 @@ type Flags struct {
 	SpoolRate  int           `help:"Queued events and readings to store per second, in addition to two for each new one." default:"2000" env:"ONEFOLD_SPOOL_RATE"`
 }
 
-// minBytes is the smallest spool: a few large requests.
+// minBytes is the minimum size of a spool, which holds a few large requests.
 const minBytes = 16 << 20
 
-// maxLinger is less than what clients wait for an answer.
+// maxLinger is shorter than the timeout of clients.
 const maxLinger = 10 * time.Second
 
-// none is the directory of no spool.
+// none is the value of --spool that disables the spool.
 const none = "none"
 
-// Apply gives a server the collectors of a table, and what keeps for them while the table is away; nil if nothing does. Close
-// the spool when the server has ended. identity is what no other table has.
+// Apply sets the collectors of a server, and its spool. It returns the spool, or nil if there is
+// none; the caller closes it when the server has ended. identity is the unique ID of the table.
 func (f *Flags) Apply(o *server.Options, data, identity string, logger *slog.Logger) (*spool.Spool, error) {
 	if f.Linger < 0 || f.Linger > maxLinger {
 		return nil, fmt.Errorf("bad_linger: --linger is %s, must be 0s to %s", f.Linger, maxLinger)
@@ -72,7 +72,8 @@ func (f *Flags) open(dir, identity string, logger *slog.Logger) (*spool.Spool, e
 	return kept, nil
 }
 
-// nothingLeft fails when a spool that is not to be used holds what was acknowledged: nobody would store it.
+// nothingLeft returns an error if a spool that will not be used holds acknowledged records, since
+// they would never be stored.
 func nothingLeft(dir string) error {
 	n, what, err := spool.Left(dir)
 	if err != nil {
@@ -92,7 +93,7 @@ func (f *Flags) collect(o *server.Options, t *table.Table, kept *spool.Spool) {
 	o.Devices.Collector = telemetry.NewCollector(t, telemetry.CollectorOptions{Spool: kept, Linger: f.Linger})
 }
 
-// tell logs what an earlier process left.
+// tell logs what an earlier process left in the spool.
 func tell(logger *slog.Logger, dir string, st spool.Stats) {
 	if st.Records > 0 {
 		logger.Info("spool: all queued records are stored", "dir", dir, "records", st.Records, "bytes", st.Bytes)

@@ -1,5 +1,5 @@
-// Package supervise keeps the parts of a server going that it can do without for a while: a part that fails is begun again
-// after a pause, and health and metrics tell of it. It belongs to the command line.
+// Package supervise runs the optional parts of a server: a part that fails is restarted after a
+// delay, and the failure shows in health checks and metrics.
 package supervise
 
 import (
@@ -16,13 +16,14 @@ import (
 	"github.com/onefold/onefold/server"
 )
 
-// Pauses before a part is begun again: doubling while it fails, from the first again when it ran for long.
+// Delays before a restart. They double while a part keeps failing, and start again after it has run
+// for long.
 const (
 	firstPause = time.Second
 	mostPause  = time.Minute
 )
 
-// Parts are what is kept going. The zero value has none. It is a prometheus.Collector.
+// Parts are the supervised parts. The zero value has none. Parts is a prometheus.Collector.
 type Parts struct {
 	Logger *slog.Logger                               // default: discards
 	Sleep  func(context.Context, time.Duration) error // default: a timer
@@ -32,16 +33,17 @@ type Parts struct {
 	parts []*part
 }
 
-// part is one of them.
+// part is a supervised part.
 type part struct {
 	name     string
 	failures int64
-	err      error // nil: it runs
+	err      error // nil: running
 	since    time.Time
 }
 
-// Keep returns a service that runs a part until its context ends, and does not fail. An error with a method Pause() time.Duration
-// chooses the pause before the part is begun again: one whose tries are expensive wants longer ones.
+// Keep returns a service that runs a part until its context ends, and never fails. If an error has
+// a method Pause() time.Duration, that is the delay before the restart. Parts with expensive
+// attempts use it to wait longer.
 func (p *Parts) Keep(name string, run func(context.Context) error) func(context.Context) error {
 	own := &part{name: name}
 	p.mu.Lock()
@@ -74,7 +76,7 @@ func (p *Parts) Keep(name string, run func(context.Context) error) func(context.
 	}
 }
 
-// note notes what became of a part.
+// note records the state of a part.
 func (p *Parts) note(of *part, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,7 +87,7 @@ func (p *Parts) note(of *part, err error) {
 	of.since = p.now()
 }
 
-// Failing are the parts that have failed and not begun again.
+// Failing returns the parts that have failed and were not restarted yet.
 func (p *Parts) Failing() (all []server.Part) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,7 +110,7 @@ func (p *Parts) Describe(out chan<- *prometheus.Desc) {
 	out <- failures
 }
 
-// Collect implements prometheus.Collector. Parts of one name are told together.
+// Collect implements prometheus.Collector. Parts with the same name are added up.
 func (p *Parts) Collect(out chan<- prometheus.Metric) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

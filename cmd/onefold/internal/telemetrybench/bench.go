@@ -17,17 +17,17 @@ import (
 // Options configure a run. All but Only and CPUProfile are required.
 type Options struct {
 	workbench.Setup
-	Rounds  int           // turns of a measure of ingest
-	Turn    time.Duration // length of a turn
-	Clients int           // idle clients of MQTT, at most
+	Rounds  int           // timed runs per ingest benchmark
+	Turn    time.Duration // duration of a timed run
+	Clients int           // maximum number of idle MQTT clients
 }
 
-// ErrOptions is returned when an option is out of its range.
+// ErrOptions is returned if an option is out of range.
 var ErrOptions = errors.New("telemetrybench: rounds, turn and clients must be above 0")
 
 type bench struct{ o Options }
 
-// Run takes the measures, each on a table of its own, and hands their results to report.
+// Run runs the benchmarks, each on its own table, and calls report with the results.
 func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 	if o.Rounds < 1 || o.Turn <= 0 || o.Clients < 1 {
 		return ErrOptions
@@ -46,12 +46,12 @@ func Run(ctx context.Context, o Options, report func(workbench.Result)) error {
 
 const (
 	fleetID   = "bench"
-	perMinute = 6_000_000 // readings of a device: the most that a fleet may allow
+	perMinute = 6_000_000 // readings of a device, the maximum for a fleet
 )
 
 func deviceID(i int) string { return fmt.Sprint("d", i) }
 
-// addDevices makes the fleet and its devices.
+// addDevices creates the fleet and its devices.
 func addDevices(ctx context.Context, s *workbench.Store, n int) error {
 	_, err := telemetry.CreateFleet(ctx, s.Table, telemetry.NewFleet{ID: fleetID, TimeZone: "UTC", Limits: telemetry.Limits{PerMinute: perMinute}})
 	if err != nil {
@@ -65,10 +65,10 @@ func addDevices(ctx context.Context, s *workbench.Store, n int) error {
 	return errors.Join(errs...)
 }
 
-// atOnce are tokens that are made at a time: they are written together.
+// atOnce is the number of tokens created concurrently, so that their writes share syncs.
 const atOnce = 64
 
-// tokens makes a token of each of the first n devices.
+// tokens creates a token for each of the first n devices.
 func tokens(ctx context.Context, s *workbench.Store, n int) ([]string, error) {
 	all := make([]string, n)
 	group, ctx := errgroup.WithContext(ctx)
@@ -82,7 +82,7 @@ func tokens(ctx context.Context, s *workbench.Store, n int) ([]string, error) {
 	return all, group.Wait()
 }
 
-// prepared makes a table with a fleet of devices and does more with it, everything folded.
+// prepared creates a table with a fleet of devices, calls more with it, and folds everything.
 func (b *bench) prepared(ctx context.Context, dir string, devices int, more func(context.Context, *workbench.Store) error) error {
 	s, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *bench) prepared(ctx context.Context, dir string, devices int, more func
 	return errors.Join(err, s.DB.Close())
 }
 
-// served runs a server on a table for a measure.
+// served runs a benchmark with a server on the table.
 func (b *bench) served(ctx context.Context, dir string, work func(*workbench.Process) ([]workbench.Result, error)) ([]workbench.Result, error) {
 	p, err := workbench.Serve(ctx, b.o.Program, dir, b.o.CPUProfile, "--mqtt", "127.0.0.1:0")
 	if err != nil {
@@ -110,7 +110,7 @@ func (b *bench) served(ctx context.Context, dir string, work func(*workbench.Pro
 	return results, errors.Join(err, p.Stop())
 }
 
-// key makes one that sends for the fleet.
+// key creates an API key for sending readings of the fleet.
 func key(ctx context.Context, s *workbench.Store) (string, error) {
 	return s.Key(ctx, accounts.OfFleet(fleetID))
 }

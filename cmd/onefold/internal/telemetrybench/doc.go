@@ -1,3 +1,3 @@
-// Package telemetrybench measures telemetry as devices and people use it: a server in a process of its own, driven over
-// HTTP and MQTT from this one. It exists for `onefold bench telemetry`, which prints its figures.
+// Package telemetrybench measures telemetry as deployed: a server in its own process, driven over
+// HTTP and MQTT from this one. `onefold bench telemetry` prints the results.
 package telemetrybench

@@ -16,10 +16,11 @@ import (
 const (
 	ingestDevices = 100
 	batchSenders  = 4
-	foldFor       = 2 * time.Minute // how long folding may take after the last reading
+	foldFor       = 2 * time.Minute // limit for folding after the last reading
 )
 
-// sender is one connection and what it sends next: how many readings of which device, all of them durable when it returns.
+// sender sends the next batch of a connection, and adds the number of readings per device to sent.
+// All of them are durable when it returns.
 type sender func(sent map[int]int) error
 
 // batch measures batches in JSON.
@@ -61,7 +62,7 @@ func (b *bench) post(ctx context.Context, dir, what, path string, want int, body
 	})
 }
 
-// poster sends batches of a gauge, one after another.
+// poster returns a sender of a gauge's batches.
 func poster(c *workbench.Connection, head string, want int, g *gauge, body func(*gauge, []byte) []byte) sender {
 	var request, text []byte
 	return func(sent map[int]int) error {
@@ -81,14 +82,14 @@ func poster(c *workbench.Connection, head string, want int, g *gauge, body func(
 	}
 }
 
-// count adds the readings from the first on to those of their devices.
+// count adds the readings since first to the counts of their devices.
 func (g *gauge) count(first int, sent map[int]int) {
 	for n := first; n < g.sent; n++ {
 		sent[g.devices[n/ofOneDevice%len(g.devices)]]++
 	}
 }
 
-// turns takes turns of all senders, each until all is folded.
+// turns alternates sending from all senders and waiting until everything is folded.
 func (b *bench) turns(ctx context.Context, p *workbench.Process, senders []sender) (workbench.Pace, error) {
 	sent := make([]map[int]int, len(senders))
 	for i := range sent {
@@ -125,7 +126,7 @@ func (b *bench) turns(ctx context.Context, p *workbench.Process, senders []sende
 	})
 }
 
-// folded waits until the hours of a device count so many readings.
+// folded waits until the hourly aggregates of a device count so many readings.
 func folded(ctx context.Context, p *workbench.Process, device, want int) error {
 	const between = 20 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, foldFor)

@@ -17,10 +17,10 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/workbench"
 )
 
-// inFlight are the messages of a connection that wait for their acknowledgement, at most.
+// inFlight is the maximum number of unacknowledged messages on a connection.
 const inFlight = 32
 
-// client is a device's connection.
+// client is the connection of a device.
 type client struct {
 	net.Conn
 	in    *bufio.Reader
@@ -28,7 +28,7 @@ type client struct {
 	topic string
 }
 
-// protocol 3.1.1 is what devices speak.
+// protocol is version 3.1.1, which devices use.
 const protocol = 4
 
 // login connects a device.
@@ -71,7 +71,8 @@ func (c *client) expect(want []byte) error {
 	return nil
 }
 
-// publisher sends messages of one reading, many in flight, and waits for their acknowledgements.
+// publisher returns a sender of messages with one reading each, many in flight, that waits for all
+// acknowledgements.
 func publisher(c *client, g *gauge) sender {
 	var text []byte
 	return func(sent map[int]int) error {
@@ -99,7 +100,7 @@ func publisher(c *client, g *gauge) sender {
 	}
 }
 
-// publish measures devices that publish reading by reading, of quality of service 1.
+// publish measures devices that publish single readings with quality of service 1.
 func (b *bench) publish(ctx context.Context, dir string, connections int) ([]workbench.Result, error) {
 	var all []string
 	err := b.prepared(ctx, dir, connections, func(ctx context.Context, s *workbench.Store) (err error) {
@@ -127,11 +128,11 @@ func (b *bench) publish(ctx context.Context, dir string, connections int) ([]wor
 	})
 }
 
-// otherFiles are those that a process has open beside its clients' connections, at most.
+// otherFiles bounds the open files of a process besides its clients' connections.
 const otherFiles = 500
 
-// affordable is how many connections this process and the server may have, n at most. Go has raised the limit as far as
-// it may be by itself, and so does the server's process.
+// affordable returns how many connections this process and the server may have, at most n. Go
+// raises the limit on open files to the hard limit in both processes.
 func affordable(n int) (int, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -149,10 +150,10 @@ func affordable(n int) (int, error) {
 	return int(min(uint64(n), limit.Cur-otherFiles)), nil
 }
 
-// settling is how long the server comes to rest before its memory is looked at.
+// settling is the time for the server to become idle before its memory is measured.
 const settling = 2 * time.Second
 
-// idle measures the memory of a server whose clients have nothing to say.
+// idle measures the memory of a server with idle clients.
 func (b *bench) idle(ctx context.Context, dir string) ([]workbench.Result, error) {
 	n, err := affordable(b.o.Clients)
 	if err != nil {
@@ -178,7 +179,7 @@ func (b *bench) idle(ctx context.Context, dir string) ([]workbench.Result, error
 		clients, err := loginAll(ctx, p.MQTT, all)
 		defer func() {
 			for _, c := range slices.DeleteFunc(clients, func(c *client) bool { return c == nil }) {
-				_ = c.Close() // the server is done with
+				_ = c.Close() // the measurement is over
 			}
 		}()
 		if err != nil {

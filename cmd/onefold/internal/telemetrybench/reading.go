@@ -16,15 +16,15 @@ import (
 const (
 	rangeDevices    = 20
 	minutesOfADay   = 24 * 60
-	minutesInBlocks = 6 // about as many blocks as a server leaves before it moves them, for each device sends at a time of its own
+	minutesInBlocks = 6 // roughly as many blocks as a server leaves before it moves them to segments, since each device sends at its own time
 	boardDevices    = 10_000
-	asked           = 300 // times
+	asked           = 300 // repetitions of each question
 
 	wantedRangeMS = 5
 	wantedBoardMS = 100
 )
 
-// incoming makes up a reading of a device.
+// incoming returns a generated reading of a device.
 func incoming(random *rand.Rand, device int, at time.Time) (telemetry.Incoming, error) {
 	in := telemetry.Incoming{DeviceID: deviceID(device), At: at, Values: telemetry.Values{}}
 	for _, m := range []struct {
@@ -40,7 +40,7 @@ func incoming(random *rand.Rand, device int, at time.Time) (telemetry.Incoming, 
 	return in, nil
 }
 
-// ingest stores readings, or fails if one is not stored.
+// ingest stores readings. A reading that is not stored is an error.
 func ingest(ctx context.Context, c *telemetry.Collector, readings []telemetry.Incoming) error {
 	outcomes, err := c.Ingest(ctx, readings)
 	if err != nil {
@@ -54,7 +54,8 @@ func ingest(ctx context.Context, c *telemetry.Collector, readings []telemetry.In
 	return nil
 }
 
-// fillRanges stores a day of each device as a server has it that has been running: in segments, but for the last minutes.
+// fillRanges stores a day of each device in the form that a long-running server has: in segments,
+// except for the last minutes.
 func fillRanges(ctx context.Context, s *workbench.Store, end time.Time) error {
 	c, random := telemetry.NewCollector(s.Table, telemetry.CollectorOptions{}), rand.New(rand.NewPCG(1, 7))
 	day := func(device, from, to int) (all []telemetry.Incoming, err error) {
@@ -86,7 +87,7 @@ func fillRanges(ctx context.Context, s *workbench.Store, end time.Time) error {
 	return nil
 }
 
-// ranges measures questions for a day of a device that sends every minute.
+// ranges measures queries for a day of a device that sends every minute.
 func (b *bench) ranges(ctx context.Context, dir string) ([]workbench.Result, error) {
 	end := time.Now().UTC().Truncate(time.Minute)
 	err := b.prepared(ctx, dir, rangeDevices, func(ctx context.Context, s *workbench.Store) error { return fillRanges(ctx, s, end) })
@@ -101,7 +102,7 @@ func (b *bench) ranges(ctx context.Context, dir string) ([]workbench.Result, err
 	})
 }
 
-// board measures what shows a fleet.
+// board measures the queries of a fleet's dashboard.
 func (b *bench) board(ctx context.Context, dir string) ([]workbench.Result, error) {
 	err := b.prepared(ctx, dir, boardDevices, func(ctx context.Context, s *workbench.Store) error {
 		c, random := telemetry.NewCollector(s.Table, telemetry.CollectorOptions{}), rand.New(rand.NewPCG(1, 7))
@@ -123,13 +124,13 @@ func (b *bench) board(ctx context.Context, dir string) ([]workbench.Result, erro
 	})
 }
 
-// question is a path below a fleet, or below one of its devices if there are some.
+// question is a path below a fleet, or below one of its devices if any are given.
 type question struct {
 	name, path string
 	devices    int
 }
 
-// ask asks each question many times, one after another.
+// ask sends each question many times in sequence.
 func (b *bench) ask(ctx context.Context, dir string, goal float64, questions []question) ([]workbench.Result, error) {
 	return b.served(ctx, dir, func(p *workbench.Process) (results []workbench.Result, err error) {
 		client := &http.Client{Transport: &http.Transport{}}

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// batchReadings are those of a batch, of ten times a device.
+// batchReadings is the number of readings in a batch, ofOneDevice the number per device.
 const batchReadings, ofOneDevice = 1000, 10
 
-// gauge makes up what devices measure, in time and one after another: three metrics that wander.
+// gauge generates readings of devices in order of time: three metrics that drift.
 type gauge struct {
 	random  *rand.Rand
-	devices []int // by their numbers
+	devices []int // by number
 	sent    int
-	at      int64 // of the last reading, epoch milliseconds
+	at      int64 // time of the last reading in Unix milliseconds
 	celsius int   // hundredths
 }
 
@@ -22,7 +22,7 @@ func newGauge(seed uint64, devices []int) *gauge {
 	return &gauge{random: rand.New(rand.NewPCG(seed, 7)), devices: devices, celsius: 2000}
 }
 
-// next is who measures next, when and what.
+// next returns the next reading.
 func (g *gauge) next() (device int, at int64, celsius, humidity, volts float64) {
 	device = g.devices[g.sent/ofOneDevice%len(g.devices)]
 	g.sent++
@@ -31,13 +31,13 @@ func (g *gauge) next() (device int, at int64, celsius, humidity, volts float64) 
 	return device, g.at, float64(g.celsius) / 100, float64(400+g.random.IntN(200)) / 10, float64(360+g.random.IntN(10)) / 100
 }
 
-// json appends a reading.
+// json appends a reading in JSON.
 func (g *gauge) json(b []byte) []byte {
 	device, at, celsius, humidity, volts := g.next()
 	return fmt.Appendf(b, `{"device":"d%d","at":%d,"values":{"temperature":%.2f,"humidity":%.1f,"battery":%.2f}}`, device, at, celsius, humidity, volts)
 }
 
-// array appends a batch.
+// array appends a batch in JSON.
 func (g *gauge) array(b []byte) []byte {
 	b = append(b, '[')
 	for i := range batchReadings {
@@ -58,7 +58,7 @@ func (g *gauge) lines(b []byte) []byte {
 	return b
 }
 
-// share are the numbers of the devices of the i-th of n senders.
+// share returns the device numbers of the i-th of n senders.
 func share(i, n int) (devices []int) {
 	for d := i; d < ingestDevices; d += n {
 		devices = append(devices, d)

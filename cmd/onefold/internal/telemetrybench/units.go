@@ -14,16 +14,16 @@ import (
 
 const (
 	steadyDevices = 1000             // each sends once a minute
-	steadyFor     = 20 * time.Minute // for how long they send
+	steadyFor     = 20 * time.Minute // duration of the traffic
 
 	wantedUnits = 1.25
 
-	linger = 250 * time.Millisecond // how long a server holds a single reading for others to share its block
+	linger = 250 * time.Millisecond // how long a server holds a single reading so that others share its block
 )
 
-// units measures the write units of a reading with all that is derived from it, for how long that waits.
+// units measures the write units of a reading with all derived items, for several fold delays.
 func (b *bench) units(ctx context.Context, dir string) (results []workbench.Result, err error) {
-	for _, delay := range []time.Duration{0, time.Minute, 5 * time.Minute} { // serve lets nothing wait longer
+	for _, delay := range []time.Duration{0, time.Minute, 5 * time.Minute} { // the largest is the maximum of serve
 		b.o.Progress(fmt.Sprintf("units: folded after %s", delay))
 		use, err := SteadyUse(ctx, b.o.Open, filepath.Join(dir, delay.String()), delay)
 		if err != nil {
@@ -36,8 +36,9 @@ func (b *bench) units(ctx context.Context, dir string) (results []workbench.Resu
 	return results, nil
 }
 
-// SteadyUse returns the units that a reading takes, with everything derived from it, of devices whose seconds of the minute are evenly
-// spread. A clock that the traffic moves decides, so they do not depend on the machine.
+// SteadyUse returns the units per reading, including all derived items, for devices whose sending
+// times are evenly spread over the minute. The traffic drives the clock, so the result does not
+// depend on the machine.
 func SteadyUse(ctx context.Context, open workbench.Open, dir string, delay time.Duration) (workbench.Use, error) {
 	const total = steadyDevices * int(steadyFor/time.Minute)
 	begin, random := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), rand.New(rand.NewPCG(3, 7))
@@ -56,7 +57,7 @@ func SteadyUse(ctx context.Context, open workbench.Open, dir string, delay time.
 			var due []telemetry.Incoming
 			for ; sent < total; sent++ {
 				at := begin.Add(time.Duration(sent) * time.Minute / steadyDevices)
-				if at.Add(linger).After(now.Truncate(linger)) { // what comes while a server lingers is stored together
+				if at.Add(linger).After(now.Truncate(linger)) { // readings that arrive while a server lingers are stored together
 					break
 				}
 				in, err := incoming(random, sent%steadyDevices, at)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ParseDuration is time.ParseDuration with days of 24 hours and weeks: 60d, 2w, 1d12h.
+// ParseDuration is time.ParseDuration with weeks, and days of 24 hours: 60d, 2w, 1d12h.
 func ParseDuration(text string) (time.Duration, error) {
 	rest, sum, long := strings.TrimLeft(text, "+-"), time.Duration(0), false
 	for _, unit := range []struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Files draws a bar over the bytes of the files that are read, with the rate in lines and the time left. It draws
-// nothing when standard error is not a terminal.
+// Files shows a progress bar over the bytes of files, with the rate in lines and the remaining
+// time. It shows nothing if standard error is not a terminal.
 type Files struct {
 	bars  *mpb.Progress
 	bar   *mpb.Bar
@@ -24,7 +24,7 @@ type Files struct {
 	size  int64
 }
 
-// NewFiles is for files that are read in this order. It draws nothing when it is to be quiet.
+// NewFiles returns a bar for files that are read in this order. It shows nothing if quiet is set.
 func NewFiles(w io.Writer, quiet bool, files []string) *Files {
 	p := &Files{files: len(files), begun: time.Now()}
 	if quiet || !IsScreen(w) {
@@ -34,7 +34,7 @@ func NewFiles(w io.Writer, quiet bool, files []string) *Files {
 	return p
 }
 
-// Start begins a file of the given size in bytes (-1: unknown), of which read tells how much was read.
+// Start begins a file of size bytes (-1: unknown). read returns the number of bytes read so far.
 func (p *Files) Start(name string, size int64, read func() int64) {
 	p.finish()
 	p.done++
@@ -55,7 +55,7 @@ func (p *Files) Start(name string, size int64, read func() int64) {
 		mpb.AppendDecorators(rate, decor.OnComplete(decor.AverageETA(decor.ET_STYLE_GO), "done")))
 }
 
-// Lines says how many lines were read so far, over all files.
+// Lines reports the number of lines read so far, over all files.
 func (p *Files) Lines(n int64) {
 	p.count.Store(n)
 	if p.bar != nil && p.size > 0 {
@@ -70,7 +70,7 @@ func (p *Files) finish() {
 	}
 }
 
-// Close ends the bar. It may be called again.
+// Close ends the bar. It may be called more than once.
 func (p *Files) Close() {
 	p.finish()
 	if p.bars != nil {

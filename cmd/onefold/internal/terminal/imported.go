@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Imported is what became of the lines of files, each of which is in one of the last four.
+// Imported counts the lines of files. Each line is in exactly one of the last four counts.
 type Imported struct{ Lines, Stored, Duplicates, Malformed, Rejected int64 }
 
-// Sentence says it, of what each line is: a reading, an event.
+// Sentence describes the counts. what is the noun for a line, such as reading or event.
 func (i Imported) Sentence(what string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s imported", Count(i.Lines, what), Grouped(i.Stored))
@@ -24,12 +24,13 @@ func (i Imported) Sentence(what string) string {
 	return b.String()
 }
 
-// Pace says how long the lines took.
+// Pace describes the duration and the rate.
 func (i Imported) Pace(what string, seconds float64) string {
 	return fmt.Sprintf("%.1f s; %s per second.", seconds, Count(int64(float64(i.Lines)/max(seconds, 0.001)), what))
 }
 
-// Examples are lines of files, each after a name, and how many more there are of all.
+// Examples returns lines of files, each prefixed by name, and the number of lines that are not
+// shown. all is the total.
 func Examples(name string, lines []string, all int64) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -41,7 +42,7 @@ func Examples(name string, lines []string, all int64) string {
 	return b.String()
 }
 
-// Clean is a text from outside without control characters, which a terminal would obey.
+// Clean removes control characters, which a terminal would execute, from an untrusted text.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {

@@ -6,13 +6,13 @@ import (
 	"github.com/guptarohit/asciigraph"
 )
 
-// PlotWidth is how many columns a plot has.
+// PlotWidth is the number of columns of a plot.
 const PlotWidth = 72
 
 const plotHeight = 14
 
-// Plot draws curves of at most PlotWidth numbers, NaN for none, and lines below them, such as Ends of their range. Curves of
-// fewer numbers have each over several columns.
+// Plot draws curves of at most PlotWidth numbers, with NaN for gaps, and lines below them, such as
+// Ends of the range. A shorter curve is stretched: each number takes several columns.
 func Plot(below []string, curves ...[]float64) string {
 	wide := make([][]float64, len(curves))
 	for i, c := range curves {
@@ -24,12 +24,12 @@ func Plot(below []string, curves ...[]float64) string {
 	return drawing + margin + strings.Join(below, margin)
 }
 
-// Ends is a line as wide as a plot with a text at each side.
+// Ends returns a line as wide as a plot, with a text at each end.
 func Ends(left, right string) string {
 	return left + strings.Repeat(" ", max(PlotWidth-len(left)-len(right), 1)) + right
 }
 
-// stretched widens a curve of few points to the width of a plot, each in as many columns.
+// stretched widens a short curve to the width of a plot.
 func stretched(curve []float64) []float64 {
 	if len(curve) >= PlotWidth {
 		return curve

@@ -8,13 +8,14 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Steps draws a bar over bytes or items. It draws nothing when standard error is not a terminal.
+// Steps shows a progress bar over bytes or items. It shows nothing if standard error is not a
+// terminal.
 type Steps struct {
 	bars *mpb.Progress
 	bar  *mpb.Bar
 }
 
-// NewSteps begins a bar, unless it is to be quiet.
+// NewSteps starts a bar. It shows nothing if quiet is set.
 func NewSteps(w io.Writer, quiet bool, title string) *Steps {
 	p := &Steps{}
 	if quiet || !IsScreen(w) {
@@ -27,7 +28,7 @@ func NewSteps(w io.Writer, quiet bool, title string) *Steps {
 	return p
 }
 
-// Update says how much of how much is done; total is -1 when nobody knows.
+// Update sets the progress. total is -1 if unknown.
 func (p *Steps) Update(done, total int64) {
 	if p.bar == nil {
 		return
@@ -38,7 +39,7 @@ func (p *Steps) Update(done, total int64) {
 	p.bar.SetCurrent(done)
 }
 
-// Close ends the bar. It may be called again.
+// Close ends the bar. It may be called more than once.
 func (p *Steps) Close() {
 	if p.bars == nil {
 		return
@@ -48,7 +49,7 @@ func (p *Steps) Close() {
 	p.bars = nil
 }
 
-// newBars draws bars, all in the same width and rhythm.
+// newBars returns a container of bars with uniform width and refresh rate.
 func newBars(w io.Writer) *mpb.Progress {
 	return mpb.New(mpb.WithOutput(w), mpb.WithWidth(64), mpb.WithRefreshRate(150*time.Millisecond))
 }

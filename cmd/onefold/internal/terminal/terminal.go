@@ -1,4 +1,4 @@
-// Package terminal writes for people and for scripts. It belongs to the command line.
+// Package terminal formats output for people and for scripts.
 package terminal
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Grouped writes n with a comma between thousands.
+// Grouped formats n with commas between thousands.
 func Grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	sign := ""
@@ -27,7 +27,8 @@ func Grouped(n int64) string {
 	return sign + b.String()
 }
 
-// Count is a number of things that are called so: 1 table, 1,200 tables, 2 entries. What is a noun in the singular, or ends in one.
+// Count formats a number with its noun: 1 table, 1,200 tables, 2 entries. what is a noun, or a
+// phrase that ends in one, in the singular.
 func Count[N int | int64 | uint64](n N, what string) string {
 	number := Grouped(int64(n)) + " "
 	if n == 1 {
@@ -46,7 +47,8 @@ func Count[N int | int64 | uint64](n N, what string) string {
 
 const longestValue = 70
 
-// Printable makes a value from outside safe for a terminal: no control characters, no endless lines.
+// Printable makes an untrusted value safe for a terminal: it removes control characters and limits
+// the length.
 func Printable(value string) string {
 	runes := []rune(value)
 	cut := len(runes) > longestValue
@@ -64,7 +66,7 @@ func Printable(value string) string {
 	return string(runes)
 }
 
-// JSON writes a value as JSON that people can read, too.
+// JSON writes a value as indented JSON.
 func JSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -75,7 +77,7 @@ func JSON(w io.Writer, v any) error {
 	return nil
 }
 
-// IsScreen reports whether w is a person's screen.
+// IsScreen reports whether w is a terminal.
 func IsScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

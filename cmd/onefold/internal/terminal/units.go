@@ -8,7 +8,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// Units draws a bar over days, or other units.
+// Units shows a progress bar over days or other units.
 type Units struct {
 	bars *mpb.Progress
 	bar  *mpb.Bar
@@ -16,7 +16,7 @@ type Units struct {
 	name atomic.Value // string
 }
 
-// NewUnits counts units of a name, in the singular.
+// NewUnits returns a bar for a unit, named in the singular.
 func NewUnits(w io.Writer, unit string) *Units {
 	p := &Units{unit: unit}
 	if IsScreen(w) {
@@ -25,7 +25,7 @@ func NewUnits(w io.Writer, unit string) *Units {
 	return p
 }
 
-// Update says what is worked on, and how many of how many are done.
+// Update sets the current item and the progress.
 func (p *Units) Update(name string, done, of int) {
 	if p.bars == nil {
 		return
@@ -39,7 +39,7 @@ func (p *Units) Update(name string, done, of int) {
 	p.bar.SetCurrent(int64(done))
 }
 
-// Close ends the bar. It may be called again.
+// Close ends the bar. It may be called more than once.
 func (p *Units) Close() {
 	if p.bar != nil {
 		p.bar.SetTotal(-1, true)

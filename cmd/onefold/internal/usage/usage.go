@@ -1,5 +1,5 @@
-// Package usage keeps what the engine's meters say over time in a file beside the table, a line a minute, where it can be
-// read while a server runs. It belongs to the command line.
+// Package usage records the engine's meters in a file next to the table, one line per minute. The
+// file can be read while a server runs.
 package usage
 
 import (
@@ -25,44 +25,46 @@ import (
 
 const (
 	every    = time.Minute
-	much     = 0.1      // of what a partition gives: see Recorder
-	maxBytes = 16 << 20 // of a file; the one before it is kept, too
+	much     = 0.1      // share of a partition's capacity: see Recorder
+	maxBytes = 16 << 20 // of a file; one older file is kept too
 	maxLine  = 1 << 20
 )
 
-// Sample is what was used until a time, since the database was opened, and which keys were the hottest in the last two minutes.
+// Sample is the usage from the opening of the database until a time, with the hottest keys of the
+// last two minutes.
 type Sample struct {
-	Since time.Time      `json:"since"` // when it was opened
+	Since time.Time      `json:"since"` // when the database was opened
 	At    time.Time      `json:"at"`
 	Keys  []heat.Use     `json:"keys"`
-	Used  []cost.Metered `json:"used"`            // writes by kind of item, reads by prefix of the key
-	Facts int64          `json:"facts,omitempty"` // events and readings that were stored in blocks, since it was opened
+	Used  []cost.Metered `json:"used"`            // writes by kind of item, reads by key prefix
+	Facts int64          `json:"facts,omitempty"` // events and readings stored in blocks since the database was opened
 }
 
-// kept is how long uses are known without reading the file.
+// kept is the time for which usage is kept in memory.
 const kept = 24 * time.Hour
 
-// Recorder writes samples of a table, and knows those of a day. A key that took much of what a partition gives is written as it is, for
-// whoever has the file has the table beside it, and must find what does so: a device that sends too much, say. Any other is
-// written as logs may name it, for the file outlives what is erased from the table, and a table that is hardly used has all who use it
-// among its busiest keys.
+// Recorder writes samples of a table, and keeps those of the last day in memory. A key that used a
+// large share of a partition's capacity is written in full: whoever has the file also has the
+// table, and needs the key to find the cause, such as a device that sends too often. All other keys
+// are anonymized as in logs. The file outlives erasures from the table, and in a little-used table
+// every user is among the hottest keys.
 type Recorder struct {
 	Path   string
 	Table  string
 	Meter  func() engine.Meter
-	Facts  func() int64 // how many events and readings were stored in blocks, since the database was opened; nil: none
+	Facts  func() int64 // number of events and readings stored in blocks since the database was opened; nil: unknown
 	Now    func() time.Time
 	Since  time.Time    // when the database was opened
 	Logger *slog.Logger // default: discards
 
 	mu   sync.Mutex
-	read bool // the file was
+	read bool // the file was read
 	keys *redact.Keys
-	uses []heat.Use // of the last day, as they were metered; of before the process began, as they were written
+	uses []heat.Use // of the last day; keys are in full for this process, as written for earlier ones
 }
 
-// Run records a sample a minute until ctx ends, and one then. A file that cannot be read is written on: what it had is not known.
-// It may be run again after it has failed.
+// Run records a sample per minute until ctx ends, and a final one. If the file cannot be read, Run
+// appends to it, and earlier usage is unknown. After an error it may be called again.
 func (r *Recorder) Run(ctx context.Context) error {
 	if err := r.Mend(); err != nil {
 		return err
@@ -86,7 +88,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// Mend cuts off a last line that a crash left unfinished, so that the next one stands by itself.
+// Mend removes an incomplete last line left by a crash, so that the next line is separate.
 func (r *Recorder) Mend() error {
 	b, err := os.ReadFile(r.Path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -98,7 +100,7 @@ func (r *Recorder) Mend() error {
 	return err
 }
 
-// remember keeps what the file had when it was read first: what came since is known.
+// remember adds the samples of the file, which are older than those of this process.
 func (r *Recorder) remember(samples []Sample) {
 	r.mu.Lock()
 	first := !r.read
@@ -109,7 +111,7 @@ func (r *Recorder) remember(samples []Sample) {
 	}
 }
 
-// keep remembers uses of samples, and forgets those of more than a day ago.
+// keep adds the uses of samples, and drops those older than a day.
 func (r *Recorder) keep(samples ...Sample) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +125,8 @@ func (r *Recorder) keep(samples ...Sample) {
 	r.uses = slices.DeleteFunc(r.uses, func(u heat.Use) bool { return u.At.Before(begin) })
 }
 
-// Uses are what keys took since a time, at most a day ago, in the order of recording; the last are what they take now.
+// Uses returns the usage of keys since a time, at most a day ago, in order of recording. The last
+// entries are the present usage.
 func (r *Recorder) Uses(since time.Time) []heat.Use {
 	now := r.sample()
 	r.mu.Lock()
@@ -131,7 +134,7 @@ func (r *Recorder) Uses(since time.Time) []heat.Use {
 	return append(slices.DeleteFunc(slices.Clone(r.uses), func(u heat.Use) bool { return u.At.Before(since) }), now.Keys...)
 }
 
-// sample is what is known now.
+// sample returns the present sample.
 func (r *Recorder) sample() Sample {
 	s := Sample{Since: r.Since.UTC(), At: r.Now().UTC().Truncate(time.Second)}
 	if r.Facts != nil {
@@ -145,7 +148,7 @@ func (r *Recorder) sample() Sample {
 	return s
 }
 
-// Record appends a sample; nothing when no key was used.
+// Record appends a sample. It does nothing if no key was used.
 func (r *Recorder) Record() (err error) {
 	s := r.sample()
 	if len(s.Keys) == 0 {
@@ -170,7 +173,7 @@ func (r *Recorder) Record() (err error) {
 	return err
 }
 
-// discreet is a sample as it may be kept.
+// discreet returns a sample with anonymized keys.
 func (r *Recorder) discreet(s Sample) Sample {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +189,7 @@ func (r *Recorder) discreet(s Sample) Sample {
 	return s
 }
 
-// used is the writes of a table by kinds of items, and its reads by prefixes of keys, each sorted.
+// used returns the writes of a table by kind of item, and its reads by key prefix, each sorted.
 func used(t *engine.TableUse) (all []cost.Metered) {
 	for _, word := range slices.Sorted(maps.Keys(t.Entities)) {
 		all = append(all, cost.Metered{Name: word, Writes: float64(t.Entities[word].Writes), WriteUnits: t.Entities[word].WriteUnits})
@@ -199,8 +202,8 @@ func used(t *engine.TableUse) (all []cost.Metered) {
 	return all
 }
 
-// Sum is what was used in all samples together, for how many facts in blocks, and in which time: each run of a server counts to its last
-// sample.
+// Sum adds up samples: usage, number of facts in blocks, and duration. Each run of a server counts
+// with its last sample.
 func Sum(samples []Sample) (all []cost.Metered, facts int64, took time.Duration) {
 	last := map[time.Time]*Sample{}
 	for i := range samples {
@@ -222,7 +225,8 @@ func Sum(samples []Sample) (all []cost.Metered, facts int64, took time.Duration)
 	return all, facts, took
 }
 
-// Read is what was recorded, the oldest first. A last line that is cut off, as a crash leaves it, is left out.
+// Read returns the recorded samples, oldest first. It ignores an incomplete last line, which a
+// crash may leave. Errors begin with bad_usage.
 func Read(path string) (all []Sample, err error) {
 	for _, name := range []string{path + ".1", path} {
 		samples, err := readFile(name)

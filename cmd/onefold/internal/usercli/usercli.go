@@ -1,5 +1,5 @@
-// Package usercli is the commands that look after how users log in: their sessions, authenticator apps and passkeys. It belongs
-// to the command line, which gives it what it stands on.
+// Package usercli implements the commands for user logins: sessions, authenticator apps and
+// passkeys.
 package usercli
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// byCommand is who the record says changed what a command changes.
+// byCommand is the actor in audit entries of commands.
 const byCommand = "command"
 
-// Sessions lists a user's sessions, or ends some.
+// Sessions lists or ends a user's sessions.
 type Sessions struct {
 	Email  string `arg:"" help:"Email address of the user."`
 	End    string `help:"ID of the session to end." placeholder:"ID" xor:"end"`
 	EndAll bool   `help:"End all sessions of the user." xor:"end"`
 }
 
-// sessionOutput is a session as scripts see it.
+// sessionOutput is the JSON form of a session.
 type sessionOutput struct {
 	ID      string          `json:"id"`
 	Browser string          `json:"browser"`
@@ -36,7 +36,7 @@ type sessionOutput struct {
 	Expires time.Time       `json:"expires"`
 }
 
-// Run lists the sessions, or ends those that it is told to.
+// Run lists the sessions, or ends the selected ones.
 func (c *Sessions) Run(ctx context.Context, env *cmdenv.Env) error {
 	return withUser(ctx, env, c.Email, func(a *accounts.Store, u *accounts.User) error {
 		switch {
@@ -80,12 +80,12 @@ func list(env *cmdenv.Env, sessions []accounts.Session) error {
 	return w.Flush()
 }
 
-// ResetFactors removes a user's authenticator app, passkeys and identity of an OpenID provider.
+// ResetFactors removes a user's authenticator app, passkeys and OpenID identity.
 type ResetFactors struct {
 	Email string `arg:"" help:"Email address of the user."`
 }
 
-// Run removes them. The user's sessions end, too: whoever took the phone may have one.
+// Run removes them. It also ends the user's sessions, because a lost phone may have one.
 func (c *ResetFactors) Run(ctx context.Context, env *cmdenv.Env) error {
 	return withUser(ctx, env, c.Email, func(a *accounts.Store, u *accounts.User) error {
 		factors, err := a.ResetFactors(ctx, u.UserID)
@@ -122,7 +122,7 @@ func withUser(ctx context.Context, env *cmdenv.Env, email string, work func(*acc
 	})
 }
 
-// done records what a command changed, and says so.
+// done records a change in the audit log, and prints it.
 func done(ctx context.Context, env *cmdenv.Env, a *accounts.Store, e accounts.Entry, format string, args ...any) error {
 	e.Actor = byCommand
 	if err := a.Record(ctx, e); err != nil {

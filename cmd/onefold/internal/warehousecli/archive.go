@@ -11,16 +11,16 @@ import (
 	"github.com/onefold/onefold/warehouse/past"
 )
 
-// Archive answers questions about raw events that have expired from a warehouse, which is opened when it is asked for the first time:
-// a server starts while it cannot be reached.
+// Archive reads expired raw events from a warehouse. It opens the warehouse at the first query, so
+// that a server can start while the warehouse is unreachable.
 type Archive struct {
 	Place string
 
 	mu sync.Mutex
-	of *past.Archive // nil: it has not been opened
+	of *past.Archive // nil: not open yet
 }
 
-// open opens the warehouse, unless that was done.
+// open opens the warehouse once.
 func (a *Archive) open(ctx context.Context) (*past.Archive, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

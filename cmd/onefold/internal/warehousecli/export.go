@@ -25,7 +25,7 @@ type exportCommand struct {
 	NoCompact bool          `help:"Do not merge small files."`
 }
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *exportCommand) Validate() error {
 	if c.Every < time.Second || c.Every > time.Hour {
 		return errors.New("invalid: --every must be 1s to 1h")
@@ -36,7 +36,7 @@ func (c *exportCommand) Validate() error {
 	return nil
 }
 
-// stopFor is how long a stop may take to commit what was read.
+// stopFor limits the time that a shutdown spends on committing what was read.
 const stopFor = 20 * time.Second
 
 // Run exports.
@@ -68,8 +68,9 @@ func (c *exportCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	})
 }
 
-// settled has what is stored folded before it works: aggregates are found by their types, which are folded. Where the table is
-// shared, that is to wait for its workers, or to help if there are none.
+// settled folds all stored changes, then runs work. The export finds aggregates by their types,
+// which are derived items. If the table is shared, it waits for the workers, or helps if there are
+// none.
 func settled(ctx context.Context, s *cmdenv.Store, work func(context.Context) error) error {
 	if err := s.Worker.Drain(ctx); err != nil {
 		return err
@@ -82,7 +83,7 @@ func exporter(w *warehouse.Warehouse, s *cmdenv.Store, o export.Options) *export
 	return export.New(w, s.Table, streamsource.New(s.Streams, s.Stream), o)
 }
 
-// follow exports until it is told to stop.
+// follow exports until it is interrupted.
 func follow(ctx context.Context, x *export.Exporter) error {
 	err := x.Run(ctx)
 	rest, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopFor)
@@ -121,8 +122,9 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f kB", float64(n)/(1<<10))
 }
 
-// Service exports beside a server until ctx ends, and tells how far it is. It may be run again after it has failed. A bucket that cannot be
-// reached is an error of running it; other errors of a place are those of Open. Where other processes share the table they take turns.
+// Service returns a service that exports beside a server until its context ends, and the metrics of
+// its progress. It may run again after an error. An unreachable bucket is an error of the service;
+// other errors of a warehouse are those of Open. Processes that share the table take turns.
 func Service(ctx context.Context, place string, s *cmdenv.Store, env *cmdenv.Env) (func(context.Context) error, prometheus.Collector, error) {
 	w, err := openOwn(ctx, place)
 	if err != nil {
@@ -130,7 +132,7 @@ func Service(ctx context.Context, place string, s *cmdenv.Store, env *cmdenv.Env
 	}
 	lag := newLag(s.Table.Now)
 	work := func(ctx context.Context) (err error) {
-		if w == nil { // a bucket, or it failed before: what is there now is known there alone
+		if w == nil { // a bucket, or the service failed before: the present state must be read again
 			if w, err = Open(ctx, place, false); err != nil {
 				return err
 			}
@@ -156,7 +158,7 @@ func Service(ctx context.Context, place string, s *cmdenv.Store, env *cmdenv.Env
 	}, lag, nil
 }
 
-// openOwn opens a directory. A bucket is looked at, but not asked: it is nil.
+// openOwn opens a warehouse in a directory. For a bucket it only checks the URL, and returns nil.
 func openOwn(ctx context.Context, place string) (*warehouse.Warehouse, error) {
 	if !isBucket(place) {
 		return Open(ctx, place, false)
@@ -165,5 +167,6 @@ func openOwn(ctx context.Context, place string) (*warehouse.Warehouse, error) {
 	return nil, err
 }
 
-// leadName is that of the job which one of many processes does at a time. That saves work; that each fact is exported once does not need it.
+// leadName is the name of the job that one process at a time does. This avoids duplicate work;
+// exporting each fact once does not depend on it.
 const leadName = "warehouse"

@@ -9,10 +9,11 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// announceEvery is how often a table is told that it has a warehouse.
+// announceEvery is the interval at which a table records that it has a warehouse.
 const announceEvery = 24 * time.Hour
 
-// forgets takes out of the warehouse whom erasures are of that ended in the table before a time. Broken off, it does so again.
+// forgets returns a function that removes from the warehouse the people whose erasures completed in
+// the table before a time. If interrupted, it removes them again.
 func forgets(t *table.Table) func(context.Context, *warehouse.Warehouse, time.Time) error {
 	var announced time.Time
 	return func(ctx context.Context, w *warehouse.Warehouse, before time.Time) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/warehouse/export"
 )
 
-// lag tells how far the exporter of this process is, if it is the one that exports.
+// lag exports the progress of this process's exporter, if this process is the one that exports.
 type lag struct {
 	now          func() time.Time
 	of           atomic.Pointer[export.Exporter]
@@ -30,7 +30,7 @@ func (l *lag) Describe(out chan<- *prometheus.Desc) {
 	out <- l.rows
 }
 
-// Collect implements prometheus.Collector. There is no lag before all was exported for the first time.
+// Collect implements prometheus.Collector. There is no lag before the first complete export.
 func (l *lag) Collect(out chan<- prometheus.Metric) {
 	x := l.of.Load()
 	if x == nil {

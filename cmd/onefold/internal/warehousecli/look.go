@@ -19,7 +19,7 @@ import (
 
 type statusCommand struct{ Where }
 
-// dataset is what a warehouse has of one.
+// dataset describes a dataset of a warehouse.
 type dataset struct {
 	Dataset warehouse.Dataset `json:"dataset"`
 	Keys    int               `json:"keys"` // sites, fleets or types
@@ -55,7 +55,7 @@ func datasets(w *warehouse.Warehouse) []dataset {
 	return all
 }
 
-// Run says how far the warehouse is.
+// Run prints the state of the warehouse.
 func (c *statusCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	w, err := c.open(ctx, env, true)
 	if err != nil {
@@ -111,7 +111,7 @@ type compactCommand struct {
 	Target int64 `help:"Target size of a file, in MB." default:"128"`
 }
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *compactCommand) Validate() error {
 	if c.Target < 1 || c.Target > 4096 {
 		return errors.New("invalid: --target must be 1 to 4096")
@@ -119,7 +119,7 @@ func (c *compactCommand) Validate() error {
 	return nil
 }
 
-// Run joins small files.
+// Run merges small files.
 func (c *compactCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	w, err := c.open(ctx, env, true)
 	if err != nil {
@@ -138,10 +138,10 @@ func (c *compactCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 
 type checkCommand struct{ Where }
 
-// ErrDifferences is returned when the warehouse is not as the table is.
+// ErrDifferences is returned if the warehouse differs from the table.
 var ErrDifferences = errors.New("differences: the warehouse and the table differ")
 
-// damaged is a finding, too.
+// damaged is an error of a damaged file. It matches ErrDifferences.
 type damaged struct{ err error }
 
 func (d *damaged) Error() string {
@@ -150,7 +150,7 @@ func (d *damaged) Error() string {
 
 func (d *damaged) Unwrap() []error { return []error{ErrDifferences, d.err} }
 
-// Run compares.
+// Run compares the warehouse with the table.
 func (c *checkCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	w, err := c.open(ctx, env, true)
 	if err != nil {
@@ -207,7 +207,8 @@ type ddlCommand struct {
 	Location string `help:"S3 location of the warehouse (default: --to)." placeholder:"s3://BUCKET/PREFIX"`
 }
 
-// Run writes tables. The warehouse, if it can be read, says which sites, fleets and types there are.
+// Run writes table definitions. They include the sites, fleets and types of the warehouse, if it
+// can be read.
 func (c *ddlCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	t := athena.Tables{Location: c.Location, Database: c.Database, Keys: map[warehouse.Dataset][]string{}}
 	if t.Location == "" {

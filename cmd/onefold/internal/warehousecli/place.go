@@ -1,5 +1,4 @@
-// Package warehousecli has the commands that bring raw facts to a warehouse and look after it. They belong to the command
-// line: it gives them the open table and the terminal.
+// Package warehousecli implements the commands that export raw facts to a warehouse and manage it.
 package warehousecli
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// Commands are those of the warehouse.
+// Commands are the warehouse commands.
 type Commands struct {
 	Export  exportCommand  `cmd:"" help:"Export raw facts to the warehouse, each once: first everything in the table, then the change stream."`
 	Status  statusCommand  `cmd:"" help:"Show the warehouse's contents and progress. Needs no table."`
@@ -23,15 +22,16 @@ type Commands struct {
 	DDL     ddlCommand     `cmd:"" name:"ddl" help:"Write table definitions for Athena or Glue to read the warehouse."`
 }
 
-// Forms is what warehouses look like, for messages and help.
+// Forms describes valid warehouse locations for messages and help texts.
 const Forms = "a directory, or " + s3store.Forms
 
-// Where says where the warehouse is.
+// Where selects the warehouse.
 type Where struct {
 	To string `help:"Warehouse: a directory or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT (default: the directory of --data with .warehouse appended)." env:"ONEFOLD_WAREHOUSE" placeholder:"PLACE"`
 }
 
-// Place is where the warehouse of a table is: as it is said, or beside the table's directory.
+// Place returns the location of a table's warehouse: said, or by default next to the table's
+// directory.
 func Place(said, data string) string {
 	if said != "" {
 		return said
@@ -39,8 +39,8 @@ func Place(said, data string) string {
 	return strings.TrimSuffix(data, string(os.PathSeparator)) + ".warehouse"
 }
 
-// Open opens a warehouse, and makes its directory. Errors begin with bad_warehouse, no_warehouse, no_bucket or no_access, or are those
-// of package warehouse.
+// Open opens a warehouse, and creates its directory unless existing is set. Errors begin with
+// bad_warehouse, no_warehouse, no_bucket or no_access, or are those of package warehouse.
 func Open(ctx context.Context, place string, existing bool) (*warehouse.Warehouse, error) {
 	objects, err := Objects(ctx, place, existing)
 	if err != nil {
@@ -56,7 +56,8 @@ func Open(ctx context.Context, place string, existing bool) (*warehouse.Warehous
 	return w, nil
 }
 
-// Objects opens the place of a warehouse. Errors are those of Open that come before the log is read.
+// Objects opens the storage of a warehouse. Errors are those of Open, without those of reading the
+// log.
 func Objects(ctx context.Context, place string, existing bool) (warehouse.Objects, error) {
 	if isBucket(place) {
 		b, err := s3store.Open(ctx, "warehouse", place)

@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// What a backup may have beside the table.
+// Limits of a backup's companion files.
 const (
-	maxFile  = 32 << 20 // bytes of a file; those of meters have up to 17
-	maxBytes = 64 << 20 // of all
+	maxFile  = 32 << 20 // bytes of a file; usage files have up to 17 MB
+	maxBytes = 64 << 20 // bytes of all files
 	maxFiles = 10000
 )
 
-// aside are the files beside, as a restore reads them: in a folder of their own until the table is there, for a stream that is cut is to
-// leave none, and memory holds none.
+// aside holds companion files during a restore. They wait in their own directory until the table is
+// restored: a truncated stream must leave none behind, and memory should not hold them.
 type aside struct {
 	dir, folder string
-	kept        map[string]string // where each is, by what a backup calls it
+	kept        map[string]string // path of each file by its name in the backup
 	bytes       int64
-	placed      []string // paths of what was put where it belongs
+	placed      []string // paths of files moved to their final place
 }
 
-// keep reads a file that was beside, if it may be there.
+// keep reads a companion file, if its name is allowed.
 func (a *aside) keep(name string, h *tar.Header, in io.Reader) error {
 	inFolder, isFollow := strings.CutPrefix(name, follow+"/")
 	known := name == single[0] || name == single[1] || isFollow && inFolder != "" && !strings.ContainsAny(inFolder, `/\`) && !strings.HasPrefix(inFolder, ".")
@@ -40,7 +40,7 @@ func (a *aside) keep(name string, h *tar.Header, in io.Reader) error {
 		return err
 	}
 	if a.kept == nil {
-		if err := Absent(a.folder); err != nil { // another restore's, perhaps one that was killed
+		if err := Absent(a.folder); err != nil { // belongs to another restore, perhaps a killed one
 			return err
 		}
 		if err := os.MkdirAll(a.folder, 0o700); err != nil {
@@ -52,8 +52,8 @@ func (a *aside) keep(name string, h *tar.Header, in io.Reader) error {
 	return write(a.kept[name], in)
 }
 
-// put puts the files where they belong, when the table is there. When one cannot be, nothing is left of the restore: else the table
-// would be taken for all there was.
+// put moves the files to their places after the table is restored. If one cannot be moved,
+// everything restored is removed, since the table alone would look like a complete restore.
 func (a *aside) put() (err error) {
 	defer func() {
 		if err != nil {
@@ -86,7 +86,7 @@ func (a *aside) put() (err error) {
 	return nil
 }
 
-// clear removes the folder, if this restore has made it.
+// clear removes the directory, if this restore has created it.
 func (a *aside) clear() error {
 	if a.kept == nil {
 		return nil
@@ -94,7 +94,7 @@ func (a *aside) clear() error {
 	return os.RemoveAll(a.folder)
 }
 
-// Absent refuses to write over a file. Error: ErrThere.
+// Absent returns ErrThere if a file exists.
 func Absent(path string) error {
 	_, err := os.Lstat(path)
 	switch {
@@ -106,7 +106,7 @@ func Absent(path string) error {
 	return err
 }
 
-// write writes a new file, durably.
+// write writes a new file durably.
 func write(name string, from io.Reader) error {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

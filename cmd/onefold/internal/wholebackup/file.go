@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// WriteFile writes a new file under another name and gives it its own when it is whole and on disk.
+// WriteFile writes a new file under a temporary name, and renames it when it is complete and
+// durable.
 func WriteFile(name string, to func(io.Writer) error) (err error) {
 	if err := Absent(name); err != nil {
 		return err
@@ -31,7 +32,7 @@ func WriteFile(name string, to func(io.Writer) error) (err error) {
 	return syncFolder(filepath.Dir(name))
 }
 
-// named lets an error of a file that is being written speak of it by the name that it was to get.
+// named replaces the temporary name in an error by the final name.
 func named(err error, partial, name string) error {
 	var file *fs.PathError
 	var link *os.LinkError

@@ -14,14 +14,15 @@ import (
 )
 
 var (
-	// ErrThere is returned when a file that would be restored is there already.
+	// ErrThere is returned if a file to restore already exists.
 	ErrThere = errors.New("file_exists")
-	// ErrForeign is returned for a stream that is cut off, or no backup of this kind.
+	// ErrForeign is returned for a stream that is truncated or not a backup of this kind.
 	ErrForeign = errors.New("bad_backup")
 )
 
-// Restore makes a database in dir of a backup, and puts beside it what was beside. A backup of the table alone will do. Nothing is
-// written over. All is there afterwards, or nothing. For errors see Explain.
+// Restore creates a database in dir from a backup, with its companion files. A backup of the table
+// alone is accepted too. Nothing is overwritten. Either everything is restored, or nothing. For
+// errors see Explain.
 func Restore(ctx context.Context, r io.Reader, dir string, progress engine.BackupProgress) (m *engine.BackupManifest, files int, err error) {
 	a := &aside{dir: dir, folder: dir + ".beside.partial"}
 	defer func() { err = errors.Join(err, a.clear()) }()
@@ -54,8 +55,8 @@ func Restore(ctx context.Context, r io.Reader, dir string, progress engine.Backu
 	return m, len(a.kept), nil
 }
 
-// whole reports whether an archive has all bytes of a file: of a sparse one it has a few, and says that the rest, any number of
-// them, are zeros.
+// whole reports whether an archive contains all bytes of a file. A sparse entry has only some, and
+// declares any number of others to be zeros.
 func whole(h *tar.Header) bool {
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
@@ -65,11 +66,11 @@ func whole(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeReg
 }
 
-// Plain returns what it reads, unless that is compressed: then it says what to do. name is what is read, and command what reads
-// standard input.
+// Plain returns the stream, or an error with advice if it is compressed. name is the name of the
+// stream, and command the command that reads it from standard input.
 func Plain(r io.Reader, name, command string) (io.Reader, error) {
 	in := bufio.NewReader(r)
-	first, _ := in.Peek(4) // a shorter stream is no backup, which is found out
+	first, _ := in.Peek(4) // a shorter stream is not a backup, which the restore detects
 	for tool, magic := range map[string]string{"gzip": "\x1f\x8b", "zstd": "\x28\xb5\x2f\xfd", "xz": "\xfd7zX", "bzip2": "BZh"} {
 		if bytes.HasPrefix(first, []byte(magic)) {
 			return nil, fmt.Errorf("compressed: %s is compressed; decompress it first: `%s -dc FILE | %s`", name, tool, command)
@@ -78,7 +79,7 @@ func Plain(r io.Reader, name, command string) (io.Reader, error) {
 	return in, nil
 }
 
-// Explain says of an error of a restore what to do about it. from is what was restored, into dir.
+// Explain adds advice to an error of a restore. from is the backup, dir the destination.
 func Explain(err error, from, dir string) error {
 	switch {
 	case errors.Is(err, engine.ErrNotEmpty):
@@ -94,7 +95,7 @@ func Explain(err error, from, dir string) error {
 	return err
 }
 
-// reason is the first line of an error, without the code that is put before it.
+// reason returns the first line of an error, without a leading error code.
 func reason(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.TrimPrefix(line, ErrForeign.Error()+": ")

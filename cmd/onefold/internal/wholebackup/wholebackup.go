@@ -1,6 +1,7 @@
-// Package wholebackup puts a table's backup and what is kept beside the table into one tar stream, and takes them apart again. The
-// files beside come first: how far a log was followed is older than the table then, and what it read since counts once, for
-// lines are known again. It belongs to the command line.
+// Package wholebackup writes a table's backup and its companion files into one tar stream, and
+// restores them. The companion files come first. The position in a followed log is therefore older
+// than the table, and lines read in between are counted once, because they are recognized when read
+// again.
 package wholebackup
 
 import (
@@ -18,8 +19,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// What is kept beside a directory DIR: DIR.usage and DIR.usage.1, what its meters said; DIR.follow, a folder of how far logs were
-// followed. In a backup they are beside/usage, beside/usage.1 and beside/follow/NAME.
+// Companion files of a directory DIR: DIR.usage and DIR.usage.1, the metered usage; DIR.follow, a
+// directory of the positions in followed logs. In a backup they are named beside/usage,
+// beside/usage.1 and beside/follow/NAME.
 const (
 	prefix = "beside/"
 	follow = "follow"
@@ -27,7 +29,8 @@ const (
 
 var single = []string{"usage", "usage.1"}
 
-// Write writes the files beside a directory, and then the table, which table writes as a tar stream of its own.
+// Write writes the companion files of a directory, then the table. table writes the table's own tar
+// stream.
 func Write(ctx context.Context, w io.Writer, dir string, table func(io.Writer) error) error {
 	out := tar.NewWriter(w)
 	names, err := beside(dir)
@@ -43,13 +46,13 @@ func Write(ctx context.Context, w io.Writer, dir string, table func(io.Writer) e
 		in := tar.NewReader(r)
 		return each(in, func(h *tar.Header) error { return pass(out, h, in) })
 	})
-	if err != nil { // also of a file that is not whole
+	if err != nil { // so that a file that shrank is an error too
 		return err
 	}
 	return out.Close()
 }
 
-// beside lists what there is beside a directory, as it is called in a backup.
+// beside lists the companion files of a directory by their names in a backup.
 func beside(dir string) (names []string, err error) {
 	for _, name := range single {
 		if _, err := os.Stat(dir + "." + name); err == nil {
@@ -63,19 +66,19 @@ func beside(dir string) (names []string, err error) {
 		return nil, err
 	}
 	for _, f := range files {
-		if f.Type().IsRegular() && !strings.HasPrefix(f.Name(), ".") { // those that are being written begin with a dot
+		if f.Type().IsRegular() && !strings.HasPrefix(f.Name(), ".") { // a file being written has a name with a leading dot
 			names = append(names, path.Join(follow, f.Name()))
 		}
 	}
 	return names, nil
 }
 
-// fileOf is where what a backup calls name is kept.
+// fileOf returns the path of the companion file with this name in a backup.
 func fileOf(dir, name string) string { return dir + "." + filepath.FromSlash(name) }
 
 func add(out *tar.Writer, dir, name string) error {
 	b, err := os.ReadFile(fileOf(dir, name))
-	if errors.Is(err, fs.ErrNotExist) { // it was replaced, or taken away
+	if errors.Is(err, fs.ErrNotExist) { // replaced or removed meanwhile
 		return nil
 	}
 	if err == nil {
@@ -87,11 +90,11 @@ func add(out *tar.Writer, dir, name string) error {
 	return err
 }
 
-// piped lets one write what the other reads.
+// piped connects write and read.
 func piped(ctx context.Context, write func(io.Writer) error, read func(io.Reader) error) error {
 	r, w := io.Pipe()
 	group, ctx := errgroup.WithContext(ctx)
-	defer context.AfterFunc(ctx, func() { r.CloseWithError(context.Cause(ctx)) })() // so that neither waits for ever
+	defer context.AfterFunc(ctx, func() { r.CloseWithError(context.Cause(ctx)) })() // so that neither side blocks forever
 	group.Go(func() error {
 		err := write(w)
 		w.CloseWithError(err)
@@ -108,7 +111,7 @@ func piped(ctx context.Context, write func(io.Writer) error, read func(io.Reader
 	return group.Wait()
 }
 
-// each reads the entries of an archive.
+// each calls do for each entry of an archive.
 func each(in *tar.Reader, do func(*tar.Header) error) error {
 	for {
 		h, err := in.Next()

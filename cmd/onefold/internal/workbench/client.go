@@ -11,7 +11,7 @@ import (
 	"net/http"
 )
 
-// Connection is a client that costs little beside the server that is measured: it writes requests that were made before.
+// Connection is a client with little overhead: it sends prepared requests.
 type Connection struct {
 	net.Conn
 	in   *bufio.Reader
@@ -27,7 +27,7 @@ func Dial(address string) (*Connection, error) {
 	return &Connection{Conn: c, in: bufio.NewReaderSize(c, 64<<10)}, nil
 }
 
-// Ask sends a request and returns the body of the answer, valid until the next call.
+// Ask sends a request and returns the body of the response, which is valid until the next call.
 func (c *Connection) Ask(request []byte, want int) ([]byte, error) {
 	if _, err := c.Write(request); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (c *Connection) Ask(request []byte, want int) ([]byte, error) {
 	return c.body.Bytes(), nil
 }
 
-// Get asks for JSON as those do who read statistics.
+// Get requests JSON with the token that reads statistics.
 func Get(client *http.Client, address, path string, into any) error {
 	r, err := http.NewRequest(http.MethodGet, "http://"+address+path, nil)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package workbench is what benchmarks of a server have in common: the server in a process of its own, so that its
-// processor time is its own, clients that cost little beside it, traffic under a clock that is moved by hand, and results
-// with their goals.
+// Package workbench is shared by the benchmarks of servers: it runs a server in its own process,
+// whose CPU time is therefore its own, and has low-overhead clients, traffic with a manual clock,
+// and results with goals.
 package workbench

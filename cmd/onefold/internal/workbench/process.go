@@ -15,25 +15,26 @@ import (
 	"syscall"
 )
 
-// token reads statistics of the servers that are measured. They listen on loopback, for the time of the measure.
+// token reads the statistics of measured servers. It need not be secret: they listen on loopback
+// during a benchmark only.
 const token = "a token for the benchmark"
 
-// Process is a server in a process of its own.
+// Process is a server in its own process.
 type Process struct {
 	Address string // of HTTP
-	MQTT    string // address; "": it does not listen there
+	MQTT    string // address; "": none
 
 	cmd     *exec.Cmd
-	drained chan struct{} // closed when its standard error is read to the end
+	drained chan struct{} // closed when standard error was read to its end
 }
 
 var (
-	saysWhere = regexp.MustCompile(`onefold (?:serves (?:DynamoDB at )?http://([^\s;]+)|works on )`)
-	saysMQTT  = regexp.MustCompile(`readings over MQTT: (\S+)`)
+	saysWhere = regexp.MustCompile(`onefold serves (?:DynamoDB at )?http://([^\s;]+)|folding the changes of `)
+	saysMQTT  = regexp.MustCompile(`MQTT readings: (\S+)`)
 )
 
-// Serve starts a server: program serve, with more arguments. It writes a processor profile beside profile, with the
-// directory's name before the extension, unless that is empty.
+// Serve starts a server: program serve, with further arguments. If profile is not empty, the server
+// writes a CPU profile to that path with the directory's name inserted before the extension.
 func Serve(ctx context.Context, program, dir, profile string, more ...string) (*Process, error) {
 	args := append([]string{"--data", dir, "serve", "--addr", "127.0.0.1:0", "--token", token}, more...)
 	if profile != "" {
@@ -43,7 +44,7 @@ func Serve(ctx context.Context, program, dir, profile string, more ...string) (*
 	return Start(ctx, program, args...)
 }
 
-// Start starts a command that says where it serves, or that it works.
+// Start starts a command, and waits until it prints that it serves or folds.
 func Start(ctx context.Context, program string, args ...string) (*Process, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
@@ -57,17 +58,17 @@ func Start(ctx context.Context, program string, args ...string) (*Process, error
 	p := &Process{cmd: cmd, drained: make(chan struct{})}
 	lines := bufio.NewReader(out)
 	if said, err := p.listen(lines); err != nil {
-		rest, _ := io.ReadAll(lines) // what it says of its end; the error is told all the same
+		rest, _ := io.ReadAll(lines) // its last messages; the error is returned in any case
 		return nil, errors.Join(fmt.Errorf("it did not start: %s%s", said, rest), cmd.Wait())
 	}
 	go func() {
 		defer close(p.drained)
-		_, _ = io.Copy(io.Discard, lines) // so that it never waits for a reader
+		_, _ = io.Copy(io.Discard, lines) // so that the process never blocks on its output
 	}()
 	return p, nil
 }
 
-// listen reads what the server says until it says where it is.
+// listen reads the process's messages until one contains the address.
 func (p *Process) listen(lines *bufio.Reader) (said string, err error) {
 	for {
 		line, err := lines.ReadString('\n')
@@ -85,30 +86,30 @@ func (p *Process) listen(lines *bufio.Reader) (said string, err error) {
 	}
 }
 
-// Kill ends the process at once.
+// Kill kills the process.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.drained
-	_ = p.cmd.Wait() // that it was killed
+	_ = p.cmd.Wait() // returns that it was killed
 }
 
-// Stop ends the server and waits until it has.
+// Stop stops the server and waits until it has ended.
 func (p *Process) Stop() error {
 	err := p.cmd.Process.Signal(syscall.SIGTERM)
 	<-p.drained
 	return errors.Join(err, p.cmd.Wait())
 }
 
-// ticksASecond is the unit of times in /proc, which Linux fixes for programs on all its platforms.
+// ticksASecond is the unit of times in /proc, which is fixed on all Linux platforms.
 const ticksASecond = 100
 
-// CPUSeconds is the processor time of the server so far, user and system.
+// CPUSeconds returns the CPU time of the server so far, user and system.
 func (p *Process) CPUSeconds() (float64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0, fmt.Errorf("this system does not tell the processor time of a process: %w", err)
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ") // the name before may hold anything
+	_, rest, _ := strings.Cut(string(stat), ") ") // the process name before it may contain anything
 	fields := strings.Fields(rest)
 	const user, system = 11, 12 // utime and stime, proc(5) fields 14 and 15
 	if len(fields) <= system {
@@ -122,10 +123,10 @@ func (p *Process) CPUSeconds() (float64, error) {
 	return (u + s) / ticksASecond, err
 }
 
-// ResidentMB is the memory that the server has now, in MB.
+// ResidentMB returns the resident memory of the server in MB.
 func (p *Process) ResidentMB() (float64, error) { return ResidentMB(p.cmd.Process.Pid) }
 
-// ResidentMB is the memory that a process has now, in MB.
+// ResidentMB returns the resident memory of a process in MB.
 func ResidentMB(pid int) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -7,25 +7,25 @@ import (
 	"regexp"
 )
 
-// Setup is what every benchmark of a product has. All but Only and CPUProfile are required.
+// Setup configures a benchmark. All but Only and CPUProfile are required.
 type Setup struct {
-	Program string // onefold itself, whose serve is measured
-	Dir     string // where tables are made; must exist
+	Program string // onefold itself, whose serve command is measured
+	Dir     string // directory for tables; must exist
 	Only    *regexp.Regexp
 
-	CPUProfile string // where processor profiles go, with a measure's name before the extension
+	CPUProfile string // path of CPU profiles, with a benchmark's name inserted before the extension
 
 	Open     Open
 	Progress func(doing string)
 }
 
-// Measure is one thing that can be measured, on a table in a directory of its own, which is not there yet.
+// Measure is a benchmark, run on a table in its own directory, which does not exist yet.
 type Measure struct {
 	Name string
 	Take func(ctx context.Context, dir string) ([]Result, error)
 }
 
-// Take takes the measures that are wanted, and hands their results to report.
+// Take runs the selected benchmarks and calls report with their results.
 func (s *Setup) Take(ctx context.Context, measures []Measure, report func(Result)) error {
 	for _, m := range measures {
 		if s.Only != nil && !s.Only.MatchString(m.Name) {
@@ -33,7 +33,7 @@ func (s *Setup) Take(ctx context.Context, measures []Measure, report func(Result
 		}
 		s.Progress(m.Name)
 		results, err := m.Take(ctx, filepath.Join(s.Dir, m.Name))
-		for _, r := range results { // also what there is before it failed
+		for _, r := range results { // including the results before a failure
 			report(r)
 		}
 		if err != nil {

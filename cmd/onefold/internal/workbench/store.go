@@ -11,17 +11,17 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Open opens a table in a directory for what is measured and made in this process.
+// Open opens a table in a directory, for benchmarks within this process.
 type Open func(ctx context.Context, dir string, t Time) (*Store, error)
 
-// Time is the time of a table and of its folds. The zero value is the system's.
+// Time is the time of a table and its folds. The zero value is system time.
 type Time struct {
 	Clock  func() time.Time
 	Sleep  func(context.Context, time.Duration) error // of the worker
-	Delays delays.Flags                               // as of onefold serve
+	Delays delays.Flags                               // as in onefold serve
 }
 
-// Store is an open table and its folds, which no worker runs yet.
+// Store is an open table with its folds, whose worker is not running.
 type Store struct {
 	DB       *engine.DB
 	Table    *table.Table
@@ -30,13 +30,13 @@ type Store struct {
 	Folding  func(ctx context.Context, work func(context.Context) error) error // runs the worker beside the work
 }
 
-// Key makes a key that sends for a site, or for what stands for a fleet.
+// Key creates an API key that sends data of a site, or of a fleet by its key name.
 func (s *Store) Key(ctx context.Context, site string) (token string, err error) {
 	_, token, err = s.Accounts.AddKey(ctx, accounts.NewKey{Site: site, Scope: accounts.Ingest})
 	return token, err
 }
 
-// WriteUnits are those that all writes since the database was opened took.
+// WriteUnits returns the units of all writes since the database was opened.
 func (s *Store) WriteUnits() Units {
 	units := make(Units)
 	for _, t := range s.DB.Metered().Tables {

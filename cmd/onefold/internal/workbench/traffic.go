@@ -9,34 +9,35 @@ import (
 	"github.com/onefold/onefold/cmd/internal/delays"
 )
 
-// Traffic comes in while a clock goes that nobody waits for, and is folded as a server would. That clock decides, so what
-// is measured does not depend on the machine.
+// Traffic is sent with a simulated clock and folded as in a server. Only that clock decides, so the
+// result does not depend on the machine.
 type Traffic struct {
 	Open    Open
 	Dir     string
 	Delays  delays.Flags
 	Begin   time.Time
-	Prepare func(ctx context.Context, s *Store) error // makes what must be there; does not count
-	// Send stores what is due at a time. more: there is some that is not due yet.
+	Prepare func(ctx context.Context, s *Store) error // creates what the traffic needs; not measured
+	// Send stores the data due at a time. more reports whether some is not due yet.
 	Send func(ctx context.Context, now time.Time) (more bool, err error)
 }
 
-// errOver ends a worker when all is sent and folded.
+// errOver ends a worker when everything is sent and folded.
 var errOver = errors.New("all is sent and folded")
 
-// idleSleeps is how often a worker sleeps with nothing waiting until nothing can come of its last flush any more.
+// idleSleeps is the number of sleeps without changes after which the worker's last flush can cause
+// no more changes.
 const idleSleeps = 3
 
-// Use is how many write units, by kind of item, and read units were used.
+// Use holds write units, by kind of item, and read units.
 type Use struct {
 	Writes Units
 	Reads  float64
 }
 
-// Per is the use of one of n.
+// Per returns the use divided by n.
 func (u Use) Per(n float64) Use { return Use{u.Writes.Per(n), u.Reads / n} }
 
-// Use sends the traffic, and returns the units that it and everything derived from it took.
+// Use sends the traffic, and returns the units used, including all derived items.
 func (t *Traffic) Use(ctx context.Context) (Use, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -76,7 +77,7 @@ func (t *Traffic) Use(ctx context.Context) (Use, error) {
 	return Use{s.WriteUnits().less(writes), s.ReadUnits() - reads}, errors.Join(err, s.DB.Close())
 }
 
-// handClock is a time that is set by hand.
+// handClock is a clock that is set manually.
 type handClock struct{ nanos atomic.Int64 }
 
 func (c *handClock) now() time.Time { return time.Unix(0, c.nanos.Load()).UTC() }

@@ -2,12 +2,12 @@ package workbench
 
 import "time"
 
-// Pace is what turns have shown: medians of what was done a second, and of the server's processor time of each, in
+// Pace holds medians of runs: operations per second, and the server's CPU time per operation in
 // microseconds.
 type Pace struct{ Rate, Micros float64 }
 
-// Turns takes a turn so many times, and one before that warms up. A turn returns how many things it did, when all that
-// follows from them is done, too.
+// Turns repeats turn so many times, after a warm-up. turn returns the number of operations when all
+// work that follows from them is done.
 func (p *Process) Turns(rounds int, turn func() (n int, err error)) (Pace, error) {
 	var rates, micros []float64
 	for round := range rounds + 1 {

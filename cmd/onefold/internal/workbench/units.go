@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// Units are write units by the kind of item, with its indexes.
+// Units are write units by kind of item, including indexes.
 type Units map[string]float64
 
-// Total is the units of all kinds.
+// Total returns the units of all kinds.
 func (u Units) Total() (sum float64) {
 	for _, n := range u {
 		sum += n
@@ -17,7 +17,7 @@ func (u Units) Total() (sum float64) {
 	return sum
 }
 
-// Per are the units of one of n.
+// Per returns the units divided by n.
 func (u Units) Per(n float64) Units {
 	each := make(Units, len(u))
 	for kind, units := range u {
@@ -26,7 +26,7 @@ func (u Units) Per(n float64) Units {
 	return each
 }
 
-// less are the units beyond those of before.
+// less subtracts earlier units.
 func (u Units) less(before Units) Units {
 	for kind, units := range before {
 		u[kind] -= units
@@ -34,10 +34,10 @@ func (u Units) less(before Units) Units {
 	return u
 }
 
-// least is the least of a kind that has a row of its own.
+// least is the minimum for a kind to get its own row.
 const least = 0.005
 
-// Results are a row of the total, and below it one for each kind, those first that take most.
+// Results returns a row with the total, then one per kind, largest first.
 func (u Units) Results(total Result) []Result {
 	total.Unit, total.Value = "write units", u.Total()
 	all := []Result{total}

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/server"
 )
 
-// serveMetrics answers Prometheus, and whoever asks whether all is well, until ctx ends.
+// serveMetrics serves Prometheus metrics and health checks until ctx ends.
 func serveMetrics(ctx context.Context, l net.Listener, crew *Crew, watch *Watch, version string) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(server.FoldCollector(crew.Worker, crew.Table.Now), watch, server.BuildInfo(version),

@@ -15,20 +15,20 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Status is `onefold work status`.
+// Status is the command `onefold work status`.
 type Status struct{}
 
-// Help is more about it. Kong prints it.
+// Help explains the status. Kong prints it.
 func (Status) Help() string {
 	return `The status is read from the table, so the command runs anywhere. The lag of a shard is the time since its watermark, an upper bound on
 the age of the oldest change that is not folded. DynamoDB keeps changes for 24 hours. The exit code is 3 if a change has not been
 folded, or a shard has no news, for 12 hours; and if there is a gap that has not been repaired yet.`
 }
 
-// statusOutput is the status as scripts see it.
+// statusOutput is the JSON form of the status.
 type statusOutput struct {
 	At       time.Time      `json:"at"`
-	LagSec   float64        `json:"lagSeconds"` // at most
+	LagSec   float64        `json:"lagSeconds"` // upper bound
 	Known    bool           `json:"lagKnown"`
 	Workers  []workerOutput `json:"workers"`
 	Shards   []shardOutput  `json:"shards"`
@@ -46,7 +46,7 @@ type shardOutput struct {
 	ID       string  `json:"id"`
 	Owner    string  `json:"owner,omitempty"`
 	State    string  `json:"state"`
-	LagSec   float64 `json:"lagSeconds"` // at most
+	LagSec   float64 `json:"lagSeconds"` // upper bound
 	Known    bool    `json:"lagKnown"`
 	AgeSec   float64 `json:"ageSeconds"`
 	Position string  `json:"position,omitempty"`
@@ -62,10 +62,10 @@ type missedOutput struct {
 	Told   string    `json:"told,omitempty"`
 }
 
-// errLate is returned when somebody has to look.
+// errLate is returned if the status needs attention.
 var errLate = errors.New("late")
 
-// Run prints the status.
+// Run prints the status. If it needs attention, it returns an Alarm.
 func (Status) Run(ctx context.Context, env *Env) error {
 	return env.Look(ctx, func(t *table.Table, group string) error {
 		o, err := fold.Read(ctx, t, group)
@@ -124,7 +124,7 @@ func stateOf(s *fold.ShardOverview) string {
 	return "read"
 }
 
-// alarms says in lines what somebody has to look at.
+// alarms describes the problems that need attention, one per line.
 func alarms(o *fold.Overview) []string {
 	out := []string{}
 	for i := range o.Shards {
@@ -142,7 +142,7 @@ func alarms(o *fold.Overview) []string {
 	return out
 }
 
-// maxLines bounds what a person is shown of finished business.
+// maxLines bounds the number of gaps shown to people.
 const maxLines = 10
 
 func (s *statusOutput) print(w io.Writer) error {
@@ -181,7 +181,7 @@ func (s *statusOutput) print(w io.Writer) error {
 	return nil
 }
 
-// lagOf shows a lag, which is not known of a shard that nobody has read yet or that is not shared.
+// lagOf formats a lag. It is unknown for a shard without a worker so far, or without shared state.
 func lagOf(s float64, known bool) string {
 	if !known {
 		return "unknown"
@@ -191,7 +191,8 @@ func lagOf(s float64, known bool) string {
 
 func seconds(s float64) string { return brief(time.Duration(s * float64(time.Second))) }
 
-// brief shows a duration as closely as anybody wants to know. It rounds up, for what it shows is said to be the most.
+// brief formats a duration with little precision. It rounds up, because the value is an upper
+// bound.
 func brief(d time.Duration) string {
 	switch {
 	case d < time.Hour:
@@ -204,7 +205,7 @@ func brief(d time.Duration) string {
 
 func upTo(d, unit time.Duration) time.Duration { return (d + unit - 1).Truncate(unit) }
 
-// bar shows a lag: a block for each power of ten seconds, and a mark at twelve hours.
+// bar draws a lag: one block per power of ten seconds, with a mark at twelve hours.
 func bar(lag float64) string {
 	blocks := 0
 	if lag >= 1 {

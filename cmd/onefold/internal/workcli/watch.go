@@ -11,15 +11,15 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// LateAfter is how far behind folds may be before somebody has to look: DynamoDB keeps changes for 24 hours, and what is not
-// folded then is missed.
+// LateAfter is the lag from which folds need attention. DynamoDB keeps changes for 24 hours;
+// changes not folded by then are lost.
 const LateAfter = 12 * time.Hour
 
-// watchEvery is how often a process looks at the whole group, which takes reading some items.
+// watchEvery is the interval at which a process checks the whole group, which reads a few items.
 const watchEvery = time.Minute
 
-// Watch looks at all shards, whoever reads them, and says in the log and in metrics when somebody has to look. It is a
-// prometheus.Collector.
+// Watch checks all shards, whichever process reads them, and reports problems in logs and metrics.
+// It is a prometheus.Collector.
 type Watch struct {
 	crew *Crew
 	last atomic.Pointer[fold.Overview]
@@ -27,7 +27,7 @@ type Watch struct {
 	lag, age, shards, owners, missed *prometheus.Desc
 }
 
-// NewWatch makes one.
+// NewWatch returns a Watch.
 func NewWatch(crew *Crew) *Watch {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("onefold_fold_stream_"+name, help, labels, nil)
@@ -42,7 +42,7 @@ func NewWatch(crew *Crew) *Watch {
 	}
 }
 
-// Run looks now and then until ctx ends.
+// Run checks at intervals until ctx ends.
 func (w *Watch) Run(ctx context.Context) error {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -72,7 +72,7 @@ func tell(logger *slog.Logger, o *fold.Overview) {
 // Describe implements prometheus.Collector.
 func (w *Watch) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(w, out) }
 
-// Collect implements prometheus.Collector. There is nothing before the first look.
+// Collect implements prometheus.Collector. It exports nothing before the first check.
 func (w *Watch) Collect(out chan<- prometheus.Metric) {
 	o := w.last.Load()
 	if o == nil {
@@ -91,7 +91,7 @@ func (w *Watch) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	open := o.OpenMisses()
-	if now := w.crew.Table.Now(); o.Known { // the look may have been a while ago
+	if now := w.crew.Table.Now(); o.Known { // the last check may have been a while ago
 		gauge(w.lag, (o.Lag() + max(now.Sub(o.At), 0)).Seconds())
 	}
 	gauge(w.age, age.Seconds())

@@ -1,5 +1,5 @@
-// Package workcli is the commands that fold the changes of a table beside servers, and tell where that is. It belongs to the command
-// line.
+// Package workcli implements the commands that fold the changes of a shared table beside servers,
+// and show their progress.
 package workcli
 
 import (
@@ -21,28 +21,30 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Env is what the commands stand on.
+// Env is the environment of the commands.
 type Env struct {
 	Out, Err io.Writer
 	JSON     bool
 	Version  string
-	// Open opens a table to work on, and Look one to read. Both close it when what they were given to do is done.
+	// Open runs work on an open table with a worker, Look on a table to read. Both close the table
+	// afterwards.
 	Open func(ctx context.Context, t Tuning, work func(*Crew) error) error
 	Look func(ctx context.Context, work func(t *table.Table, group string) error) error
-	// Alarm makes an error of which scripts can tell by the exit code that somebody has to look.
+	// Alarm wraps an error so that the process ends with the exit code for a problem that needs
+	// attention.
 	Alarm func(error) error
 }
 
-// Tuning is how a worker works.
+// Tuning configures a worker.
 type Tuning struct {
-	Delays   delays.Flags  // how long what is derived may wait to be written
-	LeaseFor time.Duration // how long others wait for this one when it is silent
-	Owner    string        // "": one that no other has
+	Delays   delays.Flags  // maximum delays of derived items
+	LeaseFor time.Duration // time after which others take over from a silent worker
+	Owner    string        // "": a unique name
 	Memory   memory.Flags
-	Addr     string // where it is said that the table is waited for; "": nowhere
+	Addr     string // address for health checks while the table is unreachable; "": none
 }
 
-// Crew is a worker on an open table, and what it is to do beside folding.
+// Crew is a worker on an open table, with its maintenance jobs.
 type Crew struct {
 	Table  *table.Table
 	Worker *fold.Worker
@@ -52,25 +54,25 @@ type Crew struct {
 	Logger *slog.Logger
 }
 
-// Work is the commands of workers.
+// Work are the worker commands.
 type Work struct {
 	Run    Run    `cmd:"" default:"withargs" help:"Fold the changes of the table and run maintenance, beside servers and other workers. (default)"`
 	Status Status `cmd:"" help:"Show each stream shard's owner, lag and gaps."`
 }
 
-// Help is more about it. Kong prints it.
+// Help explains how workers share a table. Kong prints it.
 func (Work) Help() string {
 	return `Any number of workers may run on a table of --store dynamodb://…. They share the shards of its change stream, take over from a failed
 worker after --lease-for, and run each maintenance job once. Servers can leave the work to them: serve --workers none.`
 }
 
-// The shortest and the longest that others may wait for a silent worker.
+// Limits of the lease duration.
 const (
 	minLease = time.Second
 	maxLease = 10 * time.Minute
 )
 
-// Run is `onefold work`.
+// Run is the command `onefold work`.
 type Run struct {
 	outbox.Flags
 	Delays   delays.Flags  `embed:""`
@@ -80,10 +82,10 @@ type Run struct {
 	Name     string        `help:"Name of this worker in leases, unique among workers (default: host, process ID and a random suffix)." env:"ONEFOLD_WORKER_NAME"`
 }
 
-// maxName is how long a worker's name may be, in bytes.
+// maxName is the maximum length of a worker's name in bytes.
 const maxName = 100
 
-// Validate is called by kong.
+// Validate checks the flags. Kong calls it.
 func (c *Run) Validate() error {
 	switch {
 	case c.LeaseFor < minLease || c.LeaseFor > maxLease:
@@ -94,7 +96,7 @@ func (c *Run) Validate() error {
 	return c.Delays.Check()
 }
 
-// Run folds until it is told to stop.
+// Run folds until it is interrupted.
 func (c *Run) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, Tuning{Delays: c.Delays, Memory: c.Memory, LeaseFor: c.LeaseFor, Owner: c.Name, Addr: c.Metrics}, func(crew *Crew) error {
 		tell, err := c.Notifier(crew.Table, crew.Logger)
@@ -118,7 +120,8 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 	})
 }
 
-// Together runs services until ctx ends or the first of them fails, and waits for all. Being told to stop is success.
+// Together runs services until ctx ends or the first of them fails, and waits for all. An interrupt
+// is not an error.
 func Together(ctx context.Context, services []func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, run := range services {
@@ -132,7 +135,8 @@ func Together(ctx context.Context, services []func(context.Context) error) error
 	return group.Wait()
 }
 
-// Once does what is due: in one process at a time if several may work on the table.
+// Once returns a service that runs the due jobs. If several processes may work on the table, only
+// one of them runs the jobs at a time.
 func Once(crew *Crew, due []func(context.Context) error) func(context.Context) error {
 	work := func(ctx context.Context) error { return Together(ctx, due) }
 	if !crew.Shared {
@@ -142,7 +146,7 @@ func Once(crew *Crew, due []func(context.Context) error) func(context.Context) e
 		return fold.Lead(ctx, crew.Table, "upkeep", fold.LeadOptions{Logger: crew.Logger}, func(ctx context.Context) error {
 			err := work(ctx)
 			if err == nil {
-				err = ctx.Err() // it ends only when it is told to
+				err = ctx.Err() // the job returns only when its context ends
 			}
 			return err
 		})

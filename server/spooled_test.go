@@ -109,6 +109,18 @@ func (s *spooled) stored() {
 	s.Fatal("it is never empty")
 }
 
+// spooling waits until the server reports that it spools. Readings behind waiting ones do not ask the store, so the
+// server may find out that it is unreachable only when the drain retries.
+func (s *spooled) spooling() {
+	s.Helper()
+	for s.Context().Err() == nil {
+		if status, body := s.Get("/readyz"); status == http.StatusOK && strings.Contains(body, `"spooling"`) {
+			return
+		}
+	}
+	s.Fatal("it never reports that it spools")
+}
+
 // some returns the numbers of a few readings: new ones, and ones that were sent before.
 func (s *spooled) some() (numbers []int) {
 	for range 1 + s.random.IntN(6) {

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// benchWorld is a site in an engine in memory.
+// benchWorld is a site on an in-memory engine.
 type benchWorld struct {
 	db        *engine.DB
 	table     *table.Table
@@ -44,7 +44,7 @@ func noError(b *testing.B, err error) {
 	}
 }
 
-// benchHits are hits of the last hour: a visitor makes eight.
+// benchHits returns hits of the last hour. Each visitor makes eight.
 func benchHits(n int) []Hit {
 	r := rand.New(rand.NewPCG(1, 2))
 	hits := make([]Hit, n)
@@ -60,7 +60,7 @@ func benchHits(n int) []Hit {
 	return hits
 }
 
-// events makes events of hits without storing them.
+// events makes events from hits without storing them.
 func (w *benchWorld) events(b *testing.B, hits []Hit) []*Event {
 	events := make([]*Event, len(hits))
 	for i := range hits {
@@ -86,7 +86,7 @@ func BenchmarkHitToEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkEvents packs and reads blocks; the times are of an event.
+// BenchmarkEvents packs and reads blocks. Its times are per event.
 func BenchmarkEvents(b *testing.B) {
 	w := newBenchWorld(b)
 	for _, n := range []int{1, 10, 100, 500} {
@@ -144,7 +144,8 @@ func BenchmarkVisitorItem(b *testing.B) {
 	})
 }
 
-// BenchmarkApply puts events into deltas, as between two flushes, without reading or writing anything.
+// BenchmarkApply applies events to deltas, as happens between two flushes, without reading or
+// writing anything.
 func BenchmarkApply(b *testing.B) {
 	w := newBenchWorld(b)
 	const batch = 10_000
@@ -182,7 +183,7 @@ func BenchmarkApply(b *testing.B) {
 	})
 }
 
-// BenchmarkIngest stores events in an engine in memory, in batches of 500.
+// BenchmarkIngest stores events in an in-memory engine, in batches of 500.
 func BenchmarkIngest(b *testing.B) {
 	w, hits := newBenchWorld(b), benchHits(500)
 	b.ReportAllocs()
@@ -193,7 +194,7 @@ func BenchmarkIngest(b *testing.B) {
 	b.ReportMetric(float64(b.N*len(hits))/b.Elapsed().Seconds(), "events/s")
 }
 
-// BenchmarkFold stores 20,000 events and folds them until nothing is left to fold.
+// BenchmarkFold stores 20,000 events and runs the folds until all of them are folded.
 func BenchmarkFold(b *testing.B) {
 	const n = 20_000
 	for b.Loop() {

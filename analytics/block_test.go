@@ -27,7 +27,7 @@ import (
 
 var rewriteGolden = flag.Bool("rewrite-block", false, "write testdata/events.block again")
 
-// fullEvent has a value in every field.
+// fullEvent returns an event with a value in every field.
 func fullEvent(t *testing.T) Event {
 	t.Helper()
 	e := Event{EventKey: EventKey{"site", 3, idAt(noon)}, ExpiresAt: noon.AddDate(0, 0, 30)}
@@ -68,7 +68,7 @@ func fullEvent(t *testing.T) Event {
 	return e
 }
 
-// Every field of an event is stored: one that is added to Event without a column fails here.
+// Every field of an event is stored: the test fails if a field is added to Event without a column.
 func TestBlocksHoldWholeEvents(t *testing.T) {
 	e := fullEvent(t)
 	next := Event{EventKey: EventKey{"site", 3, idAt(noon.Add(time.Minute))}, VisitorID: "other", ExpiresAt: e.ExpiresAt}
@@ -96,7 +96,7 @@ func TestBlocksHoldWholeEvents(t *testing.T) {
 	}
 }
 
-// What is on disk stays readable: docs/format/events.md says what the bytes mean.
+// Stored blocks stay readable. docs/format/events.md specifies their bytes.
 func TestGoldenBlock(t *testing.T) {
 	const name = "testdata/events.block"
 	e := fullEvent(t)
@@ -118,7 +118,7 @@ func TestGoldenBlock(t *testing.T) {
 	}
 }
 
-// Pack makes one block for each shard and span, in whatever order events come.
+// Pack makes one block per shard and span, regardless of the order of the events.
 func TestPackDividesByShardAndSpan(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var events []Event
@@ -145,7 +145,8 @@ func TestPackDividesByShardAndSpan(t *testing.T) {
 	}
 }
 
-// A block that was damaged costs itself alone: folds count all others and go on, readers tell of it by its key.
+// A damaged block affects only itself: folds count all other blocks and continue, and readers
+// report its key.
 func TestADamagedBlockCostsItself(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
@@ -183,7 +184,7 @@ func TestADamagedBlockCostsItself(t *testing.T) {
 	}
 }
 
-// Blocks whose body is in order, and whose events are not: each is refused, none panics.
+// Blocks with a valid body but invalid events are refused without a panic.
 func TestEventsOutOfPlaceAreRefused(t *testing.T) {
 	first, second := testEvent(noon, 1, "/"), testEvent(noon.Add(time.Second), 2, "/")
 	far, bare := testEvent(noon.Add(time.Hour), 3, "/"), testEvent(noon.Add(time.Second), 4, "/")
@@ -202,7 +203,7 @@ func TestEventsOutOfPlaceAreRefused(t *testing.T) {
 	}
 }
 
-// OneEvent finds an event, whether the event's ID sorts before that of its block or after it.
+// OneEvent finds an event whose ID sorts before or after that of its block.
 func TestOneEventIsFound(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "UTC")
@@ -241,8 +242,9 @@ func FuzzBlock(f *testing.F) {
 	})
 }
 
-// Many send the same events at once, in requests that overlap, while the collector forgets what it can and is now and then replaced by a
-// new one: of each event exactly one answer is that it was stored, and it counts once.
+// Many requests send the same events at once. Meanwhile the collector forgets what it can, and is
+// sometimes replaced by a new one. For each event, exactly one outcome says that it was stored, and
+// it counts once.
 func TestEachEventIsStoredOnce(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -299,8 +301,8 @@ func TestEachEventIsStoredOnce(t *testing.T) {
 	}
 }
 
-// Servers that know nothing of each other each store an event: it is read once, and counts once, whichever worker reads which block after
-// however many restarts.
+// Several independent servers store the same event. It is read once and counts once, regardless of
+// which worker reads which block and how often workers restart.
 func TestAnEventInSomeBlocksCountsOnce(t *testing.T) {
 	w := newWorld(t, noon.Add(-2*time.Hour))
 	s := w.site("site", "UTC")
@@ -337,11 +339,12 @@ func TestAnEventInSomeBlocksCountsOnce(t *testing.T) {
 	}
 }
 
-// On a store behind a network, single events that come while one is stored share a block.
+// If the store is behind a network, single events that arrive while another is being stored share a
+// block.
 func TestSingleEventsShareBlocks(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
-	w.ingest("site", Hit{Path: "/", Address: "192.0.2.1"}) // makes the salt
+	w.ingest("site", Hit{Path: "/", Address: "192.0.2.1"}) // creates the salt
 	api := &slow{API: w.DB, entered: make(chan struct{}), free: make(chan struct{})}
 	c := NewCollector(table.New(api, foldtest.TableName, table.Options{Clock: w.Now}), CollectorOptions{})
 	const n = 50
@@ -375,11 +378,12 @@ func TestSingleEventsShareBlocks(t *testing.T) {
 	}
 }
 
-// Windows have parts: one of five minutes in which thousands of events came one by one, each in a block of its own, is larger than an item may be.
+// Windows have parts, because a window of five minutes, in which thousands of events arrived one by
+// one, each in its own block, is larger than an item may be.
 func TestManyBlocksInAWindow(t *testing.T) {
 	w := &world{World: foldtest.NewWorld(t, foldtest.Setup{
 		Schema: Schema, Group: FoldGroup, At: noon,
-		Folds: func(*table.Table) []*fold.Fold { return Folds(Config{Wait: 30 * time.Minute}) }, // all are flushed at once
+		Folds: func(*table.Table) []*fold.Fold { return Folds(Config{Wait: 30 * time.Minute}) }, // all windows are flushed at once
 	})}
 	s := w.site("site", "UTC")
 	const n = 6000
@@ -405,7 +409,8 @@ func TestManyBlocksInAWindow(t *testing.T) {
 	}
 }
 
-// slow is an API without what the embedded engine offers beside it, whose first writes take until they are set free.
+// slow is an API without the additional methods of the embedded engine. Its first writes block
+// until they are released.
 type slow struct {
 	dynamo.API
 	entered, free chan struct{}
@@ -420,5 +425,5 @@ func (a *slow) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...f
 	return a.API.PutItem(ctx, in, opts...)
 }
 
-// plain is an API without what the embedded engine offers beside it.
+// plain is an API without the additional methods of the embedded engine.
 type plain struct{ dynamo.API }

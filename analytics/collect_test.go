@@ -99,7 +99,8 @@ func TestIngestRefusesUnknownSites(t *testing.T) {
 	w.ingest("none", hit)
 }
 
-// TestStoredEvent looks at all that is stored of a hit: nothing of address and user agent.
+// TestStoredEvent checks everything that is stored for a hit: nothing of the address or the user
+// agent.
 func TestStoredEvent(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "Asia/Kolkata")
@@ -123,7 +124,7 @@ func TestStoredEvent(t *testing.T) {
 			t.Errorf("%q is stored: %s", secret, all)
 		}
 	}
-	w.Set(noon.AddDate(0, 0, 29)) // thirty days from its arrival, not from its time
+	w.Set(noon.AddDate(0, 0, 29)) // an event lives thirty days from its arrival, not from its time
 	if n := len(w.events(s, noon.AddDate(0, 0, -4), noon)); n != 1 {
 		t.Errorf("%d events after 29 days", n)
 	}
@@ -133,7 +134,7 @@ func TestStoredEvent(t *testing.T) {
 	}
 }
 
-// visitorIDsOf sends one hit for each time and returns the visitors' ids.
+// visitorIDsOf sends one hit for each time and returns the visitors' IDs.
 func (w *world) visitorIDsOf(s Site, imported bool, times ...time.Time) (ids []string) {
 	w.Helper()
 	for i, at := range times {
@@ -164,12 +165,12 @@ func TestVisitorIDsTurnAtTheSitesMidnight(t *testing.T) {
 	if id := w.visitorIDsOf(other, false, before)[0]; id == ids[0] {
 		t.Error("two sites have the same visitor id")
 	}
-	second := NewCollector(w.Table, CollectorOptions{}) // another process has the same salt
+	second := NewCollector(w.Table, CollectorOptions{}) // another process uses the same salt
 	w.collector = second
 	if id := w.visitorIDsOf(s, false, after.Add(time.Second))[0]; id != ids[2] {
 		t.Errorf("another collector: %s, want %s", id, ids[2])
 	}
-	w.Set(noon.AddDate(0, 0, 3)) // the salt is gone, deleted or not: nobody can make that day's ids any more
+	w.Set(noon.AddDate(0, 0, 3)) // the salt has expired, deleted or not: nothing can compute that day's IDs anymore
 	if id := w.visitorIDsOf(s, false, after.Add(2*time.Second))[0]; id == ids[2] {
 		t.Error("a salt was used after its time")
 	}
@@ -219,12 +220,12 @@ func TestContentID(t *testing.T) {
 	}
 }
 
-// throttling is an API that refuses some writes for their rate.
+// throttling is an API that throttles some writes.
 type throttling struct {
 	dynamo.API
 	mu     sync.Mutex
 	random *rand.Rand
-	most   int // writes in flight at once, at most
+	most   int // largest number of concurrent writes
 	now    int
 }
 
@@ -252,7 +253,7 @@ func TestIngestRetriesThrottledWrites(t *testing.T) {
 	w.collector = NewCollector(table.New(api, foldtest.TableName, table.Options{Clock: w.Now}), CollectorOptions{
 		Concurrency: 8, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	})
-	w.visitorIDsOf(s, true, noon) // the site is known
+	w.visitorIDsOf(s, true, noon) // makes the collector know the site
 	for _, o := range w.ingest("site", drawHits(rand.New(rand.NewPCG(3, 4)), 60, 5, noon.Add(-time.Hour), noon)...) {
 		if o.Status != Stored {
 			t.Errorf("%+v", o)
@@ -263,7 +264,7 @@ func TestIngestRetriesThrottledWrites(t *testing.T) {
 	}
 }
 
-// together is an API whose writes wait until there are n of them at once.
+// together is an API whose writes wait until n of them are in progress.
 type together struct {
 	dynamo.API
 	barrier sync.WaitGroup
@@ -278,13 +279,13 @@ func (a *together) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts 
 func TestIngestWritesTogether(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
-	w.ingest("site", Hit{Path: "/", Address: "192.0.2.1"}) // makes the salt
+	w.ingest("site", Hit{Path: "/", Address: "192.0.2.1"}) // creates the salt
 	api := &together{API: w.DB}
 	api.barrier.Add(16)
 	w.collector = NewCollector(table.New(api, foldtest.TableName, table.Options{Clock: w.Now}), CollectorOptions{Concurrency: 16})
 	hits := make([]Hit, 16)
 	for i := range hits {
-		hits[i] = Hit{At: noon.Add(-time.Duration(i) * blockSpan), Path: "/", Address: "192.0.2.1"} // a block each
+		hits[i] = Hit{At: noon.Add(-time.Duration(i) * blockSpan), Path: "/", Address: "192.0.2.1"} // one block each
 	}
 	w.ingest("site", hits...)
 	if n := len(w.events(s, noon.Add(-16*blockSpan), noon.Add(time.Second))); n != 17 {

@@ -45,8 +45,8 @@ func TestRealtime(t *testing.T) {
 
 const aDay = 24 * time.Hour
 
-// TestExpiry: what is derived of an import of long ago is not born expired, and lives as long after its arrival as that
-// of today.
+// TestExpiry checks that items derived from an old import have not expired when they are written.
+// They live as long after their arrival as items derived from today's events.
 func TestExpiry(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
@@ -85,7 +85,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestSitesRetention: a site's own lifetimes hold for what is derived.
+// TestSitesRetention checks that a site's own retention applies to derived items.
 func TestSitesRetention(t *testing.T) {
 	w := newWorld(t, noon)
 	s, err := CreateSite(w.Ctx, w.Table, NewSite{ID: "site", Retention: Retention{RawDays: 5, HourDays: 20}})
@@ -104,7 +104,7 @@ func TestSitesRetention(t *testing.T) {
 	}
 }
 
-// visitorsIn counts the visitors of a day in a shard, whatever their ids are.
+// visitorsIn counts the visitors of a day in a shard, regardless of their IDs.
 func (w *world) visitorsIn(s Site, shard int, day string) (n int) {
 	w.Helper()
 	like := Visitor{VisitorKey: VisitorKey{s.SiteID, shard, "any", day}}
@@ -115,7 +115,7 @@ func (w *world) visitorsIn(s Site, shard int, day string) (n int) {
 	return n
 }
 
-// TestRollupMarks: every change of an hour leaves a mark at the site's day.
+// TestRollupMarks checks that every change of an hour marks the site's day.
 func TestRollupMarks(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "Pacific/Auckland")
@@ -127,7 +127,7 @@ func TestRollupMarks(t *testing.T) {
 		marked = append(marked, m.Day)
 		w.Must(RollupMarks.Delete(w.Ctx, w.Table, m.RollupKey))
 	}
-	if len(marked) != 2 || marked[0] != "2026-05-12" || marked[1] != "2026-05-13" { // midnight is at noon
+	if len(marked) != 2 || marked[0] != "2026-05-12" || marked[1] != "2026-05-13" { // in this zone, midnight is at noon UTC
 		t.Errorf("marked %v", marked)
 	}
 	w.Set(noon.Add(time.Minute))
@@ -142,7 +142,7 @@ func TestRollupMarks(t *testing.T) {
 	}
 }
 
-// TestSessionsMergedAwayAreRemoved: of two sessions that a late event makes one, one is left.
+// TestSessionsMergedAwayAreRemoved checks that one session is left if a late event joins two.
 func TestSessionsMergedAwayAreRemoved(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
@@ -169,7 +169,7 @@ func TestSessionsMergedAwayAreRemoved(t *testing.T) {
 	w.checkFolded(s, noon.Add(-2*time.Hour), noon)
 }
 
-// TestFullBreakdown: an hour with more pages than a breakdown holds still adds up.
+// TestFullBreakdown checks that an hour with more pages than a breakdown holds still adds up.
 func TestFullBreakdown(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")

@@ -14,7 +14,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Events are counted in the order and as often as all are yielded, whatever blocks they are in.
+// Events are counted in the order in which they are yielded, and exactly as often, whatever blocks
+// they are in.
 func TestCounted(t *testing.T) {
 	seeds.Run(t, 10, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -25,7 +26,7 @@ func TestCounted(t *testing.T) {
 		for i := range 20 {
 			var events []Event
 			for range 1 + r.IntN(12) {
-				e := testEvent(noon.Add(time.Duration(r.IntN(1000))*time.Second), r.IntN(50), fmt.Sprint("/", i)) // some come again, from elsewhere
+				e := testEvent(noon.Add(time.Duration(r.IntN(1000))*time.Second), r.IntN(50), fmt.Sprint("/", i)) // some occur twice, in different blocks
 				e.Shard, e.UserID, e.Erased, e.Properties = r.IntN(4), "ann", r.IntN(9) == 0, map[string]string{"block": fmt.Sprint(i)}
 				if !slices.ContainsFunc(events, func(o Event) bool { return o.EventID == e.EventID }) {
 					events = append(events, *e)

@@ -10,7 +10,8 @@ import (
 	"github.com/onefold/onefold/internal/exclude"
 )
 
-// TestWhatASiteDoesNotCount sends hits that a site's settings turn away, and the nearest that they do not.
+// TestWhatASiteDoesNotCount sends hits that a site's settings exclude, and very similar ones that
+// they do not exclude.
 func TestWhatASiteDoesNotCount(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "UTC")
@@ -58,7 +59,7 @@ func TestWhatASiteDoesNotCount(t *testing.T) {
 	}
 }
 
-// TestMeasurementsAreBounded stores what hostile or broken browsers say they measured.
+// TestMeasurementsAreBounded stores the measurements of malicious or broken browsers.
 func TestMeasurementsAreBounded(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")

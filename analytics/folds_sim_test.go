@@ -15,9 +15,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestFoldsInTheSimulator runs the chain of folds while workers crash, pause for hours, lose requests and take each
-// other's work, and compares all that they derive with a quiet run and with a recount. Realtime and roll-up marks say
-// when changes were committed, which the two runs do not have in common.
+// TestFoldsInTheSimulator runs the chain of folds while workers crash, pause for hours, lose
+// requests and take over each other's work. It compares all derived items with an undisturbed run
+// and with a recount. Realtime and rollup marks are not compared, because they depend on when
+// changes were committed, which differs between the two runs.
 func TestFoldsInTheSimulator(t *testing.T) {
 	var folds []*fold.Fold
 	for _, f := range Folds(Config{Wait: 150 * time.Millisecond, Retention: func(string) Retention { return Retention{RawDays: 9999, HourDays: 9999} }}) {
@@ -36,8 +37,9 @@ func TestFoldsInTheSimulator(t *testing.T) {
 	}, 60)
 }
 
-// writeSimulated writes a new block, some of whose events have come before, or does with one that is there what is done with events:
-// other goals are noted on one, it is taken back, or it is deleted after that.
+// writeSimulated writes a new block, some of whose events may have been written before. Or it
+// changes an existing block: it notes other goals on an event, takes it back, or deletes it
+// afterwards.
 func writeSimulated(w *foldsim.World) error {
 	history := w.History()
 	if len(history) > 0 && w.Rand.IntN(4) == 0 {
@@ -109,7 +111,8 @@ func changeSimulated(w *foldsim.World, it table.Item) error {
 	return err
 }
 
-// simulated are the events that were written, each as it was last in the block that had it first; in order.
+// simulated returns the written events in order, each in its last state in the block that had it
+// first.
 func simulated(w *foldsim.World) []*Event {
 	events, first := map[string]*Event{}, map[string]string{}
 	for _, h := range w.History() {
@@ -139,7 +142,7 @@ func simulated(w *foldsim.World) []*Event {
 	return all
 }
 
-// drawStored makes up an event of one of three visitors.
+// drawStored generates an event of one of three visitors.
 func drawStored(w *foldsim.World) *Event {
 	r := w.Rand
 	at := noon.Add(-12 * time.Hour).Add(time.Duration(r.IntN(22*60)) * time.Minute)
@@ -169,7 +172,8 @@ func drawStored(w *foldsim.World) *Event {
 	return e
 }
 
-// checkSimulated compares what is derived with a recount of the events that were written, each once.
+// checkSimulated compares the derived items with a recount of the written events, in which each
+// event counts once.
 func checkSimulated(t *testing.T, w *foldsim.World, visitors *fold.Fold) error {
 	want := expectedOf(t, simulated(w))
 	return errors.Join(
@@ -184,7 +188,7 @@ func checkSimulated(t *testing.T, w *foldsim.World, visitors *fold.Fold) error {
 	)
 }
 
-// checkVisitLog compares the sessions of the visitors in the log with those that a recount finds.
+// checkVisitLog compares the sessions of the visitors in the log with those of a recount.
 func checkVisitLog(w *foldsim.World, visitors *fold.Fold, want *expected) error {
 	states, err := w.States(visitors)
 	n := 0
@@ -213,7 +217,7 @@ func (r *expected) hasSession(s *Session) bool {
 	return *s == r.sessions[id]
 }
 
-// userSessions is how many sessions are of users.
+// userSessions returns the number of sessions with a user.
 func (r *expected) userSessions() (n int) {
 	for _, s := range r.sessions {
 		if s.UserID != "" {
@@ -230,7 +234,7 @@ func (r *expected) breakdownItems() (n int) {
 	return n
 }
 
-// eachDerived checks every item of an entity, and how many there are.
+// eachDerived checks every item of an entity, and the number of items.
 func eachDerived[T, K any](w *foldsim.World, e *table.Entity[T, K], n int, ok func(*T) bool) error {
 	items := w.Derived(e.Name())
 	if len(items) != n {

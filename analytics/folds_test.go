@@ -19,7 +19,7 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// expected says, from raw events and without any merging, what the derived items of a site must be.
+// expected computes from raw events, without any merging, what the derived items of a site must be.
 type expected struct {
 	stats      map[string]Stats
 	breakdowns map[Dimension]map[string]tally.Values
@@ -57,7 +57,7 @@ func expectedOf(t *testing.T, events []*Event) *expected {
 	return r
 }
 
-// event counts what an event says by itself; one that was taken back leaves its hour.
+// event counts a single event. For an event that was taken back, only its hour exists.
 func (r *expected) event(e *Event, hour string) {
 	r.change(hour, func(*Stats) {})
 	if e.Erased {
@@ -107,7 +107,7 @@ func (r *expected) measured(e *Event, hour string) {
 	r.add("vitals:device", hour, device, c)
 }
 
-// scrolled counts how deep a visitor saw each page.
+// scrolled counts how far a visitor scrolled on each page.
 func (r *expected) scrolled(t *testing.T, k VisitorKey, day visits.List, all []*Event) {
 	deepest := map[string]int64{}
 	for _, e := range all {
@@ -189,7 +189,7 @@ func (r *expected) visitor(k VisitorKey, day visits.List) {
 	}
 }
 
-// checkFolded compares everything that is derived with a recount of the raw events.
+// checkFolded compares all derived items with a recount of the raw events.
 func (w *world) checkFolded(s Site, from, to time.Time) {
 	w.Helper()
 	want := expectedOf(w.T, w.events(s, from, to))
@@ -218,7 +218,7 @@ func (w *world) checkFolded(s Site, from, to time.Time) {
 
 func ptr[T any](v T) *T { return &v }
 
-// plainStats leaves away what a recount does not say.
+// plainStats removes the fields that a recount does not compute.
 func plainStats(s Stats) Stats {
 	s.StatsKey, s.Kept, s.Day, s.Active, s.ActiveVisitors = StatsKey{}, Kept{}, "", nil, 0
 	return s
@@ -243,7 +243,7 @@ func (w *world) checkBreakdowns(s Site, want *expected, total Stats) {
 			}
 			sum = sum.Plus(b.Values.Sum()).Plus(b.Other)
 		}
-		switch d { // of these every page view, visit or event has one
+		switch d { // every page view, visit or event has a value of these dimensions
 		case ByPage:
 			sum.Visits = total.Visits // a visit has many pages
 			fallthrough
@@ -285,15 +285,15 @@ func (w *world) checkSessions(s Site, want *expected) {
 	}
 }
 
-// TestDerivedIsARecountOfTheFacts sends events out of order, late, repeatedly and in batches of any size, folds at any
-// time in between, restarts the folds, and compares all that is derived with a recount. The days are those on which
-// clocks are changed.
+// TestDerivedIsARecountOfTheFacts sends events out of order, late, repeatedly and in batches of any
+// size, runs folds at any time in between, and restarts them. Then it compares all derived items
+// with a recount. The days include clock changes.
 func TestDerivedIsARecountOfTheFacts(t *testing.T) {
 	for _, c := range []struct{ zone, from, to string }{
 		{"UTC", "2026-05-12T00:00:00Z", "2026-05-14T00:00:00Z"},
-		{"Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-30T00:00:00Z"},    // spring forward
-		{"America/New_York", "2026-10-31T18:00:00Z", "2026-11-02T12:00:00Z"}, // fall back
-		{"Asia/Kolkata", "2026-05-12T10:00:00Z", "2026-05-13T20:00:00Z"},     // half hours
+		{"Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-30T00:00:00Z"},    // the clock goes forward
+		{"America/New_York", "2026-10-31T18:00:00Z", "2026-11-02T12:00:00Z"}, // the clock goes back
+		{"Asia/Kolkata", "2026-05-12T10:00:00Z", "2026-05-13T20:00:00Z"},     // the UTC offset has half an hour
 		{"Australia/Lord_Howe", "2026-04-04T00:00:00Z", "2026-04-06T00:00:00Z"},
 	} {
 		t.Run(c.zone, func(t *testing.T) {
@@ -328,7 +328,8 @@ func mustTime(t *testing.T, s string) time.Time {
 	return at
 }
 
-// sendShuffled sends hits in random order and batches, one in four of them twice or more, and folds now and then.
+// sendShuffled sends hits in random order and batches, one in four of them more than once, and
+// sometimes runs the folds.
 func (w *world) sendShuffled(r *rand.Rand, s Site, hits []Hit) (stored int) {
 	w.Helper()
 	var queue []Hit
@@ -361,7 +362,8 @@ func (w *world) sendShuffled(r *rand.Rand, s Site, hits []Hit) (stored int) {
 	return stored
 }
 
-// TestFoldsBesideIngest folds in two workers that know nothing of each other while events come from several senders.
+// TestFoldsBesideIngest runs the folds in two independent workers while several senders send
+// events.
 func TestFoldsBesideIngest(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -22,14 +22,14 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// wire is the way to a store, which may be cut.
+// wire is a connection to a store that can be cut.
 type wire struct {
 	dynamo.API
 	cut   bool
-	loses string // requests about sort keys that begin with this; "": none
+	loses string // fails requests for sort keys with this prefix; "" means none
 }
 
-// passes refuses a request about an item as dynamo/resilient does when the store is away.
+// passes fails a request about an item as dynamo/resilient does when the store is unreachable.
 func (w *wire) passes(key map[string]types.AttributeValue) error {
 	sk, _ := key[table.AttrSK].(*types.AttributeValueMemberS)
 	if w.cut || w.loses != "" && sk != nil && strings.HasPrefix(sk.Value, w.loses) {
@@ -59,7 +59,8 @@ func (w *wire) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dy
 	return w.API.Query(ctx, in, o...)
 }
 
-// far is a server that keeps events while the way to its store is cut, and what it has to know.
+// far is a server that keeps events while the connection to its store is cut. It also holds what
+// the server must know.
 type far struct {
 	*world
 	wire  *wire
@@ -67,8 +68,8 @@ type far struct {
 	dir   string
 	c     *Collector
 
-	contact time.Time       // when it last read the site's settings; zero: never
-	days    map[string]bool // whose salts it has
+	contact time.Time       // when it last read the site's settings; zero means never
+	days    map[string]bool // days whose salts it has
 }
 
 func (w *world) newFar() *far {
@@ -82,7 +83,7 @@ func (w *world) newFar() *far {
 	return f
 }
 
-// send sends a visitor's event of a time, and returns what became of it: "" when the store was needed.
+// send sends a visitor's event of a time and returns its outcome: "" if the store was needed.
 func (f *far) send(visitor int, at time.Time) (id string, became Status) {
 	f.Helper()
 	id = newULID(uint64(at.UnixMilli()), rand.Uint64(), uint16(visitor)).String()
@@ -116,7 +117,7 @@ func (f *far) store() {
 	}
 }
 
-// learn notes what a server learns from its store when an event of a day comes.
+// learn records what a server learns from its store when an event of a day arrives.
 func (f *far) learn(cal calendar.Zone, day string) {
 	f.contact = f.Now()
 	today := cal.Day(f.contact)
@@ -128,12 +129,13 @@ func (f *far) learn(cal calendar.Zone, day string) {
 	f.days[today], f.days[calendar.ShiftDay(today, 1)], f.days[day] = true, true, true
 }
 
-// mayKeep reports whether a server has to keep an event of a day while its store is away.
+// mayKeep reports whether a server must be able to keep an event of a day while its store is
+// unreachable.
 func (f *far) mayKeep(day string) bool {
 	return !f.contact.IsZero() && f.Now().Before(f.contact.Add(siteLifetime+staleFor)) && f.days[day]
 }
 
-// noAddress fails if an address, or a user agent, is on disk.
+// noAddress fails if an address or a user agent is on disk.
 func (f *far) noAddress() {
 	f.Helper()
 	f.Must(fs.WalkDir(os.DirFS(f.dir), ".", func(name string, d fs.DirEntry, err error) error {
@@ -148,9 +150,10 @@ func (f *far) noAddress() {
 	}))
 }
 
-// Two servers take events of the same visitors over some days, and each loses its store for hours now and then, over midnights,
-// too, and where clocks are changed. What they acknowledge is there in the end, once; a visitor has one id a day wherever
-// and whenever the events came, and another the day after; and a server refuses only what it cannot know.
+// Two servers receive events of the same visitors over several days. Each loses its store for hours
+// at times, also over midnights and clock changes. In the end, every acknowledged event is stored
+// exactly once. A visitor has one ID per day, wherever and whenever the events arrived, and a
+// different one the next day. A server refuses events only if it lacks what it must know.
 func TestEventsWaitOverMidnight(t *testing.T) {
 	for _, c := range []struct {
 		zone  string
@@ -207,7 +210,8 @@ func TestEventsWaitOverMidnight(t *testing.T) {
 	}
 }
 
-// checkVisitors compares the events that are there with those that were acknowledged, and their visitors with who sent them.
+// checkVisitors compares the stored events with the acknowledged ones, and their visitors with
+// their senders.
 func (w *world) checkVisitors(site Site, sent map[string]Status, visitorOf map[string]string) {
 	w.Helper()
 	ids, owners := map[string]string{}, map[string]string{}
@@ -230,8 +234,9 @@ func (w *world) checkVisitors(site Site, sent map[string]Status, visitorOf map[s
 	}
 }
 
-// checkSalts expects every salt to go two days after its day, though it was made a day early; later only if the first event of
-// the day came after it, five hours late at most.
+// checkSalts checks that every salt expires two days after its day, although it was created a day
+// early. It expires later only if the first event of the day came after the day, by at most five
+// hours.
 func (w *world) checkSalts(cal calendar.Zone) {
 	w.Helper()
 	for _, sk := range w.saltItems() {
@@ -252,8 +257,9 @@ func (w *world) checkSalts(cal calendar.Zone) {
 	}
 }
 
-// A server that has today's salt and could not read tomorrow's keeps events until midnight, refuses those that come then, keeps
-// nothing of them, and has what it needs as soon as its store is back for a moment.
+// A server has today's salt but could not read tomorrow's. It keeps events until midnight, and then
+// refuses events and keeps nothing of them. As soon as its store is reachable for a moment, it has
+// what it needs.
 func TestSaltOfTomorrowFails(t *testing.T) {
 	w := newWorld(t, time.Date(2026, 5, 12, 21, 30, 0, 0, time.UTC))
 	w.site("site", "UTC")
@@ -269,7 +275,7 @@ func TestSaltOfTomorrowFails(t *testing.T) {
 	f.wire.cut = true
 	w.Advance(2 * time.Hour)
 	expect(Queued)
-	w.Advance(time.Hour) // it is tomorrow
+	w.Advance(time.Hour) // it is the next day
 	expect("")
 	if n := f.spool.Stats().Records; n != 1 {
 		t.Errorf("%d wait", n)
@@ -278,22 +284,23 @@ func TestSaltOfTomorrowFails(t *testing.T) {
 		t.Errorf("salts %v", salts)
 	}
 	f.wire.cut, f.wire.loses = false, ""
-	expect(Queued) // behind the one that waits
+	expect(Queued) // queued after the one that waits
 	if salts := w.saltItems(); len(salts) != 3 {
 		t.Errorf("salts %v", salts)
 	}
 	f.wire.cut = true
-	w.Advance(23*time.Hour + 45*time.Minute) // and the day after
+	w.Advance(23*time.Hour + 45*time.Minute) // and the day after that
 	expect(Queued)
-	w.Advance(time.Hour) // settings hold for a day
+	w.Advance(time.Hour) // settings are valid for a day
 	expect("")
 	f.wire.cut = false
 	f.store()
 	expect(Stored)
 }
 
-// What a server knows of yesterday's visitors stays when it reads the site's settings again: their last events come late. It goes
-// when the site is another, or its visitors are spread over other shards.
+// What a server knows of yesterday's visitors stays when it reads the site's settings again,
+// because their last events arrive late. It is dropped if the site is a new one or its number of
+// shards changed.
 func TestSaltOfYesterdayStays(t *testing.T) {
 	w := newWorld(t, time.Date(2026, 5, 12, 23, 50, 0, 0, time.UTC))
 	site := w.site("site", "UTC")
@@ -333,7 +340,7 @@ func TestSaltOfYesterdayStays(t *testing.T) {
 	}
 }
 
-// A server without a spool makes no salt before its day: nobody would use it.
+// A server without a spool creates no salt before its day, because nothing would use it.
 func TestNoSaltBeforeItsDay(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "UTC")

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Every access pattern, asked of one small world.
+// Every access pattern, tested on one small world.
 func TestPatterns(t *testing.T) {
 	w := newWorld(t, utc("2026-05-12T12:30"))
 	site := w.site("shop", "Europe/Berlin")
@@ -52,7 +52,7 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("recent sessions: %s", entries(again))
 		}
 	})
-	mine := sessions[3] // the first to start: 10:00 to 10:05
+	mine := sessions[3] // the first one to start: 10:00 to 10:05
 	t.Run("W4b", func(t *testing.T) {
 		in, err := SessionsBetween(&site, utc("2026-05-12T10:01"), utc("2026-05-12T12:00"))
 		w.Must(err)
@@ -166,7 +166,7 @@ func utc(text string) time.Time {
 	return at
 }
 
-// entries are the pages with which sessions begin.
+// entries returns the first pages of sessions.
 func entries(sessions []Session) string {
 	var out []string
 	for _, s := range sessions {
@@ -178,7 +178,7 @@ func entries(sessions []Session) string {
 	return strings.Join(out, " ")
 }
 
-// paths are the pages or names of events.
+// paths returns the pages or names of events.
 func paths(events []Event) string {
 	var out []string
 	for _, e := range events {
@@ -190,7 +190,7 @@ func paths(events []Event) string {
 	return strings.Join(out, " ")
 }
 
-// No pattern scans, and each asks as many requests as it has shards.
+// No pattern scans, and each makes one request per shard.
 func TestPatternsExplain(t *testing.T) {
 	site := Site{SiteKey: SiteKey{"shop"}, Sharding: table.Shards(4)}
 	requests, err := EventsByTime.Explain(EventsBetween(&site, utc("2026-05-12T00:00"), utc("2026-05-13T00:00"), PageViewsOnly).ask())

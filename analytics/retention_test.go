@@ -48,11 +48,11 @@ func TestRetentionRefused(t *testing.T) {
 	}
 }
 
-// Nothing expires before its time, and nothing but at a whole hour after it.
+// Nothing expires early, and items expire at whole hours.
 func TestItemsExpireAtWholeHours(t *testing.T) {
 	now := time.Date(2026, 5, 12, 14, 33, 21, 0, time.UTC)
 	w := newWorld(t, now)
-	w.site("s", "Asia/Kolkata") // whose hours begin at half past
+	w.site("s", "Asia/Kolkata") // whose hours begin at half past in UTC
 	at := []time.Time{now, now.Add(-7 * time.Minute), now.Add(-40 * time.Hour)}
 	for i, when := range at {
 		w.ingest("s", Hit{At: when, URL: "https://example.com/p", Address: "192.0.2.1", UserAgent: fmt.Sprint("agent ", i), UserID: "ann"})

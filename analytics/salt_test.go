@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/fold/foldtest"
 )
 
-// saltItems are the sort keys of the salts that are in the table, expired or not.
+// saltItems returns the sort keys of the salts in the table, expired or not.
 func (w *world) saltItems() (found []string) {
 	w.Helper()
 	out, err := w.DB.Scan(w.Ctx, &dynamodb.ScanInput{TableName: new(foldtest.TableName)})
@@ -24,12 +24,12 @@ func (w *world) saltItems() (found []string) {
 	return found
 }
 
-// TestSaltsAreDeleted looks into the table itself: two days after a site's day, its salt is there no more.
+// TestSaltsAreDeleted reads the table itself: two days after a site's day, its salt is deleted.
 func TestSaltsAreDeleted(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "Europe/Berlin")
 	w.ingest("site", Hit{Path: "/", Address: "192.0.2.1"})
-	midnight := time.Date(2026, 5, 12, 22, 0, 0, 0, time.UTC) // of Berlin
+	midnight := time.Date(2026, 5, 12, 22, 0, 0, 0, time.UTC) // midnight in Berlin
 	for _, c := range []struct {
 		at   time.Time
 		want int

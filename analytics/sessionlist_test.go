@@ -13,8 +13,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Lists of sessions, whole or of any range, from either end, have exactly the sessions of the visitors in the log, in order: over several
-// days, shards and pages, with events that come late, in any order, and make one session of two.
+// Lists of sessions, complete or of any range, from either end, have exactly the sessions of the
+// visitors in the log, in order. They cover several days, shards and pages. Some events come late,
+// in any order, and join two sessions.
 func TestSessionLists(t *testing.T) {
 	seeds.Run(t, 6, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -56,7 +57,7 @@ func TestSessionLists(t *testing.T) {
 	})
 }
 
-// loggedSessions are the sessions of all visitors, in the order of their starts.
+// loggedSessions returns the sessions of all visitors, ordered by start.
 func (w *world) loggedSessions(site *Site) (all []Session) {
 	w.Helper()
 	for day := noon.Add(-5 * 24 * time.Hour); day.Before(noon.Add(48 * time.Hour)); day = day.Add(24 * time.Hour) {
@@ -85,7 +86,7 @@ func (w *world) sameSessions(what string, in SessionsIn, want []Session) {
 	}
 }
 
-// A page that is damaged costs its own sessions, and is told.
+// A damaged page costs only its own sessions, and is reported.
 func TestDamagedVisits(t *testing.T) {
 	w := newWorld(t, noon)
 	site := w.site("site", "UTC")

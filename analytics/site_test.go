@@ -95,8 +95,8 @@ func TestUpdateSite(t *testing.T) {
 	}
 }
 
-// TestSetShards: a retry finds its event where it was stored before the number of shards changed, and a visitor's day
-// stays in one shard.
+// TestSetShards checks that a retry finds its event where it was stored before the number of shards
+// changed, and that a visitor's day stays in one shard.
 func TestSetShards(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "UTC")

@@ -22,13 +22,13 @@ import (
 
 var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 
-// testEvent is a page view of a visitor, told from others by n.
+// testEvent returns a page view of a visitor. n makes it unique.
 func testEvent(at time.Time, n int, path string) *Event {
 	id := newULID(uint64(at.UnixMilli()), 0, uint16(n)).String()
 	return &Event{EventKey: EventKey{SiteID: "site", EventID: id}, VisitorID: "visitor", Path: path}
 }
 
-// visitorOf puts events into one state, one by one.
+// visitorOf applies events to one state, one at a time.
 func visitorOf(t interface{ Fatal(...any) }, events []*Event) *Visitor {
 	states := map[VisitorKey]*Visitor{}
 	for _, e := range events {
@@ -51,7 +51,7 @@ func visitorOf(t interface{ Fatal(...any) }, events []*Event) *Visitor {
 	return nil
 }
 
-// modelVisits says what visits are, event by event and without any merging.
+// modelVisits defines visits, event by event and without any merging.
 func modelVisits(t interface{ Fatal(...any) }, events []*Event) visits.List {
 	events = slices.Clone(events)
 	slices.SortFunc(events, func(a, b *Event) int { return strings.Compare(a.EventID, b.EventID) })
@@ -154,8 +154,8 @@ func modelPages(day visits.List, groups [][]*Event) visits.List {
 	return day
 }
 
-// drawEvents makes up events of one visitor's day. Many are near each other, some share a millisecond, and in some
-// worlds there are more session ids or pages than there is room for.
+// drawEvents generates the events of a visitor's day. Many are close together, some share a
+// millisecond, and sometimes there are more session IDs or pages than there is room for.
 func drawEvents(t *rapid.T) []*Event {
 	minutes := rapid.SampledFrom([]int{2, 90, 700}).Draw(t, "minutes")
 	owns := rapid.SampledFrom([]int{0, 1, 3, 120}).Draw(t, "owns")
@@ -255,8 +255,8 @@ func equalVisits(a, b visits.List) bool {
 	return slices.EqualFunc(a, b, func(x, y visits.Visit) bool { return fmt.Sprintf("%+v", x) == fmt.Sprintf("%+v", y) })
 }
 
-// TestVisits runs testdata/visits: each line of a case is an event "hh:mm[:ss] path", with own=, user=, event=,
-// revenue=, from= and country= behind it.
+// TestVisits runs testdata/visits. Each line of a case is an event "hh:mm[:ss] path", which may be
+// followed by own=, user=, event=, revenue=, from= and country=.
 func TestVisits(t *testing.T) {
 	datadriven.RunTest(t, "testdata/visits", func(t *testing.T, d *datadriven.TestData) string {
 		var events []*Event
@@ -334,7 +334,7 @@ func printVisit(b *strings.Builder, v *visits.Visit) {
 	b.WriteString("\n")
 }
 
-// TestLargestVisitor fills a visitor's day with all that ingest accepts: it must fit in an item.
+// TestLargestVisitor fills a visitor's day with as much as ingest accepts: it must fit in an item.
 func TestLargestVisitor(t *testing.T) {
 	var events []*Event
 	long := func(n, size int) string { return fmt.Sprintf("%04d%s", n, strings.Repeat("x", size-4)) }
@@ -358,10 +358,10 @@ func TestLargestVisitor(t *testing.T) {
 		e.Client = visits.Client{
 			Country: texts[0], Region: texts[1], City: texts[2], Browser: texts[3], OS: texts[4], Device: texts[5], Screen: texts[6], Language: texts[7],
 		}
-		for goal := range 50 { // as many as a site may have, each with the longest id
+		for goal := range 50 { // as many as a site may have, each with the longest ID
 			e.Goals = append(e.Goals, visits.Conversion{Goal: long(goal, 64), Value: "999999999999999.999999", Count: int64(1 + i*goal), Revenue: fmt.Sprintf("%d.%06d", 100_000_000_000_000+i, goal)})
 		}
-		seen := *e // the same pages again and again, all the day
+		seen := *e // the same pages again and again, all day
 		seen.EventID, seen.Path, seen.Goals = newULID(ulid.MustParse(e.EventID).Time(), uint64(i), 1).String(), long(i/43%visits.MaxPages, maxPath), nil
 		scrolled := seen
 		scrolled.EventID, scrolled.Name, scrolled.Path, scrolled.Scroll = newULID(ulid.MustParse(e.EventID).Time(), uint64(i), 2).String(), EngagementEvent, long(i, maxPath), 100

@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// world is a whole installation in memory, with a clock that stands still.
+// world is a complete installation in memory, with a clock that stands still.
 type world struct {
 	*foldtest.World
 	collector *Collector
@@ -29,7 +29,8 @@ func newWorld(t *testing.T, now time.Time) *world {
 	return w
 }
 
-// testShards are the shards of sites in tests: more than one, so that events of a visit are in several.
+// testShards is the number of shards of sites in tests: more than one, so that the events of a
+// visit are in several shards.
 const testShards = 4
 
 func (w *world) site(id, zone string) Site {
@@ -53,7 +54,7 @@ func (w *world) ingest(site string, hits ...Hit) []Outcome {
 	return outcomes
 }
 
-// events are all raw events of a site.
+// events returns all raw events of a site.
 func (w *world) events(s Site, from, to time.Time) (all []*Event) {
 	w.Helper()
 	for e, err := range EventsBetween(&s, from, to, "").All(w.Ctx, w.Table) {
@@ -83,14 +84,15 @@ func (w *world) breakdowns(s Site, d Dimension) map[string]Breakdown {
 	return all
 }
 
-// drawHits makes up what visitors do in a range of time. Every hit has an id, so that it can be sent again.
+// drawHits generates what visitors do in a time range. Every hit has an ID, so that it can be sent
+// again.
 func drawHits(r *rand.Rand, n, visitors int, from, to time.Time) []Hit {
 	hits := make([]Hit, n)
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
 	at := from
 	for i := range hits {
 		if r.IntN(3) > 0 {
-			at = at.Add(time.Duration(r.IntN(40)) * time.Minute / 2) // near the one before
+			at = at.Add(time.Duration(r.IntN(40)) * time.Minute / 2) // close to the one before
 		} else {
 			at = from.Add(time.Duration(r.Int64N(int64(to.Sub(from)))))
 		}
@@ -128,7 +130,7 @@ func drawHits(r *rand.Rand, n, visitors int, from, to time.Time) []Hit {
 	return hits
 }
 
-// sessions takes all of a list.
+// sessions returns all sessions of a list.
 func (w *world) sessions(list iter.Seq2[Session, error]) (all []Session) {
 	w.Helper()
 	for s, err := range list {

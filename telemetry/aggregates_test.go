@@ -17,7 +17,8 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/figures"
 )
 
-// oracle is what the readings of one hour and metric say, added up as rational numbers; it shares no code with the folds.
+// oracle adds up the readings of one hour and metric as rational numbers. It shares no code with
+// the folds.
 type oracle struct {
 	count        int64
 	sum, squares *big.Rat
@@ -27,7 +28,7 @@ type oracle struct {
 
 type oraclePoint struct {
 	at   int64
-	name string // of the reading: those of one time are in its order
+	name string // name of the reading, which orders readings of the same time
 	v    *big.Rat
 }
 
@@ -80,7 +81,7 @@ func rational(t testing.TB, s string) *big.Rat {
 	return x
 }
 
-// compare holds the figures of a gauge or counter to the digit against what the oracle says.
+// compare checks that the figures of a gauge or counter match the oracle exactly.
 func (o *oracle) compare(t testing.TB, f *Figures) {
 	t.Helper()
 	slices.SortFunc(o.values, (*big.Rat).Cmp)
@@ -116,7 +117,7 @@ func (o *oracle) compare(t testing.TB, f *Figures) {
 	}
 }
 
-// figuresOfHours are the figures of a metric, hour by hour, as they are stored.
+// figuresOfHours returns the stored figures of a metric, by hour.
 func (w *world) figuresOfHours(id, metric string) map[string]Figures {
 	w.Helper()
 	all := map[string]Figures{}
@@ -145,7 +146,7 @@ func compareHours(t *testing.T, got map[string]Figures, want map[string]*oracle)
 	}
 }
 
-// One reading that comes late over the end of its hour makes 60 and 61, not 1.
+// One reading that arrives late, after the end of its hour, makes the counts 60 and 61, not 1.
 func TestLateOverTheHour(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:58"))
 	late := send(utc("2026-04-20T14:59"), Values{"temp": num(t, "60")})
@@ -170,15 +171,15 @@ func TestLateOverTheHour(t *testing.T) {
 	}
 }
 
-// drawReadings makes up two days of three metrics: a gauge, a counter with resets, a state.
+// drawReadings generates two days of three metrics: a gauge, a counter with resets, and a state.
 func drawReadings(t testing.TB, r *rand.Rand, from time.Time, n int) []Incoming {
 	in := make([]Incoming, n)
 	at, pulses := from, int64(100)
-	numbered := r.IntN(3) // one in so many readings, from the second on; 0: none
+	numbered := r.IntN(3) // one in this many readings has a number, from the second on; 0 means none
 	for i := range in {
 		step := time.Duration(1+r.IntN(600)) * time.Second / 2
 		if r.IntN(4) == 0 {
-			step = time.Millisecond * time.Duration(r.IntN(2)) // two in one millisecond, or nearly
+			step = time.Millisecond * time.Duration(r.IntN(2)) // two readings in the same or adjacent milliseconds
 		}
 		at = at.Add(step)
 		if pulses += int64(r.IntN(30)); r.IntN(40) == 0 {
@@ -196,7 +197,7 @@ func drawReadings(t testing.TB, r *rand.Rand, from time.Time, n int) []Incoming 
 	return in
 }
 
-// stored is all that folds make of a device, with the roll-up's days, but for when things arrived.
+// derived returns everything that folds and the rollup derive for a device, without arrival times.
 func (w *world) derived(id string) []Aggregate {
 	w.Helper()
 	var all []Aggregate
@@ -209,7 +210,8 @@ func (w *world) derived(id string) []Aggregate {
 	return all
 }
 
-// Whatever devices and networks do with a series, aggregates are those of the clean one, to the digit.
+// Whatever devices and networks do with a series, its aggregates match those of the undisturbed
+// series exactly.
 func TestPerturbations(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -270,7 +272,7 @@ func TestPerturbations(t *testing.T) {
 	}
 }
 
-// inPieces sends readings in batches, folds now and then, and starts the folds anew now and then.
+// inPieces sends readings in batches, and sometimes runs or restarts the folds.
 func (w *world) inPieces(r *rand.Rand, in []Incoming) {
 	w.Helper()
 	for len(in) > 0 {
@@ -299,7 +301,7 @@ func encoded(t testing.TB, all []Aggregate) []table.Item {
 	return items
 }
 
-// machineTemperature reads the real series; rows that are the same are numbered.
+// machineTemperature reads the real series. Identical rows get sequence numbers.
 func machineTemperature(t testing.TB) (in []Incoming) {
 	t.Helper()
 	for _, r := range recorded.Temperatures(t) {
@@ -308,8 +310,8 @@ func machineTemperature(t testing.TB) (in []Incoming) {
 	return in
 }
 
-// A real series with repeated timestamps: every row is kept, and aggregates are an oracle's, in whatever order it is
-// imported, and imported again.
+// A real series has repeated timestamps. Every row is kept, and the aggregates match an oracle, in
+// whatever order the series is imported, and also when it is imported again.
 func TestMachineTemperature(t *testing.T) {
 	in := machineTemperature(t)
 	at := map[time.Time]int{}

@@ -16,8 +16,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// BenchmarkIngest stores and folds batches of 1,000 readings of three metrics, of 100 devices that send every second,
-// durably.
+// BenchmarkIngest durably stores and folds batches of 1,000 readings. Each reading has three
+// metrics, and 100 devices send every second.
 func BenchmarkIngest(b *testing.B) {
 	must := func(err error) {
 		if err != nil {

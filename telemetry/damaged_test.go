@@ -9,8 +9,8 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// A block that was damaged costs the device its own readings only: lists go without them, what they are in stays as it is, and all else can
-// still be verified and made again.
+// A damaged block costs the device only the readings in it. Lists leave them out, items derived
+// from them stay as they are, and everything else can still be verified and rebuilt.
 func TestDamagedBlock(t *testing.T) {
 	start := utc("2026-04-20T12:00")
 	w := newWorld(t, "UTC", start.Add(30*time.Minute))
@@ -19,7 +19,7 @@ func TestDamagedBlock(t *testing.T) {
 	}
 	w.Drain()
 	damage(w)
-	w.Advance(24 * time.Hour) // until half past twelve of the next day
+	w.Advance(24 * time.Hour) // until 12:30 on the next day
 	w.every(start.Add(24*time.Hour), time.Minute, 10, func(i int) Values { return Values{"temp": num(t, "21")} })
 	w.Drain()
 	before := w.aggregates("d1", Hourly)
@@ -49,7 +49,7 @@ func TestDamagedBlock(t *testing.T) {
 	}
 }
 
-// damage flips a byte of the first block that waits.
+// damage flips a byte of the first waiting block.
 func damage(w *world) {
 	w.Helper()
 	shard := readings.ShardIn{FleetID: "plant", Shard: readings.ShardOf("d1")}

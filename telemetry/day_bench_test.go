@@ -11,7 +11,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// BenchmarkDay reads a metric of a day of one of 20 devices that send every minute. The readings of the last minutes are in blocks.
+// BenchmarkDay reads one metric of one day of one of 20 devices that send every minute. The
+// readings of the last minutes are in blocks.
 func BenchmarkDay(b *testing.B) {
 	must := func(err error) {
 		if err != nil {

@@ -26,7 +26,8 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// Devices are listed by every property, in their fleet only, page after page, and lists follow changes.
+// Devices are listed by every property, only within their fleet and in pages, and the lists follow
+// changes.
 func TestLists(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	_, err := CreateFleet(w.Ctx, w.Table, NewFleet{ID: "other"})

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-// drawReading makes up a reading of one of two devices within two hours.
+// drawReading generates a reading of one of two devices within two hours.
 func drawReading(r *rand.Rand) *Reading {
 	number := func(n int) Value {
 		v, err := Number(fmt.Sprint(r.IntN(n)))
@@ -54,12 +54,13 @@ func TestMergeOfStatuses(t *testing.T) {
 	}, (*Status).Finish)
 }
 
-// Workers crash, pause, lose requests and take each other's work; what is derived is that of a quiet run.
+// Workers crash, pause, lose requests and take over each other's work. The derived items match an
+// undisturbed run.
 func TestFoldsInTheSimulator(t *testing.T) {
 	folds := Folds(Config{})
 	names := &calendar.HourNames{}
 	foldsim.Test(t, foldsim.Scenario{
-		Folds: append(folds[:2:2], folds[3:]...), // roll-up marks say when changes were committed, which two runs do not share
+		Folds: append(folds[:2:2], folds[3:]...), // rollup marks depend on when changes were committed, which differs between the runs
 		Write: func(w *foldsim.World) {
 			if w.Rand.IntN(10) == 0 {
 				d := Device{DeviceKey: DeviceKey{fmt.Sprint("d", w.Rand.IntN(3))}, FleetID: "f", Type: fmt.Sprint(w.Rand.IntN(2)),
@@ -102,8 +103,8 @@ func TestFoldsInTheSimulator(t *testing.T) {
 	}, 40)
 }
 
-// writeReadings writes new readings, with some that came before, in one block or in several, or deletes a block as if its readings were
-// in segments.
+// writeReadings writes new readings together with some that were written before, in one or several
+// blocks. Or it deletes a block, as if its readings had been moved into segments.
 func writeReadings(w *foldsim.World) error {
 	history := w.History()
 	if len(history) > 0 && w.Rand.IntN(8) == 0 {
@@ -143,7 +144,7 @@ func writeReadings(w *foldsim.World) error {
 	return nil
 }
 
-// writtenReadings are the readings that were written, each as it was in the block that had it first.
+// writtenReadings returns the written readings, each as it was in the block that had it first.
 func writtenReadings(history []foldsim.Write) (all []*Reading) {
 	seen := map[ReadingKey]bool{}
 	for _, h := range history {

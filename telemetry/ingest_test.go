@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// What becomes of a reading, by what is wrong with it.
+// Each reading has the outcome that fits its fault.
 func TestOutcomes(t *testing.T) {
 	now := utc("2026-04-20T14:30")
 	w := newWorld(t, "Europe/Berlin", now)
@@ -66,7 +66,7 @@ func TestOutcomes(t *testing.T) {
 	}
 	apart, err := QuarantineOfDevice.Collect(w.Ctx, w.Table, DeviceIn{"d1"})
 	w.Must(err)
-	if len(apart) != 4 { // the two of 1970 are one
+	if len(apart) != 4 { // the two of 1970 are the same
 		t.Errorf("%d readings are kept apart", len(apart))
 	}
 	newest, err := (ReadingsIn{DeviceID: "d1"}).Newest(w.Ctx, w.Table)
@@ -84,7 +84,7 @@ func TestValuesThatAreNoNumbers(t *testing.T) {
 	}
 }
 
-// A device that sends too many different names, or too fast, is refused; others are not.
+// A device that sends too many different names, or too fast, is refused, and other devices are not.
 func TestLimits(t *testing.T) {
 	now := utc("2026-04-20T14:30")
 	w := newWorld(t, "UTC", now)
@@ -124,7 +124,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The three policies for late readings.
+// There are three policies for late readings.
 func TestLatePolicies(t *testing.T) {
 	now := utc("2026-04-20T14:30")
 	w := newWorld(t, "UTC", now)
@@ -160,7 +160,7 @@ func TestLatePolicies(t *testing.T) {
 	}
 }
 
-// Nothing is said of a reading that may not be stored.
+// If ingestion is stopped, no outcome is returned for readings that may not be stored.
 func TestIngestThatIsStopped(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:30"))
 	ctx, cancel := context.WithCancel(w.Ctx)
@@ -181,7 +181,7 @@ func TestIngestThatIsStopped(t *testing.T) {
 	}
 }
 
-// The same readings from many at once, one by one and in batches, are stored once each.
+// The same readings, sent by many senders at once, one by one and in batches, are each stored once.
 func TestIngestAtOnce(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -18,11 +18,12 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// storedModel is what must be read: the readings that were stored, by key.
+// storedModel holds the stored readings by key, which must be readable.
 type storedModel map[ReadingKey]Reading
 
-// TestReadingsWhereverTheyAre stores readings of any time, late ones and such that come again, while hours end, readings are moved into
-// segments, moving stops between any two writes, and readings expire; and reads them as a list of them says.
+// TestReadingsWhereverTheyAre stores readings of any time, including late and repeated ones.
+// Meanwhile hours end, readings are moved into segments, moves stop between any two writes, and
+// readings expire. It compares what it reads with a list of the stored readings.
 func TestReadingsWhereverTheyAre(t *testing.T) {
 	seed := rand.Uint64()
 	for n := range uint64(6) {
@@ -50,7 +51,7 @@ func readingsWhereverTheyAre(t *testing.T, seed uint64) {
 			w.Must(err)
 		case 1:
 			moveUntilItFails(w, r)
-		case 2: // a server that knows nothing
+		case 2: // a server with an empty memory
 			w.c = NewCollector(table.New(w.Table.API(), w.Table.Name(), table.Options{Clock: w.Now}), CollectorOptions{})
 		}
 		if step%3 == 0 {
@@ -69,7 +70,7 @@ func readingsWhereverTheyAre(t *testing.T, seed uint64) {
 	}
 }
 
-// store sends some readings, some of them again, and holds the outcomes to the model.
+// store sends readings, some of them repeatedly, and compares the outcomes with the model.
 func (m storedModel) store(w *world, r *rand.Rand) {
 	w.Helper()
 	in := make([]Incoming, r.IntN(30))
@@ -85,7 +86,7 @@ func (m storedModel) store(w *world, r *rand.Rand) {
 		in[i].Imported = r.IntN(4) == 0
 		if r.IntN(3) == 0 {
 			in[i].Seq = new(int64)
-			*in[i].Seq = r.Int64N(maxSeq) // no two are the same
+			*in[i].Seq = r.Int64N(maxSeq) // all numbers are different
 		}
 	}
 	for i, o := range w.ingest(in...) {
@@ -107,7 +108,7 @@ func (m storedModel) store(w *world, r *rand.Rand) {
 	}
 }
 
-// compare reads a range of a device in any way, and compares.
+// compare reads a range of a device in any way and compares it with the model.
 func (m storedModel) compare(w *world, r *rand.Rand) {
 	w.Helper()
 	in := ReadingsIn{DeviceID: fmt.Sprint("d", 1+r.IntN(3))}
@@ -192,7 +193,7 @@ func (b *brittle) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteIte
 	return b.API.BatchWriteItem(ctx, in, o...)
 }
 
-// moveUntilItFails moves all readings through a store that breaks at some point.
+// moveUntilItFails moves all readings with a store that fails at some point.
 func moveUntilItFails(w *world, r *rand.Rand) {
 	w.Helper()
 	b := &brittle{API: w.Table.API()}

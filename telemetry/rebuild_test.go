@@ -16,7 +16,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// "Sensor bad from 10:20 to 11:10" takes effect, whenever its readings come, and is taken back exactly.
+// "Sensor bad from 10:20 to 11:10" takes effect, whenever its readings arrive, and can be withdrawn
+// exactly.
 func TestRetraction(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -76,7 +77,7 @@ func TestRetraction(t *testing.T) {
 	}
 }
 
-// counted are the figures of a metric in hours that count any.
+// counted returns the figures of a metric for the hours with a count.
 func (w *world) counted(metric string) map[string]Figures {
 	w.Helper()
 	all := w.figuresOfHours("d1", metric)
@@ -97,7 +98,7 @@ func (w *world) verified() {
 	}
 }
 
-// Damage is found and mended, while readings come.
+// Damage is found and repaired while readings arrive.
 func TestRebuild(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	start := utc("2026-04-18T06:00")
@@ -134,14 +135,15 @@ func TestRebuild(t *testing.T) {
 	compareHours(t, w.counted("temp"), oracleOf(t, "Europe/Berlin", in, "temp"))
 }
 
-// What is sealed is neither shrunk nor grown; that all of it was wrong can still be said.
+// Sealed buckets are neither reduced nor increased, but all of their readings can still be
+// retracted.
 func TestSealed(t *testing.T) {
 	start := utc("2026-03-10T06:00")
 	w := newWorld(t, "UTC", start.Add(5*time.Hour))
 	w.every(start, time.Minute, 240, func(i int) Values { return Values{"temp": num(t, strconv.Itoa(i%50))} })
 	w.Drain()
 	before := w.aggregates("d1", Hourly)
-	w.Advance(29*24*time.Hour + 21*time.Hour) // the first hours' readings are gone, the last ones' are not
+	w.Advance(29*24*time.Hour + 21*time.Hour) // the readings of the first hours have expired, those of the last hours have not
 	_, err := w.DB.ExpireNow(w.Ctx)
 	w.Must(err)
 	w.Drain()
@@ -165,7 +167,7 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// A status is not written at every heartbeat, and what is read is the latest all the same.
+// A status is not written at every heartbeat, but reading it gives the latest state.
 func TestStatusIsToldOnceAMinute(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -208,7 +210,7 @@ func TestStatusIsToldOnceAMinute(t *testing.T) {
 			loud++
 		}
 	}
-	if loud < 20 || loud > 100 { // three metrics in 20 minutes, each when it is told anew
+	if loud < 20 || loud > 100 { // three metrics in 20 minutes, each at every new telling
 		t.Errorf("%d readings of 20 minutes are written into the status", loud)
 	}
 	if _, err := ReadStatus(w.Ctx, w.Table, "nobody"); !errors.Is(err, table.ErrNotFound) {

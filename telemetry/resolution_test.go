@@ -11,8 +11,9 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// TestFinestResolution asks for curves of any range, density and number of points: the finest step is chosen that fits and that is kept
-// for the whole range, however the readings came. A seed is a device.
+// TestFinestResolution requests curves of any range, density and number of points. The finest step
+// is chosen that fits and that is kept for the whole range, however the readings arrived. Each seed
+// is a device.
 func TestFinestResolution(t *testing.T) {
 	for seed := range seeds.Each(t, 12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { finestResolution(t, rand.New(rand.NewPCG(seed, 0))) })
@@ -35,7 +36,7 @@ func finestResolution(t *testing.T, r *rand.Rand) {
 	}
 }
 
-// measured is a device that measures in equal steps, and the times of what it measured.
+// measured is a device that measures at equal intervals, with the times of its measurements.
 type measured struct {
 	*world
 	random   *rand.Rand
@@ -45,7 +46,8 @@ type measured struct {
 	imported bool
 }
 
-// send stores 3,000 readings: in bursts, as a device uploads them, or as an import of the past.
+// send stores 3,000 readings, either in bursts, as a device uploads them, or as an import of the
+// past.
 func (m *measured) send() {
 	m.Helper()
 	m.imported = m.random.IntN(2) == 0
@@ -78,7 +80,7 @@ func (m *measured) send() {
 	m.Must(err)
 }
 
-// ask compares what is answered with what a naive count says.
+// ask compares the answer with a simple count.
 func (m *measured) ask() {
 	m.Helper()
 	points := []int{3, 24, 100, 480, 500, 1500, 10_000}[m.random.IntN(7)]
@@ -95,7 +97,7 @@ func (m *measured) ask() {
 	}
 }
 
-// finest is the finest resolution that fits, found by counting: all that was sent is kept.
+// finest finds the finest resolution that fits by counting. Everything that was sent is kept.
 func (m *measured) finest(in *SeriesIn) Period {
 	old := m.Now().Sub(in.From)
 	inside := 0
@@ -119,7 +121,7 @@ func (m *measured) finest(in *SeriesIn) Period {
 	return Daily
 }
 
-// buckets counts those of a width that a range touches, minute by minute.
+// buckets counts the buckets of a width that a range touches, minute by minute.
 func (m *measured) buckets(in *SeriesIn, p Period) int {
 	location, err := time.LoadLocation(m.zone)
 	m.Must(err)
@@ -142,7 +144,8 @@ func (m *measured) buckets(in *SeriesIn, p Period) int {
 	return len(seen)
 }
 
-// anyOnDays reports whether there is a reading on the days of a range: of old ones that says that they are kept.
+// anyOnDays reports whether there is a reading on the days of a range. For old days, this shows
+// that readings are kept.
 func (m *measured) anyOnDays(in *SeriesIn) bool {
 	location, err := time.LoadLocation(m.zone)
 	m.Must(err)
@@ -153,14 +156,15 @@ func (m *measured) anyOnDays(in *SeriesIn) bool {
 	})
 }
 
-// TestMinutesStayMinutes shows six hours of one-minute readings minute by minute, however they came: live, at once, or as the past of a
-// device that was imported seconds before. Twenty days are hours, also of years ago.
+// TestMinutesStayMinutes shows six hours of one-minute readings minute by minute, whether they
+// arrived live, at once, or as the past of a device that was imported seconds before. Twenty days
+// are shown by hour, even if they are years ago.
 func TestMinutesStayMinutes(t *testing.T) {
 	for name, imported := range map[string]bool{"burst": false, "import": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 			from := w.Now().Add(-6 * time.Hour)
-			for i := range 360 { // one a second
+			for i := range 360 { // one per second
 				in := send(from.Add(time.Duration(i)*time.Minute), Values{"temp": num(t, strconv.Itoa(i%100))})
 				in.Imported = imported
 				w.ingest(in)
@@ -189,7 +193,8 @@ func TestMinutesStayMinutes(t *testing.T) {
 	}
 }
 
-// TestExpiredTiersAreNotChosen lets readings, and then hours, expire: a curve never lacks what days have.
+// TestExpiredTiersAreNotChosen expires readings and then hours: a curve never lacks what the days
+// still have.
 func TestExpiredTiersAreNotChosen(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-03-10T12:00"))
 	from := utc("2026-03-10T00:00")

@@ -13,10 +13,11 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// numberedModel is what the guide says of sequence numbers, in the simplest form: a list of what was stored.
+// numberedModel implements what the guide says about sequence numbers in the simplest way, as a
+// list of what was stored.
 type numberedModel struct{ stored []Incoming }
 
-// became says what a reading becomes, and under which time.
+// became returns the outcome of a reading and the time under which it is stored.
 func (m *numberedModel) became(in Incoming, now time.Time) (OutcomeStatus, time.Time) {
 	if in.At.IsZero() {
 		in.At = now
@@ -49,8 +50,9 @@ func (m *numberedModel) became(in Incoming, now time.Time) (OutcomeStatus, time.
 	return Stored, in.At
 }
 
-// Readings with sequence numbers come again with other times, without any, in the same batch and in others, by other
-// servers and after a restart, from counters that restart and wrap; and become what the guide says.
+// Readings with sequence numbers are repeated with other times or none, in the same and other
+// batches, by other servers and after a restart. Their counters restart and wrap around. The
+// outcomes match the guide.
 func TestSequenceNumbers(t *testing.T) {
 	for seed := range seeds.Each(t, 12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { sequenceNumbers(t, seed) })
@@ -102,7 +104,7 @@ func sequenceNumbers(t *testing.T, seed uint64) {
 	}
 }
 
-// drawNumbered draws from few numbers, times and values, so that they meet.
+// drawNumbered draws from few numbers, times and values, so that they often collide.
 func drawNumbered(t *testing.T, r *rand.Rand, now time.Time) Incoming {
 	in := Incoming{DeviceID: []string{"d1", "d2"}[r.IntN(2)], Values: Values{"temp": num(t, fmt.Sprint(r.IntN(2)))}}
 	if r.IntN(5) > 0 {
@@ -123,7 +125,8 @@ func describeIncoming(in *Incoming) string {
 	return fmt.Sprintf("%s %d %q %s %v", in.DeviceID, seq, in.Session, in.At, in.Values)
 }
 
-// Two servers take the same numbered readings at once, with other times: each is stored once.
+// Two servers receive the same numbered readings at once, with different times: each is stored
+// once.
 func TestSequenceNumbersAtOnce(t *testing.T) {
 	seed := seeds.One(t)
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
@@ -170,7 +173,8 @@ func TestSequenceNumbersAtOnce(t *testing.T) {
 	}
 }
 
-// A server that stops between a number and its reading loses neither: who sends again stores the reading, once.
+// A server that stops after writing a number, but before its reading, loses neither: when the
+// sender repeats the reading, it is stored once.
 func TestSequenceNumberWithoutItsReading(t *testing.T) {
 	w := newWorld(t, "Europe/Berlin", utc("2026-04-20T14:00"))
 	seq, sums := int64(7), Values{"temp": num(t, "1")}
@@ -179,7 +183,7 @@ func TestSequenceNumberWithoutItsReading(t *testing.T) {
 	s, err := w.c.devices.get(w.Ctx, "d1")
 	w.Must(err)
 	b.take(0, s, &Incoming{DeviceID: "d1", At: first, Seq: &seq, Values: sums}, w.Now())
-	w.Must(w.c.number(w.Ctx, b.readings)) // and no more
+	w.Must(w.c.number(w.Ctx, b.readings)) // the number and nothing else
 	w.Advance(time.Minute)
 	for _, want := range []OutcomeStatus{Stored, Duplicate} {
 		if o := w.ingest(Incoming{DeviceID: "d1", Seq: &seq, Values: sums})[0]; o.Status != want || !o.At.Equal(first) {
@@ -192,7 +196,7 @@ func TestSequenceNumberWithoutItsReading(t *testing.T) {
 	}
 }
 
-// A dry run says what is there under another time, and a number that cannot be is refused.
+// A dry run reports readings that exist under another time, and an impossible number is refused.
 func TestSequenceNumbersOfImports(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	seq, negative := int64(7), int64(-1)
@@ -217,8 +221,8 @@ func TestSequenceNumbersOfImports(t *testing.T) {
 	}
 }
 
-// Readings of one millisecond that a device numbered are in the order of their numbers, in whatever order they come: a counter that went
-// from 30 to 10 was reset, and what was sent last is the latest.
+// Readings of one millisecond with sequence numbers are ordered by number, in whatever order they
+// arrive: a counter that went from 30 to 10 was reset, and the one sent last is the latest.
 func TestOneMillisecondByNumber(t *testing.T) {
 	at := utc("2026-04-20T12:10")
 	numbered := []string{"20", "30", "10", "25"}
@@ -233,7 +237,7 @@ func TestOneMillisecondByNumber(t *testing.T) {
 				w.Drain()
 			}
 		}
-		w.ingest(send(at, Values{"temp": num(t, "99")})) // which has no number, and so comes first
+		w.ingest(send(at, Values{"temp": num(t, "99")})) // it has no number, and so comes first
 		w.Drain()
 		hour := func(metric string) *Figures {
 			return w.series(SeriesIn{Metric: metric, From: utc("2026-04-20T12:00"), To: utc("2026-04-20T13:00"), Resolution: Hourly}).Points[0].Figures
@@ -252,7 +256,7 @@ func TestOneMillisecondByNumber(t *testing.T) {
 		if got := s.Values["temp"].Value.String() + s.Values["door"].Value.String(); got != "25s25" {
 			t.Errorf("%v: latest is %s", order, got)
 		}
-		var temps []string // in the order that alerts and lists go by
+		var temps []string // in the order that alerts and lists use
 		for r, err := range (ReadingsIn{DeviceID: "d1"}).All(w.Ctx, w.Table) {
 			w.Must(err)
 			temps = append(temps, r.Values["temp"].String())

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// What a series appends is what encoding/json makes of it, whatever is in it.
+// A series appends the same JSON as encoding/json makes, whatever it contains.
 func TestSeriesAppendJSON(t *testing.T) {
 	r := rand.New(rand.NewPCG(seeds.One(t), 0))
 	for range 2000 {
@@ -23,7 +23,7 @@ func TestSeriesAppendJSON(t *testing.T) {
 	}
 }
 
-// randomText has letters that JSON escapes, or pages do, or that are no letters.
+// randomText has characters that JSON or HTML escape, and invalid ones.
 func randomText(r *rand.Rand) (s string) {
 	for range r.IntN(6) {
 		s += []string{"a", "<", "&", ">", `"`, `\`, "\n", "\x00", "\x7f", "\u2028", "é", "\xff", "🌡"}[r.IntN(13)]
@@ -54,7 +54,7 @@ func randomPoint(r *rand.Rand) Point {
 		p.At = p.At.Add(time.Duration(r.IntN(1e9))).In(time.FixedZone("", r.IntN(100_000)-50_000))
 	case 2:
 		if r.IntN(50) == 0 {
-			p.At = time.Date(9_998+r.IntN(4), 12, 31, 23, 59, 0, 0, time.UTC) // after the year 9999 it is an error
+			p.At = time.Date(9_998+r.IntN(4), 12, 31, 23, 59, 0, 0, time.UTC) // an error after the year 9999
 		}
 	}
 	switch r.IntN(4) {

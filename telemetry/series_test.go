@@ -22,7 +22,7 @@ func (w *world) series(in SeriesIn) Series {
 	return s
 }
 
-// every sends a reading of d1 at equal times.
+// every sends readings of d1 at equal intervals.
 func (w *world) every(from time.Time, step time.Duration, n int, values func(i int) Values) {
 	w.Helper()
 	in := make([]Incoming, n)
@@ -90,7 +90,8 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// A counter's increase goes on from bucket to bucket, over resets and gaps: the sum over all is that of the readings.
+// A counter's increase continues from bucket to bucket, over resets and gaps: the sum of all
+// buckets is that of the readings.
 func TestCounterOverBuckets(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	counts := []int{100, 130, 150, 20, 50, 50, 10}
@@ -110,7 +111,8 @@ func TestCounterOverBuckets(t *testing.T) {
 	}
 }
 
-// Values of one millisecond without numbers make no reset, in whatever order their readings are.
+// Different values of one millisecond without sequence numbers are not counted as a reset, in
+// whatever order the readings are.
 func TestCounterInOneMillisecond(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	at := utc("2026-04-20T12:59")
@@ -125,8 +127,8 @@ func TestCounterInOneMillisecond(t *testing.T) {
 	}
 }
 
-// A curve goes on from the last bucket before it with a reading, if that is one of so many: 18 tens of minutes, 24 hours, seven of the
-// fleet's days, whatever its zone.
+// A curve continues from the last bucket before it with a reading, if that is close enough: within
+// 18 ten-minute buckets, 24 hours, or seven days of the fleet in any time zone.
 func TestBeforeTheCurve(t *testing.T) {
 	day, hour := 24*time.Hour, time.Hour
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Kathmandu"} {
@@ -137,7 +139,7 @@ func TestBeforeTheCurve(t *testing.T) {
 		start := time.Date(2026, 4, 20, 0, 0, 0, 0, location)
 		for _, c := range []struct {
 			p      Period
-			before time.Duration // start of the bucket with the reading before
+			before time.Duration // how long before the curve the bucket with the reading starts
 			known  bool
 		}{
 			{Daily, 1 * day, true}, {Daily, 7 * day, true}, {Daily, 8 * day, false},
@@ -159,7 +161,7 @@ func TestBeforeTheCurve(t *testing.T) {
 	}
 }
 
-// The day before a curve need not be rolled up for the curve to go on from it.
+// A curve continues from the day before it, even if that is not rolled up.
 func TestBeforeTheCurveIsNotRolledUp(t *testing.T) {
 	w := newWorld(t, "Europe/Berlin", utc("2026-04-20T22:03"))
 	for at, v := range map[string]string{"2026-04-18T10:00": "100", "2026-04-20T10:00": "130", "2026-04-20T22:01": "150"} {
@@ -172,7 +174,7 @@ func TestBeforeTheCurveIsNotRolledUp(t *testing.T) {
 	}
 }
 
-// A state lasts until the next reading, also over buckets.
+// A state lasts until the next reading, also across buckets.
 func TestStatesOverBuckets(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	for at, v := range map[string]string{"2026-04-20T08:30": "open", "2026-04-20T08:45": "shut", "2026-04-20T09:20": "open", "2026-04-20T09:30": "open"} {
@@ -191,7 +193,8 @@ func TestStatesOverBuckets(t *testing.T) {
 	}
 }
 
-// A state is in curves as it was sent, whatever it looks like: a text as a text, a number that is a name as a number.
+// Curves have states as they were sent, whatever they look like: a text as text, and a number that
+// names a state as a number.
 func TestStatesAreAsTheyWereSent(t *testing.T) {
 	for _, v := range []Value{Text("7"), Text("007"), Text("true"), num(t, "7"), Bool(true), Bool(false), Text("open")} {
 		w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
@@ -215,7 +218,7 @@ func TestStatesAreAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// No state is between two others, although both are numbers.
+// There is no state between two others, even if both are numbers.
 func TestStatesAreNotInterpolated(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	w.ingest(send(utc("2026-04-20T08:30"), Values{"door": num(t, "1")}), send(utc("2026-04-20T10:30"), Values{"door": num(t, "3")}))
@@ -239,7 +242,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Days are made of their hours after they are over, and again when an hour changes; until then a series makes them itself.
+// Days are derived from their hours when they are over, and again when an hour changes. Until then,
+// a series derives them itself.
 func TestDays(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -298,8 +302,8 @@ func values(s Series) (all []string) {
 	return all
 }
 
-// An hour with more readings than a track keeps is derived from them, to the same figures, and written down by the
-// roll-up before they expire.
+// An hour with more readings than a track keeps is derived from the readings, with the same
+// figures. The rollup stores them before the readings expire.
 func TestLongTracks(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	count := 0

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/telemetry/payload"
 )
 
-// receiver is an installation that devices of the simulator send to.
+// receiver is an installation that simulated devices send to.
 type receiver struct {
 	*foldtest.World
 	collector *telemetry.Collector
@@ -48,8 +48,8 @@ func newReceiver(t *testing.T, s *devicesim.Simulation, at time.Time) *receiver 
 	return r
 }
 
-// take lets messages arrive, and compares what becomes of each with its fate. Messages of one minute come in one go, and
-// every hour everything is folded.
+// take makes messages arrive, and compares the outcome of each with its fate. The messages of one
+// minute arrive together, and everything is folded every hour.
 func (r *receiver) take(messages []devicesim.Message) {
 	r.Helper()
 	for len(messages) > 0 {
@@ -98,7 +98,8 @@ func (r *receiver) atOnce(messages []devicesim.Message) {
 	}
 }
 
-// figures are what aggregates say, by device, period and bucket. When readings came is left out: it differs.
+// figures returns the contents of aggregates, by device, period and bucket, without the arrival
+// times, which differ.
 func (r *receiver) figures(devices []devicesim.Device) map[telemetry.AggregateKey][]telemetry.Figures {
 	r.Helper()
 	_, err := telemetry.RollUp(r.Ctx, r.Table)
@@ -115,8 +116,9 @@ func (r *receiver) figures(devices []devicesim.Device) map[telemetry.AggregateKe
 	return all
 }
 
-// Whatever goes wrong between devices and here, the aggregates are those of the clean series, minus what is refused: as if
-// every reading that counts had come in the order of time, once and at once.
+// Whatever goes wrong on the way from the devices, the aggregates match the undisturbed series
+// without the refused readings: as if every other reading had arrived once, at once and in order of
+// time.
 func TestSimulatedDevices(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

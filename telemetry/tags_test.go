@@ -13,21 +13,22 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// tagged is one reading with tags as a naive model sees it.
+// tagged is one reading with tags in the simple model.
 type tagged struct {
 	at     time.Time
 	values map[string]string
 }
 
-// modelOfTags says what is stored of readings with tags: no more than so many metrics within a day.
+// modelOfTags holds what is stored of readings with tags: at most a given number of metrics within
+// a day.
 type modelOfTags struct {
 	properties []string
 	most       int
-	heard      map[string]time.Time // when each metric was sent last, by the device's clock
+	heard      map[string]time.Time // when each metric was last sent, by the device's clock
 	stored     []tagged
 }
 
-// take returns the metrics of a reading that are too many.
+// take returns the metrics of a reading that exceed the limit.
 func (m *modelOfTags) take(in *Incoming) (excess []string) {
 	values := map[string]string{}
 	suffix := ""
@@ -74,8 +75,8 @@ func (m *modelOfTags) take(in *Incoming) (excess []string) {
 	return excess
 }
 
-// Readings with any tags, of any time, of more metrics than the fleet allows: what is stored, shown and counted is what a naive
-// model says.
+// Readings have any tags, any time, and more metrics than the fleet allows. What is stored, shown
+// and counted matches a simple model.
 func TestTagsAndLimitsAgainstAModel(t *testing.T) {
 	for seed := range seeds.Each(t, 6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestTagsAndLimitsAgainstAModel(t *testing.T) {
 	}
 }
 
-// drawTagged makes up a reading of up to three values with up to three tags, up to 26 hours old.
+// drawTagged generates a reading of up to three values with up to three tags, up to 26 hours old.
 func drawTagged(t *testing.T, r *rand.Rand, now time.Time) Incoming {
 	in := send(now.Add(-time.Duration(r.IntN(26))*time.Hour), Values{})
 	for range 1 + r.IntN(3) {
@@ -196,7 +197,8 @@ func (w *world) compareTagged(m *modelOfTags) {
 	}
 }
 
-// Of more metrics than a status has room for it keeps those that were heard of last, whatever the order and grouping of readings.
+// If there are more metrics than a status has room for, it keeps those that were heard of last,
+// whatever the order and grouping of readings.
 func TestAStatusKeepsTheNewest(t *testing.T) {
 	r := rand.New(rand.NewPCG(seeds.One(t), 0))
 	readings := make([]*Reading, 1500)

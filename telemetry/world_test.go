@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// world is a whole installation in memory, with a fleet, a profile and a device of it.
+// world is a complete in-memory installation, with a fleet, a profile and one device.
 type world struct {
 	*foldtest.World
 	c     *Collector
@@ -53,7 +53,7 @@ func (w *world) ingest(in ...Incoming) []Outcome {
 	return o
 }
 
-// send is a reading of d1.
+// send returns a reading of d1.
 func send(at time.Time, values Values) Incoming {
 	return Incoming{DeviceID: "d1", At: at, Values: values}
 }

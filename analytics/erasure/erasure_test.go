@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestUser erases a user, and compares all that is left with a site that never saw them.
+// TestUser erases a user and compares everything that is left with a site that never had that user.
 func TestUser(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -46,7 +46,7 @@ func TestUser(t *testing.T) {
 	}
 }
 
-// Without the rebuild at its end, the folds alone take off what was counted.
+// Even without the rebuild at the end, the folds subtract what was counted.
 func TestFoldsTakeOff(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -76,7 +76,7 @@ func TestFoldsTakeOff(t *testing.T) {
 	w.checkSame(want.figures())
 }
 
-// An erasure that is broken off anywhere is finished by Resume.
+// Resume finishes an erasure that was interrupted at any point.
 func TestResume(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -110,7 +110,8 @@ func TestResume(t *testing.T) {
 	w.Must(Resume(w.Ctx, w.Table, w.Worker, "site"))
 }
 
-// TestResumeLater finishes an erasure after the user came again on another day: what is of that day was not asked to be erased.
+// TestResumeLater finishes an erasure after the user visited again on another day. Nobody asked to
+// erase that day.
 func TestResumeLater(t *testing.T) {
 	w := newWorld(t)
 	ann := analytics.Hit{At: noon, Address: "192.0.2.1", UserAgent: "test", Path: "/p1", UserID: "ann-4711"}
@@ -180,7 +181,7 @@ func TestVisitor(t *testing.T) {
 	}
 }
 
-// Of days that are sealed the sessions go, and the totals stay.
+// On sealed days, sessions are removed and totals stay.
 func TestSealed(t *testing.T) {
 	w := newWorld(t)
 	w.ingest("site", analytics.Hit{Address: "1", Path: "/a", UserID: "ann-4711"})

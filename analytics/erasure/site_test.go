@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A deleted site leaves nothing, whenever its purge is broken off, and others lose nothing.
+// A deleted site leaves nothing behind, wherever its purge is interrupted, and other sites lose
+// nothing.
 func TestDeleteSite(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -72,7 +73,7 @@ func TestDeleteSite(t *testing.T) {
 	_, err = analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: "theirs", OwnerID: "somebody"})
 	w.Must(err)
 	w.Must(DeleteSite(w.Ctx, w.Table, "theirs"))
-	for s, err := range DeletedSites(w.Ctx, w.Table, "") { // whoever owns it
+	for s, err := range DeletedSites(w.Ctx, w.Table, "") { // of any owner
 		if w.Must(err); s.SiteID != "theirs" {
 			t.Errorf("%s waits", s.SiteID)
 		}
@@ -89,7 +90,7 @@ func TestDeleteSite(t *testing.T) {
 	}
 }
 
-// Salts do not outlive their use where the store forgets to delete them.
+// Expired salts are deleted even if the store does not delete them.
 func TestSalts(t *testing.T) {
 	w := newWorld(t)
 	for range 8 {

@@ -23,7 +23,7 @@ import (
 
 var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 
-// world is a site with its folds, at a time of its own.
+// world is a site with its folds and its own clock.
 type world struct {
 	*foldtest.World
 	collector *analytics.Collector
@@ -66,7 +66,8 @@ func (w *world) settle() {
 	w.Must(w.Worker.Drain(w.Ctx))
 }
 
-// draw makes up what visitors do in three days. Ann comes with two addresses, and is identified now and then.
+// draw generates what visitors do within three days. Ann uses two addresses and is sometimes
+// identified.
 func draw(r *rand.Rand, n int) (all, others []analytics.Hit) {
 	for range n {
 		visitor := r.IntN(8)
@@ -96,7 +97,7 @@ func draw(r *rand.Rand, n int) (all, others []analytics.Hit) {
 	return all, others
 }
 
-// figures are the answers of all reports on the days of a site.
+// figures returns the answers of all reports for the site's days.
 func (w *world) figures() map[string]string {
 	w.Helper()
 	got := map[string]string{}
@@ -158,7 +159,7 @@ func (w *world) checkClean() {
 	}
 }
 
-// items are all items of the table that mention a text.
+// items returns all items of the table that contain a text.
 func (w *world) items(text string) (found []string) {
 	w.Helper()
 	in := &dynamodb.ScanInput{TableName: new(foldtest.TableName)}
@@ -177,7 +178,7 @@ func (w *world) items(text string) (found []string) {
 	}
 }
 
-// plain is a value as text, with the bytes of binary ones.
+// plain returns a value as text. For binary values, this is their bytes.
 func plain(av types.AttributeValue) string {
 	switch v := av.(type) {
 	case *types.AttributeValueMemberS:

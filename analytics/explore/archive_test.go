@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/analytics/report"
 )
 
-// shoebox is an archive in memory.
+// shoebox is an in-memory archive.
 type shoebox struct {
 	events  []analytics.Event
 	version uint64
@@ -47,7 +47,8 @@ func (s *shoebox) Events(_ context.Context, _ string, from, to time.Time) iter.S
 	}
 }
 
-// What has expired is answered from the archive, if that has all of it; days are kept until it has others.
+// Expired days are answered from the archive if it has all of their events. Days are kept until the
+// archive's version changes.
 func TestArchive(t *testing.T) {
 	w := newShop(t, "Europe/Berlin", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-01T00:00"), utc("2026-05-10T11:00"), 300)...)

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// What is assembled of events as they come is what visits are made of, as the folds store them.
+// Assembling events as they arrive gives the same visits as the folds store.
 func TestAssembly(t *testing.T) {
 	seeds.Run(t, 12, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 8))
@@ -23,7 +23,7 @@ func TestAssembly(t *testing.T) {
 			case random.IntN(30) == 0:
 				h.SessionID = fmt.Sprint("s", random.IntN(40))
 			case random.IntN(20) == 0:
-				h.At = h.At.Truncate(time.Hour) // many at the same moment
+				h.At = h.At.Truncate(time.Hour) // many at the same time
 			case random.IntN(10) == 0:
 				h.Path = fmt.Sprint("/page/", random.IntN(300))
 			}
@@ -41,7 +41,8 @@ func TestAssembly(t *testing.T) {
 	})
 }
 
-// sameColumns compares the columns of a day that are made in the two ways. It says false if there was but one way.
+// sameColumns compares the columns of a day that are built in the two ways. It returns false if
+// only one way was possible.
 func sameColumns(w *shop, day string) bool {
 	w.Helper()
 	s, err := w.x.scan(w.ctx, w.between(day, day), nil)
@@ -69,7 +70,7 @@ func sameColumns(w *shop, day string) bool {
 	return true
 }
 
-// inWords says all that columns say, by visitor: the order of visitors makes no difference.
+// inWords describes all columns as text, by visitor, independent of the order of visitors.
 func inWords(d *columns) []string {
 	people := map[uint32]string{}
 	for v, who := range d.visitor {
@@ -108,7 +109,8 @@ func visitInWords(d *columns, v int) string {
 	return text
 }
 
-// A day with more session ids of a sender than a visitor's day keeps is made as folds make it.
+// A day with more session IDs from the sender than a visitor's day keeps is assembled as the folds
+// do it.
 func TestManySessionsOfTheSenders(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-07T12:00"))
 	var hits []analytics.Hit

@@ -18,11 +18,11 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// gate counts queries, and lets them wait.
+// gate counts queries and can make them wait.
 type gate struct {
 	dynamo.API
 	queries atomic.Int64
-	asked   chan struct{} // gets a value for each query, if there is one
+	asked   chan struct{} // receives a value for each query, unless nil
 	open    chan struct{} // queries wait until it is closed
 }
 
@@ -40,7 +40,8 @@ func (g *gate) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dy
 	}
 }
 
-// A page of many breakdowns with the same filters reads events once, and says the same as if each were asked alone.
+// Many breakdowns with the same filters, asked at once, read the events once and give the same
+// answers as when each is asked alone.
 func TestQuestionsAtOnceAreReadOnce(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-08T00:00"), utc("2026-05-10T11:00"), 300)...)
@@ -66,7 +67,7 @@ func TestQuestionsAtOnceAreReadOnce(t *testing.T) {
 	<-g.asked
 	close(g.open)
 	all.Wait()
-	if most := int64(3 * 4); g.queries.Load() > most { // days, shards
+	if most := int64(3 * 4); g.queries.Load() > most { // days times shards
 		t.Errorf("%d queries, want at most %d", g.queries.Load(), most)
 	}
 	for i, by := range analytics.Dimensions {
@@ -87,7 +88,7 @@ func TestQuestionsAtOnceAreReadOnce(t *testing.T) {
 	}
 }
 
-// Whoever waits for somebody else's answer gets one of its own when that one gives up.
+// A question that waits for another's answer computes its own if the other one gives up.
 func TestALeaderThatGivesUp(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-10T00:00"), utc("2026-05-10T11:00"), 50)...)
@@ -115,7 +116,7 @@ func TestALeaderThatGivesUp(t *testing.T) {
 	}
 }
 
-// What is kept is bounded.
+// The number of kept cubes is limited.
 func TestCubesAreForgotten(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	for i := range 3 * maxCubes {
@@ -136,7 +137,7 @@ func TestCubesAreForgotten(t *testing.T) {
 	}
 }
 
-// While a question is answered others can ask how far it has come.
+// While a question is being answered, its progress can be read.
 func TestProgress(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	g := &gate{API: w.db, asked: make(chan struct{}, 1), open: make(chan struct{})}

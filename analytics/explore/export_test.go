@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// readBack reads an export: the values of each row by name, as text.
+// readBack reads an export and returns the values of each row by name, as text.
 func (w *shop) readBack(in ExportIn) (rows []map[string]string, size int) {
 	w.Helper()
 	var out bytes.Buffer
@@ -46,7 +46,8 @@ func (w *shop) readBack(in ExportIn) (rows []map[string]string, size int) {
 	return rows, size
 }
 
-// Exports hold what the oracle selects, each once and in order, and no cell of CSV that somebody sent begins a formula.
+// Exports contain what the oracle selects, each row once and in order, and no CSV cell with a
+// visitor's data starts a formula.
 func TestExportsAgreeWithTheOracle(t *testing.T) {
 	inTwoZones(t, 200, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
@@ -144,7 +145,7 @@ func TestCellsAreNoFormulas(t *testing.T) {
 	}
 }
 
-// failing refuses to be written to after a few bytes.
+// failing is a writer that fails after a few bytes.
 type failing struct{ left int }
 
 func (f *failing) Write(p []byte) (int, error) {
@@ -180,7 +181,7 @@ func TestExportsThatFail(t *testing.T) {
 	}
 }
 
-// What a page measured of itself is in the export, the only place that tells it.
+// The export contains what a page measured. No other answer does.
 func TestExportsHoldMeasurements(t *testing.T) {
 	e := analytics.Event{Name: analytics.VitalsEvent, Vitals: analytics.Vitals{LCP: 1200, INP: 48, CLS: new(0.031)}}
 	e.EventID = "01J8Z6V0Q4W3N7M2K5T9R1X8BC"

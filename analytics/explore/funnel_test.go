@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// deepest tries all ways of taking steps.
+// deepest tries every way of taking the steps.
 func deepest(c Course, events []analytics.Event, began int64) int {
 	most := 0
 	for i, e := range events {

@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// Journeys are those of the oracle's visits: every link, before small pages are put together, and every sum.
+// Journeys match the visits of the oracle: every link, before small pages are grouped, and every
+// sum.
 func TestJourneysAgreeWithTheOracle(t *testing.T) {
 	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
@@ -115,7 +116,7 @@ func TestManyWays(t *testing.T) {
 	}
 }
 
-// Users come back as the oracle's do, whether sessions or raw events are asked.
+// Retention matches that of the oracle, whether it is computed from sessions or from raw events.
 func TestRetentionAgreesWithTheOracle(t *testing.T) {
 	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)

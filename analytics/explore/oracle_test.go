@@ -15,15 +15,16 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// An oracle knows what the raw events of a range make, said in the plainest way, and nothing of how it is computed
-// elsewhere: a visitor's day is cut where nothing happened for half an hour; session ids of the sender's are visits.
+// oracle computes what the raw events of a range mean, in the simplest way and without using the
+// other code. It splits a visitor's day at gaps of half an hour. Each session ID of the sender is
+// one visit.
 type oracle struct {
 	zone   *time.Location
 	visits []oracleVisit
 }
 
 type oracleVisit struct {
-	visitor string // and day
+	visitor string // visitor and day
 	day     string
 	events  []analytics.Event
 }
@@ -71,14 +72,14 @@ func at(e analytics.Event) time.Time {
 
 func (o *oracle) day(e analytics.Event) string { return at(e).In(o.zone).Format("2006-01-02") }
 
-// hour cuts the minutes off the local time, and writes the rest in UTC.
+// hour truncates the local time to the hour and returns it in UTC.
 func (o *oracle) hour(e analytics.Event) string {
 	local := at(e).In(o.zone)
 	into := time.Duration(local.Minute())*time.Minute + time.Duration(local.Second())*time.Second + time.Duration(local.Nanosecond())
 	return local.Add(-into).UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// values are a visit's values of a dimension.
+// values returns a visit's values of a dimension.
 func (v *oracleVisit) values(by analytics.Dimension) (values []string) {
 	add := func(s string) {
 		if s != "" {
@@ -122,7 +123,7 @@ func (v *oracleVisit) values(by analytics.Dimension) (values []string) {
 	return values
 }
 
-// selects reports whether a visit is what a filter asks for.
+// selects reports whether a filter selects a visit.
 func (v *oracleVisit) selects(f Filter) bool {
 	found := slices.ContainsFunc(v.values(f.Dimension), func(value string) bool {
 		return slices.ContainsFunc(f.Values, func(want string) bool {
@@ -131,7 +132,7 @@ func (v *oracleVisit) selects(f Filter) bool {
 				return value == want
 			case Contains, ContainsNot:
 				return value != "(none)" && strings.Contains(strings.ToLower(value), strings.ToLower(want))
-			case Matches: // only patterns with one * or ** at the end are drawn
+			case Matches: // the tests only draw patterns with one * or ** at the end
 				if value == "(none)" || !strings.HasSuffix(want, "*") {
 					return value != "(none)" && value == want
 				}
@@ -154,7 +155,7 @@ func (o *oracle) filtered(filters []Filter) *oracle {
 	return out
 }
 
-// conversions counts visits that saw the blog, and orders.
+// conversions counts visits that viewed the blog, and orders.
 func (o *oracle) conversions() (n int64) {
 	for _, v := range o.visits {
 		if slices.Contains(v.values(analytics.ByGoal), "blog") {
@@ -169,14 +170,14 @@ func (o *oracle) conversions() (n int64) {
 	return n
 }
 
-// oracleFigures are figures whose visitors are a set.
+// oracleFigures are figures that keep their visitors as a set.
 type oracleFigures struct {
 	report.Figures
 	who     map[string]bool
 	revenue *big.Rat
 }
 
-// figures counts by a bucket of visits and events.
+// figures groups visits and events by bucket and counts them.
 func (o *oracle) figures(bucket func(v *oracleVisit, e analytics.Event) string) map[string]*oracleFigures {
 	all := map[string]*oracleFigures{}
 	of := func(k string) *oracleFigures {
@@ -213,7 +214,8 @@ func (o *oracle) figures(bucket func(v *oracleVisit, e analytics.Event) string) 
 	return all
 }
 
-// plain makes figures comparable: amounts are written in one way, and attention, which no visit is made of, is left out.
+// plain makes figures comparable: it writes amounts in one format and leaves out attention, which
+// belongs to no visit.
 func plain(f report.Figures) report.Figures {
 	amount, _ := new(big.Rat).SetString(cmp.Or(f.Revenue, "0"))
 	f.Revenue = amount.FloatString(6)

@@ -24,7 +24,8 @@ var zones = []struct{ zone, from, to string }{
 	{"Australia/Lord_Howe", "2026-04-04", "2026-04-06"}, // the clock goes back by half an hour
 }
 
-// inEachZone runs a test on random traffic in several zones, where the clock changes; inTwoZones in two of them.
+// inEachZone runs a test on random traffic in several time zones, around clock changes. inTwoZones
+// runs it in two of them.
 func inEachZone(t *testing.T, n int, test func(w *shop, random *rand.Rand, from, to string)) {
 	inZones(t, 0, len(zones), n, test)
 }
@@ -51,14 +52,14 @@ func inZones(t *testing.T, first, last, n int, test func(w *shop, random *rand.R
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := newShop(t, tc.zone, end.Add(-2*time.Hour)) // the last day is open
+			w := newShop(t, tc.zone, end.Add(-2*time.Hour)) // the last day is not over
 			w.ingest(traffic(random, start, end.Add(-2*time.Hour), n)...)
 			test(w, random, tc.from, tc.to)
 		})
 	}
 }
 
-// drawFilters makes up filters with values that occur, and some that do not.
+// drawFilters generates filters, mostly with values that occur.
 func drawFilters(random *rand.Rand) []Filter {
 	values := map[analytics.Dimension][]string{
 		analytics.ByPage: {"/", "/a", "/blog/1", "/blog/*", "/blog/**", "/=cmd|' /C calc'!A0", "/\\|pipe", "nowhere", "(none)"}, analytics.ByEventName: {"signup", "order", "(none)"},
@@ -78,7 +79,7 @@ func drawFilters(random *rand.Rand) []Filter {
 	return filters
 }
 
-// Without filters raw events say what reports say, to the unit, in every zone.
+// Without filters, raw events give exactly the same figures as reports, in every zone.
 func TestRawAgreesWithReports(t *testing.T) {
 	inEachZone(t, 400, func(w *shop, _ *rand.Rand, from, to string) {
 		for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
@@ -93,7 +94,7 @@ func TestRawAgreesWithReports(t *testing.T) {
 			if plain(got.Totals.Figures) != plain(want.Totals.Figures) || *got.Totals.BounceRate != *want.Totals.BounceRate {
 				w.Errorf("by %s: raw totals are %+v, reported %+v", period, got.Totals, want.Totals)
 			}
-			if got.Totals.EngagedSeconds > want.Totals.EngagedSeconds { // some belongs to no visit
+			if got.Totals.EngagedSeconds > want.Totals.EngagedSeconds { // some attention belongs to no visit
 				w.Errorf("attention of %f s, reported %f", got.Totals.EngagedSeconds, want.Totals.EngagedSeconds)
 			}
 			for i, b := range want.Buckets {
@@ -115,7 +116,7 @@ func TestRawAgreesWithReports(t *testing.T) {
 	})
 }
 
-// rowsText writes what both sources say of rows.
+// rowsText writes the part of rows that both sources have.
 func rowsText(by analytics.Dimension, rows []report.Row) string {
 	var text strings.Builder
 	for _, r := range rows {
@@ -131,12 +132,12 @@ func rowsText(by analytics.Dimension, rows []report.Row) string {
 	return text.String()
 }
 
-// With filters they say what the raw events say, read in the plainest way.
+// With filters, they match the raw events as the oracle reads them.
 func TestFiltersAgreeWithTheOracle(t *testing.T) {
 	inEachZone(t, 400, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
 		some := 0
-		for n := 0; n < 6 || some == 0 && n < 100; n++ { // few filters may select nothing
+		for n := 0; n < 6 || some == 0 && n < 100; n++ { // a few filters may select nothing
 			filters := drawFilters(random)
 			want := all.filtered(filters)
 			some += len(want.visits)
@@ -152,7 +153,7 @@ func TestFiltersAgreeWithTheOracle(t *testing.T) {
 	})
 }
 
-// What a filter selects and what its opposite does add up to all, whatever is counted, visitors aside.
+// Except for visitors, the figures of a filter and of its opposite add up to the total.
 func TestAFilterAndItsOppositeAddUp(t *testing.T) {
 	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
 		in := report.Request{Site: w.site.SiteID, From: from, To: to}
@@ -239,7 +240,7 @@ func (w *shop) checkRows(want *oracle, filters []Filter, from, to string) {
 		w.must(err)
 		found := 0
 		for _, r := range got.Top {
-			if r.Visits > 0 { // others were only looked at
+			if r.Visits > 0 { // others have only events, no visits
 				found++
 			}
 			if r.Visits != visits[r.Value] || r.Visitors != int64(len(who[r.Value])) {
@@ -288,7 +289,7 @@ func TestParseFilter(t *testing.T) {
 	}
 }
 
-// Days of which raw events are gone are left out, by name, and never shown as less than they were.
+// Days without raw events are left out and named, and never shown with figures that are too small.
 func TestRawEventsThatAreGone(t *testing.T) {
 	w := newShop(t, "Europe/Berlin", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-01T00:00"), utc("2026-05-10T11:00"), 300)...)
@@ -301,7 +302,7 @@ func TestRawEventsThatAreGone(t *testing.T) {
 		t.Errorf("notes %v, %d buckets", all.Notes, len(all.Buckets))
 	}
 	w.advance(30*24*time.Hour - time.Hour)
-	before, err := w.x.Report(w.ctx, in, filters) // the days before the import came late, so they live from then on
+	before, err := w.x.Report(w.ctx, in, filters) // the earlier days were imported late, so their events live from then on
 	w.must(err)
 	if len(before.Notes) > 1 || before.Buckets[len(before.Buckets)-1].Start != "2026-05-12" {
 		t.Errorf("notes %v, buckets %v", before.Notes, before.Buckets)
@@ -350,7 +351,7 @@ func TestQuestionsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Fifty thousand paths in a day, of which a breakdown keeps what it may.
+// A day has fifty thousand paths, and a breakdown keeps only as many as it may.
 func TestManyPaths(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	const n = 50_000

@@ -12,7 +12,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Every page size gives the same sessions, each once, the latest first: those of the visits that the oracle selects.
+// Every page size gives the same sessions, each once and the latest first. They are the visits that
+// the oracle selects.
 func TestSessionsAgreeWithTheOracle(t *testing.T) {
 	inTwoZones(t, 120, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
@@ -48,7 +49,7 @@ func TestSessionsAgreeWithTheOracle(t *testing.T) {
 	})
 }
 
-// Every event is in the timeline of one session, also where sessions of a visitor overlap.
+// Every event is in the timeline of exactly one session, even if sessions of a visitor overlap.
 func TestTimelines(t *testing.T) {
 	inTwoZones(t, 120, func(w *shop, _ *rand.Rand, from, to string) {
 		seen := map[string]bool{}
@@ -112,7 +113,7 @@ func TestSessionsOfAUser(t *testing.T) {
 	w.must(w.worker.Drain(w.ctx))
 	want := 0
 	for _, v := range w.oracle("2026-05-01", "2026-05-10").visits {
-		if slices.ContainsFunc(v.events, func(e analytics.Event) bool { return e.UserID == "user-3" }) { // a visitor is one user
+		if slices.ContainsFunc(v.events, func(e analytics.Event) bool { return e.UserID == "user-3" }) { // each visitor is one user
 			want++
 		}
 	}

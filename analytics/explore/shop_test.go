@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// shop is one site on a table in memory, with its folds, at a time of its own.
+// shop is one site on an in-memory table, with its folds and its own clock.
 type shop struct {
 	*foldtest.World
 	ctx       context.Context
@@ -91,8 +91,8 @@ func utc(text string) time.Time {
 	return at
 }
 
-// traffic makes hits of a few visitors between two times. Some come back, some leave at once, some keep sessions of
-// their own, some are known; values are hostile here and there.
+// traffic generates the hits of a few visitors between two times. Some return, some leave at once,
+// some use their own session IDs, some are identified. Some values are hostile.
 func traffic(random *rand.Rand, from, to time.Time, n int) []analytics.Hit {
 	hits := make([]analytics.Hit, 0, n)
 	visitors := max(3, n/8)
@@ -126,7 +126,7 @@ func hit(random *rand.Rand, visitor int, at time.Time) analytics.Hit {
 	if random.IntN(6) == 0 {
 		h.Name, h.Revenue = pick("signup", "order"), pick("", "1.25", "-3", "0.10")
 	} else if random.IntN(9) == 0 {
-		h.Revenue = pick("2", "-0.75", "0.01") // of a page view
+		h.Revenue = pick("2", "-0.75", "0.01") // revenue of a page view
 	}
 	if random.IntN(8) == 0 {
 		h.Name, h.Revenue = analytics.EngagementEvent, ""

@@ -18,7 +18,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// counted is an Explorer on the shop's table that keeps days, and the gate that counts what it reads.
+// counted returns an Explorer on the shop's table that keeps days, with its table and the gate that
+// counts its reads.
 func (w *shop) counted(o Options) (*Explorer, *table.Table, *gate) {
 	g := &gate{API: w.db, open: make(chan struct{})}
 	close(g.open)
@@ -26,7 +27,7 @@ func (w *shop) counted(o Options) (*Explorer, *table.Table, *gate) {
 	return New(t, o), t, g
 }
 
-// same compares what an Explorer says with what one says that has kept nothing.
+// same compares the answers of an Explorer with those of one that has kept nothing.
 func (w *shop) same(x *Explorer, in report.Request, filters []Filter) {
 	w.Helper()
 	got, err := x.Report(w.ctx, in, filters)
@@ -40,7 +41,8 @@ func (w *shop) same(x *Explorer, in report.Request, filters []Filter) {
 
 var firefox = []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
 
-// Days are read once, whatever is asked of them, until one of their events is written: then that day is read again.
+// Each day is read once, whatever the question, until one of its events is written. Then that day
+// is read again.
 func TestDaysAreReadOnce(t *testing.T) {
 	w := newShop(t, "Europe/Berlin", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-06T00:00"), utc("2026-05-10T11:00"), 500)...)
@@ -56,14 +58,14 @@ func TestDaysAreReadOnce(t *testing.T) {
 	if first < 6*shards {
 		t.Fatalf("%d queries for six days", first)
 	}
-	rest := first - 6*shards // for what is not raw events
+	rest := first - 6*shards // queries for other things than raw events
 	if n := reads(firefox); n != rest {
 		t.Errorf("%d queries for days that were read", n)
 	}
 	if _, err := x.Journeys(w.ctx, JourneysIn{Range: w.between(in.From, in.To), Page: "/"}); err != nil || g.queries.Load() != first+2*rest {
 		t.Errorf("%d queries for journeys on them: %v", g.queries.Load(), err)
 	}
-	late := hit(rand.New(rand.NewPCG(3, 4)), 1, utc("2026-05-07T21:59")) // the day's last minute in Berlin
+	late := hit(rand.New(rand.NewPCG(3, 4)), 1, utc("2026-05-07T21:59")) // the last minute of the day in Berlin
 	collector := analytics.NewCollector(tab, analytics.CollectorOptions{})
 	_, err := collector.Ingest(w.ctx, "shop", []analytics.Hit{late})
 	w.must(err)
@@ -77,17 +79,17 @@ func TestDaysAreReadOnce(t *testing.T) {
 	} {
 		events, err := analytics.EventsBetween(&w.site, utc("2026-05-08T00:00"), utc("2026-05-09T00:00"), analytics.PageViewsOnly).Collect(w.ctx, tab)
 		w.must(err)
-		w.same(x, in, nil) // which is remembered
+		w.same(x, in, nil) // the answer is kept
 		n, err := analytics.OneEvent(events[len(events)/2].EventKey).Rewrite(w.ctx, tab, change)
 		if err != nil || n != 1 {
 			t.Fatal(n, err)
 		}
-		w.same(x, in, nil) // at once
+		w.same(x, in, nil) // the change is visible at once
 		w.same(x, in, firefox)
 	}
 }
 
-// Every way to write an event is noted, and no other write.
+// Every way of writing an event is noted, and no other write is.
 func TestWritesAreNoted(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	watched := Watch(w.db)
@@ -154,12 +156,13 @@ func TestWritesAreNoted(t *testing.T) {
 	}
 }
 
-// Whoever asks after a write was acknowledged sees it, while others write, erase and ask.
+// A question asked after a write was acknowledged sees the write, while others write, erase and
+// ask.
 func TestKeptDaysAmongWriters(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
-	x, tab, _ := w.counted(Options{AtOnce: 4, KeepBytes: 60_000}) // room for some of the days
+	x, tab, _ := w.counted(Options{AtOnce: 4, KeepBytes: 60_000}) // enough for only some of the days
 	collector := analytics.NewCollector(tab, analytics.CollectorOptions{})
 	in := report.Request{Site: "shop", From: "2026-05-06", To: "2026-05-10", By: analytics.ByPage}
 	erase := func(e *analytics.Event) (analytics.Rewrite, error) { e.Erased = true; return analytics.Change, nil }
@@ -187,7 +190,7 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 					there = append(there, analytics.EventKey{SiteID: "shop", Shard: table.Shard(outcomes[0].EventID, w.site.Sharding.At(h.At)), EventID: outcomes[0].EventID})
 				}
 				ask := mine
-				ask = append(ask, Filter{analytics.ByCity, IsNot, []string{fmt.Sprint(random.Uint64())}}) // a question of its own, which no cube answers
+				ask = append(ask, Filter{analytics.ByCity, IsNot, []string{fmt.Sprint(random.Uint64())}}) // unique, so no kept cube answers it
 				got, err := x.Report(w.ctx, in, ask)
 				if err != nil || got.Totals.PageViews != int64(len(there)) {
 					t.Errorf("%d page views, want %d: %v", got.Totals.PageViews, len(there), err)
@@ -201,7 +204,8 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 	}
 }
 
-// What is kept is bounded, and what was not asked for longest goes first.
+// The size of the shelf is limited, and the days that were not used for the longest time are
+// dropped first.
 func TestShelf(t *testing.T) {
 	s := shelf{most: 100, days: map[dayKey]*shelved{}, claims: map[dayKey]chan struct{}{}}
 	key := func(n int64) dayKey { return dayKey{site: "shop", from: n, to: n + 1} }
@@ -221,7 +225,7 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-// Days that were prepared are not read again; the present one is not prepared.
+// Prepared days are not read again. The current day is not prepared.
 func TestPreparedDays(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-06T00:00"), utc("2026-05-10T11:00"), 300)...)
@@ -232,13 +236,13 @@ func TestPreparedDays(t *testing.T) {
 		t.Fatalf("%d days are kept, %d claimed", len(x.shelf.days), len(x.shelf.claims))
 	}
 	before := g.queries.Load()
-	w.must(x.Prepare(w.ctx, days)) // within a minute
+	w.must(x.Prepare(w.ctx, days)) // within a minute of the first time
 	if g.queries.Load() != before {
 		t.Error("prepared twice")
 	}
 	w.same(x, report.Request{Site: "shop", From: "2026-05-06", To: "2026-05-10", By: analytics.ByPage}, firefox)
 	w.advance(prepareEvery)
-	w.must(x.Prepare(w.ctx, w.between("2025-05-06", "2025-05-10"))) // gone
+	w.must(x.Prepare(w.ctx, w.between("2025-05-06", "2025-05-10"))) // their events have expired
 	few, _, _ := w.counted(Options{Events: 150})
 	w.must(few.Prepare(w.ctx, days))
 	if n := len(few.shelf.days); n == 0 || n == 4 {
@@ -246,7 +250,7 @@ func TestPreparedDays(t *testing.T) {
 	}
 }
 
-// What an API offers for reading is offered through a watch, too, and nothing that it does not offer.
+// A watch offers the additional read methods that its API has, and no others.
 func TestWatchOffersValues(t *testing.T) {
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 
-// world is a site with its folds, at a time of its own.
+// world is a site with its folds and its own clock.
 type world struct {
 	*foldtest.World
 	collector *analytics.Collector
@@ -57,7 +57,7 @@ func (w *world) backfill() Backfilled {
 	return done
 }
 
-// derived is everything that follows from goals.
+// derived returns everything that depends on goals.
 func (w *world) derived() map[string]string {
 	w.Helper()
 	w.Drain()
@@ -70,7 +70,7 @@ func (w *world) derived() map[string]string {
 		w.Must(err)
 		d["goals "+b.Start] = fmt.Sprint(b.Values)
 	}
-	sums := map[string]int64{} // sessions' ids depend on the salt
+	sums := map[string]int64{} // session IDs depend on the salt
 	for s, err := range analytics.RecentSessions(w.Ctx, w.Table, "site") {
 		w.Must(err)
 		sums[fmt.Sprint("sessions ", s.Start)] += s.Conversions
@@ -81,7 +81,7 @@ func (w *world) derived() map[string]string {
 	return d
 }
 
-// checkSame compares what follows from goals.
+// checkSame compares what depends on goals.
 func (w *world) checkSame(want map[string]string) {
 	w.Helper()
 	got := w.derived()
@@ -106,7 +106,8 @@ func (w *world) checkClean() {
 	}
 }
 
-// draw makes up what visitors do within three days. Visitor ids depend on a site's own key, so hits bring sessions.
+// draw generates what visitors do within three days. Visitor IDs depend on a site's own key, so the
+// hits bring their sessions.
 func draw(r *rand.Rand, n int) []analytics.Hit {
 	hits := make([]analytics.Hit, n)
 	for i := range hits {
@@ -140,8 +141,8 @@ var finalGoals = []Goal{
 	goal("thanks", func(g *Goal) { g.Path, g.PathKind = "/th.*s", analytics.RegexpPath }),
 }
 
-// TestBackfill makes, changes and deletes goals between and beside events, in random order and batches, and compares what
-// follows with a site that had the goals from the beginning.
+// TestBackfill creates, changes and deletes goals between and during events, in random order and
+// batches. It compares the result with a site that had the goals from the beginning.
 func TestBackfill(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -188,7 +189,7 @@ func TestBackfill(t *testing.T) {
 	for _, change := range changes {
 		next(r.IntN(80))
 		w.Must(change())
-		next(r.IntN(20)) // some of which do not know of it
+		next(r.IntN(20)) // some collectors do not know of the change yet
 		if done := w.backfill(); !done.Waiting {
 			t.Errorf("it does not wait: %+v", done)
 		}
@@ -212,7 +213,7 @@ func TestBackfill(t *testing.T) {
 	}
 }
 
-// A backfill beside senders and folds changes what is there exactly once.
+// A backfill while events are sent and folded changes everything exactly once.
 func TestBackfillBesideIngest(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -243,7 +244,7 @@ func TestBackfillBesideIngest(t *testing.T) {
 	w.Must(<-done)
 	stop()
 	w.Must(<-folded)
-	w.Advance(time.Minute) // whatever waits for a time
+	w.Advance(time.Minute) // for everything that waits for a time
 	want := newWorld(t)
 	for _, g := range finalGoals {
 		_, err := Create(want.Ctx, want.Table, g)
@@ -254,12 +255,12 @@ func TestBackfillBesideIngest(t *testing.T) {
 	w.checkClean()
 }
 
-// Days of which raw events are gone keep what they have, and the goal says since when it is counted.
+// Days without raw events keep their counts, and the goal tells since when it is counted.
 func TestSealedDaysStay(t *testing.T) {
 	w := newWorld(t)
 	w.ingest(analytics.Hit{Path: "/thanks", Address: "1"})
 	w.Drain()
-	w.Advance(29*24*time.Hour + time.Hour) // the raw event is still there, and its day within a day of being sealed
+	w.Advance(29*24*time.Hour + time.Hour) // the raw event still exists, but its day is sealed within a day
 	w.ingest(analytics.Hit{Path: "/thanks", Address: "1"})
 	_, err := Create(w.Ctx, w.Table, finalGoals[2])
 	w.Must(err)

@@ -42,7 +42,7 @@ func newSite(t *testing.T, zone, now string) *site {
 	return w
 }
 
-// bring imports files, or fails the test.
+// bring imports files and fails the test if it cannot.
 func (w *site) bring(o imported.Options, files ...string) imported.Result {
 	w.Helper()
 	r, err := w.try(w.Ctx, o, files...)
@@ -60,7 +60,7 @@ func (w *site) try(ctx context.Context, o imported.Options, files ...string) (im
 	return imported.Run(ctx, w.Table, into, e, o)
 }
 
-// csv is an import of one table that is written here.
+// csv imports one table given as text.
 func (w *site) csv(content string) (imported.Result, error) {
 	w.Helper()
 	into, err := report.ImportInto(w.Ctx, w.Table, "site")
@@ -87,7 +87,7 @@ func (w *site) report(from, to string, p analytics.Period, by analytics.Dimensio
 	return out
 }
 
-// all is everything that reports say of a range, written, to be compared.
+// all returns all report figures for a range as text, for comparison.
 func (w *site) all(from, to string) string {
 	w.Helper()
 	var b strings.Builder
@@ -112,7 +112,7 @@ func rows(out *report.Report) string {
 
 const plausible = "exports/testdata/plausible"
 
-// What reports say of an imported export is what its files add up to, by day, month and dimension.
+// Reports on an imported export match the sums of its files, by day, month and dimension.
 func TestReportsCountWhatWasImported(t *testing.T) {
 	w := newSite(t, "Europe/Berlin", "2024-02-05T12:00")
 	r := w.bring(imported.Options{}, plausible)
@@ -132,12 +132,12 @@ func TestReportsCountWhatWasImported(t *testing.T) {
 		}
 	}
 	for d, want := range map[analytics.Dimension]string{
-		analytics.BySource:   "(none) 100/64/0, news 131/42/0", // with what else there is
+		analytics.BySource:   "(none) 100/64/0, news 131/42/0", // added to the site's other sources
 		analytics.ByBrowser:  "Firefox 325/180/0, Chrome 250/114/0, Safari 233/128/0, Edge 54/20/0, ",
-		analytics.ByOS:       "(none) 54/20/0", // of a row without a system
+		analytics.ByOS:       "(none) 54/20/0", // a row without a system
 		analytics.ByDevice:   "desktop 612/301/0, tablet 233/128/0, mobile 17/13/0, ",
 		analytics.ByCountry:  "DE 525/264/0, (none) 233/128/0, FR 104/50/0, ", // no row of the third day has a country
-		analytics.ByScreen:   "",                                              // of which the export knows nothing
+		analytics.ByScreen:   "",                                              // the export has no screens
 		analytics.ByOutbound: "https://one.example.com/ 0/0/2, ",
 	} {
 		out := w.report("2024-01-01", "2024-01-31", analytics.Day, d)
@@ -164,7 +164,8 @@ func TestReportsCountWhatWasImported(t *testing.T) {
 	}
 }
 
-// A day on which a dimension was measured and nobody had a value is without one. A day that no table of it has is not known.
+// On a day on which a dimension was measured without any value, all visits have no value. If none
+// of the dimension's tables has the day, nothing is known.
 func TestDaysWithoutValues(t *testing.T) {
 	w := newSite(t, "UTC", "2024-04-05T12:00")
 	w.bring(imported.Options{}, plausible)
@@ -182,11 +183,11 @@ func TestDaysWithoutValues(t *testing.T) {
 		by       analytics.Dimension
 		want     string
 	}{
-		{"2024-01-03", "2024-01-03", analytics.ByCountry, "(none) 233/128/0, "}, // Plausible has no rows of visits without a place
+		{"2024-01-03", "2024-01-03", analytics.ByCountry, "(none) 233/128/0, "}, // Plausible has no rows for visits without a place
 		{"2024-01-03", "2024-01-03", analytics.ByCity, "(none) 233/128/0, "},
 		{"2024-01-02", "2024-01-03", analytics.ByUTMMedium, "(none) 558/308/0, "},
 		{"2024-01-01", "2024-01-03", analytics.ByUTMTerm, "(none) 862/442/0, "},
-		{"2024-01-01", "2024-01-03", analytics.ByScreen, ""}, // of which Plausible exports nothing
+		{"2024-01-01", "2024-01-03", analytics.ByScreen, ""}, // Plausible does not export screens
 		{"2024-02-02", "2024-02-02", analytics.ByCountry, "(none) 6/5/0, "},
 		{"2024-02-01", "2024-02-02", analytics.ByCountry, "(none) 6/5/0, DE 4/3/0, "},
 		{"2024-02-01", "2024-02-03", analytics.ByCountry, "(none) 6/5/0, DE 4/3/0, "},
@@ -203,7 +204,7 @@ func TestDaysWithoutValues(t *testing.T) {
 	}
 }
 
-// Attention is told of days by Google, and of pages by both: it counts once.
+// Google reports attention by day, and both report it by page: it counts once.
 func TestAttention(t *testing.T) {
 	for name, c := range map[string]struct {
 		csv  []string
@@ -235,7 +236,8 @@ func TestAttention(t *testing.T) {
 	}
 }
 
-// A table that has a part of a month tells nothing of the other days, whether days or their month are asked for.
+// A table with a part of a month gives nothing for the other days, whether the question is by day
+// or by month.
 func TestPartsOfMonths(t *testing.T) {
 	w := newSite(t, "UTC", "2024-04-05T12:00")
 	for _, csv := range []string{
@@ -246,7 +248,7 @@ func TestPartsOfMonths(t *testing.T) {
 		_, err := w.csv(csv)
 		w.Must(err)
 	}
-	const want = "DE 0/109/0, (none) 0/21/0, " // nobody knows of the 1st
+	const want = "DE 0/109/0, (none) 0/21/0, " // nothing is known of the 1st
 	for _, in := range []struct {
 		to string
 		p  analytics.Period
@@ -263,8 +265,9 @@ func TestPartsOfMonths(t *testing.T) {
 	}
 }
 
-// Imports from before they stored what was measured count as they did: a dimension of a month is known of all its days, a day without any
-// value is not known. Importing the same files again adds what is missing.
+// Imports made before measured dimensions were stored count as they did: a dimension of a month is
+// known for all its days, and a day without any value is unknown. Importing the same files again
+// adds what is missing.
 func TestOlderImports(t *testing.T) {
 	w := newSite(t, "UTC", "2024-04-05T12:00")
 	again := func() {
@@ -304,7 +307,7 @@ func TestOlderImports(t *testing.T) {
 	check("DE 0/10/0, (none) 0/5/0, ")
 }
 
-// Importing again, in small parts, packed in another order and after being stopped anywhere, changes nothing.
+// Importing again, in small parts, in another order and after a stop at any point, changes nothing.
 func TestImportingTwiceCountsOnce(t *testing.T) {
 	w := newSite(t, "UTC", "2024-02-05T12:00")
 	first := w.bring(imported.Options{}, plausible)
@@ -334,7 +337,7 @@ func TestImportingTwiceCountsOnce(t *testing.T) {
 	}
 }
 
-// An import that was broken off does not count, and is there to be deleted or done again.
+// An interrupted import does not count, and can be deleted or done again.
 func TestBrokenOffImport(t *testing.T) {
 	w := newSite(t, "UTC", "2024-02-05T12:00")
 	empty := w.all("2024-01-01", "2024-01-31")
@@ -370,7 +373,7 @@ func (w *site) leftNothing() {
 	}
 }
 
-// A dry run says what an import will do, and does nothing.
+// A dry run reports what an import will do, and changes nothing.
 func TestDryRun(t *testing.T) {
 	w := newSite(t, "UTC", "2024-01-03T12:00")
 	dry := w.bring(imported.Options{DryRun: true}, plausible)
@@ -388,7 +391,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// A site's own counts win: what is imported counts up to its first own day, that day left out, whichever came first.
+// A site's own counts take precedence: imported days count only before the site's first own day,
+// whichever came first.
 func TestOwnCountsWin(t *testing.T) {
 	w := newSite(t, "UTC", "2024-01-20T12:00")
 	w.bring(imported.Options{}, plausible)
@@ -410,7 +414,7 @@ func TestOwnCountsWin(t *testing.T) {
 	if err != nil || found.Count != 0 || found.Items == 0 {
 		t.Errorf("verify: %+v, %v", found, err)
 	}
-	w.view("/own", time.Date(2023, 12, 1, 10, 0, 0, 0, time.UTC)) // then nothing is before it
+	w.view("/own", time.Date(2023, 12, 1, 10, 0, 0, 0, time.UTC)) // then no imported day is before it
 	if out := w.report("2023-12-01", "2024-01-31", analytics.Day, analytics.ByPage); out.Totals.PageViews != 2 || out.Imported != nil {
 		t.Errorf("%+v", out.Totals)
 	}
@@ -419,7 +423,7 @@ func TestOwnCountsWin(t *testing.T) {
 	}
 }
 
-// Two imports never count the same day by the same dimension twice, and can be deleted one by one.
+// Two imports never count the same day twice for a dimension, and can be deleted one by one.
 func TestImportsBesideEachOther(t *testing.T) {
 	w := newSite(t, "UTC", "2024-02-05T12:00")
 	w.bring(imported.Options{}, plausible+"/imported_visitors_20240101_20240103.csv")
@@ -449,7 +453,7 @@ func TestImportsBesideEachOther(t *testing.T) {
 	w.leftNothing()
 }
 
-// Days live as long as a site's days do from when they came, then months are left.
+// Imported days live as long as a site's days, starting at their import. Then only months are left.
 func TestImportedDaysExpire(t *testing.T) {
 	w := newSite(t, "UTC", "2024-02-05T12:00")
 	w.bring(imported.Options{}, plausible)
@@ -467,10 +471,10 @@ func TestImportedDaysExpire(t *testing.T) {
 	}
 }
 
-// A date is the site's day, also where a day has 23 or 25 hours, or is over elsewhere.
+// A date is a day in the site's time zone, even if it has 23 or 25 hours, or is over elsewhere.
 func TestDaysOfTimeZones(t *testing.T) {
 	for zone, until := range map[string]string{"Pacific/Kiritimati": "2024-10-28", "Pacific/Pago_Pago": "2024-10-26", "Europe/Berlin": "2024-10-27"} {
-		w := newSite(t, zone, "2024-10-27T10:30") // Berlin's day has 25 hours
+		w := newSite(t, zone, "2024-10-27T10:30") // in Berlin, this day has 25 hours
 		r, err := w.csv("date,sessions\n20240331,23\n20241025,1\n20241026,2\n20241027,25\n20241028,4\n")
 		w.Must(err)
 		if r.Until != until {
@@ -491,7 +495,7 @@ func TestDaysOfTimeZones(t *testing.T) {
 	}
 }
 
-// A day keeps its greatest values and counts the rest, to the unit.
+// A day keeps its largest values and counts the others exactly.
 func TestManyValues(t *testing.T) {
 	w := newSite(t, "UTC", "2024-02-05T12:00")
 	var b strings.Builder
@@ -520,7 +524,7 @@ func TestImportsAreBounded(t *testing.T) {
 	if _, err := w.csv("date,sessions\n" + strings.Repeat("20240101,1000000000000\n", 1001)); !errors.Is(err, imported.ErrTooMuch) {
 		t.Error(err)
 	}
-	for i := range imported.MaxImports { // with the one that failed
+	for i := range imported.MaxImports { // including the failed one
 		_, err := w.csv(fmt.Sprintf("date,sessions\n2023%02d%02d,1\n", 1+i/28, 1+i%28))
 		if i == imported.MaxImports-1 {
 			if !errors.Is(err, imported.ErrTooMuch) {

@@ -15,8 +15,8 @@ import (
 	"github.com/onefold/onefold/analytics/report"
 )
 
-// Whoever sends another value each time, and each as long as it may be, in every dimension and every property, gets no
-// item beyond its bounds, holds no fold up, and everything still adds up in every tier.
+// A sender uses different values of the maximum length each time, in every dimension and every
+// property. No item exceeds its limits, no fold stops, and everything still adds up in every tier.
 func TestHostileValues(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -61,7 +61,8 @@ func TestHostileValues(t *testing.T) {
 	w.checkSizes()
 }
 
-// A value that is called like what has none, or like the rest, has no row of its own beside theirs.
+// A value with the same name as the row for no value, or as the row for the rest, has no row of its
+// own.
 func TestValuesCalledLikeOthers(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-01T12:00"))
 	for i, source := range []string{"", "(none)", "(other)", "a"} {
@@ -80,7 +81,8 @@ func TestValuesCalledLikeOthers(t *testing.T) {
 	}
 }
 
-// hostileHit has the longest values that ingest accepts, and longer ones where it cuts. Every second is a page view.
+// hostileHit has the longest values that ingest accepts, and longer ones where ingest cuts them.
+// Every second hit is a page view.
 func hostileHit(random *rand.Rand, i int, names []string) analytics.Hit {
 	long := func(n int) string { return hostile(random, i, n) }
 	h := analytics.Hit{
@@ -103,14 +105,15 @@ func hostileHit(random *rand.Rand, i int, names []string) analytics.Hit {
 	return h
 }
 
-// hostile is a text of at most n bytes that begins with something nasty and is no other's.
+// hostile returns a unique text of at most n bytes that begins with something dangerous.
 func hostile(random *rand.Rand, i, n int) string {
 	nasty := []string{"<script>alert(1)</script>", "=cmd|' /C calc'!A0", "\\|a:is:b|", "\u202e\u0000", "💥", "(other)", "(none)", "'; DROP TABLE"}
 	text := fmt.Sprint(nasty[random.IntN(len(nasty))], i, ";", strings.Repeat("x", n))
 	return strings.ToValidUTF8(strings.NewReplacer(" ", "", "&", "", "#", "", "?", "").Replace(text)[:n], "")
 }
 
-// checkSizes expects every item to be far below the 400 KB that a store takes. Capacity units tell sizes.
+// checkSizes checks that every item is far below the 400 KB limit of a store. Capacity units show
+// the sizes.
 func (w *shop) checkSizes() {
 	w.Helper()
 	in := &dynamodb.ScanInput{TableName: new("shop"), Limit: new(int32(1)), ConsistentRead: new(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal}

@@ -11,8 +11,8 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// A site whose hours are spread over several items has the same statistics as one whose are not, also when their number
-// changes while people are on it; and what is stored is what its events make.
+// A site whose hours are spread over several items has the same statistics as one with single
+// items, even if their number changes while visitors are active. What is stored matches its events.
 func TestParts(t *testing.T) {
 	now := time.Date(2026, 5, 12, 23, 30, 0, 0, time.UTC)
 	seed := rand.Uint64()
@@ -40,7 +40,7 @@ func TestParts(t *testing.T) {
 			site, err := analytics.SetParts(w.ctx, w.table, "shop", n)
 			w.must(err)
 			w.site = site
-			w.advance(11 * time.Second) // which collectors take to notice
+			w.advance(11 * time.Second) // the time until collectors notice the change
 			w.ingest(hits[i*len(hits)/len(parts) : (i+1)*len(hits)/len(parts)]...)
 			w.drain()
 		}

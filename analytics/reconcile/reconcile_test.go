@@ -41,7 +41,8 @@ func (w *shop) checkClean(from, to string) {
 	}
 }
 
-// overwrite changes a stored item behind the folds' back, leaving versions and marks as they are.
+// overwrite changes a stored item without the folds' knowledge, and leaves versions and marks as
+// they are.
 func overwrite[S any, K comparable](w *shop, e *table.Entity[S, K], key K, change func(*S)) {
 	w.Helper()
 	k, err := e.Key(key)
@@ -76,7 +77,7 @@ func remove[S any, K comparable](w *shop, e *table.Entity[S, K], key K) {
 	w.must(err)
 }
 
-// overwriteVisitor changes a visitor's day. The folds that follow see it.
+// overwriteVisitor changes a visitor's day. The folds after it see the change.
 func overwriteVisitor(w *shop, key analytics.VisitorKey, change func(*analytics.Visitor)) {
 	w.Helper()
 	loaded, err := analytics.VisitLog.Load(w.ctx, w.table, []analytics.VisitorKey{key}, w.must)
@@ -101,7 +102,8 @@ func (w *shop) replaceVisitor(r fold.Replacement[analytics.Visitor, analytics.Vi
 	}
 }
 
-// items names one stored item of each kind: those of the first visit of a day; of a user, if there is one.
+// items names one stored item of each kind. They belong to the first visit of a day, or to the
+// first visit of a user if there is one.
 type items struct {
 	session   analytics.Session
 	visitor   analytics.VisitorKey
@@ -129,7 +131,8 @@ func (w *shop) items(day string) items {
 	}
 }
 
-// vitals names the breakdown of vitals of the first hour of a day that has one or, if none has, of the day's first visit.
+// vitals returns the vitals breakdown of the first hour of a day that has one, or otherwise that of
+// the day's first visit.
 func (w *shop) vitals(i items) analytics.BreakdownKey {
 	w.Helper()
 	hours, err := w.cal.Hours(i.day)
@@ -148,7 +151,7 @@ func (w *shop) vitals(i items) analytics.BreakdownKey {
 	return key
 }
 
-// spoiled is a way to make a derived item wrong, and what verify must say of it.
+// spoiled is a way to make a derived item wrong, with what verify must report.
 type spoiled struct {
 	spoil  func(*shop, items)
 	entity string
@@ -181,7 +184,7 @@ func ways() map[string]spoiled {
 		"missing breakdown": {func(w *shop, i items) { remove(w, analytics.Breakdowns, i.breakdown) }, "analytics.breakdown", Missing},
 		"wrong visitor": {func(w *shop, i items) {
 			overwriteVisitor(w, i.visitor, func(v *analytics.Visitor) {
-				for i := range v.Visits { // none, if something else took them away before
+				for i := range v.Visits { // none if something else removed them before
 					v.Visits[i].Hours[0].Views += 3
 				}
 			})
@@ -262,7 +265,7 @@ func (w *shop) checkMended(from, to string) {
 	w.checkSums(from, to)
 }
 
-// Several things are wrong at once, some of which make others wrong, and are mended at once.
+// Several things are wrong at once, some as a consequence of others, and one rebuild repairs them.
 func TestRebuildMendsManyThingsAtOnce(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -290,7 +293,8 @@ func TestRebuildMendsManyThingsAtOnce(t *testing.T) {
 	}
 }
 
-// Dimensions with more values than a breakdown holds still add up, in every tier, and are verified and rebuilt.
+// Dimensions with more values than a breakdown holds still add up in every tier, and are verified
+// and rebuilt.
 func TestFullBreakdowns(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -332,7 +336,8 @@ func TestFullBreakdowns(t *testing.T) {
 	check()
 }
 
-// While events are being written and folded, rebuild mends what nobody writes, and breaks nothing of what is.
+// While events are written and folded, rebuild repairs what is not being written, and damages
+// nothing that is.
 func TestRebuildWhileWritesGoOn(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -361,7 +366,7 @@ func TestRebuildWhileWritesGoOn(t *testing.T) {
 	}
 	stop()
 	w.must(<-folded)
-	w.advance(time.Minute)                // a read that was broken off is tried again after a while
+	w.advance(time.Minute)                // an interrupted read is tried again after a while
 	w.rebuild("2026-04-01", "2026-04-01") // what was busy
 	w.drain()
 	w.checkClean("2026-04-01", "2026-04-01")
@@ -371,7 +376,7 @@ func TestRebuildWhileWritesGoOn(t *testing.T) {
 	w.checkReports("2026-04-01", "2026-04-01")
 }
 
-// write ingests a few events at a time, and says when it has done.
+// write ingests a few events at a time and sends on the channel when it is done.
 func (w *shop) write(random *rand.Rand, from, to time.Time) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -388,7 +393,7 @@ func (w *shop) write(random *rand.Rand, from, to time.Time) <-chan error {
 	return done
 }
 
-// What is in flight is no difference: verify while events are written, without anything being wrong.
+// Events in progress are not differences: verify while events are written finds nothing wrong.
 func TestVerifyWhileWritesGoOn(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
 	from, to := utc("2026-04-01T00:00"), utc("2026-04-02T00:00")
@@ -408,7 +413,7 @@ func TestVerifyWhileWritesGoOn(t *testing.T) {
 	w.checkClean("2026-04-01", "2026-04-01")
 }
 
-// TestSealedDaysAreLeftOut verifies and rebuilds a range of which the first day's raw events have expired.
+// TestSealedDaysAreLeftOut verifies and rebuilds a range whose first day has no raw events anymore.
 func TestSealedDaysAreLeftOut(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
 	random := rand.New(rand.NewPCG(1, 1))
@@ -471,7 +476,7 @@ func TestAggregateHourlyMendsOneHour(t *testing.T) {
 	w.checkClean("2026-04-01", "2026-04-01")
 }
 
-// A job that was stopped goes on after the last day that it finished, and keeps what it has found.
+// A stopped job continues after the last day it finished, and keeps what it has found.
 func TestReconcileResumes(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-10T12:00"))
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-07T00:00"), 120)...)
@@ -518,7 +523,8 @@ func TestReconcileRefusesRanges(t *testing.T) {
 	}
 }
 
-// A breakdown that was ever full is compared by what must hold whatever came first.
+// A breakdown that was ever full is compared only by what must hold regardless of the order of
+// events.
 func TestFitsBreakdown(t *testing.T) {
 	want := &analytics.Breakdown{Values: tally.Values{"a": {PageViews: 3}, "b": {PageViews: 2}, "c": {PageViews: 1}}}
 	for name, tc := range map[string]struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// recount is a naive count of raw events: it sorts them, cuts them into visits, and adds up. It shares no code with the
-// folds.
+// recount is a simple count of raw events: it sorts them, splits them into visits, and adds up. It
+// shares no code with the folds.
 type recount struct {
 	hours  map[string]*report.Figures // by start; Visitors are active ones
 	days   map[string]*report.Figures
@@ -29,7 +29,7 @@ type recountedVisit struct {
 	hour   string
 }
 
-// recount reads all raw events of the site from a day to another.
+// recount reads all raw events of the site between two days.
 func (w *shop) recount(from, to string) *recount {
 	w.Helper()
 	zone, err := time.LoadLocation(w.site.TimeZone)
@@ -83,7 +83,7 @@ func (w *shop) recount(from, to string) *recount {
 	return r
 }
 
-// cut divides a visitor's day, in order, where nothing happened for half an hour.
+// cut splits a visitor's day, in order, at gaps of half an hour.
 func (r *recount) cut(zone *time.Location, events []analytics.Event) {
 	for len(events) > 0 {
 		n := 1
@@ -110,12 +110,12 @@ func (r *recount) cut(zone *time.Location, events []analytics.Event) {
 	}
 }
 
-// orders are the visit's conversions of the goal that counts each time.
+// orders returns the visit's conversions of the goal that counts each time.
 func (v *recountedVisit) orders() []analytics.Event {
 	return slices.DeleteFunc(slices.Clone(v.events), func(e analytics.Event) bool { return e.Name != "order" })
 }
 
-// pages is the visit's conversion of the goal that counts once, if it has one.
+// pages returns the visit's conversion of the goal that counts once per visit, if there is one.
 func (v *recountedVisit) pages() []analytics.Event {
 	seen := slices.DeleteFunc(slices.Clone(v.events), func(e analytics.Event) bool { return e.Name != "" || e.Path != "/page/1" && e.Path != "/page/2" })
 	return seen[:min(len(seen), 1)]
@@ -134,7 +134,7 @@ func (r *recount) count(zone *time.Location, e analytics.Event, add func(*report
 	add(&r.total)
 }
 
-// top counts by page, or by what an event says of its visit's beginning.
+// top counts by page, or by a property of the visit's first event.
 func (r *recount) top(by analytics.Dimension) map[string]tally.Count {
 	out := make(map[string]tally.Count)
 	add := func(value string, c tally.Count) {
@@ -189,7 +189,7 @@ func dayText(zone *time.Location, e analytics.Event) string {
 	return timeOf(e).In(zone).Format("2006-01-02")
 }
 
-// hourText cuts the minutes off the local time, and writes the rest in UTC.
+// hourText truncates the local time to the hour and writes it in UTC.
 func hourText(zone *time.Location, e analytics.Event) string {
 	local := timeOf(e).In(zone)
 	into := time.Duration(local.Minute())*time.Minute + time.Duration(local.Second())*time.Second + time.Duration(local.Nanosecond())

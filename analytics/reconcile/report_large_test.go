@@ -11,8 +11,9 @@ import (
 	"github.com/onefold/onefold/analytics/report"
 )
 
-// Fifty thousand paths of which no two have much in common: the breakdowns of a range are more than one answer of the table
-// holds. While hours are read each path is there; when days are rolled up the greatest are, and the rest adds up.
+// There are fifty thousand dissimilar paths, so the breakdowns of a range are larger than one
+// answer of the table. While hours are read, every path is there. After days are rolled up, the
+// paths with the most views are there, and the rest adds up.
 func TestReportOfManyPaths(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-20T12:00"))
 	const days, hours, each = 10, 5, 1000 // as many as an hour keeps
@@ -22,7 +23,7 @@ func TestReportOfManyPaths(t *testing.T) {
 		for i := range hits {
 			name := sha256.Sum256([]byte(fmt.Sprint(n, i)))
 			hits[i] = analytics.Hit{
-				At: start.Add(time.Duration(i) * 3 * time.Second), Imported: true, Address: fmt.Sprint(n, i/50), UserAgent: "test", // a visit in the hour
+				At: start.Add(time.Duration(i) * 3 * time.Second), Imported: true, Address: fmt.Sprint(n, i/50), UserAgent: "test", // one visit within the hour
 				Path: "/" + hex.EncodeToString(name[:25]),
 			}
 		}

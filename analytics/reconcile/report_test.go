@@ -26,7 +26,8 @@ func utc(text string) time.Time {
 	return at
 }
 
-// checkReports compares reports by hour, day and month, and every top list, with a recount.
+// checkReports compares reports by hour, day and month, and every list of top values, with a
+// recount.
 func (w *shop) checkReports(from, to string) {
 	w.Helper()
 	want := w.recount(from, to)
@@ -84,7 +85,8 @@ func (w *shop) checkBuckets(got report.Report, want *recount) {
 	}
 }
 
-// The same answers come from hours, from rolled-up days and months, and from any mixture, in any zone.
+// Hours, rolled-up days and months, and any mixture of them give the same answers, in any time
+// zone.
 func TestReportAgreesWithRecount(t *testing.T) {
 	for _, tc := range []struct{ zone, from, to string }{
 		{"UTC", "2026-02-26", "2026-03-04"},
@@ -110,19 +112,19 @@ func TestReportAgreesWithRecount(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w := newShop(t, tc.zone, end.Add(-2*time.Hour)) // the last day is open
+			w := newShop(t, tc.zone, end.Add(-2*time.Hour)) // the last day is not over
 			hits := shopTraffic(random, start, end.Add(-2*time.Hour), 400)
 			w.ingest(hits[:300]...)
 			w.drain()
 			w.checkReports(tc.from, tc.to)
 			w.rollUp()
 			w.checkReports(tc.from, tc.to)
-			w.ingest(hits[300:]...) // late events, in days that are rolled up
+			w.ingest(hits[300:]...) // late events, on days that are rolled up
 			w.drain()
 			w.checkReports(tc.from, tc.to)
 			w.rollUp()
 			w.checkReports(tc.from, tc.to)
-			w.advance(26 * time.Hour) // everything is over
+			w.advance(26 * time.Hour) // all days are over
 			w.checkReports(tc.from, tc.to)
 			w.rollUp()
 			w.checkReports(tc.from, tc.to)
@@ -133,8 +135,8 @@ func TestReportAgreesWithRecount(t *testing.T) {
 	}
 }
 
-// checkSums compares the stored tiers: hours make their day, days their month, and every dimension but pages adds up to
-// the totals with what is counted under None.
+// checkSums compares the stored tiers: hours add up to their day, and days to their month. With
+// what is counted under None, every dimension except pages adds up to the totals.
 func (w *shop) checkSums(from, to string) {
 	w.Helper()
 	ctx := context.Background()
@@ -193,7 +195,7 @@ func (w *shop) checkSums(from, to string) {
 	}
 }
 
-// What a report costs depends on its range, not on how much happened in it.
+// The cost of a report depends on its range, not on the amount of traffic.
 func TestReportCostsTheSameWhateverTheTraffic(t *testing.T) {
 	costs := make(map[int]map[analytics.Period]report.Cost)
 	counts := []int{150, 1500}
@@ -265,7 +267,7 @@ func TestReportRefuses(t *testing.T) {
 	}
 }
 
-// What has expired is refused, not shown as zero; what is left of it in coarser tiers is shown.
+// Expired data is refused, not shown as zero. What is left of it in coarser tiers is shown.
 func TestReportOfExpiredTiers(t *testing.T) {
 	ctx := context.Background()
 	w := newShop(t, "UTC", utc("2026-01-20T00:00"))
@@ -275,14 +277,14 @@ func TestReportOfExpiredTiers(t *testing.T) {
 	want := w.report(report.Request{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day, By: analytics.ByCountry})
 	wantMonth := w.report(report.Request{From: "2026-01-01", To: "2026-01-31", Period: analytics.Month, By: analytics.ByCountry})
 
-	w.advance(120 * 24 * time.Hour) // hours are gone
+	w.advance(120 * 24 * time.Hour) // hours have expired
 	if _, err := report.Make(ctx, w.table, report.Request{Site: "shop", From: "2026-01-01", To: "2026-01-31", Period: analytics.Hour}); !errors.Is(err, report.ErrExpired) {
 		t.Errorf("by hour: error %v", err)
 	}
 	if got := w.report(report.Request{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day, By: analytics.ByCountry}); got.Totals.PageViews != want.Totals.PageViews || !reflect.DeepEqual(got.Top, want.Top) {
 		t.Errorf("by day: %+v, before %+v", got, want)
 	}
-	w.advance(800 * 24 * time.Hour) // days are gone
+	w.advance(800 * 24 * time.Hour) // days have expired
 	for _, in := range []report.Request{{From: "2026-01-01", To: "2026-01-31", Period: analytics.Day}, {From: "2026-01-07", To: "2026-02-28", Period: analytics.Month}} {
 		in.Site = "shop"
 		if _, err := report.Make(ctx, w.table, in); !errors.Is(err, report.ErrExpired) {
@@ -294,7 +296,8 @@ func TestReportOfExpiredTiers(t *testing.T) {
 	}
 }
 
-// Attention makes no visit and no visitor, a visit no longer, two visits not one, and a bounce nothing else.
+// Attention makes no visit and no visitor. It does not lengthen a visit, does not split one into
+// two, and does not turn a bounce into a longer visit.
 func TestAttentionIsNoVisit(t *testing.T) {
 	noon := utc("2026-05-12T12:00")
 	w := newShop(t, "Europe/Berlin", noon.Add(2*time.Hour))
@@ -307,7 +310,7 @@ func TestAttentionIsNoVisit(t *testing.T) {
 		attention(noon.Add(26*time.Minute), "1", "/a", 500, 30),
 		analytics.Hit{At: noon.Add(50 * time.Minute), Path: "/b", Address: "1"}, // another visit
 		attention(noon.Add(55*time.Minute), "1", "/b", 250, 100),
-		attention(noon, "2", "/a", 1000, 80), // of somebody who was here before midnight
+		attention(noon, "2", "/a", 1000, 80), // by a visitor who was here before midnight
 		analytics.Hit{At: noon.Add(time.Minute), Name: analytics.VitalsEvent, Path: "/a", Address: "3", Vitals: analytics.Vitals{LCP: 1200}},
 	)
 	w.drain()

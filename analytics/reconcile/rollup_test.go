@@ -38,7 +38,7 @@ func TestRollUpClosedDaysOnly(t *testing.T) {
 	if waiting := w.waitingDays(); !slices.Equal(waiting, []string{"2026-03-03"}) {
 		t.Errorf("%v wait", waiting)
 	}
-	w.advance(24 * time.Hour) // in New York the day is over
+	w.advance(24 * time.Hour) // in New York, the day is over
 	if rolled := w.rollUp(); !slices.Equal(rolled.Days, []string{"2026-03-03"}) || len(rolled.Open) > 0 {
 		t.Errorf("rolled up %+v", rolled)
 	}
@@ -48,7 +48,7 @@ func TestRollUpClosedDaysOnly(t *testing.T) {
 	w.checkSums("2026-02-27", "2026-03-03")
 }
 
-// A roll-up that finds nothing new writes nothing.
+// A rollup that finds nothing new writes nothing.
 func TestRollUpIsIdempotent(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-03-03T12:00"))
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-03-01T00:00"), utc("2026-03-02T00:00"), 100)...)
@@ -67,7 +67,8 @@ func TestRollUpIsIdempotent(t *testing.T) {
 	}
 }
 
-// A late event marks its day, and the report is right before and after the day is rolled up again.
+// A late event marks its day, and the report is correct before and after the day is rolled up
+// again.
 func TestLateEventMarksItsDay(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-03-10T12:00"))
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-02-20T00:00"), utc("2026-03-10T00:00"), 100)...)
@@ -85,7 +86,7 @@ func TestLateEventMarksItsDay(t *testing.T) {
 	w.checkReports("2026-02-01", "2026-03-10")
 }
 
-// Roll-ups may run in several places at once, while late events come in.
+// Rollups may run in several places at once while late events arrive.
 func TestRollUpsAtOnce(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -121,7 +122,7 @@ func TestRollUpsAtOnce(t *testing.T) {
 	w.checkClean("2026-02-26", "2026-03-03")
 }
 
-// Once hours may have expired, a day is final: what comes later does not shrink it.
+// Once hours may have expired, a day is final: later events do not reduce it.
 func TestSealedDayDoesNotShrink(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-03-02T12:00"))
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-03-01T00:00"), utc("2026-03-02T00:00"), 100)...)
@@ -157,7 +158,7 @@ func TestRolledUpItemsExpire(t *testing.T) {
 	w.rollUp()
 	for _, tc := range []struct {
 		key   analytics.StatsKey
-		alive time.Duration // after which it is gone; 0: never
+		alive time.Duration // lifetime; 0 means forever
 	}{
 		{analytics.StatsKey{SiteID: "shop", Period: analytics.Day, Start: "2026-02-28"}, 731 * 24 * time.Hour},
 		{analytics.StatsKey{SiteID: "shop", Period: analytics.Month, Start: "2026-02"}, 0},

@@ -16,7 +16,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// shop is one site on a table in memory, with its folds, at a time of its own. Questions are tested with it.
+// shop is one site on an in-memory table, with its folds and its own clock. Tests ask their
+// questions about it.
 type shop struct {
 	*foldtest.World
 	ctx    context.Context
@@ -56,7 +57,7 @@ func (w *shop) must(err error)          { w.Helper(); w.Must(err) }
 
 func (w *shop) drain() { w.Helper(); w.Drain() }
 
-// ingest stores hits; all of them must be accepted.
+// ingest stores hits, all of which must be accepted.
 func (w *shop) ingest(hits ...analytics.Hit) {
 	w.Helper()
 	outcomes, err := analytics.NewCollector(w.table, analytics.CollectorOptions{}).Ingest(w.ctx, w.site.SiteID, hits)
@@ -68,7 +69,7 @@ func (w *shop) ingest(hits ...analytics.Hit) {
 	}
 }
 
-// rollUp rolls up, and folds what that changed.
+// rollUp rolls up, and folds the changes.
 func (w *shop) rollUp() Rolled {
 	w.Helper()
 	rolled, err := RollUp(w.ctx, w.table, w.site.SiteID, w.now())
@@ -85,7 +86,8 @@ func (w *shop) report(in report.Request) report.Report {
 	return out
 }
 
-// shopTraffic makes hits of a few visitors between two times, some of whom come back, some of whom leave at once.
+// shopTraffic generates the hits of a few visitors between two times. Some return and some leave at
+// once.
 func shopTraffic(random *rand.Rand, from, to time.Time, n int) []analytics.Hit {
 	hits := make([]analytics.Hit, 0, n)
 	visitors := max(3, n/8)

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/internal/calendar"
 )
 
-// vitalsOf are the web vitals of days, by what they are of.
+// vitalsOf returns the web vitals of days, in total and by what they belong to.
 func (w *shop) vitalsOf(from, to string) (report.Vitals, map[string]report.VitalsRow) {
 	w.Helper()
 	out, err := report.WebVitals(w.ctx, w.table, report.VitalsRequest{Site: w.site.SiteID, From: from, To: to})
@@ -91,7 +91,7 @@ func (w *shop) checkVital(name string, got *report.Vital, values []float64, good
 	}
 }
 
-// The same vitals come from hours, days and months, whenever the events came.
+// Hours, days and months give the same vitals, whenever the events arrived.
 func TestVitalsAgreeWithRecount(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -105,7 +105,7 @@ func TestVitalsAgreeWithRecount(t *testing.T) {
 	w.checkVitals("2026-02-28", "2026-04-02")
 	w.rollUp()
 	w.checkVitals("2026-02-28", "2026-04-02")
-	w.ingest(hits[600:]...) // late, in days that are rolled up
+	w.ingest(hits[600:]...) // late, on days that are rolled up
 	w.drain()
 	w.checkVitals("2026-02-28", "2026-04-02")
 	w.rollUp()
@@ -115,7 +115,8 @@ func TestVitalsAgreeWithRecount(t *testing.T) {
 	w.checkClean("2026-03-20", "2026-04-01")
 }
 
-// Pages that find no place are counted together, so that a page's vitals are its own and the site's are whole; in any tier.
+// Pages without a place are counted together, in every tier. So a page's vitals are its own, and
+// the site's are complete.
 func TestVitalsOfManyPages(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
 	at := utc("2026-04-01T10:00")

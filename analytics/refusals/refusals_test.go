@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// failing is an API whose writes fail while it is told to.
+// failing is an API whose writes fail while broken is set.
 type failing struct {
 	dynamo.API
 	broken bool
@@ -87,7 +87,7 @@ func TestWhatCannotBeWrittenIsKept(t *testing.T) {
 	c.Count(day, refusals.Bot, "crawler", 1)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	c.Run(ctx, func(err error) { t.Error(err) }) // writes once more when it is told to stop
+	c.Run(ctx, func(err error) { t.Error(err) }) // writes once more when stopped
 	if d, err := refusals.Days.Get(t.Context(), tbl, day); err != nil || d.Bots["crawler"] != 2 {
 		t.Errorf("%+v, %v", d, err)
 	}

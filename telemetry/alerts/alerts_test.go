@@ -11,7 +11,8 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// TestMachineTemperature imports a real series in order, once more, and shuffled into a fresh installation.
+// TestMachineTemperature imports a real series in order, then again, and then shuffled into a new
+// installation.
 func TestMachineTemperature(t *testing.T) {
 	all := machineTemperature(t)
 	load := func(w *world, in []telemetry.Incoming) {
@@ -51,8 +52,9 @@ func TestMachineTemperature(t *testing.T) {
 	shuffled.once()
 }
 
-// TestAnyOrder brings random readings in random order, in random parts, some twice, with retractions that come and go, and
-// compares with a replay of what is in the table. Every transition is told at most once.
+// TestAnyOrder sends random readings in random order and random batches, some twice, with
+// retractions that are made and withdrawn. It compares the alerts with a replay of the table's
+// readings. Every transition is sent at most once.
 func TestAnyOrder(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -98,7 +100,7 @@ func TestAnyOrder(t *testing.T) {
 	}
 }
 
-// once fails if a transition is noted twice at an alert.
+// once fails if a transition is recorded twice at an alert.
 func (w *world) once() {
 	w.Helper()
 	valid, withdrawn := w.alerts("d1")
@@ -110,7 +112,7 @@ func (w *world) once() {
 	}
 }
 
-// TestOpenWhileFiring follows one episode through its life.
+// TestOpenWhileFiring follows one episode from beginning to end.
 func TestOpenWhileFiring(t *testing.T) {
 	w := newWorld(t, nil)
 	w.Set(start)
@@ -147,7 +149,7 @@ func TestOpenWhileFiring(t *testing.T) {
 	}
 }
 
-// TestCorrections lets late readings and a retraction change what was told already.
+// TestCorrections checks that late readings and a retraction change alerts that were already sent.
 func TestCorrections(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
@@ -157,7 +159,7 @@ func TestCorrections(t *testing.T) {
 	first := w.open()[0]
 	_, err := alerts.Acknowledge(w.Ctx, w.Table, telemetry.AlertKey{DeviceID: "d1", AlertID: first}, "ada")
 	w.Must(err)
-	w.ingest(temp(after(2), "101")) // it began earlier
+	w.ingest(temp(after(2), "101")) // the episode began earlier
 	w.Drain()
 	w.agree(r)
 	valid, withdrawn := w.alerts("d1")
@@ -179,7 +181,7 @@ func TestCorrections(t *testing.T) {
 	}
 }
 
-// TestRuleHoldsFromNowOn makes, changes and deletes a rule while readings are there.
+// TestRuleHoldsFromNowOn creates, changes and deletes a rule while there are readings.
 func TestRuleHoldsFromNowOn(t *testing.T) {
 	w := newWorld(t, nil)
 	w.ingest(temp(after(0), "200"), temp(after(30), "200"))

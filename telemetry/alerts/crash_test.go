@@ -17,11 +17,11 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// shaky loses requests: some are not done, of some only the answer is lost.
+// shaky loses requests: some are not executed, and of others only the response is lost.
 type shaky struct {
 	dynamo.API
 	random *rand.Rand
-	die    func() // ends the process; nil: nothing is lost
+	die    func() // ends the process; nil means that nothing is lost
 	deaths int
 }
 
@@ -47,7 +47,8 @@ func (s *shaky) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	return out, err
 }
 
-// TestCrashes breaks off evaluations before and after their writes, and goes on in another process.
+// TestCrashes interrupts evaluations before and after their writes, and continues in another
+// process.
 func TestCrashes(t *testing.T) {
 	deaths := 0
 	defer func() {
@@ -89,7 +90,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// TestSilence lets a device fall silent and come back.
+// TestSilence makes a device fall silent and come back.
 func TestSilence(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
@@ -105,7 +106,7 @@ func TestSilence(t *testing.T) {
 	look := func(open int) {
 		t.Helper()
 		w.Must(alerts.Sweep(w.Ctx, w.Table, time.Time{}))
-		w.Must(alerts.Sweep(w.Ctx, w.Table, time.Time{})) // another process
+		w.Must(alerts.Sweep(w.Ctx, w.Table, time.Time{})) // in another process
 		if got := w.open(); len(got) != open {
 			t.Fatalf("%d open alerts, want %d", len(got), open)
 		}
@@ -127,7 +128,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestInvalidRules refuses rules that cannot work, each with the code of its field.
+// TestInvalidRules checks that rules which cannot work are refused, each with the code of its
+// field.
 func TestInvalidRules(t *testing.T) {
 	good := telemetry.Rule{RuleKey: telemetry.RuleKey{Scope: telemetry.ForDevice, ScopeID: "d"}, FleetID: "f", Metric: "m", Raise: "1", Severity: telemetry.Info}
 	if err := alerts.CheckRule(&good); err != nil {

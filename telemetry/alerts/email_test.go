@@ -26,21 +26,21 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// postOffice is a mail server that writes down what it is told, one connection.
+// postOffice is a mail server that records one connection.
 type postOffice struct {
 	t        *testing.T
 	identity tls.Certificate
-	offers   []string // extensions, beside STARTTLS
+	offers   []string // extensions, in addition to STARTTLS
 	starttls bool
 	implicit bool // TLS from the start
 	refuses  string
 
-	heard  []string // commands, those in the clear with "clear " before them
-	logins []string // user and password, as they were proved
+	heard  []string // commands; unencrypted ones have the prefix "clear "
+	logins []string // user and password of each successful login
 	letter string
 }
 
-// vouched makes a certificate of an authority of its own, for a name or an address.
+// vouched creates a certificate for a name or an address, signed by its own authority.
 func vouched(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -66,7 +66,7 @@ func vouched(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
 }
 
-// open listens for one client. done returns when it has gone.
+// open listens for one client. done returns when the client has left.
 func (p *postOffice) open() (addr string, done func()) {
 	p.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -90,13 +90,13 @@ func (p *postOffice) open() (addr string, done func()) {
 	return l.Addr().String(), func() { l.Close(); <-gone }
 }
 
-// serve answers until the client goes.
+// serve answers until the client leaves.
 func (p *postOffice) serve(conn net.Conn) {
 	_, encrypted := conn.(*tls.Conn)
 	in := bufio.NewReader(conn)
 	ask := func(question string) string {
 		fmt.Fprintf(conn, "%s\r\n", question)
-		line, _ := in.ReadString('\n') // at the end there is nothing
+		line, _ := in.ReadString('\n') // empty at the end
 		return strings.TrimRight(line, "\r\n")
 	}
 	for said := ""; ; {
@@ -137,7 +137,7 @@ func (p *postOffice) serve(conn net.Conn) {
 	}
 }
 
-// auth lets in whoever's password is "right".
+// auth accepts everyone whose password is "right".
 func (p *postOffice) auth(said string, ask func(string) string) string {
 	plain := func(text string) string {
 		b, err := base64.StdEncoding.DecodeString(text)
@@ -182,7 +182,7 @@ var (
 	toTwo = alerts.Channel{Kind: alerts.Email, To: []string{"ops@example.com", "night@example.com"}}
 )
 
-// What a mail server may be like, and what becomes of an email.
+// Emails are delivered, or fail, with all kinds of mail servers.
 func TestEmail(t *testing.T) {
 	good, roots := vouched(t, "127.0.0.1")
 	other, otherRoots := vouched(t, "mail.example.com")
@@ -192,7 +192,7 @@ func TestEmail(t *testing.T) {
 		name   string
 		office postOffice
 		mail   func(*alerts.Mail)
-		fails  string // a part of the error; "": it is delivered
+		fails  string // part of the error; "" means that the email is delivered
 		login  string
 	}{
 		{"STARTTLS, a password", postOffice{starttls: true, offers: auth}, ada, "", "ada right"},
@@ -228,12 +228,12 @@ func TestEmail(t *testing.T) {
 			}
 			err = send(t.Context(), &toTwo, &hotBoiler, start)
 			done()
-			p.check(err, c.fails, c.login, m.Plain || m.TLS) // who begins with TLS says nothing that this office would understand
+			p.check(err, c.fails, c.login, m.Plain || m.TLS) // a client that begins with TLS sends nothing that this server would understand
 		})
 	}
 }
 
-// TestLetters sends a letter whose subject and address try to begin headers of their own.
+// TestLetters sends a message whose subject and address try to add headers.
 func TestLetters(t *testing.T) {
 	identity, roots := vouched(t, "127.0.0.1")
 	p := &postOffice{t: t, starttls: true, identity: identity}
@@ -264,7 +264,7 @@ func TestLetters(t *testing.T) {
 	}
 }
 
-// check expects a letter, or an error and none.
+// check expects a message without an error, or an error without a message.
 func (p *postOffice) check(err error, fails, login string, plain bool) {
 	p.t.Helper()
 	if fails == "" && err != nil || fails != "" && (err == nil || !strings.Contains(err.Error(), fails)) {
@@ -312,7 +312,7 @@ func (p *postOffice) checkLetter() {
 	}
 }
 
-// A mail server that says nothing is waited for until the sender gives up, and no longer.
+// If a mail server does not answer, the sender waits only until its own timeout.
 func TestEmailToNobodyWhoAnswers(t *testing.T) {
 	for _, implicit := range []bool{false, true} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")

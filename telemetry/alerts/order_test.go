@@ -11,8 +11,9 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// Readings of one millisecond, most of them without a sequence number, are in one order everywhere, in whatever order they come: the last of
-// the list is the latest value and the last of each aggregate and curve, and decides whether there is an alert.
+// Readings of one millisecond, most of them without a sequence number, have the same order
+// everywhere, in whatever order they arrive. The last one in the list is the latest value and the
+// last value of each aggregate and curve, and it decides whether there is an alert.
 func TestOneOrder(t *testing.T) {
 	seeds.Run(t, 8, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -52,7 +53,7 @@ func TestOneOrder(t *testing.T) {
 	})
 }
 
-// crowded makes up readings of few milliseconds. All of them are different.
+// crowded generates different readings within a few milliseconds.
 func crowded(r *rand.Rand) (all []telemetry.Incoming) {
 	for i := range 30 {
 		one := temp(after(60*r.IntN(2)).Add(time.Duration(r.IntN(3))*time.Millisecond), fmt.Sprint(95+r.IntN(10), ".", 100+i))
@@ -76,7 +77,7 @@ func names(all []telemetry.Reading) (text string) {
 	return text
 }
 
-// sameOrder compares what is derived of d1 with its readings, which are in order.
+// sameOrder compares the items derived for d1 with its ordered readings.
 func (w *world) sameOrder(all []telemetry.Reading) {
 	w.Helper()
 	status, err := telemetry.ReadStatus(w.Ctx, w.Table, "d1")

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// TestDelivery lets a webhook fail for a while, be redirected, be snoozed, and be dead.
+// TestDelivery uses a webhook that fails for a while, redirects, is snoozed, and is dead.
 func TestDelivery(t *testing.T) {
 	w := newWorld(t, nil)
 	var got []*http.Request
@@ -86,7 +86,7 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestDeadLetter lets a channel fail for good, and work again.
+// TestDeadLetter uses a channel that fails permanently and then works again.
 func TestDeadLetter(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
@@ -113,7 +113,7 @@ func TestDeadLetter(t *testing.T) {
 	}
 }
 
-// TestInvalidChannels refuses what could not be told, with a code.
+// TestInvalidChannels checks that unusable channels are refused, with a code.
 func TestInvalidChannels(t *testing.T) {
 	for _, c := range []alerts.Channel{
 		{Kind: "pigeon"}, {Kind: alerts.Webhook, URL: "ftp://x.example"}, {Kind: alerts.Webhook, URL: "https://a:b@x.example"}, {Kind: alerts.Webhook},
@@ -128,7 +128,8 @@ func TestInvalidChannels(t *testing.T) {
 	}
 }
 
-// TestTestMessage sends a message that is of no alert: it arrives, signed, and nothing is written down.
+// TestTestMessage sends a message that belongs to no alert: it arrives, signed, and nothing is
+// stored.
 func TestTestMessage(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()

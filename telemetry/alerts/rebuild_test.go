@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// sleep lets the stream lose what was not read, and the worker find that out.
+// sleep makes the stream lose the changes that were not read, and the worker notice it.
 func (w *world) sleep() {
 	w.Helper()
 	w.Advance(25 * time.Hour)
@@ -30,8 +30,8 @@ func (w *world) rebuild() alerts.Rebuilt {
 	return did
 }
 
-// TestRebuild brings readings while nobody reads the stream, until it has lost them: alerts are missing, and come back with
-// the ids that they would have had, told of once.
+// TestRebuild sends readings that are not read from the stream before the stream loses them. The
+// missing alerts are rebuilt with the IDs that they would have had, and each is sent once.
 func TestRebuild(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
@@ -61,7 +61,7 @@ func TestRebuild(t *testing.T) {
 	w.once()
 }
 
-// TestRebuildEnds looks at alerts whose rule changed, or is gone, while nobody read the stream.
+// TestRebuildEnds has alerts whose rules change or are deleted while nobody reads the stream.
 func TestRebuildEnds(t *testing.T) {
 	w := newWorld(t, nil)
 	r := w.rule()
@@ -81,7 +81,7 @@ func TestRebuildEnds(t *testing.T) {
 	}
 }
 
-// TestRebuildAggregates loses what a rule over aggregates looks at, too.
+// TestRebuildAggregates also loses the aggregates that a rule evaluates.
 func TestRebuildAggregates(t *testing.T) {
 	w := newWorld(t, nil)
 	w.rule(overHours)
@@ -101,8 +101,8 @@ func TestRebuildAggregates(t *testing.T) {
 	}
 }
 
-// TestRebuildAnything brings random readings, loses some changes, lets processes die, and rebuilds: at the end alerts are what
-// a replay makes, and nothing was told twice.
+// TestRebuildAnything sends random readings, loses some changes, ends processes, and rebuilds. In
+// the end, the alerts match a replay, and nothing was sent twice.
 func TestRebuildAnything(t *testing.T) {
 	deaths := 0
 	defer func() {
@@ -158,12 +158,13 @@ func TestRebuildAnything(t *testing.T) {
 	}
 }
 
-// TestExpiredStays lets readings expire of which alerts were made: neither a rebuild nor late readings change those.
+// TestExpiredStays checks that neither a rebuild nor late readings change alerts whose readings
+// have expired.
 func TestExpiredStays(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
 	w.rule(func(r *telemetry.Rule) { r.For, r.KeepFor = 0, 0 })
-	w.ingest(temp(after(0), "105"), temp(after(10), "90"), temp(after(20), "106"), temp(after(30), "107")) // one ends, one goes on
+	w.ingest(temp(after(0), "105"), temp(after(10), "90"), temp(after(20), "106"), temp(after(30), "107")) // one alert ends, one continues
 	w.Drain()
 	before, _ := w.alerts("d1")
 	told := len(w.notifications())

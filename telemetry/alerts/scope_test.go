@@ -9,12 +9,13 @@ import (
 	"github.com/onefold/onefold/telemetry/maintenance"
 )
 
-// overHours makes a rule one over the greatest value of an hour.
+// overHours makes a rule evaluate the maximum of each hour.
 func overHours(r *telemetry.Rule) {
 	r.Over, r.Function, r.Raise, r.Clear, r.For, r.KeepFor = telemetry.Hourly, "max", "100", "100", 0, 0
 }
 
-// TestRuleOverAggregates looks at hours once they are over, and again when something comes late.
+// TestRuleOverAggregates checks that hours are evaluated when they are over, and again when a
+// reading arrives late.
 func TestRuleOverAggregates(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
@@ -27,27 +28,27 @@ func TestRuleOverAggregates(t *testing.T) {
 			t.Fatalf("minute %d: %d open alerts, want %d", minute, len(got), open)
 		}
 	}
-	step(10, "150", 0) // the hour goes on
+	step(10, "150", 0) // the hour is not over
 	step(50, "20", 0)
 	step(65, "20", 1)
 	if id := w.open()[0]; id != alerts.AlertID("d1", "hot", after(0).UnixMilli()) {
 		t.Errorf("the alert is %s", id)
 	}
 	step(70, "101", 1)
-	step(125, "20", 1) // the second hour keeps it
+	step(125, "20", 1) // the second hour keeps the alert firing
 	step(185, "20", 0)
 	valid, _ := w.alerts("d1")
 	if a := valid[0]; len(valid) != 1 || a.Last != after(60).UnixMilli() || a.Resolved != after(120).UnixMilli() || a.Peak != "150" {
 		t.Errorf("alerts are %+v", valid)
 	}
-	step(130, "160", 1) // late: the third hour kept it, too, and the fourth goes on
+	step(130, "160", 1) // late: the third hour kept it firing too, and the fourth is not over
 	if valid, _ := w.alerts("d1"); len(valid) != 1 || valid[0].Peak != "160" {
 		t.Errorf("alerts are %+v", valid)
 	}
 	w.once()
 }
 
-// TestRetractedHours takes back the readings of which a rule over aggregates made an alert.
+// TestRetractedHours retracts the readings that caused an alert of a rule over aggregates.
 func TestRetractedHours(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
@@ -74,18 +75,19 @@ func TestRetractedHours(t *testing.T) {
 	}
 }
 
-// ofProfile makes a rule one of all meters.
+// ofProfile makes a rule apply to all meters.
 func ofProfile(r *telemetry.Rule) {
 	r.RuleKey, r.For, r.KeepFor = telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: "meter", RuleID: "hot"}, 0, 0
 }
 
-// of is a reading of another device.
+// of returns a reading for another device.
 func of(device string, in telemetry.Incoming) telemetry.Incoming {
 	in.DeviceID = device
 	return in
 }
 
-// TestRuleOfProfile holds for all devices of the profile, each on its own, and for those that come later.
+// TestRuleOfProfile checks that a rule applies to all devices of the profile separately, including
+// those added later.
 func TestRuleOfProfile(t *testing.T) {
 	w := newWorld(t, nil)
 	w.device("d2")
@@ -124,8 +126,8 @@ func TestRuleOfProfile(t *testing.T) {
 	}
 }
 
-// TestOwnRule has a device with a rule of the id that a rule of its profile has: its own holds. Another device's rule of that
-// id is nobody else's.
+// TestOwnRule has a device with its own rule of the same ID as a rule of its profile: the device's
+// rule applies. Another device's rule with that ID applies to no other device.
 func TestOwnRule(t *testing.T) {
 	w := newWorld(t, nil)
 	w.device("d2")
@@ -150,7 +152,7 @@ func TestOwnRule(t *testing.T) {
 	}
 }
 
-// TestRuleMadeAgain makes a rule under an id that another had: what was before it stays as it was.
+// TestRuleMadeAgain creates a rule with the ID of a deleted one: earlier alerts stay as they were.
 func TestRuleMadeAgain(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
@@ -172,7 +174,8 @@ func TestRuleMadeAgain(t *testing.T) {
 	}
 }
 
-// TestSilenceThroughItsLife changes and deletes a rule about silence while it fires, and lets the device come back unseen.
+// TestSilenceThroughItsLife changes and deletes a rule about silence while it fires. The device
+// comes back unnoticed.
 func TestSilenceThroughItsLife(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
@@ -195,7 +198,7 @@ func TestSilenceThroughItsLife(t *testing.T) {
 	w.Drain()
 	w.Advance(11 * time.Minute)
 	look(1)
-	beat() // the stream loses it
+	beat() // the stream loses this
 	w.sleep()
 	beat()
 	w.Drain()
@@ -217,8 +220,8 @@ func TestSilenceThroughItsLife(t *testing.T) {
 	w.once()
 }
 
-// TestRuleOfProfileOnTaggedMetrics names a metric once for devices of different drivers and firmware, which the fleet calls properties, and
-// goes on when a device changes them.
+// TestRuleOfProfileOnTaggedMetrics names a metric once for devices with different drivers and
+// firmware, which the fleet has as properties. The rule keeps working when a device changes them.
 func TestRuleOfProfileOnTaggedMetrics(t *testing.T) {
 	w := newWorld(t, nil)
 	w.device("d2")

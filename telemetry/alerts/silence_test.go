@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
-// hush is a fleet of eight devices, m0 to m7, whose profile has a rule about silence of an hour.
+// hush is a fleet of eight devices, m0 to m7, whose profile has a rule about one hour of silence.
 type hush struct{ *world }
 
 var goneRule = telemetry.RuleKey{Scope: telemetry.ForProfile, ScopeID: "meter", RuleID: "gone"}
@@ -29,7 +29,7 @@ func newHush(t *testing.T) *hush {
 	return h
 }
 
-// beat has devices from one number to before another send.
+// beat makes the devices with numbers in [from, to) send.
 func (h *hush) beat(from, to int) {
 	h.Helper()
 	for i := from; i < to; i++ {
@@ -47,7 +47,7 @@ func (h *hush) sweep() {
 	h.Drain()
 }
 
-// told are the devices and events of all notifications.
+// told returns the devices and events of all notifications.
 func (h *hush) told() (all []string) {
 	h.Helper()
 	for _, n := range h.notifications() {
@@ -57,7 +57,8 @@ func (h *hush) told() (all []string) {
 	return all
 }
 
-// expect fails unless so many alerts are open and just these notifications were made.
+// expect fails unless the number of open alerts is open, and the new notifications are exactly
+// those of told.
 func (h *hush) expect(when string, open int, told ...string) {
 	h.Helper()
 	if got := h.open(); len(got) != open {
@@ -68,8 +69,8 @@ func (h *hush) expect(when string, open int, told ...string) {
 	}
 }
 
-// TestSilenceOfFleet lets a whole fleet fall silent: each device has its alert, and one is told. Who is silent still when the others
-// are back is told then.
+// TestSilenceOfFleet makes a whole fleet fall silent: each device has its own alert, but only one
+// is sent. Devices that are still silent when the others are back are reported then.
 func TestSilenceOfFleet(t *testing.T) {
 	h := newHush(t)
 	h.beat(0, 8)
@@ -102,8 +103,8 @@ func TestSilenceOfFleet(t *testing.T) {
 	h.once()
 }
 
-// TestSilenceOfSeason switches half of a fleet off for good: the fleet's alert ends after a day, those of the devices stay, and
-// the silence of one more device is told.
+// TestSilenceOfSeason turns half of a fleet off permanently: the fleet's alert ends after a day,
+// those of the devices stay, and the silence of another device is reported.
 func TestSilenceOfSeason(t *testing.T) {
 	h := newHush(t)
 	hours := func(n, from int) {
@@ -130,7 +131,7 @@ func TestSilenceOfSeason(t *testing.T) {
 	h.once()
 }
 
-// TestThePastBreaksNoSilence imports readings, and lets late ones come, while devices are silent.
+// TestThePastBreaksNoSilence imports readings, and sends late ones, while devices are silent.
 func TestThePastBreaksNoSilence(t *testing.T) {
 	h := newHush(t)
 	past := func() {
@@ -168,7 +169,8 @@ func TestThePastBreaksNoSilence(t *testing.T) {
 	h.expect("its past arrives", 1, "m7 firing")
 }
 
-// TestSilenceWhileAway lets nobody be silent while the server was not there to hear.
+// TestSilenceWhileAway checks that no device counts as silent for a time in which the server was
+// not running.
 func TestSilenceWhileAway(t *testing.T) {
 	h := newHush(t)
 	h.beat(0, 8)

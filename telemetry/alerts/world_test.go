@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/telemetry/alerts"
 )
 
-// world is an installation in memory with a fleet, a profile and a device of it.
+// world is an in-memory installation with a fleet, a profile and one device.
 type world struct {
 	*foldtest.World
 	c *telemetry.Collector
@@ -47,7 +47,7 @@ func (w *world) device(id string) {
 	w.Must(err)
 }
 
-// rule makes a rule: over 100, clear at 97, for 15 minutes, keep 30, for d1.
+// rule creates a rule for d1: over 100, clear at 97, for 15 minutes, keep for 30.
 func (w *world) rule(change ...func(*telemetry.Rule)) telemetry.Rule {
 	w.Helper()
 	r := telemetry.Rule{
@@ -81,7 +81,7 @@ func (w *world) ingest(in ...telemetry.Incoming) {
 	}
 }
 
-// temp is a reading of d1.
+// temp returns a reading of d1.
 func temp(at time.Time, value string) telemetry.Incoming {
 	v, err := telemetry.Number(value)
 	if err != nil {
@@ -90,7 +90,7 @@ func temp(at time.Time, value string) telemetry.Incoming {
 	return telemetry.Incoming{DeviceID: "d1", At: at, Values: telemetry.Values{"temp": v}, Imported: true}
 }
 
-// after is a time so many minutes after the start.
+// after returns the time that many minutes after the start.
 func after(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
 
 func (w *world) alerts(device string) (valid, withdrawn []telemetry.Alert) {
@@ -122,7 +122,7 @@ func (w *world) notifications() (all []alerts.Notification) {
 	return all
 }
 
-// line says of an alert what the readings make of it.
+// line describes the part of an alert that depends on readings.
 func line(a *telemetry.Alert) string {
 	return fmt.Sprint(a.AlertID, a.State, a.Since, a.First, a.Fired, a.Last, a.Resolved, a.Value, a.Peak)
 }
@@ -135,7 +135,7 @@ func lines(all []telemetry.Alert) string {
 	return b.String()
 }
 
-// replayed is what all readings of d1 in the table make, by the rule alone.
+// replayed replays all readings of d1 in the table with a rule.
 func (w *world) replayed(r telemetry.Rule) alerts.Replayed {
 	w.Helper()
 	retractions, err := telemetry.RetractionsOfDevice.Collect(w.Ctx, w.Table, telemetry.DeviceIn{DeviceID: "d1"})
@@ -145,7 +145,7 @@ func (w *world) replayed(r telemetry.Rule) alerts.Replayed {
 	return out
 }
 
-// agree fails unless the alerts are what a replay makes.
+// agree fails unless the alerts match a replay.
 func (w *world) agree(r telemetry.Rule) {
 	w.Helper()
 	want := w.replayed(r)
@@ -173,7 +173,7 @@ func (w *world) agree(r telemetry.Rule) {
 	}
 }
 
-// machineTemperature is the real series as it is sent.
+// machineTemperature returns the real series as it is sent.
 func machineTemperature(t *testing.T) (all []telemetry.Incoming) {
 	t.Helper()
 	for _, r := range recorded.Temperatures(t) {

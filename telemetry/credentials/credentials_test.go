@@ -15,7 +15,8 @@ import (
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
-// world has a device in service, d1, and one that is not yet, new, of the fleet plant; and another fleet, customer.
+// world has two devices of the fleet plant: d1, which is in service, and new, which is not yet. It
+// has another fleet, customer.
 type world struct {
 	*foldtest.World
 	collector *telemetry.Collector
@@ -39,7 +40,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// Two tokens are valid while they are rotated; others never were, or are no longer.
+// Tokens are valid during a rotation. Others never were, or no longer are.
 func TestTokens(t *testing.T) {
 	w := newWorld(t)
 	works := func(token string) bool {

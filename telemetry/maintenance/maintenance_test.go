@@ -19,7 +19,7 @@ import (
 	"github.com/onefold/onefold/telemetry/maintenance"
 )
 
-// world is an installation in memory, with a fleet, a profile and a device of it.
+// world is an in-memory installation with a fleet, a profile and one device.
 type world struct {
 	*foldtest.World
 	c *telemetry.Collector
@@ -55,7 +55,7 @@ func (w *world) ingest(in ...telemetry.Incoming) []telemetry.Outcome {
 	return o
 }
 
-// everyMinute sends an hour of readings of d1, from a time on.
+// everyMinute sends one hour of readings of d1, starting at a time.
 func (w *world) everyMinute(from time.Time) {
 	w.Helper()
 	in := make([]telemetry.Incoming, 60)
@@ -88,7 +88,8 @@ func utc(s string) time.Time {
 	return at
 }
 
-// A deleted device is unknown at once; a purge that is broken off goes on, and leaves nothing of it.
+// A deleted device is unknown at once. An interrupted purge continues, and leaves nothing of the
+// device.
 func TestPurge(t *testing.T) {
 	w := newWorld(t, utc("2026-04-20T14:00"))
 	w.device("d2")
@@ -135,7 +136,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// What waits for its time is done by the upkeep: retractions, purges, days.
+// The upkeep does everything that waits for a time: retractions, purges and rollups.
 func TestRun(t *testing.T) {
 	w := newWorld(t, utc("2026-04-20T14:00"))
 	w.device("d2")
@@ -174,7 +175,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A deleted fleet goes with its devices and profiles, and no other does.
+// A deleted fleet is removed with its devices and profiles, and no other fleet is.
 func TestDeleteFleet(t *testing.T) {
 	w := newWorld(t, utc("2026-04-20T14:00"))
 	_, err := telemetry.CreateFleet(w.Ctx, w.Table, telemetry.NewFleet{ID: "other"})
@@ -203,7 +204,7 @@ func TestDeleteFleet(t *testing.T) {
 			continue
 		}
 		if strings.HasPrefix(pk.Value, "DEVICE_ROLLUPS#") {
-			continue // days that are not over yet: the roll-up forgets them
+			continue // days that are not over: the rollup removes them
 		}
 		t.Errorf("%v is left", it)
 	}

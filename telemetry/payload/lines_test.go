@@ -63,7 +63,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// FuzzLines reads anything: nothing panics, lines are numbered in order, and a good line is read whatever comes after it.
+// FuzzLines reads any text. It must not panic, lines must be numbered in order, and a valid line
+// must be read whatever follows it.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("boiler,device=b1 temperature=71.25,valve=\"open\" 1778594400000000000\n"))
 	f.Add([]byte("a,device=d t=\"one\ntwo\" 5\nbroken\n# a comment\n\nb,host=h,x=y v=1i,w=18446744073709551615u,b=F -1\r\n"))
@@ -73,7 +74,7 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		alone, err := (payload.Lines{Unit: time.Second}).Parse(text)
 		if err != nil || len(alone) == payload.MaxLines {
-			return // too many
+			return // too many lines
 		}
 		last := 0
 		for i := range alone {

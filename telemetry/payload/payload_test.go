@@ -102,7 +102,8 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// FuzzParse reads anything: nothing panics, what is read is bounded, and what can be read is the same when it is written again.
+// FuzzParse reads any text. It must not panic, and the result must be limited in size. Everything
+// that can be read must stay the same when written and read again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`[{"device":"d","at":1778594400250,"seq":7,"values":{"t":1e2,"s":"on","b":true},"units":{"t":"C"}}]`))
 	f.Add([]byte(`{"values":{"t":0.1e-9}}`))
@@ -124,10 +125,10 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// maxExponent is how much longer a number may be than its letters: 1e99 has a hundred digits.
+// maxExponent is how much longer a number may be than its text: 1e99 has a hundred digits.
 const maxExponent = 1000
 
-// writtenAgain expects a reading to say the same when it is written and read.
+// writtenAgain checks that a reading is the same after being written and read.
 func writtenAgain(t *testing.T, r *payload.Reading) {
 	t.Helper()
 	if r.DeviceID == "" {

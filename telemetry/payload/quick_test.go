@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// same expects a text to mean the same, whichever way it is read.
+// same checks that both ways of reading a text give the same result.
 func same(t *testing.T, text []byte) (quick bool) {
 	t.Helper()
 	text = bytes.TrimSpace(text)

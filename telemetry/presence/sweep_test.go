@@ -9,7 +9,8 @@ import (
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
-// A device that was heard of once is expected as often as its profile says, and within a quarter of an hour if that says nothing.
+// A device that was heard of only once is expected as often as its profile says, or within a
+// quarter of an hour if the profile does not say.
 func TestConnectivityByProfile(t *testing.T) {
 	w := newWorld(t)
 	for id, every := range map[string]int{"often": 60, "daily": 24 * 3600, "unsaid": 0} {
@@ -36,8 +37,8 @@ func TestConnectivityByProfile(t *testing.T) {
 	}
 }
 
-// A device is offline when it misses three beats of its own rhythm, and online when it is heard of again. While it sends,
-// its connectivity is not written.
+// A device goes offline when it misses three beats of its own rhythm, and online when it is heard
+// of again. While it sends, its connectivity is not written.
 func TestConnectivity(t *testing.T) {
 	w := newWorld(t)
 	rhythm := map[string]time.Duration{"fast": time.Minute, "slow": time.Hour, "d1": 10 * time.Minute}
@@ -74,7 +75,7 @@ func TestConnectivity(t *testing.T) {
 	}
 }
 
-// When most of a fleet falls silent at once, the fleet is silent, and each of its devices is offline.
+// If most of a fleet falls silent at once, the fleet is silent, and each of its devices is offline.
 func TestSilenceOfMany(t *testing.T) {
 	w := newWorld(t)
 	w.fleet("other")
@@ -113,8 +114,8 @@ func TestSilenceOfMany(t *testing.T) {
 	}
 }
 
-// Readings of the past are no sign of life, by whatever way they come: they neither make a device online, nor keep it so, nor
-// say how often it is heard of.
+// Readings of the past are no sign of life, whichever way they arrive. They do not make or keep a
+// device online, and do not change its rhythm.
 func TestThePastIsNoSignOfLife(t *testing.T) {
 	for name, in := range map[string]func(id string, n int, now time.Time) telemetry.Incoming{
 		"imported": func(id string, n int, now time.Time) telemetry.Incoming {
@@ -169,7 +170,8 @@ func TestThePastIsNoSignOfLife(t *testing.T) {
 	}
 }
 
-// Half of a fleet is switched off for a season: its silence ends after a day, and hides neither theirs nor that of one more.
+// Half of a fleet is turned off for a season. The fleet's silence ends after a day, and it hides
+// neither that of these devices nor that of another one.
 func TestSeason(t *testing.T) {
 	w := newWorld(t)
 	var off, on []string
@@ -217,7 +219,8 @@ func TestSeason(t *testing.T) {
 	}
 }
 
-// Devices that fall silent one after the other are no silence of the fleet, however many they are in the end.
+// Devices that fall silent one after the other do not make the fleet silent, however many they are
+// in the end.
 func TestOneAfterTheOther(t *testing.T) {
 	w := newWorld(t)
 	var ids []string
@@ -239,7 +242,8 @@ func TestOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// While nobody listens nobody is heard: after hours away a server gives its devices their time again.
+// While no server is listening, no device can be heard. After hours away, a server gives its
+// devices their time again.
 func TestListening(t *testing.T) {
 	w := newWorld(t)
 	w.devices("plant", "d1", "d2", "d3", "dead")
@@ -250,7 +254,7 @@ func TestListening(t *testing.T) {
 		w.Advance(time.Minute)
 		round()
 	}
-	w.Advance(5 * time.Hour) // of the clock, or of the process
+	w.Advance(5 * time.Hour) // a jump of the clock, or a pause of the process
 	if did := round(); len(did.Offline) != 0 || len(did.Silent) != 0 {
 		t.Errorf("back after hours away: %+v", did)
 	}
@@ -274,7 +278,8 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// A server whose clock was ahead for a while leaves no device online for that long, and none offline that sends.
+// If a server's clock was ahead for a while, no device stays online for that long, and no device
+// that sends is offline.
 func TestClockAhead(t *testing.T) {
 	w := newWorld(t)
 	w.devices("plant", "dies", "lives", "returns")

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
-// world is an installation in memory with the fleet plant.
+// world is an in-memory installation with the fleet plant.
 type world struct {
 	*foldtest.World
 	c *telemetry.Collector
@@ -47,7 +47,7 @@ func (w *world) devices(fleet string, ids ...string) {
 	}
 }
 
-// beat has devices send a reading of now.
+// beat makes devices send a reading of the current time.
 func (w *world) beat(ids ...string) {
 	w.Helper()
 	for _, id := range ids {
@@ -84,7 +84,7 @@ func (w *world) sweepSince(listening time.Time) presence.Swept {
 	return did
 }
 
-// status is that of a device as it is written. It is empty for one without readings.
+// status returns the stored status of a device, empty for a device without readings.
 func (w *world) status(id string) telemetry.Status {
 	w.Helper()
 	all, err := telemetry.Statuses.GetMany(w.Ctx, w.Table, []telemetry.StatusKey{{DeviceID: id}})

@@ -22,7 +22,7 @@ var (
 	)
 )
 
-// anyReading draws a reading of a device, of an hour if one is given.
+// anyReading generates a reading of a device, within an hour if one is given.
 func anyReading(t *rapid.T, deviceID string, hour time.Time) Reading {
 	r := Reading{Key: Key{DeviceID: deviceID, At: hour.Add(time.Duration(rapid.Int64Range(0, 3_599_999).Draw(t, "at")) * time.Millisecond)}, FleetID: "plant"}
 	r.Values = rapid.MapOfN(anyName, anyValue, 0, 5).Draw(t, "values")
@@ -45,7 +45,7 @@ func anyReading(t *rapid.T, deviceID string, hour time.Time) Reading {
 	return r
 }
 
-// Whatever a reading says is read as it was written, in a block and in a segment.
+// Everything in a reading is read as it was written, from a block and from a segment.
 func TestRoundTrip(t *testing.T) {
 	hour := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
@@ -56,7 +56,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		inBlocks(t, all, hour)
 		for i := range all {
-			all[i].DeviceID, all[i].Made = "m", 0 // segments do not say when a device was made
+			all[i].DeviceID, all[i].Made = "m", 0 // segments do not store when a device was created
 		}
 		all = sortReadings(all)
 		inSegment(t, all, hour)
@@ -100,7 +100,7 @@ func inSegment(t *rapid.T, all []Reading, hour time.Time) {
 	sampled(t, &s, all, hour, anyName.Draw(t, "metric"))
 }
 
-// sampled checks that samples of a metric are those of the readings.
+// sampled checks that the samples of a metric match the readings.
 func sampled(t *rapid.T, s *Segment, all []Reading, hour time.Time, metric string) {
 	n := 0
 	p := sampler{metric: metric, yield: func(one Sample, _ error) bool {
@@ -126,7 +126,7 @@ func same(t *rapid.T, got, want []Reading) {
 	}
 }
 
-// FuzzBlock reads what may be in an item: it is read or refused, and no input makes it panic.
+// FuzzBlock reads any item. Items are read or refused, and none causes a panic.
 func FuzzBlock(f *testing.F) {
 	all := exampleReadings(time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC), 12)
 	blocks, err := Pack(all, all[0].At)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Whatever byte of a block or segment is flipped is noticed, and what holds is read as it was written.
+// A flipped byte in a block or segment is always noticed, and intact ones are read as they were
+// written.
 func TestFlippedBytes(t *testing.T) {
 	all := exampleReadings(time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC), 40)
 	blocks, err := Pack(all, all[0].At)

@@ -21,7 +21,8 @@ import (
 	"github.com/onefold/onefold/telemetry/recount"
 )
 
-// An untouched fleet has no differences, whatever happened to its readings. Planted ones are named, exactly, and mended.
+// An untouched fleet has no differences, whatever happened to its readings. Planted differences are
+// reported exactly, and repaired.
 func TestPlantedDifferences(t *testing.T) {
 	for seed := range seeds.Each(t, 1) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -41,7 +42,7 @@ func TestPlantedDifferences(t *testing.T) {
 			if got, want := named(mended.List), named(found.List); !slices.Equal(got, want) || mended.Mended != mended.Count {
 				t.Errorf("mended %q\nfound  %q", got, want)
 			}
-			_, err = presence.Sweep(w.Ctx, w.Table, time.Time{}) // a status that was missing counts as online until then
+			_, err = presence.Sweep(w.Ctx, w.Table, time.Time{}) // until then, a missing status counts as online
 			w.Must(err)
 			w.rollUp()
 			if found := w.verify(recount.RangeIn{Fleet: fleetID}); found.Count != 0 {
@@ -60,7 +61,7 @@ func TestPlantedDifferences(t *testing.T) {
 	}
 }
 
-// named are the differences as the test plants them.
+// named returns the names of differences, in the form in which the test plants them.
 func named(all []recount.Difference) (names []string) {
 	for _, d := range all {
 		names = append(names, fmt.Sprintf("%s %s %s %s", d.Part, d.Device, d.Start, d.Kind))
@@ -69,7 +70,7 @@ func named(all []recount.Difference) (names []string) {
 	return names
 }
 
-// figures are all that a fleet shows.
+// figures returns all figures that a fleet shows.
 func (w *world) figures() map[string]string {
 	w.Helper()
 	all := make(map[string]string)
@@ -92,7 +93,7 @@ func (w *world) figures() map[string]string {
 	return all
 }
 
-// plant damages at most one item of each day of each device, and of each device's status, and of the fleet.
+// plant damages at most one item for each day and each status of each device, and for the fleet.
 func (w *world) plant() (planted []string) {
 	w.Helper()
 	for _, id := range w.devices {
@@ -117,7 +118,7 @@ func (w *world) plant() (planted []string) {
 	return append(planted, w.damageLabel())
 }
 
-// days are the keys of a device's hours and tens of minutes that count something, by day.
+// days returns the keys of a device's hours and ten-minute buckets that have a count, by day.
 func (w *world) days(id string) map[string][]telemetry.AggregateKey {
 	w.Helper()
 	zone, err := calendar.LoadZone("Europe/Berlin")
@@ -182,7 +183,7 @@ func (w *world) damage(k telemetry.AggregateKey) string {
 	return nameOf(k, recount.Wrong)
 }
 
-// invent makes an aggregate of a day on which the device measured nothing.
+// invent creates an aggregate for a day on which the device measured nothing.
 func (w *world) invent(id string) string {
 	w.Helper()
 	k := telemetry.AggregateKey{DeviceID: id, Period: telemetry.Daily, Start: "2026-03-20"}
@@ -195,7 +196,8 @@ func (w *world) invent(id string) string {
 	return nameOf(k, recount.Extra)
 }
 
-// damageStatus removes a status, or changes one of its values or when the device was heard of.
+// damageStatus removes a status, or changes one of its values or the time when the device was last
+// heard of.
 func (w *world) damageStatus(id string) string {
 	w.Helper()
 	loaded, err := fold.Load(w.Ctx, w.Table, telemetry.Statuses, []telemetry.StatusKey{{DeviceID: id}})
@@ -217,7 +219,7 @@ func (w *world) damageStatus(id string) string {
 	case 1:
 		delete(s.Values, name)
 	case 2:
-		v.Value = telemetry.Text(v.Value.String() + "~") // the greater text, as a later reading of the same time
+		v.Value = telemetry.Text(v.Value.String() + "~") // the greater text, as of a later reading of the same time
 		s.Values[name] = v
 	case 3:
 		v.At += time.Hour.Milliseconds()
@@ -247,7 +249,7 @@ func (w *world) damageCounts() string {
 	return "counts   wrong"
 }
 
-// damageLabel removes a label of a device, or makes one that it should not have.
+// damageLabel removes a label of a device, or creates a wrong one.
 func (w *world) damageLabel() string {
 	w.Helper()
 	k := telemetry.LabelKey{FleetID: fleetID, Kind: telemetry.ByFleet, Value: telemetry.Any, DeviceID: w.devices[0]}

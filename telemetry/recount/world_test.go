@@ -19,7 +19,8 @@ import (
 
 const fleetID = "sim"
 
-// world is a fleet whose readings came late, twice, out of order, or as imports of the past, and of which some are retracted.
+// world is a fleet whose readings arrived late, twice, out of order or as imports of the past. Some
+// of them are retracted.
 type world struct {
 	*foldtest.World
 	collector *telemetry.Collector
@@ -72,7 +73,7 @@ func (w *world) create(fleet, id, profile string, tags []string) {
 	w.Must(err)
 }
 
-// take lets messages arrive, those of ten minutes in one go.
+// take makes messages arrive, in groups of ten minutes.
 func (w *world) take(messages []devicesim.Message) {
 	w.Helper()
 	for len(messages) > 0 {
@@ -127,7 +128,7 @@ func (w *world) disorder(start time.Time, length time.Duration) {
 	}
 }
 
-// settle lets three days pass, in which retractions are applied and days rolled up.
+// settle lets three days pass, in which retractions are applied and days are rolled up.
 func (w *world) settle() {
 	w.Helper()
 	w.Advance(72 * time.Hour)
@@ -135,13 +136,13 @@ func (w *world) settle() {
 		_, err := telemetry.ApplyRetractions(w.Ctx, w.Table, w.Worker, id)
 		w.Must(err)
 	}
-	w.Drain() // a sweep looks at statuses, which may not have been folded yet
+	w.Drain() // a sweep reads statuses, which may not be folded yet
 	_, err := presence.Sweep(w.Ctx, w.Table, time.Time{})
 	w.Must(err)
 	w.rollUp()
 }
 
-// rollUp rolls days up until none waits: what a roll-up writes down marks days again.
+// rollUp rolls days up until none is waiting, because what a rollup writes marks days again.
 func (w *world) rollUp() {
 	w.Helper()
 	for range 5 {

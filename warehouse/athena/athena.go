@@ -1,5 +1,6 @@
-// Package athena writes what Athena and Glue have to know to ask a warehouse in S3: tables over its folders, with partitions
-// that are computed and never registered. The command line uses it.
+// Package athena writes the definitions that Athena and Glue need to query a warehouse in S3. They
+// define tables over its folders, with partitions that are computed and never registered. The
+// command line uses it.
 package athena
 
 import (
@@ -12,16 +13,17 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// Tables says what is to be written.
+// Tables describes the tables to define.
 type Tables struct {
 	Location string // s3://BUCKET/PREFIX
 	Database string
-	// Keys are the sites, fleets and types that there are, as they are in paths. Of a dataset without any, queries must say
-	// which they mean: WHERE site = '…'.
+	// Keys are the existing sites, fleets and aggregate types, as they are written in paths. If a
+	// dataset has none, its queries must name one: WHERE site = '…'.
 	Keys map[warehouse.Dataset][]string
 }
 
-// maxKeys is how many values a computed column may list: what Glue takes in a property, with room.
+// maxKeys is the largest number of values that a computed column may list. It leaves room below the
+// size that Glue accepts for a property.
 const maxKeys = 1000
 
 var (
@@ -40,7 +42,7 @@ func (t *Tables) check() error {
 	return nil
 }
 
-// properties are those of a table by which Athena computes its partitions.
+// properties returns the table properties from which Athena computes the partitions.
 // https://docs.aws.amazon.com/athena/latest/ug/partition-projection-supported-types.html
 func (t *Tables) properties(d warehouse.Dataset) [][2]string {
 	key := d.Column()
@@ -58,7 +60,8 @@ func (t *Tables) properties(d warehouse.Dataset) [][2]string {
 
 func (t *Tables) folder(d warehouse.Dataset) string { return t.Location + "/" + string(d) }
 
-// SQL are statements for Athena, each on lines of its own and with a semicolon. Errors begin with bad_location or bad_database.
+// SQL returns statements for Athena. Each starts on a new line and ends with a semicolon. Errors
+// begin with bad_location or bad_database.
 func (t Tables) SQL() (string, error) {
 	if err := t.check(); err != nil {
 		return "", err
@@ -93,7 +96,8 @@ func quoted(s string) string { return strings.ReplaceAll(s, "'", "''") }
 
 type object = map[string]any
 
-// Glue is a CloudFormation template, in JSON, of a database and its tables in the Glue catalog. Errors are those of SQL.
+// Glue returns a CloudFormation template, in JSON, of a database and its tables in the Glue
+// catalog. Its errors are those of SQL.
 func (t Tables) Glue() ([]byte, error) {
 	if err := t.check(); err != nil {
 		return nil, err

@@ -4,7 +4,7 @@ package duck
 
 import "database/sql"
 
-// Built says whether this build has DuckDB.
+// Built reports whether this build has DuckDB.
 const Built = false
 
 func open() (*sql.DB, error) { return nil, ErrNoDuckDB }

@@ -10,7 +10,7 @@ import (
 	"github.com/duckdb/duckdb-go/v2"
 )
 
-// Built says whether this build has DuckDB.
+// Built reports whether this build has DuckDB.
 const Built = true
 
 func open() (*sql.DB, error) {
@@ -21,11 +21,12 @@ func open() (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// errReads is returned for a statement that is no question.
+// errReads is returned for a statement that is not a single SELECT.
 var errReads = errors.New("one SELECT is taken, and nothing else: statements that write, change settings or come in numbers are not; " +
 	"a PIVOT needs its values listed (ON x IN (…)), and for EXPLAIN there is --explain")
 
-// checkReads refuses what is not one statement that reads. It is parsed and bound, and not run.
+// checkReads returns an error unless the query is a single statement that reads. The query is
+// parsed and bound, but not run.
 func checkReads(conn *sql.Conn, query string) error {
 	return conn.Raw(func(driverConn any) error {
 		c, ok := driverConn.(*duckdb.Conn)
@@ -38,7 +39,7 @@ func checkReads(conn *sql.Conn, query string) error {
 			if errors.As(err, &told) {
 				return told
 			}
-			return errReads // there is nothing, or more than one
+			return errReads // there is no statement, or more than one
 		}
 		defer prepared.Close()
 		kind, err := prepared.(*duckdb.Stmt).StatementType()

@@ -1,7 +1,9 @@
-// Package duck asks questions in SQL of the warehouse's Parquet files, by an embedded DuckDB that may read these files and
-// do nothing else: neither other files nor the network, and no more memory, threads and disk than it was given. A query may
-// so come from whom the table would not be shown to in any other way than by what is in the files.
+// Package duck answers SQL queries over the warehouse's Parquet files, with an embedded DuckDB. The
+// DuckDB may read these files and nothing else: no other files and no network. It gets limited
+// memory, threads and disk space. So a query may come from someone who has no other access than to
+// the contents of these files.
 //
-// DuckDB is C++ and large, so it is left out unless the program is built with cgo and the tag duckdb; this package is its
-// only importer. What the views are and say of themselves (Views) is there in every build. It is used by the command line.
+// DuckDB is large and written in C++, so it is left out unless the program is built with cgo and
+// the tag duckdb. Only this package imports it. The descriptions of the views (Views) are part of
+// every build. The command line uses this package.
 package duck

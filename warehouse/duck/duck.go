@@ -15,25 +15,27 @@ import (
 var (
 	// ErrNoDuckDB is returned by builds that have no DuckDB.
 	ErrNoDuckDB = errors.New("no_duckdb: this build has no DuckDB; get one that has, or build it with cgo and a C++ compiler: `make build-duckdb`")
-	// ErrQuery is returned for a query that cannot be run as it is. The message is DuckDB's, and points at the place.
+	// ErrQuery is returned for a query that cannot be run as it is. The message is DuckDB's and
+	// points at the place of the error.
 	ErrQuery = errors.New("bad_query")
-	// ErrTimeout is returned when a query takes longer than it may.
+	// ErrTimeout is returned if a query takes longer than it may.
 	ErrTimeout = errors.New("timeout")
-	// ErrTooLarge is returned when a query needs more memory and disk than it may have.
+	// ErrTooLarge is returned if a query needs more memory and disk space than it may use.
 	ErrTooLarge = errors.New("too_large")
 )
 
-// Options say what is asked, and what a query may take. Zero values are good defaults.
+// Options configures what is queried and what resources a query may use. The zero value has good
+// defaults.
 type Options struct {
 	Events, Readings, DomainEvents []string // Parquet files
-	From, To                       string   // days of the site, YYYY-MM-DD, both inclusive: events of others are left away; "": open
+	From, To                       string   // first and last day as YYYY-MM-DD, in the site's time zone; "" means no limit
 
 	MemoryMB int           // default 1,024
-	Threads  int           // default: one for each processor
-	TempDir  string        // where what does not fit in memory goes; "": nowhere, then such a query fails
-	TempMB   int           // of TempDir; default 4,096
-	Timeout  time.Duration // of a query; default 10 minutes
-	SaveTo   string        // the one file that Save may write; "": none
+	Threads  int           // default: one per processor
+	TempDir  string        // directory for data that does not fit in memory; if "", such a query fails
+	TempMB   int           // limit for TempDir; default 4,096
+	Timeout  time.Duration // time limit of a query; default 10 minutes
+	SaveTo   string        // the only file that Save may write; "" means none
 }
 
 const (
@@ -57,15 +59,15 @@ func (o *Options) defaults() {
 	}
 }
 
-// DB is an open DuckDB in memory with the views of a warehouse. It is for one query at a time.
+// DB is an open in-memory DuckDB with the views of a warehouse. It runs one query at a time.
 type DB struct {
 	o    Options
 	db   *sql.DB
-	conn *sql.Conn // settings and temporary views are a connection's
+	conn *sql.Conn // settings and temporary views belong to a connection
 }
 
-// Open makes the views and then takes from the database all that it could read and write beside their files. Errors:
-// ErrNoDuckDB, those of reading the files.
+// Open creates the views and then removes the database's access to everything except their files.
+// It returns ErrNoDuckDB and errors of reading the files.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o.defaults()
 	db, err := open()
@@ -82,7 +84,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return d, nil
 }
 
-// Close lets go of the database.
+// Close closes the database.
 func (d *DB) Close() error {
 	var err error
 	if d.conn != nil {
@@ -91,7 +93,7 @@ func (d *DB) Close() error {
 	return errors.Join(err, d.db.Close())
 }
 
-// prepare sets the bounds, makes the views and locks both.
+// prepare sets the limits, creates the views and locks the configuration.
 func (d *DB) prepare(ctx context.Context) error {
 	o := &d.o
 	temp := "SET temp_directory = ''"
@@ -133,7 +135,8 @@ func (d *DB) prepare(ctx context.Context) error {
 	return nil
 }
 
-// within leaves events of other days away. Days of the site do not end with files, which are of days in UTC.
+// within leaves out events of other days. A day of the site does not end where a file ends, because
+// files hold UTC days.
 func (o *Options) within(d definition, view string) string {
 	if d.name != definitions[0].name || o.From == "" && o.To == "" {
 		return view
@@ -148,11 +151,12 @@ func (o *Options) within(d definition, view string) string {
 	return "SELECT * FROM (\n" + view + "\n) WHERE " + strings.Join(bounds, " AND ")
 }
 
-// answer is the view that the one query becomes, so that the database writes its values itself, each as it should be.
+// answer is the name of the view that the query becomes. Because of this view, the database itself
+// converts the values to text, each in the format of its type.
 const answer = "onefold_answer"
 
-// ask makes a view of a query, which has to be one that reads and nothing else. The context that it returns ends when the query
-// has had its time.
+// ask creates a view of a query, which must only read. The returned context ends when the query's
+// time is up.
 func (d *DB) ask(ctx context.Context, query string) (context.Context, context.CancelFunc, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, d.o.Timeout, ErrTimeout)
 	query = strings.TrimRight(strings.TrimSpace(query), "; \t\r\n")
@@ -168,7 +172,7 @@ func (d *DB) ask(ctx context.Context, query string) (context.Context, context.Ca
 	return ctx, cancel, nil
 }
 
-// columns are those of the answer.
+// columns returns the columns of the answer.
 func (d *DB) columns(ctx context.Context) (columns []Column, err error) {
 	rows, err := d.conn.QueryContext(ctx, "SELECT column_name, column_type FROM (DESCRIBE "+answer+")")
 	if err != nil {
@@ -185,9 +189,10 @@ func (d *DB) columns(ctx context.Context) (columns []Column, err error) {
 	return columns, rows.Err()
 }
 
-// Query gives the columns of a query's answer, once, and then its rows, at most a number of them unless that is 0: each value
-// as the text that DuckDB writes; nil is NULL. What it gives is gone after the call. Errors: ErrQuery, ErrTimeout,
-// ErrTooLarge, those of the functions that are given.
+// Query calls head once with the columns of a query's answer, and then row with each of its rows,
+// up to most rows; 0 means no limit. Each value is the text that DuckDB writes; nil is NULL. The
+// slices are valid only during the call. It returns ErrQuery, ErrTimeout, ErrTooLarge and the
+// errors of head and row.
 func (d *DB) Query(ctx context.Context, query string, most int, head func([]Column) error, row func([]*string) error) error {
 	texts := "SELECT CAST(COLUMNS(*) AS VARCHAR) FROM " + answer
 	if most > 0 {
@@ -196,7 +201,7 @@ func (d *DB) Query(ctx context.Context, query string, most int, head func([]Colu
 	return d.each(ctx, query, head, texts, row)
 }
 
-// JSON gives the rows of a query's answer, each as a JSON object. Errors are those of Query.
+// JSON calls row with each row of a query's answer as a JSON object. Its errors are those of Query.
 func (d *DB) JSON(ctx context.Context, query string, row func(object string) error) error {
 	return d.each(ctx, query, func([]Column) error { return nil }, "SELECT CAST(to_json(a) AS VARCHAR) FROM "+answer+" AS a",
 		func(values []*string) error { return row(*values[0]) })
@@ -239,7 +244,8 @@ func (d *DB) each(ctx context.Context, query string, head func([]Column) error, 
 	return d.told(ctx, rows.Err())
 }
 
-// Save writes a query's answer to Options.SaveTo, as Parquet, and says how many rows it has. Errors are those of Query.
+// Save writes a query's answer to Options.SaveTo as Parquet and returns the number of rows. Its
+// errors are those of Query.
 func (d *DB) Save(ctx context.Context, query string) (rows int64, err error) {
 	ctx, cancel, err := d.ask(ctx, query)
 	if err != nil {
@@ -253,7 +259,8 @@ func (d *DB) Save(ctx context.Context, query string) (rows int64, err error) {
 	return rows, nil
 }
 
-// Explain runs a query and says how that was done and what took how long, for people. Errors are those of Query.
+// Explain runs a query and returns a plan for people to read, which shows how the query was run and
+// how long each step took. Its errors are those of Query.
 func (d *DB) Explain(ctx context.Context, query string) (plan string, err error) {
 	ctx, cancel, err := d.ask(ctx, query)
 	if err != nil {
@@ -265,7 +272,7 @@ func (d *DB) Explain(ctx context.Context, query string) (plan string, err error)
 	return plan, d.told(ctx, err)
 }
 
-// told says an error of DuckDB's as one of this package's.
+// told converts an error of DuckDB to one of this package.
 func (d *DB) told(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

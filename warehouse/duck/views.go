@@ -5,21 +5,22 @@ import (
 	"strings"
 )
 
-// View is one of the tables that a query sees.
+// View is a table that a query sees.
 type View struct {
 	Name    string
 	Meaning string
 	Columns []Column
 }
 
-// Column is one of its columns.
+// Column is a column of a view or an answer.
 type Column struct {
 	Name    string
-	Type    string // DuckDB's
+	Type    string // type name of DuckDB
 	Meaning string
 }
 
-// The definitions of the views. Each is a file of its own: {files} stands for the Parquet files of its dataset.
+// The definitions of the views. Each is a separate file, in which {files} stands for the Parquet
+// files of its dataset.
 var (
 	//go:embed events.sql
 	eventsSQL string
@@ -35,14 +36,14 @@ var (
 	domainEventsSQL string
 )
 
-// dataset is a kind of files with what they hold.
+// dataset is a kind of files.
 type dataset struct {
 	name  string
 	hive  string // types of the columns that are in paths
-	empty string // the files' columns, for when there are none
+	empty string // the files' columns, used if there are no files
 }
 
-// The datasets, as docs/format/warehouse.md has them.
+// The datasets, as docs/format/warehouse.md defines them.
 var (
 	ofEvents = dataset{"events", "{'site': VARCHAR, 'date': DATE}", `site VARCHAR, date DATE, time TIMESTAMPTZ, event_id VARCHAR, visitor_id VARCHAR,
 		visitor_shard INTEGER, kind VARCHAR, name VARCHAR, path VARCHAR, hostname VARCHAR, session_id VARCHAR, user_id VARCHAR, referrer VARCHAR,
@@ -58,7 +59,8 @@ var (
 		correlation_id VARCHAR, causation_id VARCHAR, actor VARCHAR, tenant VARCHAR, metadata VARCHAR, commit_id VARCHAR, nth INTEGER, "of" INTEGER`}
 )
 
-// from is what a view selects from: the named files and no others, or nothing of the same columns.
+// from returns what a view selects from: only the named files, or, if there are none, an empty
+// table with the same columns.
 func (d *dataset) from(files []string) string {
 	if len(files) == 0 {
 		return d.none()
@@ -79,17 +81,18 @@ func (d *dataset) none() string {
 	return "(SELECT " + strings.Join(columns, ", ") + " WHERE false)"
 }
 
-// quote writes a text as SQL does.
+// quote writes a string as an SQL literal.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// definition is a view as it is made.
+// definition is the definition of a view.
 type definition struct {
 	name string
 	sql  string
 	of   *dataset
 }
 
-// definitions are in an order in which each finds those that it is made of; the first is that of events.
+// definitions are in order, so that each view comes after the views it is made of. The first is
+// events.
 var definitions = []definition{
 	{"events", eventsSQL, &ofEvents},
 	{"session_events", sessionEventsSQL, &ofEvents},
@@ -99,8 +102,8 @@ var definitions = []definition{
 	{"domain_events", domainEventsSQL, &ofDomainEvents},
 }
 
-// Views are the tables that a query sees, with the meaning of each column. They are read from their definitions, where a
-// comment behind each column says both, so that they cannot tell of others than there are.
+// Views returns the tables that a query sees, with the meaning of each column. They are read from
+// the comments in the definitions, so they always match them.
 func Views() []View {
 	views := make([]View, len(definitions))
 	for i, d := range definitions {
@@ -109,8 +112,8 @@ func Views() []View {
 	return views
 }
 
-// describe reads a definition's comments: `-- view: meaning` and, behind each column, `-- name TYPE: meaning`. The name *
-// stands for the columns of the view events.
+// describe reads the comments of a definition: `-- view: meaning`, and after each column `-- name
+// TYPE: meaning`. The name * stands for all columns of the view events.
 func describe(d definition) View {
 	v := View{Name: d.name}
 	for line := range strings.Lines(d.sql) {

@@ -8,15 +8,15 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// batch is what was read and is not committed.
+// batch holds what was read and is not committed yet.
 type batch struct {
 	ops       map[warehouse.Partition]map[warehouse.Key]*op
-	drops     map[owner]bool                // whose deletion was read
-	positions map[string]warehouse.Position // of shards that were read on
+	drops     map[owner]bool                // owners whose deletion was read
+	positions map[string]warehouse.Position // of shards that were read
 	forget    []string
 	missed    []warehouse.Missed
 	rows      int
-	records   int // that were read, wanted or not
+	records   int // number of records that were read, including those ignored
 	skipped   int64
 	opened    time.Time // when the first record came
 }
@@ -27,7 +27,7 @@ func newBatch() *batch {
 	}
 }
 
-// put notes what is to become of a fact.
+// put adds an op for a fact.
 func (b *batch) put(at place, next *op) {
 	facts := b.ops[at.part]
 	if facts == nil {
@@ -38,10 +38,10 @@ func (b *batch) put(at place, next *op) {
 	b.rows += max(len(next.rows), 1)
 }
 
-// empty reports whether there is nothing but progress to commit.
+// empty reports whether there is nothing to commit except progress.
 func (b *batch) empty() bool { return len(b.ops)+len(b.drops) == 0 }
 
-// partitions are those with facts, in order.
+// partitions returns the partitions that have facts, in order.
 func (b *batch) partitions() []warehouse.Partition {
 	return slices.SortedFunc(maps.Keys(b.ops), warehouse.Partition.Compare)
 }

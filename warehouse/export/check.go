@@ -11,26 +11,27 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// Checked is what a comparison of the warehouse with the table found of one site, fleet or type. It counts facts: a reading
-// is one, whatever it measured.
+// Checked is the result of comparing one site, fleet or aggregate type in the warehouse with the
+// table. It counts facts: a reading is one fact, whatever number of metrics it has.
 type Checked struct {
 	Dataset warehouse.Dataset `json:"dataset"`
 	Key     string            `json:"key"`
 	Table   int64             `json:"table"`             // facts in the table
-	Both    int64             `json:"both"`              // that the warehouse has, too
-	Missing int64             `json:"missing,omitempty"` // that it has not
-	Extra   int64             `json:"extra,omitempty"`   // that only it has, though they have not expired in the table
-	Expired int64             `json:"expired,omitempty"` // that only it has, because they expired in the table
-	Dates   []string          `json:"dates,omitempty"`   // days with facts that are missing or extra
+	Both    int64             `json:"both"`              // facts that the warehouse has too
+	Missing int64             `json:"missing,omitempty"` // facts that the warehouse lacks
+	Extra   int64             `json:"extra,omitempty"`   // facts that only the warehouse has, although they have not expired in the table
+	Expired int64             `json:"expired,omitempty"` // facts that only the warehouse has because they expired in the table
+	Dates   []string          `json:"dates,omitempty"`   // days with missing or extra facts
 }
 
-// OK reports whether every fact of the table is in the warehouse, and nothing that was deleted.
+// OK reports whether the warehouse has every fact of the table and no deleted facts.
 func (c *Checked) OK() bool { return c.Missing == 0 && c.Extra == 0 }
 
-// Check catches up and compares what the warehouse has with the table, fact by fact, and that files are as they were written.
-// It changes nothing else. What is written meanwhile is compared again. Of events of aggregates those that were truncated in
-// the table count neither as extra nor as expired. Errors: warehouse.ErrDamaged and warehouse.ErrNotFound, which name the
-// files, those of the table and the objects.
+// Check first catches up. Then it compares the warehouse with the table, fact by fact, and verifies
+// that files are as they were written. It changes nothing else. Facts written meanwhile are
+// compared again. Events of aggregates that were truncated in the table count neither as extra nor
+// as expired. It returns warehouse.ErrDamaged and warehouse.ErrNotFound, which name the files, and
+// errors of the table and the objects.
 func (x *Exporter) Check(ctx context.Context) (found []Checked, err error) {
 	intact := map[string]bool{}
 	for range checkRounds {
@@ -55,10 +56,10 @@ func isDamage(err error) bool {
 	return errors.Is(err, warehouse.ErrDamaged) || errors.Is(err, warehouse.ErrNotFound)
 }
 
-// maxDamaged is how many damaged files are named.
+// maxDamaged is the largest number of damaged files that are named.
 const maxDamaged = 20
 
-// verify compares the files that are not known to be intact with what the log says of them.
+// verify compares the files not yet known to be intact with their entries in the log.
 func (x *Exporter) verify(ctx context.Context, intact map[string]bool) error {
 	var damaged []error
 	for _, f := range x.w.Files() {
@@ -89,10 +90,11 @@ func (x *Exporter) verify(ctx context.Context, intact map[string]bool) error {
 	return errors.Join(damaged...)
 }
 
-// checkRounds is how often differences are looked at again: what is written between the export and the comparison is none.
+// checkRounds is how often the comparison is made if there are differences. Facts written between
+// the export and the comparison look like differences, but are not.
 const checkRounds = 3
 
-// tally adds up what is found.
+// tally adds up the results.
 type tally struct {
 	by    map[owner]*Checked
 	dates map[owner]map[string]bool
@@ -164,7 +166,7 @@ func (x *Exporter) count(ctx context.Context, c *chunk, t *tally) error {
 	})
 }
 
-// find notes which facts of a partition the warehouse has.
+// find marks the facts of a partition that the warehouse has.
 func (x *Exporter) find(ctx context.Context, p warehouse.Partition, facts map[warehouse.Key]*op) error {
 	for _, f := range x.w.In(p) {
 		for row, err := range x.w.Keys(ctx, f, f.Min, f.Max) {

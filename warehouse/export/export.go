@@ -14,37 +14,38 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// Options configure an Exporter.
+// Options configures an Exporter.
 type Options struct {
-	Stream     string               // what the stream is called, such as its ARN: of another stream positions mean nothing
-	FlushRows  int                  // rows that are committed at a time, at most; default 100,000
-	FlushAge   time.Duration        // age at which changes are committed while Run follows; default 1 minute
-	Poll       time.Duration        // pause when nothing has come; default 500 ms
-	Compaction warehouse.Compaction // what Run, and CatchUp at its end, join
-	NoCompact  bool                 // joins nothing
+	Stream     string               // name of the stream, such as its ARN: positions are valid only for the stream of this name
+	FlushRows  int                  // largest number of rows in a commit; default 100,000
+	FlushAge   time.Duration        // age at which Run commits changes; default 1 minute
+	Poll       time.Duration        // pause when nothing new was read; default 500 ms
+	Compaction warehouse.Compaction // joining of files, by Run regularly and by CatchUp at its end
+	NoCompact  bool                 // whether files are not joined
 	Logger     *slog.Logger         // default slog.Default
 
-	// Caught is called now and then, when all is committed that was written before a time: to do in the warehouse what asks for
-	// that. nil: nothing is done.
+	// Caught is called regularly, after everything written before a time is committed. It does the
+	// work in the warehouse that requires this. nil means that there is no such work.
 	Caught func(ctx context.Context, w *warehouse.Warehouse, before time.Time) error
 
-	Progress func(Progress)                             // is told after each commit; nil: nobody
-	Sleep    func(context.Context, time.Duration) error // default a timer
+	Progress func(Progress)                             // is called after each commit; may be nil
+	Sleep    func(context.Context, time.Duration) error // default uses a timer
 }
 
-// Progress is what an Exporter has done since it was made.
+// Progress counts what an Exporter has done since it was created.
 type Progress struct {
-	Records int64  `json:"records"` // changes that were read, of whatever
-	Rows    int64  `json:"rows"`    // that were written
+	Records int64  `json:"records"` // number of changes that were read, of every kind
+	Rows    int64  `json:"rows"`    // number of rows that were written
 	Files   int64  `json:"files"`
 	Bytes   int64  `json:"bytes"`
 	Commits int64  `json:"commits"`
-	Removed int64  `json:"removed"` // files that are gone: their rows were deleted, changed or joined
+	Removed int64  `json:"removed"` // number of files removed because their rows were deleted, changed or joined
 	Doing   string `json:"doing,omitempty"`
 }
 
-// Exporter brings facts to a warehouse. Several may do so at the same time, though it is of no use: one commits, the
-// others begin anew. An Exporter itself, and its Warehouse, are for one goroutine.
+// Exporter copies facts to a warehouse. Several exporters may work on one warehouse at the same
+// time, but this has no benefit: one commits, and the others start again. An Exporter and its
+// Warehouse may be used by only one goroutine at a time.
 type Exporter struct {
 	w      *warehouse.Warehouse
 	t      *table.Table
@@ -52,24 +53,24 @@ type Exporter struct {
 	o      Options
 
 	batch    *batch
-	base     int64                         // version of the warehouse that the batch follows
-	at       map[string]warehouse.Position // of all shards, with the batch
-	plan     *plan                         // of a repair
-	mended   map[string]bool               // files that this process wrote for it
+	base     int64                         // version of the warehouse that the batch is based on
+	at       map[string]warehouse.Position // of all shards, including the batch
+	plan     *plan                         // the plan of a repair
+	mended   map[string]bool               // files that this process wrote for the repair
 	done     Progress
 	listed   []fold.Shard
 	listAt   time.Time
-	idle     time.Time // when something was committed last
+	idle     time.Time // time of the last commit
 	sweepAt  time.Time
 	pass     pass
-	caughtAt time.Time // when Caught may be called again
+	caughtAt time.Time // time from which Caught may be called again
 
-	caughtTo, rows atomic.Int64 // what CaughtUp tells
-	held           error        // why something was not read in this turn
-	holds          int          // pauses in a row after turns in which nothing could be read
+	caughtTo, rows atomic.Int64 // the values that CaughtUp returns
+	held           error        // why a part of the stream was not read in this turn
+	holds          int          // consecutive pauses after turns in which nothing could be read
 }
 
-// New makes an Exporter.
+// New returns an Exporter.
 func New(w *warehouse.Warehouse, t *table.Table, source fold.Source, o Options) *Exporter {
 	if o.FlushRows <= 0 {
 		o.FlushRows = 100_000
@@ -89,11 +90,12 @@ func New(w *warehouse.Warehouse, t *table.Table, source fold.Source, o Options) 
 	return &Exporter{w: w, t: t, source: source, o: o, mended: map[string]bool{}}
 }
 
-// attempts is how often in a row something may fail before CatchUp gives up.
+// attempts is the number of consecutive failures after which CatchUp gives up.
 const attempts = 8
 
-// CatchUp exports all that the stream has when it is called, and what of the table is still missing, and joins small files.
-// What was broken off before goes on. Errors: those of the table, the stream and the objects, after some attempts.
+// CatchUp exports everything that the stream has when CatchUp is called, and what the warehouse
+// still lacks of the table. Then it joins small files. It continues work that was interrupted.
+// After several failed attempts, it returns the error of the table, the stream or the objects.
 func (x *Exporter) CatchUp(ctx context.Context) error {
 	x.holds = 0
 	x.beginPass(x.t.Now())
@@ -115,7 +117,7 @@ func (x *Exporter) CatchUp(ctx context.Context) error {
 	}
 }
 
-// again waits after a failure and forgets what was not committed.
+// again discards the uncommitted batch and waits after a failure.
 func (x *Exporter) again(ctx context.Context, failures int, err error) error {
 	x.batch = nil
 	x.o.Logger.Warn("warehouse: export begins anew from the last commit", "error", err)
@@ -144,7 +146,8 @@ func (x *Exporter) catchUp(ctx context.Context) error {
 	return x.compact(ctx)
 }
 
-// approach is a turn of CatchUp. done: all was read that the stream had, and nothing of the table is missing.
+// approach is one turn of CatchUp. done is true if everything the stream had was read, and nothing
+// of the table is missing.
 func (x *Exporter) approach(ctx context.Context) (done bool, err error) {
 	read, err := x.turn(ctx)
 	repairs := x.w.Status().Repair != nil
@@ -162,7 +165,7 @@ func (x *Exporter) approach(ctx context.Context) (done bool, err error) {
 	switch {
 	case repairs:
 		if err = x.repairSome(ctx); err == nil && x.w.Status().Repair == nil {
-			x.beginPass(x.t.Now()) // what changed while they were compared may be in the stream
+			x.beginPass(x.t.Now()) // changes made during the comparison may be in the stream
 		}
 	case x.holds >= attempts:
 		err = x.held
@@ -172,7 +175,7 @@ func (x *Exporter) approach(ctx context.Context) (done bool, err error) {
 	return false, err
 }
 
-// due reports whether the batch is to be committed.
+// due reports whether to commit the batch.
 func (x *Exporter) due(idle bool) bool {
 	b := x.batch
 	switch {
@@ -184,19 +187,20 @@ func (x *Exporter) due(idle bool) bool {
 	return idle && b.records > 0 && (b.records >= quietRecords || x.t.Now().Sub(x.idle) >= quietAge)
 }
 
-// Progress without facts is committed seldom.
+// Progress without facts is committed less often.
 const (
 	quietRecords = 100_000
 	quietAge     = 30 * time.Minute
 )
 
 const (
-	compactEvery = 10 * time.Minute // Run looks for files to join, and begins anew
-	caughtEvery  = time.Minute      // Run has done what waits until all is exported
-	sweepEvery   = time.Hour        // files are looked for that no commit names: they may have what was erased
+	compactEvery = 10 * time.Minute // how often Run looks for files to join
+	caughtEvery  = time.Minute      // how often Run calls Caught
+	sweepEvery   = time.Hour        // how often files that no commit names are deleted; they may hold erased data
 )
 
-// Run exports what comes until ctx ends. Failures are logged, and what was not committed is read again.
+// Run exports changes until ctx ends, and then returns its error. Other failures are logged, and
+// what was not committed is read again.
 func (x *Exporter) Run(ctx context.Context) error {
 	compactAt := x.t.Now().Add(compactEvery)
 	x.beginPass(x.t.Now())
@@ -225,7 +229,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// whenCaught has done what waits until all is exported, if that is so.
+// whenCaught commits the batch and calls caught, if everything was read and this is due again.
 func (x *Exporter) whenCaught(ctx context.Context) error {
 	if x.batch == nil || x.t.Now().Before(x.caughtAt) || !x.passed() || x.w.Status().Repair != nil {
 		return nil
@@ -239,7 +243,8 @@ func (x *Exporter) whenCaught(ctx context.Context) error {
 	return x.caught(ctx)
 }
 
-// caught notes that all is exported, and has done what waits for that. It begins anew if the warehouse has moved on.
+// caught records that everything is exported, and calls Caught. It discards the batch if the
+// warehouse was changed by that.
 func (x *Exporter) caught(ctx context.Context) (err error) {
 	before := x.pass.since
 	x.beginPass(x.t.Now())
@@ -253,8 +258,9 @@ func (x *Exporter) caught(ctx context.Context) (err error) {
 	return err
 }
 
-// CaughtUp is a time by which all is exported that was written before it, zero before that is known, and how many rows were
-// written since the Exporter was made. While Run follows it is a minute or two old. It may be called at any time.
+// CaughtUp returns a time, and the number of rows written since the Exporter was created.
+// Everything written before the time is exported; it is zero until known. While Run is working, it
+// is a minute or two ago. CaughtUp may be called at any time.
 func (x *Exporter) CaughtUp() (before time.Time, rows int64) {
 	if ms := x.caughtTo.Load(); ms != 0 {
 		before = time.UnixMilli(ms)
@@ -262,7 +268,7 @@ func (x *Exporter) CaughtUp() (before time.Time, rows int64) {
 	return before, x.rows.Load()
 }
 
-// step is a turn of Run.
+// step is one turn of Run.
 func (x *Exporter) step(ctx context.Context) error {
 	if x.batch == nil {
 		if err := x.begin(ctx); err != nil {
@@ -284,7 +290,8 @@ func (x *Exporter) step(ctx context.Context) error {
 	return nil
 }
 
-// Stop commits what Run has read and not committed yet. It is called when Run has returned.
+// Stop commits what Run has read and not yet committed. Call it after Run has returned. It returns
+// errors of the table and the objects, and warehouse.ErrConflict.
 func (x *Exporter) Stop(ctx context.Context) error {
 	if x.batch == nil || x.batch.records == 0 {
 		return nil
@@ -292,7 +299,8 @@ func (x *Exporter) Stop(ctx context.Context) error {
 	return x.flush(ctx)
 }
 
-// begin reads the log, deletes now and then what was left of commits that never came or of removed files, and goes on behind the last commit.
+// begin reads the log and continues after the last commit. From time to time it also deletes files
+// that no commit names.
 func (x *Exporter) begin(ctx context.Context) error {
 	if err := x.w.Refresh(ctx); err != nil {
 		return err
@@ -319,7 +327,7 @@ func (x *Exporter) begin(ctx context.Context) error {
 	return nil
 }
 
-// reset begins a batch behind the last commit.
+// reset begins a batch after the last commit.
 func (x *Exporter) reset() {
 	x.batch, x.base, x.at = newBatch(), x.w.Version(), x.w.Status().Positions
 	x.listAt = time.Time{}
@@ -331,7 +339,7 @@ func (x *Exporter) flush(ctx context.Context) error {
 	e := &warehouse.Entry{Why: "export", Positions: b.positions, Forget: b.forget, Missed: b.missed, Skipped: b.skipped}
 	if len(b.missed) > 0 {
 		e.Repair = &warehouse.Repair{Why: "changes were trimmed before they were read", Removes: true, Since: x.t.Now().UTC()}
-		if under := x.w.Status().Repair; under != nil { // it begins anew, and takes out no more than it would have
+		if under := x.w.Status().Repair; under != nil { // start it again, removing no more than before
 			e.Repair.Why, e.Repair.Removes = under.Why, under.Removes
 		}
 		x.plan = nil
@@ -358,7 +366,7 @@ func (x *Exporter) flush(ctx context.Context) error {
 	return nil
 }
 
-// commit commits files, and deletes them when they were refused.
+// commit commits files, and deletes them if the commit is refused.
 func (x *Exporter) commit(ctx context.Context, out *changes, e *warehouse.Entry) error {
 	e.Add, e.Remove = out.add, out.remove
 	err := x.w.Commit(ctx, x.base, e)
@@ -387,10 +395,11 @@ func (x *Exporter) tell(doing string) {
 	}
 }
 
-// Progress is what was done so far.
+// Progress returns what was done so far.
 func (x *Exporter) Progress() Progress { return x.done }
 
-// compact joins small files. Whatever was read and not committed is read again if others were here.
+// compact joins small files. If other writers have committed, what was read and not committed is
+// read again.
 func (x *Exporter) compact(ctx context.Context) error {
 	if x.batch != nil && x.batch.records > 0 {
 		if err := x.flush(ctx); err != nil {

@@ -15,20 +15,21 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// place is where a fact is: its partition and its key in it.
+// place is the place of a fact: its partition and its key there.
 type place struct {
 	part warehouse.Partition
 	key  warehouse.Key // without Sub
 }
 
-// op is what is to become of a fact.
+// op is the change to make to a fact.
 type op struct {
-	rows    []warehouse.Row // none: it is taken out
-	replace bool            // what is there is replaced; else it stays
-	known   bool            // it is there, and stays
+	rows    []warehouse.Row // none means that the fact is removed
+	replace bool            // whether an existing fact is replaced; otherwise it stays
+	known   bool            // whether the fact exists and stays
 }
 
-// then is what an op and the next one of the same fact come to. A fact that is there stays as it is when it comes again.
+// then combines an op with the next one of the same fact. An existing fact that is added again
+// stays as it is.
 func (o *op) then(next *op) *op {
 	if o == nil {
 		return next
@@ -45,7 +46,7 @@ func factPlace(d warehouse.Dataset, key string, k warehouse.Key) place {
 	return place{part: warehouse.PartitionOf(d, key, k.At), key: k}
 }
 
-// wanted reports whether changes of an entity matter.
+// wanted reports whether changes of an entity are needed.
 func wanted(entity string) bool {
 	switch entity {
 	case analytics.Blocks.Name(), readings.Blocks.Name(), readings.Removals.Name(), eventstore.Events.Name(), analytics.Sites.Name(), telemetry.Fleets.Name():
@@ -63,7 +64,7 @@ func entityOf(c *fold.Change) string {
 	return ""
 }
 
-// version is a fact as an image of a change has it. Without rows it is none that counts.
+// version is a fact as an image of a change holds it. Without rows, it is not to be stored.
 type version struct {
 	place
 	rows []warehouse.Row
@@ -94,7 +95,7 @@ func domainVersion(e *eventstore.Event) (version, error) {
 	return version{place: factPlace(warehouse.DomainEvents, e.EventType, row.Key()), rows: []warehouse.Row{row}}, nil
 }
 
-// take puts a change into the batch.
+// take adds a change to the batch.
 func (b *batch) take(c *fold.Change) error {
 	switch entityOf(c) {
 	case analytics.Sites.Name():
@@ -112,10 +113,10 @@ func (b *batch) take(c *fold.Change) error {
 	}
 }
 
-// takeBlock takes the events that a change of a block brings, changes or takes away.
+// takeBlock takes the events that a change of a block adds, changes or removes.
 func (b *batch) takeBlock(c *fold.Change) error {
 	if c.Expired {
-		return nil // the warehouse keeps what the table need not
+		return nil // the warehouse keeps what expires in the table
 	}
 	was, err := blockVersions(c.Old)
 	if err != nil {
@@ -139,7 +140,7 @@ func (b *batch) takeBlock(c *fold.Change) error {
 	return nil
 }
 
-// blockVersions reads an image of a block, nil for none.
+// blockVersions reads an image of a block, which may be nil.
 func blockVersions(it table.Item) (map[place]version, error) {
 	if it == nil {
 		return nil, nil
@@ -163,7 +164,8 @@ func blockVersions(it table.Item) (map[place]version, error) {
 	return all, nil
 }
 
-// takeReadings takes the readings that come in a block. It goes when they are in segments.
+// takeReadings takes the readings of a new block. Blocks are removed after their readings are in
+// segments, so removals are ignored.
 func (b *batch) takeReadings(c *fold.Change) error {
 	if c.Old != nil || c.New == nil {
 		return nil
@@ -180,7 +182,8 @@ func (b *batch) takeReadings(c *fold.Change) error {
 	return err
 }
 
-// takeRemoval takes the readings of a deleted device out. It comes behind the blocks in which they arrived.
+// takeRemoval removes the readings of a deleted device. It comes after the blocks in which they
+// arrived.
 func (b *batch) takeRemoval(c *fold.Change) error {
 	if c.New == nil {
 		return nil
@@ -196,7 +199,8 @@ func (b *batch) takeRemoval(c *fold.Change) error {
 	return err
 }
 
-// takeDomainEvent takes an event of the event store. Truncated streams go on in archives: what happened has happened.
+// takeDomainEvent takes an event of the event store. Removals are ignored, because the warehouse
+// keeps the events of truncated streams.
 func (b *batch) takeDomainEvent(c *fold.Change) error {
 	if c.Kind == fold.Remove {
 		return nil
@@ -227,7 +231,7 @@ func eventstoreVersion(it table.Item) (v version, err error) {
 	return domainVersion(&e)
 }
 
-// takeSite notes a site that is deleted: all that it has is taken out at once, and not event by event.
+// takeSite records that a site is deleted. All its facts are removed at once, not event by event.
 func (b *batch) takeSite(c *fold.Change) error {
 	it, gone := c.New, c.New == nil
 	if gone {

@@ -10,21 +10,22 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// owner is a site or fleet, to which facts belong.
+// owner is a site or fleet that facts belong to.
 type owner struct {
 	dataset warehouse.Dataset
 	key     string
 }
 
-// since is since when there are owners; those that are not there, or are deleted, are missing.
+// since holds the creation times of owners. Owners that do not exist or are deleted are missing.
 type since map[owner]time.Time
 
-// drop takes out everything of sites and fleets that are deleted, and returns in which partitions there is something to do.
+// drop removes all facts of deleted sites and fleets, and returns the partitions to change.
 //
-// The table is asked after all changes of the batch were read. If there is one of that name again, whatever is in the table
-// is its own, and what was deleted comes as removals, fact by fact; only what had expired before, of which no removal
-// counts, is to be found: by its time. Facts of the batch itself are treated alike: their shard may be behind the one that
-// told of the deletion.
+// It looks the owners up in the table after all changes of the batch were read. If an owner with
+// the same ID exists again, everything in the table belongs to the new one. Facts deleted with the
+// old owner then come as removals, one by one. Only facts that had expired earlier, and whose
+// removals do not count, must be found by their times. Facts of the batch itself are treated the
+// same way, because their shard may lag behind the shard with the deletion.
 func (x *Exporter) drop(ctx context.Context, r *resolver) (parts []warehouse.Partition, err error) {
 	b := x.batch
 	there, err := x.owners(ctx)
@@ -63,14 +64,14 @@ func (x *Exporter) drop(ctx context.Context, r *resolver) (parts []warehouse.Par
 	return slices.Compact(parts), nil
 }
 
-// before reports whether a row is of an owner that is there no more: of none, or one of that name before, from whose time
-// all has expired.
+// before reports whether a row belongs to an owner that no longer exists. This is the case if there
+// is no owner with this ID, or if the row expired before the current owner was created.
 func (s since) before(o owner, row warehouse.Row) bool {
 	at, there := s[o]
 	return !there || row.Expires() != 0 && row.Expires() <= at.UnixMilli()
 }
 
-// owners asks for the sites and fleets of the batch.
+// owners reads the sites and fleets of the batch.
 func (x *Exporter) owners(ctx context.Context) (since, error) {
 	there := since{}
 	var sites []analytics.SiteKey

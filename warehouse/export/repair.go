@@ -12,18 +12,19 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// Comparing the warehouse with the table goes by chunks: facts of a part of a dataset, as the table has them now, and what
-// of the warehouse belongs to that part. Each chunk of a repair is a commit, which says where the next one begins.
+// The warehouse is compared with the table in chunks. A chunk has the facts of a part of a dataset,
+// as the table has them now, and selects the rows of the warehouse that belong to that part. Each
+// chunk of a repair is one commit, which says where the next chunk begins.
 
-// chunk is a part of what the table has.
+// chunk is a part of the table's facts.
 type chunk struct {
 	facts map[warehouse.Partition]map[warehouse.Key]*op
 	rows  int
-	next  warehouse.Repair // where it goes on; an empty Dataset: nowhere
+	next  warehouse.Repair // where to continue; an empty Dataset means the end
 	doing string
 
-	// parts are the partitions that may have rows of the chunk, beside those of facts. covers says which rows these are.
-	// Without it nothing in the warehouse is looked at but for the facts.
+	// parts are the partitions that may have rows of the chunk, in addition to those of facts.
+	// covers selects the rows. If covers is nil, only rows of facts are looked at in the warehouse.
 	parts  []warehouse.Partition
 	covers func(p warehouse.Partition, r warehouse.Row) bool
 }
@@ -42,7 +43,7 @@ func (c *chunk) put(v version) {
 	c.rows += max(len(v.rows), 1)
 }
 
-// all are the partitions that the chunk is about.
+// all returns the partitions of the chunk.
 func (c *chunk) all() []warehouse.Partition {
 	all := slices.Clone(c.parts)
 	for p := range c.facts {
@@ -53,14 +54,14 @@ func (c *chunk) all() []warehouse.Partition {
 	return all
 }
 
-// plan is what comparing has found out about the table.
+// plan holds what a comparison has read about the table.
 type plan struct {
 	x       *Exporter
-	limit   int // rows of a chunk
+	limit   int // number of rows in a chunk
 	sites   []string
 	devices []deviceSpan
-	dates   []string // of readings
-	types   []string // of aggregates
+	dates   []string // days that have readings
+	types   []string // aggregate types
 }
 
 func (x *Exporter) newPlan() *plan { return &plan{x: x, limit: x.o.FlushRows} }
@@ -81,16 +82,17 @@ func (p *plan) chunk(ctx context.Context, r warehouse.Repair) (*chunk, error) {
 	return nil, fmt.Errorf("%w: a repair of %q", warehouse.ErrDamaged, r.Dataset)
 }
 
-// begin makes a chunk say that the next one begins another dataset.
+// begin makes the next chunk begin another dataset.
 func (c *chunk) begin(d warehouse.Dataset) *chunk {
 	c.next.Dataset, c.next.Key, c.next.Sub, c.next.At = d, "", "", 0
 	return c
 }
 
-// repairChunks is how many chunks are made before the stream is looked at again, which does not wait for ever.
+// repairChunks is the number of chunks after which the stream is read again, because it keeps
+// changes only for a limited time.
 const repairChunks = 4
 
-// repairSome goes on with a repair.
+// repairSome continues a repair.
 func (x *Exporter) repairSome(ctx context.Context) error {
 	if x.batch.records > 0 || !x.batch.empty() {
 		if err := x.flush(ctx); err != nil {
@@ -116,7 +118,7 @@ func (x *Exporter) repairSome(ctx context.Context) error {
 	return nil
 }
 
-// mend makes the warehouse have what a chunk says, and commits that.
+// mend makes the warehouse match a chunk, and commits that.
 func (x *Exporter) mend(ctx context.Context, r warehouse.Repair, c *chunk) error {
 	e := &warehouse.Entry{Why: "repair", Repair: &c.next}
 	if c.next.Dataset == "" {
@@ -149,7 +151,7 @@ func (x *Exporter) mend(ctx context.Context, r warehouse.Repair, c *chunk) error
 	return nil
 }
 
-// rowKey is a fact of a partition.
+// rowKey identifies a fact in a partition.
 type rowKey struct {
 	part warehouse.Partition
 	key  warehouse.Key
@@ -161,11 +163,12 @@ func fullKey(p warehouse.Partition, row warehouse.Row) rowKey {
 	return rowKey{p, k}
 }
 
-// ttlSlack is how long before its time a fact may be gone from the table as far as this clock can tell.
+// ttlSlack is how long before its expiry, by this machine's clock, a fact may be missing from the
+// table, in milliseconds.
 const ttlSlack = 60 * 60 * 1000
 
-// extras calls do for the facts that a chunk covers, that the warehouse has and the table has not, and says of each whether
-// it may have expired.
+// extras calls do for each fact that a chunk covers and that only the warehouse has. expired tells
+// whether the fact may have expired.
 func (x *Exporter) extras(ctx context.Context, c *chunk, do func(k rowKey, expired bool)) error {
 	soon := x.t.Now().UnixMilli() + ttlSlack
 	for _, p := range c.all() {
@@ -190,10 +193,10 @@ func (x *Exporter) extras(ctx context.Context, c *chunk, do func(k rowKey, expir
 	return nil
 }
 
-// deleted are the facts of a chunk that the warehouse has, and that somebody has deleted from the table.
+// deleted returns the facts of a chunk that the warehouse has and that were deleted from the table.
 func (x *Exporter) deleted(ctx context.Context, c *chunk) (map[rowKey]bool, error) {
 	gone := map[rowKey]bool{}
-	devices := map[string]bool{} // whether it is a new one, which the chunk knows nothing of
+	devices := map[string]bool{} // whether it is a new device, which the chunk does not include
 	var failed error
 	err := x.extras(ctx, c, func(k rowKey, expired bool) {
 		if expired || failed != nil {
@@ -213,7 +216,8 @@ func (x *Exporter) deleted(ctx context.Context, c *chunk) (map[rowKey]bool, erro
 	return gone, errors.Join(err, failed)
 }
 
-// newDevice reports whether there is a device that the list of devices did not have yet when it was read.
+// newDevice reports whether the device exists but was not in the list of devices when that was
+// read.
 func (x *Exporter) newDevice(ctx context.Context, id string) (bool, error) {
 	for _, d := range x.plan.devices {
 		if d.id == id {

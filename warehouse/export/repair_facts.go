@@ -17,7 +17,8 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// events reads the events of a site from a time on, in order: Key is the site, At the time up to which it is done.
+// events reads the events of a site from a time on, in order. Key is the site, and At is the time
+// up to which it is done.
 func (p *plan) events(ctx context.Context, r warehouse.Repair) (*chunk, error) {
 	if err := p.listSites(ctx); err != nil {
 		return nil, err
@@ -47,7 +48,8 @@ func (p *plan) events(ctx context.Context, r warehouse.Repair) (*chunk, error) {
 	return c, nil
 }
 
-// listSites lists the sites of the table and of the warehouse, by id, but those that are being deleted.
+// listSites lists the sites of the table and of the warehouse, by ID, without those that are being
+// deleted.
 func (p *plan) listSites(ctx context.Context) error {
 	if p.sites != nil {
 		return nil
@@ -72,11 +74,12 @@ func (p *plan) listSites(ctx context.Context) error {
 	return nil
 }
 
-// siteEvents reads events until there are enough, and returns the time before which these are all.
+// siteEvents reads events until there are enough. It returns the time before which all events were
+// read.
 func (p *plan) siteEvents(ctx context.Context, c *chunk, id string, from int64) (to int64, err error) {
 	site, err := analytics.SiteByID.Get(ctx, p.x.t, analytics.SiteIn{SiteID: id})
 	if errors.Is(err, table.ErrNotFound) {
-		return math.MaxInt64, nil // it is only in the warehouse
+		return math.MaxInt64, nil // the site is only in the warehouse
 	}
 	if err != nil {
 		return 0, err
@@ -102,7 +105,8 @@ func (p *plan) siteEvents(ctx context.Context, c *chunk, id string, from int64) 
 	return math.MaxInt64, nil
 }
 
-// partitions are those of a site, fleet or type that have files with times in [from, to).
+// partitions returns the partitions of a site, fleet or type that have files with times in [from,
+// to).
 func (x *Exporter) partitions(d warehouse.Dataset, key string, from, to int64) []warehouse.Partition {
 	var all []warehouse.Partition
 	for _, f := range x.w.Files(d) {
@@ -113,10 +117,11 @@ func (x *Exporter) partitions(d warehouse.Dataset, key string, from, to int64) [
 	return all
 }
 
-// deviceSpan is a device with the days of its first and its last reading.
+// deviceSpan is a device with the days of its first and last readings.
 type deviceSpan struct{ id, first, last string }
 
-// readings reads the readings of a day of some devices: Key is the day, Sub the device up to which it is done.
+// readings reads the readings of some devices on a day. Key is the day, and Sub is the device up to
+// which it is done.
 func (p *plan) readings(ctx context.Context, r warehouse.Repair) (*chunk, error) {
 	if err := p.listDevices(ctx); err != nil {
 		return nil, err
@@ -150,11 +155,11 @@ func (p *plan) readings(ctx context.Context, r warehouse.Repair) (*chunk, error)
 	return c, nil
 }
 
-// theEnd is behind every id.
+// theEnd sorts after every ID.
 const theEnd = "\U0010FFFF"
 
-// dayReadings reads the readings of devices behind one until there are enough, and returns the last device of which these
-// are all.
+// dayReadings reads the readings of the devices after a given one, until there are enough. It
+// returns the last device whose readings were all read.
 func (p *plan) dayReadings(ctx context.Context, c *chunk, date, after string) (upTo string, err error) {
 	from, err := time.Parse(time.DateOnly, date)
 	if err != nil {
@@ -178,7 +183,8 @@ func (p *plan) dayReadings(ctx context.Context, c *chunk, date, after string) (u
 	return theEnd, nil
 }
 
-// listDevices lists the devices that have readings, by id, and the days that they or the warehouse have.
+// listDevices lists the devices that have readings, by ID, and the days that have readings in the
+// table or in the warehouse.
 func (p *plan) listDevices(ctx context.Context) error {
 	if p.dates != nil {
 		return nil
@@ -235,8 +241,8 @@ func eachDay(s deviceSpan, do func(string)) {
 	}
 }
 
-// domain reads the events of aggregates: Key is the type of aggregates, Sub the aggregate up to which it is done, and At the
-// number of the last event of the next one that is done.
+// domain reads the events of aggregates. Key is the aggregate type, and Sub is the aggregate up to
+// which it is done. At is the number of the last event that is done of the next aggregate.
 func (p *plan) domain(ctx context.Context, r warehouse.Repair) (*chunk, error) {
 	if p.types == nil {
 		all, err := eventstore.AllTypes.Collect(ctx, p.x.t, struct{}{})
@@ -276,7 +282,7 @@ func (p *plan) domain(ctx context.Context, r warehouse.Repair) (*chunk, error) {
 	return c, nil
 }
 
-// aggregate reads the events of an aggregate behind the one that is done, until there are enough.
+// aggregate reads the remaining events of an aggregate, until there are enough.
 func (p *plan) aggregate(ctx context.Context, c *chunk, id eventstore.ID) (enough bool, err error) {
 	for e, err := range eventstore.Replay.All(ctx, p.x.t, eventstore.ReplayIn{ID: id, From: c.next.At + 1, To: eventstore.EndOfStream}) {
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// atOnce is how many partitions are written at a time.
+// atOnce is the number of partitions that are written at the same time.
 const atOnce = 4
 
 // changes are the files that a commit adds and removes.
@@ -34,15 +34,16 @@ func (c *changes) removed(path string) {
 	c.remove = append(c.remove, path)
 }
 
-// resolver turns what is to become of facts into files.
+// resolver turns the changes of facts into files.
 type resolver struct {
 	w    *warehouse.Warehouse
 	out  *changes
-	gone map[string]bool // files that count no more, or that certainly have none of the facts
+	gone map[string]bool // files that no longer count, or that certainly have none of the facts
 
-	// extra says of a row that is in none of the facts whether it is taken out; nil: no.
+	// extra reports whether to remove a row that belongs to none of the facts. nil removes no such
+	// rows.
 	extra func(p warehouse.Partition, r warehouse.Row) bool
-	whole bool // facts that are there are compared, and replaced where they differ
+	whole bool // whether existing facts are compared, and replaced if they differ
 }
 
 // all resolves partitions, several at once.
@@ -55,7 +56,8 @@ func (r *resolver) all(ctx context.Context, parts []warehouse.Partition, facts f
 	return group.Wait()
 }
 
-// partition writes what is new of a partition, and those of its files again that have rows which are replaced or taken out.
+// partition writes the new facts of a partition. It rewrites the files that have replaced or
+// removed rows.
 func (r *resolver) partition(ctx context.Context, p warehouse.Partition, facts map[warehouse.Key]*op) error {
 	times := make([]int64, 0, len(facts))
 	for k := range facts {
@@ -77,7 +79,7 @@ func (r *resolver) partition(ctx context.Context, p warehouse.Partition, facts m
 	return r.write(ctx, p, facts)
 }
 
-// within returns the first and the last of sorted times that are in a file's range.
+// within returns the first and last of the sorted times that are in a file's range.
 func within(times []int64, f warehouse.File) (from, to int64, ok bool) {
 	first, _ := slices.BinarySearch(times, f.Min)
 	last, _ := slices.BinarySearch(times, f.Max+1)
@@ -87,7 +89,8 @@ func within(times []int64, f warehouse.File) (from, to int64, ok bool) {
 	return times[first], times[last-1], true
 }
 
-// file looks which of the facts a file has, and writes it again without those that it is not to have any more.
+// file looks up the facts in a file, and rewrites the file without those that it should no longer
+// have.
 func (r *resolver) file(ctx context.Context, f warehouse.File, facts map[warehouse.Key]*op, from, to int64) error {
 	out, err := r.outOf(ctx, f, facts, from, to)
 	if err != nil || len(out) == 0 {
@@ -104,7 +107,8 @@ func (r *resolver) file(ctx context.Context, f warehouse.File, facts map[warehou
 	return nil
 }
 
-// outOf are the facts that a file is not to have any more. Those that it has and that stay are marked as known.
+// outOf returns the facts that a file should no longer have. It marks the facts that stay in the
+// file as known.
 func (r *resolver) outOf(ctx context.Context, f warehouse.File, facts map[warehouse.Key]*op, from, to int64) (map[warehouse.Key]bool, error) {
 	rows := r.w.Keys(ctx, f, from, to)
 	if r.whole {
@@ -142,7 +146,7 @@ func (r *resolver) outOf(ctx context.Context, f warehouse.File, facts map[wareho
 	return out, nil
 }
 
-// without are the rows of other facts.
+// without yields the rows of other facts.
 func without(rows iter.Seq2[warehouse.Row, error], out map[warehouse.Key]bool) iter.Seq2[warehouse.Row, error] {
 	return func(yield func(warehouse.Row, error) bool) {
 		for row, err := range rows {
@@ -159,7 +163,7 @@ func without(rows iter.Seq2[warehouse.Row, error], out map[warehouse.Key]bool) i
 	}
 }
 
-// write writes the rows of facts that are not there yet.
+// write writes the rows of facts that do not exist yet.
 func (r *resolver) write(ctx context.Context, p warehouse.Partition, facts map[warehouse.Key]*op) error {
 	var rows []warehouse.Row
 	for _, o := range facts {

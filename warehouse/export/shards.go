@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	readRecords = 1000             // in a read
-	listEvery   = 10 * time.Second // a stream's shards are listed, for all readers of an account may do so ten times a second
-	listAgain   = time.Second      // when they could not be
-	// streamKeeps is how long streams keep changes, with something to spare: a shard that nobody had begun when the last
-	// commit was made that long ago may have lost its first changes.
+	readRecords = 1000             // number of records read at once
+	listEvery   = 10 * time.Second // how often shards are listed: an AWS account may list them ten times a second
+	listAgain   = time.Second      // how soon the list is requested again after a failure
+	// streamKeeps is how long streams keep changes, with a safety margin. If the last commit was
+	// longer ago, a shard that was not yet read then may have lost its first changes.
 	streamKeeps = 23 * time.Hour
 )
 
-// turn reads once from every shard that may be read, and returns how many records came. What is throttled is left for a later turn,
-// so that what came of other shards is not read again.
+// turn reads once from every shard that may be read, and returns how many records it read.
+// Throttled reads are left for a later turn, so that what other shards returned need not be read
+// again.
 func (x *Exporter) turn(ctx context.Context) (read int, err error) {
 	x.held = nil
 	if now := x.t.Now(); !now.Before(x.listAt) {
@@ -47,7 +48,7 @@ func (x *Exporter) turn(ctx context.Context) (read int, err error) {
 		x.take(sh.ID, &b)
 		if read += b.Read; b.End {
 			read = max(read, 1)
-			x.listAt = time.Time{} // children may wait
+			x.listAt = time.Time{} // its children may be ready
 		}
 		if b.Tip {
 			x.pass.tips[sh.ID] = true
@@ -59,7 +60,8 @@ func (x *Exporter) turn(ctx context.Context) (read int, err error) {
 	return read, nil
 }
 
-// ready reports whether a shard may be read: it is not at its end, and its parent is, or is not kept any more.
+// ready reports whether a shard may be read: it has not been read to its end, and its parent has,
+// or the parent is no longer kept.
 func (x *Exporter) ready(sh fold.Shard) bool {
 	if x.at[sh.ID].Done {
 		return false
@@ -68,7 +70,7 @@ func (x *Exporter) ready(sh fold.Shard) bool {
 	return !kept || x.at[sh.Parent].Done
 }
 
-// take puts what was read into the batch.
+// take adds what was read to the batch.
 func (x *Exporter) take(shard string, r *fold.Batch) {
 	b := x.batch
 	if r.Missed {
@@ -100,7 +102,7 @@ func (x *Exporter) miss(shard string) {
 	x.o.Logger.Error("warehouse: changes were trimmed before they were exported; they are looked for in the table", "shard", shard)
 }
 
-// list lists the shards, and notices those that are gone.
+// list lists the shards, and notices those that no longer exist.
 func (x *Exporter) list(ctx context.Context) error {
 	list, err := x.source.Shards(ctx)
 	if err != nil {

@@ -1,6 +1,7 @@
-// Package past gives questions about raw events of web analytics those that the table has no more, from the warehouse's files:
-// it is the archive of package explore. No DuckDB is needed for that: files are sorted by time, and a question reads whole
-// days. It is used by the commands that serve.
+// Package past gives questions about raw web analytics events access to events that the table no
+// longer has. It reads them from the warehouse's files and implements the archive of package
+// explore. It needs no DuckDB, because the files are sorted by time and a question reads whole
+// days. The commands that run servers use it.
 package past
 
 import (
@@ -22,24 +23,25 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// Options configure an Archive. The zero value has good defaults.
+// Options configures an Archive. The zero value has good defaults.
 type Options struct {
 	Clock   func() time.Time // default time.Now
-	Refresh time.Duration    // how often the log is looked at, at most; default 10 seconds
+	Refresh time.Duration    // shortest time between two reads of the log; default 10 seconds
 }
 
-// An Archive reads a warehouse. It is safe for concurrent use.
+// Archive reads a warehouse. It is safe for concurrent use.
 type Archive struct {
 	objects warehouse.Objects
 	w       *warehouse.Warehouse
 	o       Options
-	counted *lru.Cache[string, []slot] // of files, by path: they never change
+	counted *lru.Cache[string, []slot] // counts of files, by path; files never change
 
 	mu        sync.Mutex
 	refreshed time.Time
 }
 
-// slot counts the events of a file in a quarter of an hour: every zone's days begin with one.
+// slot counts the events of a file in a quarter of an hour. Days begin at a quarter of an hour in
+// every current time zone.
 type slot struct {
 	start             int64 // epoch milliseconds
 	pageViews, events int64
@@ -51,7 +53,7 @@ const (
 	batchRows    = 1024
 )
 
-// Open makes an Archive of a warehouse. Errors: those of warehouse.Open.
+// Open opens a warehouse as an Archive. It returns the errors of warehouse.Open.
 func Open(ctx context.Context, objects warehouse.Objects, o Options) (*Archive, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -65,7 +67,7 @@ func Open(ctx context.Context, objects warehouse.Objects, o Options) (*Archive, 
 	return &Archive{objects: objects, w: w, o: o, counted: counted, refreshed: o.Clock()}, err
 }
 
-// refresh reads what was committed, unless that was done a moment ago.
+// refresh reads what was committed, unless it did so a short time ago and now is false.
 func (a *Archive) refresh(ctx context.Context, now bool) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,10 +83,11 @@ func (a *Archive) refresh(ctx context.Context, now bool) error {
 // maxMoves is how often files may be replaced while they are counted.
 const maxMoves = 20
 
-// Holds counts the events of a site with times in [from, to), by columns that say which they are. See explore.Archive.
+// Holds counts the events of a site with times in [from, to). It reads only the columns needed to
+// tell page views and events apart. See explore.Archive.
 func (a *Archive) Holds(ctx context.Context, site string, from, to time.Time) (explore.Held, error) {
 	if from.UnixMilli()%slotMS != 0 || to.UnixMilli()%slotMS != 0 {
-		return explore.Held{}, nil // a zone of long ago, by the sun: it cannot be told
+		return explore.Held{}, nil // a historic time zone, based on solar time: the slots do not fit
 	}
 	for moved := 0; ; moved++ {
 		if err := a.refresh(ctx, moved > 0); err != nil {
@@ -118,7 +121,7 @@ func (a *Archive) holds(ctx context.Context, site string, from, to time.Time) (h
 	return held, nil
 }
 
-// kinds are the columns that are counted by.
+// kinds has the columns that counting needs.
 type kinds struct {
 	Time int64  `parquet:"time,timestamp(millisecond)"`
 	Name string `parquet:"name"`
@@ -134,7 +137,7 @@ func (a *Archive) count(ctx context.Context, f warehouse.File) (slots []slot, er
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
 	defer func() {
-		if r := recover(); r != nil { // the reader's way to say that bytes are no Parquet
+		if r := recover(); r != nil { // the Parquet reader may panic on other bytes
 			err = fmt.Errorf("%w: %s: %v", warehouse.ErrDamaged, f.Path, r)
 		}
 	}()
@@ -176,7 +179,8 @@ func countRows(ctx context.Context, r *parquet.GenericReader[kinds]) (slots []sl
 	}
 }
 
-// Events yields the events of a site with times in [from, to), in the order of time. See explore.Archive.
+// Events yields the events of a site with times in [from, to), ordered by time. See
+// explore.Archive.
 func (a *Archive) Events(ctx context.Context, site string, from, to time.Time) iter.Seq2[*analytics.Event, error] {
 	return func(yield func(*analytics.Event, error) bool) {
 		if err := a.refresh(ctx, false); err != nil {
@@ -190,7 +194,7 @@ func (a *Archive) Events(ctx context.Context, site string, from, to time.Time) i
 			}
 			e, err := row.Event(site)
 			if err == nil {
-				e.ExpiresAt = time.Time{} // which the table does not tell, either
+				e.ExpiresAt = time.Time{} // the table does not return it either
 			}
 			if !yield(e, err) || err != nil {
 				return

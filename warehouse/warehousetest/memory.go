@@ -1,5 +1,5 @@
-// Package warehousetest holds what tests of warehouses share: objects in memory, faults as values, and a suite that every
-// place for objects passes. Tests alone use it.
+// Package warehousetest helps tests of warehouses. It has objects in memory, ordered faults, and a
+// test suite that every implementation of Objects must pass. Only tests use it.
 package warehousetest
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// Memory is a place for objects in memory.
+// Memory stores objects in memory.
 type Memory struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 }
 
-// NewMemory makes an empty one.
+// NewMemory returns an empty Memory.
 func NewMemory() *Memory { return &Memory{objects: map[string][]byte{}} }
 
 // Put stores an object.
@@ -38,7 +38,7 @@ func (m *Memory) Put(_ context.Context, name string, body io.ReadSeeker) error {
 	return nil
 }
 
-// PutIfAbsent stores an object unless there is one.
+// PutIfAbsent stores an object. It returns ErrExists if the object exists.
 func (m *Memory) PutIfAbsent(_ context.Context, name string, body []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +53,7 @@ type object struct{ *bytes.Reader }
 
 func (object) Close() error { return nil }
 
-// Open opens an object.
+// Open opens an object. It returns ErrNotFound if the object does not exist.
 func (m *Memory) Open(_ context.Context, name string) (warehouse.Object, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -85,27 +85,28 @@ func (m *Memory) Delete(_ context.Context, names ...string) error {
 	return nil
 }
 
-// Names are the names of all objects, in order.
+// Names returns the names of all objects, in order.
 func (m *Memory) Names() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Sorted(maps.Keys(m.objects))
 }
 
-// ErrFault is what a Faulty returns for an operation that it makes fail.
+// ErrFault is returned by a Faulty for an operation that the test made fail.
 var ErrFault = errors.New("a fault that the test ordered")
 
-// Fault says what becomes of an operation.
+// Fault tells how an operation fails.
 type Fault int
 
 // The faults.
 const (
 	None   Fault = iota
-	Before       // it fails, and does nothing
-	After        // it is done, and fails
+	Before       // the operation fails and does nothing
+	After        // the operation is done, but reports a failure
 )
 
-// Faulty makes operations of other objects fail. Decide is asked before each, one at a time; do names it.
+// Faulty makes operations of other objects fail. It calls Decide before each operation, one call at
+// a time, with the name of the operation and of the object.
 type Faulty struct {
 	warehouse.Objects
 	Decide func(do, name string) Fault
@@ -146,7 +147,7 @@ func (f *Faulty) Open(ctx context.Context, name string) (o warehouse.Object, err
 	return o, err
 }
 
-// List may fail at once.
+// List may fail, before it yields any name.
 func (f *Faulty) List(ctx context.Context, prefix, after string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		if err := f.with("list", prefix, func() error { return nil }); err != nil {
@@ -161,7 +162,7 @@ func (f *Faulty) List(ctx context.Context, prefix, after string) iter.Seq2[strin
 	}
 }
 
-// Delete may fail, also in the middle.
+// Delete may fail, also after some of the objects are deleted.
 func (f *Faulty) Delete(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		if err := f.with("delete", name, func() error { return f.Objects.Delete(ctx, name) }); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// Suite holds a place for objects, which is empty, to what warehouse.Objects says.
+// Suite tests that objects behave as warehouse.Objects documents. They must be empty.
 func Suite(t *testing.T, o warehouse.Objects) {
 	t.Helper()
 	s := &suite{T: t, ctx: t.Context(), o: o}
@@ -110,7 +110,7 @@ func (s *suite) list() {
 		s.Errorf("list of nothing: %v", got)
 	}
 	for range s.o.List(s.ctx, "_log/", "") {
-		break // whoever has enough may stop
+		break // the caller may stop early
 	}
 	s.must(s.o.Delete(s.ctx, append(want, "events/a.parquet")...))
 	if got := s.names("_log/", ""); len(got) > 0 {
@@ -118,7 +118,7 @@ func (s *suite) list() {
 	}
 }
 
-// race lets several put the same name.
+// race lets several writers put the same name at once.
 func (s *suite) race() {
 	s.Helper()
 	for round := range 10 {

@@ -19,12 +19,13 @@ import (
 	"github.com/onefold/onefold/analytics/internal/tally"
 )
 
-// table is an export of one file.
+// table returns an export of one file.
 func table(name, content string) *Export {
 	return OpenCSV(name, strings.NewReader(content), int64(len(content)))
 }
 
-// sums adds up what an export counts, by day, dimension and value, in parts of days.
+// sums adds up what an export counts, by day, dimension and value. It reads the given parts of the
+// days.
 func sums(t *testing.T, e *Export, parts ...[2]string) (map[string]Fact, *Contents) {
 	t.Helper()
 	c, err := e.Inspect(t.Context(), nil)
@@ -56,7 +57,7 @@ func sums(t *testing.T, e *Export, parts ...[2]string) (map[string]Fact, *Conten
 	return all, c
 }
 
-// written is what is counted, a line each.
+// written returns the counts, one per line.
 func written(all map[string]Fact) string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -79,7 +80,7 @@ func written(all map[string]Fact) string {
 	return b.String()
 }
 
-// The sums of every table of Plausible's are those of its file, added up by nothing but encoding/csv.
+// The sums of each Plausible table match those of its file, as added up by encoding/csv alone.
 func TestPlausibleAddsUp(t *testing.T) {
 	e, err := Open("testdata/plausible")
 	if err != nil {
@@ -109,7 +110,7 @@ func TestPlausibleAddsUp(t *testing.T) {
 				want = Fact{Count: tally.Count{EngagedMS: want.Count.EngagedMS}}
 			case Totals:
 			default:
-				got.Visitors = want.Visitors // not kept by value
+				got.Visitors = want.Visitors // visitors are not kept by value
 			}
 			if got != want {
 				t.Errorf("%s of imported_%s: %+v, the file has %+v", d, file, got, want)
@@ -117,7 +118,7 @@ func TestPlausibleAddsUp(t *testing.T) {
 		}
 	}
 	for _, line := range []string{
-		"2024-01-01 browser Chrome: 114 visits 250 views 70 bounces 20000 seconds\n", // versions together
+		"2024-01-01 browser Chrome: 114 visits 250 views 70 bounces 20000 seconds\n", // all versions together
 		"2024-01-01 browser Edge: 20 visits", "2024-01-01 os macOS: 70 visits", "2024-01-01 device desktop: 121 visits",
 		"2024-01-01 source Google: 25 visits", "2024-01-01 channel Organic Search: 25 visits", "2024-01-01 channel Direct: 64 visits",
 		"2024-01-01 channel Email: 42 visits", "2024-01-01 channel Referral: 3 visits", "2024-01-01 utm_campaign spring, \"early\": 42 visits",
@@ -125,7 +126,7 @@ func TestPlausibleAddsUp(t *testing.T) {
 		"2024-01-01 event outbound: 2 events", "2024-01-01 outbound https://one.example.com/: 2 events", "2024-01-02 download https://example.com/a.pdf: 4 events",
 		"2024-01-01 not_found /no-such-page: 1 events", "2024-01-02 event Signup: 3 events", "2024-01-02 total_event : 7 events\n",
 		"2024-01-01 page /: 120 visits 200 views 3000000 engaged 100 depths 6000 depth\n", "2024-01-03 page /Ünïcode: 128 visits",
-		"2024-01-03 source =HYPERLINK(\"http://evil.example\"): 128 visits", // kept as it is; what writes CSV makes it harmless
+		"2024-01-03 source =HYPERLINK(\"http://evil.example\"): 128 visits", // kept as it is; writers of CSV make it harmless
 	} {
 		if !strings.Contains(written(all), line) {
 			t.Errorf("nothing says %q in\n%s", line, written(all))
@@ -133,7 +134,7 @@ func TestPlausibleAddsUp(t *testing.T) {
 	}
 }
 
-// oracle adds a file up by its columns.
+// oracle adds up the columns of a file.
 func oracle(t *testing.T, file string) (f Fact) {
 	t.Helper()
 	raw, err := os.ReadFile("testdata/plausible/imported_" + file + "_20240101_20240103.csv")
@@ -146,10 +147,10 @@ func oracle(t *testing.T, file string) (f Fact) {
 	}
 	for _, row := range rows[1:] {
 		if slices.Contains(row, "engagement") {
-			continue // measures, and is no event
+			continue // a measurement, not an event
 		}
 		for i, name := range rows[0] {
-			n, _ := strconv.ParseInt(row[i], 10, 64) // of columns of numbers
+			n, _ := strconv.ParseInt(row[i], 10, 64) // 0 for columns that are not numbers
 			switch name {
 			case "visitors":
 				f.Visitors += n
@@ -208,8 +209,9 @@ func TestGA4(t *testing.T) {
 	}
 }
 
-// A row measures its dimension, whether or not it has a value. Plausible has no rows for visits without a place, so its table of
-// places measures each day of its export, and none of another export.
+// A row measures its dimension, whether or not it has a value. Plausible has no rows for visits
+// without a place. So its table of places measures each day of its own export, and no day of
+// another export.
 func TestMeasured(t *testing.T) {
 	const (
 		visitors = "date,visitors,pageviews,bounces,visits,visit_duration\n"
@@ -259,7 +261,7 @@ func TestMeasured(t *testing.T) {
 	}
 }
 
-// Every malformed row is counted, and the first are shown with their numbers.
+// Every malformed row is counted, and the first ones are shown with their line numbers.
 func TestMalformedRows(t *testing.T) {
 	_, c := sums(t, table("x.csv", "# a comment\n\ndate,sessions\n20240101,3\n20240102,-4\nbad,1\n20240103\n20240104,\"\"1\n20240105,9999999999999\n20240106,1\n"))
 	if c.Rows != 2 || c.Malformed != 5 || len(c.Shown) != 5 {
@@ -287,7 +289,7 @@ func TestRefusals(t *testing.T) {
 		"no date":           {table("x.csv", "page,views\n/,3\n"), ErrFormat, "date"},
 		"two dimensions":    {table("x.csv", "date,browser,country,sessions\n20240101,a,b,3\n"), ErrFormat, "one dimension"},
 		"an unknown column": {table("x.csv", "date,shoe size,sessions\n20240101,43,3\n"), ErrFormat, `"shoe size"`},
-		"only visitors":     {table("x.csv", "date,country,totalUsers\n20240101,Germany,3\n"), ErrFormat, "metric"}, // they are not kept by value
+		"only visitors":     {table("x.csv", "date,country,totalUsers\n20240101,Germany,3\n"), ErrFormat, "metric"}, // visitors are not kept by value
 		"no metric":         {table("x.csv", "date,browser\n20240101,a\n"), ErrFormat, "metric"},
 		"no start":          {table("x.csv", "Nth day,Sessions\n0000,3\n"), ErrFormat, "start date"},
 		"only malformed":    {table("x.csv", "date,sessions\n20240101,many\n"), ErrFormat, "line 2"},
@@ -305,7 +307,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// archive is a zip of files.
+// archive returns a zip archive of files.
 func archive(t *testing.T, files map[string]string) *Export {
 	t.Helper()
 	var b bytes.Buffer
@@ -338,7 +340,7 @@ func archive(t *testing.T, files map[string]string) *Export {
 	return e
 }
 
-// An export has one id, however it is packed and its files are called.
+// An export has the same ID, however it is packed and its files are named.
 func TestArchives(t *testing.T) {
 	a, b := "date,sessions\n20240101,3\n", "date,browser,sessions\n20240101,Chrome,3\n"
 	want, _ := sums(t, archive(t, map[string]string{"a.csv": a, "b.csv": b}))
@@ -358,7 +360,7 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// What an archive unpacks to is bounded by what comes, not by what it says.
+// The unpacked size of an archive is limited by the data itself, not by what the archive declares.
 func TestArchiveOfMuch(t *testing.T) {
 	e := archive(t, map[string]string{"bomb.csv": "date,sessions\n" + strings.Repeat("20240101,1\n", 1_000_000)})
 	e.most = 1 << 20
@@ -387,7 +389,8 @@ func TestArchiveOfMuch(t *testing.T) {
 	}
 }
 
-// Reading some days at a time finds what reading all at once finds, in whatever order the rows are.
+// Reading some days at a time gives the same as reading all at once, whatever the order of the
+// rows.
 func TestDaysAtATime(t *testing.T) {
 	sorted := "date,sessions\n20240101,1\n20240101,2\n20240102,4\n20240104,8\n20240105,16\n"
 	mixed := "date,browser,sessions\n20240104,Chrome,8\n20240101,Chrome,1\n20240105,Safari,16\n20240102,Chrome,4\n20240101,Safari,2\n"
@@ -416,7 +419,8 @@ func TestReadingStops(t *testing.T) {
 	}
 }
 
-// Whatever a file holds: no panic, no negative counts, and reading finds what inspecting found.
+// For any file contents, there is no panic and no negative count, and reading finds what inspecting
+// found.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{"date,sessions\n20240101,1\n", "# Start date: 20240101\n\nNth day,Views\n0001,\"2\"\n\nx\n", "\"date\",\"visitors\",\"pageviews\",\"bounces\",\"visits\",\"visit_duration\"\n\"2024-01-01\",1,2,3,4,5\n",
 		"date,source,visitors,visits,utm_medium\n2024-01-01,\"a\"\"b\",1,2,cpc\n", "date,eventName,eventCount\n20240101,\"x\ny\",3\n"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/analytics/internal/vitals"
 )
 
-// bounded is a bounded set as items hold it.
+// bounded is a limited set of values, as items hold it.
 type bounded struct {
 	Values Values
 	Other  Count
@@ -55,8 +55,9 @@ func TestMergesInAnyOrderWhileThereIsRoom(t *testing.T) {
 	})
 }
 
-// TestFullSetAddsUp: whatever finds no room, values and rest are the sum of all that was counted, and a count is
-// never divided between a value's place and the rest once it has one.
+// TestFullSetAddsUp checks that the values and the rest add up to everything that was counted, even
+// if there is no room. Once a value has a place, its count is never divided between that place and
+// the rest.
 func TestFullSetAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deltas := drawDeltas(t, 3000)
@@ -123,7 +124,7 @@ func TestEncoding(t *testing.T) {
 	})
 }
 
-// Values of the format before are read.
+// Values in the previous format can be read.
 func TestFormatBefore(t *testing.T) {
 	var got Values
 	err := got.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: []byte{1, 0, 1, 'a', 2, 4, 6, 1, 1, 'b', 2, 0, 0}})

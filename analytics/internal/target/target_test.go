@@ -47,7 +47,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What makes other engines take exponential time takes linear time.
+// A pattern that takes exponential time in other engines takes linear time.
 func TestHostilePattern(t *testing.T) {
 	s := NewSet([]Definition{{Goal: "x", Path: "(a+)+(a|aa)*(a*)*b", Regexp: true}})
 	if s.Reached("", strings.Repeat("a", 2048), "") != nil {

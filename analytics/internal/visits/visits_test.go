@@ -15,8 +15,8 @@ import (
 	"github.com/onefold/onefold/internal/referral"
 )
 
-// drawPoints makes up visits of one event each. Many are near each other, some share a millisecond, and in some worlds
-// there are more session ids or pages than there is room for.
+// drawPoints generates visits of one event each. Many are close together, some share a millisecond,
+// and sometimes there are more session IDs or pages than there is room for.
 func drawPoints(t *rapid.T) []Visit {
 	minutes := rapid.SampledFrom([]int{2, 90, 700}).Draw(t, "minutes")
 	owns := rapid.SampledFrom([]int{0, 1, 3, 120}).Draw(t, "owns")
@@ -57,7 +57,7 @@ func add(points []Visit) (vs List) {
 	return vs
 }
 
-// The same events make the same bytes, in whatever order and grouping they come.
+// The same events give the same bytes, in whatever order and groups they come.
 func TestVisitsAreAFunctionOfTheSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		points := drawPoints(t)
@@ -84,7 +84,7 @@ func TestVisitsAreAFunctionOfTheSet(t *testing.T) {
 	})
 }
 
-// Whatever is merged, nothing is lost but what the bounds say.
+// Merging loses nothing except what the limits allow.
 func TestVisitsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		points := drawPoints(t)

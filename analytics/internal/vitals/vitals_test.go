@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A threshold is on the better side, what is next to it on the other.
+// A threshold counts as better, and the next value as worse.
 func TestThresholds(t *testing.T) {
 	for _, m := range Metrics {
 		s := m.Scale()
@@ -31,7 +31,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// within is what is known of a value: all that is beyond the outer buckets is as good as their bounds.
+// within limits a value to what is known of it: values beyond the outer buckets count as the bounds
+// of these.
 func (s Scale) within(value float64) float64 {
 	if value <= s.Good*math.Pow(s.width(), lowest) {
 		return 0
@@ -39,7 +40,8 @@ func (s Scale) within(value float64) float64 {
 	return min(value, s.Good*math.Pow(s.width(), highest))
 }
 
-// The percentile is within 5 % of the exact one, as far as buckets reach, and shares are exact.
+// The percentile is within 5% of the exact one within the range of the buckets, and shares are
+// exact.
 func TestSummaryAgainstSortedValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -64,7 +66,8 @@ func TestSummaryAgainstSortedValues(t *testing.T) {
 	})
 }
 
-// Any order of adding and taking off gives the same text, and nothing is left of what was taken off.
+// Adding and subtracting in any order gives the same text, and nothing is left of what was
+// subtracted.
 func TestHistogramsAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one := rapid.Custom(func(t *rapid.T) Histograms {

@@ -28,7 +28,7 @@ func TestEncoding(t *testing.T) {
 	if err != nil || !bytes.Equal(back.Append(nil), b) || len(back) != 3 {
 		t.Fatalf("%d metrics, %v", len(back), err)
 	}
-	for n := range b { // cut off anywhere, it is an error and nothing worse
+	for n := range b { // truncated data gives an error and nothing worse
 		if _, err := Decode(b[:n]); err == nil && n > 0 {
 			t.Errorf("the first %d of %d bytes are read", n, len(b))
 		}
@@ -42,7 +42,7 @@ func TestEncoding(t *testing.T) {
 	}
 }
 
-// A counter whose run is of fewer readings than it counts has none.
+// A counter whose run has fewer readings than its count is not whole.
 func TestWhole(t *testing.T) {
 	m := sample(t)
 	pulses := m.At("pulses", Counter)
@@ -59,7 +59,8 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// Whatever a device measures, in whatever order and grouping it is counted, its bucket is the same, and small enough to be stored.
+// A bucket is the same in whatever order and groups its values are counted, and it is small enough
+// to store.
 func TestManyMetricsFit(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -103,7 +104,7 @@ func TestManyMetricsFit(t *testing.T) {
 	}
 }
 
-// sent is a value of a metric, as one of a thousand that a device may have.
+// sent is a value of one of the thousand metrics that a device may have.
 type sent struct {
 	name  string
 	kind  Kind

@@ -45,7 +45,7 @@ func TestRhythm(t *testing.T) {
 		}
 		return p
 	}
-	bursts := func(size, period int64) (p Pulse) { // one a second, as a store-and-forward device uploads
+	bursts := func(size, period int64) (p Pulse) { // one per second, as when a device uploads stored readings
 		for n := range int64(10) {
 			for i := range size {
 				p.Add(1_700_000_000 + n*period + i)

@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/order"
 )
 
-// drawPoints makes up what a counter or a state went through: resets, repeated times, repeated readings.
+// drawPoints generates points of a counter or a state: with resets, repeated times and repeated
+// readings.
 func drawPoints(r *rand.Rand, n int) []Point {
 	points := make([]Point, n)
 	state := r.IntN(2) == 0
@@ -35,7 +36,8 @@ func drawPoints(r *rand.Rand, n int) []Point {
 	return points
 }
 
-// However points are ordered, grouped and merged, written and read in between, a track is their set.
+// A track depends only on the set of its points, not on how they are ordered, grouped and merged,
+// or encoded and decoded in between.
 func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -77,7 +79,8 @@ func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
 	}
 }
 
-// A run is what a naive walk over the sorted points says, and runs of neighbours make that of the whole.
+// A run matches a simple walk over the sorted points, and the runs of neighboring parts combine to
+// that of the whole.
 func TestRun(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -30,7 +30,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Arithmetic is that of rational numbers, and what is encoded is read back.
+// The results match those of rational numbers, and encoded numbers are read back unchanged.
 func TestArithmetic(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -27,7 +27,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The readings that are remembered are bounded; adding one leaves the others alone.
+// The number of remembered readings is limited, and adding one does not change the others.
 func TestWith(t *testing.T) {
 	var all dedup.All
 	for n := range int64(20) {

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/telemetry/internal/episode"
 )
 
-// episodes runs the machine over points.
+// episodes runs the machine on points.
 func episodes(l *episode.Levels, points []episode.Point) (all []episode.Episode, m episode.Machine) {
 	for i := range points {
 		if e := m.Step(l, &points[i]); e != nil {
@@ -25,7 +25,8 @@ func episodes(l *episode.Levels, points []episode.Point) (all []episode.Episode,
 	return all, m
 }
 
-// oracle finds episodes by the definition, looking at the whole series for every one: it shares nothing with the machine.
+// oracle finds episodes by their definition and looks at the whole series for each one. It shares
+// no code with the machine.
 func oracle(l *episode.Levels, points []episode.Point) (all []episode.Episode) {
 	above := func(i int, level *decimalsum.Decimal) bool {
 		c := points[i].Value.Cmp(level)
@@ -121,7 +122,7 @@ func TestMachineTemperature(t *testing.T) {
 	}
 }
 
-// machineTemperature is the real series as points.
+// machineTemperature returns the real series as points.
 func machineTemperature(t *testing.T) (points []episode.Point) {
 	t.Helper()
 	for _, r := range recorded.Temperatures(t) {

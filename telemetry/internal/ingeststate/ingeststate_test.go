@@ -28,7 +28,7 @@ func TestAllow(t *testing.T) {
 	if after, ok := s.Allow(start); ok || after != time.Second {
 		t.Errorf("one more: %s", after)
 	}
-	s.Limit(60) // as before: what was taken counts
+	s.Limit(60) // the same limit as before: earlier requests count
 	if _, ok := s.Allow(start); ok {
 		t.Error("setting the same limit forgets")
 	}
@@ -55,19 +55,19 @@ func TestMeet(t *testing.T) {
 		excess string
 	}{
 		{1, values{"a": 0, "b": 0}, "[]"},
-		{2, values{"b": 0, "e": 0, "c": 0, "d": 0}, "[d e]"}, // the first by name are taken
-		{3, values{"d": 0}, "[d]"},                           // of what was left out nothing is remembered
+		{2, values{"b": 0, "e": 0, "c": 0, "d": 0}, "[d e]"}, // the first ones by name are accepted
+		{3, values{"d": 0}, "[d]"},                           // refused ones are not remembered
 		{4, values{"a": 0, "b": 0, "c": 0}, "[]"},
-		{day + 4, values{"d": 0}, "[d]"},                          // a day later they count still
-		{day + 5, values{"d": 0, "a": 0, "e": 0, "b": 0}, "[e]"},  // a moment later they do no longer
-		{-5 * day, values{"p": 0, "q": 0, "r": 0, "s": 0}, "[s]"}, // what is of another time counts for itself
+		{day + 4, values{"d": 0}, "[d]"},                          // one day later they still count
+		{day + 5, values{"d": 0, "a": 0, "e": 0, "b": 0}, "[e]"},  // a moment later they no longer do
+		{-5 * day, values{"p": 0, "q": 0, "r": 0, "s": 0}, "[s]"}, // values of a distant time count separately
 		{day + 6, values{"a": 0, "b": 0, "d": 0}, "[]"},
 	} {
 		if excess := fmt.Sprint(Meet(&s, c.at, c.values, 3)); excess != c.excess {
 			t.Errorf("%d: %v: %s are too many, want %s", i, c.values, excess, c.excess)
 		}
 	}
-	if excess := Meet(&s, day+7, values{"a": 0, "d": 0}, 1); len(excess) > 0 { // the limit came down: what is known is still taken
+	if excess := Meet(&s, day+7, values{"a": 0, "d": 0}, 1); len(excess) > 0 { // after the limit was lowered, known ones are still accepted
 		t.Errorf("%s", excess)
 	}
 	for i := range 1000 {
@@ -78,7 +78,8 @@ func TestMeet(t *testing.T) {
 	}
 }
 
-// However a device sends, and sends again, a status that follows the loud readings is behind by no more than the time.
+// However a device sends and repeats, a status that follows the loud readings lags by no more than
+// the given time.
 func TestQuiet(t *testing.T) {
 	const every = time.Minute
 	for range 50 {
@@ -88,7 +89,7 @@ func TestQuiet(t *testing.T) {
 			s := newSender(1e6, map[string]int64{})
 			now, heard, status := start, map[string]int64{}, map[string]int64{}
 			followed := 0
-			var contact time.Time // when the status was told last that the device is there
+			var contact time.Time // when a loud reading last showed that the device is there
 			for range 300 {
 				now = now.Add(time.Duration(r.IntN(20_000)) * time.Millisecond)
 				at := now.Add(-time.Duration(r.IntN(2)*r.IntN(300_000)) * time.Millisecond).UnixMilli()
@@ -99,7 +100,7 @@ func TestQuiet(t *testing.T) {
 				Meet(s, at, reading, 10)
 				past := r.IntN(4) == 0
 				loud := !Quiet(s, at, reading, now, every, past)
-				if r.IntN(4) == 0 { // it was there already
+				if r.IntN(4) == 0 { // it was stored already
 					Untell(s, reading)
 					continue
 				}
@@ -132,7 +133,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// newest reports whether a reading is the last that was told of one of its metrics.
+// newest reports whether a reading is the last one told of one of its metrics.
 func newest(s *Sender, at int64, reading values) bool {
 	for name := range reading {
 		if s.metrics[name].told == at {

@@ -27,7 +27,7 @@ func TestThin(t *testing.T) {
 	}
 }
 
-// A peak that lasts for one reading stays.
+// A peak of a single reading is kept.
 func TestPeaksStay(t *testing.T) {
 	points := make([]Point, 10_000)
 	for i := range points {

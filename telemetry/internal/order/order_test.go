@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// drawName makes up a name, often one that differs little from others.
+// drawName generates a name, often one that differs little from others.
 func drawName(r *rand.Rand) string {
 	if r.IntN(2) == 0 {
 		return Unnumbered(r.Uint64() >> (32 * r.IntN(2)) << (32 * r.IntN(2)))
@@ -22,7 +22,8 @@ func drawName(r *rand.Rand) string {
 	return Numbered(r.Int64N(3)*r.Int64N(1_000_000_000_000/2), session)
 }
 
-// Places have the order of names. Only names whose hashes have equal upper halves share a place.
+// Places are in the order of names. Names share a place only if the upper halves of their hashes
+// are equal.
 func TestOrderOfNames(t *testing.T) {
 	seed := seeds.One(t)
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -20,7 +20,8 @@ func number(t *testing.T, s string) decimalsum.Decimal {
 	return d
 }
 
-// draw makes up values: few or many different ones, of both signs, over some or many powers of ten.
+// draw generates values: few or many different ones, of both signs, over a small or large range of
+// powers of ten.
 func draw(t *testing.T, r *rand.Rand) []decimalsum.Decimal {
 	different, wide := 1+r.IntN(200), r.IntN(2) == 0
 	pool := make([]decimalsum.Decimal, different)
@@ -38,8 +39,8 @@ func draw(t *testing.T, r *rand.Rand) []decimalsum.Decimal {
 	return values
 }
 
-// However values are ordered, grouped and merged, fitted to a size that shrinks, written and read in between, the same is kept of
-// them.
+// The result does not depend on how values are ordered, grouped and merged, on being fitted to
+// decreasing sizes, or on being encoded and decoded in between.
 func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -79,7 +80,8 @@ func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
 	}
 }
 
-// Percentiles are those of the sorted values: the same while these are few, and else within the error that is said.
+// Percentiles match the sorted values: exactly while there are few, and otherwise within the given
+// error.
 func TestPercentiles(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -125,7 +127,7 @@ func TestPercentiles(t *testing.T) {
 	}
 }
 
-// However many sizes values have, a spread stays small.
+// A spread stays small, whatever the magnitudes of its values.
 func TestSpreadIsBounded(t *testing.T) {
 	var s Spread
 	for exponent := -38; exponent < 38; exponent++ {
@@ -143,7 +145,7 @@ func TestSpreadIsBounded(t *testing.T) {
 	}
 }
 
-// Joined bins have the error that they say, and no more.
+// Joined bins have exactly the error that they report.
 func TestErrorOfJoinedBins(t *testing.T) {
 	var s Spread
 	for i := range 1000 {

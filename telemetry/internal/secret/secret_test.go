@@ -22,7 +22,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// A code is typed from a label, in any way.
+// A code may be typed from a label in any format.
 func TestCodes(t *testing.T) {
 	code := NewCode()
 	if code == NewCode() || len(code) != 20 || strings.ToUpper(code) != code {

@@ -22,47 +22,48 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// reader carries out a section of a guide in a new directory, with free addresses in place of the guide's.
+// reader carries out a section of a guide in a new directory, with free addresses instead of the
+// guide's.
 type reader struct {
 	*testing.T
 	dir     string
 	env     []string
-	addrs   map[string]string // in place of the guide's
+	addrs   map[string]string // addresses used, by the guide's
 	running []*background
-	printed map[string]string // by command
+	printed map[string]string // output by command
 }
 
 // background is a process that a guide starts and leaves running.
 type background struct {
 	text string
 	cmd  *exec.Cmd
-	url  string // where it answers; "": nowhere
-	log  string // the file of what it prints
+	url  string // its address; "": none
+	log  string // file with its output
 	done chan struct{}
-	err  error // once done is closed
+	err  error // valid once done is closed
 }
 
-// step is a command of a guide, and what the guide says of it.
+// step is a command of a guide, with the guide's expectations.
 type step struct {
 	text   string
-	beside bool // what follows does not wait for it
+	beside bool // later steps do not wait for it
 	says   string
 }
 
-// outcome is what a guide promises of a command.
+// outcome is what a guide promises about a command.
 type outcome struct {
 	prints []string // regular expressions
-	later  bool     // it takes a while until the command prints that
+	later  bool     // the command prints that only after a while
 	then   func()
 }
 
-// notRun lists the commands of guides that the test leaves out, and why.
+// notRun lists the commands of guides that the test skips, with the reason.
 var notRun = map[string]string{
 	"make":  "it builds the program, which the test's own binary stands in for",
 	"sleep": "the test waits until what was started is ready",
 }
 
-// newReader makes the directory, with the program at bin/onefold and in the path.
+// newReader creates the directory, with the program at bin/onefold and in the path.
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	r := &reader{T: t, dir: t.TempDir(), addrs: map[string]string{}, printed: map[string]string{}}
@@ -95,7 +96,7 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// addr is the address that stands in for one of a guide.
+// addr returns the address used instead of one in a guide.
 func (r *reader) addr(said string) string {
 	if r.addrs[said] == "" {
 		r.addrs[said] = freeAddr(r.T)
@@ -108,7 +109,8 @@ var (
 	ampersand = regexp.MustCompile(` & | &$`)
 )
 
-// steps returns the commands of a section in their order: those of its blocks, and those that its prose has between backquotes.
+// steps returns the commands of a section in order: those of its blocks, and those between
+// backquotes in its text.
 func (r *reader) steps(file, heading string) (all []step) {
 	r.Helper()
 	text, err := os.ReadFile(file)

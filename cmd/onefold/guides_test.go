@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// said is a text of a guide in the form of code: a line of a block, or what stands between backquotes.
+// said is code in a guide: a line of a block, or text between backquotes.
 type said struct {
 	file  string
 	line  int

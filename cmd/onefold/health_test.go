@@ -18,7 +18,7 @@ func TestHealth(t *testing.T) {
 			if r.URL.Path != c.path {
 				t.Errorf("asked for %s", r.URL.Path)
 			}
-			io.WriteString(w, c.body) //nolint:errcheck // the client notices
+			io.WriteString(w, c.body) //nolint:errcheck // whoever asks will tell
 		}))
 		args := []string{"health", s.URL + "/"}
 		if c.path == "/livez" {

@@ -224,7 +224,7 @@ func checkValues(t *testing.T, by analytics.Dimension, values map[string]soakCou
 	t.Logf("sum of %d values of %s: %+v", len(values), by, sum)
 }
 
-// soakValues adds up the buckets of a period by value. No value may be in the (other) row.
+// soakValues adds up the buckets of a period by value. None of the breakdowns may be full.
 func soakValues(t *testing.T, st *store, period analytics.Period, by analytics.Dimension) (map[string]soakCount, error) {
 	values := map[string]soakCount{}
 	for b, err := range analytics.BreakdownByTime.All(t.Context(), st.table, analytics.BreakdownIn{SiteID: "s", Period: period, Dimension: by}) {

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// asked is a request of a function URL, changed.
+// asked returns a request of a function URL, modified by change.
 func asked(t testing.TB, change func(*events.APIGatewayV2HTTPRequest)) []byte {
 	t.Helper()
 	var r events.APIGatewayV2HTTPRequest
@@ -36,7 +36,7 @@ func ask(t testing.TB, pool *lambdasim.Pool, limit time.Duration, change func(*e
 	return answer
 }
 
-// Facts come in by a function URL and by an HTTP API as they do by the server.
+// A function URL and an HTTP API accept facts like the server.
 func TestIngest(t *testing.T) {
 	p := newPlace(t, time.Now(), engine.Options{})
 	_, err := analytics.CreateSite(t.Context(), p.table, analytics.NewSite{ID: "shop"})
@@ -106,7 +106,8 @@ func TestIngest(t *testing.T) {
 	}
 }
 
-// A visitor is who RequestContext says, whatever headers claim; behind a proxy that is trusted, who that says.
+// A visitor's address is that of RequestContext, whatever headers claim. With a trusted proxy it is
+// the address that the proxy reports.
 func TestAddress(t *testing.T) {
 	p := newPlace(t, time.Now(), engine.Options{})
 	_, err := analytics.CreateSite(t.Context(), p.table, analytics.NewSite{ID: "shop"})
@@ -134,13 +135,14 @@ func visitorsOf(p *place) map[string]bool {
 	return all
 }
 
-// No event is acknowledged that is not stored: when the table is too slow, the answer is to send it again, in time.
+// Only stored events are acknowledged. If the table is too slow, the response asks for a retry, in
+// time.
 func TestIngestInTime(t *testing.T) {
 	p := newPlace(t, time.Now(), engine.Options{})
 	_, err := analytics.CreateSite(t.Context(), p.table, analytics.NewSite{ID: "shop"})
 	must(t, err)
 	pool := p.pool("ingest")
-	ask(t, pool, time.Minute, func(*events.APIGatewayV2HTTPRequest) {}) // settings are in memory now
+	ask(t, pool, time.Minute, func(*events.APIGatewayV2HTTPRequest) {}) // load the settings into memory
 	hold := make(chan struct{})
 	p.hold.Store(&hold)
 	event := func(r *events.APIGatewayV2HTTPRequest) {

@@ -42,7 +42,7 @@ import (
 
 var seed = flag.Uint64("seed", 0, "replays a run; 0 draws a new one")
 
-// binary is the function as it is deployed.
+// binary is the path of the function as it is deployed.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -72,7 +72,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// The embedded engine is not in the program: what starts cold is to be small.
+// The program does not contain the embedded engine, because cold starts need a small program.
 func TestNoEngine(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-tags", "lambda.norpc", ".").Output()
 	must(t, err)
@@ -83,7 +83,7 @@ func TestNoEngine(t *testing.T) {
 	}
 }
 
-// random are the choices of a test, which prints how to make them again.
+// random returns the random numbers of a test, and prints the seed to repeat it.
 func random(t testing.TB) *rand.Rand {
 	s := *seed
 	if s == 0 {
@@ -93,7 +93,7 @@ func random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(s, 0))
 }
 
-// place is a table behind HTTP, and functions that work on it.
+// place is a table behind HTTP, with functions that use it.
 type place struct {
 	t     testing.TB
 	db    *enginetest.DB
@@ -101,10 +101,10 @@ type place struct {
 	url   string
 	arn   string
 	said  *lambdasim.Said
-	hold  atomic.Pointer[chan struct{}] // while there is one, writes wait until it is closed
+	hold  atomic.Pointer[chan struct{}] // if set, writes wait until it is closed
 }
 
-// newPlace makes the table. Its clock stands still.
+// newPlace creates the table. Its clock stands still.
 func newPlace(t testing.TB, now time.Time, o engine.Options) *place {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
@@ -127,7 +127,7 @@ func newPlace(t testing.TB, now time.Time, o engine.Options) *place {
 	return p
 }
 
-// pool runs the function in a mode.
+// pool returns processes of the function in a mode.
 func (p *place) pool(mode string, more ...string) *lambdasim.Pool {
 	pool := &lambdasim.Pool{Binary: binary, Logs: p.said, Env: append([]string{
 		"ONEFOLD_MODE=" + mode, "ONEFOLD_STORE=" + p.url, "ONEFOLD_STREAM=" + p.arn, "AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY=secret",
@@ -143,12 +143,12 @@ func (p *place) pool(mode string, more ...string) *lambdasim.Pool {
 
 func tail(s string, n int) string { return s[max(0, len(s)-n):] }
 
-// mapping brings the table's changes to a pool.
+// mapping delivers the table's changes to a pool.
 func (p *place) mapping(pool *lambdasim.Pool, trouble *rand.Rand) *lambdasim.Mapping {
 	return &lambdasim.Mapping{Streams: p.db, ARN: p.arn, Call: pool.Invoke, Trouble: trouble, Sources: products.Sources()}
 }
 
-// work folds the table's changes as a worker does.
+// work folds the table's changes like a worker.
 func (p *place) work() {
 	p.t.Helper()
 	w, err := fold.NewWorker(p.table, streamsource.New(p.db, p.arn), products.Folds(p.table, 0), fold.Options{Group: products.Group, Logger: slog.New(slog.DiscardHandler)})
@@ -156,7 +156,7 @@ func (p *place) work() {
 	must(p.t, w.Drain(context.Background()))
 }
 
-// items are all of the table, without what the fold runtime keeps for itself, by key.
+// items returns all items of the table by key, without the state of the fold runtime.
 func (p *place) items() map[string]table.Item {
 	p.t.Helper()
 	all := make(map[string]table.Item)
@@ -193,7 +193,7 @@ func (p *place) items() map[string]table.Item {
 	}
 }
 
-// addVisitors adds the visitors' days that pages hold: who has folded decides how many pages there are.
+// addVisitors adds the visitors' days stored in pages. The number of pages depends on who folded.
 func (p *place) addVisitors(all map[string]table.Item, pages []table.Item) {
 	p.t.Helper()
 	key := func(it table.Item) string { return text(it, table.AttrPK) + " " + text(it, table.AttrSK) }
@@ -210,7 +210,8 @@ func (p *place) addVisitors(all map[string]table.Item, pages []table.Item) {
 	}
 }
 
-// addWindow makes one item of all parts of a window: who has folded decides how many there are, and what they are called.
+// addWindow merges all parts of a window into one item. The number and names of parts depend on who
+// folded.
 func (p *place) addWindow(all map[string]table.Item, it table.Item, span string, w *fold.Window) {
 	p.t.Helper()
 	key := text(it, table.AttrPK) + " " + fold.WindowPrefix + span
@@ -230,7 +231,7 @@ func text(it table.Item, name string) string {
 	return s.Value
 }
 
-// equal compares what two tables hold, marks aside.
+// equal compares the contents of two tables, except for marks.
 func equal(t testing.TB, got, want map[string]table.Item) {
 	t.Helper()
 	different := 0
@@ -285,7 +286,8 @@ func shorten(s string) string {
 	return s
 }
 
-// facts are those of all products, as the collectors store them: in the order in which they are to be written.
+// facts returns facts of all products in the form that collectors store, in the order in which to
+// write them.
 func facts(t testing.TB, r *rand.Rand, now time.Time, events int) []table.Item {
 	t.Helper()
 	ctx := t.Context()
@@ -336,7 +338,7 @@ func facts(t testing.TB, r *rand.Rand, now time.Time, events int) []table.Item {
 	return all
 }
 
-// hit is something that one of forty visitors did in the last two hours.
+// hit returns a hit of one of forty visitors in the last two hours.
 func hit(r *rand.Rand, now time.Time) analytics.Hit {
 	visitor := r.IntN(40)
 	h := analytics.Hit{
@@ -352,7 +354,7 @@ func hit(r *rand.Rand, now time.Time) analytics.Hit {
 	return h
 }
 
-// put writes items, and marks some events as erased later, which takes them off again.
+// put writes items, and marks some events as erased later, which subtracts them again.
 func (p *place) put(items []table.Item) {
 	p.t.Helper()
 	for _, it := range items {
@@ -361,7 +363,7 @@ func (p *place) put(items []table.Item) {
 	}
 }
 
-// eventsOf are the events of items.
+// eventsOf returns the events in items.
 func eventsOf(t testing.TB, items map[string]table.Item) (all []analytics.Event) {
 	for _, it := range items {
 		if text(it, table.AttrEntity) == analytics.Blocks.Name() {
@@ -375,7 +377,7 @@ func eventsOf(t testing.TB, items map[string]table.Item) (all []analytics.Event)
 	return all
 }
 
-// erased are some of the events, marked.
+// erased returns some of the events, marked as erased.
 func erased(t testing.TB, items []table.Item) (marked []table.Item) {
 	for i, it := range items {
 		if i%5 != 0 || text(it, table.AttrEntity) != analytics.Blocks.Name() {
@@ -398,7 +400,7 @@ func erased(t testing.TB, items []table.Item) (marked []table.Item) {
 	return marked
 }
 
-// byWorker is what a worker makes of facts, some of which are erased afterwards.
+// byWorker returns the result of a worker for facts of which some are erased afterwards.
 func byWorker(t *testing.T, now time.Time, all, marked []table.Item) *place {
 	t.Helper()
 	worker := newPlace(t, now, engine.Options{})
@@ -409,8 +411,8 @@ func byWorker(t *testing.T, now time.Time, all, marked []table.Item) *place {
 	return worker
 }
 
-// Lambda gives the same items as a worker: while batches come twice, or again with others, while invocations have no time, while
-// processes are killed, and shards roll and are folded side by side.
+// Lambda produces the same items as a worker, although batches are repeated or mixed, invocations
+// time out, processes are killed, and shards roll and are folded in parallel.
 func TestSameAsWorker(t *testing.T) {
 	r := random(t)
 	now := time.Now().Truncate(time.Hour).Add(30 * time.Minute)
@@ -441,8 +443,8 @@ func TestSameAsWorker(t *testing.T) {
 	equal(t, got, want)
 }
 
-// fed takes the event store's feed out of the items, and returns the commits that are in it. They have another order wherever
-// streams were appended to at once.
+// fed removes the event store's feed from the items, and returns the commits in it. Their order
+// varies if streams were appended to concurrently.
 func fed(items map[string]table.Item) (commits []string) {
 	for key, it := range items {
 		if text(it, table.AttrPK) != "FEED" {
@@ -459,7 +461,8 @@ func fed(items map[string]table.Item) (commits []string) {
 	return commits
 }
 
-// What an event takes with all that is derived from it, folded by functions side by side, and that all of it is counted.
+// Measures the write units of an event, including all derived items, when functions fold in
+// parallel; and checks that everything is counted.
 func TestWriteUnits(t *testing.T) {
 	cost, err := lambdasim.Measure(t.Context(), lambdasim.Load{Binary: binary, PerSecond: 50, For: 10 * time.Second, Shards: 4, Parts: 4, Window: 20 * time.Second})
 	must(t, err)

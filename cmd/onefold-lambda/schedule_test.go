@@ -17,11 +17,11 @@ func eventID(at time.Time) string {
 	return ulid.MustNew(ulid.Timestamp(at), ulid.DefaultEntropy()).String()
 }
 
-// done is what a round of upkeep answers.
+// done is the response of a round of maintenance.
 type done struct{ Failed, Unfinished, Told int }
 
-// What is due is done by the schedule: days that are over are rolled up, deleted sites purged. What there was no time for is
-// done by the next.
+// The schedule runs due jobs: it rolls up past days, and purges deleted sites. The next invocation
+// does the work for which there was no time.
 func TestSchedule(t *testing.T) {
 	now := time.Now()
 	p := newPlace(t, now, engine.Options{})

@@ -31,7 +31,7 @@ func read(t testing.TB, name string) []byte {
 	return b
 }
 
-// refusal is what a function says when it fails.
+// refusal returns the error message of a failed function.
 func refusal(t testing.TB, err error) string {
 	t.Helper()
 	var failed *lambdasim.FunctionError
@@ -45,7 +45,8 @@ func refusal(t testing.TB, err error) string {
 	return said.Message
 }
 
-// The events of AWS's documentation: a window's is answered with a state, and one without a shard refused, with what to do.
+// Events of AWS's documentation: the response to a window has a state, and an event without a shard
+// is rejected with advice.
 func TestDocumentedEvents(t *testing.T) {
 	p := newPlace(t, time.Now(), engine.Options{})
 	pool := p.pool("stream")
@@ -78,7 +79,7 @@ func TestDocumentedEvents(t *testing.T) {
 	}
 }
 
-// What cannot be folded goes to the dead letters, and holds nothing up.
+// A change that cannot be folded goes to the dead letters and blocks nothing.
 func TestPoison(t *testing.T) {
 	now := time.Now()
 	p := newPlace(t, now, engine.Options{})
@@ -117,7 +118,8 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// An invocation without enough time answers before it is over, says from where on it did not come, and comes to that later.
+// An invocation without enough time responds before it ends, names the first record that it did not
+// handle, and handles it later.
 func TestTime(t *testing.T) {
 	now := time.Now()
 	p := newPlace(t, now, engine.Options{})
@@ -170,7 +172,7 @@ func pageViews(t testing.TB, items map[string]table.Item) (n int64) {
 	return n
 }
 
-// Settings that cannot work are told once, at the start, with a code and what to do.
+// Invalid settings are reported once, at startup, with an error code and advice.
 func TestSettings(t *testing.T) {
 	good := []string{"AWS_LAMBDA_RUNTIME_API=127.0.0.1:1", "AWS_REGION=us-east-1", "ONEFOLD_MODE=stream", "ONEFOLD_STORE=dynamodb://onefold"}
 	for _, c := range []struct{ change, want string }{
@@ -201,7 +203,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// Nothing that a program's logs or metrics say is of a person.
+// Logs and metrics contain no personal data.
 func TestNothingOfPeopleIsLogged(t *testing.T) {
 	p := newPlace(t, time.Now(), engine.Options{})
 	_, err := analytics.CreateSite(t.Context(), p.table, analytics.NewSite{ID: "shop"})

@@ -17,10 +17,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// event is what EventBridge calls by.
+// event is the event of EventBridge.
 var event = []byte(lambdasim.Scheduled)
 
-// What an event takes, folded in shifts, and that all of it is counted.
+// Measures the write units of an event folded in shifts, and checks that everything is counted.
 func TestWriteUnitsOfShifts(t *testing.T) {
 	visits := time.Second
 	cost, err := lambdasim.Measure(t.Context(), lambdasim.Load{Binary: binary, PerSecond: 50, For: 2 * time.Second, Pause: 200 * time.Millisecond, Shards: 4, Shift: 2 * time.Minute,
@@ -32,7 +32,8 @@ func TestWriteUnitsOfShifts(t *testing.T) {
 	}
 }
 
-// A function that works in shifts gives the same items as a worker: while shifts are too short, killed and side by side, and shards roll.
+// A function that works in shifts produces the same items as a worker, although shifts are too
+// short, killed or concurrent, and shards roll.
 func TestShiftsSameAsWorker(t *testing.T) {
 	r := random(t)
 	now := time.Now().Truncate(time.Hour).Add(30 * time.Minute)
@@ -74,7 +75,8 @@ func same(got, want map[string]table.Item) bool {
 	return maps.EqualFunc(got, want, func(a, b table.Item) bool { return reflect.DeepEqual(bare(a), bare(b)) })
 }
 
-// troubled are some shifts, of which some have too little time, some are killed, and some are side by side.
+// troubled runs some shifts, of which some have too little time, some are killed, and some are
+// concurrent.
 func troubled(t *testing.T, r *rand.Rand, pool *lambdasim.Pool) {
 	var crew sync.WaitGroup
 	for range 3 {

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestServeWithoutItsParts starts while no bucket answers, no database of places is there, and no mail server: it serves, and tells
-// of what fails. What is wrong with a place itself is told at the start.
+// TestServeWithoutItsParts starts a server without its bucket, GeoIP database and mail server. It
+// serves, and reports the failed parts. An invalid location is an error at startup.
 func TestServeWithoutItsParts(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	dir := t.TempDir()

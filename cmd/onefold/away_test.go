@@ -11,10 +11,11 @@ import (
 	"testing"
 )
 
-// saysWaits is where a process that waits for its table says so.
-var saysWaits = regexp.MustCompile(`waits for its table, and says so at (http://[^/]+)/readyz`)
+// saysWaits finds the address of a process that waits for its table.
+var saysWaits = regexp.MustCompile(`waits for its table; status at (http://[^/]+)/readyz`)
 
-// waiting starts a command whose table is away, and returns it when it says that it waits, where, and what it says from then on.
+// waiting starts a command whose table is unreachable, and returns once the command prints that it
+// waits. It returns the address and the rest of its output.
 func waiting(t *testing.T, args ...string) (cmd *exec.Cmd, url string, lines *bufio.Scanner) {
 	t.Helper()
 	cmd = process(t, args...)
@@ -37,7 +38,7 @@ func waiting(t *testing.T, args ...string) (cmd *exec.Cmd, url string, lines *bu
 	return nil, "", nil
 }
 
-// asked is the status that a server answers a path with, and what it says.
+// asked returns the status and body of a response.
 func asked(t *testing.T, method, url string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(`{"site":"s","url":"/"}`))
@@ -58,8 +59,8 @@ func asked(t *testing.T, method, url string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// Servers and workers that are started while their table is away wait for it, say so, and end well when they are told to; when it is
-// back they go on by themselves. A table that is there and does not fit is refused as ever.
+// Servers and workers started while their table is unreachable wait, report it, and stop cleanly.
+// When the table is back they continue. A table that does not match the schema is still an error.
 func TestStoreAwayAtStart(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)

@@ -25,7 +25,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// ownBucket is a bucket of an S3 in this process.
+// ownBucket returns the URL of a bucket in this process.
 func ownBucket(t *testing.T) string {
 	t.Helper()
 	memory := s3mem.New()
@@ -37,7 +37,7 @@ func ownBucket(t *testing.T) string {
 	return "s3://backups/of/mine?endpoint=" + server.URL
 }
 
-// identity makes a private key, and returns its file and its public key.
+// identity creates a private key, and returns its file and its public key.
 func identity(t *testing.T) (file, recipient string) {
 	t.Helper()
 	key, err := age.GenerateX25519Identity()
@@ -51,7 +51,7 @@ func identity(t *testing.T) (file, recipient string) {
 	return file, key.Recipient().String()
 }
 
-// metric is the value of a metric of a server, as it is told. Who asks too often waits.
+// metric returns the value of a server's metric. Rate limits are waited for.
 func (s *served) metric(t *testing.T, name string) string {
 	t.Helper()
 	var text string
@@ -70,8 +70,8 @@ type listedBackup struct {
 	Bytes int64
 }
 
-// A server makes the first backup at once, encrypted, and none after a restart until one is due. What it made can be verified and
-// restored, from a directory and from a bucket.
+// A server makes the first backup at once, encrypted, and after a restart none until one is due.
+// The backups can be verified and restored, from a directory and from a bucket.
 func TestServerBacksUp(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
@@ -100,21 +100,22 @@ func TestServerBacksUp(t *testing.T) {
 		onefold(t, "--data", restored, "backup", "restore", to, "--identity", key)
 		onefold(t, "--data", restored, "dynamodb", "check")
 	}
-	// One of a bucket by its own URL.
+	// A backup in a bucket by its own URL.
 	to := ownBucket(t)
 	onefold(t, "--data", data, "backup", to)
 	name := fromJSON[[]listedBackup](t, onefold(t, "--json", "backup", "list", to))[0].Name
 	onefold(t, "backup", "verify", strings.Replace(to, "?", "/"+name+"?", 1))
 }
 
-// A server whose backups fail, because a disk is not mounted or has no room, says so and goes on. It leaves nothing.
+// A server whose backups fail, because a disk is not mounted or is full, reports it and continues.
+// It leaves no partial files.
 func TestServerCannotBackUp(t *testing.T) {
 	dir := t.TempDir()
 	data, to := filepath.Join(dir, "data"), filepath.Join(dir, "backups")
 	serve := func(args ...string) *served {
 		return startServer(t, append([]string{"--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken}, args...)...)
 	}
-	if err := serve().end(t, syscall.SIGTERM); err != nil { // it makes what a full disk has no room for
+	if err := serve().end(t, syscall.SIGTERM); err != nil { // it creates files for which a full disk has no space
 		t.Fatal(err)
 	}
 	for what, args := range map[string][]string{
@@ -138,7 +139,7 @@ func TestServerCannotBackUp(t *testing.T) {
 	empty(t, "no room", to)
 }
 
-// empty reports as an error what is left in a directory.
+// empty reports files left in a directory as an error.
 func empty(t *testing.T, what, dir string) {
 	t.Helper()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -146,7 +147,7 @@ func empty(t *testing.T, what, dir string) {
 	}
 }
 
-// decompressed is what a compressed file holds; nil if it is damaged.
+// decompressed returns the contents of a compressed file, or nil if it is damaged.
 func decompressed(b []byte) []byte {
 	r, err := backups.Unseal(bytes.NewReader(b), nil)
 	if err != nil {
@@ -159,8 +160,8 @@ func decompressed(b []byte) []byte {
 	return b
 }
 
-// A flipped bit, a cut and a missing backup are found, with exit code 3, and nothing of a try is left. Without the right key nothing can be
-// said.
+// A flipped bit, a truncation and a missing backup are found, with exit code 3, and a failed
+// attempt leaves nothing. Without the right key nothing can be said.
 func TestVerifyFindsDamage(t *testing.T) {
 	dir, temp := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)
@@ -172,7 +173,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	const header = 250 // where an encrypted file says for whom it is; a bit there makes it one for another
+	const header = 250 // names the recipients of an encrypted file; a flipped bit there looks like another recipient
 	for name, from := range map[string]int{"plain.tar.zst": 0, "secret.tar.zst.age": header} {
 		whole, err := os.ReadFile(at(name))
 		if err != nil {
@@ -192,7 +193,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 			i := from + random.IntN(len(whole)-from)
 			flipped := bytes.Clone(whole)
 			flipped[i] ^= 1 << random.IntN(8)
-			if from > 0 || !bytes.Equal(decompressed(flipped), decompressed(whole)) { // a few bits of zstd's say nothing
+			if from > 0 || !bytes.Equal(decompressed(flipped), decompressed(whole)) { // some bits of zstd have no effect
 				try("a bit", flipped)
 			}
 			try("a cut", whole[:i])
@@ -208,7 +209,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 	empty(t, "the end", temp)
 }
 
-// Neither a backup nor a restore takes the reserve of a disk, and a disk that is full keeps nothing of one.
+// Neither a backup nor a restore uses the reserve of a disk, and a failed attempt on a full disk
+// leaves nothing.
 func TestBackupsLeaveRoom(t *testing.T) {
 	const all = "9000000000000000"
 	dir := t.TempDir()
@@ -240,7 +242,7 @@ func TestBackupsLeaveRoom(t *testing.T) {
 	empty(t, "a full disk", disk)
 }
 
-// Backups that are killed at any moment leave no half of one under the name of a backup.
+// A killed backup leaves no file with the name of a backup.
 func TestKilledBackups(t *testing.T) {
 	dir := t.TempDir()
 	data, to, log := filepath.Join(dir, "data"), filepath.Join(dir, "backups"), filepath.Join(dir, "access.log")
@@ -259,7 +261,7 @@ func TestKilledBackups(t *testing.T) {
 			t.Fatal(err)
 		}
 		kill := time.AfterFunc(time.Duration(random.Int64N(int64(600*time.Millisecond))), func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait() // by then it was killed, or was quicker
+		_ = cmd.Wait() // it was killed, or was faster
 		kill.Stop()
 	}
 	all := fromJSON[[]listedBackup](t, onefold(t, "--json", "backup", "list", to))
@@ -269,8 +271,8 @@ func TestKilledBackups(t *testing.T) {
 	t.Logf("%d of 12 were made", len(all))
 }
 
-// A process that is killed while it opens a table, between its manifest and its log, leaves no log. The next one can back the table
-// up, in every way.
+// A process that is killed while it opens a table, between manifest and log, leaves no log. The
+// next process can back the table up in every way.
 func TestBackupAfterKilledOpening(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -288,7 +290,8 @@ func TestBackupAfterKilledOpening(t *testing.T) {
 	}
 }
 
-// killOpening leaves the files of a table as a process does that is killed before it makes its log.
+// killOpening leaves the files of a table in the state of a process killed before it created its
+// log.
 func killOpening(t *testing.T, data string) {
 	t.Helper()
 	db, err := pebble.Open(data, &pebble.Options{})
@@ -307,7 +310,7 @@ func killOpening(t *testing.T, data string) {
 	}
 }
 
-// A backup that could not be made, though nothing of the table is known to be damaged, has a code of its own.
+// A backup that fails although no damage of the table is known has its own error code.
 func TestUnusableBackupIsTold(t *testing.T) {
 	var errs bytes.Buffer
 	code := exitCode(streams{err: &errs}, fmt.Errorf("backup: %w", engine.ErrBackupUnusable))
@@ -316,7 +319,7 @@ func TestUnusableBackupIsTold(t *testing.T) {
 	}
 }
 
-// A backup whose files are whole, of a table whose rows do not agree, is told.
+// A backup with intact files, of a table with inconsistent rows, is reported.
 func TestVerifyReadsRows(t *testing.T) {
 	dir := t.TempDir()
 	data, to := filepath.Join(dir, "data"), filepath.Join(dir, "b.tar.zst")

@@ -18,19 +18,20 @@ import (
 	"github.com/onefold/onefold/fold/streamsource"
 )
 
-// chaosEvents is how many events TestChaos sends; ONEFOLD_SOAK_EVENTS says otherwise.
+// chaosEvents is the number of events of TestChaos, unless ONEFOLD_SOAK_EVENTS is set.
 const chaosEvents = 6_000
 
-// chaos is what goes wrong in a cluster while clients send.
+// chaos disturbs a cluster while clients send.
 type chaos struct {
 	*cluster
 	random                         *rand.Rand
 	kills, pauses, thefts, weather int
 }
 
-// Two servers and three workers on one table: they are killed and paused, for longer than a lease, too; leases are stolen from live
-// owners; the network loses requests and answers and takes its time; the store throttles; shards end every few hundred
-// records. In the end every event that was sent counts once, everywhere.
+// Two servers and three workers on one table. Processes are killed, and paused for longer than a
+// lease; leases are stolen from live owners; the network loses and delays requests and responses;
+// the store throttles; shards end every few hundred records. In the end every event sent counts
+// once, everywhere.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -64,7 +65,7 @@ func TestChaos(t *testing.T) {
 	sent.check(t, c.globals())
 }
 
-// deliver sends a request to any server until there is an answer, as a client does that keeps what it has to send.
+// deliver sends a request to any server until there is a response, as a client with a queue does.
 func (c *chaos) deliver(ctx context.Context, sent *soaked, random *rand.Rand, requests, unanswered *atomic.Int64) {
 	for r := sent.next(); ctx.Err() == nil; {
 		requests.Add(1)
@@ -79,7 +80,7 @@ func (c *chaos) deliver(ctx context.Context, sent *soaked, random *rand.Rand, re
 	}
 }
 
-// rage lets things go wrong until done.
+// rage disturbs the cluster until done.
 func (c *chaos) rage(done <-chan struct{}) {
 	var mending sync.WaitGroup
 	defer mending.Wait()
@@ -89,13 +90,13 @@ func (c *chaos) rage(done <-chan struct{}) {
 			return
 		case <-c.Context().Done():
 			return
-		case <-time.After(time.Duration(50+c.random.IntN(500)) * time.Millisecond): // the moments are the input of this test
+		case <-time.After(time.Duration(50+c.random.IntN(500)) * time.Millisecond): // the random times are the input of this test
 		}
 		switch c.random.IntN(8) {
 		case 0, 1:
 			c.kills++
 			m := c.pick(c.members())
-			_ = m.end(syscall.SIGKILL) // that is how it ends
+			_ = m.end(syscall.SIGKILL) // that it was killed
 			m.start(c.T)
 		case 2, 3:
 			c.pauses++
@@ -113,7 +114,7 @@ func (c *chaos) rage(done <-chan struct{}) {
 
 func (c *chaos) pick(from []*member) *member { return from[c.random.IntN(len(from))] }
 
-// steal gives a lease to somebody who does nothing with it.
+// steal gives a lease to an owner that does nothing with it.
 func (c *chaos) steal() {
 	err := c.globals().withStore(c.Context(), c.Output(), tuning{existing: true}, func(st *store) error {
 		d, err := st.API.DescribeTable(c.Context(), &dynamodb.DescribeTableInput{TableName: &st.Table})
@@ -127,7 +128,7 @@ func (c *chaos) steal() {
 		key := fold.LeaseKey{Group: products.Group, Shard: shards[c.random.IntN(len(shards))].ID}
 		lease, err := fold.Leases.Get(c.Context(), st.table, key)
 		if err != nil {
-			return nil // nobody has it
+			return nil // it has no owner
 		}
 		lease.Owner, lease.Turn, lease.For, lease.At = "thief", lease.Turn+1, time.Second, time.Now()
 		c.thefts++
@@ -138,7 +139,7 @@ func (c *chaos) steal() {
 	}
 }
 
-// settle lets nothing go wrong any more, and ends all processes when they have had their say.
+// settle stops all disturbances, and ends all processes once they have finished their work.
 func (c *chaos) settle() {
 	c.network.set(trouble{})
 	for _, m := range c.workers {
@@ -151,7 +152,7 @@ func (c *chaos) settle() {
 	c.stop()
 }
 
-// drained waits until a server has stored all that it kept.
+// drained waits until a server has stored its whole spool.
 func (c *chaos) drained(m *member) {
 	for c.Context().Err() == nil {
 		var is struct{ Spool struct{ Records int } }
@@ -166,6 +167,6 @@ func (c *chaos) drained(m *member) {
 		if is.Spool.Records == 0 {
 			return
 		}
-		time.Sleep(50 * time.Millisecond) // a process of its own
+		time.Sleep(50 * time.Millisecond) // another process
 	}
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/onefold/onefold/accounts"
 )
 
-// appended is what a server answers to an append.
+// appended is the response to an append.
 type appended struct {
 	First, Version int64
 	Again          bool
 }
 
-// Appends through two servers, behind a network that loses some of them and of their answers: what has no answer is sent again to
-// either, under the same commit id. Each happens once; streams have no holes; the feed has all.
+// Appends go through two servers, behind a network that loses some requests and responses. An
+// append without a response is sent again, to either server, with the same commit ID. Each happens
+// once; streams have no gaps; the feed has them all.
 func TestEventsOfManyServers(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -33,7 +34,7 @@ func TestEventsOfManyServers(t *testing.T) {
 	key := c.eventKey()
 	c.network.set(trouble{lost: 100, deaf: 100, slow: 20, throttled: 20})
 	var mu sync.Mutex
-	versions := map[string]map[int64]string{} // by aggregate: whose append a version is
+	versions := map[string]map[int64]string{} // by aggregate: the append of each version
 	events, resent := 0, 0
 	var wait sync.WaitGroup
 	for w := range writers {
@@ -77,7 +78,7 @@ func TestEventsOfManyServers(t *testing.T) {
 	t.Logf("fsck: %s", onefold(t, c.globals().flags("events", "fsck")...))
 }
 
-// eventKey is a key that may append.
+// eventKey creates a key that allows appends.
 func (c *cluster) eventKey() (token string) {
 	err := c.globals().withStore(c.Context(), c.Output(), tuning{}, func(st *store) (err error) {
 		_, token, err = st.accounts.AddKey(c.Context(), accounts.NewKey{Site: accounts.EventStore, Scope: accounts.Ingest})
@@ -89,7 +90,7 @@ func (c *cluster) eventKey() (token string) {
 	return token
 }
 
-// append sends an append until there is an answer.
+// append sends an append until there is a response.
 func (c *cluster) append(random *rand.Rand, key, id, commit string, size int) (done appended, tries int) {
 	body := fmt.Sprintf(`{"commitId":%q,"events":[%s]}`, commit, strings.TrimSuffix(strings.Repeat(`{"type":"Counted","data":{}},`, size), ","))
 	for tries = 1; c.Context().Err() == nil; tries++ {

@@ -17,19 +17,20 @@ import (
 	"time"
 )
 
-// cluster is a table on a database in a process of its own, and processes that work on it through a network.
+// cluster is a table on a database in its own process, with processes that use it through a
+// network.
 type cluster struct {
 	*testing.T
 	dir      string
 	database *served
 	network  *network
 	store    string // through the network
-	direct   string // around it
+	direct   string // directly
 	servers  []*member
 	workers  []*member
 }
 
-// member is a process of a cluster, which is started again when it is killed.
+// member is a process of a cluster, restarted when it is killed.
 type member struct {
 	name string
 	args []string
@@ -37,10 +38,10 @@ type member struct {
 	mu      sync.Mutex
 	process *exec.Cmd
 	log     chan struct{}
-	url     atomic.Pointer[string] // where it serves, "" for a worker; nil: not now
+	url     atomic.Pointer[string] // address of a server, "" for a worker; nil: not running
 }
 
-// newCluster starts the database, whose stream has many shards that end soon, and makes the table.
+// newCluster starts the database, whose stream has many short shards, and creates the table.
 func newCluster(t *testing.T, seed uint64, servers, workers int) *cluster {
 	t.Helper()
 	c := &cluster{T: t, dir: t.TempDir()}
@@ -64,14 +65,14 @@ func newCluster(t *testing.T, seed uint64, servers, workers int) *cluster {
 	return c
 }
 
-// globals is a command line on the cluster's table, around the network.
+// globals returns a command line for the cluster's table, without the network.
 func (c *cluster) globals() *globals {
 	return &globals{Store: c.direct, Data: filepath.Join(c.dir, "test")}
 }
 
 func (c *cluster) members() []*member { return append(append([]*member{}, c.servers...), c.workers...) }
 
-// start starts all processes, and waits until they serve and work.
+// start starts all processes, and waits until they serve or fold.
 func (c *cluster) start() {
 	c.Helper()
 	var wait sync.WaitGroup
@@ -82,7 +83,7 @@ func (c *cluster) start() {
 	c.ready()
 }
 
-// ready waits until all processes say that they serve or work.
+// ready waits until all processes serve or fold.
 func (c *cluster) ready() {
 	c.Helper()
 	for _, m := range c.members() {
@@ -92,7 +93,7 @@ func (c *cluster) ready() {
 	}
 }
 
-// stop asks all processes to end, which they do without an error.
+// stop stops all processes, which must not return errors.
 func (c *cluster) stop() {
 	c.Helper()
 	var wait sync.WaitGroup
@@ -106,7 +107,7 @@ func (c *cluster) stop() {
 	wait.Wait()
 }
 
-// start starts the process; it does not wait until it serves.
+// start starts the process without waiting.
 func (m *member) start(t *testing.T) {
 	cmd := process(t, m.args...)
 	stderr, err := cmd.StderrPipe()
@@ -136,28 +137,28 @@ func (m *member) start(t *testing.T) {
 	}(m.log)
 }
 
-// notable is what is worth reading of a log in which requests fail all the time.
+// notable selects relevant log lines, because requests fail all the time.
 var notable = regexp.MustCompile(`panic|goroutine|onefold: |DATA RACE|trimmed|corrupt`)
 
-// serving waits until the process says that it serves or works.
+// serving waits until the process serves or folds.
 func (m *member) serving(t *testing.T, patience time.Duration) bool {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for m.url.Load() == nil && ctx.Err() == nil {
-		time.Sleep(10 * time.Millisecond) // a process of its own
+		time.Sleep(10 * time.Millisecond) // another process
 	}
 	return ctx.Err() == nil
 }
 
-// signal tells the process something, unless it has ended.
+// signal sends a signal to the process, unless it has ended.
 func (m *member) signal(s syscall.Signal) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_ = m.process.Process.Signal(s) // it may have ended before
 }
 
-// end sends a signal and waits until the process is gone.
+// end sends a signal and waits until the process has ended.
 func (m *member) end(s syscall.Signal) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,7 +168,7 @@ func (m *member) end(s syscall.Signal) error {
 	return errors.Join(err, m.process.Wait())
 }
 
-// anyServer is the address of a server that serves, "" while there is none.
+// anyServer returns the address of a running server, or "" if there is none.
 func (c *cluster) anyServer(random *rand.Rand) string {
 	for _, i := range random.Perm(len(c.servers)) {
 		if url := c.servers[i].url.Load(); url != nil {

@@ -17,13 +17,14 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// appending are appends to aggregates of three types, ten of them at a time, each of which ends after ten events.
+// appending appends to aggregates of three types, ten at a time, each of which ends after ten
+// events.
 type appending struct {
 	store  *eventstore.Store
 	begin  time.Time
 	during time.Duration
-	rate   int // appends a second
-	each   int // events of an append
+	rate   int // appends per second
+	each   int // events per append
 	done   int
 }
 
@@ -32,7 +33,7 @@ const (
 	aggregateEnds  = 10 // events
 )
 
-// next is the append that comes after those that are done.
+// next returns the next append.
 func (a *appending) next() (eventstore.ID, eventstore.Expected, []eventstore.NewEvent) {
 	lane, turn := a.done%openAggregates, a.done/openAggregates
 	perAggregate := max(aggregateEnds/a.each, 1)
@@ -44,7 +45,7 @@ func (a *appending) next() (eventstore.ID, eventstore.Expected, []eventstore.New
 	return id, eventstore.Exact(int64(turn % perAggregate * a.each)), events
 }
 
-// send appends what is due.
+// send appends the events due.
 func (a *appending) send(ctx context.Context, now time.Time) (more bool, err error) {
 	total := int(a.during/time.Second) * a.rate
 	for ; a.done < total && !a.begin.Add(time.Duration(a.done)*time.Second/time.Duration(a.rate)).After(now); a.done++ {
@@ -56,7 +57,8 @@ func (a *appending) send(ctx context.Context, now time.Time) (more bool, err err
 	return a.done < total, nil
 }
 
-// appendUse returns the units that an event takes, with everything derived from it, at so many appends a second of so many events each.
+// appendUse returns the units per event, including all derived items, at a rate of appends of so
+// many events each.
 func appendUse(t *testing.T, g *globals, rate, each int, delay time.Duration) (workbench.Use, error) {
 	a := &appending{begin: time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), during: 10 * time.Minute, rate: rate, each: each}
 	traffic := workbench.Traffic{
@@ -71,8 +73,8 @@ func appendUse(t *testing.T, g *globals, rate, each int, delay time.Duration) (w
 	return use.Per(float64(a.done * each)), err
 }
 
-// An append of several events takes less for each than the bill of appends of one event says, and what several processes or aggregates
-// share is in it once.
+// An append of several events takes fewer units per event than the estimate for single events.
+// Costs shared by processes or aggregates are counted once.
 func TestCostIsNotLessThanAppendsOfSeveralEventsTake(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -89,7 +91,7 @@ func TestCostIsNotLessThanAppendsOfSeveralEventsTake(t *testing.T) {
 	}
 }
 
-// What the patterns of usual reads are said to take is what the engine meters, at the sizes of real events.
+// The estimates for common reads match the engine's meters, at the sizes of real events.
 func TestReadsOfTheEventStoreTakeWhatIsSaid(t *testing.T) {
 	ctx := t.Context()
 	s, err := (&globals{Data: t.TempDir()}).benchOpen(t.Output())(ctx, filepath.Join(t.TempDir(), "table"), workbench.Time{})
@@ -109,7 +111,7 @@ func TestReadsOfTheEventStoreTakeWhatIsSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for n := range 19 { // with orders, twenty types
+	for n := range 19 { // twenty types with orders
 		if _, err := store.Append(ctx, eventstore.ID{Type: fmt.Sprintf("type-%02d", n), ID: "1"}, eventstore.NoStream(), []eventstore.NewEvent{{Type: "Made"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +165,7 @@ func TestReadsOfTheEventStoreTakeWhatIsSaid(t *testing.T) {
 	}
 }
 
-// readUnits are those that all reads since the database was opened took.
+// readUnits returns the units of all reads since the database was opened.
 func readUnits(s *workbench.Store) (sum float64) {
 	for _, use := range s.DB.Metered().Tables {
 		sum += use.ReadUnits
@@ -174,7 +176,7 @@ func readUnits(s *workbench.Store) (sum float64) {
 	return sum
 }
 
-// drained reads all of a sequence.
+// drained reads a sequence to its end.
 func drained[T any](all iter.Seq2[T, error]) error {
 	for _, err := range all {
 		if err != nil {

@@ -19,11 +19,12 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// readPrice is the price of a read unit in write units, on demand and in every region.
+// readPrice is the price of a read unit in write units, on demand, in every Region.
 const readPrice = 0.2
 
-// What `onefold cost` says that a fact takes is what the engine meters, within a tenth: its write units alone, and with the read units of
-// folds at their price; as onefold serve runs without flags, and with --fold-delay 30s.
+// The estimates of `onefold cost` for a fact match the engine's meters within a tenth: the write
+// units alone, and with the read units of folds at their price; without flags of onefold serve, and
+// with --fold-delay 30s.
 func TestCostIsWhatIsMetered(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -68,7 +69,7 @@ func TestCostIsWhatIsMetered(t *testing.T) {
 	}
 }
 
-// sameUnits compares what is metered of a fact with what its schema says, within a tenth.
+// sameUnits compares the metered units of a fact with those of its schema, within a tenth.
 func sameUnits(t *testing.T, schema *table.Schema, perDay float64, delay time.Duration, use workbench.Use) {
 	t.Helper()
 	writes, reads := unitsOfFact(t, schema, perDay, delay > 0)
@@ -83,14 +84,14 @@ func sameUnits(t *testing.T, schema *table.Schema, perDay float64, delay time.Du
 	}
 }
 
-// unitsOfFact returns the write units and read units that a fact takes according to its schema.
+// unitsOfFact returns the write units and read units of a fact according to its schema.
 func unitsOfFact(t *testing.T, s *table.Schema, perDay float64, delayed bool) (writes, reads float64) {
 	t.Helper()
 	d, err := blueprint.New(t.Context(), s, blueprint.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for events, sign := range map[float64]float64{perDay: 1, 0: -1} { // what is written and read without facts is not of them
+	for events, sign := range map[float64]float64{perDay: 1, 0: -1} { // subtract the units that are used without facts
 		w, err := cost.Declared(d, events, 1, delayed)
 		if err != nil {
 			t.Fatal(err)

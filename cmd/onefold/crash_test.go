@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/internal/traffic"
 )
 
-// needProcesses skips a test that starts processes, or takes as long as one that does, under -short.
+// needProcesses skips a test under -short that starts processes or takes as long.
 func needProcesses(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -23,7 +23,7 @@ func needProcesses(t *testing.T) {
 	}
 }
 
-// process prepares onefold as a process of its own.
+// process prepares onefold as a separate process.
 func process(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	needProcesses(t)
@@ -32,7 +32,7 @@ func process(t *testing.T, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asCommand+"=1", "ONEFOLD_LINGER=5ms") // tests send events one after another, and would wait 250 ms for each
+	cmd.Env = append(os.Environ(), asCommand+"=1", "ONEFOLD_LINGER=5ms") // tests send single events, each of which would wait 250 ms by default
 	return cmd
 }
 
@@ -53,7 +53,8 @@ func generatedLog(t *testing.T, path string, lines int) [][]byte {
 	return bytes.SplitAfter(bytes.TrimSuffix(log.Bytes(), []byte("\n")), []byte("\n"))
 }
 
-// numbers is everything that a report says of the generated days: by hour and by day, and by several dimensions.
+// numbers returns all reports for the generated days: by hour and by day, and by several
+// dimensions.
 func numbers(t *testing.T, flag, of string) string {
 	t.Helper()
 	var all strings.Builder
@@ -79,7 +80,8 @@ func mustBeTheSame(t *testing.T, what, got, want string) {
 	t.Fatalf("%s: reports have %d lines, want %d", what, len(g), len(w))
 }
 
-// An import killed at any moment and started again ends with the numbers of one that was never killed.
+// An import that is killed at any moment and restarted ends with the same numbers as an
+// uninterrupted one.
 func TestKilledImport(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -117,7 +119,7 @@ func TestKilledImport(t *testing.T) {
 	onefold(t, "--data", killed, "verify", "--site", "s", "--from", "2026-01-01", "--to", "2026-01-03")
 }
 
-// What is imported twice, or in two halves in either order, counts once.
+// A log imported twice, or in two halves in either order, counts once.
 func TestImportInParts(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// damages are the ways in which the command `damage` of scripts spoils what is derived of a device or a fleet.
+// damages are the ways in which the script command `damage` spoils derived items of a device or a
+// fleet.
 var damages = map[string]func(ctx context.Context, t *table.Table, id string) error{
 	"changed": func(ctx context.Context, t *table.Table, id string) error {
 		return damageAggregate(ctx, t, telemetry.AggregateKey{DeviceID: id, Period: telemetry.Hourly, Start: "2026-05-12T06:00:00Z"}, func(a *telemetry.Aggregate) {
@@ -75,7 +76,7 @@ func damageAggregate(ctx context.Context, t *table.Table, key telemetry.Aggregat
 	return fold.ReplaceState(ctx, t, telemetry.Aggregates, key, stored[0].State, stored[0].Version)
 }
 
-// damage spoils what is derived of a device or a fleet, in the table of a script's data directory.
+// damage spoils derived items of a device or a fleet, in the table of a script's data directory.
 func damage(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 || damages[args[0]] == nil {
 		ts.Fatalf("usage: damage KIND ID")

@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/blueprintcli"
 )
 
-// The designs that are committed are what the schemas say now: `make docs` writes them again.
+// The committed designs match the schemas. `make docs` writes them.
 func TestDocumentsAreCurrent(t *testing.T) {
 	var g globals
 	for name, file := range map[string]string{

@@ -22,10 +22,10 @@ import (
 
 const mb = 1 << 20
 
-// reserve is what the servers of these tests keep free.
+// reserve is the disk reserve of the servers in these tests.
 const reserve = "16777216"
 
-// smallDisk is a directory on a file system of its own that a test can fill.
+// smallDisk returns a directory on its own file system, which a test can fill.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("ONEFOLD_TEST_SMALL_DISK"); dir != "" {
@@ -33,7 +33,7 @@ func smallDisk(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = os.RemoveAll(own) }) // what is left says nothing of the test
+		t.Cleanup(func() { _ = os.RemoveAll(own) }) // leftovers do not fail the test
 		return own
 	}
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ func smallDisk(t *testing.T) string {
 	return dir
 }
 
-// fill leaves so many bytes of a disk free, by a file of ballast.
+// fill fills a disk with a ballast file so that leave bytes remain free.
 func fill(t *testing.T, disk string, leave int64) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(disk, "ballast"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -80,7 +80,8 @@ func free(t *testing.T, disk string) {
 	}
 }
 
-// ask asks a server with the reading token, and returns the status, the header Retry-After and the body.
+// ask sends a request with the reading token, and returns the status, the Retry-After header and
+// the body.
 func (s *served) ask(t *testing.T, method, path, body string) (status int, retry string, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
@@ -92,7 +93,7 @@ func (s *served) ask(t *testing.T, method, path, body string) (status int, retry
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Minute) // no answer is what is looked for
+	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Minute) // a missing response is the failure to detect
 	defer cancel()
 	answer, err := http.DefaultClient.Do(r.WithContext(ctx))
 	if err != nil {
@@ -106,7 +107,7 @@ func (s *served) ask(t *testing.T, method, path, body string) (status int, retry
 	return answer.StatusCode, answer.Header.Get("Retry-After"), string(b)
 }
 
-// mustSay asks a server for what it says of itself.
+// mustSay checks a health response of the server.
 func (s *served) mustSay(t *testing.T, path string, want int, status string) {
 	t.Helper()
 	code, _, text := s.ask(t, http.MethodGet, path, "")
@@ -116,7 +117,7 @@ func (s *served) mustSay(t *testing.T, path string, want int, status string) {
 	}
 }
 
-// soon asks for something until it is so.
+// soon polls until is returns true.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); !is(); {
@@ -126,7 +127,7 @@ func soon(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// sendUntilFull sends events until one is refused, and returns how many were acknowledged.
+// sendUntilFull sends events until one is rejected, and returns how many were acknowledged.
 func (s *served) sendUntilFull(t *testing.T) (acknowledged int64) {
 	t.Helper()
 	soon(t, "an event is refused", func() bool {
@@ -139,8 +140,9 @@ func (s *served) sendUntilFull(t *testing.T) (acknowledged int64) {
 	return acknowledged
 }
 
-// TestFullDisk fills the disk of a server. Events and readings are refused, what reads goes on, health says why, and the server
-// can be stopped. When there is room, it goes on by itself. What was acknowledged is counted, and nothing twice.
+// TestFullDisk fills the disk of a server. Events and readings are rejected, reads continue, health
+// checks report the reason, and the server can be stopped. When there is space again, it resumes by
+// itself. All acknowledged events are counted once.
 func TestFullDisk(t *testing.T) {
 	disk := smallDisk(t)
 	table := &globals{Data: filepath.Join(disk, "data"), Reserve: 16 * mb}
@@ -170,7 +172,7 @@ func TestFullDisk(t *testing.T) {
 			t.Error("metrics do not say that the disk is full")
 		}
 	}
-	fill(t, disk, 8*mb) // what is flushed makes a little room
+	fill(t, disk, 8*mb) // a flush frees a little space
 	refuse()
 	fill(t, disk, 0)
 	refuse()
@@ -196,8 +198,8 @@ func TestFullDisk(t *testing.T) {
 	onefold(t, "--data", table.Data, "dynamodb", "check")
 }
 
-// TestFullDiskOverMQTT publishes readings to a server whose disk is full, over a connection from before and over new ones. None is
-// acknowledged; those that are sent again when there is room are stored once.
+// TestFullDiskOverMQTT publishes readings to a server with a full disk, over an existing connection
+// and new ones. None is acknowledged; readings sent again later are stored once.
 func TestFullDiskOverMQTT(t *testing.T) {
 	disk := smallDisk(t)
 	table := &globals{Data: filepath.Join(disk, "data"), Reserve: 16 * mb}
@@ -214,7 +216,7 @@ func TestFullDiskOverMQTT(t *testing.T) {
 		t.Errorf("%d readings were acknowledged on a full disk", n)
 	}
 	for range 3 {
-		again := m.connect(s, "d") // one may log in: nothing is written for it
+		again := m.connect(s, "d") // a login writes nothing, so it succeeds
 		if n := m.publish(again, refused); n != 0 {
 			t.Errorf("%d readings were acknowledged on a full disk", n)
 		}
@@ -230,7 +232,8 @@ func TestFullDiskOverMQTT(t *testing.T) {
 	onefold(t, "--data", table.Data, "verify", "--fleet", "plant")
 }
 
-// TestDiskFails lets a disk run full without a reserve: the process ends by itself, with a line and an exit code of its own.
+// TestDiskFails fills a disk without a reserve. The process ends by itself, with an error message
+// and its own exit code.
 func TestDiskFails(t *testing.T) {
 	disk := smallDisk(t)
 	data := filepath.Join(disk, "data")
@@ -255,7 +258,8 @@ func TestDiskFails(t *testing.T) {
 	countsAtLeast(t, data, acknowledged+1)
 }
 
-// countsAtLeast fails when acknowledged events are not there. There may be one more: one that was stored before its answer.
+// countsAtLeast fails if acknowledged events are missing. There may be one more, stored before its
+// response.
 func countsAtLeast(t *testing.T, data string, want int64) {
 	t.Helper()
 	stats, _, _ := derived(t, data)
@@ -264,7 +268,8 @@ func countsAtLeast(t *testing.T, data string, want int64) {
 	}
 }
 
-// TestMeterThatCannotBeWritten takes the file away that meters are written to: the server goes on and says so.
+// TestMeterThatCannotBeWritten puts a directory in place of the usage file. The server continues, and
+// reports the failed part.
 func TestMeterThatCannotBeWritten(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	onefold(t, "--data", data, "site", "create", "s")
@@ -294,7 +299,8 @@ func TestMeterThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestFewFiles lets a server have few files open, and takes them with idle connections: it answers others all the same.
+// TestFewFiles limits a server to few open files, and uses them up with idle connections. It still
+// responds to others.
 func TestFewFiles(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	onefold(t, "--data", data, "site", "create", "s")

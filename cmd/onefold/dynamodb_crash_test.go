@@ -19,7 +19,8 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// killWriter counts in an item of its own, and for each number puts another item in the same transaction.
+// killWriter increments a counter item, and puts another item for each number in the same
+// transaction.
 type killWriter struct {
 	client      *dynamodb.Client
 	id          int
@@ -34,7 +35,7 @@ func (w *killWriter) event(n int) map[string]types.AttributeValue {
 	return map[string]types.AttributeValue{"pk": &types.AttributeValueMemberS{Value: fmt.Sprintf("EVENT#%d#%d", w.id, n)}}
 }
 
-// write goes on to the next number.
+// write writes the next number.
 func (w *killWriter) write(ctx context.Context) error {
 	n := w.acked + 1
 	w.sent = n
@@ -49,7 +50,7 @@ func (w *killWriter) write(ctx context.Context) error {
 	return err
 }
 
-// check looks for what was acknowledged, and for halves of what was not.
+// check checks that acknowledged writes exist, and that no transaction is partial.
 func (w *killWriter) check(t *testing.T) {
 	out, err := w.client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("Music"), Key: w.counter()})
 	if err != nil {
@@ -76,8 +77,9 @@ func (w *killWriter) check(t *testing.T) {
 	w.acked = stored
 }
 
-// TestDynamodbKilled kills a server with SIGKILL under transactions of concurrent clients: what was acknowledged is there
-// when it comes back, nothing is there by half, and check finds all rows in agreement.
+// TestDynamodbKilled kills a server with SIGKILL during transactions of concurrent clients. After
+// the restart all acknowledged writes exist, no transaction is partial, and check finds no
+// inconsistencies.
 func TestDynamodbKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -106,7 +108,7 @@ func TestDynamodbKilled(t *testing.T) {
 	}
 }
 
-// killUnderWrites kills the server once so many writes were acknowledged, while others are under way.
+// killUnderWrites kills the server after so many acknowledged writes, while others are running.
 func killUnderWrites(t *testing.T, s *served, writers []*killWriter, after int) {
 	var acknowledged atomic.Int64
 	enough := make(chan struct{})
@@ -117,7 +119,7 @@ func killUnderWrites(t *testing.T, s *served, writers []*killWriter, after int) 
 		wait.Go(func() {
 			for {
 				err := w.write(t.Context())
-				if dynamo.Code(err) != "" { // the server refused; a connection that broke has no code
+				if dynamo.Code(err) != "" { // rejected by the server; an error of a broken connection has no code
 					t.Errorf("writer %d: %v", w.id, err)
 				}
 				if err != nil {
@@ -131,6 +133,6 @@ func killUnderWrites(t *testing.T, s *served, writers []*killWriter, after int) 
 		})
 	}
 	<-enough
-	_ = s.end(t, syscall.SIGKILL) // tells that it was killed
+	_ = s.end(t, syscall.SIGKILL) // that it was killed
 	wait.Wait()
 }

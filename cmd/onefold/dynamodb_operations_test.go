@@ -21,7 +21,8 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// TestOperationsOfServer looks after the database of a running process: import, export, backup, check, sizes, compact.
+// TestOperationsOfServer maintains the database of a running process: import, export, backup,
+// check, sizes, compact.
 func TestOperationsOfServer(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -83,15 +84,15 @@ func TestOperationsOfServer(t *testing.T) {
 	}
 }
 
-// fails runs the command in this process and returns its exit code and what it says.
+// fails runs a command in this process, and returns its exit code and error output.
 func fails(args ...string) (int, string) {
 	var out, errs bytes.Buffer
 	code := run(context.Background(), args, streams{in: strings.NewReader(""), out: &out, err: &errs})
 	return code, errs.String()
 }
 
-// refusesPages asks for a backup as a page of another site could, without the header that it cannot send, and as a page
-// could that passes for one of ours.
+// refusesPages requests a backup like a page of another site, without the header that such a page
+// cannot send, and like a page that passes as same-site.
 func (s *served) refusesPages(t *testing.T) {
 	t.Helper()
 	for name, headers := range map[string]map[string]string{"no header": {}, "a page": {protocol.AdminHeader: "1", "Origin": s.url}} {
@@ -119,7 +120,8 @@ func (s *served) refusesPages(t *testing.T) {
 	}
 }
 
-// TestSecretStaysHere looks at what a task sends: a signature, and neither the secret nor anything it could be read from.
+// TestSecretStaysHere checks that a request contains a signature, and nothing from which the secret
+// could be derived.
 func TestSecretStaysHere(t *testing.T) {
 	sent := make(chan string, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -137,7 +139,7 @@ func TestSecretStaysHere(t *testing.T) {
 	}
 }
 
-// TestMetricsByName checks that a page of the web cannot read metrics under its own name.
+// TestMetricsByName checks that a web page cannot read metrics under its own host name.
 func TestMetricsByName(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for _, c := range []struct {
@@ -165,7 +167,8 @@ func TestEmptyAccessKey(t *testing.T) {
 	}
 }
 
-// TestDamagedDatabase damages a file of a database that is served. Nobody is shown a stack, and everybody is told.
+// TestDamagedDatabase damages a file of a served database. Every client gets an error without a
+// stack trace.
 func TestDamagedDatabase(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	args := []string{"--data", dir, "dynamodb"}
@@ -206,7 +209,7 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 }
 
-// overwrite damages the largest table in a directory.
+// overwrite damages the largest table file in a directory.
 func overwrite(t *testing.T, dir string) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.sst"))

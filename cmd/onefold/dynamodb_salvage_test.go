@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestSalvage damages the log of a closed database: no command opens it, and salvage brings out what is whole.
+// TestSalvage damages the log of a closed database. No command opens it, and salvage recovers the
+// intact data.
 func TestSalvage(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

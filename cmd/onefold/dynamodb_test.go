@@ -18,10 +18,10 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// The access key that databases of tests want requests to be signed with.
+// Access key of the test databases.
 const testKeyID, testKeySecret = "AKIDEXAMPLE", "a/secret+"
 
-// serveDynamodb starts a server in a process of its own.
+// serveDynamodb starts a server in its own process.
 func serveDynamodb(t *testing.T, args ...string) *served {
 	t.Helper()
 	return startServer(t, append([]string{"dynamodb", "--addr", "127.0.0.1:0"}, args...)...)
@@ -34,7 +34,7 @@ func (s *served) dynamodb(id, secret string) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{Region: "eu-central-1", Credentials: credentials, BaseEndpoint: &s.url, Retryer: aws.NopRetryer{}})
 }
 
-// TestDynamodb talks to a real process with the SDK's client, stops it and starts it again.
+// TestDynamodb uses a real process through the SDK's client, stops it and restarts it.
 func TestDynamodb(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	args := []string{"--data", data, "--region", "eu-central-1", "--access-key", testKeyID + ":" + testKeySecret}
@@ -81,7 +81,7 @@ func createMusic(t *testing.T, client *dynamodb.Client) {
 	}
 }
 
-// checkMetrics reads the metrics with a key, and not without.
+// checkMetrics checks that metrics require a key.
 func (s *served) checkMetrics(t *testing.T) {
 	t.Helper()
 	for _, secret := range []string{testKeySecret, "another", ""} {

@@ -23,34 +23,34 @@ import (
 	"github.com/onefold/onefold/internal/geo/geotest"
 )
 
-// enduranceFor is how long TestEndurance sends; ONEFOLD_ENDURANCE says otherwise, such as 1h, and ONEFOLD_ENDURANCE_RATE how many
-// events a second.
+// enduranceFor is the duration of TestEndurance. ONEFOLD_ENDURANCE, such as 1h, overrides it, and
+// ONEFOLD_ENDURANCE_RATE sets the events per second.
 const (
 	enduranceFor  = 4 * time.Second
 	enduranceRate = 500
 )
 
-// endurance is what is sent to a server with everything on.
+// endurance sends to a server with all features enabled.
 type endurance struct {
 	*books
 	rate            int
 	began           time.Time
-	events, refused atomic.Int64 // accepted events, and requests that were not
-	others          atomic.Int64 // readings, appends and questions that were answered
+	events, refused atomic.Int64 // accepted events, and rejected requests
+	others          atomic.Int64 // successful readings, appends and queries
 }
 
-// taken is what a process takes at a moment.
+// taken holds the resource usage of a process.
 type taken struct {
 	after                       time.Duration
 	resident, files, goroutines float64 // resident in MB; files without those of the table, which grow with it up to a limit
-	tables                      float64 // files of the table that are open
+	tables                      float64 // open files of the table
 	disk, diskFiles, lag        float64 // disk in MB, lag in seconds
 	events                      int64
 }
 
-// TestEndurance sends page views at a rate to a server with everything on: readings over HTTP and MQTT, appends, questions, live streams,
-// the warehouse, backups, the scrub, places, DynamoDB's protocol. Over minutes, what it takes of the machine stays as it is after
-// the first sixth of the time.
+// TestEndurance sends page views at a rate to a server with all features enabled: readings over
+// HTTP and MQTT, appends, queries, live streams, the warehouse, backups, the scrub, GeoIP,
+// DynamoDB's protocol. After the first sixth of the time, its resource usage must not grow.
 func TestEndurance(t *testing.T) {
 	needProcesses(t)
 	long, rate := enduranceFor, enduranceRate
@@ -88,7 +88,7 @@ func TestEndurance(t *testing.T) {
 	}
 }
 
-// run sends for a while, and looks at the process now and then.
+// run sends for a while, and measures the process at intervals.
 func (e *endurance) run(s *served, long time.Duration, data string) (loads []taken) {
 	ctx, cancel := context.WithTimeout(e.Context(), long)
 	defer cancel()
@@ -127,7 +127,7 @@ func (e *endurance) run(s *served, long time.Duration, data string) (loads []tak
 	return append(loads, e.look(s, data))
 }
 
-// every does something again and again, and counts how often it went well.
+// every calls do at an interval, and counts the successful calls.
 func (e *endurance) every(ctx context.Context, d time.Duration, do func() bool) {
 	for backoff.For(ctx, d) == nil {
 		if do() {
@@ -136,10 +136,10 @@ func (e *endurance) every(ctx context.Context, d time.Duration, do func() bool) 
 	}
 }
 
-// batchOf is how many events a request has.
+// batchOf is the number of events in a request.
 const batchOf = 100
 
-// send sends page views of some visitors among many at the rate, with others' events now and then.
+// send sends page views of some of many visitors at the rate, and events of others at times.
 func (e *endurance) send(ctx context.Context, s *served, w int) {
 	random := rand.New(rand.NewPCG(uint64(w), 9))
 	for ctx.Err() == nil {
@@ -170,7 +170,7 @@ func (e *endurance) send(ctx context.Context, s *served, w int) {
 	}
 }
 
-// listen reads what goes on as it comes, with a new stream every half minute.
+// listen reads live events, with a new stream every half minute.
 func (e *endurance) listen(ctx context.Context, s *served) {
 	for ctx.Err() == nil {
 		one, cancel := context.WithTimeout(ctx, 30*time.Second)
@@ -183,7 +183,7 @@ func (e *endurance) listen(ctx context.Context, s *served) {
 			if answer.StatusCode != http.StatusOK {
 				e.Errorf("a stream: %s", answer.Status)
 			}
-			if n, _ := io.Copy(io.Discard, answer.Body); n > 0 { // until it is cut off
+			if n, _ := io.Copy(io.Discard, answer.Body); n > 0 { // until it ends
 				e.others.Add(1)
 			}
 			answer.Body.Close()
@@ -192,14 +192,14 @@ func (e *endurance) listen(ctx context.Context, s *served) {
 	}
 }
 
-// look is what the process takes now.
+// look measures the process.
 func (e *endurance) look(s *served, data string) taken {
 	l := taken{after: time.Since(e.began).Round(time.Second), events: e.events.Load()}
 	_, text := e.ask(context.Background(), s, http.MethodGet, "/metrics", testToken, "")
 	for name, to := range map[string]*float64{"process_resident_memory_bytes": &l.resident, "process_open_fds": &l.files, "go_goroutines": &l.goroutines, "onefold_fold_lag_seconds": &l.lag} {
 		_, after, _ := strings.Cut(text, "\n"+name+" ")
 		value, _, _ := strings.Cut(after, "\n")
-		*to, _ = strconv.ParseFloat(value, 64) // 0 says that it is not told
+		*to, _ = strconv.ParseFloat(value, 64) // unreported values are 0
 	}
 	l.resident /= 1 << 20
 	l.tables = float64(s.tableFiles())
@@ -217,7 +217,7 @@ func (e *endurance) look(s *served, data string) taken {
 	return l
 }
 
-// tableFiles is how many files of the table a server has open, where the system tells.
+// tableFiles returns the number of open files of the table, where the system reports it.
 func (s *served) tableFiles() (n int) {
 	dir := fmt.Sprintf("/proc/%d/fd", s.cmd.Process.Pid)
 	open, err := os.ReadDir(dir)
@@ -232,7 +232,8 @@ func (s *served) tableFiles() (n int) {
 	return n
 }
 
-// flat compares the mean of the second third of what follows the first sixth with that of the last: nothing may go on growing.
+// flat compares the mean of the second third after the first sixth with that of the last third. No
+// value may keep growing.
 func flat(t *testing.T, loads []taken, long time.Duration) {
 	t.Helper()
 	mean := func(from, to time.Duration, of func(*taken) float64) float64 {

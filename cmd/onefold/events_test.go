@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/eventstore/eventjson"
 )
 
-// caseFile writes a file of events: n of them, of some aggregates.
+// caseFile writes a file of n events of some aggregates.
 func caseFile(t *testing.T, n int) string {
 	t.Helper()
 	var b strings.Builder
@@ -28,7 +28,8 @@ func caseFile(t *testing.T, n int) string {
 	return path
 }
 
-// What commands do through a server is what they do in the directory, and each event is there once.
+// Commands have the same results through a server as in the directory, and each event is stored
+// once.
 func TestEventsThroughAServer(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)

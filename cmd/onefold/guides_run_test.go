@@ -22,47 +22,48 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// reader carries out a section of a guide in a new directory, with free addresses in place of the guide's.
+// reader carries out a section of a guide in a new directory, with free addresses instead of the
+// guide's.
 type reader struct {
 	*testing.T
 	dir     string
 	env     []string
-	addrs   map[string]string // in place of the guide's
+	addrs   map[string]string // addresses used, by the guide's
 	running []*background
-	printed map[string]string // by command
+	printed map[string]string // output by command
 }
 
 // background is a process that a guide starts and leaves running.
 type background struct {
 	text string
 	cmd  *exec.Cmd
-	url  string // where it answers; "": nowhere
-	log  string // the file of what it prints
+	url  string // its address; "": none
+	log  string // file with its output
 	done chan struct{}
-	err  error // once done is closed
+	err  error // valid once done is closed
 }
 
-// step is a command of a guide, and what the guide says of it.
+// step is a command of a guide, with the guide's expectations.
 type step struct {
 	text   string
-	beside bool // what follows does not wait for it
+	beside bool // later steps do not wait for it
 	says   string
 }
 
-// outcome is what a guide promises of a command.
+// outcome is what a guide promises about a command.
 type outcome struct {
 	prints []string // regular expressions
-	later  bool     // it takes a while until the command prints that
+	later  bool     // the command prints that only after a while
 	then   func()
 }
 
-// notRun lists the commands of guides that the test leaves out, and why.
+// notRun lists the commands of guides that the test skips, with the reason.
 var notRun = map[string]string{
 	"make":  "it builds the program, which the test's own binary stands in for",
 	"sleep": "the test waits until what was started is ready",
 }
 
-// newReader makes the directory, with the program at bin/onefold and in the path.
+// newReader creates the directory, with the program at bin/onefold and in the path.
 func newReader(t *testing.T) *reader {
 	t.Helper()
 	r := &reader{T: t, dir: t.TempDir(), addrs: map[string]string{}, printed: map[string]string{}}
@@ -95,7 +96,7 @@ func newReader(t *testing.T) *reader {
 	return r
 }
 
-// addr is the address that stands in for one of a guide.
+// addr returns the address used instead of one in a guide.
 func (r *reader) addr(said string) string {
 	if r.addrs[said] == "" {
 		r.addrs[said] = freeAddr(r.T)
@@ -108,7 +109,8 @@ var (
 	ampersand = regexp.MustCompile(` & | &$`)
 )
 
-// steps returns the commands of a section in their order: those of its blocks, and those that its prose has between backquotes.
+// steps returns the commands of a section in order: those of its blocks, and those between
+// backquotes in its text.
 func (r *reader) steps(file, heading string) (all []step) {
 	r.Helper()
 	text, err := os.ReadFile(file)
@@ -138,7 +140,7 @@ func (r *reader) steps(file, heading string) (all []step) {
 	return all
 }
 
-// stepsOf are the commands of a line of a block.
+// stepsOf returns the commands in a line of a block.
 func stepsOf(code string) (all []step) {
 	says := strings.TrimSpace(comment.FindString(code))
 	code = strings.TrimSpace(comment.ReplaceAllString(code, ""))
@@ -153,8 +155,9 @@ func stepsOf(code string) (all []step) {
 	return all
 }
 
-// follow does what a section says, and compares what commands print with what is promised, by how they begin. Commands in prose are
-// done if something is promised of them.
+// follow carries out a section, and checks the output of commands against promised, which is keyed
+// by the beginning of the command. Commands in the text are run only if something is promised about
+// them.
 func (r *reader) follow(file, heading string, promised map[string]outcome) {
 	r.Helper()
 	kept := map[string]bool{}
@@ -194,7 +197,7 @@ func (r *reader) follow(file, heading string, promised map[string]outcome) {
 	}
 }
 
-// goesOn reports whether a command runs until it is told to stop, as a server or worker does.
+// goesOn reports whether a command runs until it is stopped, like a server or worker.
 func goesOn(text string) bool {
 	for _, words := range commandsIn(text) {
 		plain := len(words) == 1 || strings.HasPrefix(words[1], "--")
@@ -205,17 +208,18 @@ func goesOn(text string) bool {
 	return false
 }
 
-// shell makes the process of a command, which is the command itself and no shell, so that its id is known.
+// shell returns the process of a command. The shell replaces itself with the command, so that the
+// process ID is the command's.
 func (r *reader) shell(text string) *exec.Cmd {
 	cmd := exec.Command("sh", "-c", "exec "+text)
 	cmd.Dir, cmd.Env = r.dir, r.env
 	return cmd
 }
 
-// must runs a command and fails unless it exits without an error and prints what the guide promises.
+// must runs a command. The test fails unless it succeeds and prints what the guide promises.
 func (r *reader) must(text string, is *outcome) {
 	r.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // what it waits for are processes of their own
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) { // other processes
 		var out, errs bytes.Buffer
 		cmd := r.shell(text)
 		cmd.Stdout, cmd.Stderr = &out, &errs
@@ -233,7 +237,7 @@ func (r *reader) must(text string, is *outcome) {
 	}
 }
 
-// start starts a command and goes on.
+// start starts a command without waiting for its end.
 func (r *reader) start(text string) {
 	r.Helper()
 	words := commandsIn(text)
@@ -250,7 +254,7 @@ func (r *reader) start(text string) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	defer log.Close() // the process has it, too
+	defer log.Close() // the process has its own handle
 	b.cmd.Stdout, b.cmd.Stderr = log, log
 	if err := b.cmd.Start(); err != nil {
 		r.Fatalf("%s: %v", text, err)
@@ -262,11 +266,11 @@ func (r *reader) start(text string) {
 	}()
 }
 
-// ready waits until everything that was started says that it is.
+// ready waits until all started processes are ready.
 func (r *reader) ready() {
 	r.Helper()
 	for _, b := range r.running {
-		for end := time.Now().Add(time.Minute); !b.ready(r.T); time.Sleep(10 * time.Millisecond) { // a process of its own
+		for end := time.Now().Add(time.Minute); !b.ready(r.T); time.Sleep(10 * time.Millisecond) { // another process
 			select {
 			case <-b.done:
 				r.Fatalf("%s has ended: %v", b.text, b.err)
@@ -279,7 +283,8 @@ func (r *reader) ready() {
 	}
 }
 
-// ready reports whether a process is ready. A server is asked over HTTP; a worker has no address, so its log is read.
+// ready reports whether a process is ready. A server is asked over HTTP; a worker has no address,
+// so its log is read.
 func (b *background) ready(t *testing.T) bool {
 	if b.url == "" {
 		log, err := os.ReadFile(b.log)
@@ -294,10 +299,10 @@ func (b *background) ready(t *testing.T) bool {
 		return false
 	}
 	answer.Body.Close()
-	return answer.StatusCode == http.StatusOK || strings.Contains(b.text, "onefold dynamodb") // whose only readiness is to answer
+	return answer.StatusCode == http.StatusOK || strings.Contains(b.text, "onefold dynamodb") // which has no other sign of readiness
 }
 
-// end asks what was started to stop, the last first, by their ids.
+// end stops the started processes, the last first.
 func (r *reader) end() {
 	r.Helper()
 	for _, b := range slices.Backward(r.running) {
@@ -310,7 +315,8 @@ func (r *reader) end() {
 	}
 }
 
-// ask sends a request, with a body as JSON if there is one, and fails unless the answer is one of success.
+// ask sends a request, with a JSON body if there is one. The test fails unless the response has a
+// success status.
 func (r *reader) ask(method, url, body string) string {
 	r.Helper()
 	q, err := http.NewRequestWithContext(r.Context(), method, url, strings.NewReader(body))
@@ -346,7 +352,7 @@ func (r *reader) accessLog(name string, lines int) {
 	}
 }
 
-// README's "Five minutes" is what a newcomer types first.
+// README's "Five minutes" are the first commands that a newcomer types.
 func TestFiveMinutes(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -369,14 +375,14 @@ func TestFiveMinutes(t *testing.T) {
 	r.end()
 	var told struct{ Totals struct{ PageViews int } }
 	servertest.Must(t, json.Unmarshal([]byte(r.printed[hours]), &told))
-	r.must(hours, &outcome{prints: []string{fmt.Sprintf(`"pageViews": %d,`, told.Totals.PageViews+1)}}) // what came in while it served
+	r.must(hours, &outcome{prints: []string{fmt.Sprintf(`"pageViews": %d,`, told.Totals.PageViews+1)}}) // one event arrived while it served
 	before := r.printed[hours]
 	r.must(imports, &outcome{prints: []string{`(?m)^2,000 lines: 0 imported`}})
 	r.must(hours, &outcome{})
 	mustBeTheSame(t, "imported again", r.printed[hours], before)
 }
 
-// A table on a database, two servers and two workers are one installation.
+// A database, two servers and two workers on one table work together.
 func TestSeveralBoxesOnOneMachine(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -396,7 +402,7 @@ func TestSeveralBoxesOnOneMachine(t *testing.T) {
 	r.end()
 }
 
-// logIn makes the first account at one server, and logs in at another.
+// logIn creates the first account at one server, and logs in at another.
 func (r *reader) logIn(one, other *background) {
 	r.Helper()
 	log, err := os.ReadFile(one.log)

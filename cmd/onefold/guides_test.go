@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// said is a text of a guide in the form of code: a line of a block, or what stands between backquotes.
+// said is code in a guide: a line of a block, or text between backquotes.
 type said struct {
 	file  string
 	line  int
@@ -26,7 +26,8 @@ type said struct {
 
 var inline = regexp.MustCompile("`([^`]+)`")
 
-// guidesSay returns all that README and the guides say as code. Blocks of other languages than the shell's are left out.
+// guidesSay returns all code in README and the guides. It skips blocks of languages other than the
+// shell's.
 func guidesSay(t *testing.T) (all []said) {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/guides/*.md")
@@ -59,7 +60,7 @@ func guidesSay(t *testing.T) (all []said) {
 	return joined(all)
 }
 
-// joined puts lines of a block together that a backslash continues.
+// joined joins lines of a block that are continued with a backslash.
 func joined(all []said) (out []said) {
 	for _, s := range all {
 		if n := len(out); n > 0 && s.block && strings.HasSuffix(out[n-1].text, `\`) {
@@ -77,7 +78,8 @@ var (
 	word    = regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`)
 )
 
-// commandsIn returns the words behind each call of onefold in a text: as it is, with variables before it, or by another program.
+// commandsIn returns the arguments of each call of onefold in a text: a plain call, one with
+// variables before it, or one by another program.
 func commandsIn(text string) (all [][]string) {
 	text = strings.ReplaceAll(comment.ReplaceAllString(text, ""), "$(", " && ")
 	for _, part := range regexp.MustCompile(` \|+ | && |; |\)| & `).Split(text, -1) {
@@ -100,7 +102,7 @@ func commandsIn(text string) (all [][]string) {
 
 func isProgram(w string) bool { return w == "onefold" || w == "bin/onefold" || w == "/onefold" }
 
-// Every command of onefold that a guide names is one, and has the flags that the guide gives it.
+// Every onefold command in the guides exists, and has the flags that the guide uses.
 func TestGuidesNameCommandsAndFlagsThatThereAre(t *testing.T) {
 	var cli commands
 	parser, err := grammar(&cli, kong.Writers(io.Discard, io.Discard))
@@ -121,7 +123,7 @@ func TestGuidesNameCommandsAndFlagsThatThereAre(t *testing.T) {
 	}
 }
 
-// unknownIn walks the grammar along words and returns what is not in it.
+// unknownIn follows words through the grammar, and describes the first unknown one.
 func unknownIn(at *kong.Node, words []string) string {
 	for i := 0; i < len(words); i++ {
 		w := strings.Trim(words[i], `,.`)
@@ -172,7 +174,7 @@ func flagsOf(at *kong.Node) (all []*kong.Flag) {
 	return all
 }
 
-// hasFlag reports whether a command takes a flag; --flag… stands for all that begin so.
+// hasFlag reports whether a command has a flag; --flag… stands for all flags with that prefix.
 func hasFlag(at *kong.Node, name string) bool {
 	prefix, open := strings.CutSuffix(name, "…")
 	return slices.ContainsFunc(flagsOf(at), func(f *kong.Flag) bool {
@@ -184,7 +186,7 @@ func hasFlag(at *kong.Node, name string) bool {
 
 var trackerTag = regexp.MustCompile(`<script\b[^>]*/onefold\.js[^>]*`)
 
-// Wherever people find the tag of the tracker, it does not let their page wait for the server.
+// The tracker's tag, wherever it is shown, does not block the page while it loads.
 func TestSnippetsAreAsync(t *testing.T) {
 	found := 0
 	for _, root := range []string{"../../README.md", "../../docs", "../../server/dashboard/src"} {
@@ -215,7 +217,7 @@ var (
 	route   = regexp.MustCompile(`(?:^|[\s"(=:,])(?:(GET|POST|PUT|PATCH|DELETE) ([^\s"'?,;|)]+)|(?:\$SERVER|https?://[\w.:]+)?(/(?:api|write|livez|readyz|healthz|metrics|docs|openapi)[^\s"'?,;|)]*))`)
 )
 
-// Every environment variable and every metric that a guide names is in the program.
+// Every environment variable and metric in the guides exists in the program.
 func TestGuidesNameVariablesAndMetricsThatThereAre(t *testing.T) {
 	source := programText(t)
 	checked := 0
@@ -242,7 +244,8 @@ func TestGuidesNameVariablesAndMetricsThatThereAre(t *testing.T) {
 // notMetrics are names of files.
 var notMetrics = map[string]bool{"onefold_version_linux_amd64": true}
 
-// namedInParts reports whether a source has a name as a literal, or as two of which one is put before the other.
+// namedInParts reports whether the source contains a name as a literal, or as a literal prefix and
+// the rest.
 func namedInParts(source, name string) bool {
 	for i := len(name); i > len("onefold_"); i-- {
 		if i == len(name) && strings.Contains(source, `"`+name+`"`) {
@@ -255,7 +258,7 @@ func namedInParts(source, name string) bool {
 	return false
 }
 
-// programText is the source of all that is not a test, and of what is installed with it.
+// programText returns the source of everything except tests, and of the files installed with it.
 func programText(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
@@ -278,7 +281,7 @@ func programText(t *testing.T) string {
 	return all.String()
 }
 
-// Every route of the API that a guide names is in the document of the API, with its method.
+// Every API route in the guides is in the API description, with its method.
 func TestGuidesNameRoutesThatThereAre(t *testing.T) {
 	h := guideServer{servertest.New(t, nil)}
 	_, body := h.Get("/openapi.json")
@@ -300,18 +303,20 @@ func TestGuidesNameRoutesThatThereAre(t *testing.T) {
 	}
 }
 
-// guideServer is a server that has the routes of the guides.
+// guideServer is a server with the routes of the guides.
 type guideServer struct{ *servertest.House }
 
-// answers reports whether there is something at a path that the document of the API leaves out, such as itself.
+// answers reports whether the server responds at a path that the API description omits, such as the
+// description itself.
 func (h guideServer) answers(path string) bool {
 	got, _ := h.Get(path)
 	posted, _ := h.Post(path, "")
 	return got != http.StatusNotFound || posted != http.StatusNotFound && posted != http.StatusMethodNotAllowed
 }
 
-// isRoute reports whether a path, with values or names in braces, is one of the paths of an API: the end of one if it does not begin
-// with /api, and the beginning of one if it ends in … or has no method.
+// isRoute reports whether a path, with values or names in braces, is a path of the API. A path that
+// does not begin with /api may be the end of one; a path that ends in … or has no method may be the
+// beginning of one.
 func isRoute(paths map[string]map[string]any, method, path string) bool {
 	path, open := strings.CutSuffix(path, "/…")
 	want := strings.Split(strings.Trim(path, "/"), "/")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Only a server that says of itself that it is well is well.
+// Only a server that reports that it is healthy passes.
 func TestHealth(t *testing.T) {
 	for _, c := range []struct{ path, body, want string }{
 		{"/healthz", `{"status":"ok"}`, ""}, {"/healthz", `{"status":"behind"}`, "unhealthy: "}, {"/healthz", "<html>Welcome</html>", "unhealthy: "}, {"/healthz", `{}`, "unhealthy: "},

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// filesAtMost lets a process have so many files, connections included.
+// filesAtMost limits the open files of a process, including connections.
 func filesAtMost(t *testing.T, n int, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	shell, err := exec.LookPath("sh")
@@ -26,8 +26,9 @@ func filesAtMost(t *testing.T, n int, cmd *exec.Cmd) *exec.Cmd {
 	return cmd
 }
 
-// TestIdleConnections has 10,000 clients who keep connections to a server that may have 1,024 files: they send nothing, nothing more
-// after an answer, or half a header, and come again when they are cut off. Others are answered all the same; the log says how soon.
+// TestIdleConnections has 10,000 clients that keep connections open to a server limited to 1,024
+// files. They send nothing, nothing more after a response, or half a header, and reconnect when
+// they are cut off. Others are served all the same; the log shows how fast.
 func TestIdleConnections(t *testing.T) {
 	needProcesses(t)
 	const clients = 10_000
@@ -49,7 +50,7 @@ func TestIdleConnections(t *testing.T) {
 	}()
 	var took []time.Duration
 	for i := range 1000 {
-		k := rand.IntN(clients) // one of them comes again
+		k := rand.IntN(clients) // one of them reconnects
 		held[k].Close()
 		held[k] = idler(t, address, i)
 		began := time.Now()
@@ -70,7 +71,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 }
 
-// idler opens a connection and asks for nothing, or not for all.
+// idler opens a connection and sends no request, or an incomplete one.
 func idler(t *testing.T, address string, i int) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)

@@ -15,7 +15,7 @@ import (
 
 const plausibleExport = "../../analytics/imported/exports/testdata/plausible"
 
-// countsOf is all that reports say of imported days, and the imports.
+// countsOf returns all reports of the imported days, and the imports.
 func countsOf(t *testing.T, data, from, to string) string {
 	t.Helper()
 	var all strings.Builder
@@ -30,7 +30,7 @@ func countsOf(t *testing.T, data, from, to string) string {
 	return all.String()
 }
 
-// Daily counts that go through a running server are those of an import into the table, and count once.
+// Daily counts imported through a server equal those imported into the table, and count once.
 func TestCountsThroughAServer(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -84,7 +84,8 @@ func manyCounts(t *testing.T, path string) {
 	}
 }
 
-// An import of daily counts that is killed at any moment counts nothing, or all; imported again, it counts once.
+// An import of daily counts that is killed at any moment counts completely or not at all. Imported
+// again, it counts once.
 func TestKilledImportOfCounts(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -113,7 +114,7 @@ func TestKilledImportOfCounts(t *testing.T) {
 		}
 		timer.Stop()
 		got := countsOf(t, data, "2024-01-01", "2024-12-31")
-		if storing, _, found := strings.Cut(got, " storing "); found { // the import is there, and counts nothing
+		if storing, _, found := strings.Cut(got, " storing "); found { // the import exists and is not counted
 			got = storing[:strings.LastIndexByte(storing, '}')+2]
 			nothing := nothing[:strings.LastIndexByte(nothing, '}')+2]
 			mustBeTheSame(t, "killed", got, nothing)

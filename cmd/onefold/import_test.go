@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// An import through a running server gives the numbers of one into the table, and counts once.
+// An import through a server has the same numbers as an import into the table, and counts once.
 func TestImportThroughAServer(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)

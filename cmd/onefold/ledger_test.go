@@ -19,17 +19,18 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// books are what clients of a server that is killed again and again were told: every kind of write beside every other.
+// books are the acknowledgements that clients of a repeatedly killed server got, for all kinds of
+// writes at once.
 type books struct {
 	*testing.T
-	site, events string // keys that change the site, and that append
+	site, events string // keys to change the site, and to append
 	readings     *meters
 
 	mu       sync.Mutex
-	views    map[string]bool      // ids of page views, and whether they were acknowledged
+	views    map[string]bool      // IDs of page views, and whether they were acknowledged
 	appends  map[string][]*posted // by aggregate, in order
-	named    int                  // how often the site's name was changed
-	nameFrom int                  // the last change that was acknowledged
+	named    int                  // number of changes of the site's name
+	nameFrom int                  // last acknowledged change
 }
 
 // posted is an append of one event.
@@ -38,8 +39,9 @@ type posted struct {
 	acked  bool
 }
 
-// TestKillLedger kills a server under page views, readings, appends and changed settings. What was acknowledged is there afterwards,
-// once; what was not is there once after it was sent again; and what is derived agrees with it. `make ledger` kills it 40 times.
+// TestKillLedger kills a server during page views, readings, appends and changes of settings. All
+// acknowledged writes exist afterwards, once; the others exist once after they were sent again; and
+// derived items agree. `make ledger` kills it 40 times.
 func TestKillLedger(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -79,7 +81,7 @@ func mustAtoi(t *testing.T, s string) int {
 	return n
 }
 
-// live lets all clients write for a while, and kills the server.
+// live lets all clients write for a while, then kills the server.
 func (l *books) live(s *served, life time.Duration) {
 	l.Helper()
 	ctx, cancel := context.WithCancel(l.Context())
@@ -93,7 +95,7 @@ func (l *books) live(s *served, life time.Duration) {
 	for _, device := range []string{"d1", "d2"} {
 		wait.Go(func() { l.readings.overHTTP(ctx, s, device) })
 	}
-	time.Sleep(life) // the moment of the kill is the input of this test
+	time.Sleep(life) // the time of the kill is the input of this test
 	if err := s.end(l.T, syscall.SIGKILL); err == nil {
 		l.Fatal("a killed server ended well")
 	}
@@ -101,7 +103,7 @@ func (l *books) live(s *served, life time.Duration) {
 	wait.Wait()
 }
 
-// view sends page views until the server does not answer any more.
+// view sends page views until the server no longer responds.
 func (l *books) view(ctx context.Context, s *served) {
 	for ok := true; ok && ctx.Err() == nil; {
 		id := ulid.Make().String()
@@ -112,13 +114,14 @@ func (l *books) view(ctx context.Context, s *served) {
 	}
 }
 
-// append appends to an aggregate until the server does not answer any more.
+// append appends to an aggregate until the server no longer responds.
 func (l *books) append(ctx context.Context, s *served, aggregate string) {
 	for l.appendOne(ctx, s, aggregate) && ctx.Err() == nil {
 	}
 }
 
-// appendOne appends one event, and reports whether it was acknowledged. One that had no answer is sent again before the next.
+// appendOne appends one event, and reports whether it was acknowledged. An append without a
+// response is sent again before the next.
 func (l *books) appendOne(ctx context.Context, s *served, aggregate string) bool {
 	l.mu.Lock()
 	all := l.appends[aggregate]
@@ -141,7 +144,7 @@ func (l *books) appendOne(ctx context.Context, s *served, aggregate string) bool
 	return last.acked
 }
 
-// rename gives the site one name after another.
+// rename changes the site's name repeatedly.
 func (l *books) rename(ctx context.Context, s *served) {
 	for ok := true; ok && ctx.Err() == nil; {
 		l.named++
@@ -154,7 +157,7 @@ func (l *books) rename(ctx context.Context, s *served) {
 	}
 }
 
-// ask sends a request. The status is 0 when there was no answer.
+// ask sends a request. The status is 0 if there was no response.
 func (l *books) ask(ctx context.Context, s *served, method, path, key, body string) (status int, text string) {
 	r, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -175,7 +178,8 @@ func (l *books) ask(ctx context.Context, s *served, method, path, key, body stri
 	return answer.StatusCode, string(b)
 }
 
-// settle sends again what had no answer, and compares what is there with what was told.
+// settle sends all unacknowledged writes again, and compares the stored data with the
+// acknowledgements.
 func (l *books) settle(s *served) {
 	l.Helper()
 	var name struct{ Name string }
@@ -208,7 +212,7 @@ func (l *books) settle(s *served) {
 	l.readings.end(s)
 }
 
-// checkAppends expects every append of an aggregate to be there, once and in order.
+// checkAppends checks that every append of an aggregate is stored once and in order.
 func (l *books) checkAppends(table *globals) {
 	l.Helper()
 	for aggregate, all := range l.appends {

@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/internal/recorded"
 )
 
-// asCommand makes the test binary behave as onefold, so that a test can start, kill and restart a real process.
+// asCommand makes the test binary behave as onefold, so that a test can start, kill and restart a
+// real process.
 const asCommand = "ONEFOLD_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -23,14 +24,15 @@ func TestMain(m *testing.M) {
 	testscript.Main(withAccessKey{m}, map[string]func(){"onefold": main})
 }
 
-// withAccessKey sets the access key of databases of tests for all tests at once: a test that sets an environment variable cannot
-// run in parallel with others. Commands of scripts do not get it.
+// withAccessKey sets the access key of test databases for all tests at once, because a test that
+// sets an environment variable cannot run in parallel with others. Commands of scripts do not get
+// it.
 type withAccessKey struct{ *testing.M }
 
 func (w withAccessKey) Run() int {
 	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": testKeyID, "AWS_SECRET_ACCESS_KEY": testKeySecret, "AWS_SESSION_TOKEN": ""} {
 		if err := os.Setenv(name, value); err != nil {
-			panic(err) // a name or a value that the system does not allow
+			panic(err) // the system does not allow the name or value
 		}
 	}
 	return w.M.Run()
@@ -41,7 +43,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, scripts("testdata/script", true, func(env *testscript.Env) error { return nil }))
 }
 
-// scripts are the sessions of a user in a directory, each in a place that setup makes. Lines for embedded tables begin with [embedded].
+// scripts are user sessions in a directory, each in an environment made by setup. Lines for
+// embedded tables begin with [embedded].
 func scripts(dir string, embedded bool, setup func(*testscript.Env) error) testscript.Params {
 	return testscript.Params{
 		Dir: dir,
@@ -61,7 +64,7 @@ func scripts(dir string, embedded bool, setup func(*testscript.Env) error) tests
 	}
 }
 
-// onefold runs the command in this process and fails the test when it fails.
+// onefold runs a command in this process. The test fails if the command fails.
 func onefold(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// Metrics may have an address and a token of their own; a server is not started with two tokens, an empty or a short one.
+// Metrics can have their own address and token. A server does not start with two tokens, or with an
+// empty or short one.
 func TestMetricsHaveAnAddressAndAToken(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "token")
@@ -30,7 +31,7 @@ func TestMetricsHaveAnAddressAndAToken(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Error(err)
 		}
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // that it was killed
 	}()
 	said := regexp.MustCompile(`^metrics: (http://\S+)$`)
 	where, lines := "", bufio.NewScanner(errs)

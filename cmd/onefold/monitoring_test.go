@@ -18,13 +18,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// metricSet are the names of metrics, each with the names of its labels.
+// metricSet maps the names of metrics to the names of their labels.
 type metricSet map[string]map[string]bool
 
-// add notes a sample.
+// add adds a sample.
 func (m metricSet) add(name string, labels ...string) {
 	if m[name] == nil {
-		m[name] = map[string]bool{"job": true, "instance": true} // Prometheus adds them
+		m[name] = map[string]bool{"job": true, "instance": true} // added by Prometheus
 	}
 	for _, l := range labels {
 		m[name][l] = true
@@ -36,7 +36,7 @@ var (
 	labeled = regexp.MustCompile(`([a-z_]+)="(?:[^"\\]|\\.)*"`)
 )
 
-// scrape adds what a server tells Prometheus.
+// scrape adds the metrics of a server.
 func (m metricSet) scrape(t *testing.T, url, user, password string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/metrics", nil)
@@ -70,7 +70,7 @@ func (m metricSet) scrape(t *testing.T, url, user, password string) {
 	}
 }
 
-// sometimes are metrics that are there once something has happened, and their labels.
+// sometimes are metrics that exist only after some event, with their labels.
 var sometimes = map[string][]string{
 	"onefold_events_refused_total":          {"reason"},
 	"onefold_readings_rejected_total":       {"reason"},
@@ -82,7 +82,7 @@ var sometimes = map[string][]string{
 	"onefold_fold_stream_lag_seconds":       {},
 }
 
-// everyMetric starts servers of every kind and returns what they tell Prometheus.
+// everyMetric starts servers of every kind and returns their metrics.
 func everyMetric(t *testing.T) metricSet {
 	t.Helper()
 	dir, all := t.TempDir(), metricSet{}
@@ -100,7 +100,7 @@ func everyMetric(t *testing.T) metricSet {
 	embedded := startServer(t, "--data", filepath.Join(dir, "data"), "serve", "--addr", "127.0.0.1:0", "--token", testToken,
 		"--mqtt", "127.0.0.1:0", "--warehouse", filepath.Join(dir, "warehouse"), "--backup-to", filepath.Join(dir, "backups"))
 	for _, s := range []*served{far, embedded} {
-		all.scrape(t, s.url, "", "") // which is a request, too
+		all.scrape(t, s.url, "", "") // which is a request too
 		all.scrape(t, s.url, "", "")
 		mustGet(t, s.url+"/livez")
 		all.scrape(t, s.url, "", "")
@@ -125,8 +125,8 @@ func mustGet(t *testing.T, url string) {
 	}
 }
 
-// check parses an expression and compares the metrics and labels that it names with those that there are. It returns the names of the
-// labels that its result may have.
+// check parses an expression, and checks that its metrics and labels exist. It returns the labels
+// that its result may have.
 func (m metricSet) check(t *testing.T, where, expr string) (labels map[string]bool) {
 	t.Helper()
 	r, err := m.parse(expr)
@@ -136,13 +136,13 @@ func (m metricSet) check(t *testing.T, where, expr string) (labels map[string]bo
 	return r.labels
 }
 
-// rule is a rule of Prometheus.
+// rule is a Prometheus rule.
 type rule struct {
 	Record, Alert, Expr, For string
 	Labels, Annotations      map[string]string
 }
 
-// rulesOf reads the file of rules strictly.
+// rulesOf parses the rules file strictly.
 func rulesOf(t *testing.T) (all []rule) {
 	t.Helper()
 	var file struct {
@@ -170,7 +170,7 @@ func rulesOf(t *testing.T) (all []rule) {
 	return all
 }
 
-// TestMonitoring compares what the rules and the dashboard ask for with what servers tell.
+// TestMonitoring compares the metrics in rules and dashboard with those of servers.
 func TestMonitoring(t *testing.T) {
 	all := everyMetric(t)
 	t.Run("dashboard", func(t *testing.T) { checkDashboard(t, all) })
@@ -294,7 +294,8 @@ func checkDashboard(t *testing.T, all metricSet) {
 
 var tableMetric = regexp.MustCompile("(?m)^\\| `([a-z0-9_]+)(?:\\{([a-z, ]+)\\})?` \\|")
 
-// checkMonitoringGuide compares the tables of the guide with what servers tell: nothing is missing and nothing is made up.
+// checkMonitoringGuide compares the tables of the guide with the metrics of servers. Neither may
+// have more than the other.
 func checkMonitoringGuide(t *testing.T, all metricSet) {
 	told, guide := map[string]bool{}, read(t, "docs/guides/monitoring.md")
 	for _, link := range regexp.MustCompile(`\]\(#([a-z-]+)\)`).FindAllStringSubmatch(guide, -1) {

@@ -20,7 +20,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/products"
 )
 
-// freeAddr is an address at which nobody listens.
+// freeAddr returns an unused address.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,7 +31,7 @@ func freeAddr(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// moveLine is a line of what onefold move --json prints.
+// moveLine is a line of the output of onefold move --json.
 type moveLine struct {
 	Phase    string
 	Items    int64
@@ -39,7 +39,8 @@ type moveLine struct {
 	Compared *struct{ Items int64 }
 }
 
-// startMove starts a move in a process of its own and hands over what it prints; the channel is closed when it has ended.
+// startMove starts a migration in its own process, and returns its output lines. The channel is
+// closed when the process has ended.
 func startMove(t *testing.T, args ...string) (kill func(), lines <-chan moveLine) {
 	t.Helper()
 	cmd := process(t, append([]string{"move", "--json"}, args...)...)
@@ -61,12 +62,12 @@ func startMove(t *testing.T, args ...string) (kill func(), lines <-chan moveLine
 				told <- line
 			}
 		}
-		_ = cmd.Wait() // what it came to is in its lines
+		_ = cmd.Wait() // the lines tell the result
 	}()
 	return func() { _ = cmd.Process.Kill() }, told
 }
 
-// clients post events, each again and again until it is acknowledged, wherever the server is.
+// clients post events, each repeatedly until it is acknowledged, wherever the server is.
 type clients struct {
 	server atomic.Pointer[served]
 	sent   atomic.Int64
@@ -87,7 +88,7 @@ func post(t *testing.T, s *served) *clients {
 					if t.Context().Err() != nil {
 						return
 					}
-					time.Sleep(20 * time.Millisecond) // as a sender does that tries again
+					time.Sleep(20 * time.Millisecond) // as a client retries
 				}
 				c.sent.Add(1)
 				time.Sleep(3 * time.Millisecond) // the rate of the load
@@ -97,14 +98,14 @@ func post(t *testing.T, s *served) *clients {
 	return c
 }
 
-// end waits until all that was begun is acknowledged, and says how many events there are.
+// end waits until all posted events are acknowledged, and returns their number.
 func (c *clients) end() int64 {
 	c.stop()
 	c.wait.Wait()
 	return c.sent.Load()
 }
 
-// until waits for a phase of a move, and fails when the move ends before.
+// until waits for a phase of a migration. The test fails if the migration ends before.
 func until(t *testing.T, lines <-chan moveLine, phase string) moveLine {
 	t.Helper()
 	for line := range lines {
@@ -116,8 +117,9 @@ func until(t *testing.T, lines <-chan moveLine, phase string) moveLine {
 	return moveLine{}
 }
 
-// Events are posted all through a move from a directory to a service, whose process is killed again and again: each is counted once
-// at the new place, and after the way back as well.
+// Events are posted throughout a migration from a directory to a service, during which the
+// migrating process is killed repeatedly. Each event is counted once in the new store, and again
+// after the migration back.
 func TestMoveUnderLoad(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -159,7 +161,7 @@ func TestMoveUnderLoad(t *testing.T) {
 	}
 	next := startServer(t, "--store", target, "--data", filepath.Join(dir, "beside"), "serve", "--addr", "127.0.0.1:0", "--token", testToken)
 	events.server.Store(next)
-	time.Sleep(time.Second) // of events at the new place
+	time.Sleep(time.Second) // events in the new store
 	want := before.Totals.PageViews + events.end()
 	if err := next.end(t, syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -181,7 +183,8 @@ func TestMoveUnderLoad(t *testing.T) {
 	t.Logf("%d events posted, %d items compared", events.sent.Load(), finished.Compared.Items)
 }
 
-// stop stops a process, and returns when it does nothing any more: other threads of it go on until the one that has the signal runs.
+// stop suspends a process, and returns when it no longer runs. Its other threads continue until the
+// one with the signal runs.
 func stop(t *testing.T, p *os.Process) {
 	t.Helper()
 	if err := p.Signal(syscall.SIGSTOP); err != nil {
@@ -193,8 +196,8 @@ func stop(t *testing.T, p *os.Process) {
 	}
 }
 
-// A server that folds nothing, which no lease tells of, is stopped while a move is finished, and goes on when that is done: what it is
-// asked then it does not acknowledge, and so its senders bring it to the new place.
+// A server without folds, which holds no lease, is suspended while a migration finishes, and then
+// resumed. It acknowledges no later requests, so its clients send them to the new store.
 func TestMoveWhileAServerIsStopped(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -209,7 +212,7 @@ func TestMoveWhileAServerIsStopped(t *testing.T) {
 	stop(t, old.cmd.Process)
 	late := ulid.Make().String()
 	acknowledged := make(chan bool)
-	go func() { acknowledged <- old.send(t.Context(), late, 1) }() // it is taken by the system, and read when the server goes on
+	go func() { acknowledged <- old.send(t.Context(), late, 1) }() // the system accepts the connection, and the server reads it when it is resumed
 	to := "embedded:" + filepath.Join(dir, "new")
 	onefold(t, "move", "--from", place, "--to", to, "--finish")
 	if err := old.cmd.Process.Signal(syscall.SIGCONT); err != nil {

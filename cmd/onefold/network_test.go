@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// network stands between processes and their database, and does to requests what networks and services do: it loses them, and
-// their answers, it takes its time, and it refuses them for their rate.
+// network is a proxy between processes and their database that behaves like real networks and
+// services: it loses requests and responses, delays them, and throttles.
 type network struct {
 	*httptest.Server
 	to *httputil.ReverseProxy
@@ -25,12 +25,12 @@ type network struct {
 	did     map[string]int
 }
 
-// trouble is how many of a thousand requests meet something.
+// trouble is how many of a thousand requests are disturbed.
 type trouble struct {
-	lost      int // cut off before they arrive
-	deaf      int // done, but the answer is lost
-	slow      int // held up for up to slowest
-	throttled int // refused for their rate
+	lost      int // lost before they arrive
+	deaf      int // executed, but the response is lost
+	slow      int // delayed by up to slowest
+	throttled int // throttled
 }
 
 const slowest = 300 * time.Millisecond
@@ -43,11 +43,11 @@ func newNetwork(t *testing.T, seed uint64, to string) *network {
 	}
 	n := &network{random: rand.New(rand.NewPCG(seed, 7)), did: map[string]int{}}
 	n.to = &httputil.ReverseProxy{
-		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host }, // the Host is signed, and stays
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host }, // the Host header is signed, so it stays
 		Transport: &http.Transport{MaxIdleConnsPerHost: 256},
-		ErrorLog:  log.New(io.Discard, "", 0), // what it does to requests is meant
+		ErrorLog:  log.New(io.Discard, "", 0), // the errors are intended
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {
-			panic(http.ErrAbortHandler) // the database is gone: so is the connection
+			panic(http.ErrAbortHandler) // the database is gone: drop the connection
 		},
 	}
 	n.Server = httptest.NewServer(n)
@@ -55,14 +55,14 @@ func newNetwork(t *testing.T, seed uint64, to string) *network {
 	return n
 }
 
-// set changes what goes wrong.
+// set changes the disturbances.
 func (n *network) set(t trouble) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.trouble = t
 }
 
-// fate is what becomes of a request, "" for nothing, and how long it is held up.
+// fate draws the disturbance of a request, "" for none, and its delay.
 func (n *network) fate() (string, time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -79,7 +79,7 @@ func (n *network) fate() (string, time.Duration) {
 	return "", 0
 }
 
-// ServeHTTP passes a request on, or not.
+// ServeHTTP forwards a request, or disturbs it.
 func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fate, wait := n.fate()
 	switch fate {
@@ -93,7 +93,7 @@ func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "throttled":
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured provisioned throughput for the table was exceeded."}`) // who is gone need not know
+		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"The level of configured provisioned throughput for the table was exceeded."}`) // the client may be gone
 		return
 	}
 	n.to.ServeHTTP(w, r)

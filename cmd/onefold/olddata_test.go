@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// unpack puts the files of an archive into a directory.
+// unpack extracts an archive into a directory.
 func unpack(t *testing.T, archive, dir string) {
 	t.Helper()
 	b, err := os.ReadFile(archive)
@@ -45,8 +45,9 @@ func unpack(t *testing.T, archive, dir string) {
 	}
 }
 
-// Directories that older programs have made open as they are, say what they said, and go on. Each holds 60 page views of 9 visitors on
-// 10 January 2026, in the file's name is the commit of the program that made it.
+// Directories made by older versions open as they are, contain the same data, and can be used. Each
+// holds 60 page views of 9 visitors on 10 January 2026. The file name contains the commit of the
+// version.
 func TestOldDirectories(t *testing.T) {
 	archives, err := filepath.Glob("testdata/old/*.tar.gz")
 	if err != nil || len(archives) == 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/internal/recorded"
 )
 
-// oracle is what the independent count in testdata/oracle.py says of a log.
+// oracle is the result of the independent count in testdata/oracle.py for a log.
 type oracle struct {
 	Lines     int64            `json:"lines"`
 	Malformed int64            `json:"malformed"`
@@ -39,7 +39,8 @@ type bucketJSON struct {
 	Visitors  int64  `json:"visitors"`
 }
 
-// A real log gives exactly the numbers of an independent count, for each hour, each day, in total and for each page.
+// The numbers of a real log equal those of an independent count, for each hour, each day, in total
+// and for each page.
 func TestRealLogAgainstOracle(t *testing.T) {
 	t.Parallel()
 	log := recorded.Path(t, recorded.AccessLog)

@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// root is the repository.
+// root is the root of the repository.
 const root = "../../"
 
 func read(t *testing.T, name string) string {
@@ -27,7 +27,8 @@ func read(t *testing.T, name string) string {
 
 var variable = regexp.MustCompile(`\bONEFOLD_[A-Z_]+`)
 
-// What packages tell the program by variables, it knows, and what they take of the repository is there.
+// The program knows all variables that packages set, and all files of the repository that packages
+// need exist.
 func TestPackages(t *testing.T) {
 	known := variable.FindAllString(onefold(t, "serve", "--help"), -1)
 	docker, unit := read(t, "Dockerfile"), read(t, "packaging/onefold.service")
@@ -61,7 +62,7 @@ func TestPackages(t *testing.T) {
 	}
 }
 
-// TestReleases checks that what a release is made of is there.
+// TestReleases checks that all files of a release exist.
 func TestReleases(t *testing.T) {
 	var release struct {
 		Builds   []struct{ Main, Binary string }
@@ -80,7 +81,7 @@ func TestReleases(t *testing.T) {
 		if f.Kind == yaml.MappingNode {
 			name = f.Content[1].Value
 		}
-		if strings.HasPrefix(name, "bin/") { // made by the hook: packaging/notices has a test
+		if strings.HasPrefix(name, "bin/") { // created by the hook; packaging/notices has a test
 			continue
 		}
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
@@ -89,7 +90,7 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// TestUnit lets systemd look at the unit, where there is one.
+// TestUnit checks the unit with systemd, if it is installed.
 func TestUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil || runtime.GOOS != "linux" {
@@ -103,7 +104,7 @@ func TestUnit(t *testing.T) {
 	if told, err := exec.CommandContext(t.Context(), analyze, "verify", file).CombinedOutput(); err != nil || strings.Contains(string(told), "onefold.service") {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, told)
 	}
-	// 20 stands for an exposure of 2.0 of 10.
+	// 20 means an exposure of 2.0 of 10.
 	if told, err := exec.CommandContext(t.Context(), analyze, "security", "--offline=true", "--threshold=20", file).CombinedOutput(); err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, told)
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// front spreads requests over the servers of a cluster in turn, as a load balancer does that knows nothing of sessions.
+// front distributes requests over the servers of a cluster in turn, like a load balancer without
+// session affinity.
 func (c *cluster) front() string {
 	c.Helper()
 	var turn atomic.Uint64
@@ -34,12 +35,13 @@ func (c *cluster) front() string {
 	return web.URL
 }
 
-// folded waits until the workers have folded what is stored, and what they write because of it.
+// folded waits until the workers have folded all stored changes, and the changes that follow from
+// them.
 func (c *cluster) folded() {
 	c.Helper()
 	servertest.Must(c.T, c.globals().withStore(c.Context(), c.Output(), tuning{existing: true}, func(st *store) error {
 		for range longestChain {
-			for stored := time.Now(); ; time.Sleep(50 * time.Millisecond) { // processes of their own
+			for stored := time.Now(); ; time.Sleep(50 * time.Millisecond) { // other processes
 				o, err := fold.Read(c.Context(), st.table, products.Group)
 				if err != nil {
 					return err
@@ -53,10 +55,11 @@ func (c *cluster) folded() {
 	}))
 }
 
-const longestChain = 4 // folds, of which each reads what another wrote, at most
+const longestChain = 4 // maximum length of a chain of folds in which each reads the results of another
 
-// What people do with the pages, they do on two servers and three workers as on one server, though every request goes to another
-// server than the one before. How pages look is audited by TestTheDashboardInABrowser of package server, with the same scripts.
+// The pages work on two servers and three workers as on one server, although every request goes to
+// another server than the one before. TestTheDashboardInABrowser of package server checks the looks
+// of the pages, with the same scripts.
 func TestPagesOfManyServers(t *testing.T) {
 	t.Parallel()
 	servertest.NeedPage(t)

@@ -8,26 +8,27 @@ import (
 	"testing"
 )
 
-// query parses what the rules and the dashboard use of PromQL: selectors, ranges, functions, aggregations and operators. The parser of
-// Prometheus is not used because its module's tests cannot be resolved beside the dependencies of this one. What query does not know is
-// an error: add it here.
+// query parses the subset of PromQL that rules and dashboard use: selectors, ranges, functions,
+// aggregations and operators. Prometheus's own parser is not used, because its module's test
+// dependencies conflict with those of this module. Unknown syntax is an error: add it here.
 type query struct {
 	all    metricSet
 	tokens []string
 }
 
-// result is what a part of a query yields.
+// result is the type of a part of a query.
 type result struct {
-	labels map[string]bool // that it may have
-	ranged bool            // it is a range vector
+	labels map[string]bool // labels that it may have
+	ranged bool            // a range vector
 	scalar bool
 }
 
-// The functions and aggregations that are known. A function takes an instant vector, or a range vector, behind so many numbers.
+// The known functions and aggregations. A function takes an instant vector or a range vector, after
+// and before so many numbers.
 var (
 	functions = map[string]struct {
 		ranged       bool
-		before, more int // numbers before and behind the vector
+		before, more int // numbers before and after the vector
 	}{
 		"rate": {ranged: true}, "increase": {ranged: true}, "predict_linear": {ranged: true, more: 1}, "histogram_quantile": {before: 1},
 	}
@@ -42,10 +43,10 @@ var (
 	isMatch  = regexp.MustCompile(`^(=|!=|=~|!~)$`)
 )
 
-// wrong is what a query panics with.
+// wrong is the value with which a query panics.
 type wrong string
 
-// parse checks a query against the metrics that there are, and returns what it yields.
+// parse checks a query against the existing metrics, and returns its result type.
 func (m metricSet) parse(text string) (r result, err error) {
 	q := &query{all: m}
 	for rest := text; rest != ""; {
@@ -79,7 +80,7 @@ func (q *query) peek() string {
 	return q.tokens[0]
 }
 
-// take takes the next token, if it is of a form.
+// take takes the next token if it matches form.
 func (q *query) take(form *regexp.Regexp, what string) string {
 	next := q.peek()
 	if !form.MatchString(next) {
@@ -93,7 +94,7 @@ func (q *query) expect(token string) {
 	q.take(regexp.MustCompile("^"+regexp.QuoteMeta(token)+"$"), token)
 }
 
-// binary parses operators of a level and of those that bind more tightly.
+// binary parses operators of a level, and of those that bind more tightly.
 func (q *query) binary(level int) result {
 	if level == len(precedence) {
 		return q.unary()
@@ -130,7 +131,7 @@ func (q *query) unary() result {
 	if before, ok := aggregations[name]; ok {
 		return q.aggregation(name, before)
 	}
-	if name == "time" && len(q.tokens) > 0 && q.tokens[0] == "(" { // the one function without an argument
+	if name == "time" && len(q.tokens) > 0 && q.tokens[0] == "(" { // the only function without arguments
 		q.expect("(")
 		q.expect(")")
 		return result{scalar: true}
@@ -154,7 +155,7 @@ func (q *query) unary() result {
 	return result{labels: r.labels}
 }
 
-// arguments parses so many numbers, and a vector.
+// arguments parses so many numbers and a vector.
 func (q *query) arguments(numbers int) result {
 	for range numbers {
 		if !q.binary(0).scalar {
@@ -201,7 +202,7 @@ func (q *query) aggregation(name string, numbers int) result {
 	return result{labels: labels}
 }
 
-// selector parses what follows the name of a metric.
+// selector parses what follows a metric's name.
 func (q *query) selector(name string) result {
 	has := q.all[name]
 	if has == nil {

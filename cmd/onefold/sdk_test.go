@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-// TestOtherClients runs whole sessions of clients that know nothing of this project, against a server that asks for
-// signatures: the AWS command line and boto3.
+// TestOtherClients runs whole sessions of independent clients, the AWS CLI and boto3, against a
+// server that requires signatures.
 func TestOtherClients(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		present []string // a command that succeeds when the client is there
+		present []string // command that succeeds if the client is installed
 		missing string
 		session []string
 	}{

@@ -29,17 +29,17 @@ const (
 	browser   = "Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0"
 )
 
-// served is a server in a process of its own.
+// served is a server in its own process.
 type served struct {
 	cmd  *exec.Cmd
 	url  string
-	mqtt string        // where it takes messages; "": nowhere
+	mqtt string        // address of MQTT; "": none
 	log  chan struct{} // closed when the process has closed its standard error
 }
 
 var (
 	saysWhere     = regexp.MustCompile(`serves \D*(http://[^\s;]+)`)
-	saysWhereMQTT = regexp.MustCompile(`^MQTT readings: (\S+)`) // before it says the other
+	saysWhereMQTT = regexp.MustCompile(`^MQTT readings: (\S+)`) // printed before the HTTP address
 )
 
 func serve(t *testing.T, data string) *served {
@@ -47,13 +47,13 @@ func serve(t *testing.T, data string) *served {
 	return startServer(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken)
 }
 
-// startServer starts a command that serves, and waits until it says where.
+// startServer starts a server, and waits until it prints its address.
 func startServer(t *testing.T, args ...string) *served {
 	t.Helper()
 	return startCommand(t, process(t, args...))
 }
 
-// startCommand is startServer of a command that is made already.
+// startCommand is startServer for a prepared command.
 func startCommand(t *testing.T, cmd *exec.Cmd) *served {
 	t.Helper()
 	stderr, err := cmd.StderrPipe()
@@ -86,7 +86,7 @@ func startCommand(t *testing.T, cmd *exec.Cmd) *served {
 	return s
 }
 
-// end sends a signal and waits until the process is gone.
+// end sends a signal and waits until the process has ended.
 func (s *served) end(t *testing.T, signal os.Signal) error {
 	t.Helper()
 	if err := s.cmd.Process.Signal(signal); err != nil {
@@ -114,8 +114,8 @@ func (s *served) send(ctx context.Context, id string, page int) bool {
 	return err == nil && answer.StatusCode == http.StatusAccepted && (strings.Contains(string(text), `"stored"`) || strings.Contains(string(text), `"duplicate"`))
 }
 
-// What a server acknowledged before it was killed is counted after it was started again, each event once, though the
-// client sends again all that it had no answer to.
+// Everything that a server acknowledged before it was killed is counted after its restart, each
+// event once, although the client sends all unacknowledged events again.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	const clients, kills = 8, 4
@@ -148,7 +148,7 @@ func TestKilledServer(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Duration(50+random.IntN(300)) * time.Millisecond) // the moment of the kill is the input of this test
+		time.Sleep(time.Duration(50+random.IntN(300)) * time.Millisecond) // the time of the kill is the input of this test
 		if err := s.end(t, syscall.SIGKILL); err == nil {
 			t.Fatal("a killed server ended well")
 		}
@@ -171,7 +171,8 @@ func TestKilledServer(t *testing.T) {
 	countsEventually(t, data, want)
 }
 
-// A server that lets derived items wait writes them when it is told to stop: the next process has nothing left to fold.
+// A server with delayed derived items writes them at shutdown. The next process has nothing left to
+// fold.
 func TestServerThatIsToldToStopFoldsWhatWaits(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	onefold(t, "--data", data, "site", "create", "s")
@@ -191,7 +192,7 @@ func TestServerThatIsToldToStopFoldsWhatWaits(t *testing.T) {
 	}
 }
 
-// derived returns the page views that are in statistics and in sessions, and how many changes were not folded yet.
+// derived returns the page views in statistics and in sessions, and the number of unfolded changes.
 func derived(t *testing.T, data string) (stats, sessions, left int64) {
 	t.Helper()
 	g := &globals{Data: data}
@@ -218,7 +219,7 @@ func derived(t *testing.T, data string) (stats, sessions, left int64) {
 	return stats, sessions, left
 }
 
-// countsEventually starts a server once more, which folds what is left, and expects its page views to come to want.
+// countsEventually starts a server again, which folds the rest, and expects want page views.
 func countsEventually(t *testing.T, data string, want int64) {
 	t.Helper()
 	s := serve(t, data)
@@ -251,7 +252,7 @@ func countsEventually(t *testing.T, data string, want int64) {
 	onefold(t, "--data", data, "verify", "--site", "s")
 }
 
-// canceler ends a context when a text is written to it.
+// canceler cancels a context when a text is written to it.
 type canceler struct {
 	at     string
 	cancel func()
@@ -264,7 +265,8 @@ func (c canceler) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestToldToStopWhileStarting ends well at whichever line of the start it is told to.
+// TestToldToStopWhileStarting interrupts the startup after each of its messages. The server exits
+// cleanly.
 func TestToldToStopWhileStarting(t *testing.T) {
 	for _, at := range []string{"onefold serves", "statistics:", "setup:"} {
 		ctx, cancel := context.WithCancel(t.Context())

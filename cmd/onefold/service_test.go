@@ -15,18 +15,18 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 )
 
-// startDatabase starts `onefold dynamodb` in a process of its own, which takes nothing that is not signed.
+// startDatabase starts `onefold dynamodb` in its own process, which requires signatures.
 func startDatabase(t *testing.T, args ...string) *served {
 	t.Helper()
 	return startServer(t, append([]string{"dynamodb", "serve", "--addr", "127.0.0.1:0", "--access-key", testKeyID + ":" + testKeySecret}, args...)...)
 }
 
-// storeAt is the store of a table of a database.
+// storeAt returns the store URL of a table.
 func storeAt(url, table string) string {
 	return "dynamodb+http://" + strings.TrimPrefix(url, "http://") + "/" + table
 }
 
-// makeTable makes the table of a store.
+// makeTable creates the table of a store.
 func makeTable(t testing.TB, store string) {
 	t.Helper()
 	where, err := storeurl.Parse(store, "")
@@ -42,11 +42,11 @@ func makeTable(t testing.TB, store string) {
 	}
 }
 
-// What users do on a directory they do on a service, too, word for word: the same sessions, each on a table of its own.
+// Commands behave on a service exactly as on a directory: the same sessions, each on its own table.
 func TestScriptsOnAService(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
-	ofDirectories := []string{ // what they are about is in a directory, or nowhere
+	ofDirectories := []string{ // these concern directories, or no table
 		"backup", "backups", "bench_eventstore", "cost", "design", "dynamodb", "dynamodb_operations", "heat", "infra", "lint", "serve_flags",
 	}
 	dir := t.TempDir()
@@ -79,5 +79,5 @@ func TestScriptsOnAService(t *testing.T) {
 			return nil
 		}))
 	})
-	_ = database.end(t, os.Interrupt) // nobody is there any more
+	_ = database.end(t, os.Interrupt) // no client is connected any more
 }

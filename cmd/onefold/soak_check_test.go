@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/analytics/reconcile"
 )
 
-// soakCount is what is counted of a bucket or a value in a soak, of what is sent and of what is derived.
+// soakCount holds the counts of a bucket or value, from the events sent or from derived items.
 type soakCount struct {
 	views, events, visits, conversions int64
 	cents                              int64 // of revenue
@@ -23,7 +23,7 @@ func (c soakCount) plus(o soakCount) soakCount {
 	return soakCount{c.views + o.views, c.events + o.events, c.visits + o.visits, c.conversions + o.conversions, c.cents + o.cents}
 }
 
-// soakFacts is what events that were sent count by themselves.
+// soakFacts holds the counts of the events sent.
 type soakFacts struct {
 	all                  soakCount
 	hours, pages, byPlan map[string]soakCount
@@ -42,13 +42,14 @@ func (s *soaked) facts() soakFacts {
 			f.pages[page] = f.pages[page].plus(one)
 		}
 		f.all = f.all.plus(one)
-		hour := ulid.Time(id.Time()).UTC().Format("2006-01-02T15:00:00Z") // the site's offset is a whole number of hours
+		hour := ulid.Time(id.Time()).UTC().Format("2006-01-02T15:00:00Z") // the site's UTC offset is a whole number of hours
 		f.hours[hour] = f.hours[hour].plus(one)
 	}
 	return f
 }
 
-// check compares what is stored and derived with what was sent. Days and months are rolled up first, open ones, too.
+// check compares stored and derived data with the events sent. It first rolls up days and months,
+// including open ones.
 func (s *soaked) check(t *testing.T, g *globals) {
 	t.Helper()
 	facts := s.facts()
@@ -73,12 +74,12 @@ func (s *soaked) check(t *testing.T, g *globals) {
 	t.Logf("verify: %s", onefold(t, g.flags("verify", "--site", "s")...))
 }
 
-// flags is a command on the same table.
+// flags returns the arguments of a command on the same table.
 func (g *globals) flags(command ...string) []string {
 	return append([]string{"--data", g.Data, "--store", g.Store}, command...)
 }
 
-// checkRaw expects every event that was sent once, as it was sent.
+// checkRaw checks that every event sent is stored once and unchanged.
 func (s *soaked) checkRaw(t *testing.T, st *store, _ *soakFacts) error {
 	site, err := analytics.GetSite(t.Context(), st.table, "s")
 	if err != nil {
@@ -110,7 +111,8 @@ func (s *soaked) checkRaw(t *testing.T, st *store, _ *soakFacts) error {
 
 var soakPeriods = []analytics.Period{analytics.Hour, analytics.Day, analytics.Month}
 
-// checkStats expects the hours to be what was sent, one by one, and hours, days and months to add up to the same.
+// checkStats checks that hourly statistics match the events, and that hours, days and months add up
+// to the same.
 func checkStats(t *testing.T, st *store, facts *soakFacts) error {
 	var visits int64
 	for _, period := range soakPeriods {
@@ -144,7 +146,7 @@ func checkStats(t *testing.T, st *store, facts *soakFacts) error {
 	return nil
 }
 
-// checkSessions expects as many sessions as there are visits, and in them all that was sent.
+// checkSessions checks that there is a session per visit, and that sessions contain all events.
 func checkSessions(t *testing.T, st *store, facts *soakFacts) error {
 	var sum soakCount
 	for s, err := range analytics.RecentSessions(t.Context(), st.table, "s") {
@@ -160,8 +162,9 @@ func checkSessions(t *testing.T, st *store, facts *soakFacts) error {
 	return nil
 }
 
-// checkBreakdowns expects the values of each dimension to add up to the same in hours, days and months: to what was
-// sent, value by value where events say it by themselves, and in total for what visits have.
+// checkBreakdowns checks that the values of each dimension add up to the same in hours, days and
+// months: to the events, value by value, if events have the dimension themselves; in total, if it
+// is one of visits.
 func checkBreakdowns(t *testing.T, st *store, facts *soakFacts) error {
 	want := facts.all
 	buys := soakCount{events: want.events, cents: want.cents}
@@ -221,7 +224,7 @@ func checkValues(t *testing.T, by analytics.Dimension, values map[string]soakCou
 	t.Logf("sum of %d values of %s: %+v", len(values), by, sum)
 }
 
-// soakValues adds the buckets of a period up, value by value. No value may have found no place.
+// soakValues adds up the buckets of a period by value. None of the breakdowns may be full.
 func soakValues(t *testing.T, st *store, period analytics.Period, by analytics.Dimension) (map[string]soakCount, error) {
 	values := map[string]soakCount{}
 	for b, err := range analytics.BreakdownByTime.All(t.Context(), st.table, analytics.BreakdownIn{SiteID: "s", Period: period, Dimension: by}) {
@@ -238,7 +241,7 @@ func soakValues(t *testing.T, st *store, period analytics.Period, by analytics.D
 	return values, nil
 }
 
-// checkReports adds up what reports say, by every width of a bucket and every dimension.
+// checkReports adds up the reports of every bucket width and every dimension.
 func checkReports(t *testing.T, g *globals, views int64) {
 	t.Helper()
 	for _, period := range soakPeriods {
@@ -258,7 +261,7 @@ func checkReports(t *testing.T, g *globals, views int64) {
 	}
 }
 
-// cents reads an amount of money; "" is none.
+// cents parses an amount of money; "" is 0.
 func cents(t *testing.T, amount string) int64 {
 	t.Helper()
 	r, ok := new(big.Rat).SetString("0" + amount)

@@ -23,12 +23,12 @@ import (
 	"github.com/onefold/onefold/analytics/goals"
 )
 
-// soakFor is how long TestSoak sends events; ONEFOLD_SOAK says otherwise, such as 5m. With ONEFOLD_SOAK_EVENTS, such as
-// 1000000, it sends that many, however long it takes. The server's lives have the delays of soakDelays in turn, or those of
-// ONEFOLD_SOAK_DELAYS.
+// soakFor is how long TestSoak sends events, unless ONEFOLD_SOAK is set, such as to 5m. With
+// ONEFOLD_SOAK_EVENTS, such as 1000000, it sends that many instead. After each kill the server
+// starts with the next delay of soakDelays, or of ONEFOLD_SOAK_DELAYS.
 const (
 	soakFor    = 3 * time.Second
-	soakLeast  = 500 // events: on a busy machine, making the site alone takes longer than soakFor
+	soakLeast  = 500 // minimum number of events: on a busy machine, creating the site alone takes longer than soakFor
 	soakDelays = "0s,1s"
 )
 
@@ -36,24 +36,24 @@ const (
 type soaked struct {
 	mu      sync.Mutex
 	random  *rand.Rand
-	delays  []string                   // of folds, in the server's lives in turn
-	most    int                        // events to send, if above 0
-	sent    map[ulid.ULID]*soakedEvent // all of them
+	delays  []string                   // fold delays of the server's lives, in turn
+	most    int                        // number of events to send, if above 0
+	sent    map[ulid.ULID]*soakedEvent // all events sent
 	open    []*soakRequest             // not acknowledged
-	done    []*soakRequest             // acknowledged, some of them
-	repeats int                        // requests that were sent though they had been acknowledged
-	triples int                        // requests that were sent three times at once
+	done    []*soakRequest             // some of the acknowledged requests
+	repeats int                        // requests sent again although they were acknowledged
+	triples int                        // requests sent three times at once
 	hangups int                        // attempts that a client gave up early
-	spooled bool                       // servers keep events while the store is away
-	queued  int                        // events that they kept, some more than once
-	cutOff  int                        // requests that a kill left without an answer
+	spooled bool                       // servers spool events while the store is unreachable
+	queued  int                        // spooled events, some more than once
+	cutOff  int                        // requests without a response because of a kill
 }
 
 // soakedEvent is what a client knows of an event.
 type soakedEvent struct {
 	page   int
 	plan   int            // of a purchase; -1: a page view
-	stored map[string]int // answers that said it was stored by them, of each server
+	stored map[string]int // number of responses, per server, that it was stored by that request
 }
 
 // soakRequest is a request that may have to be sent again.
@@ -64,7 +64,8 @@ type soakRequest struct {
 
 const soakPages, soakPlans = 300, 3
 
-// next is what a client sends: something that was acknowledged already, sometimes, or new events of the last two days.
+// next returns a client's next request: sometimes an acknowledged one again, otherwise new events
+// of the last two days.
 func (s *soaked) next() *soakRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,11 +100,12 @@ func (s *soaked) next() *soakRequest {
 	return r
 }
 
-// full reports whether enough was sent. The lock is held.
+// full reports whether enough was sent. The caller holds the lock.
 func (s *soaked) full() bool { return s.most > 0 && len(s.sent) >= s.most }
 
-// told notes the outcomes that a request was answered with. No server says twice that it stored an event, whatever became of it meanwhile;
-// of another's it need not know, where they share a table.
+// told records the outcomes in a response. A server reports at most once that it stored an event,
+// whatever happened to it in between. It need not know of an event stored by another server of the
+// same table.
 func (s *soaked) told(t *testing.T, server string, r *soakRequest, outcomes []analytics.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +134,7 @@ func (s *soaked) told(t *testing.T, server string, r *soakRequest, outcomes []an
 	s.done[s.random.IntN(len(s.done))] = r
 }
 
-// take returns the requests that had no answer, to be sent again.
+// take returns the requests without a response, to be sent again.
 func (s *soaked) take() []*soakRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +143,8 @@ func (s *soaked) take() []*soakRequest {
 	return open
 }
 
-// luck decides how a request is sent: how many times at once, and after how long the client hangs up; 0: never.
+// luck draws how a request is sent: how many times at once, and after how long the client hangs up;
+// 0: never.
 func (s *soaked) luck() (times int, patience time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +159,8 @@ func (s *soaked) luck() (times int, patience time.Duration) {
 	return times, patience
 }
 
-// deliver sends a request until there is an answer, or until ctx ends: then it has to be sent again later.
+// deliver sends a request until there is a response. If ctx ends before, the request must be sent
+// again later.
 func (s *soaked) deliver(t *testing.T, ctx context.Context, server *served, r *soakRequest) {
 	for ctx.Err() == nil {
 		if s.try(t, ctx, server, r) {
@@ -169,7 +173,7 @@ func (s *soaked) deliver(t *testing.T, ctx context.Context, server *served, r *s
 	s.open = append(s.open, r)
 }
 
-// try sends a request once, or three times at once, and reports whether there was an answer.
+// try sends a request once, or three times at once, and reports whether there was a response.
 func (s *soaked) try(t *testing.T, ctx context.Context, server *served, r *soakRequest) bool {
 	times, patience := s.luck()
 	if patience > 0 {
@@ -196,8 +200,8 @@ func (s *soaked) try(t *testing.T, ctx context.Context, server *served, r *soakR
 	return answered.Load()
 }
 
-// post sends a request and returns what became of each of its events; nil if there was no answer. An answer that says
-// anything else fails the test.
+// post sends a request and returns the outcomes of its events, or nil without a response. Any other
+// response fails the test.
 func (s *served) post(t *testing.T, ctx context.Context, r *soakRequest) []analytics.Outcome {
 	return r.post(t, ctx, s.url)
 }
@@ -230,9 +234,9 @@ func (r *soakRequest) post(t *testing.T, ctx context.Context, url string) []anal
 	return told.Outcomes
 }
 
-// A server that is killed again and again, whose clients hang up, send the same three times at once, and send again what
-// had no answer and some of what had one, ends with every event once: raw, in each hour, day and month, and in the
-// values of every dimension.
+// A server is killed again and again, while clients hang up, send the same request three times at
+// once, and repeat unacknowledged requests and some acknowledged ones. In the end every event
+// counts once: raw, in each hour, day and month, and in the values of every dimension.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -242,7 +246,7 @@ func TestSoak(t *testing.T) {
 	random := rand.New(rand.NewPCG(sent.random.Uint64(), 0))
 	kills, longest := 0, 1500*time.Millisecond
 	if sent.most > 0 {
-		longest = 8 * time.Second // a million events take long enough without so many starts
+		longest = 8 * time.Second // with fewer restarts, since a million events take long enough
 	}
 	for ; more(); kills++ {
 		sent.live(t, sent.server(t, data, kills), 100*time.Millisecond+time.Duration(random.Int64N(int64(longest))))
@@ -263,7 +267,7 @@ func TestSoak(t *testing.T) {
 	sent.check(t, &globals{Data: data})
 }
 
-// newSoak reads what the environment asks for. more reports whether there is more to send.
+// newSoak reads the environment. more reports whether there is more to send.
 func newSoak(t *testing.T) (s *soaked, more func() bool) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -287,14 +291,14 @@ func newSoak(t *testing.T) (s *soaked, more func() bool) {
 	return s, func() bool { return time.Now().Before(until) || s.count() < soakLeast }
 }
 
-// count is how many events were sent.
+// count returns the number of events sent.
 func (s *soaked) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.sent)
 }
 
-// soakSite makes a site that counts a property and a goal.
+// soakSite creates a site with a property and a goal.
 func soakSite(t *testing.T, g *globals) {
 	t.Helper()
 	err := g.withStore(t.Context(), t.Output(), tuning{}, func(st *store) error {
@@ -314,7 +318,7 @@ func soakSite(t *testing.T, g *globals) {
 	}
 }
 
-// live lets clients send, first what had no answer before, until the server is killed.
+// live lets clients send, first the unacknowledged requests, until the server is killed.
 func (s *soaked) live(t *testing.T, server *served, life time.Duration) {
 	t.Helper()
 	const clients = 6
@@ -332,7 +336,7 @@ func (s *soaked) live(t *testing.T, server *served, life time.Duration) {
 			}
 		})
 	}
-	time.Sleep(life) // the moment of the kill is the input of this test
+	time.Sleep(life) // the time of the kill is the input of this test
 	if err := server.end(t, syscall.SIGKILL); err == nil {
 		t.Fatal("a killed server ended well")
 	}
@@ -340,7 +344,7 @@ func (s *soaked) live(t *testing.T, server *served, life time.Duration) {
 	wait.Wait()
 }
 
-// server starts the server for its life after so many kills.
+// server starts the server for its next life.
 func (s *soaked) server(t *testing.T, data string, kills int) *served {
 	return startServer(t, "--data", data, "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--trust-proxy",
 		"--event-rate", "1e9", "--site-rate", "1e8", "--fold-delay", s.delays[kills%len(s.delays)])

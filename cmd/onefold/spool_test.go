@@ -19,7 +19,7 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// far is a server of a product in front of a table in another process.
+// far is a server in front of a table in another process.
 type far struct {
 	*testing.T
 	dir, addr     string
@@ -27,12 +27,12 @@ type far struct {
 	random        *rand.Rand
 
 	mu    sync.Mutex
-	acked map[string]string // what was said of events, by id: the last thing
-	sent  map[string]int    // and their pages
+	acked map[string]string // last outcome of each event, by ID
+	sent  map[string]int    // page of each event
 
 	began    time.Time
-	token    string         // of the device d1
-	readings map[int]string // what was said of its readings, by number; "": nothing
+	token    string         // of device d1
+	readings map[int]string // outcome of each reading, by number; "": none
 }
 
 func (f *far) startStore() {
@@ -48,7 +48,7 @@ func (f *far) startServer() {
 	f.server = startServer(f.T, "--data", filepath.Join(f.dir, "near"), "--store", f.url(), "serve", "--addr", "127.0.0.1:0", "--token", testToken, "--event-rate", "1000000")
 }
 
-// post sends an event and notes what is said of it.
+// post sends an event and records its outcome.
 func (f *far) post(ctx context.Context, id string, page int) (status int) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.server.url+"/api/event", strings.NewReader(fmt.Sprintf(`{"site":"s","id":%q,"url":"/p%d"}`, id, page)))
 	if err != nil {
@@ -93,7 +93,7 @@ func (f *far) burst(ctx context.Context, each int) {
 	wait.Wait()
 }
 
-// measure sends a reading, the same whenever it has the same number, and notes what is said of it.
+// measure sends a reading, which depends only on its number, and records the outcome.
 func (f *far) measure(ctx context.Context, n int) (status int) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, f.server.url+"/api/readings", strings.NewReader(fmt.Sprintf(`{"at":%d,"seq":%d,"values":{"n":%d}}`, f.began.UnixMilli()-int64(n), n, n)))
 	if err != nil {
@@ -115,7 +115,7 @@ func (f *far) measure(ctx context.Context, n int) (status int) {
 	return answer.StatusCode
 }
 
-// asks a server something and returns the answer.
+// get sends a request to the server and returns the response.
 func (f *far) get(path string) (int, string) {
 	r, err := http.NewRequestWithContext(f.Context(), http.MethodGet, f.server.url+path, nil)
 	if err != nil {
@@ -134,7 +134,7 @@ func (f *far) get(path string) (int, string) {
 	return answer.StatusCode, string(text)
 }
 
-// until waits for /readyz to say something.
+// until waits until /readyz contains a text.
 func (f *far) until(what string) {
 	f.Helper()
 	body := ""
@@ -147,8 +147,8 @@ func (f *far) until(what string) {
 	f.Fatalf("readyz never says %s: %s", what, body)
 }
 
-// A server whose store goes away, hangs and comes back, and that is itself killed while events wait and while they are
-// stored, loses nothing that it acknowledged, and counts nothing twice.
+// The store of a server goes away, hangs and comes back, and the server is killed while its spool
+// fills and while it drains. No acknowledged event is lost, and none counts twice.
 func TestStoreGoesAway(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -174,7 +174,7 @@ func TestStoreGoesAway(t *testing.T) {
 	if queued := f.told("queued"); queued < 100 {
 		t.Errorf("%d events were kept", queued)
 	}
-	go func() { // in the middle of what it acknowledges
+	go func() { // while it acknowledges events
 		time.Sleep(time.Duration(f.random.IntN(100)) * time.Millisecond)
 		_ = f.server.cmd.Process.Kill()
 	}()
@@ -183,12 +183,12 @@ func TestStoreGoesAway(t *testing.T) {
 	_ = f.server.cmd.Wait()
 	f.startStore()
 	f.startServer()
-	time.Sleep(time.Duration(f.random.IntN(50)) * time.Millisecond) // in the middle of storing what waits
+	time.Sleep(time.Duration(f.random.IntN(50)) * time.Millisecond) // while it stores spooled events
 	_ = f.server.end(t, syscall.SIGKILL)
 	f.startServer()
 	f.until(`"records":0`)
 
-	if err := f.store.cmd.Process.Signal(syscall.SIGSTOP); err != nil { // it takes connections and says nothing
+	if err := f.store.cmd.Process.Signal(syscall.SIGSTOP); err != nil { // it accepts connections and does not respond
 		t.Fatal(err)
 	}
 	f.burst(t.Context(), 20)
@@ -217,7 +217,7 @@ func (f *far) told(status string) (n int) {
 	return n
 }
 
-// check sends everything again: what was acknowledged is there already, and all is counted once.
+// check sends everything again: acknowledged events are duplicates, and all are counted once.
 func (f *far) check() {
 	f.Helper()
 	f.mu.Lock()
@@ -253,7 +253,8 @@ func (f *far) check() {
 	f.Errorf("%v page views of %d events", views, len(sent))
 }
 
-// checkReadings sends all readings again: what was acknowledged is there already, and hours count and sum each once.
+// checkReadings sends all readings again: acknowledged ones are duplicates, and hours count and add
+// up each once.
 func (f *far) checkReadings() {
 	f.Helper()
 	queued, sum := 0, 0

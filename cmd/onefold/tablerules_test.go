@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// tableRules are what another program made of a table before onefold appends to it.
+// tableRules change a table as another program could before onefold appends to it.
 var tableRules = map[string]func(context.Context, *store) error{
 	"personal": func(ctx context.Context, s *store) error {
 		return eventstore.DeclarePersonal(ctx, s.table, []eventstore.PersonalRule{{Event: "Registered", Subject: "who", Fields: []string{"name"}}})
@@ -23,7 +23,7 @@ var tableRules = map[string]func(context.Context, *store) error{
 	},
 }
 
-// ruled gives the table of a script's data directory a rule.
+// ruled adds a rule to the table of a script's data directory.
 func ruled(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || tableRules[args[0]] == nil {
 		ts.Fatalf("usage: ruled personal|one-by-one")

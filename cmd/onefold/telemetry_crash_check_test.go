@@ -13,13 +13,13 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// hourOf is what the readings of an hour come to, and what an aggregate says of them.
+// hourOf is an hour of readings, computed from the readings or from an aggregate.
 type hourOf struct {
 	count         int64
 	sum, min, max string
 }
 
-// recount adds up what a device sent, hour by hour.
+// recount adds up the readings that a device sent, by hour.
 func (m *meters) recount(device string) map[string]hourOf {
 	values := map[string][]int{}
 	for _, r := range m.sent {
@@ -39,10 +39,10 @@ func (m *meters) recount(device string) map[string]hourOf {
 	return hours
 }
 
-// plain are hundredths as a decimal without zeros at its end.
+// plain formats hundredths as a decimal without trailing zeros.
 func plain(t int) string { return strings.TrimSuffix(strings.TrimRight(hundredths(t), "0"), ".") }
 
-// aggregated is what hourly aggregates say.
+// aggregated returns the hourly aggregates.
 func (m *meters) aggregated(st *store, device string) (map[string]hourOf, error) {
 	metric := "t"
 	if device == overLines {
@@ -62,7 +62,7 @@ func (m *meters) aggregated(st *store, device string) (map[string]hourOf, error)
 	return hours, nil
 }
 
-// end expects every reading once, and hours that are what was sent.
+// end checks that every reading is stored once, and that hourly aggregates match.
 func (m *meters) end(s *served) {
 	m.Helper()
 	m.check(s)
@@ -101,7 +101,7 @@ func (m *meters) end(s *served) {
 	})
 }
 
-// run kills a server to which devices send, again and again.
+// run kills a server again and again while devices send to it.
 func (m *meters) run(senders map[string]sender) {
 	m.Helper()
 	for range kills {
@@ -121,8 +121,9 @@ func (m *meters) run(senders map[string]sender) {
 	m.Logf("%d readings, %d kills; acknowledged of each device %v; %d had no answer when the last server was killed", len(m.sent), kills, acked, cut)
 }
 
-// What a server acknowledged before it was killed can be read back, over whatever it came, each reading once though what
-// had no answer is sent again, and hours count it once.
+// All readings that a server acknowledged before it was killed can be read back, whatever the
+// protocol, each once although unacknowledged ones are sent again, and hourly aggregates count them
+// once.
 func TestKilledServerOfDevices(t *testing.T) {
 	t.Parallel()
 	senders := map[string]sender{
@@ -132,7 +133,7 @@ func TestKilledServerOfDevices(t *testing.T) {
 	newMeters(t, slices.Collect(maps.Keys(senders))...).run(senders)
 }
 
-// The same on a table that another server and three workers work on, too.
+// The same on a table shared with another server and three workers.
 func TestKilledServerOfManyOfDevices(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, uint64(time.Now().UnixNano()), 1, 3)
@@ -142,7 +143,7 @@ func TestKilledServerOfManyOfDevices(t *testing.T) {
 	c.stop()
 }
 
-// The same with a client of MQTT that others wrote.
+// The same with an independent MQTT client.
 func TestKilledServerOfMosquitto(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("mosquitto_pub"); err != nil {

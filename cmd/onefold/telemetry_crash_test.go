@@ -26,34 +26,34 @@ import (
 	"github.com/onefold/onefold/telemetry/credentials"
 )
 
-// meters are the devices of one test: they send readings to a server that is killed again and again, and remember which
-// were acknowledged.
+// meters are the devices of a test. They send readings to a server that is killed again and again,
+// and remember the acknowledged ones.
 type meters struct {
 	*testing.T
-	table  *globals          // where their readings are
-	store  string            // where servers find it; "": where it is
+	table  *globals          // table of the readings
+	store  string            // store URL for servers; "": that of table
 	tokens map[string]string // by device
 
 	mu     sync.Mutex
 	random *rand.Rand
-	sent   []*measured // its place is its number
+	sent   []*measured // indexed by number
 
-	silent map[string]bool // devices of which nothing was acknowledged yet
-	heard  chan struct{}   // closed when there are none
+	silent map[string]bool // devices without an acknowledged reading so far
+	heard  chan struct{}   // closed when there are none left
 }
 
-// measured is a reading that was sent, of metric t in hundredths and metric n, its number.
+// measured is a reading that was sent, with metric t in hundredths, and metric n, its number.
 type measured struct {
 	n, t   int
 	device string
 	at     time.Time
 	acked  bool
-	mqtt   bool // the acknowledgement was MQTT's
+	mqtt   bool // acknowledged over MQTT
 }
 
 const (
 	kills     = 4
-	overLines = "lines" // the device that speaks line protocol, and whose metrics are called m.n and m.t
+	overLines = "lines" // the device that sends line protocol, whose metrics are m.n and m.t
 )
 
 func newMeters(t *testing.T, devices ...string) *meters {
@@ -97,7 +97,7 @@ func (m *meters) serve() *served {
 	return startServer(m.T, "--data", m.table.Data, "--store", m.store, "serve", "--addr", "127.0.0.1:0", "--mqtt", "127.0.0.1:0", "--token", testToken)
 }
 
-// measure makes readings of the last six hours.
+// measure returns readings of the last six hours.
 func (m *meters) measure(device string, n int) []*measured {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +108,7 @@ func (m *meters) measure(device string, n int) []*measured {
 	return m.sent[len(m.sent)-n:]
 }
 
-// luck is a random number from 1 to most.
+// luck returns a random number from 1 to most.
 func (m *meters) luck(most int) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,8 +138,8 @@ func (r *measured) line() string {
 	return fmt.Sprintf("m,device=%s n=%di,t=%s %d", r.device, r.n, hundredths(r.t), r.at.UnixNano())
 }
 
-// post sends readings of one device in one request, and reports whether all were acknowledged. An answer that says anything
-// else fails the test.
+// post sends readings of one device in one request, and reports whether all were acknowledged. Any
+// other response fails the test.
 func (m *meters) post(ctx context.Context, s *served, readings []*measured) bool {
 	device, path, text := readings[0].device, "/api/readings", make([]string, len(readings))
 	for i, r := range readings {
@@ -176,9 +176,9 @@ func (m *meters) post(ctx context.Context, s *served, readings []*measured) bool
 	return true
 }
 
-// good reports whether an answer acknowledges all of n readings.
+// good reports whether a response acknowledges all of n readings.
 func (m *meters) good(status int, said []byte, n int) bool {
-	if status == http.StatusNoContent { // of lines
+	if status == http.StatusNoContent { // for line protocol
 		return true
 	}
 	var told struct{ Outcomes []telemetry.Outcome }
@@ -193,13 +193,14 @@ func (m *meters) good(status int, said []byte, n int) bool {
 	return true
 }
 
-// overHTTP sends batches until the server does not answer any more.
+// overHTTP sends batches until the server no longer responds.
 func (m *meters) overHTTP(ctx context.Context, s *served, device string) {
 	for m.post(ctx, s, m.measure(device, m.luck(30))) {
 	}
 }
 
-// overMQTT publishes many readings before it waits for their acknowledgements, until the connection is gone.
+// overMQTT publishes many readings before it waits for their acknowledgements, until the connection
+// is lost.
 func (m *meters) overMQTT(_ context.Context, s *served, device string) {
 	c := m.client(s, device)
 	defer c.Disconnect(0)
@@ -213,10 +214,10 @@ func (m *meters) overMQTT(_ context.Context, s *served, device string) {
 	}
 }
 
-// client is a device's, which does not connect again by itself.
+// client returns a device's client, which does not reconnect by itself.
 func (m *meters) client(s *served, device string) v3.Client {
 	return v3.NewClient(v3.NewClientOptions().AddBroker("tcp://" + s.mqtt).SetClientID(device).SetUsername(device).SetPassword(m.tokens[device]).
-		SetProtocolVersion(4).SetAutoReconnect(false).SetConnectTimeout(10 * time.Second).SetWriteTimeout(2 * time.Second)) // which is how long Publish waits after the end of a connection
+		SetProtocolVersion(4).SetAutoReconnect(false).SetConnectTimeout(10 * time.Second).SetWriteTimeout(2 * time.Second)) // also how long Publish waits after the end of a connection
 }
 
 // connect connects a device until the test ends.
@@ -230,8 +231,8 @@ func (m *meters) connect(s *served, device string) v3.Client {
 	return c
 }
 
-// publish publishes readings, all before it waits for the first acknowledgement, and returns how many were acknowledged before one
-// was not.
+// publish publishes all readings before it waits for the first acknowledgement, and returns how
+// many were acknowledged before one was not.
 func (m *meters) publish(c v3.Client, readings []*measured) int {
 	tokens := make([]v3.Token, len(readings))
 	for i, r := range readings {
@@ -246,10 +247,11 @@ func (m *meters) publish(c v3.Client, readings []*measured) int {
 	return len(readings)
 }
 
-// acknowledges is what mosquitto_pub -d says of a message that was acknowledged. The messages of a run have numbers from 1.
+// acknowledges matches what mosquitto_pub -d prints for an acknowledged message. The messages of a
+// run are numbered from 1.
 var acknowledges = regexp.MustCompile(`received PUBACK \(Mid: (\d+), RC:0\)`)
 
-// overMosquitto lets mosquitto_pub send, a process for each few hundred readings, until one fails.
+// overMosquitto sends with mosquitto_pub, a process per few hundred readings, until one fails.
 func (m *meters) overMosquitto(ctx context.Context, s *served, device string) {
 	for {
 		readings := m.measure(device, m.luck(300))
@@ -302,7 +304,8 @@ func (m *meters) mosquitto(ctx context.Context, s *served, device string, readin
 // sender sends readings of a device until the server is gone.
 type sender func(m *meters, ctx context.Context, s *served, device string)
 
-// live lets devices send until the server is killed, the first time not before something of each was acknowledged.
+// live lets devices send until the server is killed. The first time, it is not killed before each
+// device got an acknowledgement.
 func (m *meters) live(s *served, senders map[string]sender) {
 	m.Helper()
 	ctx, cancel := context.WithCancel(m.Context())
@@ -316,7 +319,7 @@ func (m *meters) live(s *served, senders map[string]sender) {
 	case <-time.After(5 * time.Minute):
 		m.Error("nothing of some devices was acknowledged within five minutes")
 	}
-	time.Sleep(time.Duration(m.luck(700)) * time.Millisecond) // the moment of the kill is the input of this test
+	time.Sleep(time.Duration(m.luck(700)) * time.Millisecond) // the time of the kill is the input of this test
 	if err := s.end(m.T, syscall.SIGKILL); err == nil {
 		m.Fatal("a killed server ended well")
 	}
@@ -324,7 +327,7 @@ func (m *meters) live(s *served, senders map[string]sender) {
 	wait.Wait()
 }
 
-// have are the numbers of the readings of a device that can be read back. One that is there twice fails the test.
+// have returns the numbers of a device's stored readings. A duplicate fails the test.
 func (m *meters) have(s *served, device string) map[int]bool {
 	m.Helper()
 	r, err := http.NewRequestWithContext(m.Context(), http.MethodGet, s.url+"/api/v1/fleets/plant/devices/"+device+"/export?format=jsonl", nil)
@@ -363,7 +366,7 @@ func (m *meters) have(s *served, device string) map[int]bool {
 	}
 }
 
-// check expects what was acknowledged to be there, and sends what was not again.
+// check checks that acknowledged readings are stored, and sends the others again.
 func (m *meters) check(s *served) {
 	m.Helper()
 	have := map[int]bool{}
@@ -377,7 +380,7 @@ func (m *meters) check(s *served) {
 		if r.acked && !have[r.n] {
 			m.Errorf("reading %d of %s was acknowledged (over MQTT: %t) and is not there", r.n, r.device, r.mqtt)
 		}
-		if !r.acked || r.n%50 == 0 { // and some that were
+		if !r.acked || r.n%50 == 0 { // and some acknowledged ones
 			again[r.device] = append(again[r.device], r)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/onefold/onefold/internal/recorded"
 )
 
-// isRecorded is the condition of scripts that need recorded readings, such as [recorded:machine_temperature.csv.gz].
+// isRecorded is the condition of scripts that need recorded readings, such as
+// [recorded:machine_temperature.csv.gz].
 func isRecorded(condition string) (bool, error) {
 	name, ok := strings.CutPrefix(condition, "recorded:")
 	if !ok {
@@ -26,7 +27,7 @@ func isRecorded(condition string) (bool, error) {
 	return recorded.Has(name), nil
 }
 
-// rememberAlert sets ALERT to the id of the alert that the command before printed as JSON.
+// rememberAlert sets ALERT to the ID of the alert that the previous command printed as JSON.
 func rememberAlert(ts *testscript.TestScript, neg bool, args []string) {
 	found := regexp.MustCompile(`"id": "([^"]+)"`).FindStringSubmatch(ts.ReadFile("stdout"))
 	if neg || len(args) > 0 || found == nil {
@@ -35,7 +36,8 @@ func rememberAlert(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("ALERT", found[1])
 }
 
-// All of a real machine's readings are kept, those of its 12 repeated times, too, and an import again changes nothing.
+// All readings of a real machine are kept, including those of its 12 repeated times, and importing
+// them again changes nothing.
 func TestImportOfMachineTemperature(t *testing.T) {
 	path := recorded.Path(t, recorded.MachineTemperature)
 	t.Setenv("ONEFOLD_DATA_DIR", filepath.Join(t.TempDir(), "data"))
@@ -66,7 +68,7 @@ func TestImportOfMachineTemperature(t *testing.T) {
 	}
 }
 
-// An import through a running server gives the readings of one into the table, and stores each once.
+// An import through a server stores the same readings as an import into the table, each once.
 func TestImportOfReadingsThroughAServer(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
@@ -110,7 +112,7 @@ func TestImportOfReadingsThroughAServer(t *testing.T) {
 	}
 }
 
-// What made-up devices send to a server becomes what their faults say it has to.
+// Readings of simulated devices on a server have the outcomes that their faults imply.
 func TestSimulatedDevicesSendToAServer(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	onefold(t, "--data", data, "fleet", "create", "plant")

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// exported is what a warehouse has: how many events, and how many different ones.
+// exported returns the number of events in a warehouse, and of distinct ones.
 func exported(t *testing.T, dir string) (rows, different int) {
 	t.Helper()
 	d, err := warehouse.OpenDir(dir)
@@ -43,7 +43,7 @@ func exported(t *testing.T, dir string) (rows, different int) {
 	return rows, len(seen)
 }
 
-// An export that is killed at any moment, and started again, ends with every event once.
+// An export that is killed at any moment and restarted ends with every event once.
 func TestKilledExport(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)

@@ -16,7 +16,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A monitor that runs `onefold work status` goes by its exit code: 3 when somebody has to look, whatever is printed.
+// Monitors rely on the exit code of `onefold work status`: 3 if something needs attention, whatever
+// is printed.
 func TestWorkStatusAlarms(t *testing.T) {
 	t.Parallel()
 	s := startDatabase(t, "--memory")
@@ -70,8 +71,8 @@ func TestWorkStatusAlarms(t *testing.T) {
 	}
 }
 
-// Whoever serves or works on a table that moves away ends and says where it is now, and does not start again on the old one: what
-// came there would be lost.
+// Servers and workers on a table that moves away exit and report the new store. They do not start
+// again on the old one, whose new data would be lost.
 func TestServersLeaveATableThatMoved(t *testing.T) {
 	t.Parallel()
 	s := startDatabase(t, "--memory")
@@ -94,7 +95,7 @@ func TestServersLeaveATableThatMoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := where.Clients(t.Context()) // as a mover has it
+	opened, err := where.Clients(t.Context()) // with the clients of a migration
 	if err == nil {
 		err = migration.States.Put(t.Context(), table.New(opened.API, opened.Table, table.Options{}), &migration.State{Phase: migration.Away, Peer: "dynamodb://elsewhere", Saved: time.Now()})
 	}
@@ -102,7 +103,7 @@ func TestServersLeaveATableThatMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, m := range members {
-		<-m.log // it ends by itself
+		<-m.log // it exits by itself
 		if err := m.process.Wait(); err == nil || m.process.ProcessState.ExitCode() != exitFailed {
 			t.Errorf("%s ended with %v", m.name, err)
 		}

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// gang is workers in processes of their own, to which bad things happen.
+// gang is workers in their own processes that are disturbed.
 type gang struct {
 	*testing.T
 	store  string
@@ -25,20 +25,21 @@ type gang struct {
 	workers []*laborer
 }
 
-// laborer is a worker, and whether it has begun: before, it has nobody who listens to signals.
+// laborer is a worker process. begun is closed once it has started, since before that it does not
+// handle signals.
 type laborer struct {
 	*exec.Cmd
 	begun chan struct{}
 	once  sync.Once
 }
 
-// Write takes what the worker says: that it begins, first of all.
+// Write receives the worker's output, which begins with its start message.
 func (l *laborer) Write(p []byte) (int, error) {
 	l.once.Do(func() { close(l.begun) })
 	return len(p), nil
 }
 
-// workLease is how long the workers of a test wait for a silent one.
+// workLease is the lease duration of the workers in a test.
 const workLease = time.Second
 
 func (g *gang) start() {
@@ -51,12 +52,12 @@ func (g *gang) start() {
 	g.workers = append(g.workers, l)
 }
 
-// disturb has one worker die, stop as it is told to, or pause for longer than its lease holds and go on.
+// disturb kills a worker, stops it, or suspends it for longer than its lease.
 func (g *gang) disturb(stop <-chan struct{}) {
 	i := g.random.IntN(len(g.workers))
 	cmd := g.workers[i]
 	replace := func(sig os.Signal) {
-		_ = cmd.Process.Signal(sig) // it is there: nobody has waited for it
+		_ = cmd.Process.Signal(sig) // it exists: nobody has waited for it
 		if err := cmd.Wait(); sig == syscall.SIGTERM && err != nil {
 			g.Errorf("a worker that was told to stop: %v", err)
 		}
@@ -79,9 +80,10 @@ func (g *gang) disturb(stop <-chan struct{}) {
 	}
 }
 
-// TestWorkersKilledAndPaused has three workers share the stream of a DynamoDB in another process, whose requests are signed and
-// whose shards roll, while logs are imported by processes that come and go. Workers are killed, stopped and paused. At the end the
-// numbers are those of an import into a directory that nothing happened to. ONEFOLD_WORK_LINES says how many lines.
+// TestWorkersKilledAndPaused has three workers share the stream of a DynamoDB in another process,
+// with signed requests and rolling shards, while logs are imported by processes that come and go.
+// Workers are killed, stopped and suspended. The final numbers equal those of an undisturbed import
+// into a directory. ONEFOLD_WORK_LINES sets the number of lines.
 func TestWorkersKilledAndPaused(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)

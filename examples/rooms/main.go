@@ -1,4 +1,4 @@
-// Command rooms books meeting rooms. It is the program of docs/guides/your-own-schema.md, which says how it came about.
+// Command rooms books meeting rooms. docs/guides/your-own-schema.md explains it step by step.
 package main
 
 import (

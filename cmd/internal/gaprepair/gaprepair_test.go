@@ -18,7 +18,8 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// facts stores some of each product: hits of today and of days ago, readings of today and of yesterday, events.
+// facts stores some facts of each product: hits of today and of earlier days, readings of today and
+// yesterday, events.
 type facts struct {
 	*foldtest.World
 	hits   *analytics.Collector
@@ -47,7 +48,7 @@ func (f *facts) store(n int) {
 	}
 }
 
-// TestWhatWasMissedIsMadeAgain lets the stream be trimmed while no worker runs.
+// TestWhatWasMissedIsMadeAgain lets changes expire while no worker runs.
 func TestWhatWasMissedIsMadeAgain(t *testing.T) {
 	w := foldtest.NewWorld(t, foldtest.Setup{
 		Schema: products.Schema, Group: products.Group, At: time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC),
@@ -60,7 +61,7 @@ func TestWhatWasMissedIsMadeAgain(t *testing.T) {
 	f.store(6)
 	w.Drain()
 	w.Advance(time.Hour)
-	f.store(9) // nobody folds these
+	f.store(9) // not folded by any worker
 	w.Must(w.DB.RollShards(w.Ctx, foldtest.TableName))
 	w.Advance(30 * time.Hour)
 	w.Must(w.DB.TrimStreams(w.Ctx))
@@ -96,10 +97,10 @@ func TestWhatWasMissedIsMadeAgain(t *testing.T) {
 	if commits != 18 {
 		t.Errorf("the feed has %d appends, want 18", commits)
 	}
-	w.Must(m.Run(w.Ctx)) // nothing is left to do
+	w.Must(m.Run(w.Ctx)) // there is nothing left to repair
 }
 
-// verify counts what differs from the facts.
+// verify returns the number of differences from the facts.
 func verify(w *foldtest.World) int {
 	w.Helper()
 	found := must(reconcile.Verify(w.Ctx, w.Table, w.Worker, reconcile.RangeIn{Site: "shop", From: "2026-05-08", To: "2026-05-13"}, nil))

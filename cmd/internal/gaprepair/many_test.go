@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// counted is a worker that counts how often it is waited for, which takes its time, as it does on a table of a service.
+// counted is a worker that counts the waits for it. A wait takes time, as on DynamoDB.
 type counted struct {
 	w     *fold.Worker
 	waits int
@@ -26,8 +26,9 @@ func (c *counted) Drain(ctx context.Context) error {
 	return c.w.Drain(ctx)
 }
 
-// TestManyDevices mends a fleet in which every device missed something: what waiting costs, which is seconds on a table of a
-// service, must not be paid for each. ONEFOLD_MEND_DEVICES says of how many devices, to measure.
+// TestManyDevices repairs a fleet in which every device missed something. The cost of a wait, which
+// is seconds on DynamoDB, must not be paid for each device. ONEFOLD_MEND_DEVICES sets the number of
+// devices, to measure.
 func TestManyDevices(t *testing.T) {
 	n := 600
 	if testing.Short() {

@@ -27,7 +27,7 @@ import (
 	"github.com/onefold/onefold/telemetry/reindex"
 )
 
-// life is what goes on in a table: inserts, changes and deletions of all products, at random.
+// life makes random inserts, changes and deletions of all products.
 type life struct {
 	*foldtest.World
 	random  *rand.Rand
@@ -38,7 +38,7 @@ type life struct {
 	devices []string
 	streams []eventstore.ID
 	goals   int
-	away    bool // nobody folds, and what is written now is missed
+	away    bool // no worker runs, so changes are missed
 }
 
 var sites = []string{"shop", "blog"}
@@ -64,7 +64,7 @@ func newLife(t *testing.T, seed uint64) *life {
 	return l
 }
 
-// live lets so much happen.
+// live makes n random changes.
 func (l *life) live(n int) {
 	l.Helper()
 	for range n {
@@ -99,7 +99,7 @@ func (l *life) read() {
 	at := l.Now().Add(-time.Duration(l.random.IntN(5)) * 20 * time.Hour)
 	value := must(telemetry.Number(fmt.Sprint(l.random.IntN(100))))
 	out := must(l.sends.Ingest(l.Ctx, []telemetry.Incoming{{DeviceID: l.pick(), At: at, Seq: &l.seq, Values: telemetry.Values{"temp": value}, Imported: true}}))
-	if out[0].Status != telemetry.Stored && out[0].Status != telemetry.Rejected { // of a device that is deleted
+	if out[0].Status != telemetry.Stored && out[0].Status != telemetry.Rejected { // of a deleted device
 		l.Fatalf("reading: %+v", out)
 	}
 }
@@ -163,7 +163,8 @@ func (l *life) retract() {
 	}
 }
 
-// erase deletes events as an erasure does that dies before it waits for the folds and is never taken up again.
+// erase deletes events like an erasure that dies before it waits for the folds, and is never
+// resumed.
 func (l *life) erase() {
 	site := must(analytics.GetSite(l.Ctx, l.Table, l.site()))
 	for e, err := range analytics.EventsBetween(&site, time.UnixMilli(0), l.Now().Add(time.Hour), "").All(l.Ctx, l.Table) {
@@ -177,7 +178,7 @@ func (l *life) erase() {
 	}
 }
 
-// dies is a worker that is gone when it is waited for.
+// dies is a worker that fails when it is waited for.
 type dies struct{ waits int }
 
 var errDied = errors.New("died")
@@ -189,7 +190,7 @@ func (d *dies) Drain(context.Context) error {
 	return nil
 }
 
-// erasure begins to erase a person, and dies; upkeep has to finish it.
+// erasure starts to erase a person and dies. Maintenance must complete it.
 func (l *life) erasure() {
 	_, err := erasure.User(l.Ctx, l.Table, &dies{1}, l.site(), fmt.Sprint("u", l.random.IntN(4)))
 	if !errors.Is(err, errDied) && !errors.Is(err, erasure.ErrNobody) {
@@ -197,7 +198,7 @@ func (l *life) erasure() {
 	}
 }
 
-// goal makes a goal, and counts it in what came before.
+// goal creates a goal and applies it to earlier events.
 func (l *life) goal() {
 	if l.goals++; l.goals > 4 {
 		return
@@ -208,7 +209,7 @@ func (l *life) goal() {
 	must(goals.Backfill(l.Ctx, l.Table, site))
 }
 
-// miss lets the stream lose what was not folded, and the worker find that out.
+// miss lets unfolded changes expire, and the worker detect that.
 func (l *life) miss() {
 	l.Helper()
 	l.Must(l.DB.RollShards(l.Ctx, foldtest.TableName))
@@ -218,11 +219,11 @@ func (l *life) miss() {
 	l.Drain()
 }
 
-// upkeep does what is due.
+// upkeep runs maintenance.
 func (l *life) upkeep() {
 	l.Helper()
 	if hour := l.Now().Hour(); hour == 23 || hour == 0 {
-		l.Advance(2 * time.Hour) // a day that is just over is not rolled up yet
+		l.Advance(2 * time.Hour) // the last day is not rolled up yet
 	}
 	for range 2 {
 		for _, site := range sites {
@@ -235,7 +236,7 @@ func (l *life) upkeep() {
 	}
 }
 
-// wrong says what is not what the facts make.
+// wrong describes all differences from the facts.
 func (l *life) wrong() (all []string) {
 	l.Helper()
 	say := func(n int, what string, args ...any) {
@@ -273,7 +274,7 @@ func (l *life) wrong() (all []string) {
 	return all
 }
 
-// alerts are those of the device that has a rule, as people see them.
+// alerts returns the alerts of the device that has a rule, as shown to people.
 func (l *life) alerts() (all []string) {
 	l.Helper()
 	for a, err := range telemetry.AlertsOfDevice.All(l.Ctx, l.Table, telemetry.DeviceIn{DeviceID: l.devices[0]}) {
@@ -307,8 +308,8 @@ func (l *life) deviceWrong(id string, say func(int, string, ...any)) {
 	}
 }
 
-// TestAnythingMissed lets the stream be trimmed at random while all kinds of writes go on, mends, and compares everything
-// that is derived with the facts.
+// TestAnythingMissed lets changes expire at random during all kinds of writes, repairs the gaps,
+// and compares everything derived with the facts.
 func TestAnythingMissed(t *testing.T) {
 	seeds := []uint64{17800242414983267936, 546051311254618090, rand.Uint64(), rand.Uint64()}
 	for _, seed := range seeds {
@@ -332,7 +333,7 @@ func TestAnythingMissed(t *testing.T) {
 	}
 }
 
-// mend makes again what was missed, through kills.
+// mend repairs the gaps, and is killed at times.
 func (l *life) mend() {
 	l.Helper()
 	if o := must(fold.Read(l.Ctx, l.Table, products.Group)); o.OpenMisses() == 0 {
@@ -360,7 +361,7 @@ func (l *life) mend() {
 	}
 }
 
-// perishable is a worker that ends after some waits.
+// perishable is a worker that fails after some waits.
 type perishable struct {
 	w     *fold.Worker
 	waits int

@@ -57,7 +57,7 @@ func (u *Upkeep) duties(listening func(now time.Time) time.Time) []duty {
 		u.ofSites("erasure", analytics.ListSites, u.erase),
 		u.ofSites("purge of a deleted site", erasure.DeletedSites, u.purge),
 		{"maintenance of devices", devicesEvery, func(ctx context.Context) int { return u.devices(ctx, listening(u.Table.Now())) }},
-		{"what was missed", sitesEvery, u.missed},
+		{"repair of gaps", sitesEvery, u.missed},
 	}
 }
 

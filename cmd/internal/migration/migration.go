@@ -64,7 +64,7 @@ type State struct {
 
 // Segment is a part of a scan.
 type Segment struct {
-	PK   string `dynamodbav:"pk,omitempty"` // of the last item that was copied; "" for none
+	PK   string `dynamodbav:"pk,omitempty"` // of the last item copied; "": none
 	SK   string `dynamodbav:"sk,omitempty"`
 	Done bool   `dynamodbav:"done,omitempty"`
 }

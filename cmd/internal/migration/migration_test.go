@@ -14,11 +14,11 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// marked answers each GetItem with the next of its states.
+// marked returns its states, one per GetItem.
 type marked struct {
 	dynamo.API
-	states  []*migration.State // nil: the store does not answer
-	refuses error              // every put
+	states  []*migration.State // nil: no response
+	refuses error              // error of every put
 }
 
 func (m *marked) PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
@@ -40,7 +40,8 @@ func (m *marked) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynam
 	return &dynamodb.GetItemOutput{Item: it}, err
 }
 
-// Who works on a table learns of its move, whatever the store did before; and nothing else ends the watch.
+// A process that uses a table notices its migration, whatever the store did before. Nothing else
+// ends the watch.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := &marked{states: []*migration.State{{}, nil, {Phase: migration.Finished}, {Phase: migration.Away}}}
@@ -55,8 +56,8 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// What a guarded table answers is given only if it was seen a moment ago that the table is here: else it is asked, and an answer that
-// cannot be had is no yes. Away counts whatever the request came to.
+// A guarded table responds only if a recent check found that it is here. Otherwise it checks again,
+// and a failed check is not a success. Away takes precedence over the result of the request.
 func TestGuard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table := &marked{states: []*migration.State{{}, nil, {}, {Phase: migration.Leaving}}}
@@ -68,7 +69,7 @@ func TestGuard(t *testing.T) {
 		for _, want := range []struct {
 			after time.Duration
 			ok    bool
-			left  int // states
+			left  int // states left
 		}{{0, true, 3}, {7 * time.Second, true, 3}, {2 * time.Second, false, 2}, {0, true, 1}, {7 * time.Second, true, 1}, {time.Hour, false, 1}, {0, false, 1}} {
 			time.Sleep(want.after)
 			if err := ask(); (err == nil) != want.ok || len(table.states) != want.left {

@@ -15,20 +15,21 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// open are the variables of partition keys that name nobody, whatever they are: whoever runs the products named them, or these did
-// so themselves. A variable that is new in a key stays hidden until it is put here.
+// open are the variables of partition keys whose values identify nobody: the operator chose them,
+// or they are chosen by the products. A new variable of a key stays hidden until it is listed here.
 var open = []string{"siteId", "site", "shard", "fleetId", "connectivity", "profileId", "status", "severity", "type", "eventType", "scope", "group", "fold", "name", "version", "month"}
 
-// keyTemplates are those of all partition keys that products write, with the words of those that begin with a variable.
+// keyTemplates returns the templates of all partition keys of the products, and the leading words
+// of those that begin with a variable.
 func keyTemplates() (all []string) {
-	all = append(all, "PROJECTION#{name}#{version}#{type}#{id}") // of read models, whose entities are made when a projection is
+	all = append(all, "PROJECTION#{name}#{version}#{type}#{id}") // read models define their entities when a projection is created
 	for _, s := range []*table.Schema{products.Schema, shred.Schema, projection.Schema} {
 		for _, e := range s.Entities() {
 			if e.PKWords == nil {
 				all = append(all, e.PK)
 			}
 			for _, word := range e.PKWords {
-				all = append(all, word+"#{"+strings.ToLower(word)+"Id}") // of rules, the one such entity
+				all = append(all, word+"#{"+strings.ToLower(word)+"Id}") // rules have the only such entity
 			}
 			for _, index := range e.Indexes {
 				all = append(all, index.PK)
@@ -41,7 +42,8 @@ func keyTemplates() (all []string) {
 
 var variables = regexp.MustCompile(`\{([^}:]+)[^}]*\}`)
 
-// words are those of a key of a template with all that may be left out, and how many behind the first come before one that hides.
+// words returns the words of a template's key without optional parts, and the number of words after
+// the first that precede a hidden one.
 func words(template string) (all []string, clear int) {
 	template = strings.NewReplacer("[#", "#", "]", "").Replace(template)
 	all = strings.Split(template, "#")
@@ -55,7 +57,8 @@ func words(template string) (all []string, clear int) {
 	return all, hidden - 1
 }
 
-// What may be seen of keys follows from the schemas: no less, and nothing that an entity to come adds unless it is said here.
+// The visible parts of keys follow from the schemas. An entity added later shows nothing until it
+// is listed here.
 func TestWordsThatMayBeSeen(t *testing.T) {
 	want := map[string]int{}
 	hides := map[string]bool{}
@@ -77,7 +80,7 @@ func TestWordsThatMayBeSeen(t *testing.T) {
 	}
 }
 
-// A key as it is shown is still one that its template makes, and nothing of what hides is in it.
+// An anonymized key still matches its template, and contains nothing that is hidden.
 func TestKeysAsTheyAreShown(t *testing.T) {
 	keys := redact.New(redact.Products())
 	for _, template := range keyTemplates() {

@@ -16,14 +16,14 @@ import (
 	"github.com/onefold/onefold/warehouse/warehousetest"
 )
 
-// bucket is an empty bucket of a server in this process, which fails every so many requests; 0: never.
+// bucket returns an empty bucket of a server in this process. Every so many requests fail; 0: none.
 func bucket(t *testing.T, every int64) *Bucket {
 	t.Helper()
 	inner := gofakes3.New(s3mem.New()).Server()
 	var n atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if k := n.Add(1); every > 0 && k%every == 0 {
-			if k%(2*every) == 0 { // it does, and nobody hears of it
+			if k%(2*every) == 0 { // the request succeeds, but its response is lost
 				inner.ServeHTTP(httptest.NewRecorder(), r)
 			}
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -54,7 +54,8 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// A log is written through a service that fails now and then, also after it has done what it was asked.
+// Commits of a log survive requests that fail, including requests that fail after they had an
+// effect.
 func TestCommitsOnce(t *testing.T) {
 	t.Parallel()
 	commits := int64(40)

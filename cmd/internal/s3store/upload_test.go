@@ -14,11 +14,11 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// parts is how many uploads are under way.
+// parts returns the number of running uploads.
 func parts(t *testing.T, b *Bucket) int {
 	t.Helper()
 	out, err := b.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &b.bucket})
-	if codeOf(err) == "NoSuchUpload" { // as this server says that there are none
+	if codeOf(err) == "NoSuchUpload" { // the response of this server if there are none
 		return 0
 	}
 	if err != nil {
@@ -35,9 +35,9 @@ func random(n int) []byte {
 	return all
 }
 
-// Streams of any length are what was read when they are stored.
+// A stored stream of any length equals what was read.
 func TestUpload(t *testing.T) {
-	const part = 5 << 20 // the least that a service takes
+	const part = 5 << 20 // minimum size of a part
 	b := bucket(t, 0)
 	b.part = part
 	for _, n := range []int{0, 1, part - 1, part, part + 1, 2*part + 12345} {
@@ -55,7 +55,7 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// Of a stream that fails, and of one whose reader is told to stop, nothing is there.
+// A stream that fails, or whose reader is cancelled, leaves nothing behind.
 func TestUploadFails(t *testing.T) {
 	b := bucket(t, 0)
 	b.part = 5 << 20
@@ -78,7 +78,7 @@ func TestUploadFails(t *testing.T) {
 	}
 }
 
-// stopping is a reader of nothing that stops a context.
+// stopping is an empty reader that cancels a context.
 type stopping func()
 
 func (s stopping) Read([]byte) (int, error) {

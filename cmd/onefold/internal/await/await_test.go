@@ -18,7 +18,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// errors of a table that cannot be asked, and of one that was.
+// Errors of an unreachable table, and of one that responds.
 var (
 	errGone    = fmt.Errorf("%w: nobody answers", remote.ErrAway)
 	errGaveUp  = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Unreachable, After: time.Second})
@@ -27,7 +27,7 @@ var (
 	errMoved   = fmt.Errorf("check: %w", &dynamo.Failure{Kind: dynamo.Moved, After: time.Second})
 )
 
-// A table is waited for while it says nothing, and its first word ends that.
+// Open waits while the table is unreachable, and returns its first response.
 func TestOpen(t *testing.T) {
 	for name, c := range map[string]struct {
 		says []error
@@ -63,7 +63,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What is asked of a server that waits is answered as one does whose table is away.
+// A waiting process responds like a server whose table is unreachable.
 func TestAnswers(t *testing.T) {
 	said, w := io.Pipe()
 	asked := make(chan struct{})

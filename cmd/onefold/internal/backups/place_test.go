@@ -22,7 +22,7 @@ import (
 
 var began = time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)
 
-// Two tables of tests.
+// IDs of two tables.
 var ours, theirs = backups.TableID("ours"), backups.TableID("theirs")
 
 // place opens a place.
@@ -35,7 +35,7 @@ func place(t *testing.T, at string) backups.Place {
 	return p
 }
 
-// bucket is an empty bucket of a server in this process. refuse may answer in its place.
+// bucket returns an empty bucket of a server in this process. refuse may respond instead of it.
 func bucket(t *testing.T, refuse func(http.ResponseWriter, *http.Request) bool) backups.Place {
 	t.Helper()
 	memory := s3mem.New()
@@ -52,7 +52,7 @@ func bucket(t *testing.T, refuse func(http.ResponseWriter, *http.Request) bool) 
 	return place(t, "s3://mine/of/onefold?endpoint="+server.URL)
 }
 
-// names are those of the backups at a place.
+// names returns the names of the backups at a place.
 func names(t *testing.T, p backups.Place) (all []string) {
 	t.Helper()
 	files, err := p.List(t.Context())
@@ -65,7 +65,7 @@ func names(t *testing.T, p backups.Place) (all []string) {
 	return all
 }
 
-// put puts a backup of a few bytes at a place.
+// put writes a backup of a few bytes.
 func put(t *testing.T, p backups.Place, n backups.Name, text string) {
 	t.Helper()
 	if err := p.Write(t.Context(), n, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
@@ -100,7 +100,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A backup is there when it is whole, and nothing is when it is not. Other files are neither seen nor touched.
+// A backup exists only when it is complete. Other files are neither listed nor changed.
 func TestPlaces(t *testing.T) {
 	home := t.TempDir()
 	for what, p := range map[string]backups.Place{"directory": place(t, filepath.Join(home, "backups")), "bucket": bucket(t, nil)} {
@@ -149,7 +149,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What a killed process left is removed when nothing was written to it for long; what is not the program's stays.
+// Partial files of a killed process are removed after a while without writes. Files of other
+// programs stay.
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	name := backups.Name{Time: began, Table: ours}.String()
@@ -181,14 +182,14 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// A bucket that refuses an upload has nothing of it, and says why.
+// A bucket that rejects an upload has nothing of it, and the error has the reason.
 func TestBucketRefuses(t *testing.T) {
 	p := bucket(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodPut {
 			return false
 		}
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(w, `<Error><Code>AccessDenied</Code><Message>No</Message></Error>`) // to a test's own client
+		_, _ = io.WriteString(w, `<Error><Code>AccessDenied</Code><Message>No</Message></Error>`) // the client is part of the test
 		return true
 	})
 	m := &backups.Maker{Place: p, Table: ours, Write: func(_ context.Context, w io.Writer) error {

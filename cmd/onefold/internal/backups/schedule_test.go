@@ -17,15 +17,15 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// world is a schedule whose clock the test moves.
+// world is a schedule with a clock that the test advances.
 type world struct {
 	*backups.Schedule
 	now  time.Time
-	text string // what is backed up
+	text string // contents of the next backup
 	made int
 }
 
-// newWorld is a schedule of a backup a day, of which three are kept.
+// newWorld returns a schedule of one backup a day, of which three are kept.
 func newWorld(p backups.Place) *world {
 	w := &world{now: began, text: "backup"}
 	w.Schedule = &backups.Schedule{Every: 24 * time.Hour, Keep: 3, Clock: func() time.Time { return w.now }}
@@ -38,7 +38,7 @@ func newWorld(p backups.Place) *world {
 	return w
 }
 
-// until runs the schedule until its clock says so, and returns how it failed, if it did.
+// until runs the schedule until its clock reaches end, and returns its error.
 func (w *world) until(t *testing.T, end time.Time) error {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -76,8 +76,8 @@ func at(d time.Duration) backups.Name { return backups.Name{Time: began.Add(d), 
 
 const day = 24 * time.Hour
 
-// The first backup is made at once, further ones when they are due, also across restarts; the newest three stay, and all that is not of
-// this schedule.
+// The first backup is made at once, later ones when they are due, across restarts too. The newest
+// three are kept, and all files that are not of this schedule.
 func TestSchedule(t *testing.T) {
 	dir := t.TempDir()
 	foreign := []string{"notes.txt", "onefold.tar.zst", "onefold-20200101T000000Z.tar.zst", backups.Name{Time: began.Add(-100 * day), Table: theirs}.String()}
@@ -91,7 +91,7 @@ func TestSchedule(t *testing.T) {
 		if got := metric(t, w, "onefold_backup_last_success_timestamp_seconds"); got != 0 {
 			t.Errorf("%s: a backup at %v before there is one", what, got)
 		}
-		for hours := range 10 * 24 / 7 { // started anew every seven hours
+		for hours := range 10 * 24 / 7 { // a restart every seven hours
 			again := newWorld(p)
 			again.now, again.made = w.now, w.made
 			if w = again; w.until(t, began.Add(time.Duration(7*(hours+1))*time.Hour)) != nil {
@@ -119,7 +119,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// A schedule that fails deletes nothing, leaves nothing, and is tried again after pauses that grow.
+// A failing schedule deletes nothing, leaves nothing behind, and retries after growing delays.
 func TestScheduleFails(t *testing.T) {
 	dir := t.TempDir()
 	p := place(t, dir)
@@ -152,7 +152,7 @@ func TestScheduleFails(t *testing.T) {
 	}
 }
 
-// Backups of a clock that was wrong neither stop the schedule nor cost the one that was just made.
+// Backups dated by a wrong clock neither stop the schedule nor cause the new backup to be deleted.
 func TestClocks(t *testing.T) {
 	p := place(t, t.TempDir())
 	for i := range 4 {
@@ -171,7 +171,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// The reserve of the table's disk is kept free: what would take it is refused before it is begun, or given up, and leaves nothing.
+// The disk reserve of the table is kept free. A backup that would use it is refused, or aborted,
+// and leaves nothing behind.
 func TestRoom(t *testing.T) {
 	const mb = 1 << 20
 	dir := t.TempDir()
@@ -180,7 +181,7 @@ func TestRoom(t *testing.T) {
 	w.Room = backups.Room{Shared: true, Space: func() engine.DiskSpace {
 		return engine.DiskSpace{Known: true, Free: free, Total: 1000 * mb, Reserve: 90 * mb, Full: free < 90*mb}
 	}}
-	w.Write = func(_ context.Context, to io.Writer) error { // what does not compress, and fills the disk
+	w.Write = func(_ context.Context, to io.Writer) error { // incompressible, and fills the disk
 		w.made++
 		for i := range 20 {
 			if _, err := to.Write(random(mb, i)); err != nil {
@@ -201,16 +202,16 @@ func TestRoom(t *testing.T) {
 	}
 	refused(1)
 	free = 100 * mb
-	refused(1) // it would not fit this time either
+	refused(1) // it still would not fit
 	w.Room.Shared, free = false, 89*mb
-	refused(1) // the table's disk is full, wherever the backup goes
+	refused(1) // the table's disk is full, so no backup runs, wherever it goes
 	w.Room.Shared, free = true, 200*mb
 	if err := w.until(t, began.Add(time.Hour)); err != nil || w.made != 2 {
 		t.Errorf("with room: %d tries, %v", w.made, err)
 	}
 }
 
-// A disk is the same for a directory and one that will be made in it.
+// SameDisk is true for a directory and for one that will be created in it.
 func TestSameDisk(t *testing.T) {
 	dir := t.TempDir()
 	if !backups.SameDisk(dir, dir+"/new") || !backups.SameDisk(dir, filepath.Dir(dir)) || backups.SameDisk(dir, "s3://bucket/x") {

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/backups"
 )
 
-// key makes a private key.
+// key creates a private key.
 func key(t *testing.T) *age.X25519Identity {
 	t.Helper()
 	k, err := age.GenerateX25519Identity()
@@ -71,7 +71,7 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// Streams with a bit that flipped, and streams that were cut, are never read as if they were whole.
+// Streams with a flipped bit, and truncated streams, are never accepted.
 func TestDamagedSeals(t *testing.T) {
 	mine := key(t)
 	seed := rand.Uint64()
@@ -83,7 +83,7 @@ func TestDamagedSeals(t *testing.T) {
 	}
 	for what, c := range map[string]struct {
 		sealed []byte
-		magic  int // bytes without which it is a stream of another kind
+		magic  int // bytes without which the stream has another format
 	}{"compressed": {sealedFor(t, text), 4}, "encrypted": {sealedFor(t, text, mine.Recipient()), 22}} {
 		for range 200 {
 			at := c.magic + random.IntN(len(c.sealed)-c.magic)
@@ -99,7 +99,7 @@ func TestDamagedSeals(t *testing.T) {
 	}
 }
 
-// A stream that cannot be read says so, and nothing of the backup.
+// A read error is returned as such, not as damage of the backup.
 func TestUnreadableSeals(t *testing.T) {
 	mine, broken := key(t), errors.New("broken")
 	for _, sealed := range [][]byte{sealedFor(t, []byte("x")), sealedFor(t, []byte("x"), mine.Recipient())} {
@@ -154,9 +154,9 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// random are bytes that do not compress, others for each number.
+// random returns incompressible bytes that depend on number.
 func random(n, number int) []byte {
 	b := make([]byte, n)
-	_, _ = rand.NewChaCha8([32]byte{byte(number)}).Read(b) // it never fails
+	_, _ = rand.NewChaCha8([32]byte{byte(number)}).Read(b) // never fails
 	return b
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
-// Whoever looks at the demo's fleet finds a room that is too warm, a pump that is silent, and an alert that is over.
+// The demo's fleet has a room that is too warm, a silent pump, and a resolved alert.
 func TestFleet(t *testing.T) {
 	must := func(err error) {
 		t.Helper()

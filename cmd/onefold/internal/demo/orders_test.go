@@ -9,8 +9,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Whoever looks at the demo's orders finds some that were delivered, some under way and some that went wrong, recorded when they
-// happened, the same for the same seed.
+// The demo's orders include delivered, open and failed ones, recorded at the times of their events,
+// and are the same for the same seed.
 func TestOrders(t *testing.T) {
 	now := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
 	sent := [2]int{}

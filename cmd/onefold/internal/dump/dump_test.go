@@ -30,7 +30,7 @@ func ptr[T any](v T) *T { return &v }
 
 func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
-// database opens a database in memory with one table of everything that a description tells.
+// database opens a database in memory with a table that uses everything in a description.
 func database(t *testing.T) *engine.DB {
 	t.Helper()
 	return enginetest.New(t).DB
@@ -65,7 +65,8 @@ func create(t *testing.T, db *engine.DB, billing types.BillingMode) {
 	}
 }
 
-// TestDescription makes a table again from its description: what is described is the same, apart from names and times.
+// TestDescription creates a table from a description. Its own description is the same, apart from
+// names and times.
 func TestDescription(t *testing.T) {
 	ctx := context.Background()
 	for _, billing := range []types.BillingMode{types.BillingModePayPerRequest, types.BillingModeProvisioned} {
@@ -154,7 +155,7 @@ func itemsOf(t *testing.T, api dynamo.API) map[string]item {
 	}
 }
 
-// withoutPutter hides that the engine can put many at once, and leaves some unprocessed and throttles, as DynamoDB does.
+// withoutPutter hides PutItems, leaves items unprocessed and throttles, like DynamoDB.
 type withoutPutter struct {
 	dynamo.API
 	calls atomic.Int64
@@ -176,8 +177,8 @@ func (w *withoutPutter) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWr
 	return out, err
 }
 
-// TestRoundTrip exports random items and imports them, in both ways of writing, from plain and compressed files. Some
-// keys are in the file several times; the last line of each counts.
+// TestRoundTrip exports random items and imports them in both ways of writing, from plain and
+// compressed files. Some keys occur several times in the file; the last line of each wins.
 func TestRoundTrip(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -234,7 +235,7 @@ func write(t *testing.T, name string, b []byte) {
 	}
 }
 
-// gzipped is a file of a member for each part, as AWS and log rotation make them.
+// gzipped returns a file with a gzip member per part, as written by AWS and log rotation.
 func gzipped(t *testing.T, parts ...[]byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -250,7 +251,8 @@ func gzipped(t *testing.T, parts ...[]byte) []byte {
 	return b.Bytes()
 }
 
-// TestRefusedBatch writes through BatchWriteItem items of which DynamoDB refuses one: it alone is put aside.
+// TestRefusedBatch imports through BatchWriteItem a batch with one invalid item. Only that item is
+// rejected.
 func TestRefusedBatch(t *testing.T) {
 	db := database(t)
 	create(t, db, types.BillingModePayPerRequest)
@@ -267,19 +269,19 @@ func TestRefusedBatch(t *testing.T) {
 	m := dump.Import{API: &withoutPutter{API: db}, Table: "table", Writers: 1, Stdin: strings.NewReader(text.String()),
 		Reject: func(r dump.Rejected) error { rejected = append(rejected, r.Error()); return nil }}
 	sum, err := m.Run(context.Background(), []dump.Source{{Name: "-"}})
-	if err == nil || !errors.Is(err, dump.ErrDamaged) { // this source claims to have no items
+	if err == nil || !errors.Is(err, dump.ErrDamaged) { // its manifest claims that it has no items
 		t.Error(err)
 	}
 	if sum != (dump.Imported{Lines: 61, Items: 59, Rejected: 2}) || len(rejected) != 2 {
 		t.Errorf("%+v %v", sum, rejected)
 	}
-	if all := strings.Join(rejected, "\n"); !strings.Contains(all, "standard input:8: was refused: ") || !strings.Contains(all, "standard input:61: the line is longer") {
+	if all := strings.Join(rejected, "\n"); !strings.Contains(all, "standard input:8: was rejected: ") || !strings.Contains(all, "standard input:61: the line is longer") {
 		t.Error(all)
 	}
 }
 
-// TestImportStops checks that a failure of the database, a bad line without a place for it and a cancelled context end an
-// import at once.
+// TestImportStops checks that a database error, an invalid line without Reject and a cancelled
+// context end an import at once.
 func TestImportStops(t *testing.T) {
 	db := database(t)
 	create(t, db, types.BillingModePayPerRequest)
@@ -308,7 +310,8 @@ func TestImportStops(t *testing.T) {
 	}
 }
 
-// TestNumberKeys checks that the last line of a key counts however its number is written, whoever writes it.
+// TestNumberKeys checks that the last line of a key wins, however its number is written, with any
+// writer.
 func TestNumberKeys(t *testing.T) {
 	var text strings.Builder
 	spellings := []string{"%d", "%d.0", "+%d", "0%d.00", "%d0e-1", "0.%dE3"}

@@ -16,11 +16,11 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// stalled is a database that takes nothing until it is let go.
+// stalled is a database that blocks until it is released.
 type stalled struct {
 	dynamo.API
 	letGo   chan struct{}
-	largest atomic.Int64 // batch, in bytes of values
+	largest atomic.Int64 // largest batch, in bytes of values
 }
 
 func (s *stalled) DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
@@ -38,7 +38,7 @@ func (s *stalled) BatchWriteItem(_ context.Context, in *dynamodb.BatchWriteItemI
 	return &dynamodb.BatchWriteItemOutput{}, nil
 }
 
-// manyLarge is lines of large items.
+// manyLarge is a reader of lines with large items.
 type manyLarge struct {
 	lines, at int
 	value     string
@@ -60,8 +60,8 @@ func (r *manyLarge) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestLargeItemsWait checks that an import whose database takes nothing reads no more than may wait, and goes on when it
-// does, with no batch above what DynamoDB takes.
+// TestLargeItemsWait checks that an import into a blocked database reads no more than the queue may
+// hold, continues when the database is released, and sends no batch above DynamoDB's limit.
 func TestLargeItemsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most, slack, lines = 64 << 20, 2 << 20, 250

@@ -43,7 +43,7 @@ func startDynalite(ctx context.Context, command string) (*server, error) {
 	return s, nil
 }
 
-// prepare makes the table; the client tries again until the server listens.
+// prepare creates the table. The client retries until the server listens.
 func (s *server) prepare(ctx context.Context, c *dynamodb.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -53,7 +53,7 @@ func (s *server) prepare(ctx context.Context, c *dynamodb.Client) error {
 			break
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("make a table in dynalite: %w", err)
+			return fmt.Errorf("create a table in dynalite: %w", err)
 		}
 	}
 	name := tableName

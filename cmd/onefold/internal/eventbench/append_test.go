@@ -24,7 +24,7 @@ func openTable(ctx context.Context, dir string, _ workbench.Time) (*workbench.St
 	return &workbench.Store{DB: db, Table: table.New(db, "onefold", table.Options{})}, err
 }
 
-// contendedStreams measures contended for turns of a length, and returns how long each aggregate has become.
+// contendedStreams runs the contended benchmark, and returns the length of each aggregate.
 func contendedStreams(t *testing.T, turn time.Duration) (lengths map[string]int64, all int64) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "contended")
@@ -48,10 +48,11 @@ func contendedStreams(t *testing.T, turn time.Duration) (lengths map[string]int6
 	return lengths, all
 }
 
-// All writers decide on the same aggregate, and go on to the next one together: writers that drift apart would measure no contention.
+// All writers decide on the same aggregate, and switch to the next one together. Otherwise there
+// would be no contention to measure.
 func TestContendersStayTogether(t *testing.T) {
 	lengths, all := map[string]int64{}, int64(0)
-	for turn := 50 * time.Millisecond; all < 3*perContended; turn *= 2 { // until there are some
+	for turn := 50 * time.Millisecond; all < 3*perContended; turn *= 2 { // until there are enough
 		lengths, all = contendedStreams(t, turn)
 	}
 	t.Logf("%d appends: %v", all, lengths)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A small month is stored and asked; what is there is not stored again, and answers are the same.
+// A small month is stored and queried. An existing table is reused, with the same answers.
 func TestRun(t *testing.T) {
 	o := Options{Events: 6000, Seed: 1, Dir: t.TempDir(), KeepBytes: 64 << 20, CPUSeconds: func() float64 { return 0 }}
 	first, err := Run(t.Context(), o)

@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/server/mqtt"
 )
 
-// told is what collectors tell Prometheus.
+// told returns the metrics of collectors.
 func told(t *testing.T, all ...prometheus.Collector) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -37,7 +37,7 @@ func mustSay(t *testing.T, text string, lines ...string) {
 	}
 }
 
-// measured is an engine that says what a test wants.
+// measured is an engine with metrics chosen by a test.
 type measured engine.Metrics
 
 func (m measured) Metrics() engine.Metrics { return engine.Metrics(m) }
@@ -55,7 +55,7 @@ func TestEngine(t *testing.T) {
 		"onefold_engine_compaction_debt_bytes 1.073741824e+09", "onefold_engine_read_amplification 7", "onefold_engine_flushes_total 0")
 }
 
-// What a real engine tells is what was described, also when it is closed.
+// A real engine exports the described metrics, even after it is closed.
 func TestEngineOfADatabase(t *testing.T) {
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {

@@ -23,10 +23,10 @@ func TestOn(t *testing.T) {
 		}
 	}
 	if os.Getuid() == 0 {
-		return // who may listen anywhere
+		return // this user may listen on any port
 	}
 	if l, err := listen.On("--addr", "127.0.0.1:1"); err == nil {
-		l.Close() // this system lets everybody
+		l.Close() // this system allows everybody
 	} else if !strings.HasPrefix(err.Error(), "no_access: ") {
 		t.Error(err)
 	}

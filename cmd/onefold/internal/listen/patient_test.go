@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// failing is a listener that fails some times, then has a connection, then fails for ever.
+// failing is a listener that fails several times, then returns a connection, then fails forever.
 type failing struct {
 	net.Listener
 	left int
@@ -25,7 +25,8 @@ func (f *failing) Accept() (net.Conn, error) {
 
 func (f *failing) Close() error { return nil }
 
-// TestAcceptErrorsPass lets accepting fail by whatever it may, and ends the listener while it fails.
+// TestAcceptErrorsPass lets Accept fail in every possible way, and closes the listener while it
+// fails.
 func TestAcceptErrorsPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPatient(&failing{left: 20})

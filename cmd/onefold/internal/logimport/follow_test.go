@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/internal/tail"
 )
 
-// memory takes events and remembers their ids.
+// memory is a Taker that remembers IDs.
 type memory struct {
 	ids  map[string]int
 	fail error
@@ -61,7 +61,7 @@ const request = `192.0.2.%d - - [12/May/2026:10:00:00 +0000] "GET /%s HTTP/1.1" 
 
 var errStop = errors.New("the test has nothing more to do")
 
-// following follows a log while things happen to it, and ends.
+// following follows a log while things happen to it, and stops.
 func following(t *testing.T, im *Importer, path, position string, things ...func()) error {
 	t.Helper()
 	wait := func(context.Context) error {
@@ -77,8 +77,8 @@ func following(t *testing.T, im *Importer, path, position string, things ...func
 	})
 }
 
-// A log that is followed over restarts and a rotation gives the events, by their ids, that importing its files gives: the
-// same request three times in a second too, though a restart stands between.
+// Following a log across restarts and a rotation yields the same event IDs as importing its files,
+// even for the same request three times in a second with a restart in between.
 func TestFollowedIsImported(t *testing.T) {
 	dir := t.TempDir()
 	path, position := filepath.Join(dir, "access.log"), filepath.Join(dir, "kept", "position.json")
@@ -117,7 +117,7 @@ func TestFollowedIsImported(t *testing.T) {
 	}
 }
 
-// What was not taken is read again.
+// Lines that were not stored are read again.
 func TestFollowKeepsNoPositionOfWhatWasNotTaken(t *testing.T) {
 	dir := t.TempDir()
 	path, position := filepath.Join(dir, "access.log"), filepath.Join(dir, "position.json")
@@ -144,7 +144,7 @@ func TestFollowKeepsNoPositionOfWhatWasNotTaken(t *testing.T) {
 	}
 }
 
-// To be told to stop is no error.
+// Cancelling Follow is not an error.
 func TestFollowStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	dir := t.TempDir()

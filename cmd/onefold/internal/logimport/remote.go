@@ -120,7 +120,7 @@ func (r *Remote) once(ctx context.Context, method, path string, body []byte, int
 			return 0, nil
 		}
 		if err := json.Unmarshal(text, into); err != nil {
-			return -1, fmt.Errorf("server: what it answers is not understood: %w", err)
+			return -1, fmt.Errorf("server: invalid response: %w", err)
 		}
 		return 0, nil
 	}

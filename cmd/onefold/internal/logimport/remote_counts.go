@@ -114,7 +114,7 @@ func (r *Remote) ask(client *http.Client, request *http.Request, want int, into 
 		return Refused(answer.StatusCode, text)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("server: what it answers is not understood: %w", err)
+		return fmt.Errorf("server: invalid response: %w", err)
 	}
 	return nil
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/onefold/onefold/analytics"
 )
 
-// A server that has no time is asked again, as long as it wants; one that refuses, once.
+// A busy server is asked again after the delay that it requests. A rejection is final.
 func TestRemoteAsksAgain(t *testing.T) {
 	const problem = `{"type":"urn:onefold:error:%s","detail":"because"}`
 	for _, c := range []struct {
-		answers []string // status and body in turn; the last for ever
+		answers []string // status and body in turn; the last one repeats
 		says    string
 		waits   string
 	}{
@@ -67,7 +67,7 @@ func TestRemoteAsksAgain(t *testing.T) {
 	}
 }
 
-// What is too long for one request goes in several.
+// Too many events for one request are sent in several.
 func TestRemoteSendsNoMoreThanTheServerTakes(t *testing.T) {
 	events := 0
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,7 +24,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestMachine finds out what a process may take from the files of Linux.
+// TestMachine determines the budget from Linux's files.
 func TestMachine(t *testing.T) {
 	const unknown, all = int64(math.MaxInt64), int64(2_000_000_000)
 	for name, c := range map[string]struct {
@@ -54,7 +54,8 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// TestDivide gives no more than there is, with and without cgo, and small machines enough to work with.
+// TestDivide checks that the parts do not exceed the budget, with and without cgo, and that small
+// budgets are enough to work with.
 func TestDivide(t *testing.T) {
 	for _, total := range []int64{Least, 256 << 20, 512 << 20, 1 << 30, 8 << 30, 1 << 40} {
 		for _, cgo := range []bool{false, true} {
@@ -99,7 +100,7 @@ func TestBudget(t *testing.T) {
 	if now := debug.SetMemoryLimit(-1); now != was {
 		t.Errorf("the limit is %d, although GOMEMLIMIT says one", now)
 	}
-	runtime.GC() // what is live is known after the first
+	runtime.GC() // the live heap is known only after a collection
 	if used := b.Used(); used <= 0 || used > 1 || math.IsNaN(used) {
 		t.Errorf("%g of the heap is used", used)
 	}

@@ -17,13 +17,14 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// Accounts in ARNs: of emulators, which answer exactly, and one of DynamoDB, which does not.
+// Accounts in ARNs: those of emulators, whose streams are exact, and one of DynamoDB, whose streams
+// are not.
 const (
 	emulated = ":000000000000:"
 	hosted   = ":123456789012:"
 )
 
-// hostedTable is an embedded table that says that it is DynamoDB's.
+// hostedTable is an embedded table that appears to be on DynamoDB.
 type hostedTable struct{ dynamo.API }
 
 func (h hostedTable) DescribeTable(ctx context.Context, in *dynamodb.DescribeTableInput, o ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error) {
@@ -35,12 +36,12 @@ func (h hostedTable) DescribeTable(ctx context.Context, in *dynamodb.DescribeTab
 	return out, err
 }
 
-// hostedStream is its stream, which does as DynamoDB's may: it answers nothing for some reads although there is more, and lists shards
-// that have just begun a little later.
+// hostedStream is its stream. Like DynamoDB's it may return empty reads although there are more
+// records, and list new shards late.
 type hostedStream struct {
 	dynamo.Streams
-	empty  int // reads to come that find nothing
-	unseen int // lists to come without the shards that are not known
+	empty  int // upcoming reads that return nothing
+	unseen int // upcoming lists without unknown shards
 	known  map[string]bool
 }
 
@@ -82,7 +83,7 @@ func (h *hostedStream) GetRecords(ctx context.Context, in *dynamodbstreams.GetRe
 	return h.Streams.GetRecords(ctx, in, o...)
 }
 
-// onDynamoDB is a table as if it were DynamoDB's.
+// onDynamoDB returns a table that appears to be on DynamoDB.
 func onDynamoDB(t *testing.T, name string, o engine.Options) (migrate.Store, *hostedStream) {
 	t.Helper()
 	s := memory(t, name, o)
@@ -90,7 +91,8 @@ func onDynamoDB(t *testing.T, name string, o engine.Options) (migrate.Store, *ho
 	return migrate.Store{Opened: &storeurl.Opened{API: hostedTable{s.API}, Streams: stream, Table: s.Table}, Name: name}, stream
 }
 
-// A stream that rested while the items were copied answers nothing at first. That it did so before says nothing of what was written since.
+// A stream that was idle while the items were copied returns empty reads at first. Earlier empty
+// reads prove nothing about later writes.
 func TestCaughtUpRestsOnNewPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		from, stream := onDynamoDB(t, "source", engine.Options{StreamShards: 1})
@@ -107,7 +109,7 @@ func TestCaughtUpRestsOnNewPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustEqual(t, from.API, to.API)
-		if err := m.Release(t.Context()); err != nil { // and so does who goes on
+		if err := m.Release(t.Context()); err != nil { // another process that continues does so too
 			t.Fatal(err)
 		}
 		put(t, from.API, "c", "3")
@@ -119,8 +121,8 @@ func TestCaughtUpRestsOnNewPages(t *testing.T) {
 	})
 }
 
-// Shards that have begun a moment ago may not be listed yet, while their parent has ended: what is in them is not left behind in the
-// source, and not taken for new in the target.
+// New shards may not be listed yet although their parent has ended. Their records are neither left
+// behind in the source, nor taken for new ones in the target.
 func TestFinishWaitsForShardsThatAreNotListed(t *testing.T) {
 	for _, end := range []string{"source", "target"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -128,7 +130,7 @@ func TestFinishWaitsForShardsThatAreNotListed(t *testing.T) {
 			to, target := onDynamoDB(t, "target", engine.Options{StreamShards: 1, RollEvery: 30})
 			m := mustBegin(t, from, to, func(o *migrate.Options) { o.Sleep, o.Trust = nil, true })
 			mustFollow(t, m)
-			for i := range 31 { // the last of them is in a new shard
+			for i := range 31 { // the last ones are in a new shard
 				put(t, from.API, fmt.Sprint(i), "1")
 			}
 			if end == "source" {

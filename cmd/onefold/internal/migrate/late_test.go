@@ -21,7 +21,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// pausing is an API of a process that is stopped now and then, for any time, before a request reaches the table or after.
+// pausing is the API of a process that is suspended at times, for any duration, before or after a
+// request reaches the table.
 type pausing struct {
 	dynamo.API
 	mu     sync.Mutex
@@ -58,8 +59,9 @@ func create(ctx context.Context, api dynamo.API, name string) bool {
 	return err == nil || dynamo.IsConditionFailed(err)
 }
 
-// Processes that do not know of a move, and that are stopped at any time and for any time, acknowledge nothing that is not at the new
-// place in the end. Nobody has stopped them, and their clock is all that they have.
+// Processes that do not know of a migration, and are suspended at any time for any duration,
+// acknowledge nothing that is missing in the new store in the end. Nobody stops them, and they can
+// rely only on their own clock.
 func TestWhatIsAcknowledgedIsMoved(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -79,7 +81,7 @@ func TestWhatIsAcknowledgedIsMoved(t *testing.T) {
 					writing.Go(func() {
 						for n := range 150 {
 							name := fmt.Sprint(process, client, n)
-							for range 3 { // a sender tries again
+							for range 3 { // as a client retries
 								if ok := create(t.Context(), api, name); ok {
 									mu.Lock()
 									acked[name] = true
@@ -99,7 +101,7 @@ func TestWhatIsAcknowledgedIsMoved(t *testing.T) {
 				if err == nil {
 					break
 				}
-				if !errors.Is(err, migrate.ErrBusy) { // somebody wrote, as they may: it is tried again
+				if !errors.Is(err, migrate.ErrBusy) { // other processes may still write: retry
 					t.Fatal(err)
 				}
 			}
@@ -117,7 +119,8 @@ func TestWhatIsAcknowledgedIsMoved(t *testing.T) {
 	t.Logf("%d acknowledged, %d refused", acknowledged, refused)
 }
 
-// A source that was closed for a move that could not be finished can be used again; what was killed in between is opened by hand.
+// A source that was closed for a migration that failed can be used again. If a process was killed
+// in between, it is reopened by hand.
 func TestWhatIsNotFinishedIsOpenedAgain(t *testing.T) {
 	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
 	from.Shared = true
@@ -133,7 +136,7 @@ func TestWhatIsNotFinishedIsOpenedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustBe(t, migration.Check(t.Context(), from.API, from.Table), migration.ErrAway)
-	_, err = mustBegin(t, from, to, nil).Finish(t.Context()) // which goes on there, and does not fit either
+	_, err = mustBegin(t, from, to, nil).Finish(t.Context()) // it continues there, and fails in the same way
 	mustBe(t, err, migrate.ErrDiffers)
 	if err := migration.States.Put(t.Context(), source, &migration.State{Phase: migration.Leaving, Owner: "killed"}); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// memory opens a table in memory, with a stream of several shards that roll.
+// memory opens a table in memory, whose stream has several shards that roll.
 func memory(t *testing.T, name string, o engine.Options) migrate.Store {
 	t.Helper()
 	o.TTLInterval = -1
@@ -51,7 +51,7 @@ func memory(t *testing.T, name string, o engine.Options) migrate.Store {
 
 var rolling = engine.Options{StreamShards: 3, RollEvery: 1500}
 
-// faulty is an API whose writes of many items fail now and then, and which dies after a number of them.
+// faulty is an API whose batch writes fail at times, and which dies after a number of them.
 type faulty struct {
 	dynamo.API
 	random *rand.Rand
@@ -79,12 +79,12 @@ func (f *faulty) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItem
 	switch f.chance(8) {
 	case 0:
 		return nil, &types.ProvisionedThroughputExceededException{}
-	case 1: // the answer is lost
+	case 1: // the response is lost
 		if _, err := f.API.BatchWriteItem(ctx, in, o...); err != nil {
 			return nil, err
 		}
 		return nil, errDead
-	case 2: // a part is refused for now
+	case 2: // a part is unprocessed
 		for name, requests := range in.RequestItems {
 			n := f.chance(len(requests) + 1)
 			left = map[string][]types.WriteRequest{name: requests[n:]}
@@ -104,7 +104,7 @@ func (f *faulty) BatchWriteItem(ctx context.Context, in *dynamodb.BatchWriteItem
 	return out, err
 }
 
-// scribble writes and deletes items of a table at random, of which the last writes count.
+// scribble makes random writes and deletions, of which the last ones count.
 func scribble(ctx context.Context, t *testing.T, api dynamo.API, random *rand.Rand, n int) {
 	t.Helper()
 	for i := 0; i < n && ctx.Err() == nil; i++ {
@@ -134,7 +134,7 @@ func scribble(ctx context.Context, t *testing.T, api dynamo.API, random *rand.Ra
 	}
 }
 
-// contents is what a table holds that a move copies, without marks.
+// contents returns the items of a table that a migration copies, without marks.
 func contents(t *testing.T, api dynamo.API) map[string]table.Item {
 	t.Helper()
 	all := map[string]table.Item{}
@@ -150,7 +150,7 @@ func contents(t *testing.T, api dynamo.API) map[string]table.Item {
 				continue
 			}
 			if ttl, err := strconv.ParseInt(text(it["ttl"]), 10, 64); err == nil && ttl <= time.Now().Unix() {
-				continue // either may have deleted it
+				continue // either store may have deleted it
 			}
 			if _, ok := it[fold.AttrMarks]; ok {
 				it[fold.AttrMarks] = nil
@@ -198,8 +198,8 @@ var hurried = migrate.Options{
 	Sleep: func(ctx context.Context, d time.Duration) error { return backoff.For(ctx, d/100) },
 }
 
-// A move that dies again and again, to a store that refuses and forgets, of a table that changes all the while, ends with two equal
-// tables.
+// A migration dies again and again, to a store that throttles and loses responses, while the table
+// keeps changing. The two tables are equal in the end.
 func TestMoveWhileWriting(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -213,7 +213,7 @@ func TestMoveWhileWriting(t *testing.T) {
 		writing.Go(func() {
 			for ctx.Err() == nil {
 				scribble(ctx, t, from.API, own, 20)
-				_ = backoff.For(ctx, 5*time.Millisecond) // so that the move gets its turn
+				_ = backoff.For(ctx, 5*time.Millisecond) // so that the migration gets its turn
 			}
 		})
 	}
@@ -261,7 +261,7 @@ func TestMoveWhileWriting(t *testing.T) {
 	}
 }
 
-// put writes an item that a move copies.
+// put writes an item that a migration copies.
 func put(t *testing.T, api dynamo.API, name, value string) {
 	t.Helper()
 	_, err := api.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(products.TableName), Item: table.Item{
@@ -309,7 +309,7 @@ func mustBe(t *testing.T, got, want error) {
 	}
 }
 
-// A move writes over nothing, and neither does another process while one has it.
+// A migration overwrites nothing, and only one process at a time runs it.
 func TestMoveRefuses(t *testing.T) {
 	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
 	put(t, from.API, "a", "1")
@@ -327,7 +327,7 @@ func TestMoveRefuses(t *testing.T) {
 	put(t, other.API, "c", "3")
 	_, err = begin(t, other, to, nil)
 	mustBe(t, err, migrate.ErrNotEmpty)
-	_, err = begin(t, to, memory(t, "third", rolling), nil) // what is half there is no source
+	_, err = begin(t, to, memory(t, "third", rolling), nil) // a partly filled table cannot be a source
 	mustBe(t, err, migration.ErrUnfinished)
 	second := mustBegin(t, from, to, nil)
 	mustBe(t, m.Copy(t.Context()), migrate.ErrTakenOver)
@@ -338,7 +338,7 @@ func TestMoveRefuses(t *testing.T) {
 	mustBegin(t, from, to, func(o *migrate.Options) { o.TakeOver = false })
 }
 
-// writesOnScan writes to a table when it is read to be compared.
+// writesOnScan writes to a table when it is read for the comparison.
 type writesOnScan struct {
 	dynamo.API
 	write func()
@@ -350,8 +350,8 @@ func (w *writesOnScan) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...fu
 	return w.API.Scan(ctx, in, o...)
 }
 
-// Whoever writes while the stores are compared is found out, and what he wrote is copied at the next try. What differs is told, and
-// made good by a copy from the beginning, which deletes what the source does not have.
+// A write during the comparison is detected, and copied by the next attempt. Differences are
+// reported, and repaired by a new copy, which deletes items that the source does not have.
 func TestFinishFindsOut(t *testing.T) {
 	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
 	put(t, from.API, "a", "1")
@@ -373,7 +373,7 @@ func TestFinishFindsOut(t *testing.T) {
 	if got := contents(t, to.API); len(got) != 2 {
 		t.Errorf("%d items, want 2", len(got))
 	}
-	again := mustBegin(t, from, to, nil) // a second end is none
+	again := mustBegin(t, from, to, nil) // finishing again has no effect
 	if _, err := again.Finish(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -381,7 +381,7 @@ func TestFinishFindsOut(t *testing.T) {
 	mustBe(t, err, migration.ErrAway)
 }
 
-// A move that was not gone on with for a day begins again.
+// A migration that was interrupted for a day starts again.
 func TestMoveAfterADay(t *testing.T) {
 	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
 	put(t, from.API, "a", "1")
@@ -402,7 +402,8 @@ func TestMoveAfterADay(t *testing.T) {
 	mustEqual(t, from.API, to.API)
 }
 
-// A shard that was empty when the items were copied has no position that could be found trimmed: time tells that something may be gone.
+// A shard that was empty when the items were copied has no position that could be found expired.
+// The time since the last read tells that changes may be lost.
 func TestFollowAfterACopyOfADay(t *testing.T) {
 	var ahead atomic.Int64
 	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
@@ -421,7 +422,7 @@ func TestFollowAfterACopyOfADay(t *testing.T) {
 	mustEqual(t, from.API, to.API)
 }
 
-// The checkpoints of the target's folds are behind all that was copied, in every shard.
+// In every shard, the checkpoints of the target's folds are after everything copied.
 func TestCheckpointsAreBehindTheCopies(t *testing.T) {
 	from, to := memory(t, "source", rolling), memory(t, "target", engine.Options{StreamShards: 3, RollEvery: 100})
 	random := rand.New(rand.NewPCG(1, 2))
@@ -434,7 +435,7 @@ func TestCheckpointsAreBehindTheCopies(t *testing.T) {
 	mustBeBehind(t, to)
 }
 
-// mustBeBehind fails when a checkpoint of the table's folds is before anything that a move copies.
+// mustBeBehind fails if a checkpoint of the table's folds is before a copied change.
 func mustBeBehind(t *testing.T, to migrate.Store) {
 	t.Helper()
 	tbl := table.New(to.API, to.Table, table.Options{})
@@ -468,7 +469,7 @@ func mustBeBehind(t *testing.T, to migrate.Store) {
 	t.Logf("%d shards", len(shards))
 }
 
-// A source that was opened again after its move is not taken for one that has moved.
+// A source that was reopened after its migration does not count as moved.
 func TestMoveAgain(t *testing.T) {
 	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
 	put(t, from.API, "a", "1")
@@ -489,7 +490,7 @@ func TestMoveAgain(t *testing.T) {
 	mustBe(t, migration.Check(t.Context(), from.API, from.Table), nil)
 }
 
-// A move is not finished while a worker has a lease.
+// A migration does not finish while a worker holds a lease.
 func TestFinishWhileWorkersRead(t *testing.T) {
 	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
 	from.Shared = true
@@ -507,7 +508,7 @@ func TestFinishWhileWorkersRead(t *testing.T) {
 		t.Errorf("the worker is not named: %v", err)
 	}
 	mustBe(t, migration.Check(t.Context(), from.API, from.Table), nil)
-	l.Owner = "" // given back
+	l.Owner = "" // released
 	if err := fold.Leases.Put(t.Context(), source, &l); err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +517,7 @@ func TestFinishWhileWorkersRead(t *testing.T) {
 	}
 }
 
-// throttled are streams whose reads are refused a few times.
+// throttled returns throttling errors for a few reads of a stream.
 type throttled struct {
 	dynamo.Streams
 	left atomic.Int64
@@ -529,7 +530,7 @@ func (s *throttled) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecor
 	return s.Streams.GetRecords(ctx, in, o...)
 }
 
-// A stream that refuses to be read for a while ends nothing.
+// A stream that is throttled for a while does not end the migration.
 func TestFollowBearsThrottles(t *testing.T) {
 	from, to := memory(t, "source", rolling), memory(t, "target", rolling)
 	put(t, from.API, "a", "1")

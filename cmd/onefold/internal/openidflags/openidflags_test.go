@@ -24,7 +24,7 @@ func TestFlags(t *testing.T) {
 	for what, c := range map[string]struct {
 		flags Flags
 		at    string
-		want  string // of the error; "": none
+		want  string // error text; "": none
 	}{
 		"nothing":            {Flags{NewUsers: none}, "", ""},
 		"a provider":         {good(func(*Flags) {}), home, ""},

@@ -30,12 +30,12 @@ func TestCheckForNobody(t *testing.T) {
 	}
 }
 
-// refusing is a reader that has gone.
+// refusing is the connection of a client that has gone.
 type refusing struct{ err error }
 
 func (r refusing) Write([]byte) (int, error) { return 0, r.err }
 
-// TestFailedTask checks the codes of tasks that fail.
+// TestFailedTask checks the error codes of failed tasks.
 func TestFailedTask(t *testing.T) {
 	for want, err := range map[string]error{
 		"backup_running": engine.ErrBackupRunning, "backup_unusable": engine.ErrBackupUnusable, "damaged": engine.ErrCorrupt, "failed": errors.New("another"),

@@ -85,8 +85,8 @@ func (p *place) files(ctx context.Context, c *Query) (events, readings, domain [
 	return events, readings, domain, nil
 }
 
-// wants reports whether a file can have rows that the flags leave. Days of a site begin and end up to a day before or after
-// wants reports whether the flags select a file. Files are partitioned by UTC day.
+// wants reports whether a file may have rows that the flags select. Files are partitioned by UTC
+// day, and the days of a site begin and end up to a day before or after those in UTC.
 func (c *Query) wants(f warehouse.File) bool {
 	keys, slack := c.Site, 1
 	switch f.Partition.Dataset {

@@ -19,7 +19,7 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// remote is a warehouse that is not on this machine, as far as the command knows.
+// remote is a warehouse that appears to be remote.
 type remote struct {
 	warehouse.Objects
 	opened []string
@@ -32,7 +32,7 @@ func (r *remote) Open(ctx context.Context, name string) (warehouse.Object, error
 	return r.Objects.Open(ctx, name)
 }
 
-// fill makes a warehouse of page views: of two sites, one an hour of three days.
+// fill creates a warehouse of page views of two sites, one per hour for three days.
 func fill(t *testing.T, dir string) *warehouse.Warehouse {
 	t.Helper()
 	objects, err := warehouse.OpenDir(dir)
@@ -65,7 +65,7 @@ func fill(t *testing.T, dir string) *warehouse.Warehouse {
 	return w
 }
 
-// console runs the command as a shell would, with what is at standard input.
+// console runs the command with a given standard input.
 type console struct {
 	*testing.T
 	Env
@@ -147,14 +147,14 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// Copies of files far away are made once, only of those that are asked for, and not more than there is room for.
+// Only the needed files are copied, each once, within the limit of the cache.
 func TestCopies(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir)
 	c := newConsole(t, "far://"+dir)
 	query := "SELECT count(*) FROM events"
 	c.want("count_star()\n24\n", "", "--format", "csv", "--site", "blog", "--from", "2026-04-21", "--to", "2026-04-21", query)
-	if n := len(c.remote.opened); n != 3 { // of the days before and after, too
+	if n := len(c.remote.opened); n != 3 { // files of the days before and after are needed too
 		t.Errorf("%d files were read: %v", n, c.remote.opened)
 	}
 	c.want("count_star()\n144\n", "", "--format", "csv", query)
@@ -185,7 +185,7 @@ func TestCopies(t *testing.T) {
 	walk(func(path string) { t.Errorf("%s is left", path) })
 }
 
-// Files that are joined by others after they were named are asked for again.
+// Files that are merged into others after they were listed are listed again.
 func TestFilesThatMove(t *testing.T) {
 	dir := t.TempDir()
 	fill(t, dir)

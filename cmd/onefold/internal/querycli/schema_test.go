@@ -9,7 +9,7 @@ import (
 	"github.com/onefold/onefold/warehouse/duck"
 )
 
-// What can be asked is told by every build, and asked of those only that have DuckDB.
+// Every build prints the schema; only builds with DuckDB query it.
 func TestSchema(t *testing.T) {
 	for _, json := range []bool{false, true} {
 		var out bytes.Buffer

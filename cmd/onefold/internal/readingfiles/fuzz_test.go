@@ -9,12 +9,12 @@ import (
 	"github.com/onefold/onefold/internal/accesslog"
 )
 
-// readAll are the readings of a text, in one line each.
+// readAll returns the readings of a text, one per line.
 func readAll(t *testing.T, text []byte, o Options) (all []string) {
 	t.Helper()
 	file, err := accesslog.Open("-", bytes.NewReader(text))
 	if err != nil {
-		return nil // it pretends to be compressed
+		return nil // it looks like compressed data
 	}
 	defer file.Close()
 	format, rows, err := Read(file, o)
@@ -45,8 +45,8 @@ func readAll(t *testing.T, text []byte, o Options) (all []string) {
 	return all
 }
 
-// FuzzRead reads anything as each format: nothing panics, rows come in the order of their lines, those that can be read have a
-// time, and a file that is read again says the same.
+// FuzzRead reads arbitrary data in each format. Nothing panics, rows are in order of their lines,
+// valid ones have a time, and reading a file again has the same result.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("time,device,temp,door\n2026-05-12 14:00:00,d1,71.25,open\n1778594400250,d2,\"1,5\",TRUE\n\n,,,\n"))
 	f.Add([]byte("\xef\xbb\xbfDate;seq;a b\r\n2026-05-12;7;NaN\r\n2026-05-12;x;1e400\r\n\"2026-05-12\n\";8;\"\"\"\"\r\n"))

@@ -22,7 +22,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// files are those of a database, of a kilobyte each. Reading one takes a minute.
+// files are the files of a database, a kilobyte each. Reading one takes a minute.
 type files struct {
 	last    uint64
 	damaged map[uint64]bool
@@ -63,7 +63,7 @@ func told(t *testing.T, s *Schedule) string {
 	return w.Body.String()
 }
 
-// TestEachFileOnce reads every file once a day, however often the process ends.
+// TestEachFileOnce checks that every file is read once a day, however often the process restarts.
 func TestEachFileOnce(t *testing.T) {
 	for _, lives := range []time.Duration{30 * 24 * time.Hour, 7 * time.Hour, 4*time.Minute + 30*time.Second} {
 		t.Run(lives.String(), func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestEachFileOnce(t *testing.T) {
 					times[n]++
 				}
 				for n := uint64(1); n <= f.last; n++ {
-					// A pass that is broken off again and again takes up to half an hour.
+					// A pass with many restarts takes up to half an hour.
 					if times[n] < days || times[n] > days+1 {
 						t.Errorf("file %d was read %d times in %d days: %v", n, times[n], days, f.read)
 					}
@@ -93,7 +93,8 @@ func TestEachFileOnce(t *testing.T) {
 	}
 }
 
-// TestDamageIsTold fails with the names of damaged files until a scrub finds none, also after a restart.
+// TestDamageIsTold checks that Run fails with the names of damaged files until a scrub finds none,
+// after a restart too.
 func TestDamageIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &files{last: 40, damaged: map[uint64]bool{}}
@@ -133,7 +134,8 @@ func TestDamageIsTold(t *testing.T) {
 	})
 }
 
-// TestTroubles fails when the note cannot be written or the files cannot be read, and begins anew with a note that is no note.
+// TestTroubles checks errors of writing the state and reading the files, and that a scrub starts
+// again if the state is invalid.
 func TestTroubles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &files{last: 3}
@@ -180,11 +182,11 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestOfADatabase scrubs one with a damaged file.
+// TestOfADatabase scrubs a database with a damaged file.
 func TestOfADatabase(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "db")
 	o := engine.Options{Logger: slog.New(slog.DiscardHandler), TTLInterval: -1}
-	for range 2 { // files are written when it is opened and closed
+	for range 2 { // files are written at open and close
 		db, err := engine.Open(dir, o)
 		if err != nil {
 			t.Fatal(err)
@@ -199,8 +201,8 @@ func TestOfADatabase(t *testing.T) {
 	}
 	defer db.Close()
 	s := (&Flags{Every: time.Hour, Rate: 8 << 20}).Schedule(db, dir, o.Logger)
-	// A compaction may replace the file before the pass comes to it, and then
-	// nothing is damaged: another file is, at most 50 times.
+	// A compaction may replace the file before the scrub reaches it, so that nothing is damaged.
+	// Then another file is damaged, up to 50 times.
 	for attempt := 1; ; attempt++ {
 		name := damageOne(t, dir)
 		if err := s.pass(context.Background(), note{}); err != nil {

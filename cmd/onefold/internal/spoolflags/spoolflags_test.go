@@ -10,7 +10,8 @@ import (
 	"github.com/onefold/onefold/server"
 )
 
-// A server that has no use for a spool does not start while acknowledged records wait in it, wherever it is.
+// A server that does not use a spool does not start while a spool, wherever it is, holds
+// acknowledged records.
 func TestWhatIsLeftIsNotForgotten(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	for dir, flags := range map[string]Flags{data + ".spool": {Spool: none}, data + ".elsewhere": {Spool: data + ".elsewhere"}} {

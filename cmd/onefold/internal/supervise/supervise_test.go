@@ -54,7 +54,7 @@ func TestFailedPartsAreBegunAgain(t *testing.T) {
 	}
 }
 
-// told is what Prometheus is told by a name, by part.
+// told returns the values of a metric by part.
 func told(t *testing.T, p *supervise.Parts, name string) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -74,7 +74,7 @@ func told(t *testing.T, p *supervise.Parts, name string) map[string]float64 {
 	return values
 }
 
-// TestStoppedPartsDoNotFail ends a part by its context, while it runs and while it waits.
+// TestStoppedPartsDoNotFail cancels a part while it runs, and while it waits.
 func TestStoppedPartsDoNotFail(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &supervise.Parts{}
@@ -88,12 +88,12 @@ func TestStoppedPartsDoNotFail(t *testing.T) {
 	}
 }
 
-// rare is an error of a part whose tries are expensive.
+// rare is an error of a part with expensive attempts.
 type rare struct{ error }
 
 func (rare) Pause() time.Duration { return time.Hour }
 
-// TestPartsChooseTheirPause lets a part fail with an error that says how long to wait.
+// TestPartsChooseTheirPause lets a part fail with an error that sets the delay.
 func TestPartsChooseTheirPause(t *testing.T) {
 	var pauses []time.Duration
 	p := &supervise.Parts{Sleep: func(_ context.Context, d time.Duration) error { pauses = append(pauses, d); return nil }}

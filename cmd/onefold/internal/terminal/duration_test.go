@@ -23,7 +23,7 @@ func TestParseDuration(t *testing.T) {
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	for r := rand.New(rand.NewPCG(seed, 0)); !t.Failed() && r.IntN(1000) > 0; { // all that Go prints is read as Go reads it
+	for r := rand.New(rand.NewPCG(seed, 0)); !t.Failed() && r.IntN(1000) > 0; { // every duration that Go prints is parsed as Go parses it
 		want := time.Duration(r.Int64()) >> r.IntN(60)
 		if got, err := ParseDuration(want.String()); err != nil || got != want {
 			t.Errorf("%s: %s, %v", want, got, err)

@@ -51,14 +51,14 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 	}
 	record()
 	read(3)
-	if got := r.Uses(now); len(got) != 3 || !got[0].At.Equal(now) || got[2].Key != "A#1" || got[1].PeakWrites != 700 { // recorded, and now
+	if got := r.Uses(now); len(got) != 3 || !got[0].At.Equal(now) || got[2].Key != "A#1" || got[1].PeakWrites != 700 { // the recorded samples, and the present one
 		t.Errorf("uses %+v", got)
 	}
 	add(t, path, "{\n")
 	if _, err := usage.Read(path); err == nil || !strings.Contains(err.Error(), "bad_usage") || !strings.Contains(err.Error(), ":4:") {
 		t.Errorf("error %v", err)
 	}
-	if err := os.Truncate(path, 17<<20); err != nil { // a full file is put aside
+	if err := os.Truncate(path, 17<<20); err != nil { // a full file is rotated
 		t.Fatal(err)
 	}
 	record()
@@ -67,7 +67,8 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 	}
 }
 
-// The file outlives what is erased from the table: it names whoever must be found because they take much, and nobody else.
+// The file outlives erasures from the table. It names only keys that use so much that they must be
+// found.
 func TestOnlyWhatTakesMuchIsNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.usage")
 	r := usage.Recorder{Path: path, Table: "t", Now: time.Now, Meter: func() engine.Meter {
@@ -110,7 +111,7 @@ func add(t *testing.T, path, text string) {
 	}
 }
 
-// What a server recorded before is known after a restart, of a day; a file that cannot be read is written on.
+// After a restart the usage of a day is known. A file that cannot be read is appended to.
 func TestADayIsKnownAfterARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "data.usage")
 	now := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC)

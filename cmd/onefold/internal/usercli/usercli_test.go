@@ -32,7 +32,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// office is a table with one user, and what the last command wrote.
+// office is a table with one user, and the output of the last command.
 type office struct {
 	*testing.T
 	env  *cmdenv.Env
@@ -127,7 +127,7 @@ func TestSessions(t *testing.T) {
 	o.recorded("session.end", "session.end_all")
 }
 
-// TestResetFactors lets somebody in who has lost phone and recovery codes.
+// TestResetFactors lets a user log in who has lost phone and recovery codes.
 func TestResetFactors(t *testing.T) {
 	o := newOffice(t)
 	ctx := t.Context()

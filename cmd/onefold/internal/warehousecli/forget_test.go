@@ -22,8 +22,9 @@ import (
 	"github.com/onefold/onefold/warehouse/warehousetest"
 )
 
-// TestErasureReachesExpired erases a user whose events have expired in the table for the most part, and one of whom the table
-// knows nothing any more: the next export takes them out of the warehouse, and the receipts forget who they were.
+// TestErasureReachesExpired erases a user most of whose events have expired in the table, and one
+// who is unknown to the table. The next export removes them from the warehouse, and the receipts no
+// longer identify them.
 func TestErasureReachesExpired(t *testing.T) {
 	w := foldtest.NewWorld(t, foldtest.Setup{
 		Schema: products.Schema, Group: products.Group, At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
@@ -70,7 +71,7 @@ func TestErasureReachesExpired(t *testing.T) {
 		catchUp()
 		w.Advance(24 * time.Hour)
 	}
-	w.Advance(100 * 24 * time.Hour) // nothing of all that is in the table any more, no sessions either
+	w.Advance(100 * 24 * time.Hour) // nothing is left in the table, not even sessions
 	_, err = w.DB.ExpireNow(w.Ctx)
 	w.Must(err)
 	w.Restart()

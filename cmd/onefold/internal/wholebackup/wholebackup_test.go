@@ -17,14 +17,14 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// archive is a tar stream of a file of each name.
+// archive returns a tar stream with a file of each name.
 func archive(t *testing.T, names ...string) *bytes.Buffer {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, name := range names {
 		h := &tar.Header{Name: name, Mode: 0o600}
-		if !strings.HasSuffix(name, "/") { // which is a folder
+		if !strings.HasSuffix(name, "/") { // otherwise it is a directory
 			h.Size = 1
 		}
 		err := w.WriteHeader(h)
@@ -41,7 +41,7 @@ func archive(t *testing.T, names ...string) *bytes.Buffer {
 	return &b
 }
 
-// What a backup made by somebody else holds gets nowhere but beside the directory.
+// A malicious backup cannot write anywhere but to the companion files.
 func TestRestoreRefuses(t *testing.T) {
 	for _, name := range []string{"beside/../x", "beside/follow/../../x", "beside/follow/", "beside/follow/.x", "beside/keys", "beside//etc/x", `beside/follow/..\x`, "beside/"} {
 		dir := t.TempDir()
@@ -64,7 +64,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// backup is one of a new table, with files beside it.
+// backup returns a backup of a new table with companion files.
 func backup(t *testing.T) []byte {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "data")
@@ -88,7 +88,7 @@ func backup(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// refused restores something that must not be, is told so with a code, and finds nothing left.
+// refused restores an invalid backup, and checks the error code and that nothing is left behind.
 func refused(t *testing.T, what string, r io.Reader, code string) {
 	t.Helper()
 	home := t.TempDir()
@@ -103,12 +103,12 @@ func refused(t *testing.T, what string, r io.Reader, code string) {
 	if left, err := os.ReadDir(home); err != nil || len(left) > 0 {
 		t.Errorf("%s: left %v, %v", what, left, err)
 	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 96<<20 { // of which a store that is tried takes most
+	if took := after.TotalAlloc - before.TotalAlloc; took > 96<<20 { // most of it for the store that was tried
 		t.Errorf("%s: took %d bytes of memory", what, took)
 	}
 }
 
-// entry is the header of a file in an archive.
+// entry returns the header of a file in an archive.
 func entry(t *testing.T, h *tar.Header) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -118,7 +118,7 @@ func entry(t *testing.T, h *tar.Header) []byte {
 	return b.Bytes()
 }
 
-// zeros are as many as wanted, without end.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) {
@@ -126,13 +126,14 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Backups that were cut anywhere, garbage, and what somebody made to do harm are refused, with bounded memory, and leave nothing.
+// Truncated backups, garbage and malicious backups are rejected, with bounded memory, and leave
+// nothing behind.
 func TestHostileBackups(t *testing.T) {
 	whole := backup(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
-	const end = 1024 // of an archive, which may lack
+	const end = 1024 // end of an archive, which may be missing
 	for range 25 {
 		at := random.IntN(len(whole) - end - 512)
 		refused(t, fmt.Sprintf("cut to %d of %d bytes", at, len(whole)), bytes.NewReader(whole[:at]), "bad_backup")
@@ -141,7 +142,7 @@ func TestHostileBackups(t *testing.T) {
 	for i := range garbage {
 		garbage[i] = byte(random.Uint32())
 	}
-	garbage[0] = 'g' // as nothing begins that is compressed
+	garbage[0] = 'g' // not the start of a compressed stream
 	refused(t, "garbage", bytes.NewReader(garbage), "bad_backup")
 	refused(t, "nothing", bytes.NewReader(nil), "bad_backup")
 
@@ -159,7 +160,7 @@ func TestHostileBackups(t *testing.T) {
 
 	huge := entry(t, &tar.Header{Typeflag: tar.TypeReg, Name: "beside/usage", Size: 1 << 40})
 	refused(t, "a huge file beside", io.MultiReader(bytes.NewReader(huge), zeros{}), "bad_backup")
-	var many []io.Reader // of which three are too many
+	var many []io.Reader // three of which are too many
 	for i := range 3 {
 		many = append(many, bytes.NewReader(entry(t, &tar.Header{Typeflag: tar.TypeReg, Name: fmt.Sprint("beside/follow/", i), Size: 32 << 20})), io.LimitReader(zeros{}, 32<<20))
 	}
@@ -171,7 +172,7 @@ func TestHostileBackups(t *testing.T) {
 	refused(t, "an odd header", bytes.NewReader(sparse), "bad_backup")
 }
 
-// resum writes the checksum of a header again.
+// resum recomputes the checksum of a header.
 func resum(h []byte) {
 	sum := 8 * int(' ')
 	for i, c := range h[:512] {
@@ -182,7 +183,7 @@ func resum(h []byte) {
 	copy(h[148:156], fmt.Sprintf("%06o\x00 ", sum))
 }
 
-// Over what is there nothing is written, and what could not be put beside the table takes the table with it.
+// Nothing is overwritten. If a companion file cannot be restored, the table is removed too.
 func TestRestoreOverNothing(t *testing.T) {
 	whole := backup(t)
 	for name, code := range map[string]string{"data/x": "not_empty", "data": "not_empty", "data.partial/x": "not_empty", "data.usage": "file_exists", "data.follow/a.json": "file_exists", "data.beside.partial/0": "file_exists"} {
@@ -204,7 +205,7 @@ func TestRestoreOverNothing(t *testing.T) {
 	}
 }
 
-// A backup whose reader or table fails ends with that failure.
+// A backup ends with the error of its reader or its table.
 func TestBackupFails(t *testing.T) {
 	broken := errors.New("broken")
 	err := wholebackup.Write(t.Context(), io.Discard, filepath.Join(t.TempDir(), "data"), func(io.Writer) error { return broken })

@@ -9,8 +9,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// BenchmarkLoad loads an aggregate of 1,000 events of 320 bytes: all of it, from a snapshot at 950, and with the state at
-// hand.
+// BenchmarkLoad loads an aggregate of 1,000 events of 320 bytes: completely, from a snapshot at
+// 950, and with a cached state.
 func BenchmarkLoad(b *testing.B) {
 	db, err := engine.Open(b.TempDir(), engine.Options{})
 	if err != nil {

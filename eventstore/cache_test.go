@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// A state in the cache is where the next load begins, and only there.
+// The next load begins at the cached state, if there is one.
 func TestCache(t *testing.T) {
 	both(t, func(w *world) {
 		fold := tally
@@ -46,7 +46,7 @@ func TestCache(t *testing.T) {
 	})
 }
 
-// A store with secrets keeps no states: they would outlive their keys.
+// A store with secrets caches no states, because they would outlive their keys.
 func TestCacheKeepsNoSecrets(t *testing.T) {
 	w := newWorld(t, eventstore.Options{Secrets: &eventstore.Secrets{
 		Seal: func(context.Context, []eventstore.Event) error { return nil }, Open: func(context.Context, *eventstore.Event) error { return nil },
@@ -61,7 +61,7 @@ func TestCacheKeepsNoSecrets(t *testing.T) {
 	}
 }
 
-// A state that is ahead of its stream, because somebody brought back an older table, is given up.
+// A state that is ahead of its stream, because an older table was restored, is dropped.
 func TestCacheAheadOfTheStream(t *testing.T) {
 	w := newWorld(t, eventstore.Options{OneByOne: true})
 	fold := tally
@@ -79,7 +79,8 @@ func TestCacheAheadOfTheStream(t *testing.T) {
 	}
 }
 
-// With caches and without, in two processes and with snapshots that come and go, loads and decisions are the same.
+// Loads and decisions are the same with and without caches, in two processes, while snapshots are
+// made and removed.
 func TestCacheChangesNothing(t *testing.T) { seeds.Run(t, 1, cacheChangesNothing) }
 
 func cacheChangesNothing(t *testing.T, seed uint64) {
@@ -89,7 +90,7 @@ func cacheChangesNothing(t *testing.T, seed uint64) {
 			store, err := eventstore.New(w.table, eventstore.Options{OneByOne: w.oneByOne})
 			w.must(err)
 			fold := tally
-			if n > 0 { // the first has none
+			if n > 0 { // the first has no cache
 				fold.Cache = eventstore.NewCache[map[string]int](n)
 			}
 			writers.Go(func() {

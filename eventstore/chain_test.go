@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// chained runs a test on chains, with transactions and without.
+// chained runs a test on chains, with and without transactions.
 func chained(t *testing.T, test func(*world)) {
 	for name, o := range map[string]eventstore.Options{"transactions": {Chain: true}, "one by one": {Chain: true, OneByOne: true}} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, o)) })
@@ -31,7 +31,7 @@ func (w *world) verify(id eventstore.ID, options ...eventstore.ReadOption) (n in
 	return n, nil
 }
 
-// overwrite changes an item behind the store's back.
+// overwrite changes an item without the store's knowledge.
 func overwrite[T, K any](w *world, e *table.Entity[T, K], k K, change func(*T)) {
 	w.Helper()
 	v, err := e.Get(w.ctx, w.table, k)
@@ -47,7 +47,7 @@ func event(id eventstore.ID, n int64) eventstore.EventKey {
 	return eventstore.EventKey{ID: id, Seq: n}
 }
 
-// Whatever of an event is changed, the chain says at which one.
+// Whatever is changed in an event, verifying the chain names that event.
 func TestChainFindsWhatWasChanged(t *testing.T) {
 	for name, change := range map[string]func(*eventstore.Event){
 		"payload":     func(e *eventstore.Event) { e.Payload = eventstore.Payload("other") },
@@ -76,7 +76,7 @@ func TestChainFindsWhatWasChanged(t *testing.T) {
 				if n, err := w.verify(order("1")); !errors.Is(err, eventstore.ErrChain) || n < 1 || n > 2 {
 					t.Errorf("verified %d: %v", n, err)
 				}
-				w.isStory(order("1"), w.story(order("1"))) // it can be read nevertheless
+				w.isStory(order("1"), w.story(order("1"))) // it can still be read
 			})
 		})
 	}
@@ -106,7 +106,7 @@ func TestChainFindsWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A stream that is a chain stays one, whoever appends to it; one that is none may become one.
+// A stream with a chain keeps it, whatever store appends. A stream without a chain may get one.
 func TestChainIsNotLeft(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	plain := w.store
@@ -137,7 +137,7 @@ func TestChainIsNotLeft(t *testing.T) {
 	}
 }
 
-// However writers meet, the chain holds.
+// The chain stays intact when several writers append at once.
 func TestChainOfConcurrentWriters(t *testing.T) {
 	chained(t, func(w *world) {
 		var writers sync.WaitGroup
@@ -164,7 +164,7 @@ func TestChainOfConcurrentWriters(t *testing.T) {
 	})
 }
 
-// The bytes that are hashed are part of what is stored, and stay as they are.
+// The hashed bytes are part of the stored format and must not change.
 func TestChainHashIsStable(t *testing.T) {
 	at := time.Date(2026, 4, 20, 14, 0, 0, 123e6, time.UTC)
 	e := eventstore.Event{EventKey: event(order("1"), 7), EventID: "id", EventType: "Paid", OccurredAt: at, RecordedAt: at,

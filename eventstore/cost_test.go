@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// metered is a store that adds up the capacity that appends take, of the table and its index.
+// metered is a store that adds up the capacity units used by appends, on the table and its index.
 type metered struct {
 	dynamo.API
 	write, read float64
@@ -63,14 +63,14 @@ func (m *metered) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(
 	return out, err
 }
 
-// What the guide says that an append costs is what it takes: rows of ways to append, columns of 1, 3 and 10 events of 320
-// bytes.
+// Appends cost what the guide says. Its rows are ways to append, and its columns are 1, 3 and 10
+// events of 320 bytes.
 func TestAppendsCostWhatTheGuideSays(t *testing.T) {
 	rows := guideTable(t, "| append | 1 event | 3 events | 10 events |")
 	plain := eventstore.Options{}
 	for name, c := range map[string]struct {
 		o        eventstore.Options
-		others   int // further aggregates, with one event each
+		others   int // number of further aggregates, with one event each
 		expected func(version int64) eventstore.Expected
 		options  []eventstore.AppendOption
 	}{
@@ -96,7 +96,7 @@ func TestAppendsCostWhatTheGuideSays(t *testing.T) {
 	}
 }
 
-// cost is what an append takes: write units, and read units if any.
+// cost returns the capacity units of an append: write units, and read units if there are any.
 func cost(t *testing.T, o eventstore.Options, n, others int, expected func(int64) eventstore.Expected, options []eventstore.AppendOption) string {
 	w := newWorld(t, o)
 	m := &metered{API: w.db}
@@ -139,7 +139,7 @@ func cost(t *testing.T, o eventstore.Options, n, others int, expected func(int64
 	return fmt.Sprint(m.write)
 }
 
-// guideTable is a table of the guide: its rows by their first column.
+// guideTable returns the rows of a table in the guide, by their first column.
 func guideTable(t *testing.T, header string) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/guides/eventstore.md")

@@ -21,18 +21,19 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// span is when an append was under way, by a counter that all writers share.
+// span is the time during which an append was in progress, by a counter that all writers share.
 type span struct{ began, ended int64 }
 
-// ordering is a store on a stream of several shards, what was appended to it, and the workers that write its feed.
+// ordering is a store on a stream of several shards, with its appends and the workers that write
+// its feed.
 type ordering struct {
 	*world
 	ticks    atomic.Int64
-	appended chan bool // tells a worker of an append
+	appended chan bool // tells a worker that there was an append
 
 	mu      sync.Mutex
 	appends map[string]span // by event type, which names the append
-	parts   map[string]int  // how many events it has
+	parts   map[string]int  // number of its events
 }
 
 func newOrdering(t *testing.T, o engine.Options) *ordering {
@@ -45,7 +46,7 @@ func newOrdering(t *testing.T, o engine.Options) *ordering {
 	return &ordering{world: w, appended: make(chan bool, 1), appends: map[string]span{}, parts: map[string]int{}}
 }
 
-// do makes an append of a name to 1 to 4 aggregates, and notes when it was under way.
+// do makes a named append to 1 to 4 aggregates, and records when it was in progress.
 func (o *ordering) do(name string, r *rand.Rand) {
 	var parts []eventstore.AppendTo
 	events := 0
@@ -55,21 +56,21 @@ func (o *ordering) do(name string, r *rand.Rand) {
 	}
 	began := o.ticks.Add(1)
 	_, err := o.store.AppendAll(o.ctx, parts, eventstore.CommitID(name))
-	for err != nil && o.ctx.Err() == nil { // others kept appending: the same append again
+	for err != nil && o.ctx.Err() == nil { // others kept appending: repeat the same append
 		_, err = o.store.AppendAll(o.ctx, parts, eventstore.CommitID(name))
 	}
 	o.noError(err)
 	ended := o.ticks.Add(1)
 	select {
 	case o.appended <- true:
-	default: // there is work already
+	default: // the worker has work already
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.appends[name], o.parts[name] = span{began, ended}, events
 }
 
-// run runs a worker of several until the context ends.
+// run runs one of several workers until the context ends.
 func (o *ordering) run(ctx context.Context, owner string) error {
 	worker, err := o.sharing(owner)
 	if err != nil {
@@ -104,15 +105,15 @@ func (o *ordering) sharing(owner string) (*fold.Worker, error) {
 	})
 }
 
-// follower reads the feed on and on, as far as it is.
+// follower reads the feed repeatedly, up to its end.
 type follower struct {
 	*ordering
 	at     int64
-	names  []string // of the appends, in the order of the feed
-	events int      // of the last of them
+	names  []string // of the appends, in feed order
+	events int      // of the last append
 }
 
-// read reads what is new, and fails where an append is not whole.
+// read reads what is new, and fails if an append is incomplete.
 func (f *follower) read() {
 	f.Helper()
 	for e, err := range f.store.Feed(f.ctx, f.at) {
@@ -132,7 +133,8 @@ func (f *follower) read() {
 	}
 }
 
-// check compares the order of the feed with that of the appends: one that ended before another began is before it.
+// check compares the order of the feed with that of the appends: an append that ended before
+// another began must come before it.
 func (f *follower) check() {
 	f.Helper()
 	latest, of, seen := int64(0), "", map[string]bool{}
@@ -153,8 +155,8 @@ func (f *follower) check() {
 	}
 }
 
-// TestFeedIsInTheOrderOfCauseAndEffect appends to one and to several aggregates from many writers, over streams of one to sixteen
-// shards that roll, with several workers, while a follower reads.
+// TestFeedIsInTheOrderOfCauseAndEffect appends to one and to several aggregates from many writers,
+// over streams of one to sixteen shards that roll, with several workers, while a follower reads.
 func TestFeedIsInTheOrderOfCauseAndEffect(t *testing.T) {
 	for _, o := range []engine.Options{{}, {StreamShards: 2}, {StreamShards: 8}, {StreamShards: 3, RollEvery: 50}, {StreamShards: 16, RollEvery: 100}} {
 		for workers := 1; workers <= 3; workers += 2 {

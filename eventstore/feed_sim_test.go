@@ -23,7 +23,8 @@ func appendSome(w *foldsim.World) {
 	w.Put(mustHave(eventstore.FeedEntries.Encode(&e)))
 }
 
-// checkFeed compares the feed with the appends: it has each of them, whole, once, in their order, and positions have no gaps.
+// checkFeed compares the feed with the appends: it has each of them, complete, once and in order,
+// and positions have no gaps.
 func checkFeed(w *foldsim.World) error {
 	want, at := w.History(), int64(0)
 	for _, it := range w.Derived(eventstore.FeedChunks.Name()) {
@@ -51,8 +52,9 @@ func checkFeed(w *foldsim.World) error {
 	return errors.New("the feed head is elsewhere than the feed")
 }
 
-// TestFeedHasEachAppendOnce lets records come again, in other parts, late and to workers that should be dead, while the stream
-// rolls its shards and requests fail before and after their effect.
+// TestFeedHasEachAppendOnce delivers records again, split differently, late, and to workers that
+// should be dead. Meanwhile the stream rolls its shards, and requests fail before and after their
+// effect.
 func TestFeedHasEachAppendOnce(t *testing.T) {
 	foldsim.Test(t, foldsim.Scenario{Folds: []*fold.Fold{eventstore.FeedFold()}, Write: appendSome, Check: checkFeed}, 200)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/onefold/onefold/fold/streamsource"
 )
 
-// worker runs folds on the world's stream. It begins where the last one of the group was. Its clock runs ahead by what it would
-// sleep.
+// worker runs folds on the world's stream, continuing where the last worker of the group was. When
+// it would sleep, it moves its clock forward instead.
 func (w *world) worker(folds ...*fold.Fold) *fold.Worker {
 	w.Helper()
 	name := w.table.Name()
@@ -39,7 +39,8 @@ func (w *world) worker(folds ...*fold.Fold) *fold.Worker {
 	return worker
 }
 
-// fed is the feed behind a position as text: "1 a 1 Placed, 1 a 2 Paid"; * is at the last event of each append.
+// fed returns the feed after a position as text: "1 a 1 Placed, 1* a 2 Paid"; * marks the last event
+// of each append.
 func (w *world) fed(after int64, options ...eventstore.FeedOption) string {
 	w.Helper()
 	var all []string
@@ -75,7 +76,7 @@ func TestFeedTellsAllAppendsInOneOrder(t *testing.T) {
 	w.append(eventstore.ID{Type: "cart", ID: "c"}, eventstore.NoStream(), "Filled")
 	w.drain(worker)
 	w.append(order("a"), eventstore.Exact(2), "Sent")
-	w.must(w.store.Close(w.ctx, order("a"))) // no append
+	w.must(w.store.Close(w.ctx, order("a"))) // not an append
 	w.drain(worker)
 	w.isFed(0, "1 a 1 Placed, 1* a 2 Paid, 2* b 1 Placed, 3* c 1 Filled, 4* a 3 Sent")
 	w.isFed(1, "2* b 1 Placed, 3* c 1 Filled, 4* a 3 Sent")
@@ -111,7 +112,7 @@ func TestFeedNeedsTransactions(t *testing.T) {
 	}
 }
 
-// TestFeedSaysWhenAnEventIsMissing deletes an event behind the store's back.
+// TestFeedSaysWhenAnEventIsMissing deletes an event without the store's knowledge.
 func TestFeedSaysWhenAnEventIsMissing(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.append(order("a"), eventstore.NoStream(), "Placed", "Paid")
@@ -126,7 +127,8 @@ func TestFeedSaysWhenAnEventIsMissing(t *testing.T) {
 	}
 }
 
-// TestFeedAfterAMissedStream stops the worker for longer than the stream keeps records, in the middle of an aggregate.
+// TestFeedAfterAMissedStream stops the worker in the middle of an aggregate, for longer than the
+// stream keeps records.
 func TestFeedAfterAMissedStream(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.append(order("a"), eventstore.NoStream(), "A1")
@@ -140,7 +142,7 @@ func TestFeedAfterAMissedStream(t *testing.T) {
 	worker := w.worker(eventstore.FeedFold())
 	w.drain(worker)
 	w.isFed(1, "2* a 5 A5, 3* b 1 B1")
-	w.append(order("b"), eventstore.Exact(1), "B2") // in the stream: not for the repair
+	w.append(order("b"), eventstore.Exact(1), "B2") // in the stream, so not part of the repair
 	r, err := w.store.RepairFeed(w.ctx, worker.Drain, "order", "cart", "none")
 	w.must(err)
 	if r.Aggregates != 2 || r.Commits != 3 || r.Position != 7 {
@@ -152,22 +154,22 @@ func TestFeedAfterAMissedStream(t *testing.T) {
 	}
 }
 
-// TestRepairsDoNotRunTogether lets a second repair happen while the first waits.
+// TestRepairsDoNotRunTogether starts a second repair while the first one waits.
 func TestRepairsDoNotRunTogether(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.append(order("a"), eventstore.NoStream(), "A1")
-	w.db.Advance(30 * time.Hour) // of a feed that is younger than the store
+	w.db.Advance(30 * time.Hour) // the feed is younger than the store
 	worker := w.worker(eventstore.FeedFold())
 	_, err := w.store.RepairFeed(w.ctx, func(ctx context.Context) error {
 		_, err := w.store.RepairFeed(ctx, worker.Drain, "order")
 		return err
 	}, "order")
-	w.must(err) // it has found nothing to do
+	w.must(err) // it found nothing to do
 	w.isFed(0, "1* a 1 A1")
 }
 
-// TestFeedIsReadWhileItGrows reads on and on while others append and a worker writes the feed: nothing is missed, nothing comes
-// twice.
+// TestFeedIsReadWhileItGrows reads continuously while others append and a worker writes the feed:
+// nothing is missed, and nothing is read twice.
 func TestFeedIsReadWhileItGrows(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	worker := w.worker(eventstore.FeedFold())

@@ -17,23 +17,24 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// streams are what three aggregates have: the token of each of their events, with a space behind it.
+// streams holds the contents of three aggregates: the token of each event, followed by a space.
 type streams [3]string
 
-// storeCall is an append of one event to each of some aggregates, or a read of one, and what came of it.
+// storeCall is an append of one event to each of some aggregates, or a read of one, with its
+// result.
 type storeCall struct {
 	read     bool
-	at       []int                 // numbers of the aggregates
-	expected []eventstore.Expected // of an append; of each aggregate
-	meets    []func(int) bool      // the same, as the model has it
-	token    string                // of an append: its commit id and the type of its events
+	at       []int                 // indexes of the aggregates
+	expected []eventstore.Expected // of an append, for each aggregate
+	meets    []func(int) bool      // the same conditions, for the model
+	token    string                // of an append: its commit ID and the type of its events
 	named    bool
 
 	story    string // what was read
-	versions []int  // of an append that happened
-	refused  int    // number of the aggregate in the way; -1: none
+	versions []int  // of a successful append
+	refused  int    // index of the aggregate that refused the append; -1 means none
 	actual   int    // its version
-	err      error  // of which nobody knows what it means
+	err      error  // an error after which the outcome is unknown
 }
 
 func (c *storeCall) send(w *world) {
@@ -70,7 +71,8 @@ func (c *storeCall) send(w *world) {
 	}
 }
 
-// step reports whether the call can have gone as it did, and what the streams are afterwards.
+// step reports whether the call can have happened with its result, and returns the streams after
+// it.
 func (c *storeCall) step(s streams) (bool, streams) {
 	if c.read {
 		return s[c.at[0]] == c.story, s
@@ -81,7 +83,7 @@ func (c *storeCall) step(s streams) (bool, streams) {
 		version := len(tokens) + 1
 		for before, token := range tokens {
 			if token == c.token {
-				version = before + 1 // it had happened
+				version = before + 1 // it had happened already
 			}
 		}
 		if version > len(tokens) {
@@ -97,7 +99,7 @@ func (c *storeCall) step(s streams) (bool, streams) {
 	return c.refused < 0, next
 }
 
-// refusedBy reports whether the aggregate that was in the way was.
+// refusedBy reports whether the named aggregate would refuse the append.
 func (c *storeCall) refusedBy(s streams) bool {
 	for i, n := range c.at {
 		if n == c.refused {
@@ -116,8 +118,9 @@ var streamsModel = porcupine.Model{
 	},
 }
 
-// What concurrent clients see of appends to one and to several aggregates, some of them repeated, some without an answer, and
-// of reads, can be explained by an order of the calls within their times.
+// Clients make concurrent appends to one and to several aggregates, and reads. Some appends are
+// repeated, and some get no response. All results must match some sequential order in which each
+// call happens between its start and its end.
 func TestLinearizable(t *testing.T) { seeds.Run(t, 1, linearizable) }
 
 func linearizable(t *testing.T, seed uint64) {
@@ -140,7 +143,7 @@ func linearizable(t *testing.T, seed uint64) {
 	})
 }
 
-// Wrong answers are noticed: a read that misses an append, one event twice, half of a joint append.
+// Wrong results are noticed: a read that misses an append, a doubled event, half of a joint append.
 func TestLinearizableChecks(t *testing.T) {
 	anything := func(int) bool { return true }
 	done := &storeCall{at: []int{0, 1}, meets: []func(int) bool{anything, anything}, token: "a", versions: []int{1, 1}, refused: -1}
@@ -175,7 +178,7 @@ func recordHistory(w *world, r *rand.Rand) []porcupine.Operation {
 		running.Go(func() {
 			for i := range each {
 				c := randomCall(own, fmt.Sprintf("%d.%d", client, i), w.oneByOne)
-				for range 1 + own.IntN(2) { // a named one may be repeated
+				for range 1 + own.IntN(2) { // a named append may be repeated
 					again := *c
 					call := time.Since(began).Nanoseconds()
 					again.send(w)
@@ -195,8 +198,8 @@ func recordHistory(w *world, r *rand.Rand) []porcupine.Operation {
 	return settle(w, history)
 }
 
-// settle finds out what became of appends that ended in an error: those that happened did so at any time after their call,
-// the others never.
+// settle finds out the outcome of appends that returned an error. Those that happened did so at any
+// time after their call, and the others never.
 func settle(w *world, history []porcupine.Operation) []porcupine.Operation {
 	end := ""
 	for n := range len(streams{}) {

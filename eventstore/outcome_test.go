@@ -16,12 +16,12 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// to is a part of a joint append.
+// to returns a part of a joint append.
 func to(id eventstore.ID, expected eventstore.Expected, types ...string) eventstore.AppendTo {
 	return eventstore.AppendTo{ID: id, Expected: expected, Events: said(types...)}
 }
 
-// Whatever goes wrong, before the commit or after it, an append that is repeated with its id happens once.
+// Whatever fails before or after the commit, an append that is repeated with its ID happens once.
 func TestOutcomeUnknown(t *testing.T) {
 	for _, effect := range []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer, enginetest.Throttle, enginetest.Conflict} {
 		both(t, func(w *world) {
@@ -45,7 +45,7 @@ func TestOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong, a joint append that is repeated happens once, to all of its aggregates.
+// Whatever fails, a joint append that is repeated happens once, to all of its aggregates.
 func TestAppendAllOutcomeUnknown(t *testing.T) {
 	for _, effect := range []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer, enginetest.Throttle, enginetest.Conflict} {
 		w := newWorld(t, eventstore.Options{})
@@ -65,11 +65,11 @@ func TestAppendAllOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// late is a store whose first transaction is carried out some requests after it was reported as failed.
+// late is a store that executes its first transaction some requests after reporting it as failed.
 type late struct {
 	dynamo.API
 	mu    sync.Mutex
-	after int // requests
+	after int // number of requests
 	held  *dynamodb.TransactWriteItemsInput
 }
 
@@ -77,7 +77,7 @@ func (l *late) request() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.after--; l.after == 0 && l.held != nil {
-		_, _ = l.API.TransactWriteItems(context.Background(), l.held) // it may be too late, which is what it is about
+		_, _ = l.API.TransactWriteItems(context.Background(), l.held) // it may fail because it is too late, which this test is about
 	}
 }
 
@@ -101,7 +101,8 @@ func (l *late) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dy
 
 var _ dynamo.API = (*late)(nil)
 
-// An append whose first attempt happens after all, at any moment while the second is made, happens once.
+// An append whose first attempt is executed after all, at any moment during the second attempt,
+// happens once.
 func TestAttemptThatHappensLate(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.Exists(), eventstore.Exact(1)} {

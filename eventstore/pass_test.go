@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/internal/seeds"
 )
 
-// shelf is an archive in memory.
+// shelf is an in-memory archive.
 type shelf []eventstore.Event
 
 func (s shelf) read(_ context.Context, _ eventstore.ID, from, to int64) iter.Seq2[eventstore.Event, error] {
@@ -29,7 +29,8 @@ func (s shelf) read(_ context.Context, _ eventstore.ID, from, to int64) iter.Seq
 	}
 }
 
-// However a stream is read, before it is truncated or after it, or while the events are being deleted: it is the same.
+// A read returns the same events in every way of reading, before and after a truncation, and while
+// events are being deleted.
 func TestReadThroughTruncation(t *testing.T) { seeds.Run(t, 1, readThroughTruncation) }
 
 func readThroughTruncation(t *testing.T, seed uint64) {
@@ -106,7 +107,7 @@ func TestTruncatedWithoutArchive(t *testing.T) {
 	}
 	w.isStory(id, "4 E 5 E 6 E", eventstore.From(4))
 	w.isStory(id, "6 E 5 E", eventstore.From(5), eventstore.Backwards())
-	// Appends conflict as ever, and are found by their ids.
+	// Appends conflict as usual, and are found by their IDs.
 	conflict := (*eventstore.Conflict)(nil)
 	for _, expected := range []eventstore.Expected{eventstore.NoStream(), eventstore.Exact(2), eventstore.Exact(5)} {
 		_, err := w.store.Append(w.ctx, id, expected, said("X"))
@@ -128,7 +129,7 @@ func TestTruncatedWithoutArchive(t *testing.T) {
 	}
 }
 
-// What secrets seal is sealed in the table, and nowhere else.
+// What the secrets seal is sealed only in the table.
 func TestSecrets(t *testing.T) {
 	flip := func(p eventstore.Payload) eventstore.Payload {
 		q := bytes.Clone(p)

@@ -48,7 +48,8 @@ func TestSnapshotsAreMadeBesideTheAppends(t *testing.T) {
 	})
 }
 
-// TestSnapshotsOfAnotherReducer replays what an older fold made, and keeps what a newer one made.
+// TestSnapshotsOfAnotherReducer replaces snapshots of an older fold, and keeps those of a newer
+// one.
 func TestSnapshotsOfAnotherReducer(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	double := eventstore.Fold[map[string]int]{Version: 2, Apply: func(m map[string]int, e eventstore.Event) (map[string]int, error) {
@@ -78,7 +79,8 @@ func TestSnapshotsOfAnotherReducer(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeASnapshotHoldsNothingUp has an event that cannot be applied, one that panics, and a snapshot that was changed.
+// TestWhatCannotBeASnapshotHoldsNothingUp has an event that cannot be applied, one that panics, and
+// a snapshot that was changed.
 func TestWhatCannotBeASnapshotHoldsNothingUp(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	picky := eventstore.Fold[map[string]int]{Version: 1, Apply: func(m map[string]int, e eventstore.Event) (map[string]int, error) {
@@ -113,8 +115,8 @@ func TestWhatCannotBeASnapshotHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestSnapshotWritersRace lets four workers make snapshots of the same aggregates while these are appended to: none ever goes back,
-// and each is what the events come to.
+// TestSnapshotWritersRace lets four workers make snapshots of the same aggregates during appends.
+// No snapshot is ever replaced by an older one, and each matches the events.
 func TestSnapshotWritersRace(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	var running sync.WaitGroup

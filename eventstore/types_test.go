@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// What the types of aggregates come to is what their heads say, whatever they became.
+// The totals of aggregate types match their heads, whatever happened to them.
 func TestTypes(t *testing.T) {
 	at := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
 	w := foldtest.NewWorld(t, foldtest.Setup{Schema: eventstore.Schema, Group: "test", At: at, Folds: func(*table.Table) []*fold.Fold { return eventstore.Folds() }})

@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// world is an event store in memory.
+// world is an in-memory event store.
 type world struct {
 	*testing.T
 	ctx   context.Context
@@ -30,7 +30,7 @@ func newWorld(t *testing.T, o eventstore.Options) *world {
 	return &world{T: t, ctx: t.Context(), db: s.DB, table: s.Table, store: s.Store, oneByOne: o.OneByOne}
 }
 
-// both runs a test with transactions and without.
+// both runs a test with and without transactions.
 func both(t *testing.T, test func(*world)) {
 	for name, o := range map[string]eventstore.Options{"transactions": {}, "one by one": {OneByOne: true}} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, o)) })
@@ -54,7 +54,7 @@ func (w *world) noError(err error) {
 
 func order(n string) eventstore.ID { return eventstore.ID{Type: "order", ID: n} }
 
-// said are events of given types, whose payload is their type.
+// said returns events of the given types, with their type as payload.
 func said(types ...string) []eventstore.NewEvent {
 	events := make([]eventstore.NewEvent, len(types))
 	for i, name := range types {
@@ -70,7 +70,7 @@ func (w *world) append(id eventstore.ID, expected eventstore.Expected, types ...
 	return c
 }
 
-// story is a stream as text: "1 Placed 2 Paid".
+// story returns a stream as text: "1 Placed 2 Paid".
 func (w *world) story(id eventstore.ID, options ...eventstore.ReadOption) string {
 	w.Helper()
 	var b strings.Builder
@@ -88,7 +88,7 @@ func (w *world) isStory(id eventstore.ID, want string, options ...eventstore.Rea
 	}
 }
 
-// tally is a fold: how often each type of event happened.
+// tally is a fold that counts the events of each type.
 var tally = eventstore.Fold[map[string]int]{Version: 1, Apply: func(m map[string]int, e eventstore.Event) (map[string]int, error) {
 	next := maps.Clone(m)
 	if next == nil {

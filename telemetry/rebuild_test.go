@@ -210,7 +210,7 @@ func TestStatusIsToldOnceAMinute(t *testing.T) {
 			loud++
 		}
 	}
-	if loud < 20 || loud > 100 { // three metrics in 20 minutes, each at every new telling
+	if loud < 20 || loud > 100 { // for each of three metrics, about once a minute
 		t.Errorf("%d readings of 20 minutes are written into the status", loud)
 	}
 	if _, err := ReadStatus(w.Ctx, w.Table, "nobody"); !errors.Is(err, table.ErrNotFound) {

@@ -37,7 +37,7 @@ type Compacted struct {
 // Compact joins small files, with one commit per join. A day that ended at least Settled ago is
 // left with files of about the target size. On later days, files of similar size are joined when
 // there are many of them, so each row is rewritten only a few times. Concurrent readers continue in
-// the file that replaced the one they were reading. It returns errors of the objects; the joins
+// the file that replaced the one they were reading. Errors: those of the objects; the joins
 // committed before an error stay.
 func (w *Warehouse) Compact(ctx context.Context, c Compaction) (done Compacted, err error) {
 	c = c.withDefaults()

@@ -28,8 +28,7 @@ const (
 	tempLife   = 24 * time.Hour
 )
 
-// OpenDir opens a directory and creates it if it does not exist. It returns errors of the file
-// system.
+// OpenDir opens a directory and creates it if it does not exist. Errors: those of the file system.
 func OpenDir(root string) (*Dir, error) {
 	d := &Dir{root: root, temp: filepath.Join(root, tempFolder)}
 	if err := d.folder(d.temp); err != nil {
@@ -131,7 +130,7 @@ func (d *Dir) PutIfAbsent(_ context.Context, name string, body []byte) error {
 	return d.place(name, strings.NewReader(string(body)), os.Link)
 }
 
-// Open opens a file. It returns ErrNotFound if there is none of that name.
+// Open opens a file. Errors: ErrNotFound if there is none of that name.
 func (d *Dir) Open(_ context.Context, name string) (Object, error) {
 	f, err := os.Open(d.path(name))
 	if errors.Is(err, fs.ErrNotExist) {

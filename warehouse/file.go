@@ -34,8 +34,8 @@ type File struct {
 func (f *File) has(from, to int64) bool { return f.Min <= to && f.Max >= from }
 
 // WriteFile stores sorted rows of a partition as a file. The file counts only after a commit has
-// added it. Without rows, no file is written and ok is false. It returns errors of the rows and of
-// the objects.
+// added it. Without rows, no file is written and ok is false. Errors: those of the rows and the
+// objects.
 func (w *Warehouse) WriteFile(ctx context.Context, p Partition, rows iter.Seq2[Row, error]) (f File, ok bool, err error) {
 	temp, err := os.CreateTemp(w.temp, "onefold-*"+extension)
 	if err != nil {
@@ -103,8 +103,8 @@ const (
 	lastTime  = math.MaxInt64
 )
 
-// Rows yields the rows of a file in order. It yields ErrNotFound if the file was removed meanwhile,
-// and ErrDamaged.
+// Rows yields the rows of a file in order. Errors: ErrNotFound if the file was removed meanwhile;
+// ErrDamaged.
 func (w *Warehouse) Rows(ctx context.Context, f File) iter.Seq2[Row, error] {
 	return w.rows(ctx, f, forms[f.Partition.Dataset], firstTime, lastTime)
 }
@@ -157,7 +157,7 @@ func openParquet(o Object) (f *parquet.File, err error) {
 	return parquet.OpenFile(o, o.Size(), parquet.SkipBloomFilters(true))
 }
 
-// Verify compares a file with its entry in the log. It returns ErrDamaged and ErrNotFound.
+// Verify compares a file with its entry in the log. Errors: ErrDamaged, ErrNotFound.
 func (w *Warehouse) Verify(ctx context.Context, f File) error {
 	object, err := w.objects.Open(ctx, f.Path)
 	if errors.Is(err, ErrNotFound) {

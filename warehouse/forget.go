@@ -32,7 +32,7 @@ const forgetTries = 8
 // deletes files whose deletion failed.
 //
 // Exports and compactions may run meanwhile, but Forget does not look at events that are exported
-// later. It returns errors of the objects, and ErrConflict if other writers kept committing.
+// later. Errors: those of the objects; ErrConflict if other writers kept committing.
 func (w *Warehouse) Forget(ctx context.Context, site string, p Person) (rows int64, err error) {
 	for try := 0; ; try++ {
 		n, err := w.forget(ctx, site, &p)

@@ -16,7 +16,8 @@ import (
 	"github.com/onefold/onefold/warehouse/warehousetest"
 )
 
-// visits makes events of visitors of three days, in a zone of its own, of which some identify users.
+// visits generates events of visitors within three days, in their own time zone. Some of them
+// identify users.
 func visits(random *rand.Rand, n int) (rows []*warehouse.EventRow) {
 	for range n {
 		at := noon.Add(-time.Duration(random.IntN(3*24*3600_000)) * time.Millisecond)
@@ -60,7 +61,7 @@ func visitorOf(r *warehouse.EventRow) analytics.VisitorKey {
 	return k
 }
 
-// texts are rows as texts, in order.
+// texts returns rows as sorted text.
 func texts(rows []*warehouse.EventRow) (all []string) {
 	for _, r := range rows {
 		b, err := json.Marshal(r)
@@ -73,7 +74,8 @@ func texts(rows []*warehouse.EventRow) (all []string) {
 	return all
 }
 
-// stored are the rows of a site, each of which has to be there once, and the files are as the log says.
+// stored returns the rows of a site. It checks that each row is there once, and that the files
+// match the log.
 func (h *house) stored(w *warehouse.Warehouse, site string) (rows []*warehouse.EventRow) {
 	h.Helper()
 	for _, f := range w.Files(warehouse.Events) {
@@ -89,7 +91,7 @@ func (h *house) stored(w *warehouse.Warehouse, site string) (rows []*warehouse.E
 	return rows
 }
 
-// write adds rows as files, some a commit.
+// write writes rows as files, with a few rows per commit.
 func (h *house) write(w *warehouse.Warehouse, site string, rows []*warehouse.EventRow, random *rand.Rand) {
 	h.Helper()
 	for len(rows) > 0 {
@@ -111,15 +113,16 @@ func (h *house) write(w *warehouse.Warehouse, site string, rows []*warehouse.Eve
 	}
 }
 
-// TestForget takes a person out while processes die and fail anywhere and others join files and export: in the end nothing is
-// left of the visitors' days on which they were identified, and everything else is there once.
+// TestForget removes a person while processes die and fail anywhere, and others join files and
+// export. In the end, nothing is left of the visitors' days on which the person was identified, and
+// all other events are there once.
 func TestForget(t *testing.T) {
 	for _, seed := range []uint64{1, 2, rand.Uint64()} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 11))
 			h := newHouse(t)
 			all, other, late := visits(random, 250), visits(random, 40), visits(random, 40)
-			for _, r := range late { // of nobody who is erased
+			for _, r := range late { // these belong to nobody who is erased
 				r.UserID, r.VisitorID = "", "late"
 			}
 			h.write(h.open(), "shop", all, random)
@@ -192,7 +195,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestForgetAgainstOthers lets others commit between the reading and the commit, which then cannot follow.
+// TestForgetAgainstOthers lets others commit between the reading and the commit, so that the commit
+// conflicts.
 func TestForgetAgainstOthers(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

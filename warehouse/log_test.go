@@ -16,7 +16,7 @@ import (
 
 var noon = time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
 
-// house is a warehouse in memory with a clock of its own.
+// house is an in-memory warehouse with its own clock.
 type house struct {
 	*testing.T
 	ctx    context.Context
@@ -42,7 +42,7 @@ func (h *house) open() *warehouse.Warehouse {
 	return w
 }
 
-// file writes events of a site, n of them, one a second from a time on.
+// file writes n events of a site, one per second from a time on.
 func (h *house) file(w *warehouse.Warehouse, site string, from time.Time, n int) warehouse.File {
 	h.Helper()
 	var rows []warehouse.Row
@@ -63,7 +63,7 @@ func (h *house) commit(w *warehouse.Warehouse, e *warehouse.Entry) {
 	h.must(w.Commit(h.ctx, w.Version(), e))
 }
 
-// The log stays small, and whoever opens it at any time knows the same.
+// The log stays small, and everyone who opens it at any time gets the same state.
 func TestLog(t *testing.T) {
 	h := newHouse(t)
 	w, late := h.open(), h.open()
@@ -99,7 +99,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Of two who commit the second follows, unless that cannot be.
+// If two writers commit, the second commit follows the first, unless they conflict.
 func TestConflicts(t *testing.T) {
 	h := newHouse(t)
 	first := h.open()
@@ -128,7 +128,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// A sweep deletes what no commit names, and lets none come that would.
+// A sweep deletes files that no commit names, and makes later commits with such files fail.
 func TestSweep(t *testing.T) {
 	h := newHouse(t)
 	w, other := h.open(), h.open()
@@ -152,7 +152,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Joining keeps every row, in order, and readers go on in what was joined.
+// Joining keeps every row, in order, and readers continue in the joined files.
 func TestCompact(t *testing.T) {
 	h := newHouse(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -164,7 +164,8 @@ func TestCompact(t *testing.T) {
 		h.commit(w, &warehouse.Entry{Why: "export", Add: []warehouse.File{f}})
 		rows += f.Rows
 	}
-	// Events of different files at one second are the same facts here: of each run only the first 30 seconds are.
+	// Events in different files at the same second are the same facts here, so each run has only
+	// those of the first 30 seconds.
 	reader := h.open()
 	read := func(stop int, then func()) (keys []warehouse.Key) {
 		for e, err := range reader.Events(h.ctx, "s", noon, noon.Add(time.Hour)) {
@@ -196,7 +197,7 @@ func TestCompact(t *testing.T) {
 	h.must(w.Verify(h.ctx, w.Files()[0]))
 }
 
-// What is damaged, or of a later program, is said to be, and nothing panics.
+// Damaged objects, and those of a later program, are reported, and nothing panics.
 func TestDamaged(t *testing.T) {
 	h := newHouse(t)
 	w := h.open()
@@ -241,7 +242,8 @@ func content(h *house, name string) []byte {
 	return b
 }
 
-// Files that a commit removes go, though deleting them fails at first, and though the answer to the commit is lost.
+// Files that a commit removes are deleted, even if the deletion fails at first, and even if the
+// response to the commit is lost.
 func TestRemovedFilesGo(t *testing.T) {
 	h := newHouse(t)
 	var fails int
@@ -273,7 +275,8 @@ func TestRemovedFilesGo(t *testing.T) {
 	}
 }
 
-// unheard puts what is put if absent, and says that another had: the answer to the first attempt was lost.
+// unheard does what PutIfAbsent does, but reports that another writer was first, as if the response
+// to a first attempt was lost.
 type unheard struct{ warehouse.Objects }
 
 func (u unheard) PutIfAbsent(ctx context.Context, name string, body []byte) error {

@@ -114,7 +114,7 @@ func Sorted(rows []Row) iter.Seq2[Row, error] {
 
 // Between yields the rows of a dataset for one site, fleet or type with times in [from, to),
 // ordered by time. If a file is replaced meanwhile, reading continues in the file that replaced it.
-// It yields ErrDamaged and errors of the objects.
+// Errors: ErrDamaged, those of the objects.
 func (w *Warehouse) Between(ctx context.Context, d Dataset, key string, from, to time.Time) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		last := Key{At: from.UnixMilli()}

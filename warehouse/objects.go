@@ -18,7 +18,7 @@ type Objects interface {
 	// several writers put the same name at the same time, one of them succeeds. After any other
 	// error, the object may or may not exist.
 	PutIfAbsent(ctx context.Context, name string, body []byte) error
-	// Open opens an object for reading. It returns ErrNotFound if the object does not exist.
+	// Open opens an object for reading. Errors: ErrNotFound if the object does not exist.
 	Open(ctx context.Context, name string) (Object, error)
 	// List yields the names that begin with a prefix, which ends with a slash, and that are greater
 	// than after, unless after is empty. It includes every object that was put before the call and

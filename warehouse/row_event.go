@@ -85,7 +85,7 @@ type goal struct {
 }
 
 // NewEventRow returns the row of an event. expires is when the table may delete the event; the zero
-// time means never. It returns an error if the event ID is not a ULID.
+// time means never. Errors: an event ID that is not a ULID.
 func NewEventRow(e *analytics.Event, expires time.Time) (*EventRow, error) {
 	id, err := ulid.ParseStrict(e.EventID)
 	if err != nil {
@@ -138,7 +138,7 @@ func (r *EventRow) lists(e *analytics.Event) (err error) {
 	return err
 }
 
-// Event returns the event of a row, as the table held it. It returns ErrDamaged.
+// Event returns the event of a row, as the table held it. Errors: ErrDamaged.
 func (r *EventRow) Event(site string) (*analytics.Event, error) {
 	e := &analytics.Event{
 		EventKey:  analytics.EventKey{SiteID: site, Shard: int(r.Shard), EventID: r.EventID},

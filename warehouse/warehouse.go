@@ -36,8 +36,8 @@ type Warehouse struct {
 	left  []string // files removed by its own commits that could not be deleted yet
 }
 
-// Open reads the log. An empty place is an empty warehouse. It returns ErrDamaged, ErrFormat and
-// errors of the objects.
+// Open reads the log. An empty place is an empty warehouse. Errors: ErrDamaged, ErrFormat, those of
+// the objects.
 func Open(ctx context.Context, objects Objects, o Options) (*Warehouse, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -46,8 +46,8 @@ func Open(ctx context.Context, objects Objects, o Options) (*Warehouse, error) {
 	return w, w.Refresh(ctx)
 }
 
-// Refresh reads what was committed since the last read. It returns ErrDamaged, ErrFormat and errors
-// of the objects.
+// Refresh reads what was committed since the last read. Errors: ErrDamaged, ErrFormat, those of the
+// objects.
 func (w *Warehouse) Refresh(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -313,7 +313,7 @@ func (w *Warehouse) Status() Status {
 
 // Sweep deletes files that no entry names, because their commits were never written. It first
 // commits a fence, so that commits which are still in progress with such files fail. It returns how
-// many files it deleted. It returns ErrConflict and errors of the objects.
+// many files it deleted. Errors: ErrConflict, those of the objects.
 func (w *Warehouse) Sweep(ctx context.Context) (int, error) {
 	unknown, err := w.unnamed(ctx)
 	if err != nil || len(unknown) == 0 {

@@ -84,7 +84,7 @@ func (w *world) append(id eventstore.ID, events ...eventstore.NewEvent) {
 	w.must(err)
 }
 
-// orders are some of ten events each.
+// orders writes n orders with ten events each.
 func (w *world) orders(n int) {
 	for i := range n {
 		for k := range 10 {
@@ -100,7 +100,7 @@ func (w *world) write(o archive.WriteOptions) archive.Progress {
 	return p
 }
 
-// told is all that a read tells, and its error.
+// told returns everything that a read yields as text, and its error.
 func told(events iter.Seq2[eventstore.Event, error]) (string, error) {
 	var b strings.Builder
 	for e, err := range events {
@@ -147,7 +147,7 @@ func (w *world) sound() {
 	}
 }
 
-// What comes out of an archive is what went in, to the byte.
+// Events read from an archive are identical, byte for byte, to those that were written to it.
 func TestRoundTrip(t *testing.T) {
 	w := newWorld(t)
 	for _, payload := range []string{
@@ -195,7 +195,7 @@ func (w *world) version(id eventstore.ID) int64 {
 	return h.Version
 }
 
-// isZstdOf checks with other readers that the files are what they say: lines, and rows.
+// isZstdOf checks with other readers that the files have the given number of lines and rows.
 func (w *world) isZstdOf(lines int) {
 	w.Helper()
 	found := 0
@@ -236,7 +236,7 @@ func (w *world) isZstdOf(lines int) {
 	}
 }
 
-// Truncated or not, whoever reads finds the same; and the table is sound.
+// Readers get the same events before and after a truncation, and the table passes the check.
 func TestTruncate(t *testing.T) {
 	w := newWorld(t)
 	w.orders(2)
@@ -271,7 +271,7 @@ func TestTruncate(t *testing.T) {
 	w.sound()
 }
 
-// Nothing is deleted that cannot be done without.
+// Events that cannot be restored are not deleted.
 func TestTruncateRefuses(t *testing.T) {
 	snapshot, written := func(w *world) { w.snapshot(order(0)) }, func(w *world) { w.write(archive.WriteOptions{}) }
 	for name, c := range map[string]struct {
@@ -345,7 +345,7 @@ func (w *world) change(change func(*eventstore.Snapshot)) {
 	w.must(err)
 }
 
-// damage changes a byte of a file, or cuts it at a negative place.
+// damage changes a byte of a file, or truncates the file there if the place is negative.
 func (w *world) damage(name string, at int) {
 	w.Helper()
 	files, err := filepath.Glob(filepath.Join(w.dir, "*", name))
@@ -382,7 +382,7 @@ func TestTruncateForGood(t *testing.T) {
 	}
 }
 
-// Forgetting reaches what was archived before.
+// Forgetting also applies to what was archived before.
 func TestForgottenInArchive(t *testing.T) {
 	w := newWorld(t)
 	w.append(order(0), eventstore.NewEvent{Type: "Registered", Payload: []byte(`{"who":"w","name":"Lovelace"}`)}, eventstore.NewEvent{Type: "Noted"})
@@ -405,7 +405,7 @@ func TestForgottenInArchive(t *testing.T) {
 	}
 }
 
-// Wherever a truncation stops, what is read is the same, and the next one goes on.
+// Wherever a truncation stops, reads return the same, and the next truncation continues.
 func TestTruncateStopsAnywhere(t *testing.T) {
 	for _, effect := range []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer} {
 		for nth := 1; ; nth++ {
@@ -441,7 +441,8 @@ func TestTruncateStopsAnywhere(t *testing.T) {
 	}
 }
 
-// A segment is there or not; who goes on after a crash writes what is missing.
+// A segment exists completely or not at all, and a writer that continues after a crash writes what
+// is missing.
 func TestWriteStopsAnywhere(t *testing.T) {
 	w := newWorld(t)
 	w.orders(5)
@@ -471,7 +472,8 @@ func TestWriteStopsAnywhere(t *testing.T) {
 	}
 }
 
-// What a process left that died is swept after a day, and what one is writing is not.
+// Temporary files left by a crashed process are removed after a day, and those of a running one are
+// not.
 func TestSweep(t *testing.T) {
 	w := newWorld(t)
 	w.orders(1)
@@ -489,7 +491,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// No damage is read over.
+// Damage is always reported.
 func TestDamage(t *testing.T) { seeds.Run(t, 1, damage) }
 
 func damage(t *testing.T, seed uint64) {
@@ -521,7 +523,7 @@ func damage(t *testing.T, seed uint64) {
 	}
 }
 
-// While appends go on, writing and truncating again and again loses nothing.
+// Repeated writing and truncating during appends loses nothing.
 func TestUnderLoad(t *testing.T) {
 	w := newWorld(t)
 	w.orders(1)

@@ -17,7 +17,8 @@ import (
 	"github.com/onefold/onefold/fold/streamsource"
 )
 
-// What is derived of events stays as it is when they are truncated, whether it was made before or is made afterwards.
+// Items derived from events stay the same after a truncation, whether they were derived before it
+// or after it.
 func TestDerivedOfTruncated(t *testing.T) {
 	for name, drainFirst := range map[string]bool{"made before": true, "made afterwards": false} {
 		t.Run(name, func(t *testing.T) {

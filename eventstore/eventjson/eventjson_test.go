@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/eventstore/eventjson"
 )
 
-// What is taken in is told again, byte for byte but for white space between tokens.
+// What is read is written again byte for byte, except for white space between tokens.
 func TestForms(t *testing.T) {
 	for sent, want := range map[string]string{
 		`{"type":"A","data":{"n": 1.10, "big": 123456789012345678901234567890}}`: `"data":{"n":1.10,"big":123456789012345678901234567890}`,
@@ -58,7 +58,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// However many fields events tell, a state takes only so much memory.
+// The memory of a state is limited, however many fields the events have.
 func TestStateIsBounded(t *testing.T) {
 	var s eventjson.State
 	long := strings.Repeat("x", 300<<10)

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The suite holds on the engine in memory, called and through DynamoDB's protocol.
+// The suite passes on the in-memory engine, called directly and through DynamoDB's protocol.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	called := func(t *testing.T) *table.Table { return eventstoretest.New(t, eventstore.Options{}).Table }
@@ -53,12 +53,12 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// anybody are credentials that nobody verifies.
+// anybody has credentials that nothing verifies.
 var anybody = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 	return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
 })
 
-// The suite, but for what needs transactions, holds on a DynamoDB of others.
+// The suite passes on another DynamoDB implementation, except for what needs transactions.
 func TestDynalite(t *testing.T) {
 	t.Parallel()
 	endpoint := dynamotest.StartDynalite(t)
@@ -70,7 +70,7 @@ func TestDynalite(t *testing.T) {
 		tables++
 		name := fmt.Sprint("onefold", tables)
 		in := eventstore.Schema.CreateTableInput(name)
-		in.StreamSpecification = nil // which it does not have
+		in.StreamSpecification = nil // not supported by Dynalite
 		if _, err := client.CreateTable(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestDynalite(t *testing.T) {
 	}, eventstoretest.With(eventstore.Options{OneByOne: true}))
 }
 
-// Opened and Deposited happen to accounts.
+// Opened and Deposited are events of accounts.
 type (
 	Opened    struct{ Owner string }
 	Deposited struct{ Cents int }
@@ -120,7 +120,7 @@ func TestSpec(t *testing.T) {
 	a.Given(t, eventstore.NewEvent{Type: "Opened", Payload: []byte("{}")}).When(deposit(7)).Then(eventstore.NewEvent{Type: "Deposited", Payload: []byte(`{"Cents":7}`)})
 }
 
-// complaints is a test that writes down what it is told.
+// complaints is a test that records its failures.
 type complaints struct {
 	list    []string
 	cleanup []func()
@@ -131,7 +131,7 @@ func (c *complaints) Errorf(f string, args ...any) { c.list = append(c.list, fmt
 func (c *complaints) Fatalf(f string, args ...any) { c.Errorf(f, args...) }
 func (c *complaints) Cleanup(f func())             { c.cleanup = append(c.cleanup, f) }
 
-// A spec that does not hold says what happened and what should have.
+// A spec that fails reports what happened and what should have happened.
 func TestSpecThatDoesNotHold(t *testing.T) {
 	a := accounts()
 	for want, spec := range map[string]func(enginetest.T){
@@ -156,7 +156,7 @@ func TestSpecThatDoesNotHold(t *testing.T) {
 	}
 }
 
-// Faults are values: an append that nobody answered happened once.
+// Faults are values: an append without a response happened once.
 func TestFaults(t *testing.T) {
 	for name, fault := range map[string]enginetest.Fault{
 		"lost before": eventstoretest.LoseBefore(1), "lost after": eventstoretest.LoseAfter(1), "throttled": eventstoretest.Throttle(1), "collided": eventstoretest.Collide(1),

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/fold/streamsource"
 )
 
-// feed brings all that was appended into the feed.
+// feed adds everything that was appended to the feed.
 func (w *world) feed() {
 	w.Helper()
 	described, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
@@ -86,7 +86,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// A repaired feed tells events late, and each once.
+// A repaired feed delivers the missing events late, and each once.
 func TestRepairedFeed(t *testing.T) {
 	w := newWorld(t, eventstore.Options{}, asIs)
 	w.db.Advance(25 * time.Hour)

@@ -38,8 +38,9 @@ var counter = eventstore.Fold[map[string]int]{Version: 1, Apply: func(m map[stri
 	return next, nil
 }}
 
-// newWorld has three orders and a customer, all in order: some appends with ids, some of several events, a snapshot, a
-// reservation, and events long enough ago to be on the index.
+// newWorld has three orders and a customer without any damage: some appends have IDs, some have
+// several events, and there are a snapshot, a reservation, and events old enough to be in the
+// index.
 func newWorld(t *testing.T, o eventstore.Options, api func(dynamo.API) dynamo.API) *world {
 	t.Helper()
 	w := &world{T: t, ctx: t.Context(), db: enginetest.New(t)}
@@ -97,7 +98,7 @@ func (w *world) check(o fsck.Options) (findings []fsck.Finding) {
 	return findings
 }
 
-// kinds are those of findings, each once, in order.
+// kinds returns the kinds of findings, each once, in order.
 func kinds(findings []fsck.Finding) string {
 	var all []string
 	for _, f := range findings {
@@ -113,7 +114,7 @@ func (w *world) put(it table.Item) {
 	w.must(err)
 }
 
-// overwrite changes an item behind the store's back.
+// overwrite changes an item without the store's knowledge.
 func overwrite[T, K any](w *world, e *table.Entity[T, K], k K, change func(*T)) {
 	w.Helper()
 	v, err := e.Get(w.ctx, w.table, k)
@@ -144,7 +145,7 @@ func (w *world) drop(n int, seqs ...int64) {
 	}
 }
 
-// Whatever is damaged is found, and nothing else; what can be repaired is right afterwards.
+// All damage is found, and nothing else. Everything that can be repaired is correct afterwards.
 func TestDamage(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage func(*world)
@@ -232,7 +233,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A head that was brought up to its events is appended to as if nothing had happened.
+// A head that was set to its last event can be appended to as usual.
 func TestAppendAfterRepair(t *testing.T) {
 	for name, damage := range map[string]func(*world){
 		"missing": func(w *world) { w.must(eventstore.Heads.Delete(w.ctx, w.table, orderID(0))) },
@@ -288,7 +289,7 @@ func TestOneByOne(t *testing.T) {
 	}
 }
 
-// brokenIndex is a store whose index has lost an entry, and keeps one of an item that is gone.
+// brokenIndex is a store whose index lacks one entry, and still has one of a deleted item.
 type brokenIndex struct{ dynamo.API }
 
 func (b brokenIndex) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
@@ -325,7 +326,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// A check that is stopped anywhere and goes on from its last cursor finds what one without a stop finds.
+// A check that is stopped anywhere and continues from its last cursor finds the same as one without
+// a stop.
 func TestResume(t *testing.T) {
 	w := newWorld(t, eventstore.Options{}, func(api dynamo.API) dynamo.API { return smallPages{api} })
 	for n := range 4 {
@@ -387,7 +389,7 @@ func TestOnlySomeTypes(t *testing.T) {
 	}
 }
 
-// While appends go on, nothing is found that is not there.
+// During appends, a check reports no false findings.
 func TestCheckUnderLoad(t *testing.T) {
 	w := newWorld(t, eventstore.Options{Chain: true}, func(api dynamo.API) dynamo.API { return smallPages{api} })
 	done := make(chan error, 1)

@@ -10,13 +10,14 @@ import (
 	"github.com/onefold/onefold/eventstore/projection"
 )
 
-// paid is how often an order was paid.
+// paid counts how often an order was paid.
 type paid struct {
 	Times int      `dynamodbav:"times" json:"times"`
 	Seen  []string `dynamodbav:"seen,omitempty" json:"seen,omitempty"`
 }
 
-// Read models that are not what their events make are found, made anew, and then right; those that are behind are not wrong.
+// Read models that do not match their events are found and rebuilt correctly. Models that only lag
+// behind are not wrong.
 func TestModels(t *testing.T) {
 	w := newWorld(t, eventstore.Options{}, asIs)
 	p, err := projection.Define(w.table, w.store, projection.Definition[paid]{Name: "paid", Version: 1, Of: []string{"order"}, Apply: func(m *paid, e *eventstore.Event) error {

@@ -10,10 +10,10 @@ import (
 	"github.com/onefold/onefold/eventstore/projection"
 )
 
-// benchEvents is how many events each aggregate has.
+// benchEvents is the number of events of each aggregate.
 const benchEvents = 20
 
-// fill appends n events, of 320 bytes each, to aggregates of benchEvents.
+// fill appends n events of 320 bytes each, benchEvents per aggregate.
 func (w *world) fill(b *testing.B, n int) {
 	b.Helper()
 	payload := []byte(fmt.Sprintf(`{"customer":"c-1042","total":1999,"note":"%0250d"}`, 7))
@@ -33,7 +33,8 @@ func counts(m *orderState, e *eventstore.Event) error {
 	return nil
 }
 
-// measure begins to measure, and tells events a second and processor time an event, which beside other work is steadier.
+// measure starts a measurement. It reports events per second, and processor time per event, which
+// varies less when other programs run.
 func measure(b *testing.B) (told func()) {
 	begin := processorTime(b)
 	b.ReportAllocs()
@@ -52,7 +53,8 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkLive keeps read models up to date off the change stream of an engine in memory. An operation is an event.
+// BenchmarkLive keeps read models up to date from the change stream of an in-memory engine. One
+// operation is one event.
 func BenchmarkLive(b *testing.B) {
 	w := newWorld(b)
 	p := w.define(1, counts)
@@ -64,7 +66,8 @@ func BenchmarkLive(b *testing.B) {
 	told()
 }
 
-// BenchmarkRebuild makes read models anew of the events in an engine in memory, compared and all. An operation is an event.
+// BenchmarkRebuild rebuilds read models from the events in an in-memory engine, including the
+// comparison. One operation is one event.
 func BenchmarkRebuild(b *testing.B) {
 	w := newWorld(b)
 	w.fill(b, b.N)
@@ -75,7 +78,7 @@ func BenchmarkRebuild(b *testing.B) {
 	told()
 }
 
-// BenchmarkFeed reads the feed of an engine in memory. An operation is an event.
+// BenchmarkFeed reads the feed of an in-memory engine. One operation is one event.
 func BenchmarkFeed(b *testing.B) {
 	w := newWorld(b)
 	w.fill(b, b.N)

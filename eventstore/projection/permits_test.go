@@ -20,17 +20,17 @@ import (
 	"github.com/onefold/onefold/internal/recorded"
 )
 
-// permit is a row of the recorded permit applications: a step that was taken in one.
+// permit is one row of the recorded permit applications: a step in one application.
 type permit struct {
 	Case       string    `json:"-"`
 	Step       string    `json:"-"`
 	Task       string    `json:"task"`
 	Department string    `json:"department"`
-	Ended      bool      `json:"ended"` // whether the application is done, as it says in each of its rows
+	Ended      bool      `json:"ended"` // whether the application is finished, which each of its rows says
 	At         time.Time `json:"-"`
 }
 
-// permits are all rows, in the order of the file.
+// permits returns all rows in file order.
 func permits(t testing.TB) (rows []permit) {
 	t.Helper()
 	must := func(err error) {
@@ -66,14 +66,14 @@ func permits(t testing.TB) (rows []permit) {
 	}
 }
 
-// application is the read model: where a permit application is.
+// application is the read model: the current state of a permit application.
 type application struct {
 	Department string `dynamodbav:"department"`
 	Step       string `dynamodbav:"step"`
 	Ended      bool   `dynamodbav:"ended,omitempty"`
 }
 
-// importPermits appends each row once: its task is unique, and the append's id.
+// importPermits appends each row once. The row's task is unique and becomes the ID of the append.
 func (w *world) importPermits(rows []permit) (again int) {
 	w.Helper()
 	for _, row := range rows {
@@ -115,12 +115,13 @@ func (w *world) applications(version int) (*projection.Projection[application], 
 	return p, g
 }
 
-// TestPermitApplications imports what was recorded of permit applications, which has 4,443 events in 1,434 applications: open ones
-// per department and step are as many as counted by hand, again when imported twice, and when rebuilt.
+// TestPermitApplications imports recorded permit applications: 4,443 events of 1,434 applications.
+// The number of open ones per department and step matches a direct count, also after a second
+// import and after a rebuild.
 func TestPermitApplications(t *testing.T) {
 	rows := permits(t)
 	last, steps := map[string]permit{}, map[string]bool{}
-	for _, row := range rows { // an application's rows are in the order of time
+	for _, row := range rows { // the rows of an application are in order of time
 		if row.At.Before(last[row.Case].At) {
 			t.Fatalf("%s goes back in time", row.Case)
 		}

@@ -63,7 +63,8 @@ func TestOtherDefinitionsAreRefused(t *testing.T) {
 	}
 }
 
-// TestABadEventParksItsAggregateAlone: others go on, and after the fault is mended it goes on where it was.
+// TestABadEventParksItsAggregateAlone checks that other aggregates continue, and that the parked
+// one continues where it stopped after the fault is fixed.
 func TestABadEventParksItsAggregateAlone(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
@@ -147,7 +148,8 @@ func TestWaitFor(t *testing.T) {
 	}
 }
 
-// TestAMissedStreamIsReadFromTheTable loses records: the next event of an aggregate brings all, and so does Rebuild.
+// TestAMissedStreamIsReadFromTheTable loses records: the next event of an aggregate catches up on
+// all of them, and so does Rebuild.
 func TestAMissedStreamIsReadFromTheTable(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
@@ -165,7 +167,7 @@ func TestAMissedStreamIsReadFromTheTable(t *testing.T) {
 	w.is("order 2", w.story(p, order(2)), "1Placed")
 }
 
-// TestAHoleParks deletes an event behind the store's back.
+// TestAHoleParks deletes an event without the store's knowledge.
 func TestAHoleParks(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
@@ -185,12 +187,12 @@ func TestAHoleParks(t *testing.T) {
 	}
 }
 
-// TestSeveralVersionsRunAtOnce keeps two up to date side by side, of which the first is served.
+// TestSeveralVersionsRunAtOnce keeps two versions up to date, of which the first is served.
 func TestSeveralVersionsRunAtOnce(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.define(1, tells), w.define(2, tells)
 	w.must(one.Start(w.ctx))
-	w.must(two.Start(w.ctx)) // it stays with version 1
+	w.must(two.Start(w.ctx)) // version 1 stays served
 	if s, err := two.Served(w.ctx); err != nil || s.Version != 1 {
 		t.Errorf("served is %+v (%v), want version 1", s, err)
 	}
@@ -221,7 +223,7 @@ func TestStatus(t *testing.T) {
 	w.append(eventstore.ID{Type: "cart", ID: "1"}, "Filled")
 	w.feed()
 	is(1, 0, 2, 3)
-	_, err := p.Rebuild(w.ctx, projection.RebuildOptions{}) // for its fold is younger than what is appended
+	_, err := p.Rebuild(w.ctx, projection.RebuildOptions{}) // needed because its fold is younger than the appends
 	w.must(err)
 	is(1, 1, 1, 3)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// louder is another Apply: it tells the same in capitals, and takes what is bad.
+// louder is another Apply: it produces the same in capitals, and accepts bad events.
 func louder(m *orderState, e *eventstore.Event) error {
 	err := tells(m, e)
 	if m.Story = strings.ToUpper(m.Story); errors.Is(err, errBad) {
@@ -26,7 +26,7 @@ func louder(m *orderState, e *eventstore.Event) error {
 	return err
 }
 
-// checkModels compares read models and groups with what the events say.
+// checkModels compares read models and groups with the events.
 func (w *world) checkModels(p *projection.Projection[orderState], g *projection.Groups[orderState, cityTotal], apply func(*orderState, *eventstore.Event) error) {
 	w.Helper()
 	count := map[string]int{}
@@ -127,8 +127,8 @@ func (w *world) itemsOf(entity string) (n int) {
 	return n
 }
 
-// TestRebuildGoesOnAfterACrash ends a rebuild at each of its requests, before and after its effect, and goes on in another
-// process, while appends go on.
+// TestRebuildGoesOnAfterACrash ends a rebuild at each of its requests, before and after its effect,
+// and continues in another process, while appends are made.
 func TestRebuildGoesOnAfterACrash(t *testing.T) {
 	for _, effect := range []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer} {
 		steps := 0
@@ -193,7 +193,8 @@ func crashRebuild(t *testing.T, step int, effect enginetest.Effect) (crashed boo
 	return crashed
 }
 
-// TestRebuildWhileAppendsGoOn lets writers append, two workers fold both versions, and a rebuild run beside them.
+// TestRebuildWhileAppendsGoOn runs writers, two workers that fold both versions, and a rebuild at
+// the same time.
 func TestRebuildWhileAppendsGoOn(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.define(1, tells), w.define(2, louder)

@@ -14,11 +14,12 @@ import (
 	"github.com/onefold/onefold/eventstore/projection"
 )
 
-// mapSink is a store whose transactions are assignments. It fails before or after them when it is told to.
+// mapSink is a store whose transactions are assignments. It can be made to fail before or after
+// them.
 type mapSink struct {
 	position     int64
 	counts       map[string]int
-	before, then int // puts until it fails
+	before, then int // number of puts until it fails
 }
 
 var errSink = errors.New("the sink is not there")
@@ -35,7 +36,7 @@ func (m *mapSink) Put(_ context.Context, events []eventstore.FeedEvent, through 
 	}
 	m.position, m.counts = through, next
 	if m.then--; m.then == 0 {
-		return errSink // nobody knows that it has happened
+		return errSink // the caller cannot know that the put happened
 	}
 	return nil
 }
@@ -45,7 +46,7 @@ func (w *world) feed() {
 	w.must(w.worker(eventstore.FeedFold()).Drain(w.ctx))
 }
 
-// TestASinkHasEachEventOnce lets it fail before and after each of its puts.
+// TestASinkHasEachEventOnce makes a sink fail before and after each of its puts.
 func TestASinkHasEachEventOnce(t *testing.T) {
 	w := newWorld(t)
 	want := map[string]int{}
@@ -74,7 +75,8 @@ func TestASinkHasEachEventOnce(t *testing.T) {
 	}
 }
 
-// TestLinesFileIsWholeAfterACrash cuts a file off at each byte: opened again and caught up, it is as it should be.
+// TestLinesFileIsWholeAfterACrash truncates a file at each byte. After it is opened again and has
+// caught up, it is complete.
 func TestLinesFileIsWholeAfterACrash(t *testing.T) {
 	w := newWorld(t)
 	for i := range 3 {
@@ -101,7 +103,7 @@ func TestLinesFileIsWholeAfterACrash(t *testing.T) {
 	}
 	for n := range len(want) {
 		w.must(os.WriteFile(path, []byte(want[:n]), 0o600))
-		// Where a page ended in a file that was cut off does not matter, only which lines there are.
+		// It does not matter where a page ended in the truncated file, only which lines there are.
 		if have := catchUp(); have != want {
 			t.Fatalf("cut off at %d the file became\n%s", n, have)
 		}
@@ -115,7 +117,7 @@ func TestLinesFileIsWholeAfterACrash(t *testing.T) {
 	}
 }
 
-// ExampleFollow counts the events of each type in a Go map, which keeps its position beside them.
+// ExampleSink counts the events of each type in a Go map, which keeps its position with the counts.
 func ExampleSink() {
 	sink := &mapSink{counts: map[string]int{}}
 	events := []eventstore.FeedEvent{{Event: eventstore.Event{EventType: "OrderPlaced"}, Position: 1, Last: true}}

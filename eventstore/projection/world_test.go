@@ -23,14 +23,14 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// world is an event store in memory.
+// world is an in-memory event store.
 type world struct {
 	testing.TB
 	ctx   context.Context
 	db    *enginetest.DB
 	table *table.Table
 	store *eventstore.Store
-	other *eventstore.Store // of a program that knows nothing of the options of the first
+	other *eventstore.Store // of a program that does not know the options of the first one
 	turns int
 	slept atomic.Int64
 }
@@ -48,7 +48,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// now runs ahead of the database by what was slept.
+// now is ahead of the database by the time that was slept.
 func (w *world) now() time.Time { return w.db.Now().Add(time.Duration(w.slept.Load())) }
 
 func (w *world) sleep(ctx context.Context, d time.Duration) error {
@@ -63,7 +63,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// worker runs folds on the world's stream, from where the last one was.
+// worker runs folds on the world's stream, continuing where the last one was.
 func (w *world) worker(folds ...*fold.Fold) *fold.Worker {
 	w.Helper()
 	name := w.table.Name()
@@ -102,7 +102,7 @@ type orderState struct {
 
 var errBad = errors.New("a bad event")
 
-// tells is Apply: it refuses events of type Bad, after it has changed the model.
+// tells is an Apply that refuses events of type Bad, after changing the model.
 func tells(m *orderState, e *eventstore.Event) error {
 	m.Story += fmt.Sprintf("%d%s ", e.Seq, e.EventType)
 	switch e.EventType {
@@ -172,7 +172,7 @@ func (w *world) is(what, have, want string) {
 	}
 }
 
-// items are the entities of all items of the table.
+// items yields the entities of all items of the table.
 func (w *world) items() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		name := w.table.Name()

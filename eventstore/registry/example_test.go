@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// What happens to an order, and what that makes of it.
+// The events of an order, and the state that they lead to.
 type (
 	OrderPlaced struct{ Customer, Currency string }
 	ItemAdded   struct {
@@ -27,7 +27,7 @@ type (
 	}
 )
 
-// orderPlaced1 is how orders were placed before there were currencies.
+// orderPlaced1 is the version of OrderPlaced before it had a currency.
 type orderPlaced1 struct{ Customer string }
 
 func Example() {
@@ -73,7 +73,7 @@ func Example() {
 	// 3 registry_test.OrderPaid{Cents:2500} <nil>
 }
 
-// Check tells what nobody thought of before an event of last year does.
+// ExampleRegistry_Check shows the error for an event with a forgotten upcast.
 func ExampleRegistry_Check() {
 	r := registry.New(registry.Options{})
 	registry.Register[OrderPlaced](r, "OrderPlaced", 3)
@@ -84,7 +84,7 @@ func ExampleRegistry_Check() {
 	// Output: registry: invalid: no upcast of type "OrderPlaced" begins with version 2
 }
 
-// open opens an event store in memory.
+// open opens an in-memory event store.
 func open(ctx context.Context) (*eventstore.Store, error) {
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {

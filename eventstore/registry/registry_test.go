@@ -15,7 +15,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// gobs is a second form of payloads, which is not text.
+// gobs is a second payload format, which is not text.
 type gobs struct{}
 
 func (gobs) Encode(v any) ([]byte, error) {
@@ -65,7 +65,7 @@ func newStore(t *testing.T) *eventstore.Store {
 
 var sensor = eventstore.ID{Type: "sensor", ID: "1"}
 
-// Events of all versions, and in two forms, are read as one of today, by readers, by folds and by what a snapshot is made of.
+// Readers, folds and snapshots read events of all versions, in two formats, as the current version.
 func TestUpcasts(t *testing.T) {
 	r := registry.New(registry.Options{})
 	upcasts(r)
@@ -173,7 +173,7 @@ func TestUnknownTypes(t *testing.T) {
 	}
 }
 
-// Check finds every mistake, and whatever uses the registry finds it, too.
+// Check finds every mistake, and so does every use of the registry.
 func TestCheck(t *testing.T) {
 	keep := func(s int, _ Other) (int, error) { return s, nil }
 	step := func(r *registry.Registry, from, to int) {
@@ -217,7 +217,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What comes after the check is a mistake for everybody, and no race.
+// A registration after the check is an error for everyone, without a data race.
 func TestTooLate(t *testing.T) {
 	r := registry.New(registry.Options{})
 	registry.Register[Other](r, "A", 1)
@@ -228,7 +228,7 @@ func TestTooLate(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range 100 {
-			_, _ = r.Decode(&eventstore.Event{EventType: "A", Payload: []byte("{}")}) // what it says depends on who is first
+			_, _ = r.Decode(&eventstore.Event{EventType: "A", Payload: []byte("{}")}) // the result depends on which comes first
 		}
 	}()
 	registry.Register[Measured](r, "B", 1)
@@ -238,7 +238,7 @@ func TestTooLate(t *testing.T) {
 	}
 }
 
-// A conflict's events and those that an envelope goes with decode as any other.
+// The events of a conflict, and events with an envelope, decode like all others.
 func TestEncodeAll(t *testing.T) {
 	r := registry.New(registry.Options{Codec: gobs{}})
 	registry.Register[Other](r, "Counted", 1)
@@ -265,7 +265,8 @@ func TestEncodeAll(t *testing.T) {
 	}
 }
 
-// What comes after Check harms nothing but itself: a fold that is right works, one that is wrong fails, and a type is not used, which Check says.
+// Changes after Check affect only themselves: a correct fold works, a wrong one fails, and a new
+// type is not used, which Check reports.
 func TestAfterCheck(t *testing.T) {
 	r := registry.New(registry.Options{})
 	registry.Register[Other](r, "Other", 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// With keys an event store is as without, beside other writers with keys and without.
+// An event store with keys behaves like one without, beside other writers with and without keys.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T) *table.Table { return eventstoretest.New(t, eventstore.Options{}).Table }
@@ -34,7 +34,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// Whether an append that is repeated is the same cannot be told any more when its person was forgotten: it is refused for that reason.
+// After a person was forgotten, the store cannot tell whether a repeated append is the same, so it
+// refuses it for that reason.
 func TestAgainAfterForget(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	again := func(name string) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// What the guide shows: a person is in an event, is forgotten, and is not in it any more.
+// The example from the guide: a person is in an event, is forgotten, and is no longer in it.
 func ExampleKeeper_Forget() {
 	type Registered struct {
 		Customer string `json:"customerId" personal:"subject"`

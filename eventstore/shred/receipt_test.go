@@ -13,7 +13,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// A receipt says that all is finished when it is: not before the change stream has let go of what read models said.
+// A receipt says that everything is finished only when it is: not before the change stream has
+// dropped the old contents of read models.
 func TestReceiptSaysWhatRemains(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.must(w.say(customer("1"), "Registered", ada))
@@ -37,7 +38,8 @@ func TestReceiptSaysWhatRemains(t *testing.T) {
 	}
 }
 
-// A value that is about a person cannot be found by trying, is in no error, and is free when the person is forgotten.
+// A reserved value about a person cannot be found by guessing, is in no error, and is free after
+// the person is forgotten.
 func TestForgottenReservations(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	const address = "ada@example.org"
@@ -79,7 +81,7 @@ func TestForgottenReservations(t *testing.T) {
 	}
 }
 
-// reservation is the hash of the value that is about c1.
+// reservation returns the hash of the value that is about c1.
 func (w *world) reservation() string {
 	w.Helper()
 	r, err := eventstore.ReservationsOf.First(w.ctx, w.table, eventstore.SubjectIn{Subject: "c1"})

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/eventstore/shred"
 )
 
-// reserved appends an event that takes a value.
+// reserved appends an event that reserves a value.
 func (w *world) reserved(s *eventstore.Store, id, value string) error {
 	_, err := s.Append(w.ctx, customer(id), eventstore.Any(), []eventstore.NewEvent{{Type: "Visited"}}, eventstore.Reserve("email", value))
 	return err
@@ -32,8 +32,9 @@ func (w *world) rules() eventstore.Rules {
 	return r
 }
 
-// Who has the table, and no key to it, cannot find out whether an address is reserved: the secret of the hashes is encrypted from when a
-// store with keys has first reserved. A store without keys is told so, and one that has reserved before goes on by the same hashes.
+// A copy of the table without a key does not tell whether an address is reserved. As soon as a
+// store with keys reserves a value, the secret of the hashes is encrypted. A store without keys is
+// told so, and one that has reserved before continues with the same hashes.
 func TestTheTableDoesNotTellWhatIsReserved(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -42,7 +43,7 @@ func TestTheTableDoesNotTellWhatIsReserved(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	plain, err := eventstore.New(w.table, eventstore.Options{})
 	w.must(err)
-	w.must(w.reserved(plain, "1", "ada@example.org")) // before any store with keys
+	w.must(w.reserved(plain, "1", "ada@example.org")) // before there is any store with keys
 	secret := w.rules().Secret
 	if len(secret) == 0 || len(w.rules().Wrapped) > 0 {
 		t.Fatalf("a store without keys kept %+v", w.rules())
@@ -77,7 +78,7 @@ func TestTheTableDoesNotTellWhatIsReserved(t *testing.T) {
 	}
 }
 
-// The secret follows the master key, and cannot be read with another.
+// The secret is encrypted again with a new master key, and cannot be read with another.
 func TestRewrapTheSecret(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.must(w.reserved(w.store, "1", "ada@example.org"))

@@ -40,7 +40,7 @@ type registered struct {
 	} `json:"contacts"`
 }
 
-// ada says things that nothing in the table may say after she is forgotten.
+// ada contains data that must not be anywhere in the table after she is forgotten.
 const ada = `{"customerId":"c1","name":"Ada Lovelace","age":36,"plan":"gold","address":{"street":"St James 12","city":"London"},"contacts":[{"kind":"mail","value":"ada@example.org"},{"kind":"phone","value":"+44 55550100100"}]}`
 
 var adaSays = []string{"Lovelace", "St James", "ada@example", "55550100100", "421742174217"}
@@ -92,7 +92,7 @@ func (w *world) newKeeper(masters ...shred.Master) *shred.Keeper {
 	return k
 }
 
-// another is another process on the same table.
+// another returns a store of another process on the same table.
 func (w *world) another(masters ...shred.Master) *eventstore.Store {
 	w.Helper()
 	s, err := eventstore.New(w.table, eventstore.Options{Secrets: w.newKeeper(masters...).Secrets()})
@@ -136,7 +136,8 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && fmt.Sprint(x) == fmt.Sprint(y)
 }
 
-// everything is all that the table has, as text; what looks like base64 is also there decoded.
+// everything returns the whole table as text. Everything that looks like base64 is also included in
+// decoded form.
 func (w *world) everything() string {
 	w.Helper()
 	var all strings.Builder
@@ -232,7 +233,7 @@ func TestForget(t *testing.T) {
 			if err != nil || len(receipt.Aggregates) != 2 || receipt.Snapshots != 1 || receipt.Remade.IsZero() || fmt.Sprint(w.again) != "[customer/1 customer/2]" {
 				t.Errorf("%+v, %v, %v", receipt, w.again, err)
 			}
-			w.db.Advance(2 * time.Minute) // what another process remembers
+			w.db.Advance(2 * time.Minute) // how long another process remembers keys
 			for _, s := range []*eventstore.Store{w.store, other, w.another(master("2026"))} {
 				one, two := w.read(s, customer("1")), w.read(s, customer("2"))
 				want := `{"customerId":"c1","name":"[forgotten]","age":null,"plan":"gold","address":{"street":"[forgotten]","city":"London"},"contacts":[{"kind":"mail","value":"[forgotten]"},{"kind":"phone","value":"[forgotten]"}]}`
@@ -245,7 +246,7 @@ func TestForget(t *testing.T) {
 				var back registered
 				w.must(json.Unmarshal(one[0].Payload, &back))
 				for _, err := range s.Read(w.ctx, customer("1"), eventstore.Verified()) {
-					w.must(err) // the chain is that of what is stored
+					w.must(err) // the chain covers the stored bytes
 				}
 			}
 			w.saysNothing(adaSays)
@@ -266,7 +267,8 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// Who has the table, and even what the key item was, has nothing without the master.
+// A copy of the table, even with a previous version of the key item, reveals nothing without the
+// master key.
 func TestStolenTable(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.must(w.say(customer("1"), "Registered", ada))
@@ -280,7 +282,7 @@ func TestStolenTable(t *testing.T) {
 	}
 }
 
-// A sealed value opens where it was sealed, and nowhere else.
+// A sealed value can be opened only where it was sealed.
 func TestMovedAndChanged(t *testing.T) {
 	move := func(from, to *eventstore.Event) { to.Payload = from.Payload }
 	for name, forge := range map[string]func(a, b *eventstore.Event){
@@ -331,7 +333,7 @@ func TestMovedAndChanged(t *testing.T) {
 	}
 }
 
-// What cannot be sealed is not stored.
+// Events that cannot be sealed are not stored.
 func TestRefused(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	for _, c := range []struct {
@@ -359,7 +361,7 @@ func TestRefused(t *testing.T) {
 	if n := len(w.read(w.store, customer("1"))); n != 0 {
 		t.Errorf("%d events", n)
 	}
-	// And what has nothing personal is as it was said.
+	// Events without personal data are stored as given.
 	for _, payload := range []string{`{"customerId": "c", "name":null, "contacts":[]}`, `{"plan":"x"}`, ``, `null`} {
 		w.must(w.say(customer("1"), "Registered", payload))
 	}
@@ -382,7 +384,7 @@ func TestSeveralSubjects(t *testing.T) {
 	if have := string(w.read(w.store, customer("1"))[0].Payload); !sameJSON(have, `{"a":{"id":"a","name":"[forgotten]"},"b":{"id":"b","name":"Bob the Builder"}}`) {
 		t.Error(have)
 	}
-	// A snapshot may be made again when nobody can remember her.
+	// A snapshot may be made again when no process can remember her.
 	if w.snapshot(w.store, customer("1")) {
 		t.Error("a snapshot is made while others may remember")
 	}
@@ -396,7 +398,7 @@ func TestSeveralSubjects(t *testing.T) {
 	}
 }
 
-// A state that was loaded before its subject was forgotten is not kept afterwards.
+// A state that was loaded before its subject was forgotten is not saved afterwards.
 func TestStateFromBefore(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.must(w.say(customer("1"), "Registered", ada))
@@ -436,7 +438,7 @@ func TestDeclarations(t *testing.T) {
 	type node struct {
 		Who  string  `personal:"subject"`
 		Name *string `personal:"yes"`
-		Kids []*node // in itself
+		Kids []*node // a recursive type
 		Tags map[string]struct {
 			T string `personal:"yes"`
 		}
@@ -478,7 +480,8 @@ func TestDeclarations(t *testing.T) {
 	}
 }
 
-// Whatever fails while somebody is forgotten, repeating it finishes; and before it is finished nothing is told to be.
+// Whatever fails while a person is being forgotten, repeating it completes it. Before that, nothing
+// is reported as finished.
 func TestForgetFails(t *testing.T) {
 	for _, effect := range []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer, enginetest.Throttle} {
 		for nth := 1; nth < 12; nth++ {
@@ -506,8 +509,8 @@ func TestForgetFails(t *testing.T) {
 	}
 }
 
-// Writers, makers of snapshots and readers in several processes, while somebody is forgotten: afterwards nothing of her is
-// there to be read, by anybody.
+// Writers, makers of snapshots and readers run in several processes while a person is forgotten.
+// Afterwards, nobody can read anything about her.
 func TestForgetRaces(t *testing.T) { seeds.Run(t, 1, forgetRaces) }
 
 func forgetRaces(t *testing.T, seed uint64) {

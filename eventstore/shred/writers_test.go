@@ -20,22 +20,23 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// program is a writer with options of its own, which knows nothing of the others'.
+// program is a writer with its own options, which does not know the options of the others.
 type program struct {
 	name  string
 	store *eventstore.Store
 	keys  bool
-	busy  bool // it is in the middle of an append
+	busy  bool // whether it is in the middle of an append
 }
 
-// office is a table that several programs write to. While one of them waits or asks again, others append.
+// office is a table that several programs write to. While one of them waits or retries, others
+// append.
 type office struct {
 	*world
 	r        *rand.Rand
 	programs []*program
 	names    int
 	depth    int
-	sealed   bool // a program has appended something sealed: from now on nothing personal is stored as it is
+	sealed   bool // a program has appended something sealed: from now on, no personal data is stored unsealed
 }
 
 func newOffice(t *testing.T, seed uint64) *office {
@@ -57,7 +58,8 @@ func (o *office) on(api dynamo.API) *table.Table {
 	return table.New(api, "onefold", table.Options{Clock: o.db.Now})
 }
 
-// open opens a program, with keys if personal is not nil. Every other one has a table that is now and then too busy.
+// open opens a program, with keys if personal is not nil. About half of the programs have a table
+// that is sometimes throttled.
 func (o *office) open(name string, personal []shred.Personal, options eventstore.Options) {
 	t := o.table
 	if o.r.IntN(2) == 0 {
@@ -73,7 +75,7 @@ func (o *office) open(name string, personal []shred.Personal, options eventstore
 	o.programs = append(o.programs, &program{name: name, store: s, keys: personal != nil})
 }
 
-// hurried is a table that is now and then too busy for an append.
+// hurried is a table that sometimes throttles an append.
 type hurried struct {
 	dynamo.API
 	office *office
@@ -87,7 +89,7 @@ func (h *hurried) TransactWriteItems(ctx context.Context, in *dynamodb.TransactW
 	return h.API.TransactWriteItems(ctx, in, options...)
 }
 
-// sleep waits, or is broken off before or after it waited.
+// sleep waits, or is interrupted before or after the wait.
 func (o *office) sleep(_ context.Context, d time.Duration) error {
 	early, late := o.r.IntN(4) == 0, o.r.IntN(8) == 0
 	if early {
@@ -100,7 +102,7 @@ func (o *office) sleep(_ context.Context, d time.Duration) error {
 	return nil
 }
 
-// pass lets others append, and time pass before, between and after it.
+// pass lets others append, and time pass before, between and after that.
 func (o *office) pass(d time.Duration) {
 	if o.depth++; o.depth <= 3 {
 		for range o.r.IntN(3) {
@@ -114,7 +116,7 @@ func (o *office) pass(d time.Duration) {
 	o.db.Advance(d)
 }
 
-// append lets a program that is not at it append something personal, and something that is not.
+// append lets a program that is not already appending append something, personal or not.
 func (o *office) append() {
 	free := slices.DeleteFunc(slices.Clone(o.programs), func(p *program) bool { return p.busy })
 	p := free[o.r.IntN(len(free))]
@@ -141,8 +143,9 @@ func (o *office) append() {
 	}
 }
 
-// Whoever seals waits first, also when another keeper changed the rules, and when the wait was broken off before. So a store without keys, which goes by
-// the rules from before for a while, stores nothing personal after the first sealed append.
+// A store that seals waits first, even if another keeper changed the rules, or if the wait was
+// interrupted before. So a store without keys, which follows the old rules for a while, stores no
+// personal data after the first sealed append.
 func TestKeepersWaitBeforeTheySeal(t *testing.T) {
 	for name, first := range map[string]func(o *office, d time.Duration, other *eventstore.Store) error{
 		"two start together": func(o *office, _ time.Duration, other *eventstore.Store) error {
@@ -158,7 +161,7 @@ func TestKeepersWaitBeforeTheySeal(t *testing.T) {
 			plain, err := eventstore.New(o.table, eventstore.Options{})
 			o.must(err)
 			_, err = plain.Append(o.ctx, customer("0"), eventstore.NoStream(), []eventstore.NewEvent{{Type: "Visited"}})
-			o.must(err) // by the rules of now
+			o.must(err) // with the current rules
 			keeper := func(sleep func(context.Context, time.Duration) error) *eventstore.Store {
 				k, err := shred.New(o.table, shred.Options{Masters: []shred.Master{master("2026")}, Personal: personal(t), Sleep: sleep})
 				o.must(err)
@@ -189,8 +192,10 @@ func TestKeepersWaitBeforeTheySeal(t *testing.T) {
 	}
 }
 
-// TestSecondWriter lets programs with other options append in any order, also while one of them waits, and also such that were at it before the first
-// personal field was sealed. From that moment on nothing personal is stored as it is: who cannot seal it is refused, and may append what is not personal.
+// TestSecondWriter lets programs with different options append in any order, even while one of them
+// waits, and even if they began before the first personal field was sealed. From that moment on, no
+// personal data is stored unsealed: programs that cannot seal it are refused, and may append what
+// is not personal.
 func TestSecondWriter(t *testing.T) {
 	t.Parallel()
 	seeds.Run(t, 25, func(t *testing.T, seed uint64) {

@@ -97,7 +97,7 @@ func quoted(s string) string { return strings.ReplaceAll(s, "'", "''") }
 type object = map[string]any
 
 // Glue returns a CloudFormation template, in JSON, of a database and its tables in the Glue
-// catalog. Its errors are those of SQL.
+// catalog. Errors: as SQL.
 func (t Tables) Glue() ([]byte, error) {
 	if err := t.check(); err != nil {
 		return nil, err

@@ -20,15 +20,16 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// shop is a site whose traffic went through the folds, and is in files.
+// shop is a site whose traffic went through the folds and was written to files.
 type shop struct {
 	*foldtest.World
 	site  analytics.Site
 	files []string
 }
 
-// newShop takes generated traffic, and on top of it hits of a few people who do all that is odd: keep sessions of their own,
-// more of them than a day lists, come on either side of midnight and half an hour after the last time, to the millisecond.
+// newShop generates traffic, and adds the hits of a few people with unusual behavior. They use
+// their own session IDs, more of them than a day lists, and they come just before and after
+// midnight, and exactly half an hour after the last time, to the millisecond.
 func newShop(t *testing.T, zone, from, to string, seed uint64) *shop {
 	t.Helper()
 	cal, err := calendar.LoadZone(zone)
@@ -126,10 +127,11 @@ func odd(random *rand.Rand, start, end time.Time) (hits []analytics.Hit) {
 var places = []struct{ zone, from, to string }{
 	{"UTC", "2026-02-26", "2026-03-02"},
 	{"Europe/Berlin", "2026-10-24", "2026-10-26"}, // the 25th has 25 hours
-	{"Asia/Kolkata", "2026-05-30", "2026-06-01"},  // half an hour beside UTC's
+	{"Asia/Kolkata", "2026-05-30", "2026-06-01"},  // half an hour off UTC's hours
 }
 
-// What SQL says of files is to the unit what statistics say: by day and in all, and by each dimension.
+// SQL on the files gives exactly the same figures as the statistics: by day, in total, and by each
+// dimension.
 func TestSQLAgreesWithStatistics(t *testing.T) {
 	for _, place := range places {
 		t.Run(strings.ReplaceAll(place.zone, "/", "_"), func(t *testing.T) {
@@ -151,7 +153,8 @@ func TestSQLAgreesWithStatistics(t *testing.T) {
 	}
 }
 
-// Days that are asked for are whole, though they lie in files of other days, and no others are told of.
+// Requested days are complete, although they lie in files of other days, and no other days are
+// included.
 func TestDaysAreTheSites(t *testing.T) {
 	s := newShop(t, "Asia/Kolkata", "2026-05-30", "2026-06-01", 7)
 	want, err := report.Make(s.Ctx, s.Table, report.Request{Site: "shop", From: "2026-05-31", To: "2026-05-31"})
@@ -160,8 +163,9 @@ func TestDaysAreTheSites(t *testing.T) {
 	compare(t, "day", ask(t, db, figuresBy[analytics.Day]), figuresOf(want.Buckets))
 }
 
-// figuresBy ask for what reports say of buckets. Visits count in the bucket in which they start, page views and events in
-// that in which they happen; the visitors of an hour are those with an event in it.
+// figuresBy has the queries for the figures of report buckets. Visits count in the bucket in which
+// they start, page views and events in the bucket in which they happen. The visitors of an hour are
+// those with an event in it.
 var figuresBy = map[analytics.Period]string{
 	analytics.Day:   figures("CAST(day AS VARCHAR)", "count(DISTINCT visitor_day)", "0"),
 	analytics.Month: figures("strftime(day, '%Y-%m')", "count(DISTINCT visitor_day)", "0"),
@@ -200,14 +204,15 @@ func figuresOf(buckets []report.Bucket) (rows []string) {
 	return rows
 }
 
-// sixPlaces writes an amount as DECIMAL(38,6) does.
+// sixPlaces formats an amount as DECIMAL(38,6) does.
 func sixPlaces(amount string) string {
 	whole, fraction, _ := strings.Cut(amount, ".")
 	return whole + "." + (fraction + "000000")[:6]
 }
 
-// breakdowns ask for what reports say of the values of dimensions: page views, visits and events; of those of a visit also
-// bounces, and the seconds of all, in tenths of a second of one.
+// breakdowns returns the queries for the figures of dimension values in reports: page views, visits
+// and events. For dimensions of a visit, these also include bounces, and the seconds of all visits
+// in tenths of a second per visit.
 func breakdowns() map[analytics.Dimension]string {
 	all := map[analytics.Dimension]string{
 		analytics.ByPage:      `SELECT path, count(*), count(DISTINCT (site, day, visitor_id, visitor_shard, visit)), 0 FROM session_events WHERE kind = 'pageview' GROUP BY path ORDER BY ALL`,
@@ -243,7 +248,7 @@ func rowsOf(by analytics.Dimension, top []report.Row) (rows []string) {
 	return rows
 }
 
-// floatText writes a number as DuckDB does.
+// floatText formats a number as DuckDB does.
 func floatText(f float64) string {
 	text := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(text, ".e") {
@@ -255,7 +260,7 @@ func floatText(f float64) string {
 func compare(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	slices.Sort(got)
-	got = slices.DeleteFunc(got, func(row string) bool { return strings.HasSuffix(row, "|0|0|0|0|0|0|0.000000|0|0") }) // as figuresOf
+	got = slices.DeleteFunc(got, func(row string) bool { return strings.HasSuffix(row, "|0|0|0|0|0|0|0.000000|0|0") }) // like figuresOf
 	only := func(a, b []string) string {
 		return strings.Join(slices.DeleteFunc(slices.Clone(a), func(row string) bool { return slices.Contains(b, row) }), "\n")
 	}

@@ -67,7 +67,7 @@ type DB struct {
 }
 
 // Open creates the views and then removes the database's access to everything except their files.
-// It returns ErrNoDuckDB and errors of reading the files.
+// Errors: ErrNoDuckDB, those of reading the files.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	o.defaults()
 	db, err := open()
@@ -191,8 +191,8 @@ func (d *DB) columns(ctx context.Context) (columns []Column, err error) {
 
 // Query calls head once with the columns of a query's answer, and then row with each of its rows,
 // up to most rows; 0 means no limit. Each value is the text that DuckDB writes; nil is NULL. The
-// slices are valid only during the call. It returns ErrQuery, ErrTimeout, ErrTooLarge and the
-// errors of head and row.
+// slices are valid only during the call. Errors: ErrQuery, ErrTimeout, ErrTooLarge, those of head
+// and row.
 func (d *DB) Query(ctx context.Context, query string, most int, head func([]Column) error, row func([]*string) error) error {
 	texts := "SELECT CAST(COLUMNS(*) AS VARCHAR) FROM " + answer
 	if most > 0 {
@@ -201,7 +201,7 @@ func (d *DB) Query(ctx context.Context, query string, most int, head func([]Colu
 	return d.each(ctx, query, head, texts, row)
 }
 
-// JSON calls row with each row of a query's answer as a JSON object. Its errors are those of Query.
+// JSON calls row with each row of a query's answer as a JSON object. Errors: as Query.
 func (d *DB) JSON(ctx context.Context, query string, row func(object string) error) error {
 	return d.each(ctx, query, func([]Column) error { return nil }, "SELECT CAST(to_json(a) AS VARCHAR) FROM "+answer+" AS a",
 		func(values []*string) error { return row(*values[0]) })
@@ -244,8 +244,8 @@ func (d *DB) each(ctx context.Context, query string, head func([]Column) error, 
 	return d.told(ctx, rows.Err())
 }
 
-// Save writes a query's answer to Options.SaveTo as Parquet and returns the number of rows. Its
-// errors are those of Query.
+// Save writes a query's answer to Options.SaveTo as Parquet and returns the number of rows. Errors:
+// as Query.
 func (d *DB) Save(ctx context.Context, query string) (rows int64, err error) {
 	ctx, cancel, err := d.ask(ctx, query)
 	if err != nil {
@@ -260,7 +260,7 @@ func (d *DB) Save(ctx context.Context, query string) (rows int64, err error) {
 }
 
 // Explain runs a query and returns a plan for people to read, which shows how the query was run and
-// how long each step took. Its errors are those of Query.
+// how long each step took. Errors: as Query.
 func (d *DB) Explain(ctx context.Context, query string) (plan string, err error) {
 	ctx, cancel, err := d.ask(ctx, query)
 	if err != nil {

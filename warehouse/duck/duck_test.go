@@ -29,7 +29,7 @@ func openTest(t testing.TB, o Options) *DB {
 	return db
 }
 
-// ask gives an answer's rows, values between bars.
+// ask returns the rows of an answer, with values separated by bars.
 func ask(t testing.TB, db *DB, query string) (rows []string) {
 	t.Helper()
 	err := db.Query(t.Context(), query, 0, func([]Column) error { return nil }, func(values []*string) error {
@@ -49,12 +49,12 @@ func ask(t testing.TB, db *DB, query string) (rows []string) {
 	return rows
 }
 
-// attempt runs a query for its error.
+// attempt runs a query and returns its error.
 func attempt(t *testing.T, db *DB, query string) error {
 	return db.Query(t.Context(), query, 0, func([]Column) error { return nil }, func([]*string) error { return nil })
 }
 
-// What the views say of themselves is what they are, with and without files.
+// The descriptions of the views match the views, with and without files.
 func TestViewsTellTheirColumns(t *testing.T) {
 	e := analytics.Event{EventKey: analytics.EventKey{SiteID: "a site/ü", EventID: "01KQ5N8G00AAAAAAAAAAAAAAAA"}, VisitorID: "v", Path: "/"}
 	for what, files := range map[string][]string{"empty": nil, "of one event": writeEvents(t, t.TempDir(), []analytics.Event{e})} {
@@ -80,7 +80,7 @@ func TestViewsTellTheirColumns(t *testing.T) {
 	}
 }
 
-// A query can come from anybody: it reads the views, and reaches nothing else.
+// A query from anyone can read the views, and reaches nothing else.
 func TestQueriesOnlyRead(t *testing.T) {
 	root := t.TempDir()
 	e := analytics.Event{EventKey: analytics.EventKey{SiteID: "s", EventID: "01KQ5N8G00AAAAAAAAAAAAAAAA"}, VisitorID: "v", Path: "/"}
@@ -137,7 +137,7 @@ func TestWhatMayBeAsked(t *testing.T) {
 	}
 }
 
-// A query takes no more than it may.
+// A query uses no more resources than it may.
 func TestQueriesAreBounded(t *testing.T) {
 	big := "SELECT count(*) FROM (SELECT DISTINCT hash(i) AS h, repeat(h::VARCHAR, 20) FROM range(3000000) t(i))"
 	if err := attempt(t, openTest(t, Options{MemoryMB: 64, Threads: 1}), big); !errors.Is(err, ErrTooLarge) {

@@ -10,7 +10,8 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// writeEvents makes a warehouse of events, which are in the order of time, and names its files. Names have to be quoted.
+// writeEvents creates a warehouse of events, which are in order of time, and returns the names of
+// its files. Names must be quoted.
 func writeEvents(t testing.TB, root string, events []analytics.Event) (files []string) {
 	t.Helper()
 	must := func(err error) {

@@ -30,8 +30,8 @@ func (c *Checked) OK() bool { return c.Missing == 0 && c.Extra == 0 }
 // Check first catches up. Then it compares the warehouse with the table, fact by fact, and verifies
 // that files are as they were written. It changes nothing else. Facts written meanwhile are
 // compared again. Events of aggregates that were truncated in the table count neither as extra nor
-// as expired. It returns warehouse.ErrDamaged and warehouse.ErrNotFound, which name the files, and
-// errors of the table and the objects.
+// as expired. Errors: warehouse.ErrDamaged and warehouse.ErrNotFound, which name the files; those
+// of the table and the objects.
 func (x *Exporter) Check(ctx context.Context) (found []Checked, err error) {
 	intact := map[string]bool{}
 	for range checkRounds {

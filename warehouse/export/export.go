@@ -290,8 +290,8 @@ func (x *Exporter) step(ctx context.Context) error {
 	return nil
 }
 
-// Stop commits what Run has read and not yet committed. Call it after Run has returned. It returns
-// errors of the table and the objects, and warehouse.ErrConflict.
+// Stop commits what Run has read and not yet committed. Call it after Run has returned. Errors:
+// warehouse.ErrConflict, those of the table and the objects.
 func (x *Exporter) Stop(ctx context.Context) error {
 	if x.batch == nil || x.batch.records == 0 {
 		return nil

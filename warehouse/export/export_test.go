@@ -21,7 +21,7 @@ func jsonOf(r warehouse.Row) string {
 	return string(b)
 }
 
-// seeds are run in a test; a failure tells its own.
+// seeds is the number of random seeds that a test runs. A failure reports its seed.
 const seeds = 2
 
 func each(t *testing.T, rounds int, test func(w *world)) {
@@ -32,7 +32,7 @@ func each(t *testing.T, rounds int, test func(w *world)) {
 				w.write()
 			}
 			if round == 0 {
-				w.Drain() // the first export finds aggregates by their types, which are folded
+				w.Drain() // the first export finds aggregates by their types, which must be folded
 			}
 			test(w)
 			if t.Failed() {
@@ -42,7 +42,7 @@ func each(t *testing.T, rounds int, test func(w *world)) {
 	}
 }
 
-// What the table has is in the warehouse, whatever happens to it between exports.
+// The warehouse has what the table has, whatever happens to the table between exports.
 func TestExport(t *testing.T) {
 	each(t, 4, func(w *world) {
 		w.Must(w.exporter().CatchUp(w.Ctx))
@@ -50,10 +50,10 @@ func TestExport(t *testing.T) {
 	})
 }
 
-// The place for objects fails before and behind everything, and processes die anywhere.
+// The objects fail before and after every kind of operation, and processes die anywhere.
 func TestFaults(t *testing.T) {
 	each(t, 2, func(w *world) {
-		left := 0 // operations until the process dies
+		left := 0 // number of operations until the process dies
 		faulty := &warehousetest.Faulty{Objects: w.memory}
 		faulty.Decide = func(string, string) warehousetest.Fault {
 			if left--; left < 0 {
@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// Every operation is the last one of a process, one after the other.
+// Each operation in turn is the last one of a process.
 func TestDiesAnywhere(t *testing.T) {
 	for _, fault := range []warehousetest.Fault{warehousetest.Before, warehousetest.After} {
 		w := newWorld(t, 3)
@@ -110,7 +110,7 @@ func TestDiesAnywhere(t *testing.T) {
 	}
 }
 
-// Several exporters at once, while things are written: each fact is there once.
+// Several exporters run at once during writes: each fact is in the warehouse once.
 func TestSeveral(t *testing.T) {
 	each(t, 1, func(w *world) {
 		var wait sync.WaitGroup
@@ -133,7 +133,7 @@ func TestSeveral(t *testing.T) {
 	})
 }
 
-// Nobody exports for longer than the stream keeps changes.
+// Nothing is exported for longer than the stream keeps changes.
 func TestTrimmed(t *testing.T) {
 	each(t, 2, func(w *world) {
 		w.Must(w.exporter().CatchUp(w.Ctx))
@@ -147,7 +147,7 @@ func TestTrimmed(t *testing.T) {
 		}
 		w.Drain()
 		w.expire(25 * time.Hour)
-		for key := range w.expired { // what comes and goes while nobody looks is nowhere
+		for key := range w.expired { // facts that come and go unnoticed are nowhere
 			switch rows, was := exported[key]; {
 			case gone[key] != nil:
 			case was:
@@ -157,7 +157,7 @@ func TestTrimmed(t *testing.T) {
 			}
 		}
 		now := w.facts()
-		for key, rows := range exported { // nobody can tell what was deleted from what would have expired since
+		for key, rows := range exported { // deleted facts cannot be told from those that would have expired since
 			if at := rows[0].Expires(); now[key] == nil && at != 0 && at <= w.Now().Add(time.Hour).UnixMilli() {
 				w.expired[key] = rows
 			}
@@ -183,7 +183,8 @@ func TestTrimmed(t *testing.T) {
 	})
 }
 
-// While Run follows, what waits until all is exported is done when it is, and again later; it may move the warehouse on.
+// While Run works, it calls Caught when everything is exported, and again later. Caught may change
+// the warehouse.
 func TestRunCaught(t *testing.T) {
 	w := newWorld(t, 5)
 	for range 12 {

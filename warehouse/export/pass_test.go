@@ -11,10 +11,10 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// odd is a stream that answers as a test orders it to.
+// odd is a stream whose answers the test controls.
 type odd struct {
 	fold.Source
-	before func(shard string) (empty bool, err error) // of a read; of a list the shard is empty
+	before func(shard string) (empty bool, err error) // called before a read; before a list, with an empty shard
 }
 
 func (o *odd) Shards(ctx context.Context) ([]fold.Shard, error) {
@@ -31,7 +31,7 @@ func (o *odd) Read(ctx context.Context, r fold.ReadRequest) (fold.Batch, error) 
 	return o.Source.Read(ctx, r)
 }
 
-// oddly is an exporter of such a stream. Its pauses move the time on.
+// oddly returns an exporter of such a stream. Its pauses advance the clock.
 func (w *world) oddly(before func(shard string) (bool, error)) *Exporter {
 	x := w.exporter()
 	x.source = &odd{Source: x.source, before: before}
@@ -42,7 +42,7 @@ func (w *world) oddly(before func(shard string) (bool, error)) *Exporter {
 	return x
 }
 
-// Answers may be empty although there is more.
+// Answers may be empty although there are more changes.
 func TestEmptyPages(t *testing.T) {
 	each(t, 2, func(w *world) {
 		reads := 0
@@ -54,7 +54,7 @@ func TestEmptyPages(t *testing.T) {
 	})
 }
 
-// A stream to which something is added all the time is caught up with nonetheless.
+// An exporter catches up even with a stream that keeps growing.
 func TestBusy(t *testing.T) {
 	each(t, 1, func(w *world) {
 		reads := 0
@@ -75,7 +75,7 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// What is throttled keeps nothing else from being exported: what is throttled for ever is told.
+// Throttling of one shard does not stop the export of others, and permanent throttling is reported.
 func TestThrottled(t *testing.T) {
 	each(t, 2, func(w *world) {
 		throttled := errors.Join(errors.New("get records"), &types.ProvisionedThroughputExceededException{})

@@ -32,7 +32,7 @@ var schema = table.MustSchema("all", analytics.Schema, telemetry.Schema, eventst
 
 var start = time.Date(2026, 4, 20, 9, 30, 0, 0, time.UTC)
 
-// world is a table in memory with facts of all kinds, and a warehouse.
+// world is an in-memory table with facts of all kinds, and a warehouse.
 type world struct {
 	*foldtest.World
 	objects warehouse.Objects // as the exporter sees them
@@ -54,7 +54,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.World = foldtest.NewWorld(t, foldtest.Setup{
 		Schema: schema, Group: "all", At: start, Engine: engine.Options{StreamShards: 3, RollEvery: 150},
 		Folds: func(t *table.Table) []*fold.Fold {
-			return eventstore.Folds()[:1] // types of aggregates, by which they are found
+			return eventstore.Folds()[:1] // the aggregate types, which the exporter uses to find aggregates
 		},
 	})
 	for _, id := range []string{"shop", "blog", "a b"} {
@@ -83,7 +83,7 @@ func site(id string) *analytics.Site {
 	}
 }
 
-// exporter is a new process.
+// exporter returns an exporter of a new process.
 func (w *world) exporter() *Exporter {
 	w.Helper()
 	house, err := warehouse.Open(w.Ctx, w.objects, warehouse.Options{Clock: w.Now, Temp: w.TempDir()})
@@ -98,7 +98,7 @@ func (w *world) exporter() *Exporter {
 	})
 }
 
-// facts are the rows of all raw facts of the table, by item.
+// facts returns the rows of all raw facts of the table, by item.
 func (w *world) facts() map[string][]warehouse.Row {
 	w.Helper()
 	all := map[string][]warehouse.Row{}
@@ -140,7 +140,7 @@ func (w *world) facts() map[string][]warehouse.Row {
 	}
 }
 
-// readingsOf are the readings of an item, if it is one that has some.
+// readingsOf returns the readings of an item, if it is an item with readings.
 func (w *world) readingsOf(entity string, it table.Item) (all []telemetry.Reading, are bool) {
 	w.Helper()
 	switch entity {
@@ -162,7 +162,7 @@ func (w *world) readingsOf(entity string, it table.Item) (all []telemetry.Readin
 
 func text(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
 
-// compare holds the warehouse to what it must have.
+// compare checks that the warehouse has what it must have.
 func (w *world) compare() {
 	w.Helper()
 	house, err := warehouse.Open(w.Ctx, w.memory, warehouse.Options{Clock: w.Now})
@@ -222,7 +222,7 @@ func (w *world) compare() {
 
 func rowText(r warehouse.Row) string { return fmt.Sprintf("%T%s", r, jsonOf(r)) }
 
-// event makes up an event of a site, mostly of these days.
+// event generates an event of a site, mostly of the last days.
 func (w *world) event(siteID string) *analytics.Event {
 	w.number++
 	at := w.Now().Add(-time.Duration(w.random.ExpFloat64()*float64(5*time.Hour)) - time.Duration(w.random.IntN(2))*24*time.Hour)
@@ -241,7 +241,7 @@ func (w *world) event(siteID string) *analytics.Event {
 	return e
 }
 
-// someEvents reads events of a site that there are.
+// someEvents reads existing events of a site.
 func (w *world) someEvents(siteID string, n int) (some []analytics.Event) {
 	s, err := analytics.SiteByID.Get(w.Ctx, w.Table, analytics.SiteIn{SiteID: siteID})
 	if errors.Is(err, table.ErrNotFound) {
@@ -256,7 +256,7 @@ func (w *world) someEvents(siteID string, n int) (some []analytics.Event) {
 
 func (w *world) siteID() string { return []string{"shop", "blog", "a b"}[w.random.IntN(3)] }
 
-// write does something to the table, or lets time pass so that facts expire.
+// write makes a random change to the table, or lets time pass so that facts expire.
 func (w *world) write() {
 	if w.random.IntN(10) == 0 {
 		w.expire(time.Duration(w.random.IntN(300)) * time.Minute)
@@ -303,7 +303,7 @@ func (w *world) visit() {
 	}
 }
 
-// erase takes some events back, and notes a goal of others.
+// erase takes some events back, and notes a goal on others.
 func (w *world) erase() {
 	for i, e := range w.someEvents(w.siteID(), 6) {
 		if i < 3 {
@@ -321,7 +321,7 @@ func (w *world) rewrite(k analytics.EventKey, change func(*analytics.Event) anal
 	w.Must(err)
 }
 
-// expire lets time pass, and remembers what expires meanwhile.
+// expire lets time pass, and records what expires.
 func (w *world) expire(d time.Duration) {
 	before := w.facts()
 	w.Advance(d)
@@ -382,7 +382,7 @@ func (w *world) append() {
 	w.Must(err)
 }
 
-// deleteSite deletes a site as package erasure does, and makes it again now and then.
+// deleteSite deletes a site as package erasure does, and sometimes creates it again.
 func (w *world) deleteSite(id string) {
 	s := site(id)
 	s.DeletedAt = w.Now()

@@ -53,7 +53,7 @@ const (
 	batchRows    = 1024
 )
 
-// Open opens a warehouse as an Archive. It returns the errors of warehouse.Open.
+// Open opens a warehouse as an Archive. Errors: as warehouse.Open.
 func Open(ctx context.Context, objects warehouse.Objects, o Options) (*Archive, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -24,7 +24,7 @@ import (
 	"github.com/onefold/onefold/warehouse"
 )
 
-// shop is a site on a table whose events expire, beside a warehouse.
+// shop is a site on a table whose events expire, with a warehouse.
 type shop struct {
 	*foldtest.World
 	site    analytics.Site
@@ -36,7 +36,7 @@ type shop struct {
 	alone   *explore.Explorer // without the archive
 }
 
-// faulty fails when it is told to.
+// faulty fails if err is set.
 type faulty struct {
 	warehouse.Objects
 	err error
@@ -91,7 +91,7 @@ func newShopOf(t *testing.T, large int, seed uint64) *shop {
 	return s
 }
 
-// visit lets people come, each day on that day.
+// visit generates visits, with each day's visits made on that day.
 func (s *shop) visit(random *rand.Rand, start, end time.Time) {
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	collector := analytics.NewCollector(s.Table, analytics.CollectorOptions{})
@@ -124,7 +124,7 @@ func (s *shop) visit(random *rand.Rand, start, end time.Time) {
 	s.Drain()
 }
 
-// export writes the events of a range of days to the warehouse, but for some of each day.
+// export writes the events of a range of days to the warehouse, except for some of each day.
 func (s *shop) export(first, last string, without int) {
 	s.Helper()
 	from, err := s.cal.Start(first)
@@ -150,7 +150,7 @@ func (s *shop) export(first, last string, without int) {
 	s.Must(s.w.Commit(s.Ctx, s.w.Version(), entry))
 }
 
-// answers are what an Explorer says of the range, as text, without where it is from.
+// answers returns the answers of an Explorer for the range as text, without their sources.
 func (s *shop) answers(x *explore.Explorer) string {
 	s.Helper()
 	var text strings.Builder
@@ -210,7 +210,7 @@ func (s *shop) report(x *explore.Explorer) (explore.Report, error) {
 	return x.Report(s.Ctx, report.Request{Site: "shop", From: first, To: last}, []explore.Filter{{Dimension: analytics.ByCountry, Op: explore.Is, Values: []string{"DE"}}})
 }
 
-// expire lets time pass until raw events are gone, or sessions too.
+// expire lets time pass until raw events have expired, or sessions too.
 func (s *shop) expire(days int) {
 	s.Helper()
 	_, err := reconcile.RollUp(s.Ctx, s.Table, "shop", s.Now())
@@ -222,8 +222,8 @@ func (s *shop) expire(days int) {
 	s.Drain()
 }
 
-// Filters, funnels, ways, sessions and how users come back say the same when the events have expired: some, all, and the
-// sessions too; and where they know it from.
+// Filters, funnels, journeys, sessions and retention give the same answers after some events, all
+// events, and the sessions too have expired. The answers also tell their source.
 func TestAnswersOutliveEvents(t *testing.T) {
 	s := newShop(t, 1<<30)
 	want := s.answers(s.alone)
@@ -245,8 +245,9 @@ func TestAnswersOutliveEvents(t *testing.T) {
 	}
 }
 
-// A timeline is whole though its events are gone, and so is the visitor's day that says which of two visits at the same
-// time each is of. Of the first seed, a client's own sessions overlap.
+// A timeline is complete although its events have expired, and so has the visitor's day, which
+// assigns each event to one of two overlapping visits. With the first seed, a client's own sessions
+// overlap.
 func TestTimelineOutlivesEvents(t *testing.T) {
 	for _, seed := range []uint64{17479879906993661837, rand.Uint64()} {
 		timelineOutlives(t, newShopOf(t, 0, seed))
@@ -280,7 +281,8 @@ func timelineOutlives(t *testing.T, s *shop) {
 	}
 }
 
-// What the warehouse has only a part of is not taken for all there was; and a warehouse that cannot be read is said.
+// A day that the warehouse has only in part is not answered as if it were complete, and an
+// unreadable warehouse is reported.
 func TestPartsAreNotTakenForAll(t *testing.T) {
 	s := newShop(t, 0)
 	s.export(first, "2026-03-28", 0)
@@ -298,7 +300,7 @@ func TestPartsAreNotTakenForAll(t *testing.T) {
 	}
 }
 
-// Large days are read from the warehouse while they are there, but not those that it has a part of.
+// Large days are read from the warehouse while it has all of them, but not if it has only a part.
 func TestLargeDays(t *testing.T) {
 	s := newShop(t, 100)
 	want := s.answers(s.alone)

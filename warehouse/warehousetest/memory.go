@@ -38,7 +38,7 @@ func (m *Memory) Put(_ context.Context, name string, body io.ReadSeeker) error {
 	return nil
 }
 
-// PutIfAbsent stores an object. It returns ErrExists if the object exists.
+// PutIfAbsent stores an object. Errors: ErrExists if the object exists.
 func (m *Memory) PutIfAbsent(_ context.Context, name string, body []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +53,7 @@ type object struct{ *bytes.Reader }
 
 func (object) Close() error { return nil }
 
-// Open opens an object. It returns ErrNotFound if the object does not exist.
+// Open opens an object. Errors: ErrNotFound if the object does not exist.
 func (m *Memory) Open(_ context.Context, name string) (warehouse.Object, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

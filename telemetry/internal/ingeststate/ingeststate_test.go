@@ -133,7 +133,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// newest reports whether a reading is the last one told of one of its metrics.
+// newest reports whether a reading was the last to update the status for one of its metrics.
 func newest(s *Sender, at int64, reading values) bool {
 	for name := range reading {
 		if s.metrics[name].told == at {

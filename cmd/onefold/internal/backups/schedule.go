@@ -90,7 +90,7 @@ func (s *Schedule) turn(ctx context.Context) error {
 		return s.sleep(ctx, min(wait, lookEach))
 	}
 	// The size is unknown before the backup is made. The best estimate is that of the newest
-	// backup, or of the last attempt that ran out of space.
+	// backup, or of a failed attempt.
 	made, err := s.Make(ctx, s.now(), max(newest.Bytes, s.tried))
 	if err != nil {
 		s.tried = max(s.tried, made.Bytes)

@@ -22,7 +22,7 @@ const sitesAtOnce = 4
 // because events arrive late, are imported, are assigned to new goals, and are erased.
 func (r *rebuild) sites(ctx context.Context) error {
 	sites := make(map[string]*analytics.Site)
-	byDay := make(map[string][]string) // site IDs by day
+	byDay := make(map[string][]string) // units of work, "DAY SITE", by day
 	for site, err := range analytics.ListSites(ctx, r.Table, "") {
 		if err != nil {
 			return err

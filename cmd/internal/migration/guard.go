@@ -56,6 +56,7 @@ func (g *guard) stays(now time.Time) bool {
 
 // look checks whether the table is here.
 func (g *guard) look(ctx context.Context) error {
+	// The start of the check counts: the table may leave at any time after it was read.
 	began := time.Now()
 	if err := Check(ctx, g.API, g.name); err != nil {
 		return err
@@ -75,6 +76,7 @@ func (g *guard) here(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	// Another request may have completed a check while this one waited.
 	if g.stays(time.Now()) {
 		return nil
 	}

@@ -53,6 +53,7 @@ type upload struct {
 func (u *upload) run(ctx context.Context, r io.Reader) (err error) {
 	buf := make([]byte, u.size)
 	n, err := io.ReadFull(r, buf)
+	// The whole stream fits into one part: a plain put saves two requests, and is atomic.
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return u.b.bounded(ctx, func(ctx context.Context) error { return u.b.Put(ctx, u.name, bytes.NewReader(buf[:n])) })
 	}
@@ -62,6 +63,7 @@ func (u *upload) run(ctx context.Context, r io.Reader) (err error) {
 	if err := u.begin(ctx); err != nil {
 		return err
 	}
+	// Parts of an incomplete upload are invisible, but are billed until they are removed.
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, u.abort(ctx))

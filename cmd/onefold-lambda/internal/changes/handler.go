@@ -73,6 +73,8 @@ func (h *Handler) fold(ctx context.Context, b *batch) (folded int, err error) {
 			}
 			changes = append(changes, c)
 		}
+		// Changes before an unreadable record are folded, so that only the rest of the batch is
+		// sent again.
 		if len(changes) > 0 {
 			if _, err := h.Worker.Handle(ctx, changes); err != nil {
 				if ctx.Err() != nil {

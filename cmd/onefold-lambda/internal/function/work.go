@@ -60,6 +60,7 @@ func (s *shifts) work(ctx context.Context, _ []byte) (any, error) {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, end.Add(-min(left/shiftReserve, mostReserve)))
 		defer cancel()
+		// A shorter shift must not leave delayed changes to the next one: see leastShift.
 		if left >= s.leastShift() {
 			run = w.RunShift
 		}

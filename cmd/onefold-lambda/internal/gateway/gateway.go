@@ -41,6 +41,7 @@ func Answer(ctx context.Context, handler http.Handler, payload []byte) (*events.
 		handler = http.TimeoutHandler(handler, time.Until(end)-reserve, tooSlow)
 	}
 	handler.ServeHTTP(w, r)
+	// TimeoutHandler can only write a text. It is replaced by a problem in the format of the API.
 	if w.status == http.StatusServiceUnavailable && w.body.String() == tooSlow {
 		return refused(w.status, "too_slow", tooSlow), nil
 	}
@@ -63,6 +64,7 @@ func request(ctx context.Context, in *events.APIGatewayV2HTTPRequest) (*http.Req
 		}
 	}
 	path := in.RawPath
+	// An HTTP API with a named stage has the stage in the path, which the routes do not.
 	if stage := in.RequestContext.Stage; stage != "" && stage != "$default" {
 		path = strings.TrimPrefix(path, "/"+stage)
 	}

@@ -34,6 +34,7 @@ const (
 // returned at once, such as a table that does not match the schema, rejected credentials, or an
 // address in use.
 func Open[T any](ctx context.Context, o Options, open func(context.Context) (T, error)) (opened T, err error) {
+	// Answer health checks only if the first attempt fails.
 	if opened, err = open(ctx); !away(err) {
 		return opened, err
 	}

@@ -61,6 +61,7 @@ func (c *source) restore(ctx context.Context, env *Env, dir string) (r restored,
 		return r, wholebackup.Explain(err, b.name, dir)
 	}
 	defer in.Close()
+	// The size of the restored table is unknown, so the disk is checked while it is written.
 	in.Spare(backups.Room{Shared: true, Space: func() engine.DiskSpace {
 		return engine.DiskSpaceAt(existing(dir), env.Engine.DiskReserve)
 	}})

@@ -78,6 +78,7 @@ func (s *Schedule) turn(ctx context.Context) error {
 	if err := s.Place.Prepare(ctx); err != nil {
 		return err
 	}
+	// Complete a deletion that failed after the last backup.
 	if err := s.prune(ctx); err != nil {
 		return err
 	}
@@ -88,6 +89,8 @@ func (s *Schedule) turn(ctx context.Context) error {
 	if wait := s.due(newest); wait > 0 {
 		return s.sleep(ctx, min(wait, lookEach))
 	}
+	// The size is unknown before the backup is made. The best estimate is that of the newest
+	// backup, or of a failed attempt.
 	made, err := s.Make(ctx, s.now(), max(newest.Bytes, s.tried))
 	if err != nil {
 		s.tried = max(s.tried, made.Bytes)
@@ -136,6 +139,7 @@ func (s *Schedule) due(newest File) time.Duration {
 	if newest.Time.IsZero() {
 		return 0
 	}
+	// A clock that was set back must not delay the next backup by more than the interval.
 	return min(newest.Time.Add(s.Every).Sub(s.now()), s.Every)
 }
 

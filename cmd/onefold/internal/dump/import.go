@@ -90,6 +90,8 @@ func (m *Import) Run(ctx context.Context, sources []Source) (Imported, error) {
 	for _, k := range described.Table.KeySchema {
 		m.keys = append(m.keys, *k.AttributeName)
 	}
+	// One goroutine reads and parses, and each writer has a queue of its own. The semaphore bounds
+	// the bytes of all queues together.
 	group, ctx := errgroup.WithContext(ctx)
 	m.waiting = semaphore.NewWeighted(bytesWaiting)
 	queues := make([]chan entry, m.Writers)
@@ -162,6 +164,7 @@ func (m *Import) lines(ctx context.Context, f *File, queues []chan entry) (items
 		m.count(func(sum *Imported) { sum.Lines++ })
 		items++
 		if err == nil {
+			// The buffer of the line is reused for the next one.
 			e.rejected.Text = append([]byte(nil), text...)
 			e.rejected.Why = m.parse(&e)
 		}

@@ -129,6 +129,8 @@ const (
 // damage is the reason why the rows ended early.
 func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar logimport.Progress, into *summary) (damage, err error) {
 	group, ctx := errgroup.WithContext(ctx)
+	// The hash of the aggregate selects the writer, so rows of one aggregate stay in order while
+	// others are appended in parallel.
 	lanes, seed := make([]chan row, writers), maphash.MakeSeed()
 	for i := range lanes {
 		lanes[i] = make(chan row, rowAhead)
@@ -172,6 +174,7 @@ func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar l
 // appendRow appends one row. An event that the store rejects is counted; any other error ends the
 // import.
 func appendRow(ctx context.Context, r *row, t target, into *summary) error {
+	// A dry run has no target. It checks that the event can be encoded.
 	if t == nil {
 		e := eventstore.Event{EventKey: eventstore.EventKey{ID: r.id, Seq: 1}, EventType: r.event.Type, Payload: eventstore.Payload(r.event.Data)}
 		if _, err := eventstore.Events.Encode(&e); err != nil {

@@ -113,6 +113,8 @@ func (e *DamagedError) Unwrap() error { return e.err }
 func (im *Importer) pump(ctx context.Context, lines lines, translate translator) (damage, err error) {
 	batches := make(chan []analytics.Hit, batchesWaiting)
 	results := make(chan []analytics.Outcome, batchesWaiting)
+	// Three stages: one goroutine reads and translates lines in order, several send batches, and
+	// one counts outcomes, so that only reading must be sequential.
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		defer close(batches)

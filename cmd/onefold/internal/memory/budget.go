@@ -56,6 +56,8 @@ func Divide(total int64, source string, cgo bool) Budget {
 		Folds: min(total/foldsShare, mostFolds), Requests: min(total/requestsShare, mostRequests), Reports: min(total/reportsShare, mostReports),
 		Heap: total - outsideHeap,
 	}
+	// C memory is not part of Go's limit, so it is subtracted. The heap keeps at least a third, or
+	// Go would collect garbage all the time.
 	if cgo {
 		b.Heap = max(b.Heap-outsideExtra*(b.Cache+memTables*int64(b.MemTable)), total/3)
 	}
@@ -67,6 +69,7 @@ func (f *Flags) Budget(cgo bool) (Budget, error) {
 	total, source := int64(f.Memory), "--memory"
 	if total == 0 {
 		total, source = machine(os.DirFS("/"), ram())
+		// A small machine is not an error, unlike a small --memory.
 		total = max(total, Least)
 	}
 	if total < Least {

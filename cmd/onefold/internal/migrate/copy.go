@@ -187,6 +187,7 @@ func (m *Move) strike(ctx context.Context, part map[string]table.Item) error {
 	for _, key := range part {
 		ask = append(ask, key)
 	}
+	// BatchGetItem may return some keys unprocessed; those are asked for again, more slowly.
 	for wait := firstWait; len(ask) > 0; wait = min(2*wait, longestWait) {
 		out, err := m.from.API.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{
 			m.from.Table: {Keys: ask, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("pk, sk")},

@@ -42,6 +42,7 @@ func (m *Move) Finish(ctx context.Context) (Done, error) {
 	if m.Phase() != migration.Following {
 		return done, fmt.Errorf("%w: not all items are copied yet; run onefold move without --finish first", ErrNoMove)
 	}
+	// A worker that holds a lease could still fold into the source after the last copy.
 	if err := m.alone(ctx); err != nil {
 		return done, err
 	}
@@ -54,6 +55,8 @@ func (m *Move) Finish(ctx context.Context) (Done, error) {
 	if err != nil {
 		return done, errors.Join(err, m.unshut(ctx))
 	}
+	// The source is marked as away before the target is marked as finished. A crash in between
+	// leaves neither usable, and finishing again completes both.
 	m.setPhase(migration.Finished, 0)
 	if err := m.leave(ctx, migration.Away); err != nil {
 		return done, err
@@ -72,6 +75,7 @@ func (m *Move) shut(ctx context.Context) error {
 	if err := m.leave(ctx, migration.Leaving); err != nil {
 		return err
 	}
+	// After this time, no process acknowledges a write to the source: see migration.Grace.
 	return m.o.Sleep(ctx, migration.Grace)
 }
 
@@ -81,6 +85,7 @@ func (m *Move) unshut(ctx context.Context) error {
 	if !m.from.Shared {
 		return nil
 	}
+	// The source must be reopened even if the command was interrupted.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
 	defer cancel()
 	err := migration.States.Delete(ctx, m.from.table(m.o.Clock), migration.Key{}, stateOwner.Eq(m.state.Owner), statePhase.Eq(migration.Leaving))

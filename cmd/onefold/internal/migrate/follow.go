@@ -62,6 +62,8 @@ func (m *Move) Follow(ctx context.Context, caughtUp func() (enough bool)) error 
 				return err
 			}
 			phase := string(migration.Following)
+			// Once caught up, following stays so while new changes are applied promptly, although a
+			// busy stream is never read to its end.
 			if caught = (caught || tip) && m.source.behind < farBehind; caught {
 				phase = "caught_up"
 			}

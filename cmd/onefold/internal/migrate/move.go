@@ -123,6 +123,7 @@ func Begin(ctx context.Context, from, to Store, o Options) (*Move, error) {
 	if err != nil {
 		return nil, fmt.Errorf("move: target: %w", err)
 	}
+	// Two URLs may name the same table; its stream then has the same ARN.
 	if from.Name == to.Name || from.Shared && to.Shared && into == streamed {
 		return nil, fmt.Errorf("bad_store: %s and %s are the same table", from.Name, to.Name)
 	}
@@ -276,6 +277,7 @@ func (m *Move) saveAs(ctx context.Context, lease time.Duration) error {
 	state := m.state
 	state.Segments = append([]migration.Segment(nil), state.Segments...)
 	m.mu.Unlock()
+	// The version is a compare-and-swap: a write fails if another process has taken over.
 	condition := table.Absent()
 	if before > 0 {
 		condition = stateVersion.Eq(before)
@@ -291,6 +293,7 @@ func (m *Move) saveAs(ctx context.Context, lease time.Duration) error {
 	if !errors.Is(err, table.ErrCondition) {
 		return fmt.Errorf("move: %w", err)
 	}
+	// A failed condition may be the effect of an own write whose response was lost.
 	now2, ok, readErr := migration.Read(ctx, m.target)
 	if readErr == nil && ok && now2.Owner == state.Owner { // the write succeeded, only its response was lost
 		m.state.Version, m.fresh = now2.Version, now

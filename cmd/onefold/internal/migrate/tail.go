@@ -80,6 +80,8 @@ func (t *tail) late(ready []fold.Shard, now time.Time) error {
 	if t.take == nil || t.readAt.IsZero() || now.Sub(t.readAt) <= kept {
 		return nil
 	}
+	// A shard without a sequence number, or one that is new and whose parent is unknown, may have
+	// lost records.
 	for _, s := range ready {
 		p, known := t.positions[s.ID]
 		if _, behind := t.positions[s.Parent]; known && p.Seq == "" || !known && !behind {
@@ -155,6 +157,9 @@ func (t *tail) round(ctx context.Context, now time.Time) (read int, tip bool, er
 		return 0, false, err
 	}
 	batches := make([]fold.Batch, len(ready))
+	// Shards are read in parallel, and their changes applied together. Changes of one key are
+	// always in one shard, or in a parent that was finished in an earlier round, so their order is
+	// kept.
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for i, s := range ready {
@@ -185,6 +190,7 @@ func (t *tail) round(ctx context.Context, now time.Time) (read int, tip bool, er
 			return 0, false, err
 		}
 	}
+	// Positions move only after take has made the changes durable.
 	t.advance(ready, batches, now, tip)
 	t.note(now)
 	return read, tip, nil
@@ -197,6 +203,7 @@ func (t *tail) advance(ready []fold.Shard, batches []fold.Batch, now time.Time, 
 		if b.Read > 0 || b.End {
 			t.move(ready[i].ID, migration.Position{Seq: string(b.Last), Done: b.End})
 		}
+		// The children of a finished shard are read at once, not at the next regular listing.
 		if b.End {
 			t.listedAt = time.Time{}
 		}

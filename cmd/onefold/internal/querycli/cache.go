@@ -58,6 +58,7 @@ func (c *cache) room(files []warehouse.File) error {
 func (c *cache) file(ctx context.Context, objects warehouse.Objects, f warehouse.File) (string, error) {
 	path := filepath.Join(c.dir, filepath.FromSlash(f.Path))
 	if info, err := os.Stat(path); err == nil && info.Size() == f.Bytes {
+		// The modification time records the last use.
 		now := time.Now()
 		return path, os.Chtimes(path, now, now)
 	}
@@ -73,6 +74,7 @@ func (c *cache) fetch(ctx context.Context, objects warehouse.Objects, f warehous
 		return err
 	}
 	defer func() { err = errors.Join(err, object.Close()) }()
+	// The rename is atomic, so other processes see only complete copies with the right checksum.
 	temp, err := os.CreateTemp(filepath.Dir(path), ".copy-*")
 	if err != nil {
 		return fmt.Errorf("no_cache: %w", err)

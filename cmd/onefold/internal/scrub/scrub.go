@@ -104,6 +104,8 @@ func (s *Schedule) Run(ctx context.Context) error {
 		due := begin
 		if !n.Ended.IsZero() {
 			next := n.Ended.Add(s.Every)
+			// Until the next scrub, every restart reports the damage found, so that health checks
+			// keep showing it.
 			if left := time.Until(next); left > 0 && n.damaged() > 0 {
 				return &Damage{Files: n.Damaged, More: n.More, pause: left}
 			}
@@ -140,6 +142,8 @@ func (s *Schedule) pass(ctx context.Context, n note) error {
 			return
 		}
 		saved = time.Now()
+		// Without its state, a restart would read the files again, so the scrub stops and reports
+		// the error.
 		if failed = s.save(); failed != nil {
 			cancel()
 		}

@@ -58,6 +58,7 @@ func (p *Parts) Keep(name string, run func(context.Context) error) func(context.
 			if err == nil || ctx.Err() != nil {
 				return nil
 			}
+			// A part that ran for long has recovered, so the delays start again.
 			if p.now().Sub(began) > mostPause {
 				wait = firstPause
 			}

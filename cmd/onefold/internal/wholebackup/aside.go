@@ -30,6 +30,8 @@ type aside struct {
 
 // keep reads a companion file, if its name is allowed.
 func (a *aside) keep(name string, h *tar.Header, in io.Reader) error {
+	// Names come from the archive. Only known ones are accepted, and none with a path separator, so
+	// that an archive cannot write outside of these files.
 	inFolder, isFollow := strings.CutPrefix(name, follow+"/")
 	known := name == single[0] || name == single[1] || isFollow && inFolder != "" && !strings.ContainsAny(inFolder, `/\`) && !strings.HasPrefix(inFolder, ".")
 	a.bytes += h.Size
@@ -48,6 +50,7 @@ func (a *aside) keep(name string, h *tar.Header, in io.Reader) error {
 		}
 		a.kept = map[string]string{}
 	}
+	// The temporary name does not depend on the archive.
 	a.kept[name] = filepath.Join(a.folder, strconv.Itoa(len(a.kept)))
 	return write(a.kept[name], in)
 }
@@ -78,6 +81,7 @@ func (a *aside) put() (err error) {
 		a.placed = append(a.placed, to)
 		folders[filepath.Dir(to)] = true
 	}
+	// A rename is durable only after its directory is synced.
 	for folder := range folders {
 		if err := syncFolder(folder); err != nil {
 			return err

@@ -26,6 +26,8 @@ var (
 func Restore(ctx context.Context, r io.Reader, dir string, progress engine.BackupProgress) (m *engine.BackupManifest, files int, err error) {
 	a := &aside{dir: dir, folder: dir + ".beside.partial"}
 	defer func() { err = errors.Join(err, a.clear()) }()
+	// One side reads the archive, keeps the companion files, and passes everything else on. The
+	// other side restores the table from that.
 	err = piped(ctx, func(w io.Writer) error {
 		in, out := tar.NewReader(r), tar.NewWriter(w)
 		err := each(in, func(h *tar.Header) error {

@@ -103,6 +103,7 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 		if err != nil {
 			return err
 		}
+		// Maintenance and notifications run in one process at a time; folding is shared by leases.
 		due := Once(crew, append(crew.Upkeep, tell))
 		watch := NewWatch(crew)
 		moved := func(ctx context.Context) error { return migration.Watch(ctx, crew.Table.API(), crew.Table.Name()) }

@@ -46,6 +46,8 @@ func (s *Store) LogInWithIdentity(ctx context.Context, who openid.Person, admit 
 	return u, login, how, err
 }
 
+// identified returns the user of an identity: the one linked with it, otherwise the one with the
+// same verified address, which it links, otherwise one that admit creates.
 func (s *Store) identified(ctx context.Context, who openid.Person, admit Admission) (User, Admitted, error) {
 	identity := Identity{IdentityKey: IdentityKey{hashOf(who.Issuer + "\n" + who.Subject)}, Issuer: who.Issuer, Created: s.now()}
 	known, err := IdentityByHash.Get(ctx, s.t, identity.IdentityKey)

@@ -139,6 +139,8 @@ func (s *Server) checkSite(ctx context.Context, site string) error {
 	return middleware.Problem(http.StatusUnprocessableEntity, "unknown_site", "There is no site "+strconv.Quote(site)+".")
 }
 
+// updateUser changes name, roles and state in one write, and the password in a second one, which
+// also ends the user's sessions.
 func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAnswer, error) {
 	if in.Body.Roles != nil {
 		before, err := s.o.Accounts.User(ctx, in.ID)

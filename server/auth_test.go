@@ -177,7 +177,7 @@ func TestLoginsAreSlowedDown(t *testing.T) {
 	try(http.StatusTooManyRequests, "fresh@example.com", "a wrong password")
 	trail, err := h.Accounts.Audit(t.Context(), "", "", 100)
 	servertest.Must(t, err)
-	refused := map[string]int{} // logins that were checked, by account; nothing is recorded for unknown addresses
+	refused := map[string]int{} // refused logins in the audit record, by user ID; "" for unknown addresses
 	for _, e := range trail.Items {
 		if e.Action == "session.refuse" {
 			refused[e.Subject]++

@@ -19,7 +19,7 @@ type connections struct {
 	net.Listener
 	most int
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards the fields below and the phases of connections
 	freed  *sync.Cond // a connection was closed or became replaceable, or the listener was closed
 	open   int
 	silent [phases]*list.List // of *connection without a request being served, by phase, longest first

@@ -152,6 +152,8 @@ func described[T, B any](items []T, describe func(*T) B) []B {
 	return bodies
 }
 
+// addMember gives the role to an existing account, and otherwise creates an invitation. The audit
+// record never contains the invitation's token.
 func (s *Server) addMember(ctx context.Context, in *newMemberRequest) (*newMemberAnswer, error) {
 	who, answer := middleware.CallerOf(ctx), new(newMemberAnswer)
 	if err := s.isThere(ctx, who.Place); err != nil {

@@ -184,6 +184,8 @@ func (s *Server) me(ctx context.Context, _ *struct{}) (*meAnswer, error) {
 	return answer, nil
 }
 
+// describe describes a caller, with the role on each existing site and fleet, so that a role on all
+// sites is listed for each of them.
 func (s *Server) describe(ctx context.Context, who *middleware.Caller) (meBody, error) {
 	body := meBody{Owner: who.May(middleware.ForAccounts, ""), NewSites: who.May(middleware.ForAllSites, ""), Sites: []siteRole{}, Fleets: []siteRole{}, EventStore: who.Grants.On(accounts.EventStore)}
 	if who.User != nil {

@@ -24,7 +24,7 @@ type trial struct {
 	try   func(context.Context) error // nil: no writes are tried
 	clock func() time.Time
 
-	mu    sync.Mutex
+	mu    sync.Mutex    // guards the fields below
 	under chan struct{} // closed when the current write returns; nil if there is none
 	at    time.Time     // when the last write began
 	found error         // result of the last write that returned

@@ -66,7 +66,7 @@ type Provider struct {
 	o      Options
 	client *http.Client
 
-	mu         sync.Mutex
+	mu         sync.Mutex     // guards the fields below; held during discovery, so that it runs once
 	discovered *oidc.Provider // nil until the provider was reached
 	failed     error          // the error of the last attempt to reach it
 	retry      time.Time      // no new attempt before this time, so that logins do not queue up for an unreachable provider

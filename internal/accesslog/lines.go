@@ -50,6 +50,8 @@ type lineReader struct {
 	long []byte
 }
 
+// next returns the next line. It copies a line only if the reader's buffer does not hold all of it,
+// and reads on to the end of a line that is too long without keeping it.
 func (s *lineReader) next() ([]byte, error) {
 	chunk, err := s.r.ReadSlice('\n')
 	if err == nil {

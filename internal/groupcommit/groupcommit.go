@@ -16,7 +16,7 @@ type Group[T, R any] struct {
 	linger       time.Duration
 	after        func(time.Duration) <-chan time.Time
 
-	mu      sync.Mutex
+	mu      sync.Mutex    // guards the fields below
 	waiting []*call[T, R] // empty unless atOnce batches are running, or one lingers
 	running int           // running batches, including lingering ones
 	full    chan struct{} // of the lingering batch: closed when it is full; nil if none lingers

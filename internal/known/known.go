@@ -1,7 +1,9 @@
-// Package known remembers which facts a server has stored. A collector asks it before it stores a fact, so that a fact that is sent
-// again is answered as a duplicate and not stored again. Each fact has an ID of 16 bytes and belongs to a place: what is read together
-// from the store, such as an hour of a partition. Whether a fact counts is not decided here: folds know which came first. The answers
-// are exact where no other server stores facts, because facts of earlier runs are read from the store.
+// Package known remembers which facts a server has stored. A collector asks it before it stores a
+// fact, so that a fact that is sent again is answered as a duplicate and not stored again. Each fact
+// has an ID of 16 bytes and belongs to a place, the unit that is read from the store, such as an
+// hour of a partition. Whether a fact counts is not decided here: folds know which came first. The
+// answers are exact where no other server stores facts, because facts of earlier runs are read from
+// the store.
 package known
 
 import (
@@ -39,10 +41,10 @@ type Facts[P comparable] struct {
 
 	stored atomic.Int64 // since New
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards the fields below and the facts of places
 	places map[P]*facts
-	ids    int
-	turn   uint64
+	ids    int    // number of IDs in all places
+	turn   uint64 // counts uses, to find the least recently used places
 }
 
 // facts are the known facts of one place.

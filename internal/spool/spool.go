@@ -79,7 +79,7 @@ type Spool struct {
 	writing sync.Mutex // held while bytes are written, and while the last segment is closed
 	current file       // nil: the next append begins a segment
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards the fields up to stats; may be locked while writing is held, not the other way round
 	segments []*segment // sorted by number; the last one may be written to
 	at       int64      // the drainer's offset in the first segment
 	next     uint64     // number of the next segment

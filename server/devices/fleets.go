@@ -217,6 +217,8 @@ type silenceBody struct {
 	Of      int       `json:"of" doc:"Number of devices that were online before."`
 }
 
+// board returns the counts of a fleet. Devices that never connected have no connectivity, so their
+// number is the rest.
 func (s *Service) board(ctx context.Context, in *middleware.FleetPath) (*boardAnswer, error) {
 	fleet := telemetry.FleetIn{FleetID: in.Fleet}
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {

@@ -124,6 +124,8 @@ type refusedLine struct {
 // badLine is the reason for a line that cannot be parsed.
 const badLine telemetry.Reason = "bad_line"
 
+// writeLines ingests the lines of both versions of the protocol. A token that belongs to another
+// fleet than the bucket gets 404, as InfluxDB answers for an unknown bucket.
 func (s *Service) writeLines(ctx context.Context, token, fleet, precision, encoding string, body []byte) written {
 	unit, ok := lineprotocol.Unit(precision)
 	if !ok {

@@ -157,6 +157,8 @@ func (s *Service) rule(ctx context.Context, in *RulePath) (*ruleAnswer, error) {
 	return &ruleAnswer{describeRule(&r)}, nil
 }
 
+// putRule updates the rule if it exists, and otherwise creates it. The fleet is checked again
+// within the update, because the rule may have been replaced since it was read.
 func (s *Service) putRule(ctx context.Context, in *putRuleRequest) (*ruleAnswer, error) {
 	r, err := s.knownRule(ctx, &in.RulePath)
 	var before any

@@ -42,7 +42,7 @@ type beat struct {
 
 // tail distributes new readings to the streams of this process.
 type tail struct {
-	mu        sync.Mutex
+	mu        sync.Mutex // guards listeners, and missed of each
 	listeners map[*listener]struct{}
 }
 
@@ -50,7 +50,7 @@ type tail struct {
 type listener struct {
 	device string // "" for all devices
 	come   chan tailed
-	missed int // guarded by tail.mu
+	missed int // readings skipped since the last call of gone; guarded by tail.mu
 }
 
 func (t *tail) listen(device string) (l *listener, leave func()) {

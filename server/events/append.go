@@ -61,6 +61,8 @@ same ` + "`commitId`" + `. The answer is 201, or 200 when it had happened before
 	huma.Register(api, op, s.append)
 }
 
+// append appends events, and wakes up the live streams of this process. A repeated append, with the
+// same commit ID, answers 200 instead of 201.
 func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer, error) {
 	expected, status, err := in.expected()
 	if err != nil {

@@ -31,7 +31,7 @@ type beat struct {
 
 // bell wakes up streams on an append. The zero value is ready to use.
 type bell struct {
-	mu   sync.Mutex
+	mu   sync.Mutex    // guards rung
 	rung chan struct{} // closed when the bell rings; nil if nobody listens
 }
 

@@ -22,7 +22,7 @@ type Board[T any] struct {
 	background *background.Work
 	logger     *slog.Logger
 
-	mu   sync.Mutex
+	mu   sync.Mutex         // guards mine
 	mine map[string]*Job[T] // running jobs of this process, by subject
 }
 

@@ -19,7 +19,7 @@ type Job[T any] struct {
 	over  chan struct{} // closed when the job publishes no more states
 	left  chan struct{} // closed when another job may begin
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards state
 	state T
 
 	writing sync.Mutex // orders writes, so that the last state is written last

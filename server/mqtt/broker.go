@@ -78,7 +78,7 @@ type Broker struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when no more messages are accepted
 
-	mu       sync.Mutex
+	mu       sync.Mutex // guards stopping, and taking.Add against stop
 	stopping bool
 	taking   sync.WaitGroup // clients whose messages are being decided
 
@@ -202,7 +202,7 @@ type watched struct {
 	net.Listener
 	failed chan error
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards the fields below
 	conns map[*conn]struct{}
 	over  bool // new connections are closed at once
 }
@@ -230,6 +230,8 @@ func (w *watched) closeAll() {
 	}
 }
 
+// Accept implements net.Listener. It reports on failed why the listener ended, unless it was
+// closed.
 func (w *watched) Accept() (net.Conn, error) {
 	for {
 		c, err := w.Listener.Accept()

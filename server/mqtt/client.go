@@ -18,9 +18,9 @@ type client struct {
 
 	room chan struct{} // has an entry for each undecided message; while it is full, the connection is not read
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below
 	queue   []waiting
-	running bool
+	running bool // a goroutine runs for the queue
 	over    bool // it was disconnected for what it sent; further messages are ignored
 }
 

@@ -39,6 +39,7 @@ func (h *hook) OnConnect(cl *mochi.Client, pk packets.Packet) error {
 	return nil
 }
 
+// OnConnectAuthenticate asks Options.Login, and registers the client's Taker.
 func (h *hook) OnConnectAuthenticate(cl *mochi.Client, pk packets.Packet) bool {
 	ctx, cancel := context.WithTimeout(h.b.ctx, connectFor)
 	defer cancel()
@@ -79,6 +80,8 @@ func (h *hook) OnPacketRead(cl *mochi.Client, pk packets.Packet) (packets.Packet
 	return pk, packets.ErrRejectPacket
 }
 
+// OnPublish queues a message. It always rejects the packet, so that the library acknowledges
+// nothing.
 func (h *hook) OnPublish(cl *mochi.Client, pk packets.Packet) (packets.Packet, error) {
 	if c, ok := h.clients.Load(cl); ok {
 		c.(*client).add(waiting{id: pk.PacketID, Message: Message{
@@ -88,6 +91,8 @@ func (h *hook) OnPublish(cl *mochi.Client, pk packets.Packet) (packets.Packet, e
 	return pk, packets.ErrRejectPacket
 }
 
+// OnDisconnect forgets the client. Its queued messages are still decided, unless the broker
+// disconnected it for what it sent.
 func (h *hook) OnDisconnect(cl *mochi.Client, _ error, _ bool) {
 	if _, ok := h.clients.LoadAndDelete(cl); ok {
 		h.b.counts.clients.Add(-1)

@@ -41,6 +41,7 @@ func (s *Service) placeOf(from *Sender) geo.Place {
 	return placeByEdge(from.header)
 }
 
+// placeByEdge returns the location in the headers of the first edge that names a country.
 func placeByEdge(header func(string) string) geo.Place {
 	for i := range edges {
 		e := &edges[i]

@@ -124,6 +124,8 @@ func (d *Door) identify(ctx context.Context, r *http.Request, who *Caller) error
 	return err
 }
 
+// identifyBearer identifies the holder of the configured token, of an API key, or of the access
+// token of a shared view. Errors: accounts.ErrDenied for anything else.
 func (d *Door) identifyBearer(ctx context.Context, header string, who *Caller) error {
 	token, ok := strings.CutPrefix(header, "Bearer ")
 	if !ok {

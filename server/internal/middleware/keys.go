@@ -20,7 +20,7 @@ const (
 
 // keys caches the keys of senders by the hash of their tokens.
 type keys struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards known
 	known map[[sha256.Size]byte]knownKey
 }
 

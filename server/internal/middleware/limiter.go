@@ -18,9 +18,9 @@ type Limiter struct {
 	burst int
 	clock func() time.Time
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the fields below
 	current map[string]*rate.Limiter
-	older   map[string]*rate.Limiter
+	older   map[string]*rate.Limiter // the previous generation: when current is full, it replaces older
 }
 
 // NewLimiter returns a limiter that allows each address perSecond events per second and burst at

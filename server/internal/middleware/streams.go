@@ -16,8 +16,8 @@ const (
 type streams struct {
 	most int
 
-	mu     sync.Mutex
-	open   int
+	mu     sync.Mutex     // guards the fields below
+	open   int            // all open streams
 	shares map[string]int // open streams by share; shares without streams have no entry
 }
 

@@ -28,8 +28,8 @@ const guestRate, guestBurst = 10, 200
 type throttle struct {
 	clock func() time.Time
 
-	mu             sync.Mutex
-	current, older map[string]*attempts
+	mu             sync.Mutex           // guards the fields below
+	current, older map[string]*attempts // two generations: when current is full, it replaces older
 }
 
 type attempts struct {

@@ -282,11 +282,14 @@ func (in SessionsIn) First(ctx context.Context, t *table.Table) (Session, error)
 	return Session{}, table.ErrNotFound
 }
 
-// RecentSessions yields the sessions of a site, latest start first. Errors: table.ErrNotFound for
-// an unknown site; those of Latest.
+// RecentSessions yields the sessions of a site, latest start first: none for an unknown site.
+// Errors: those of Latest.
 func RecentSessions(ctx context.Context, t *table.Table, siteID string) iter.Seq2[Session, error] {
 	return func(yield func(Session, error) bool) {
 		site, err := GetSite(ctx, t, siteID)
+		if errors.Is(err, table.ErrNotFound) {
+			return // a site that nobody has created has no sessions
+		}
 		var in SessionsIn
 		if err == nil {
 			in, err = SessionsOfSite(&site)

@@ -190,12 +190,12 @@ func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, erro
 		LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id},
 		Owner:    w.o.Owner, Turn: l.Turn + 1, For: w.o.LeaseFor, At: now, Mark: sh.mark.Mark(), Parent: sh.parent, Siblings: sh.siblings,
 	}
+	sh.unsure = true // until it is known that this write was stored
 	switch err := w.putLease(ctx, next, l.Turn, l.Turn > 0); {
 	case dynamo.IsConditionFailed(err):
 		sh.turn, sh.leased = 0, time.Time{}
 		return false, nil
 	case err != nil:
-		sh.unsure = true
 		return false, err
 	}
 	sh.unsure = false
@@ -253,16 +253,17 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 		}
 		free := Lease{LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id}, Turn: turn + 1, For: w.o.LeaseFor, At: now, Mark: sh.mark.Mark(), Parent: sh.parent, Siblings: sh.siblings}
 		if err := w.putLease(ctx, free, turn, true); err != nil && !dynamo.IsConditionFailed(err) {
-			sh.unsure = true
+			sh.unsure = true // stop tries again
 			return err
 		}
 	}
 	return nil
 }
 
-// settleLeases reads the leases whose last write has no known outcome. A worker that is told to stop interrupts its own
-// renewals: a renewal that was stored all the same has raised the turn, and a release on condition of the old turn
-// would leave the lease to run out.
+// settleLeases finds out who owns the leases whose last write may have been stored although it
+// failed. A worker that is told to stop interrupts its own requests, and a retried write fails on its
+// own first attempt. If such a write raised the turn, a release on condition of the old turn would
+// fail, and other workers would wait until the lease expires.
 func (w *Worker) settleLeases(ctx context.Context) error {
 	var keys []LeaseKey
 	for _, sh := range w.order {

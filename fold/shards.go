@@ -34,7 +34,7 @@ type shard struct {
 	leased   time.Time // when this worker's lease expires
 	turn     int64     // turn of its lease; 0 if it has none
 	untold   bool      // the lease contains no watermark yet
-	unsure   bool      // the outcome of the last write of the lease is unknown
+	unsure   bool      // the last write of the lease failed, but may have been stored
 	help     int       // number of WaitFor calls that fold this shard because its owner makes no progress
 	gaps     []gap     // gaps that are not recorded yet
 	windows  map[spanKey]*known

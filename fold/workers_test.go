@@ -1,6 +1,7 @@
 package fold_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
@@ -241,29 +242,47 @@ func TestDrainNeedsNoTime(t *testing.T) {
 	}
 }
 
-// interrupted is a table whose next write of a lease is stored, while its caller is told to stop and gets an error.
+// interrupted is a table whose next write of a lease fails once, as it is told to.
 type interrupted struct {
 	dynamo.API
-	stop context.CancelFunc // nil: writes go through
+	next func(write func() error) error // nil: writes go through
 }
 
-// errInterrupted is an error that nobody tries again after.
-var errInterrupted = &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "interrupted"}
+// errInterrupted is an error that nobody tries again after, errTransient one that is retried.
+var (
+	errInterrupted = &smithy.GenericAPIError{Code: "AccessDeniedException", Message: "interrupted"}
+	errTransient   = &smithy.GenericAPIError{Code: "InternalServerError", Message: "again"}
+)
 
-func (i *interrupted) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	out, err := i.API.PutItem(context.WithoutCancel(ctx), in, opts...)
-	et, ok := in.Item[table.AttrEntity].(*types.AttributeValueMemberS)
-	if stop := i.stop; stop != nil && ok && et.Value == fold.Leases.Name() {
-		i.stop = nil
-		stop()
-		return nil, errInterrupted
+func (i *interrupted) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (out *dynamodb.PutItemOutput, err error) {
+	write := func() error {
+		out, err = i.API.PutItem(context.WithoutCancel(ctx), in, opts...)
+		return err
 	}
+	et, ok := in.Item[table.AttrEntity].(*types.AttributeValueMemberS)
+	if next := i.next; next != nil && ok && et.Value == fold.Leases.Name() {
+		i.next = nil
+		return nil, next(write)
+	}
+	err = write()
 	return out, err
 }
 
-// TestInterruptedRenewalsAreReleased stops a worker while it takes its first lease, while it renews one, and while it
-// releases one: the next worker finds all of them free.
+// TestInterruptedRenewalsAreReleased stops a worker while it takes its first lease, renews one or releases one. The write
+// is stored or lost, or stored and retried. The next worker finds all leases free.
 func TestInterruptedRenewalsAreReleased(t *testing.T) {
+	type failure func(stop context.CancelFunc) func(write func() error) error
+	failures := map[string]failure{
+		"stored": func(stop context.CancelFunc) func(func() error) error {
+			return func(write func() error) error { stop(); return cmp.Or(write(), error(errInterrupted)) }
+		},
+		"lost": func(stop context.CancelFunc) func(func() error) error {
+			return func(func() error) error { stop(); return errInterrupted }
+		},
+		"retried": func(context.CancelFunc) func(func() error) error {
+			return func(write func() error) error { return cmp.Or(write(), error(errTransient)) }
+		},
+	}
 	for name, stop := range map[string]func(w *fold.Worker, clock *clock, interrupt func() context.Context) error{
 		"first": func(w *fold.Worker, _ *clock, interrupt func() context.Context) error {
 			return w.Drain(interrupt())
@@ -278,30 +297,33 @@ func TestInterruptedRenewalsAreReleased(t *testing.T) {
 			return w.Leave(interrupt())
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			clock := newClock()
-			b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
-			api := &interrupted{API: b.db}
-			worker := func(name string, api dynamo.API) *fold.Worker {
-				return newWorker(t, table.New(api, "table", table.Options{Clock: clock.now}), streamsource.New(b.db, b.arn),
-					fold.Options{Leases: true, LeaseFor: time.Hour, Owner: name, Readers: 1}, totalsFold())
-			}
-			w := worker("interrupted", api)
-			err := stop(w, clock, func() (ctx context.Context) {
-				ctx, api.stop = context.WithCancel(t.Context())
-				return ctx
+		for how, failure := range failures {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				clock := newClock()
+				b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
+				api := &interrupted{API: b.db}
+				worker := func(name string, api dynamo.API) *fold.Worker {
+					return newWorker(t, table.New(api, "table", table.Options{Clock: clock.now}), streamsource.New(b.db, b.arn),
+						fold.Options{Leases: true, LeaseFor: time.Hour, Owner: name, Readers: 1}, totalsFold())
+				}
+				w := worker("interrupted", api)
+				err := stop(w, clock, func() context.Context {
+					ctx, cancel := context.WithCancel(t.Context())
+					api.next = failure(cancel)
+					return ctx
+				})
+				if api.next != nil || (err == nil) != (how == "retried") {
+					t.Fatalf("it was not interrupted as it should be: %v", err)
+				}
+				if err := w.Leave(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				next := worker("next", b.db)
+				drain(t, next)
+				if owned(next) != 4 {
+					t.Errorf("the next worker has %d shards of 4 that were given back", owned(next))
+				}
 			})
-			if err == nil {
-				t.Fatal("it was not interrupted")
-			}
-			if err := w.Leave(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			next := worker("next", b.db)
-			drain(t, next)
-			if owned(next) != 4 {
-				t.Errorf("the next worker has %d shards of 4 that were given back", owned(next))
-			}
-		})
+		}
 	}
 }

@@ -128,6 +128,7 @@ check: ## vet, staticcheck and the house rules
 prose: bin/vale ## check the language of documents, help texts and labels with Vale
 	@bin/vale --no-global --output=line $(PROSE) && echo "Checked $(words $(PROSE)) documents."
 	$(GO) run ./packaging/prose bin/vale
+	$(GO) test -count=1 ./packaging/prose
 
 # Documents that people write: design documents are generated.
 PROSE = $(filter-out docs/design/%,$(wildcard *.md docs/*.md docs/*/*.md examples/*/README.md))

@@ -58,10 +58,14 @@ type Damage struct {
 
 var pointForm = regexp.MustCompile(`^[1-9][0-9]{0,17}:[0-9a-f]{64}$`)
 
-// Verify checks the whole record: that every entry is unchanged, and that none is missing, added or
-// moved. Entries that are added meanwhile are checked if they are seen. It also looks for a noted
-// position, as returned by ChainHead.Point; "" for none. Damage is not returned as an error.
-// Errors: ErrInvalid if noted is malformed.
+// Verify checks the whole audit log: no entry has been changed, removed, inserted or moved. Entries
+// appended while it runs are checked only if it reads them.
+//
+// noted is a position that somebody wrote down earlier, in the form of ChainHead.Point; Verify
+// reports whether the log still contains it. Empty means none.
+//
+// Damage is described in the result and is not an error. Errors: ErrInvalid if noted is malformed;
+// those of the store.
 func (s *Store) Verify(ctx context.Context, noted string) (Verified, error) {
 	if noted != "" && !pointForm.MatchString(noted) {
 		return Verified{}, fmt.Errorf("%w: head: use one as `onefold audit verify` prints it, such as 41:9f86d081…", ErrInvalid)

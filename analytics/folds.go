@@ -226,7 +226,8 @@ func sessionID(k *VisitorKey, v *visits.Visit) string {
 	return id.String()
 }
 
-// Expiry returns when an item expires that is kept for this long after its last fact arrived.
+// Expiry returns when the item expires: keep after the arrival of its last fact, rounded up to a
+// whole hour.
 func (k Kept) Expiry(keep time.Duration) time.Time { return wholeHour(time.Unix(k.Until, 0).Add(keep)) }
 
 // HourExpiry returns when the derived items of an hour expire: hours are kept for their retention

@@ -13,8 +13,9 @@ import (
 // ErrSealed is returned for a bucket whose sources may have expired: recomputed, it would shrink.
 var ErrSealed = errors.New("analytics: bucket is sealed")
 
-// CheckRaw returns ErrSealed if raw events of a day may have expired at now. Raw events live from
-// their arrival, and statistics store the first arrival.
+// CheckRaw returns ErrSealed if any raw event of a day may have expired by now. The retention of a
+// raw event begins when it arrives, so CheckRaw compares the earliest arrival that the day's
+// statistics record. It returns nil for a day without statistics.
 func CheckRaw(ctx context.Context, t *table.Table, site *Site, day string, now time.Time) error {
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {

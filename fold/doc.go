@@ -31,7 +31,8 @@
 //
 // An item may contain many facts, which Each extracts. They belong to one change with one sequence
 // number, so the rules above are unchanged: an item counts either all facts of a change that touch
-// it, or none. Deltas are built and rebuilt fact by fact, and dead letters are for single facts.
+// it, or none. Deltas are built fact by fact, and a fact that cannot be processed becomes a dead
+// letter without the other facts of its block.
 //
 // # States in a log
 //

@@ -18,10 +18,11 @@ import (
 // Patch modifies attributes of an existing item in a single write, without reading it first, and
 // returns the updated item.
 //
-// Index keys and ttl that depend on the changes are recomputed in the same write. If they also
-// depend on other fields, these must be set in the patch too; otherwise Patch returns
-// ErrUnknownValue, and Modify must be used. Errors: ErrNotFound, ErrCondition, ErrUnknownValue,
-// ErrImmutable.
+// The same write recomputes the index keys and the ttl that depend on a changed field. If one of
+// them also depends on a field that the patch does not set, Patch returns ErrUnknownValue: set that
+// field in the patch as well, or use Modify, which reads the item first.
+//
+// Errors: ErrNotFound, ErrCondition, ErrUnknownValue, ErrImmutable.
 func (e *Entity[T, K]) Patch(ctx context.Context, t *Table, k K, changes ...Change[T]) (T, error) {
 	v, err := e.doPatch(ctx, t, k, changes)
 	if err != nil {

@@ -67,11 +67,13 @@ type Outcome struct {
 // CollectorOptions configures a Collector. The zero value has good defaults.
 type CollectorOptions struct {
 	Concurrency int // concurrent requests of one Ingest; default 128. The embedded engine needs one
-	// StatusEvery is the minimum time between updates of a device's status; default a minute. More
-	// saves writes, but a device that sends more often is found offline only after three times it.
+	// StatusEvery is the minimum time between two updates of a device's status (default: 1 minute).
+	// A longer time saves writes, but delays detection: a device that sends more often than this is
+	// considered offline only after three times StatusEvery.
 	StatusEvery time.Duration
-	// Linger is how long a single reading may wait to share a block with others of its fleet; more
-	// saves writes. Default 0: only while the store is busy. The embedded engine never lingers.
+	// Linger is how long a single reading may wait for others of its fleet, to share a block with
+	// them. A longer time saves writes. With 0, the default, readings share blocks only while the
+	// store is busy. The embedded engine ignores Linger.
 	Linger time.Duration
 	// Spool keeps readings while the store is unreachable, see Sinks. Default: such readings fail.
 	Spool *spool.Spool

@@ -102,8 +102,8 @@ func (v *View) bounds() (first, last string) {
 	return first, last
 }
 
-// within returns the site's first own day in a month of which only the month is known: the day on
-// which an import stopped in that month, or the month's first day.
+// within returns the site's first own day when only its month is known. since is the first day of
+// that month. If imports end in the month, the result is the day on which the last of them ends.
 func (v *View) within(since string) string {
 	day := since
 	for _, im := range v.imports {

@@ -13,7 +13,10 @@ import (
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// top returns the values of the report's dimension over the whole range, from the coarsest buckets.
+// top returns one row for each value of the report's dimension, with its counts over the whole
+// range, sorted and limited as requested. It reads the largest stored buckets that cover the range
+// (months before days before hours), so that it reads few items. Before the limit, the rows for Other
+// and None hold what the values leave of the total.
 func (r *reporter) top(ctx context.Context) ([]Row, error) {
 	values, other, err := r.values(ctx)
 	if err != nil {

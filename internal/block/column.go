@@ -217,9 +217,9 @@ func OptionalFloat[T any](number byte, at func(*T) **float64) Column[T] {
 	}
 }
 
-// Nested is a column of anything else, such as a list of structs. write stores the value of a fact,
-// part by part; read reads the same parts and sets the field. For a zero value, write must write
-// nothing, and read is not called.
+// Nested is a column of values that the other kinds cannot hold, such as lists of structs. write
+// stores the value of a fact, part by part; read reads the same parts and sets the field. For a zero
+// value, write must write nothing, and read is not called.
 func Nested[T any](number byte, write func(*Writer, *T), read func(*Reader, *T)) Column[T] {
 	return Column[T]{
 		number: number, kind: nestedKind,

@@ -95,7 +95,7 @@ func (m *Memory) Names() []string {
 // ErrFault is returned by a Faulty for an operation that the test made fail.
 var ErrFault = errors.New("a fault that the test ordered")
 
-// Fault tells how an operation fails.
+// Fault is a way in which an operation can fail.
 type Fault int
 
 // The faults.

@@ -9,12 +9,14 @@ import (
 
 // List holds the visits of one visitor's day, ordered by their first event.
 //
-// A list depends only on the set of events, not on their order or grouping. Events without a client
-// session ID are points in time; their visits join points that are less than Gap apart. This is a
-// union of intervals, and a union of unions is the union of all. Events with a session ID form one
-// visit per ID. All fields of a visit are sums, minimum or maximum event IDs, or the smallest
-// elements of a set. The limits work the same way: the MaxOwn smallest session IDs have their own
-// visits and all others share one; the MaxPages smallest pages of a day are listed.
+// The same events give the same list, in whatever order and groups they are added:
+//   - Events without a client session ID that are less than Gap apart form one visit. A visit is thus
+//     a union of time intervals, and unions can be taken in any order.
+//   - Events with a client session ID form one visit for each ID.
+//   - Each field of a visit is a sum, the smallest or largest event ID, or the smallest elements of a
+//     set, so it can be merged in any order, too.
+//   - Limits keep the smallest elements: the MaxOwn smallest session IDs have visits of their own,
+//     all other IDs share one visit, and the MaxPages smallest pages of the day are listed.
 type List []Visit
 
 // What ends a visit, and the limits of a visitor's day.

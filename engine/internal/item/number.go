@@ -45,7 +45,9 @@ func IntNumber(n int64) Number {
 	return canonical(n < 0, 0, u, 0)
 }
 
-// canonical removes trailing zeros from a coefficient. The caller must check the exponent.
+// canonical returns the number (hi·2⁶⁴ + lo)·10^exp, negated if neg is set, in the one form in which
+// equal numbers are equal: zero is Number{}, and other coefficients have no trailing zeros. It does
+// not check the exponent's range: call checked on the result.
 func canonical(neg bool, hi, lo uint64, exp int) Number {
 	if hi == 0 && lo == 0 {
 		return Number{}

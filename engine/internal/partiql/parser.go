@@ -103,11 +103,11 @@ func (p *parser) enter() bool {
 
 func (p *parser) leave() { p.depth-- }
 
-// infix are the keywords used between operands.
+// infix lists the keywords that stand between two operands.
 const infix = " AND OR IS IN LIKE BETWEEN "
 
-// reserved are the keywords that cannot be used as names without quotes: those of DynamoDB's
-// statements, and those of PartiQL's other clauses.
+// reserved lists the keywords that must be quoted when used as names: those in DynamoDB's
+// statements, and those that only other PartiQL statements use.
 const reserved = infix + " SELECT FROM WHERE INSERT INTO VALUE VALUES UPDATE SET REMOVE DELETE RETURNING ORDER BY ASC DESC NOT NULL " +
 	" MISSING TRUE FALSE EXISTS AS AT GROUP HAVING LIMIT OFFSET UNION INTERSECT EXCEPT DISTINCT ALL ANY SOME JOIN INNER OUTER LEFT RIGHT " +
 	" FULL CROSS NATURAL ON USING CASE WHEN THEN ELSE END CAST CREATE DROP TABLE PIVOT UNPIVOT LET KEY PRIMARY FOREIGN "

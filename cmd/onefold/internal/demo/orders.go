@@ -38,7 +38,7 @@ type order struct {
 	next     []happening
 }
 
-// happening is an event to come, and its delay after the previous one.
+// happening is an event to append, and its delay after the previous event.
 type happening struct {
 	after time.Duration
 	event eventstore.NewEvent

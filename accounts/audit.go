@@ -51,10 +51,10 @@ func AuditDays(first, last string, now time.Time) (from, to time.Time, err error
 		}
 	}
 	if to = to.AddDate(0, 0, 1); !from.Before(to) {
-		return from, to, fmt.Errorf("%w: the first day is after the last", ErrInvalid)
+		return from, to, fmt.Errorf("%w: the first day must not be after the last", ErrInvalid)
 	}
 	if years := 4; from.AddDate(years, 0, 0).Before(to) {
-		return from, to, fmt.Errorf("%w: at most %d years at once", ErrInvalid, years)
+		return from, to, fmt.Errorf("%w: at most %d years at a time", ErrInvalid, years)
 	}
 	return from, to, nil
 }

@@ -63,7 +63,7 @@ func (h *ChainHead) Point() string {
 func (s *Store) Head(ctx context.Context) (ChainHead, error) {
 	head, err := HeadOfRecord.Get(ctx, s.t, HeadKey{})
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return ChainHead{}, fmt.Errorf("accounts: the record's end: %w", err)
+		return ChainHead{}, fmt.Errorf("accounts: read the end of the audit record: %w", err)
 	}
 	return head, nil
 }

@@ -49,9 +49,9 @@ const (
 
 // Damage describes the first entry that does not fit the chain.
 type Damage struct {
-	Seq     int64     `json:"seq" doc:"Its number, or the one that was expected."`
+	Seq     int64     `json:"seq" doc:"Its number, or the expected one."`
 	EntryID string    `json:"id,omitempty"` // "" if unknown
-	At      time.Time `json:"at,omitzero" doc:"When it was made, if that is known."`
+	At      time.Time `json:"at,omitzero" doc:"When it was made, if known."`
 	Code    string    `json:"code" enum:"missing,changed,inserted,unchained,truncated,no_head"`
 	Detail  string    `json:"detail"`
 }
@@ -137,7 +137,7 @@ func (v *verifier) entry(ctx context.Context, e *Entry) error {
 		v.unchained(e)
 		return nil
 	case e.Seq < v.next:
-		v.damaged(e, "inserted", fmt.Sprintf("entry %d is there twice, or at a wrong place", e.Seq))
+		v.damaged(e, "inserted", fmt.Sprintf("entry %d occurs twice, or is in the wrong place", e.Seq))
 		return nil
 	}
 	waiting := []Entry{*e}
@@ -150,7 +150,7 @@ func (v *verifier) entry(ctx context.Context, e *Entry) error {
 			break
 		}
 		if len(waiting) == maxOutOfOrder || before.Seq != last.Seq-1 {
-			v.damaged(&before, "changed", fmt.Sprintf("entry %d is at the place of entry %d", before.Seq, last.Seq-1))
+			v.damaged(&before, "changed", fmt.Sprintf("entry %d is in the place of entry %d", before.Seq, last.Seq-1))
 			return nil
 		}
 		v.ahead[before.EntryID] = true
@@ -180,17 +180,17 @@ func (v *verifier) before(ctx context.Context, e *Entry) (before Entry, found bo
 func (v *verifier) link(e *Entry, first bool) {
 	if e.Seq != v.next {
 		if at := timeOf(e.PrevID); !first || at.IsZero() || at.Add(keepEntries).Truncate(time.Second).After(v.now) {
-			v.result.Damage = &Damage{Seq: e.Seq - 1, EntryID: e.PrevID, At: at, Code: "missing", Detail: fmt.Sprintf("entries %d to %d are missing, and the last of them had not expired", v.next, e.Seq-1)}
+			v.result.Damage = &Damage{Seq: e.Seq - 1, EntryID: e.PrevID, At: at, Code: "missing", Detail: fmt.Sprintf("entries %d to %d are missing, although the last of them had not expired", v.next, e.Seq-1)}
 			return
 		}
 		v.hash = e.Prev // the expired entry can no longer be checked
 	}
 	switch at := e.At(); {
 	case e.Prev != v.hash:
-		v.damaged(e, "changed", fmt.Sprintf("entry %d does not follow the entry before it: one of the two was changed or replaced", e.Seq))
+		v.damaged(e, "changed", fmt.Sprintf("entry %d does not follow the previous entry: one of the two was changed or replaced", e.Seq))
 		return
 	case at.Format(monthLayout) != e.Month || !at.Add(keepEntries).Truncate(time.Second).Equal(e.Expires):
-		v.damaged(e, "changed", fmt.Sprintf("entry %d has another month or expiry than its time asks for", e.Seq))
+		v.damaged(e, "changed", fmt.Sprintf("entry %d has a month or expiry that does not match its time", e.Seq))
 		return
 	}
 	v.hash = e.Sum()
@@ -203,7 +203,7 @@ func (v *verifier) link(e *Entry, first bool) {
 		v.result.Noted = Found
 	}
 	if e.Seq == v.head.Seq && v.hash != v.head.Hash {
-		v.damaged(e, "changed", fmt.Sprintf("entry %d is not the one that the chain ended with: it was changed", e.Seq))
+		v.damaged(e, "changed", fmt.Sprintf("entry %d is not the entry that the chain ended with: it was changed", e.Seq))
 	}
 }
 
@@ -222,11 +222,11 @@ func (v *verifier) end(now ChainHead) {
 	last := timeOf(v.head.LastID)
 	switch {
 	case v.head.Seq == 0 && r.Entries > 0:
-		r.Damage = &Damage{Seq: v.next - 1, Code: "no_head", Detail: "there are entries, and nothing says where the chain ends"}
+		r.Damage = &Damage{Seq: v.next - 1, Code: "no_head", Detail: "there are entries, but no record of where the chain ends"}
 	case v.head.Seq > 0 && (v.next-1 > now.Seq || v.next-1 == now.Seq && v.hash != now.Hash):
 		r.Damage = &Damage{Seq: v.next - 1, Code: "inserted", Detail: fmt.Sprintf("entry %d is not the one that the chain ends with", v.next-1)}
 	case v.next <= v.head.Seq && last.Add(keepEntries).Truncate(time.Second).After(v.now):
-		r.Damage = &Damage{Seq: v.next, Code: "truncated", Detail: fmt.Sprintf("entries %d to %d, the last ones, are missing", v.next, v.head.Seq)}
+		r.Damage = &Damage{Seq: v.next, Code: "truncated", Detail: fmt.Sprintf("the last entries, %d to %d, are missing", v.next, v.head.Seq)}
 	}
 	if r.Noted == Missing && v.noted < max(r.First, v.emptyFirst()) {
 		r.Noted = Expired

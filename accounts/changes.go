@@ -30,11 +30,11 @@ var hiddenWords = []string{"password", "passphrase", "secret", "token", "hash", 
 func (e *Entry) Change(before, after any) error {
 	was, err := fieldsOf(before)
 	if err != nil {
-		return fmt.Errorf("accounts: what was before %s: %w", e.Action, err)
+		return fmt.Errorf("accounts: encode the state before %s: %w", e.Action, err)
 	}
 	is, err := fieldsOf(after)
 	if err != nil {
-		return fmt.Errorf("accounts: what is after %s: %w", e.Action, err)
+		return fmt.Errorf("accounts: encode the state after %s: %w", e.Action, err)
 	}
 	hidden := map[string]bool{}
 	markHidden(reflect.TypeOf(before), hidden, 0)

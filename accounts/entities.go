@@ -259,8 +259,8 @@ type Change struct {
 	Field  string `dynamodbav:"field" json:"field"` // names of JSON fields, joined by dots
 	Before string `dynamodbav:"before,omitempty" json:"before,omitempty"`
 	After  string `dynamodbav:"after,omitempty" json:"after,omitempty"`
-	Hidden bool   `dynamodbav:"hidden,omitempty" json:"hidden,omitempty" doc:"The values are secret or personal, and not kept."`
-	Cut    bool   `dynamodbav:"cut,omitempty" json:"cut,omitempty" doc:"A value is longer than what is kept of it."`
+	Hidden bool   `dynamodbav:"hidden,omitempty" json:"hidden,omitempty" doc:"The values are secret or personal and are not kept."`
+	Cut    bool   `dynamodbav:"cut,omitempty" json:"cut,omitempty" doc:"A value was cut because it is too long."`
 }
 
 // HeadKey identifies the head of the record's chain. There is only one.

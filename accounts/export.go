@@ -13,18 +13,18 @@ import (
 
 // EntryJSON is an entry as JSON, with everything that its hash covers.
 type EntryJSON struct {
-	Seq     int64     `json:"seq,omitempty" doc:"Its number in the chain. Entries of versions before there was one have none."`
+	Seq     int64     `json:"seq,omitempty" doc:"Its number in the chain. Entries of versions before the chain have none."`
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
 	Actor   string    `json:"actor" doc:"user:ID, key:ID, token, command or nobody."`
 	Action  string    `json:"action"`
 	Site    string    `json:"site,omitempty"`
 	Subject string    `json:"subject,omitempty"`
-	Changes []Change  `json:"changes,omitempty" doc:"What was changed, by field."`
-	Omitted int       `json:"omitted,omitempty" doc:"Further fields that were changed, and not kept for want of room."`
+	Changes []Change  `json:"changes,omitempty" doc:"Changed fields."`
+	Omitted int       `json:"omitted,omitempty" doc:"Number of further changed fields that did not fit."`
 	Expires time.Time `json:"expires,omitzero"`
-	Prev    string    `json:"prev,omitempty" doc:"Hash of the entry before."`
-	PrevID  string    `json:"prevId,omitempty" doc:"Id of the entry before."`
+	Prev    string    `json:"prev,omitempty" doc:"Hash of the previous entry."`
+	PrevID  string    `json:"prevId,omitempty" doc:"ID of the previous entry."`
 	Hash    string    `json:"hash,omitempty" doc:"SHA-256 of the entry."`
 }
 

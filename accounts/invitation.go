@@ -42,7 +42,7 @@ func (s *Store) Invite(ctx context.Context, n NewInvitation) (Invitation, string
 		return Invitation{}, "", err
 	}
 	if len(open) >= maxInvitations {
-		return Invitation{}, "", fmt.Errorf("%w: %d invitations to the site are open: take some back first", ErrInvalid, len(open))
+		return Invitation{}, "", fmt.Errorf("%w: the site already has %d open invitations: revoke some first", ErrInvalid, len(open))
 	}
 	if err := Invitations.Put(ctx, s.t, &i); err != nil {
 		return Invitation{}, "", fmt.Errorf("accounts: invite: %w", err)
@@ -59,7 +59,7 @@ func invitationID(site, email string) string {
 
 func (i *Invitation) check() error {
 	if i.Site == AllSites {
-		return fmt.Errorf("%w: an invitation is to one site", ErrInvalid)
+		return fmt.Errorf("%w: an invitation must be for one site", ErrInvalid)
 	}
 	if err := checkEmail(i.Email); err != nil {
 		return err

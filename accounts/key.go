@@ -44,9 +44,9 @@ func (s *Store) AddKey(ctx context.Context, n NewKey) (Key, string, error) {
 	case n.Scope != Ingest && n.Scope != Read && n.Scope != Write:
 		return Key{}, "", fmt.Errorf("%w: scope: use ingest, read or write", ErrInvalid)
 	case len(k.Name) > maxName:
-		return Key{}, "", fmt.Errorf("%w: a name has at most %d bytes", ErrInvalid, maxName)
+		return Key{}, "", fmt.Errorf("%w: a name may have at most %d bytes", ErrInvalid, maxName)
 	case !n.Expires.IsZero() && !n.Expires.After(k.Created):
-		return Key{}, "", fmt.Errorf("%w: a key expires in the future, or never", ErrInvalid)
+		return Key{}, "", fmt.Errorf("%w: the expiry must be in the future", ErrInvalid)
 	}
 	if err := checkSite(n.Site); err != nil {
 		return Key{}, "", err
@@ -106,7 +106,7 @@ const MaxOverlap = 7 * 24 * time.Hour
 // line. Errors: ErrInvalid, table.ErrNotFound.
 func (s *Store) RotateKey(ctx context.Context, keyID, by string, overlap time.Duration) (Key, string, error) {
 	if overlap < 0 || overlap > MaxOverlap {
-		return Key{}, "", fmt.Errorf("%w: overlap: the former secret holds for 0 to %d hours", ErrInvalid, int(MaxOverlap.Hours()))
+		return Key{}, "", fmt.Errorf("%w: overlap: use 0 to %d hours", ErrInvalid, int(MaxOverlap.Hours()))
 	}
 	if !validID(keyID) {
 		return Key{}, "", fmt.Errorf("accounts: rotate key: %w", table.ErrNotFound)

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrMember is returned when a person already has another role on the site.
-var ErrMember = errors.New("accounts: this person has a role on the site already; change that one")
+var ErrMember = errors.New("accounts: this person already has a role on the site; change that role")
 
 // Members reads the users with a role on a site, including those with a role on all sites, sorted
 // by address.
@@ -58,7 +58,7 @@ func (s *Store) SetMember(ctx context.Context, site, userID string, role Role) (
 
 func (u *User) give(site string, role Role) error {
 	if site == AllSites {
-		return fmt.Errorf("%w: a member is of one site", ErrInvalid)
+		return fmt.Errorf("%w: a member must belong to one site", ErrInvalid)
 	}
 	u.Grants = cloned(u.Grants)
 	if u.Grants[site] = role; role == "" {

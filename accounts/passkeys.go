@@ -121,7 +121,7 @@ func (s *Store) BeginPasskey(ctx context.Context, p *passkey.Party, userID strin
 		return nil, err
 	}
 	if len(keys) >= maxPasskeys {
-		return nil, fmt.Errorf("%w: there are %d passkeys: remove one first", ErrInvalid, len(keys))
+		return nil, fmt.Errorf("%w: there are already %d passkeys: remove one first", ErrInvalid, len(keys))
 	}
 	challenge, err := s.newChallenge(ctx, toAdd(userID))
 	if err != nil {
@@ -153,7 +153,7 @@ func (s *Store) AddPasskey(ctx context.Context, p *passkey.Party, userID, name s
 		return Passkey{}, err
 	}
 	if len(key.ID) > maxCredential {
-		return Passkey{}, fmt.Errorf("%w: the id of a passkey has at most %d bytes", ErrInvalid, maxCredential)
+		return Passkey{}, fmt.Errorf("%w: the ID of a passkey may have at most %d bytes", ErrInvalid, maxCredential)
 	}
 	if err := s.spend(ctx, made.Challenge); err != nil {
 		return Passkey{}, err
@@ -173,7 +173,7 @@ func passkeyID(credential []byte) string { return hashOf(string(credential))[:32
 func passkeyName(name string) (string, error) {
 	name = strings.TrimSpace(name)
 	if name == "" || len(name) > maxName || !utf8.ValidString(name) {
-		return "", fmt.Errorf("%w: the name of a passkey has 1 to %d bytes", ErrInvalid, maxName)
+		return "", fmt.Errorf("%w: the name of a passkey must have 1 to %d bytes", ErrInvalid, maxName)
 	}
 	return name, nil
 }

@@ -131,11 +131,11 @@ func (h *hasher) leave() { <-h.slots }
 func checkPassword(password, email string) error {
 	switch {
 	case utf8.RuneCountInString(password) < minPassword:
-		return fmt.Errorf("%w: a password has at least %d characters", ErrInvalid, minPassword)
+		return fmt.Errorf("%w: a password must have at least %d characters", ErrInvalid, minPassword)
 	case len(password) > maxPassword:
-		return fmt.Errorf("%w: a password has at most %d bytes", ErrInvalid, maxPassword)
+		return fmt.Errorf("%w: a password may have at most %d bytes", ErrInvalid, maxPassword)
 	case strings.EqualFold(password, email):
-		return fmt.Errorf("%w: a password is not one's address", ErrInvalid)
+		return fmt.Errorf("%w: the password must not be the email address", ErrInvalid)
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ const maxGrants = 200
 
 func (g Grants) check() error {
 	if len(g) > maxGrants {
-		return fmt.Errorf("%w: roles on %d sites: at most %d; give a role on all sites (%s) instead", ErrInvalid, len(g), maxGrants, AllSites)
+		return fmt.Errorf("%w: roles on %d sites, but at most %d are allowed; grant a role on all sites (%s) instead", ErrInvalid, len(g), maxGrants, AllSites)
 	}
 	for site, role := range g {
 		if ranks[role] == 0 {
@@ -85,7 +85,7 @@ func (g Grants) check() error {
 func checkSite(site string) error {
 	id := strings.TrimPrefix(site, fleetPrefix)
 	if id == "" || len(id) > 64 || strings.Contains(id, "#") {
-		return fmt.Errorf("%w: the id of a site or fleet has 1 to 64 bytes and no '#'", ErrInvalid)
+		return fmt.Errorf("%w: the ID of a site or fleet must have 1 to 64 bytes and no '#'", ErrInvalid)
 	}
 	return nil
 }

@@ -102,7 +102,7 @@ func (s *Store) ConfirmSecondFactor(ctx context.Context, userID, code string) ([
 	return codes, err
 }
 
-var errNoEnrolment = fmt.Errorf("%w: set the authenticator app up again: its secret was made more than an hour ago, or never", ErrInvalid)
+var errNoEnrolment = fmt.Errorf("%w: set up the authenticator app again: its secret is older than an hour, or was never created", ErrInvalid)
 
 // RenewRecoveryCodes replaces all recovery codes of a user. Errors: table.ErrNotFound if the user
 // has no second factor.

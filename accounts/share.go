@@ -52,17 +52,17 @@ func (s *Store) AddShare(ctx context.Context, n NewShare) (Share, string, error)
 func (n *NewShare) check(now time.Time) error {
 	switch {
 	case len(n.Name) > maxName:
-		return fmt.Errorf("%w: a name has at most %d bytes", ErrInvalid, maxName)
+		return fmt.Errorf("%w: a name may have at most %d bytes", ErrInvalid, maxName)
 	case n.Site == AllSites:
-		return fmt.Errorf("%w: a share is of one site", ErrInvalid)
+		return fmt.Errorf("%w: a share must be for one site", ErrInvalid)
 	case !n.Expires.IsZero() && !n.Expires.After(now):
-		return fmt.Errorf("%w: a share ends in the future, or never", ErrInvalid)
+		return fmt.Errorf("%w: the expiry must be in the future", ErrInvalid)
 	case len(n.Embed) > maxEmbed:
-		return fmt.Errorf("%w: %d origins may show the share in a frame: at most %d", ErrInvalid, len(n.Embed), maxEmbed)
+		return fmt.Errorf("%w: %d origins may show the share in a frame, but at most %d are allowed", ErrInvalid, len(n.Embed), maxEmbed)
 	}
 	for _, origin := range n.Embed {
 		if !validOrigin(origin) {
-			return fmt.Errorf("%w: an origin is like https://example.com, without a path", ErrInvalid)
+			return fmt.Errorf("%w: an origin must look like https://example.com, without a path", ErrInvalid)
 		}
 	}
 	if n.Password != "" {

@@ -25,10 +25,10 @@ func SharedSecret(ctx context.Context, t *table.Table, name string) ([]byte, err
 		}
 	}
 	if err == nil && len(found.Value) != sharedBytes {
-		err = fmt.Errorf("it has %d bytes, not %d", len(found.Value), sharedBytes)
+		err = fmt.Errorf("it has %d bytes instead of %d", len(found.Value), sharedBytes)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("accounts: the secret %s that servers share: %w", name, err)
+		return nil, fmt.Errorf("accounts: shared secret %s: %w", name, err)
 	}
 	return found.Value, nil
 }

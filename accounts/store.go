@@ -18,9 +18,9 @@ var (
 	// ErrSecondFactor is returned when the password was correct but a code is also needed.
 	ErrSecondFactor = errors.New("accounts: a second factor is needed")
 	// ErrCode is returned for a code that is wrong, was already used, or is not valid now.
-	ErrCode = errors.New("accounts: the code is wrong or was used before")
+	ErrCode = errors.New("accounts: the code is wrong or was already used")
 	// ErrFactorSet is returned when a user already has an authenticator app.
-	ErrFactorSet = errors.New("accounts: an authenticator app is set up already: remove it first")
+	ErrFactorSet = errors.New("accounts: an authenticator app is already set up: remove it first")
 	// ErrCopied is returned for a passkey whose signature counter did not advance. It may have been
 	// copied, and is rejected.
 	ErrCopied = errors.New("accounts: this passkey may have been copied")
@@ -32,13 +32,13 @@ var (
 	ErrUnverified = errors.New("accounts: the provider has not verified the address")
 	// ErrOtherIdentity is returned when the account with an address is linked with another identity
 	// of the same OpenID provider: the address was given to another person there.
-	ErrOtherIdentity = errors.New("accounts: the account belongs to somebody else of the provider")
+	ErrOtherIdentity = errors.New("accounts: the account is linked with another identity of the provider")
 	// ErrEmailTaken is returned when another account has the address.
-	ErrEmailTaken = errors.New("accounts: there is an account with this address")
+	ErrEmailTaken = errors.New("accounts: an account with this email address already exists")
 	// ErrLastOwner is returned when a change would leave nobody who can manage accounts.
-	ErrLastOwner = errors.New("accounts: the last owner of all sites stays so: make somebody else one first")
+	ErrLastOwner = errors.New("accounts: cannot remove the last owner of all sites: make another user an owner first")
 	// ErrSetUp is returned for a set-up with a wrong token, or after set-up is done.
-	ErrSetUp = errors.New("accounts: this set-up link does not hold; the server prints a new one when it starts, until there is an owner")
+	ErrSetUp = errors.New("accounts: this set-up link is invalid; the server prints a new one at startup until there is an owner")
 )
 
 // Options configure a Store.

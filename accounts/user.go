@@ -106,7 +106,7 @@ func (u *User) check() error {
 		return err
 	}
 	if len(u.Name) > maxName || !utf8.ValidString(u.Name) {
-		return fmt.Errorf("%w: a name has at most %d bytes", ErrInvalid, maxName)
+		return fmt.Errorf("%w: a name may have at most %d bytes", ErrInvalid, maxName)
 	}
 	return u.Grants.check()
 }
@@ -114,7 +114,7 @@ func (u *User) check() error {
 func checkEmail(email string) error {
 	parsed, err := mail.ParseAddress(email)
 	if err != nil || parsed.Address != email || len(email) > maxEmail || !utf8.ValidString(email) {
-		return fmt.Errorf("%w: e-mail address: use one like name@example.com, at most %d bytes", ErrInvalid, maxEmail)
+		return fmt.Errorf("%w: email address: use one like name@example.com, at most %d bytes", ErrInvalid, maxEmail)
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ type sharedOfPlace struct {
 func (s *Server) madeRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "user-made", Method: http.MethodGet, Path: "/api/v1/users/{id}/made",
-		Summary:     "The keys and shared views that a user made",
-		Description: "They are refused once the user is disabled, deleted or no admin of their site. A key that is needed on is rotated by somebody else first.",
+		Summary:     "List the keys and shared views that a user created",
+		Description: "They are rejected once the user is disabled, deleted or no longer an admin of their site. To keep using a key, have somebody else rotate it first.",
 		Tags:        []string{"accounts"}, Errors: []int{http.StatusNotFound},
 	}), s.made)
 }

@@ -12,15 +12,15 @@ import (
 
 type setupAnswer struct {
 	Body struct {
-		Needed   bool   `json:"needed" doc:"Nobody looks after this installation yet."`
-		Passkeys bool   `json:"passkeys" doc:"People may sign in with passkeys: the server knows its public URL."`
-		OpenID   string `json:"openid,omitempty" doc:"Name of the OpenID provider that people may log in with, at /api/v1/login/openid. Absent: there is none."`
+		Needed   bool   `json:"needed" doc:"The installation has no owner yet."`
+		Passkeys bool   `json:"passkeys" doc:"People can log in with passkeys, because the server knows its public URL."`
+		OpenID   string `json:"openid,omitempty" doc:"Name of the OpenID provider that people can log in with, at /api/v1/login/openid. Absent if there is none."`
 	}
 }
 
 type setupRequest struct {
 	Body struct {
-		Token    string `json:"token" maxLength:"128" doc:"From the link that the server printed when it started."`
+		Token    string `json:"token" maxLength:"128" doc:"From the link that the server printed at startup."`
 		Email    string `json:"email" maxLength:"254"`
 		Password string `json:"password" maxLength:"256" doc:"At least 10 characters."`
 		Name     string `json:"name,omitempty" maxLength:"100"`
@@ -30,11 +30,11 @@ type setupRequest struct {
 func (s *Server) setupRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "setup-needed", Method: http.MethodGet, Path: "/api/v1/setup",
-		Summary: "Whether the installation has no owner yet", Tags: []string{"accounts"},
+		Summary: "Report whether the installation has no owner yet", Tags: []string{"accounts"},
 	}), s.setupNeeded)
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "setup", Method: http.MethodPost, Path: "/api/v1/setup", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Make the first owner, who is then logged in", Tags: []string{"accounts"}, Errors: []int{http.StatusForbidden},
+		Summary: "Create the first owner and log in", Tags: []string{"accounts"}, Errors: []int{http.StatusForbidden},
 	}), s.setUp)
 }
 

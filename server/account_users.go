@@ -19,7 +19,7 @@ type userBody struct {
 	PersonBody
 	Disabled bool            `json:"disabled"`
 	Created  time.Time       `json:"created"`
-	Roles    accounts.Grants `json:"roles" doc:"viewer, admin or owner by the ids of sites, and fleet:ID of fleets; * stands for all."`
+	Roles    accounts.Grants `json:"roles" doc:"viewer, admin or owner by site ID, or by fleet:ID for fleets; * stands for all."`
 }
 
 func describeUser(u *accounts.User) userBody {
@@ -57,7 +57,7 @@ type updateUserRequest struct {
 	Body struct {
 		Name     *string          `json:"name,omitempty" maxLength:"100"`
 		Disabled *bool            `json:"disabled,omitempty"`
-		Roles    *accounts.Grants `json:"roles,omitempty" doc:"All of the user's roles: those not named are taken away."`
+		Roles    *accounts.Grants `json:"roles,omitempty" doc:"All of the user's roles. Roles that are not listed are removed."`
 		Password *string          `json:"password,omitempty" maxLength:"256"`
 	}
 }
@@ -65,11 +65,11 @@ type updateUserRequest struct {
 func (s *Server) userRoutes(api huma.API) {
 	const list, one = "/api/v1/users", "/api/v1/users/{id}"
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
-		OperationID: "users", Method: http.MethodGet, Path: list, Summary: "All users", Tags: []string{"accounts"},
+		OperationID: "users", Method: http.MethodGet, Path: list, Summary: "List all users", Tags: []string{"accounts"},
 	}), s.users)
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "add-user", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Make a user", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
+		Summary: "Create a user", Description: "Repeating the request within ten minutes returns the same response.", Tags: []string{"accounts"}, Errors: []int{http.StatusConflict},
 	}), s.addUser)
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "update-user", Method: http.MethodPatch, Path: one, MaxBodyBytes: middleware.MaxSmallBody,

@@ -19,7 +19,7 @@ import (
 const auditTimeout = time.Hour
 
 type auditRequest struct {
-	Month  string `query:"month" maxLength:"7" example:"2026-05" doc:"In UTC. Default: the present one."`
+	Month  string `query:"month" maxLength:"7" example:"2026-05" doc:"In UTC. Default: the current month."`
 	Cursor string `query:"cursor" maxLength:"2048"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
 }
@@ -27,47 +27,47 @@ type auditRequest struct {
 type auditAnswer struct {
 	Body struct {
 		Entries []accounts.EntryJSON `json:"entries"`
-		Cursor  string               `json:"cursor,omitempty" doc:"Of the next page."`
+		Cursor  string               `json:"cursor,omitempty" doc:"From the previous page."`
 	}
 }
 
 type auditExportRequest struct {
-	From   string                `query:"from" format:"date" doc:"First day, in UTC. Default: the first that is kept."`
+	From   string                `query:"from" format:"date" doc:"First day, in UTC. Default: the first day that is kept."`
 	To     string                `query:"to" format:"date" doc:"Last day, in UTC. Default: today."`
 	Format accounts.ExportFormat `query:"format" enum:"ndjson,csv" default:"ndjson"`
 }
 
 type auditCheckRequest struct {
-	Head string `query:"head" maxLength:"90" example:"41:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"A head that an earlier check told. Default: none is looked for."`
+	Head string `query:"head" maxLength:"90" example:"41:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" doc:"A head that an earlier check returned. Default: none is looked up."`
 }
 
 type auditCheckAnswer struct {
 	Body struct {
-		Whole   bool             `json:"whole" doc:"No entry is missing, changed, added or at another place, and a head that was asked for is there or has expired."`
-		Entries int64            `json:"entries" doc:"Entries of the chain that were checked."`
-		Older   int64            `json:"older" doc:"Entries of versions that had no chain. They cannot be checked."`
-		First   int64            `json:"first,omitempty" doc:"Number of the first entry that is there. Those before it have expired."`
-		Head    string           `json:"head,omitempty" doc:"Number and hash of the last entry. Kept elsewhere, it shows later that nobody has written the record anew."`
-		Noted   accounts.Noted   `json:"noted,omitempty" enum:"found,missing,expired" doc:"What became of the head that was asked for."`
-		Damage  *accounts.Damage `json:"damage,omitempty" doc:"The first entry that does not fit."`
+		Whole   bool             `json:"whole" doc:"No entry is missing, changed, added or moved, and the given head, if any, exists or has expired."`
+		Entries int64            `json:"entries" doc:"Number of entries of the chain that were checked."`
+		Older   int64            `json:"older" doc:"Number of entries written by versions without a chain. They cannot be checked."`
+		First   int64            `json:"first,omitempty" doc:"Number of the first entry that is kept. Earlier entries have expired."`
+		Head    string           `json:"head,omitempty" doc:"Number and hash of the last entry. Keep it elsewhere to show later that the record was not rewritten."`
+		Noted   accounts.Noted   `json:"noted,omitempty" enum:"found,missing,expired" doc:"The result for the given head."`
+		Damage  *accounts.Damage `json:"damage,omitempty" doc:"The first entry that does not fit the chain."`
 	}
 }
 
 func (s *Server) auditRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "audit", Method: http.MethodGet, Path: "/api/v1/audit",
-		Summary: "Who changed what in a month, latest first", Tags: []string{"accounts"},
+		Summary: "List who changed what in a month, newest first", Tags: []string{"accounts"},
 	}), s.audit)
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "audit-export", Method: http.MethodGet, Path: "/api/v1/audit/export",
-		Summary: "The audit record as a file, oldest entry first", Tags: []string{"accounts"},
-		Description: "Written as it is read. An answer that breaks off is not all of it.",
+		Summary: "Export the audit record as a file, oldest entry first", Tags: []string{"accounts"},
+		Description: "The response is streamed. A response that is cut off is incomplete.",
 		Responses:   map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{"application/x-ndjson": {}, "text/csv": {}}}},
 	}), s.auditExport)
 	huma.Register(api, middleware.Guard(middleware.ForAccounts, huma.Operation{
 		OperationID: "audit-verify", Method: http.MethodGet, Path: "/api/v1/audit/verification",
-		Summary: "Check that the audit record is what was written", Tags: []string{"accounts"},
-		Description: "Every entry holds the hash of the one before. A record that somebody has written anew as a whole is found by a head that was noted before only.",
+		Summary: "Check that the audit record is unchanged", Tags: []string{"accounts"},
+		Description: "Every entry contains the hash of the previous entry. A record that was rewritten as a whole is detected only with a head that was noted before.",
 	}), s.auditCheck)
 }
 

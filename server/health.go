@@ -21,24 +21,24 @@ type healthAnswer struct {
 	Status int
 	Body   struct {
 		Status     string   `json:"status" enum:"ok,behind,unreachable,full,unwritable"`
-		LagSeconds *float64 `json:"lagSeconds" doc:"Age of the oldest change that this server has to fold and has not folded, at most. Null: it is not known here, see lagReason."`
+		LagSeconds *float64 `json:"lagSeconds" doc:"Upper bound of the age of the oldest change that this server has yet to fold. Null if unknown here; see lagReason."`
 		LagReason  string   `json:"lagReason,omitempty" doc:"Why lagSeconds is null."`
 		Version    string   `json:"version,omitempty"`
-		Reason     string   `json:"reason,omitempty" doc:"Why the status is not ok, and what to do."`
-		Failing    []Part   `json:"failing,omitempty" doc:"Parts that have failed and are begun again. The server can do without them for a while: the status does not tell of them."`
+		Reason     string   `json:"reason,omitempty" doc:"Why the status is not ok, and what to do about it."`
+		Failing    []Part   `json:"failing,omitempty" doc:"Parts that have failed and are being restarted. The server can do without them for a while, so they do not affect the status."`
 	}
 }
 
 // Part is a part of a server that has failed and that the server can do without.
 type Part struct {
 	Name  string    `json:"name"`
-	Since time.Time `json:"since" doc:"When it failed. The log says why."`
+	Since time.Time `json:"since" doc:"When it failed. The log has the reason."`
 }
 
 func (s *Server) healthRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "health", Method: http.MethodGet, Path: "/healthz",
-		Summary: "Whether the table answers and takes writes, and the folds keep up", Tags: []string{"operations"},
+		Summary: "Report whether the table answers and accepts writes, and whether the folds keep up", Tags: []string{"operations"},
 	}), s.health)
 }
 
@@ -60,7 +60,7 @@ func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error)
 		s.o.Logger.ErrorContext(ctx, "health: the table does not answer", "error", err)
 		fails("unreachable", "The table does not answer.")
 	} else if lag.Late {
-		fails("behind", "The folds are behind: statistics are older than "+StaleAfter.String()+".")
+		fails("behind", "The folds are behind. Statistics are older than "+StaleAfter.String()+".")
 	}
 	return answer, nil
 }

@@ -22,7 +22,7 @@ func TestHealthTellsNoLagOfOthers(t *testing.T) {
 	}{
 		{"in the process", "", fold.Options{}},
 		{"elsewhere", "no worker in this process", fold.Options{Group: "others", Leases: true, Aside: true, Owner: "server"}},
-		{"no shard", "the worker in this process reads no shard", fold.Options{Group: "shared", Leases: true, Owner: "server"}},
+		{"no shard", "the worker in this process reads no shards", fold.Options{Group: "shared", Leases: true, Owner: "server"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := servertest.New(t, func(o *server.Options) {

@@ -66,7 +66,7 @@ func (in *intake) takes(r *http.Request) bool {
 func (s *Server) Intake() (handler http.Handler, settle func(context.Context) error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.intake.takes(r) {
-			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "Only events, readings and the tracker are here."))
+			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "Only events, readings and the tracker are served here."))
 			return
 		}
 		s.handler.ServeHTTP(w, r)

@@ -21,9 +21,9 @@ type openInvitationRequest struct {
 type openInvitationAnswer struct {
 	Body struct {
 		Email string        `json:"email"`
-		Site  string        `json:"site,omitempty" doc:"To which it is."`
-		Fleet string        `json:"fleet,omitempty" doc:"To which it is, if not to a site."`
-		Store bool          `json:"eventStore,omitempty" doc:"It is to the event store."`
+		Site  string        `json:"site,omitempty" doc:"The site that the invitation is for."`
+		Fleet string        `json:"fleet,omitempty" doc:"The fleet that the invitation is for."`
+		Store bool          `json:"eventStore,omitempty" doc:"The invitation is for the event store."`
 		Role  accounts.Role `json:"role" enum:"viewer,admin,owner"`
 	}
 }
@@ -40,11 +40,11 @@ type joinRequest struct {
 func (s *Server) invitationRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "open-invitation", Method: http.MethodPost, Path: "/api/v1/invitations/open", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Whom an invitation is for, and to what", Tags: []string{"accounts"}, Errors: []int{http.StatusNotFound},
+		Summary: "Get the recipient and target of an invitation", Tags: []string{"accounts"}, Errors: []int{http.StatusNotFound},
 	}), s.openInvitation)
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "join", Method: http.MethodPost, Path: "/api/v1/invitations/accept", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Accept an invitation: make the account, which is then logged in", Tags: []string{"accounts"}, Errors: []int{http.StatusNotFound, http.StatusConflict},
+		Summary: "Accept an invitation: create the account and log in", Tags: []string{"accounts"}, Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}), s.join)
 }
 
@@ -63,7 +63,7 @@ func (s *Server) invitationError(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, accounts.ErrDenied), errors.Is(err, table.ErrNotFound):
-		return middleware.Problem(http.StatusNotFound, "not_found", "This invitation does not hold any more. Ask for another one.")
+		return middleware.Problem(http.StatusNotFound, "not_found", "This invitation is no longer valid. Ask for a new one.")
 	}
 	return s.door.Error(ctx, err)
 }

@@ -14,15 +14,15 @@ import (
 type keyBody struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
-	Site     string         `json:"site" doc:"The site that it is for, or fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
+	Site     string         `json:"site" doc:"The site that the key is for, fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
 	Scope    accounts.Scope `json:"scope" enum:"ingest,read,write"`
 	Created  time.Time      `json:"created"`
-	LastUsed string         `json:"lastUsed,omitempty" doc:"The day, in UTC."`
+	LastUsed string         `json:"lastUsed,omitempty" doc:"Day of last use, in UTC."`
 	Expires  *time.Time     `json:"expires,omitempty" doc:"Default: never."`
-	Creator  string         `json:"creator,omitempty" doc:"ID of the user who made or last rotated the key: it holds no longer than that person is an admin of its site. Absent for keys made on the command line."`
-	Refused  bool           `json:"refused,omitempty" doc:"The creator is disabled, deleted or no admin of the site any more. Rotate the key to make it yours."`
-	Former   *time.Time     `json:"formerUntil,omitempty" doc:"Until when the secret before the last rotation holds."`
-	Token    string         `json:"token,omitempty" doc:"What to send. It is returned once, when the key is made or rotated."`
+	Creator  string         `json:"creator,omitempty" doc:"ID of the user who created or last rotated the key. The key is valid only while that user is an admin of its site. Absent for keys created on the command line."`
+	Refused  bool           `json:"refused,omitempty" doc:"The key is rejected, because its creator is disabled, deleted or no longer an admin of the site. Rotate the key to take it over."`
+	Former   *time.Time     `json:"formerUntil,omitempty" doc:"When the previous secret stops working after a rotation."`
+	Token    string         `json:"token,omitempty" doc:"The secret to send. It is returned once, when the key is created or rotated."`
 }
 
 func describeKey(k *accounts.Key, token string) keyBody {
@@ -50,7 +50,7 @@ type keysAnswer struct {
 type newKeyRequest struct {
 	Body struct {
 		Name  string         `json:"name,omitempty" maxLength:"100"`
-		Site  string         `json:"site" minLength:"1" maxLength:"70" doc:"The site that it is for, or fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
+		Site  string         `json:"site" minLength:"1" maxLength:"70" doc:"The site that the key is for, fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
 		Scope accounts.Scope `json:"scope" enum:"ingest,read,write"`
 
 		Expires time.Time `json:"expires,omitzero" doc:"Default: never."`
@@ -60,7 +60,7 @@ type newKeyRequest struct {
 type rotateKeyRequest struct {
 	KeyPath
 	Body struct {
-		OverlapHours *int `json:"overlapHours,omitempty" minimum:"0" maximum:"168" doc:"How long the former secret still works; default 24. A key that is refused gets no overlap."`
+		OverlapHours *int `json:"overlapHours,omitempty" minimum:"0" maximum:"168" doc:"How many hours the previous secret keeps working; default 24. A rejected key gets no overlap."`
 	}
 }
 
@@ -75,16 +75,16 @@ func (s *Server) keyRoutes(api huma.API) {
 	const list, one = "/api/v1/keys", "/api/v1/keys/{id}"
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "keys", Method: http.MethodGet, Path: list,
-		Summary: "The API keys of the sites whose settings one may change", Tags: []string{"accounts"},
+		Summary: "List the API keys of sites whose settings the caller may change", Tags: []string{"accounts"},
 	}), s.keys)
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "add-key", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Make an API key", Tags: []string{"accounts"},
+		Summary: "Create an API key", Tags: []string{"accounts"},
 	}), s.addKey)
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "rotate-key", Method: http.MethodPost, Path: one + "/rotation", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Give an API key a new secret", Tags: []string{"accounts"},
-		Description: "The former secret works for `overlapHours` more, so that programs can be changed one after another. The key then belongs to whoever rotated it, and outlives its former creator's rights.",
+		Summary: "Rotate an API key", Tags: []string{"accounts"},
+		Description: "The previous secret keeps working for `overlapHours`, so that programs can be updated one after another. The key then belongs to the caller, and no longer depends on its former creator's rights.",
 	}), s.rotateKey)
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "revoke-key", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,

@@ -20,8 +20,8 @@ type liveAnswer struct {
 func liveRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "live", Method: http.MethodGet, Path: "/livez",
-		Summary: "Whether the process answers", Tags: []string{"operations"},
-		Description: "For whoever restarts processes: 200 as long as there is an answer, whatever is with the table. /healthz is for monitors, /readyz for load balancers.",
+		Summary: "Report whether the process answers", Tags: []string{"operations"},
+		Description: "Liveness probe: 200 as long as the process answers, whatever the state of the table. Use /healthz for monitoring and /readyz for load balancers.",
 	}), func(context.Context, *struct{}) (*liveAnswer, error) {
 		answer := &liveAnswer{}
 		answer.Body.Status = "alive"

@@ -21,7 +21,7 @@ type memberBody struct {
 	Email    string        `json:"email"`
 	Name     string        `json:"name" audit:"hide"`
 	Role     accounts.Role `json:"role" enum:"viewer,admin,owner"`
-	AllSites bool          `json:"allSites" doc:"The role is on all sites and fleets and the event store: only who looks after accounts can change it."`
+	AllSites bool          `json:"allSites" doc:"The role is on all sites, all fleets and the event store. Only an owner of all sites can change it."`
 	Disabled bool          `json:"disabled"`
 }
 
@@ -35,7 +35,7 @@ type invitationBody struct {
 	Email   string        `json:"email"`
 	Role    accounts.Role `json:"role" enum:"viewer,admin,owner"`
 	Expires time.Time     `json:"expires"`
-	Token   string        `json:"token,omitempty" doc:"Told once, when the invitation is made: it is accepted at /invite#TOKEN."`
+	Token   string        `json:"token,omitempty" doc:"Returned once, when the invitation is created. The link is /invite#TOKEN."`
 }
 
 func describeInvitation(i *accounts.Invitation, token string) invitationBody {
@@ -45,7 +45,7 @@ func describeInvitation(i *accounts.Invitation, token string) invitationBody {
 type membersAnswer struct {
 	Body struct {
 		Members     []memberBody     `json:"members"`
-		Invitations []invitationBody `json:"invitations" doc:"Open ones."`
+		Invitations []invitationBody `json:"invitations" doc:"Invitations that have not been accepted."`
 	}
 }
 
@@ -58,8 +58,8 @@ type newMemberRequest struct {
 
 type newMemberAnswer struct {
 	Body struct {
-		Member     *memberBody     `json:"member,omitempty" doc:"Of somebody who has an account."`
-		Invitation *invitationBody `json:"invitation,omitempty" doc:"Of somebody who has none. It holds for a week, and replaces an earlier one."`
+		Member     *memberBody     `json:"member,omitempty" doc:"Set if the person has an account."`
+		Invitation *invitationBody `json:"invitation,omitempty" doc:"Set if the person has no account. The invitation is valid for a week and replaces an earlier one."`
 	}
 }
 
@@ -86,23 +86,23 @@ func (s *Server) memberRoutes(api huma.API) {
 			return at.Guard(middleware.ForOwner, op)
 		}
 		huma.Register(api, guard(huma.Operation{
-			OperationID: "members", Method: http.MethodGet, Path: "/members", Summary: "Who has a role on " + place + ", and who is invited",
+			OperationID: "members", Method: http.MethodGet, Path: "/members", Summary: "List the people with a role on " + place + ", and open invitations",
 		}), s.members)
 		huma.Register(api, guard(huma.Operation{
 			OperationID: "add-member", Method: http.MethodPost, Path: "/members", DefaultStatus: http.StatusCreated,
-			Summary: "Give somebody a role on " + place, Errors: []int{http.StatusConflict},
-			Description: "Somebody who has an account has the role at once. Anybody else is invited: the answer has a token, whose link is to be sent to them.",
+			Summary: "Give a person a role on " + place, Errors: []int{http.StatusConflict},
+			Description: "A person with an account gets the role at once. Anyone else is invited: send them the link with the token of the response.",
 		}), s.addMember)
 		huma.Register(api, guard(huma.Operation{
-			OperationID: "update-member", Method: http.MethodPatch, Path: "/members/{id}", Summary: "Change somebody's role on " + place,
+			OperationID: "update-member", Method: http.MethodPatch, Path: "/members/{id}", Summary: "Change a person's role on " + place,
 		}), s.updateMember)
 		huma.Register(api, guard(huma.Operation{
 			OperationID: "remove-member", Method: http.MethodDelete, Path: "/members/{id}", DefaultStatus: http.StatusNoContent,
-			Summary: "Take somebody's role on " + place + " away",
+			Summary: "Remove a person's role on " + place + " without deleting the account",
 		}), s.removeMember)
 		huma.Register(api, guard(huma.Operation{
 			OperationID: "revoke-invitation", Method: http.MethodDelete, Path: "/invitations/{id}", DefaultStatus: http.StatusNoContent,
-			Summary: "Take an invitation to " + place + " back",
+			Summary: "Revoke an invitation to " + place + " before it is accepted",
 		}), s.revokeInvitation)
 	}
 }

@@ -39,7 +39,7 @@ func (s *Server) metrics() http.Handler {
 		}
 		s.door.LimitGuests(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="onefold metrics"`)
-			middleware.WriteProblem(w, middleware.Problem(http.StatusUnauthorized, "unauthorized", "Send the token that onefold serve --metrics-token was given: Authorization: Bearer <token>."))
+			middleware.WriteProblem(w, middleware.Problem(http.StatusUnauthorized, "unauthorized", "Send the token that was passed to onefold serve --metrics-token: Authorization: Bearer <token>."))
 		})).ServeHTTP(w, r)
 	})
 }
@@ -59,9 +59,9 @@ type foldCollector struct {
 func FoldCollector(w *fold.Worker, clock func() time.Time) prometheus.Collector {
 	return &foldCollector{
 		worker: w, since: clock(), clock: clock,
-		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Age of the oldest change that this process has to fold and has not folded, at most; absent while it folds nothing.", nil, nil),
-		held:   prometheus.NewDesc("onefold_fold_held_seconds", "Age of the oldest change that is read and waits, as serve --fold-delay lets it.", nil, nil),
-		counts: prometheus.NewDesc("onefold_fold_total", "What the fold worker did, by kind.", []string{"kind"}, nil),
+		lag:    prometheus.NewDesc("onefold_fold_lag_seconds", "Upper bound of the age of the oldest change that this process has yet to fold; absent while it folds nothing.", nil, nil),
+		held:   prometheus.NewDesc("onefold_fold_held_seconds", "Age of the oldest change that was read and is held back by serve --fold-delay.", nil, nil),
+		counts: prometheus.NewDesc("onefold_fold_total", "Operations of the fold worker, by kind.", []string{"kind"}, nil),
 	}
 }
 
@@ -114,7 +114,7 @@ func FoldsBehind(w *fold.Worker, since, now time.Time) Lag {
 	case status.Aside:
 		return Lag{Unknown: "no worker in this process"}
 	case !owned && !status.At.IsZero():
-		return Lag{Unknown: "the worker in this process reads no shard"}
+		return Lag{Unknown: "the worker in this process reads no shards"}
 	}
 	behind := status.Lag(since, now)
 	return Lag{Behind: behind, Late: behind > StaleAfter+w.Delay()}

@@ -12,16 +12,16 @@ import (
 type serverCollector struct{ s *Server }
 
 var (
-	serverReady    = prometheus.NewDesc("onefold_ready", "1 while GET /readyz answers 200, else 0.", nil, nil)
+	serverReady    = prometheus.NewDesc("onefold_ready", "1 while GET /readyz answers 200, otherwise 0.", nil, nil)
 	connectionsNow = prometheus.NewDesc("onefold_http_connections", "Open connections of the web listener.", nil, nil)
-	connectionsMax = prometheus.NewDesc("onefold_http_max_connections", "Connections that the web listener takes at a time.", nil, nil)
-	ingestWaiting  = prometheus.NewDesc("onefold_ingest_waiting", "Requests with a single event or reading that wait to be stored together with others.", []string{"kind"}, nil)
+	connectionsMax = prometheus.NewDesc("onefold_http_max_connections", "Maximum number of connections of the web listener.", nil, nil)
+	ingestWaiting  = prometheus.NewDesc("onefold_ingest_waiting", "Requests with a single event or reading that wait to be stored in a batch.", []string{"kind"}, nil)
 )
 
 // BuildInfo reports the version of the program.
 func BuildInfo(version string) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "onefold_build_info", Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": version},
+		Name: "onefold_build_info", Help: "Always 1, labelled with the version of the program.", ConstLabels: prometheus.Labels{"version": version},
 	}, func() float64 { return 1 })
 }
 

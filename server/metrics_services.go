@@ -39,14 +39,14 @@ func storeDesc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	storeUp        = storeDesc("up", "1 while the service answers, 0 while its circuit breaker is not closed.")
-	storeTrips     = storeDesc("breaker_trips_total", "How often the service was found unreachable.")
-	storeRequests  = storeDesc("requests_total", "Requests, by what became of them: asked, repeated, timed_out, broken, given_up, refused (the breaker is open), crowded (too many waited).", "kind")
-	storeThrottles = storeDesc("throttles_total", "Requests that the service refused for their rate, by what they ran into.", "resource", "operation", "limit")
+	storeTrips     = storeDesc("breaker_trips_total", "How often the service became unreachable.")
+	storeRequests  = storeDesc("requests_total", "Requests, by outcome: asked, repeated, timed_out, broken, given_up, refused (breaker open), crowded (too many waiting).", "kind")
+	storeThrottles = storeDesc("throttles_total", "Requests that the service throttled, by the limit that was exceeded.", "resource", "operation", "limit")
 	storeHot       = storeDesc("hot_keys", "Partition keys that were throttled for their own load within the last minute. The log names the hottest.")
-	storeInFlight  = storeDesc("in_flight", "Requests under way.")
-	storeBytes     = storeDesc("in_flight_bytes", "About what they hold.")
-	storeWaiting   = storeDesc("waiting", "Requests that wait to be under way.")
-	storeBudget    = storeDesc("retry_budget", "Repeats that the budget has left.")
+	storeInFlight  = storeDesc("in_flight", "Requests in flight.")
+	storeBytes     = storeDesc("in_flight_bytes", "Approximate size of the requests in flight.")
+	storeWaiting   = storeDesc("waiting", "Requests waiting to be sent.")
+	storeBudget    = storeDesc("retry_budget", "Retries left in the retry budget.")
 )
 
 // Describe implements prometheus.Collector.
@@ -96,12 +96,12 @@ type spoolCollector struct {
 }
 
 var (
-	spoolWaiting  = prometheus.NewDesc("onefold_spool_records", "Events and readings that are acknowledged and wait for the store.", nil, nil)
-	spoolBytes    = prometheus.NewDesc("onefold_spool_bytes", "What the spool takes on disk.", nil, nil)
-	spoolMaxBytes = prometheus.NewDesc("onefold_spool_max_bytes", "What it may take.", nil, nil)
-	spoolOldest   = prometheus.NewDesc("onefold_spool_oldest_seconds", "Age of what has waited longest.", nil, nil)
-	spoolTotal    = prometheus.NewDesc("onefold_spool_total", "Records, by what became of them: kept, drained, refused (no room), put_aside (nobody takes them), and failed, attempts to drain.", []string{"kind"}, nil)
-	spoolDamaged  = prometheus.NewDesc("onefold_spool_damaged_bytes", "Bytes that could not be read when the spool was opened.", nil, nil)
+	spoolWaiting  = prometheus.NewDesc("onefold_spool_records", "Acknowledged events and readings that wait for the store.", nil, nil)
+	spoolBytes    = prometheus.NewDesc("onefold_spool_bytes", "Size of the spool on disk.", nil, nil)
+	spoolMaxBytes = prometheus.NewDesc("onefold_spool_max_bytes", "Maximum size of the spool on disk.", nil, nil)
+	spoolOldest   = prometheus.NewDesc("onefold_spool_oldest_seconds", "Age of the oldest waiting record.", nil, nil)
+	spoolTotal    = prometheus.NewDesc("onefold_spool_total", "Records, by outcome: kept, drained, refused (no room), put_aside (accepted by nobody), and failed (attempts to drain).", []string{"kind"}, nil)
+	spoolDamaged  = prometheus.NewDesc("onefold_spool_damaged_bytes", "Bytes that were unreadable when the spool was opened.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -67,7 +67,7 @@ func (n *notices) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			if left := len(n.waiting); left > 0 {
-				n.logger.Warn("mail about accounts was not sent: the server stops", "letters", left)
+				n.logger.Warn("server stops: mail about accounts was not sent", "letters", left)
 			}
 			return
 		case made := <-n.waiting:
@@ -76,7 +76,7 @@ func (n *notices) run(ctx context.Context) {
 				err = n.try(ctx, *l)
 			}
 			if err != nil {
-				n.logger.Error("mail about an account was not sent", "error", err)
+				n.logger.Error("sending mail about an account failed", "error", err)
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (n *notices) enqueue(made prepare) {
 	select {
 	case n.waiting <- made:
 	default:
-		n.logger.Warn("mail about an account was left out: too much of it waits")
+		n.logger.Warn("mail about an account was dropped: too many letters are waiting")
 	}
 }
 
@@ -119,8 +119,8 @@ func (n *notices) tell(u *accounts.User, subject, happened string) {
 
 // Advice in case somebody else did it. Both texts continue with where: Account, Security.
 const (
-	changePassword = "If it was not, change your password, which ends all other sessions, and check your\nauthenticator app, passkeys and sessions"
-	beReady        = "If it was not, nobody got in by it. Make sure that you use your password nowhere else,\nand add a passkey"
+	changePassword = "If it was not you, change your password, which ends all other sessions, and check your\nauthenticator app, passkeys and sessions"
+	beReady        = "If it was not you, nobody has logged in. Make sure that you use your password nowhere else,\nand add a passkey"
 )
 
 func (n *notices) letter(to, subject, happened, advice string) Letter {
@@ -131,7 +131,7 @@ func (n *notices) letter(to, subject, happened, advice string) Letter {
 		where += "."
 	}
 	now := n.clock().UTC()
-	text := happened + "\n\nTime: " + now.Format("2 January 2006, 15:04 UTC") + "\n\nIf this was you, there is nothing to do.\n\n" + advice + where + "\n"
+	text := happened + "\n\nTime: " + now.Format("2 January 2006, 15:04 UTC") + "\n\nIf this was you, you do not need to do anything.\n\n" + advice + where + "\n"
 	return Letter{ID: rand.Text(), To: to, Subject: subject, Text: text, Date: now}
 }
 
@@ -144,7 +144,7 @@ func (n *notices) loggedIn(u *accounts.User, on accounts.Device) {
 	if on.System != "" {
 		with += " on " + on.System
 	}
-	n.tell(u, "New login to onefold", fmt.Sprintf("Somebody logged in to your onefold account %s from a browser\nthat was not used before: %s.", u.Email, with))
+	n.tell(u, "New login to onefold", fmt.Sprintf("Someone logged in to your onefold account %s from a browser\nthat was not used before: %s.", u.Email, with))
 }
 
 // passwordsSlowed notifies the user with an address, if there is one, that attempts at the password
@@ -159,7 +159,7 @@ func (n *notices) passwordsSlowed(email string) {
 			return nil, err
 		}
 		return n.oncePerDay(ctx, &u, "passwords", "Wrong passwords for your onefold account",
-			"Somebody tries wrong passwords for your onefold account "+u.Email+".\nFurther attempts have to wait up to a minute each. Browsers that you have logged in with,\nand passkeys, are not slowed down.", beReady)
+			"Someone is trying wrong passwords for your onefold account "+u.Email+".\nFurther attempts now have to wait for up to a minute each. Passkeys, and browsers that you\nhave logged in with before, do not have to wait.", beReady)
 	})
 }
 
@@ -167,7 +167,7 @@ func (n *notices) passwordsSlowed(email string) {
 func (n *notices) codesSlowed(u accounts.User) {
 	n.enqueue(func(ctx context.Context) (*Letter, error) {
 		return n.oncePerDay(ctx, &u, "codes", "Wrong codes for your onefold account",
-			"Somebody entered your right password for "+u.Email+", then wrong codes.\nIf it was not you, your password is known to somebody else.", changePassword)
+			"Someone entered the correct password for "+u.Email+", then wrong codes.\nIf it was not you, someone else knows your password.", changePassword)
 	})
 }
 

@@ -51,7 +51,7 @@ func TestPeopleAreToldOfTheirAccounts(t *testing.T) {
 	ann.Want(http.StatusOK, "", http.MethodPost, "/api/v1/login", login("ann@example.com")) // it is known now
 	there := h.Browser()
 	there.Want(http.StatusOK, "", http.MethodPost, "/api/v1/login", login("ann@example.com"), "User-Agent", servertest.Firefox)
-	mail.want(t, "New login to onefold", "Firefox 138 on Linux", "If it was not, change your password")
+	mail.want(t, "New login to onefold", "Firefox 138 on Linux", "If it was not you, change your password")
 	ann = there
 	ann.Learn(ann.Want(http.StatusOK, "csrf", http.MethodGet, "/api/v1/me", ""))
 	_, recovery := enrol(ann, now)
@@ -66,8 +66,8 @@ func TestPeopleAreToldOfTheirAccounts(t *testing.T) {
 	ann.Want(http.StatusNoContent, "", http.MethodDelete, "/api/v1/me/passkeys/"+id, "")
 	mail.want(t, "Passkey removed from your onefold account")
 	ann.Want(http.StatusOK, "", http.MethodPost, "/api/v1/me/second-factor/recovery-codes", `{"code":"`+recovery[0]+`"}`)
-	mail.want(t, "Recovery code of your onefold account used")
-	mail.want(t, "New recovery codes of your onefold account")
+	mail.want(t, "Recovery code used for your onefold account")
+	mail.want(t, "New recovery codes for your onefold account")
 	ann.Want(http.StatusNoContent, "", http.MethodPost, "/api/v1/me/second-factor/remove", proof)
 	mail.want(t, "Authenticator app removed from your onefold account")
 	ann.Learn(ann.Want(http.StatusOK, "csrf", http.MethodPatch, "/api/v1/me", `{"currentPassword":"`+servertest.Password+`","password":"another good one"}`))
@@ -96,11 +96,11 @@ func TestSlowedAttemptsAreToldOnceADay(t *testing.T) {
 			guess("ann@example.com")
 			pass(2 * time.Hour)
 		}
-		mail.want(t, "Wrong passwords for your onefold account", "passkeys, are not slowed down", "nobody got in")
+		mail.want(t, "Wrong passwords for your onefold account", "Passkeys, and browsers", "nobody has logged in")
 		for range 6 {
 			thief.Do(http.MethodPost, "/api/v1/login/code", second(challenge(thief, "ann@example.com"), "000000"))
 		}
-		mail.want(t, "Wrong codes for your onefold account", "known to somebody else", "change your password")
+		mail.want(t, "Wrong codes for your onefold account", "someone else knows your password", "change your password")
 		pass(24 * time.Hour)
 	}
 	h.Server.Close() // nothing is sent after it

@@ -38,12 +38,12 @@ type openIDRequest struct {
 }
 
 type openIDCallback struct {
-	Pending string `cookie:"onefold_openid" doc:"Of the browser that asked."`
+	Pending string `cookie:"onefold_openid" doc:"Cookie of the browser that began the login."`
 	Browser string `cookie:"onefold_browser"`
 	State   string `query:"state" maxLength:"128"`
 	Code    string `query:"code" maxLength:"8192"`
 	Issuer  string `query:"iss" maxLength:"1024"`
-	Error   string `query:"error" maxLength:"128" doc:"What the provider answered instead of a code."`
+	Error   string `query:"error" maxLength:"128" doc:"The provider's error code, instead of a code."`
 }
 
 type redirectAnswer struct {
@@ -60,14 +60,14 @@ func (s *Server) openIDRoutes(api huma.API) {
 			Errors: []int{http.StatusNotFound, http.StatusTooManyRequests},
 		})
 	}
-	huma.Register(api, op("login-openid", openIDPath, "Send the browser to the OpenID provider"), s.toOpenID)
-	huma.Register(api, middleware.AnyQuery(op("login-openid-callback", OpenIDCallback, "Log in somebody who comes back from the OpenID provider")), s.fromOpenID)
+	huma.Register(api, op("login-openid", openIDPath, "Redirect the browser to the OpenID provider"), s.toOpenID)
+	huma.Register(api, middleware.AnyQuery(op("login-openid-callback", OpenIDCallback, "Complete a login at the OpenID provider")), s.fromOpenID)
 }
 
 // allowOpenID counts one attempt against the limit of the caller's network.
 func (s *Server) allowOpenID(who *middleware.Caller) error {
 	if s.o.OpenID == nil {
-		return middleware.Problem(http.StatusNotFound, "no_openid", "This server has no OpenID provider: start it with --openid-issuer.")
+		return middleware.Problem(http.StatusNotFound, "no_openid", "This server has no OpenID provider. Start it with --openid-issuer.")
 	}
 	if wait, ok := s.signIns.Allow(who.Network, 1); !ok {
 		return middleware.RateLimited("logins from this network", wait)
@@ -136,7 +136,7 @@ func (s *Server) tellOpenID(ctx context.Context, user *accounts.User, how accoun
 		s.door.RecordChange(ctx, accounts.Entry{Actor: actor, Action: "user.create", Subject: user.UserID}, nil, describeUser(user))
 	case how.Linked:
 		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "user.identity", Subject: user.UserID})
-		s.notices.tell(user, "Your onefold account is linked with "+s.o.OpenID.Name, "Your onefold account "+user.Email+" is linked with "+s.o.OpenID.Name+" now: who logs in there as you gets in here.")
+		s.notices.tell(user, "Your onefold account is linked with "+s.o.OpenID.Name, "Your onefold account "+user.Email+" is linked with "+s.o.OpenID.Name+". Anyone who logs in there as you can log in here.")
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "session.login"})
 	known, _, err := s.o.Accounts.KnownBrowser(ctx, user.Email, browser)
@@ -149,7 +149,7 @@ func (s *Server) tellOpenID(ctx context.Context, user *accounts.User, how accoun
 // providerError is an error code that a provider returned, such as access_denied.
 type providerError struct{ code string }
 
-func (e *providerError) Error() string { return "the OpenID provider answered " + e.code }
+func (e *providerError) Error() string { return "the OpenID provider returned " + e.code }
 
 // notByOpenID redirects the browser to the login page with a code that says what is wrong. The log
 // has the reason.
@@ -170,7 +170,7 @@ func (s *Server) notByOpenID(ctx context.Context, secure bool, err error) *redir
 	case errors.Is(err, accounts.ErrOtherIdentity):
 		code = "other_identity"
 	}
-	s.o.Logger.WarnContext(ctx, "nobody was logged in by the OpenID provider", "code", code, "error", err)
+	s.o.Logger.WarnContext(ctx, "OpenID login failed", "code", code, "error", err)
 	return redirect("/login?"+url.Values{"openid": {code}}.Encode(), s.pendingCookie("", secure))
 }
 

@@ -25,37 +25,37 @@ type passkeyBody struct {
 	ID      string     `json:"id"`
 	Name    string     `json:"name"`
 	Created time.Time  `json:"created"`
-	Used    *time.Time `json:"used,omitempty" doc:"When somebody last signed in with it. Absent: never."`
-	Synced  bool       `json:"synced" doc:"Its authenticator may copy it to other devices of the same person."`
-	Refused bool       `json:"refused" doc:"Its counter went back, as that of a copy would. It is no good any more."`
+	Used    *time.Time `json:"used,omitempty" doc:"When the passkey was last used to log in. Absent if never."`
+	Synced  bool       `json:"synced" doc:"The authenticator may copy the passkey to the person's other devices."`
+	Refused bool       `json:"refused" doc:"The passkey's counter went back, as that of a copy would. It is no longer accepted."`
 }
 
 type passkeyAnswer struct{ Body passkeyBody }
 
 type passkeysAnswer struct {
 	Body struct {
-		Available bool          `json:"available" doc:"The server knows its public URL, without which there are no passkeys."`
+		Available bool          `json:"available" doc:"The server knows its public URL, which passkeys require."`
 		Passkeys  []passkeyBody `json:"passkeys"`
 	}
 }
 
 type passkeyOptionsAnswer struct {
 	Body struct {
-		PublicKey any `json:"publicKey" doc:"For PublicKeyCredential.parseCreationOptionsFromJSON or parseRequestOptionsFromJSON. Its challenge holds for five minutes, once."`
+		PublicKey any `json:"publicKey" doc:"For PublicKeyCredential.parseCreationOptionsFromJSON or parseRequestOptionsFromJSON. The challenge is valid for five minutes and can be used once."`
 	}
 }
 
 type credentialRequest struct {
 	Browser string `cookie:"onefold_browser"`
 	Body    struct {
-		Credential map[string]any `json:"credential" doc:"The PublicKeyCredential, as its toJSON says."`
+		Credential map[string]any `json:"credential" doc:"The PublicKeyCredential, as returned by its toJSON."`
 	}
 }
 
 type newPasskeyRequest struct {
 	Body struct {
 		Name       string         `json:"name" maxLength:"100"`
-		Credential map[string]any `json:"credential" doc:"The PublicKeyCredential, as its toJSON says."`
+		Credential map[string]any `json:"credential" doc:"The PublicKeyCredential, as returned by its toJSON."`
 	}
 }
 
@@ -79,11 +79,11 @@ func (s *Server) passkeyRoutes(api huma.API) {
 			Errors: []int{http.StatusUnauthorized, http.StatusConflict, http.StatusTooManyRequests},
 		})
 	}
-	huma.Register(api, op(middleware.ForAnyone, "passkey-login-options", http.MethodPost, in+"/options", "Begin to sign in with a passkey", 0), s.passkeyLogInOptions)
-	huma.Register(api, op(middleware.ForAnyone, "login-passkey", http.MethodPost, in, "Sign in with a passkey, which stands for password and code", 0), s.logInWithPasskey)
-	huma.Register(api, op(middleware.ForPerson, "passkeys", http.MethodGet, list, "One's own passkeys", 0), s.passkeys)
+	huma.Register(api, op(middleware.ForAnyone, "passkey-login-options", http.MethodPost, in+"/options", "Begin to log in with a passkey", 0), s.passkeyLogInOptions)
+	huma.Register(api, op(middleware.ForAnyone, "login-passkey", http.MethodPost, in, "Log in with a passkey instead of password and code", 0), s.logInWithPasskey)
+	huma.Register(api, op(middleware.ForPerson, "passkeys", http.MethodGet, list, "List the caller's passkeys", 0), s.passkeys)
 	huma.Register(api, op(middleware.ForPerson, "passkey-options", http.MethodPost, list+"/options", "Begin to add a passkey", 0), s.passkeyOptions)
-	huma.Register(api, op(middleware.ForPerson, "add-passkey", http.MethodPost, list, "Add the passkey that a browser made", http.StatusCreated), s.addPasskey)
+	huma.Register(api, op(middleware.ForPerson, "add-passkey", http.MethodPost, list, "Add a passkey that the browser created", http.StatusCreated), s.addPasskey)
 	huma.Register(api, op(middleware.ForPerson, "rename-passkey", http.MethodPatch, list+"/{id}", "Rename a passkey", 0), s.renamePasskey)
 	huma.Register(api, op(middleware.ForPerson, "remove-passkey", http.MethodDelete, list+"/{id}", "Remove a passkey", http.StatusNoContent), s.removePasskey)
 }
@@ -91,7 +91,7 @@ func (s *Server) passkeyRoutes(api huma.API) {
 // partyOf returns the server's passkey configuration, or a problem that says what is missing.
 func (s *Server) partyOf() (*passkey.Party, error) {
 	if s.party == nil {
-		return nil, middleware.Problem(http.StatusConflict, "no_public_url", "Passkeys need the server's public URL: start it with --public-url https://… (ONEFOLD_PUBLIC_URL).")
+		return nil, middleware.Problem(http.StatusConflict, "no_public_url", "Passkeys need the server's public URL. Start the server with --public-url https://… (ONEFOLD_PUBLIC_URL).")
 	}
 	return s.party, nil
 }
@@ -158,14 +158,14 @@ func (s *Server) refusedPasskey(ctx context.Context, user *accounts.User, err er
 func (s *Server) passkeyError(ctx context.Context, status int, err error) error {
 	switch {
 	case errors.Is(err, accounts.ErrCopied):
-		return middleware.Problem(status, "passkey_copied", "This passkey's counter went back, as that of a copy would. Log in with the password and remove it.")
+		return middleware.Problem(status, "passkey_copied", "This passkey's counter went back, as that of a copy would. Log in with your password and remove the passkey.")
 	case errors.Is(err, passkey.ErrRefused):
-		s.o.Logger.InfoContext(ctx, "a passkey was refused", "error", err)
-		return middleware.Problem(status, "bad_passkey", "The passkey was not accepted. It may be for another address, or removed.")
+		s.o.Logger.InfoContext(ctx, "passkey rejected", "error", err)
+		return middleware.Problem(status, "bad_passkey", "The passkey was not accepted. It may belong to another address, or have been removed.")
 	case errors.Is(err, accounts.ErrDenied):
-		return middleware.Problem(status, "bad_passkey", "The passkey was not accepted, or it took too long. Try again, or log in with the password.")
+		return middleware.Problem(status, "bad_passkey", "The passkey was not accepted, or the login took too long. Try again, or log in with your password.")
 	case errors.Is(err, table.ErrExists):
-		return middleware.Problem(http.StatusConflict, "passkey_exists", "This passkey is there already.")
+		return middleware.Problem(http.StatusConflict, "passkey_exists", "This passkey already exists.")
 	}
 	return s.door.Error(ctx, err)
 }

@@ -14,21 +14,21 @@ import (
 type readyAnswer struct {
 	Status int
 	Body   struct {
-		Status string        `json:"status" enum:"ready,spooling,unreachable,full,unwritable" doc:"spooling: events and readings are kept here until the store answers, and other requests are refused. full: what adds to the disk is refused. unwritable: a write did not get through."`
-		Reason string        `json:"reason,omitempty" doc:"Why it is not ready, and what to do."`
+		Status string        `json:"status" enum:"ready,spooling,unreachable,full,unwritable" doc:"spooling: events and readings are kept here until the store answers; other requests are rejected. full: requests that add data are rejected. unwritable: a write failed or timed out."`
+		Reason string        `json:"reason,omitempty" doc:"Why the server is not ready, and what to do about it."`
 		Store  serviceHealth `json:"store"`
-		Spool  *spoolHealth  `json:"spool,omitempty" doc:"What waits for the store, if the server keeps it."`
+		Spool  *spoolHealth  `json:"spool,omitempty" doc:"What waits for the store, if this server has a spool."`
 	}
 }
 
 // serviceHealth is the state of a store that is a service.
 type serviceHealth struct {
-	State      resilient.State `json:"state" enum:"closed,open,half_open" doc:"Of the circuit breaker: closed while the store answers."`
-	Since      time.Time       `json:"since,omitzero" doc:"When it became that."`
-	RetryAfter float64         `json:"retryAfterSeconds,omitempty" doc:"How long the store is left alone yet."`
-	Trips      int64           `json:"trips" doc:"How often it was found unreachable since the start."`
-	InFlight   int64           `json:"inFlight" doc:"Requests under way."`
-	Waiting    int64           `json:"waiting" doc:"Requests that wait to be under way."`
+	State      resilient.State `json:"state" enum:"closed,open,half_open" doc:"State of the circuit breaker: closed while the store answers."`
+	Since      time.Time       `json:"since,omitzero" doc:"When the breaker entered that state."`
+	RetryAfter float64         `json:"retryAfterSeconds,omitempty" doc:"Seconds until the store is tried again."`
+	Trips      int64           `json:"trips" doc:"How often the store became unreachable since the start."`
+	InFlight   int64           `json:"inFlight" doc:"Requests in flight."`
+	Waiting    int64           `json:"waiting" doc:"Requests waiting to be sent."`
 }
 
 // spoolHealth is the state of the spool.
@@ -36,7 +36,7 @@ type spoolHealth struct {
 	Records  int64   `json:"records"`
 	Bytes    int64   `json:"bytes"`
 	MaxBytes int64   `json:"maxBytes"`
-	Oldest   float64 `json:"oldestSeconds" doc:"Age of what has waited longest."`
+	Oldest   float64 `json:"oldestSeconds" doc:"Age in seconds of the oldest waiting record."`
 }
 
 // spoolHealth returns the state of the spool, or nil without one. full reports that it accepts no
@@ -60,8 +60,8 @@ const minRoom = 4 << 20
 func (s *Server) readyRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "ready", Method: http.MethodGet, Path: "/readyz",
-		Summary: "Whether requests are worth sending here", Tags: []string{"operations"},
-		Description: "For load balancers: tells what requests to the store have found out, and asks it only when that was that it does not answer. 503 while it does not, unless a spool has room: then 200 and spooling. Of an embedded table it tries a write, at most one a second.",
+		Summary: "Report whether the server is ready for requests", Tags: []string{"operations"},
+		Description: "For load balancers. Reports what recent requests to the store found, and asks the store only if they found it unreachable. 503 while the store does not answer, unless a spool has room: then 200 with status spooling. For an embedded table it tries a write, at most one a second.",
 	}), s.ready)
 }
 

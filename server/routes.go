@@ -43,7 +43,7 @@ func (s *Server) routes() (http.Handler, error) {
 	}
 	s.wellKnownRoutes(mux)
 	if s.o.MetricsApart {
-		mux.Handle("GET /metrics", notFound("The metrics are at an address of their own."))
+		mux.Handle("GET /metrics", notFound("The metrics are served at a separate address."))
 	} else {
 		mux.Handle("GET /metrics", s.metrics())
 	}
@@ -59,10 +59,10 @@ func (s *Server) routes() (http.Handler, error) {
 
 func (s *Server) api(mux *http.ServeMux) huma.API {
 	config := huma.DefaultConfig("onefold", s.o.Version)
-	config.Info.Description = "Events in, statistics out."
+	config.Info.Description = "Web analytics, telemetry and an event store."
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		middleware.TokenScheme:   {Type: "http", Scheme: "bearer", Description: "An API key, the access of a shared view, or the token that `onefold serve` was started with."},
-		middleware.SessionScheme: {Type: "apiKey", In: "cookie", Name: middleware.SessionCookie, Description: "What logging in sets. Requests that change something also send X-CSRF-Token, which GET /api/v1/me tells."},
+		middleware.TokenScheme:   {Type: "http", Scheme: "bearer", Description: "An API key, the access token of a shared view, or the token that `onefold serve` was started with."},
+		middleware.SessionScheme: {Type: "apiKey", In: "cookie", Name: middleware.SessionCookie, Description: "Cookie set by logging in. Requests that change something must also send X-CSRF-Token, from GET /api/v1/me."},
 	}
 	config.Components.Schemas = huma.NewMapRegistry("#/components/schemas/", schemaName)
 	config.DocsPath = ""                            // huma's page would load scripts from elsewhere
@@ -112,11 +112,11 @@ func unknownPaths(mux *http.ServeMux) http.Handler {
 			}
 		}
 		if len(allowed) == 0 {
-			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "There is no such operation. /docs lists them."))
+			middleware.WriteProblem(w, middleware.Problem(http.StatusNotFound, "not_found", "There is no such operation. See /docs."))
 			return
 		}
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		middleware.WriteProblem(w, middleware.Problem(http.StatusMethodNotAllowed, "method_not_allowed", "This path knows "+strings.Join(allowed, ", ")+"."))
+		middleware.WriteProblem(w, middleware.Problem(http.StatusMethodNotAllowed, "method_not_allowed", "This path supports "+strings.Join(allowed, ", ")+"."))
 	})
 }
 

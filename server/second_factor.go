@@ -23,7 +23,7 @@ type secondStep struct {
 
 func secondFactorRequired(login accounts.Login) error {
 	return &secondStep{
-		middleware.Problem(http.StatusUnauthorized, "second_factor_required", "The password is right. Send the challenge with a code to /api/v1/login/code."),
+		middleware.Problem(http.StatusUnauthorized, "second_factor_required", "The password is correct. Send the challenge with a code to /api/v1/login/code."),
 		login.Token, login.Expires,
 	}
 }
@@ -31,8 +31,8 @@ func secondFactorRequired(login accounts.Login) error {
 type codeRequest struct {
 	Browser string `cookie:"onefold_browser"`
 	Body    struct {
-		Challenge string `json:"challenge" maxLength:"128" doc:"What /api/v1/login answered with."`
-		Code      string `json:"code" maxLength:"64" doc:"Of the authenticator app, or a recovery code."`
+		Challenge string `json:"challenge" maxLength:"128" doc:"From the response of /api/v1/login."`
+		Code      string `json:"code" maxLength:"64" doc:"A code from the authenticator app, or a recovery code."`
 	}
 }
 
@@ -40,35 +40,35 @@ type codeRequest struct {
 // an unattended page is not enough.
 type proofRequest struct {
 	Body struct {
-		Password string `json:"password,omitempty" maxLength:"1024" doc:"One's own. A code does as well."`
-		Code     string `json:"code,omitempty" maxLength:"64" doc:"Of the authenticator app, or a recovery code."`
+		Password string `json:"password,omitempty" maxLength:"1024" doc:"The caller's password. A code is accepted instead."`
+		Code     string `json:"code,omitempty" maxLength:"64" doc:"A code from the authenticator app, or a recovery code."`
 	}
 }
 
 type confirmRequest struct {
 	Body struct {
-		Code string `json:"code" maxLength:"64" doc:"That the app shows."`
+		Code string `json:"code" maxLength:"64" doc:"The code that the app shows."`
 	}
 }
 
 type factorAnswer struct {
 	Body struct {
-		Since         *time.Time `json:"since,omitempty" doc:"When the authenticator app was set up. Absent: there is none."`
-		RecoveryCodes int        `json:"recoveryCodes" doc:"How many are left."`
+		Since         *time.Time `json:"since,omitempty" doc:"When the authenticator app was set up. Absent if there is none."`
+		RecoveryCodes int        `json:"recoveryCodes" doc:"Number of recovery codes left."`
 	}
 }
 
 type enrolmentAnswer struct {
 	Body struct {
-		Secret string `json:"secret" doc:"In base32, for apps that it is typed into."`
-		URI    string `json:"uri" doc:"The same, as otpauth://."`
-		QR     string `json:"qr" doc:"The same, as a picture: a data: URI."`
+		Secret string `json:"secret" doc:"In base32, for apps without a camera."`
+		URI    string `json:"uri" doc:"The same as an otpauth:// URI."`
+		QR     string `json:"qr" doc:"The same as a QR code, in a data: URI."`
 	}
 }
 
 type recoveryAnswer struct {
 	Body struct {
-		RecoveryCodes []string `json:"recoveryCodes" doc:"Each replaces a code of the app once. They are not shown again."`
+		RecoveryCodes []string `json:"recoveryCodes" doc:"Each can be used once instead of a code from the app. They are not shown again."`
 	}
 }
 
@@ -82,16 +82,16 @@ func (s *Server) secondFactorRoutes(api huma.API) {
 	}
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "login-code", Method: http.MethodPost, Path: "/api/v1/login/code", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Finish logging in with a code", Description: "The second step of a login. Sets a session cookie. A challenge holds for five minutes and five codes.",
+		Summary: "Complete a login with a code", Description: "The second step of a login. Sets a session cookie. A challenge is valid for five minutes and five codes.",
 		Tags: []string{"accounts"}, Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
 	}), s.logInWithCode)
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
-		OperationID: "second-factor", Method: http.MethodGet, Path: factor, Summary: "Whether one's logins need a code", Tags: []string{"accounts"},
+		OperationID: "second-factor", Method: http.MethodGet, Path: factor, Summary: "Get the caller's second factor", Tags: []string{"accounts"},
 	}), s.secondFactor)
 	huma.Register(api, post("begin-second-factor", factor, "Begin to set up an authenticator app"), s.beginSecondFactor)
-	huma.Register(api, post("confirm-second-factor", factor+"/confirm", "Finish setting up an authenticator app; logins need its codes from then on"), s.confirmSecondFactor)
-	huma.Register(api, post("renew-recovery-codes", factor+"/recovery-codes", "Replace one's recovery codes"), s.renewRecoveryCodes)
-	remove := post("remove-second-factor", factor+"/remove", "Remove the authenticator app; logins need no code any more")
+	huma.Register(api, post("confirm-second-factor", factor+"/confirm", "Finish setting up an authenticator app, after which logins need a code"), s.confirmSecondFactor)
+	huma.Register(api, post("renew-recovery-codes", factor+"/recovery-codes", "Replace the caller's recovery codes"), s.renewRecoveryCodes)
+	remove := post("remove-second-factor", factor+"/remove", "Remove the authenticator app, after which logins need no code")
 	remove.DefaultStatus = http.StatusNoContent
 	huma.Register(api, remove, s.removeSecondFactor)
 }
@@ -140,7 +140,7 @@ func (s *Server) usedCode(ctx context.Context, user *accounts.User, by accounts.
 		return
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "user.recovery_code", Subject: user.UserID})
-	s.notices.tell(user, "Recovery code of your onefold account used", "One of the recovery codes of your onefold account "+user.Email+" was used.")
+	s.notices.tell(user, "Recovery code used for your onefold account", "A recovery code of your onefold account "+user.Email+" was used.")
 }
 
 // codesOf returns the key under which attempts at a user's codes are counted, separate from those
@@ -152,13 +152,13 @@ func (s *Server) challengeError(ctx context.Context, err error) error {
 	case errors.Is(err, accounts.ErrCode):
 		return badCode(http.StatusUnauthorized)
 	case errors.Is(err, accounts.ErrDenied):
-		return middleware.Problem(http.StatusUnauthorized, "challenge_expired", "This login took too long or had too many wrong codes. Begin again with the password.")
+		return middleware.Problem(http.StatusUnauthorized, "challenge_expired", "This login took too long or had too many wrong codes. Log in with the password again.")
 	}
 	return s.door.Error(ctx, err)
 }
 
 func badCode(status int) error {
-	return middleware.Problem(status, "bad_code", "The code is wrong or was used before. Wait for the app's next one.")
+	return middleware.Problem(status, "bad_code", "The code is wrong or was already used. Wait for the next code of the app.")
 }
 
 func (s *Server) secondFactor(ctx context.Context, _ *struct{}) (*factorAnswer, error) {
@@ -243,7 +243,7 @@ func (s *Server) renewRecoveryCodes(ctx context.Context, in *proofRequest) (*rec
 		return nil, s.factorError(ctx, err)
 	}
 	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.recovery_codes", Subject: who.User.UserID})
-	s.notices.tell(who.User, "New recovery codes of your onefold account", "New recovery codes replaced those of your onefold account "+who.User.Email+".")
+	s.notices.tell(who.User, "New recovery codes for your onefold account", "New recovery codes replaced the old ones of your onefold account "+who.User.Email+".")
 	answer := new(recoveryAnswer)
 	answer.Body.RecoveryCodes = codes
 	return answer, nil
@@ -267,7 +267,7 @@ func (s *Server) factorError(ctx context.Context, err error) error {
 	case errors.Is(err, accounts.ErrCode):
 		return badCode(http.StatusForbidden)
 	case errors.Is(err, accounts.ErrFactorSet):
-		return middleware.Problem(http.StatusConflict, "second_factor_exists", "An authenticator app is set up already. Remove it first.")
+		return middleware.Problem(http.StatusConflict, "second_factor_exists", "An authenticator app is already set up. Remove it first.")
 	}
 	return s.door.Error(ctx, err)
 }

@@ -106,7 +106,7 @@ func (o *Options) defaults() error {
 		return err
 	}
 	if o.MetricsToken != "" && len(o.MetricsToken) < middleware.MinTokenBytes {
-		return errors.New("server: a token that reads metrics has at least 16 characters")
+		return errors.New("server: the metrics token must have at least 16 characters")
 	}
 	if o.Accounts == nil {
 		o.Accounts = accounts.New(o.Table, accounts.Options{})

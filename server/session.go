@@ -16,15 +16,15 @@ import (
 
 // meBody is what a page needs to know about its user.
 type meBody struct {
-	User *PersonBody `json:"user,omitempty" doc:"Absent for keys and the token."`
-	CSRF string      `json:"csrf,omitempty" doc:"What a page sends as X-CSRF-Token with requests that change something."`
+	User *PersonBody `json:"user,omitempty" doc:"Absent for keys and tokens."`
+	CSRF string      `json:"csrf,omitempty" doc:"Send it as X-CSRF-Token with requests that change something."`
 	// Owner and NewSites save pages from evaluating roles.
-	Owner    bool       `json:"owner" doc:"Looks after accounts: an owner of all sites."`
-	NewSites bool       `json:"newSites" doc:"May make sites and fleets."`
+	Owner    bool       `json:"owner" doc:"May manage accounts, as an owner of all sites."`
+	NewSites bool       `json:"newSites" doc:"May create sites and fleets."`
 	Sites    []siteRole `json:"sites"`
 	Fleets   []siteRole `json:"fleets"`
 
-	EventStore accounts.Role `json:"eventStore,omitempty" enum:"viewer,admin,owner" doc:"The role on the event store. Absent: none."`
+	EventStore accounts.Role `json:"eventStore,omitempty" enum:"viewer,admin,owner" doc:"The caller's role on the event store. Absent if none."`
 }
 
 // PersonBody describes a person. It is exported because the API document omits the fields of
@@ -46,7 +46,7 @@ type meAnswer struct {
 }
 
 type loginRequest struct {
-	Browser string `cookie:"onefold_browser" doc:"Of a browser that has logged in before. Others' wrong passwords do not slow it down."`
+	Browser string `cookie:"onefold_browser" doc:"Cookie of a browser that has logged in before. Wrong passwords of others do not delay it."`
 	Body    struct {
 		Email    string `json:"email" maxLength:"254"`
 		Password string `json:"password" maxLength:"1024"`
@@ -69,20 +69,20 @@ func (s *Server) signInRoutes(api huma.API) {
 func (s *Server) sessionRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "login", Method: http.MethodPost, Path: "/api/v1/login", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Log in", Description: "Sets a session cookie. If the account has an authenticator app, the answer is 401 `second_factor_required` with a `challenge`, for /api/v1/login/code.", Tags: []string{"accounts"},
+		Summary: "Log in", Description: "Sets a session cookie. If the account has an authenticator app, the response is 401 `second_factor_required` with a `challenge` for /api/v1/login/code.", Tags: []string{"accounts"},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
 	}), s.logIn)
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "logout", Method: http.MethodPost, Path: "/api/v1/logout", DefaultStatus: http.StatusNoContent,
-		Summary: "End the session", Tags: []string{"accounts"},
+		Summary: "Log out", Tags: []string{"accounts"},
 	}), s.logOut)
 	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
 		OperationID: "me", Method: http.MethodGet, Path: "/api/v1/me",
-		Summary: "Who asks, and what they may do", Tags: []string{"accounts"},
+		Summary: "Get the caller and its permissions", Tags: []string{"accounts"},
 	}), s.me)
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "update-me", Method: http.MethodPatch, Path: "/api/v1/me", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Change one's own name or password", Description: "A new password ends all other sessions.", Tags: []string{"accounts"},
+		Summary: "Change the caller's name or password", Description: "A new password ends all other sessions.", Tags: []string{"accounts"},
 	}), s.updateMe)
 }
 
@@ -107,7 +107,7 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 		if s.door.Slowed(in.Body.Email) {
 			s.notices.passwordsSlowed(in.Body.Email)
 		}
-		return nil, middleware.Problem(http.StatusUnauthorized, "bad_login", "Address or password is wrong.")
+		return nil, middleware.Problem(http.StatusUnauthorized, "bad_login", "Wrong email address or password.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -214,8 +214,8 @@ func (s *Server) describe(ctx context.Context, who *middleware.Caller) (meBody, 
 type updateMeRequest struct {
 	Body struct {
 		Name            *string `json:"name,omitempty" maxLength:"100"`
-		Password        string  `json:"password,omitempty" maxLength:"256" doc:"The new one."`
-		CurrentPassword string  `json:"currentPassword,omitempty" maxLength:"1024" doc:"Needed to change the password."`
+		Password        string  `json:"password,omitempty" maxLength:"256" doc:"The new password."`
+		CurrentPassword string  `json:"currentPassword,omitempty" maxLength:"1024" doc:"Required to change the password."`
 	}
 }
 

@@ -15,13 +15,13 @@ import (
 
 type sessionBody struct {
 	ID      string          `json:"id"`
-	Current bool            `json:"current" doc:"The session that asks."`
+	Current bool            `json:"current" doc:"The session of this request."`
 	Browser string          `json:"browser,omitempty" example:"Firefox 138"`
 	System  string          `json:"system,omitempty" example:"Linux"`
-	Method  accounts.Method `json:"method,omitempty" enum:"password,code,recovery_code,passkey" doc:"How the person logged in. Absent in sessions of earlier versions."`
+	Method  accounts.Method `json:"method,omitempty" enum:"password,code,recovery_code,passkey" doc:"How the person logged in. Absent in sessions created by earlier versions."`
 	Created time.Time       `json:"created"`
-	Used    time.Time       `json:"used" doc:"When it was last used, to the hour."`
-	Expires time.Time       `json:"expires" doc:"Without further use."`
+	Used    time.Time       `json:"used" doc:"When the session was last used, to the hour."`
+	Expires time.Time       `json:"expires" doc:"When the session expires if it is not used again."`
 }
 
 type sessionsAnswer struct {
@@ -38,15 +38,15 @@ func (s *Server) sessionListRoutes(api huma.API) {
 	const list = "/api/v1/me/sessions"
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "my-sessions", Method: http.MethodGet, Path: list,
-		Summary: "One's own sessions, most recently used first", Tags: []string{"accounts"},
+		Summary: "List the caller's sessions, most recently used first", Tags: []string{"accounts"},
 	}), s.sessions)
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "end-other-sessions", Method: http.MethodDelete, Path: list,
-		Summary: "End one's other sessions", Description: "The session that asks gets a new cookie.", Tags: []string{"accounts"},
+		Summary: "End the caller's other sessions", Description: "The session of this request gets a new cookie.", Tags: []string{"accounts"},
 	}), s.endOtherSessions)
 	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "end-session", Method: http.MethodDelete, Path: list + "/{id}", DefaultStatus: http.StatusNoContent,
-		Summary: "End one of one's sessions", Description: "Its live streams end within 15 seconds.", Tags: []string{"accounts"},
+		Summary: "End one of the caller's sessions", Description: "Its live streams end within 15 seconds.", Tags: []string{"accounts"},
 		Errors: []int{http.StatusNotFound},
 	}), s.endSession)
 }

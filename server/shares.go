@@ -19,9 +19,9 @@ type shareBody struct {
 	Name     string     `json:"name"`
 	Created  time.Time  `json:"created"`
 	Expires  *time.Time `json:"expires,omitempty"`
-	Password bool       `json:"password" doc:"A password is asked for."`
+	Password bool       `json:"password" doc:"The view requires a password."`
 	Embed    []string   `json:"embed" doc:"Origins whose pages may show it in a frame."`
-	Token    string     `json:"token,omitempty" doc:"Told once, when the share is made: the view is at /share/TOKEN."`
+	Token    string     `json:"token,omitempty" doc:"Returned once, when the share is created. The view is at /share/TOKEN."`
 }
 
 func describeShare(sh *accounts.Share, token string) shareBody {
@@ -47,7 +47,7 @@ type newShareRequest struct {
 	middleware.SitePath
 	Body struct {
 		Name     string    `json:"name,omitempty" maxLength:"100"`
-		Password string    `json:"password,omitempty" maxLength:"256" doc:"At least 10 characters. Default: the link is enough."`
+		Password string    `json:"password,omitempty" maxLength:"256" doc:"At least 10 characters. Default: no password."`
 		Expires  time.Time `json:"expires,omitzero" doc:"Default: never."`
 		Embed    []string  `json:"embed,omitempty" maxItems:"20" doc:"Origins such as https://example.com whose pages may show it in a frame."`
 	}
@@ -61,20 +61,20 @@ type shareRequest struct {
 func (s *Server) shareRoutes(api huma.API) {
 	const list, one = "/api/v1/sites/{site}/shares", "/api/v1/sites/{site}/shares/{id}"
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
-		OperationID: "shares", Method: http.MethodGet, Path: list, Summary: "The shared views of a site", Tags: []string{"sharing"},
+		OperationID: "shares", Method: http.MethodGet, Path: list, Summary: "List the shared views of a site", Tags: []string{"sharing"},
 	}), s.shares)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-share", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Share a site's statistics by a link", Tags: []string{"sharing"},
+		Summary: "Share a site's statistics by link", Tags: []string{"sharing"},
 	}), s.addShare)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "revoke-share", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
-		Summary: "Take a shared view back", Tags: []string{"sharing"},
+		Summary: "Revoke a shared view", Tags: []string{"sharing"},
 	}), s.revokeShare)
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "open-share", Method: http.MethodPost, Path: "/api/v1/shared/{token}", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary:     "Open a shared view",
-		Description: "Sets a cookie, and tells the same as `access`, which is sent as a bearer token where cookies are not kept.",
+		Description: "Sets a cookie. The response has the same token as `access`, to send as a bearer token where cookies are not kept.",
 		Tags:        []string{"sharing"}, Errors: []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusTooManyRequests},
 	}), s.openShare)
 }
@@ -139,11 +139,11 @@ func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShar
 	share, err := s.o.Accounts.FindShare(ctx, in.Token)
 	switch {
 	case errors.Is(err, accounts.ErrDenied):
-		return nil, middleware.Problem(http.StatusNotFound, "not_found", "This link does not hold any more.")
+		return nil, middleware.Problem(http.StatusNotFound, "not_found", "This link is no longer valid.")
 	case err != nil:
 		return nil, s.door.Error(ctx, err)
 	case share.Password != "" && in.Body.Password == "":
-		return nil, middleware.Problem(http.StatusUnauthorized, "password_required", "This view asks for a password.")
+		return nil, middleware.Problem(http.StatusUnauthorized, "password_required", "This view requires a password.")
 	case share.Password != "":
 		if err := s.door.SlowDown(who, "share "+share.ShareID, ""); err != nil {
 			return nil, err

@@ -118,7 +118,7 @@ func (s *spooled) spooling() {
 			return
 		}
 	}
-	s.Fatal("it never says that it spools")
+	s.Fatal("it never reports that it spools")
 }
 
 // some returns the numbers of a few readings: new ones, and ones that were sent before.

@@ -16,7 +16,7 @@ const (
 )
 
 // errNoAnswer is returned when a write did not complete in time.
-var errNoAnswer = errors.New("a write has not got through in " + tryWithin.String())
+var errNoAnswer = errors.New("a write did not complete within " + tryWithin.String())
 
 // trial checks whether writes succeed, one at a time: on a disk that stalls, only one goroutine
 // waits.
@@ -87,9 +87,9 @@ func (s *Server) trouble(ctx context.Context) (status, reason string) {
 	case err == nil:
 		return "", ""
 	case dynamo.IsFull(err):
-		return diskFull, "The disk is nearly full: what adds to it is refused, reads and deletes go on. Free space or enlarge the disk."
+		return diskFull, "The disk is nearly full. Requests that add data are rejected; reads and deletes work. Free space or enlarge the disk."
 	default:
-		s.o.Logger.ErrorContext(ctx, "health: a write did not get through", "error", err)
-		return unwritable, "A write did not get through. The log says why."
+		s.o.Logger.ErrorContext(ctx, "health: a trial write failed", "error", err)
+		return unwritable, "A write failed or timed out. The log has the reason."
 	}
 }

@@ -16,7 +16,7 @@ const securityExpiry = 180 * 24 * time.Hour
 // wellKnownRoutes serves files at well-known paths (RFC 8615). Other well-known paths are 404,
 // because the dashboard's page is not for programs.
 func (s *Server) wellKnownRoutes(mux *http.ServeMux) {
-	mux.Handle("GET /.well-known/", notFound("There is nothing at this well-known place."))
+	mux.Handle("GET /.well-known/", notFound("There is nothing at this well-known path."))
 	if s.o.SecurityContact == "" {
 		return
 	}

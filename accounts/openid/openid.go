@@ -25,7 +25,7 @@ var (
 	ErrOptions = errors.New("openid")
 	// ErrUnavailable is returned when the provider is unreachable or responds unexpectedly. It is
 	// joined with the reason, which is for logs.
-	ErrUnavailable = errors.New("openid: the provider cannot be reached")
+	ErrUnavailable = errors.New("openid: the provider is unreachable")
 	// ErrRefused is returned for a response that does not belong to this browser's request, has a
 	// wrong signature, or is expired. It is joined with the reason, which is for logs.
 	ErrRefused = errors.New("openid: refused")
@@ -79,7 +79,7 @@ func New(o Options) (*Provider, error) {
 		return nil, err
 	}
 	if o.ClientID == "" || o.RedirectURL == "" {
-		return nil, fmt.Errorf("%w: a client id and a redirect URL are required", ErrOptions)
+		return nil, fmt.Errorf("%w: a client ID and a redirect URL are required", ErrOptions)
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -92,11 +92,11 @@ func New(o Options) (*Provider, error) {
 func checkIssuer(issuer string) error {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%w: the issuer is a URL like https://login.example.com, without a query", ErrOptions)
+		return fmt.Errorf("%w: the issuer must be a URL like https://login.example.com, without a query", ErrOptions)
 	}
 	local := u.Hostname() == "localhost" || u.Hostname() == "127.0.0.1" || u.Hostname() == "::1"
 	if u.Scheme != "https" && !(u.Scheme == "http" && local) {
-		return fmt.Errorf("%w: the issuer's URL begins with https://", ErrOptions)
+		return fmt.Errorf("%w: the issuer's URL must begin with https://", ErrOptions)
 	}
 	return nil
 }
@@ -167,10 +167,10 @@ func (p *Provider) Begin(ctx context.Context, secret string) (string, error) {
 // person. issuer is the parameter iss (RFC 9207), or "". Errors: ErrRefused, ErrUnavailable.
 func (p *Provider) Finish(ctx context.Context, secret, state, issuer, code string) (Person, error) {
 	if secret == "" || subtle.ConstantTimeCompare([]byte(state), []byte(derived(secret, "state"))) != 1 {
-		return Person{}, refused("the state is not this browser's")
+		return Person{}, refused("the state does not belong to this browser")
 	}
 	if issuer != "" && issuer != p.o.Issuer {
-		return Person{}, refused("the answer is of the issuer %q", issuer)
+		return Person{}, refused("the response is from the issuer %q", issuer)
 	}
 	at, err := p.provider(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *Provider) named(ctx context.Context, at *oidc.Provider, token *oauth2.T
 		return Person{}, errors.Join(ErrRefused, err)
 	}
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(nonce)) != 1 {
-		return Person{}, refused("the nonce is not this browser's")
+		return Person{}, refused("the nonce does not belong to this browser")
 	}
 	var c claims
 	if err := id.Claims(&c); err != nil {
@@ -228,7 +228,7 @@ func (p *Provider) ask(ctx context.Context, at *oidc.Provider, token *oauth2.Tok
 		return errors.Join(ErrUnavailable, err)
 	}
 	if info.Subject != subject {
-		return refused("the user info is of somebody else")
+		return refused("the user info belongs to another subject")
 	}
 	if err := info.Claims(c); err != nil {
 		return errors.Join(ErrRefused, err)

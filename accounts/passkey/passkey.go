@@ -15,7 +15,7 @@ import (
 
 var (
 	// ErrAddress is returned for a public URL for which browsers cannot create passkeys.
-	ErrAddress = errors.New("passkeys need a public URL like https://onefold.example.com, or http://localhost:8090, without a path: browsers make none for other schemes, for addresses of numbers or for single pages")
+	ErrAddress = errors.New("passkeys need a public URL like https://onefold.example.com, or http://localhost:8090, without a path: browsers do not support other schemes, IP addresses or single pages")
 	// ErrRefused is returned for a response that is malformed, for another server, or not signed by
 	// the passkey. It is joined with the reason, which is for logs.
 	ErrRefused = errors.New("passkey: refused")

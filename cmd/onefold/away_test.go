@@ -12,7 +12,7 @@ import (
 )
 
 // saysWaits finds the address of a process that waits for its table.
-var saysWaits = regexp.MustCompile(`waits for its table, and says so at (http://[^/]+)/readyz`)
+var saysWaits = regexp.MustCompile(`waits for its table; status at (http://[^/]+)/readyz`)
 
 // waiting starts a command whose table is unreachable, and returns once the command prints that it
 // waits. It returns the address and the rest of its output.

@@ -18,7 +18,7 @@ import (
 
 // backupCommands are the backup commands. Without a subcommand, a backup is created.
 type backupCommands struct {
-	Create backupCommand `cmd:"" default:"withargs" help:"Back up the table and what is kept beside it, also while a server runs. (default)"`
+	Create backupCommand `cmd:"" default:"withargs" help:"Back up the table and its companion files, even while a server runs. (default)"`
 	backupcli.Commands
 }
 
@@ -26,16 +26,17 @@ type backupCommands struct {
 type backupCommand struct {
 	dynamodbTarget
 	backupcli.Keys
-	Out   string `arg:"" name:"to" help:"A new file (.tar, .tar.zst, .tar.zst.age), a directory or s3://BUCKET/PREFIX?region=REGION in which backups are named by their time, or - for standard output."`
-	Quiet bool   `short:"q" help:"No progress bar."`
+	Out   string `arg:"" name:"to" help:"Destination: a new file (.tar, .tar.zst, .tar.zst.age), a directory or s3://BUCKET/PREFIX?region=REGION (backups there are named by time), or - for standard output."`
+	Quiet bool   `short:"q" help:"Hide the progress bar."`
 }
 
 // Help describes the contents of a backup. Kong prints it.
 func (c *backupCommand) Help() string {
-	return `Backs up the table of --data as it was at one moment, and what is kept beside it: how far logs were followed, and what the
-meters said. While a server runs, it needs serve --dynamodb 127.0.0.1:8000, and here --endpoint http://127.0.0.1:8000 with the access key in
-AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; serve --backup-to makes backups by itself. The table is compared with its checksums as it is read.
-In a directory or bucket, and with --recipient, a backup is compressed. A table on a service is backed up by the service.`
+	return `Writes a consistent backup of the table of --data and of its companion files: the positions in followed logs and the metered usage.
+To back up while a server runs, start it with serve --dynamodb 127.0.0.1:8000, and give --endpoint http://127.0.0.1:8000 here, with the
+access key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. serve --backup-to makes backups on a schedule. Checksums are verified while
+the table is read. Backups in a directory or bucket, and backups with --recipient, are compressed. A table on DynamoDB is backed up by
+DynamoDB.`
 }
 
 // Run creates a backup. It returns an error if the table is not embedded.
@@ -59,7 +60,7 @@ func (c *backupCommand) Run(ctx context.Context, std streams, g *globals) error 
 			*engine.BackupManifest
 		}{name, m})
 	}
-	_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes, and what is beside %s\n", name, terminal.Count(len(m.Tables), "table"), grouped(m.Bytes()), g.Data)
+	_, err = fmt.Fprintf(std.out, "%s: %s, %s bytes, and the companion files of %s\n", name, terminal.Count(len(m.Tables), "table"), grouped(m.Bytes()), g.Data)
 	return err
 }
 
@@ -114,7 +115,7 @@ func tableID(ctx context.Context, api dynamo.API) (string, error) {
 func embeddedOnly(g *globals) error {
 	where, err := g.place()
 	if err == nil && where.Dir == "" {
-		err = fmt.Errorf("not_embedded: %s is not in a directory; a service backs up its tables itself (point-in-time recovery), and onefold move copies one into a directory", where)
+		err = fmt.Errorf("not_embedded: %s is not an embedded table; use the service's own backups (point-in-time recovery), or copy the table into a directory with onefold move", where)
 	}
 	return err
 }

@@ -22,30 +22,30 @@ import (
 )
 
 type benchCommands struct {
-	Import benchImport `cmd:"" help:"Import a generated log and say where time, memory and write units go."`
-	Engine benchEngine `cmd:"" help:"Measure the embedded engine, each figure beside what bounds it."`
+	Import benchImport `cmd:"" help:"Measure the import of a generated log: time, memory and write units."`
+	Engine benchEngine `cmd:"" help:"Measure the embedded engine, each figure beside its limit."`
 
-	Analytics  benchAnalytics  `cmd:"" help:"Measure web analytics: a server in a process of its own, driven over HTTP."`
-	Scale      benchScale      `cmd:"" help:"Measure workers that share a stream, the warehouse, and what an event writes, of a server and of functions."`
-	Eventstore benchEventstore `cmd:"" help:"Measure the event store in this process, appends beside one raw sync of the disk."`
+	Analytics  benchAnalytics  `cmd:"" help:"Measure web analytics: a server in its own process, driven over HTTP."`
+	Scale      benchScale      `cmd:"" help:"Measure workers that share a stream, the warehouse, and the write units of an event, with servers and with functions."`
+	Eventstore benchEventstore `cmd:"" help:"Measure the event store in this process, appends beside a raw disk sync."`
 
-	Warehouse querybench.Bench `cmd:"" help:"Measure a month of events in a warehouse: writing it, and asking it by SQL and as filters of the dashboard do."`
+	Warehouse querybench.Bench `cmd:"" help:"Measure a month of events in a warehouse: writing, SQL queries and dashboard filters."`
 
-	Filters benchFilters `cmd:"" help:"Measure filtered reports on a month of raw events in a table, the first time and again."`
+	Filters benchFilters `cmd:"" help:"Measure filtered reports on a month of raw events in a table, uncached and cached."`
 
-	Telemetry benchTelemetry `cmd:"" help:"Measure telemetry: a server in a process of its own, driven over HTTP and MQTT."`
+	Telemetry benchTelemetry `cmd:"" help:"Measure telemetry: a server in its own process, driven over HTTP and MQTT."`
 }
 
 type benchImport struct {
-	Lines  int     `help:"Lines of the log." default:"2000000"`
-	Days   int     `help:"Days that they are spread over." default:"30"`
-	Visit  float64 `help:"Mean page views of a visit." default:"3"`
-	Seed   uint64  `help:"Chooses the traffic." default:"1"`
-	Dir    string  `help:"Where to put log and table; must be empty or absent. Default: a temporary directory, removed afterwards." type:"path"`
-	Assets float64 `help:"Share of lines that are assets and bots: they cost reading only." default:"0"`
+	Lines  int     `help:"Number of lines in the log." default:"2000000"`
+	Days   int     `help:"Number of days that the log covers." default:"30"`
+	Visit  float64 `help:"Mean page views per visit." default:"3"`
+	Seed   uint64  `help:"Seed of the generated traffic." default:"1"`
+	Dir    string  `help:"Directory for the log and the table, empty or absent (default: a temporary directory, removed afterwards)." type:"path"`
+	Assets float64 `help:"Share of lines for assets and bots, 0 to 1. They cost reading only." default:"0"`
 
-	CPUProfile  string `name:"cpuprofile" help:"Write a processor profile of the import here, for go tool pprof." type:"path"`
-	HeapProfile string `name:"heapprofile" help:"Write a heap profile here, taken when everything is folded." type:"path"`
+	CPUProfile  string `name:"cpuprofile" help:"Write a CPU profile of the import to this file (for go tool pprof)." type:"path"`
+	HeapProfile string `name:"heapprofile" help:"Write a heap profile, taken when everything is folded, to this file (for go tool pprof)." type:"path"`
 }
 
 // benchResult is the result of the import benchmark.
@@ -158,17 +158,17 @@ func (r *benchResult) print(out io.Writer) error {
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "lines\t%s\n", grouped(r.Lines))
 	fmt.Fprintf(w, "events\t%s\n", grouped(r.Imported))
-	fmt.Fprintf(w, "lines a second\t%s\n", grouped(int64(r.LinesPerSecond)))
-	fmt.Fprintf(w, "seconds\t%.1f (reading and storing %.1f, folding the rest %.1f, rolling up %.1f)\n",
+	fmt.Fprintf(w, "lines per second\t%s\n", grouped(int64(r.LinesPerSecond)))
+	fmt.Fprintf(w, "seconds\t%.1f (read and store %.1f, fold the rest %.1f, roll up %.1f)\n",
 		r.Seconds.Total, r.Seconds.Read, r.Seconds.Fold, r.Seconds.Roll)
-	fmt.Fprintf(w, "processor time\t%.1f s, %.0f µs a line\n", r.CPUSeconds, 1e6*r.CPUSeconds/float64(max(r.Lines, 1)))
+	fmt.Fprintf(w, "CPU time\t%.1f s, %.0f µs per line\n", r.CPUSeconds, 1e6*r.CPUSeconds/float64(max(r.Lines, 1)))
 	fmt.Fprintf(w, "peak memory\t%.0f MB\n", r.PeakMemoryMB)
 	fmt.Fprintf(w, "on disk\t%.0f MB\n", r.StoredMB)
-	fmt.Fprintf(w, "write units an event\t%.3f\n", r.UnitsPerEvent)
+	fmt.Fprintf(w, "write units per event\t%.3f\n", r.UnitsPerEvent)
 	w.Flush() // cannot fail, the writer is a buffer
 	fmt.Fprintln(&b)
 	w = tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "writes\tunits\tunits an event\t\x20 item")
+	fmt.Fprintln(w, "writes\tunits\tunits per event\t\x20 item")
 	names := slices.SortedFunc(maps.Keys(r.Entities), func(a, b string) int {
 		return int(r.Entities[b].WriteUnits - r.Entities[a].WriteUnits)
 	})

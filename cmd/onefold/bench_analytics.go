@@ -11,14 +11,14 @@ import (
 )
 
 type benchAnalytics struct {
-	Events int            `help:"Events of the site whose dashboard is measured." default:"1000000"`
-	Pages  int            `help:"Distinct pages of that site." default:"50000"`
-	Rounds int            `help:"Turns of each measure of ingest." default:"5"`
-	Turn   time.Duration  `help:"Length of a turn." default:"5s"`
-	Only   *regexp.Regexp `help:"Take the measures whose names match: single, batch, lines, size, dashboard." placeholder:"REGEXP"`
-	Dir    string         `help:"Where to put the tables. The site whose dashboard is measured is left there, and used again by a run of as many events and pages. Default: a temporary directory, removed afterwards." type:"path"`
+	Events int            `help:"Number of events of the site whose dashboard is measured." default:"1000000"`
+	Pages  int            `help:"Number of distinct pages of that site." default:"50000"`
+	Rounds int            `help:"Number of timed runs per ingest benchmark." default:"5"`
+	Turn   time.Duration  `help:"Duration of a timed run." default:"5s"`
+	Only   *regexp.Regexp `help:"Run only benchmarks whose name matches this regexp. Names: single, batch, lines, size, dashboard." placeholder:"REGEXP"`
+	Dir    string         `help:"Directory for the tables. The site whose dashboard is measured is kept, and reused by a run with as many events and pages (default: a temporary directory, removed afterwards)." type:"path"`
 
-	CPUProfile string `name:"cpuprofile" help:"Write processor profiles of the server here, one a measure, for go tool pprof." type:"path"`
+	CPUProfile string `name:"cpuprofile" help:"Write CPU profiles of the server to this file, one per benchmark (for go tool pprof)." type:"path"`
 }
 
 // Run runs the benchmarks and prints a table.

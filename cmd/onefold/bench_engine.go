@@ -15,14 +15,14 @@ import (
 )
 
 type benchEngine struct {
-	Items    int            `help:"Items in the table before anything is measured, in hundreds." default:"100000"`
-	Rounds   int            `help:"Turns of each side of a comparison." default:"5"`
-	Turn     time.Duration  `help:"Length of a turn." default:"1s"`
-	Only     *regexp.Regexp `help:"Take the measures whose names match this regular expression." placeholder:"REGEXP"`
-	Dir      string         `help:"Where to put the databases. One of as many items that an earlier run has left there is used again. Default: a temporary directory, removed afterwards." type:"path"`
-	Dynalite string         `help:"Also measure this dynalite command, for example node_modules/.bin/dynalite." placeholder:"COMMAND"`
+	Items    int            `help:"Number of items in the table before measuring starts, a multiple of 100." default:"100000"`
+	Rounds   int            `help:"Number of timed runs per side of a comparison." default:"5"`
+	Turn     time.Duration  `help:"Duration of a timed run." default:"1s"`
+	Only     *regexp.Regexp `help:"Run only benchmarks whose name matches this regexp." placeholder:"REGEXP"`
+	Dir      string         `help:"Directory for the databases. A database of the same size left by an earlier run is reused (default: a temporary directory, removed afterwards)." type:"path"`
+	Dynalite string         `help:"Command that starts dynalite, to measure it too, such as node_modules/.bin/dynalite." placeholder:"COMMAND"`
 
-	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path"`
+	CPUProfile string `name:"cpuprofile" help:"Write a CPU profile to this file (for go tool pprof)." type:"path"`
 }
 
 // Run runs the benchmarks and prints each result when it is known.
@@ -108,5 +108,5 @@ func verdict(r enginebench.Result) string {
 	case r.Reached():
 		return "reached"
 	}
-	return "not reached"
+	return "missed"
 }

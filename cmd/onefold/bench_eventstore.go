@@ -11,13 +11,13 @@ import (
 )
 
 type benchEventstore struct {
-	Rounds int            `help:"Turns of each measure, after one that warms up." default:"5"`
-	Turn   time.Duration  `help:"Length of a turn." default:"2s"`
-	Events int            `help:"Events that the feed is made of." default:"100000"`
-	Only   *regexp.Regexp `help:"Take the measures whose names match: append, writers, transact, load, feed, units." placeholder:"REGEXP"`
-	Dir    string         `help:"Where to put the tables, which are removed afterwards. Default: a temporary directory." type:"path"`
+	Rounds int            `help:"Number of timed runs per benchmark, after a warm-up." default:"5"`
+	Turn   time.Duration  `help:"Duration of a timed run." default:"2s"`
+	Events int            `help:"Number of events in the feed." default:"100000"`
+	Only   *regexp.Regexp `help:"Run only benchmarks whose name matches this regexp. Names: append, writers, transact, load, feed, units." placeholder:"REGEXP"`
+	Dir    string         `help:"Directory for the tables, which are removed afterwards (default: a temporary directory)." type:"path"`
 
-	CPUProfile string `name:"cpuprofile" help:"Write a processor profile of all measures here, for go tool pprof." type:"path"`
+	CPUProfile string `name:"cpuprofile" help:"Write a CPU profile of all benchmarks to this file (for go tool pprof)." type:"path"`
 }
 
 // Run runs the benchmarks and prints a table.

@@ -11,13 +11,13 @@ import (
 )
 
 type benchFilters struct {
-	Events int    `help:"Events of the month." default:"10000000"`
-	Seed   uint64 `help:"Chooses the traffic." default:"1"`
-	Keep   int    `help:"Memory for days that were read, MB." default:"512"`
-	Dir    string `help:"Where to put the table; it stays there, and is used again for as many events of the same seed. Default: a temporary directory, removed afterwards." type:"path"`
+	Events int    `help:"Number of events in the month." default:"10000000"`
+	Seed   uint64 `help:"Seed of the generated traffic." default:"1"`
+	Keep   int    `help:"Memory for cached days, in MB." default:"512"`
+	Dir    string `help:"Directory for the table. It is kept, and reused by a run with the same seed and number of events (default: a temporary directory, removed afterwards)." type:"path"`
 
-	CPUProfile  string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path"`
-	HeapProfile string `name:"heapprofile" help:"Write a heap profile here, taken at the end." type:"path"`
+	CPUProfile  string `name:"cpuprofile" help:"Write a CPU profile to this file (for go tool pprof)." type:"path"`
+	HeapProfile string `name:"heapprofile" help:"Write a heap profile, taken at the end, to this file (for go tool pprof)." type:"path"`
 }
 
 // Run runs the benchmark and prints the results.
@@ -37,11 +37,11 @@ func (c *benchFilters) Run(ctx context.Context, e *cmdenv.Env) error {
 	if e.JSON {
 		return terminal.JSON(e.Out, r)
 	}
-	if _, err := fmt.Fprintf(e.Out, "%s events of a month, made up and stored in %.1f s; at most %.0f MB of memory\n", terminal.Grouped(r.Events), r.FillSeconds, peakMemoryMB()); err != nil {
+	if _, err := fmt.Fprintf(e.Out, "%s events of a month, generated and stored in %.1f s; peak memory %.0f MB\n", terminal.Grouped(r.Events), r.FillSeconds, peakMemoryMB()); err != nil {
 		return err
 	}
 	for _, a := range r.Answers {
-		if _, err := fmt.Fprintf(e.Out, "%9.3f s, %8.3f s of processor time, %4.0f MB live afterwards, %s visits: %s\n", a.Seconds, a.CPUSeconds, a.HeapMB, terminal.Grouped(a.Visits), a.What); err != nil {
+		if _, err := fmt.Fprintf(e.Out, "%9.3f s, %8.3f s CPU time, %4.0f MB live afterwards, %s visits: %s\n", a.Seconds, a.CPUSeconds, a.HeapMB, terminal.Grouped(a.Visits), a.What); err != nil {
 			return err
 		}
 	}

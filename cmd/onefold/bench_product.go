@@ -65,7 +65,7 @@ func printBenchResults(out io.Writer, results []workbench.Result) error {
 			reference = fmt.Sprintf("%s, %s", figure(r.Reference), r.Against)
 		}
 		if r.Goal != 0 {
-			goal, verdict = fmt.Sprintf("≥ %g", r.Goal), "not reached"
+			goal, verdict = fmt.Sprintf("≥ %g", r.Goal), "missed"
 			if r.Most {
 				goal = fmt.Sprintf("≤ %g", r.Goal)
 			}

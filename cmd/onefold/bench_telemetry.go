@@ -10,13 +10,13 @@ import (
 )
 
 type benchTelemetry struct {
-	Rounds  int            `help:"Turns of each measure of ingest, after one that warms up." default:"3"`
-	Turn    time.Duration  `help:"Length of a turn." default:"2s"`
-	Clients int            `help:"Idle clients of MQTT. Fewer where the system lets a process have fewer files open." default:"10000"`
-	Only    *regexp.Regexp `help:"Take the measures whose names match: batch, lines, mqtt-10, mqtt-100, units, range, board, idle." placeholder:"REGEXP"`
-	Dir     string         `help:"Where to put the tables, which are removed afterwards. Default: a temporary directory." type:"path"`
+	Rounds  int            `help:"Number of timed runs per ingest benchmark, after a warm-up." default:"3"`
+	Turn    time.Duration  `help:"Duration of a timed run." default:"2s"`
+	Clients int            `help:"Number of idle MQTT clients. Fewer if the limit on open files is lower." default:"10000"`
+	Only    *regexp.Regexp `help:"Run only benchmarks whose name matches this regexp. Names: batch, lines, mqtt-10, mqtt-100, units, range, board, idle." placeholder:"REGEXP"`
+	Dir     string         `help:"Directory for the tables, which are removed afterwards (default: a temporary directory)." type:"path"`
 
-	CPUProfile string `name:"cpuprofile" help:"Write processor profiles of the server here, one a measure, for go tool pprof." type:"path"`
+	CPUProfile string `name:"cpuprofile" help:"Write CPU profiles of the server to this file, one per benchmark (for go tool pprof)." type:"path"`
 }
 
 // Run runs the benchmarks and prints a table.

@@ -128,7 +128,7 @@ func (m *member) start(t *testing.T) {
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
 			if found := saysWhere.FindStringSubmatch(lines.Text()); found != nil {
 				m.url.Store(&found[1])
-			} else if strings.HasPrefix(lines.Text(), "onefold works on") {
+			} else if strings.HasPrefix(lines.Text(), "folding the changes of") {
 				m.url.Store(new(string))
 			} else if notable.MatchString(lines.Text()) {
 				t.Logf("%s: %.400s", m.name, lines.Text())

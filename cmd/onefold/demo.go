@@ -24,8 +24,8 @@ const demoEmail = "demo@example.com"
 
 type demoCommand struct {
 	listenFlags
-	Seed         uint64 `help:"Chooses one of all possible pasts." default:"1"`
-	VisitsPerDay int    `help:"Mean number of visits a day, of both sites." default:"450"`
+	Seed         uint64 `help:"Seed of the generated data." default:"1"`
+	VisitsPerDay int    `help:"Mean number of visits per day, over both sites." default:"450"`
 	Keep         bool   `help:"Keep the directory when the demo ends."`
 }
 
@@ -132,7 +132,7 @@ func (d *demonstration) fill(ctx context.Context, std streams, s *store) error {
 		_, err = telemetry.RollUp(ctx, s.table)
 	}
 	if err == nil {
-		fmt.Fprintf(std.err, "%d days, %s events of %d sites; %d days, %s readings of a fleet; %d days, %s events of orders; in %.1f s\n",
+		fmt.Fprintf(std.err, "%d days, %s events of %d sites; %d days, %s readings of a fleet; %d days, %s order events; in %.1f s\n",
 			demo.Days, grouped(int64(sent)), len(d.sites), demo.FleetDays, grouped(int64(measured)), demo.OrderDays, grouped(int64(happened)), time.Since(began).Seconds())
 	}
 	return err
@@ -174,18 +174,18 @@ func (d *demonstration) hello(ctx context.Context, std streams, s *store, url, t
 		return err
 	}
 	_, err = fmt.Fprintf(std.out, `
-Visitors keep coming, and the devices of the fleet %[7]s keep reporting: one cold room is too warm, one pump is silent.
-Orders keep being placed and sent: Events shows each as a timeline.
-The API tells the same:
+Visitors keep arriving, and the devices of fleet %[7]s keep reporting: one cold room is too warm, one pump is silent.
+Orders keep being placed and shipped: Events shows each as a timeline.
+Read the same statistics from the API:
   curl -sH 'Authorization: Bearer %[2]s' '%[1]s/api/v1/sites/%[3]s/stats?compare=previous'
   curl -s %[1]s/healthz
 Send an event of your own:
   curl -s %[1]s/api/event -H 'Content-Type: application/json' -A 'Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0' -d '{"site":"%[3]s","url":"/hello"}'
-The API is described at %[1]s/openapi.json. The table is in %[4]s. Stop with Ctrl-C.
+The API description is at %[1]s/openapi.json. The table is in %[4]s. Press Ctrl-C to stop.
 
 The dashboard is at  %[1]s/
   log in as  %[5]s
-  password   %[6]s   (of this run only)
+  password   %[6]s   (for this run only)
 `, url, token, site, dir, demoEmail, d.password, demo.FleetID)
 	return err
 }

@@ -24,50 +24,50 @@ import (
 
 // dynamodbCommands serve the embedded database over DynamoDB's protocol and maintain it.
 type dynamodbCommands struct {
-	Serve   dynamodbServe   `cmd:"" default:"withargs" help:"Speak DynamoDB's protocol, for any SDK and the aws command line."`
-	Export  dynamodbExport  `cmd:"" help:"Write the items of a table as lines of DynamoDB's JSON, as exports of AWS are."`
-	Import  dynamodbImport  `cmd:"" help:"Put items of lines of DynamoDB's JSON, or of an export of AWS, into a table."`
-	Backup  dynamodbBackup  `cmd:"" help:"Write the whole database, as it is at one moment, to a directory or tar stream."`
-	Restore dynamodbRestore `cmd:"" help:"Make a database from a backup."`
-	Check   dynamodbCheck   `cmd:"" help:"Read every row and print what does not agree."`
-	Salvage dynamodbSalvage `cmd:"" help:"Make a database of everything that can be read of a damaged one."`
-	Compact dynamodbCompact `cmd:"" help:"Rewrite the files without what was deleted."`
-	Sizes   dynamodbSizes   `cmd:"" help:"Print how large tables, indexes and streams are."`
+	Serve   dynamodbServe   `cmd:"" default:"withargs" help:"Serve DynamoDB's protocol for any SDK and the AWS CLI."`
+	Export  dynamodbExport  `cmd:"" help:"Export a table as DynamoDB JSON lines, like an AWS export."`
+	Import  dynamodbImport  `cmd:"" help:"Import DynamoDB JSON lines, or an AWS export, into a table."`
+	Backup  dynamodbBackup  `cmd:"" help:"Write a consistent backup of the whole database to a directory or tar stream."`
+	Restore dynamodbRestore `cmd:"" help:"Create a database from a backup."`
+	Check   dynamodbCheck   `cmd:"" help:"Read every row and print inconsistencies."`
+	Salvage dynamodbSalvage `cmd:"" help:"Create a database from everything that can be read of a damaged one."`
+	Compact dynamodbCompact `cmd:"" help:"Rewrite the files without deleted data."`
+	Sizes   dynamodbSizes   `cmd:"" help:"Print the sizes of tables, indexes and streams."`
 }
 
 // Help names the default command. Kong prints it.
 func (c *dynamodbCommands) Help() string {
-	return "serve is what is done without naming a command:\n\n" +
-		"  onefold dynamodb --memory      serve an empty database that is gone afterwards: for tests\n" +
-		"  onefold dynamodb --data db     serve the database in the directory db, which is made when absent\n" +
-		"  onefold dynamodb serve --help  its flags"
+	return "serve is the default command:\n\n" +
+		"  onefold dynamodb --memory      serve an empty database in memory, for tests\n" +
+		"  onefold dynamodb --data db     serve the database in the directory db, which is created if absent\n" +
+		"  onefold dynamodb serve --help  show the flags of serve"
 }
 
 type dynamodbServe struct {
 	Addr          string        `help:"Address to listen on." default:"127.0.0.1:8000" env:"ONEFOLD_DYNAMODB_ADDR"`
-	Memory        bool          `help:"Keep everything in memory: nothing is read from or written to --data." env:"ONEFOLD_DYNAMODB_MEMORY"`
-	Region        string        `help:"AWS Region that ARNs, stream records and signatures name." default:"us-east-1" env:"ONEFOLD_DYNAMODB_REGION"`
-	AccessKey     []string      `help:"Access key that requests must be signed with; may be given several times. Default: any signature will do." placeholder:"ID:SECRET" env:"ONEFOLD_DYNAMODB_ACCESS_KEY"`
-	AccessKeyFile string        `help:"File of access keys, one ID:SECRET a line." type:"path" env:"ONEFOLD_DYNAMODB_ACCESS_KEY_FILE"`
-	IndexDelay    time.Duration `help:"Age at which a write is seen in global indexes, to find code that relies on seeing it at once. Default: at once." env:"ONEFOLD_DYNAMODB_INDEX_DELAY"`
-	StreamShards  int           `help:"Shards of a new stream, 1 to 256, as a table of DynamoDB has one for each of its partitions." default:"1" env:"ONEFOLD_DYNAMODB_STREAM_SHARDS"`
-	RollShards    int           `help:"Records after which a shard of a stream ends and a child goes on, to meet soon what DynamoDB does every four hours. Default: never." placeholder:"N" env:"ONEFOLD_DYNAMODB_ROLL_SHARDS"`
-	NoAuth        bool          `help:"Listen on an address that others can reach without asking for access keys." env:"ONEFOLD_DYNAMODB_NO_AUTH"`
+	Memory        bool          `help:"Keep everything in memory, without reading or writing --data." env:"ONEFOLD_DYNAMODB_MEMORY"`
+	Region        string        `help:"AWS Region in ARNs, stream records and signatures." default:"us-east-1" env:"ONEFOLD_DYNAMODB_REGION"`
+	AccessKey     []string      `help:"Access key that requests must be signed with. Repeat for more (default: any signature is accepted)." placeholder:"ID:SECRET" env:"ONEFOLD_DYNAMODB_ACCESS_KEY"`
+	AccessKeyFile string        `help:"File of access keys, one ID:SECRET per line." type:"path" env:"ONEFOLD_DYNAMODB_ACCESS_KEY_FILE"`
+	IndexDelay    time.Duration `help:"Delay before a write appears in global indexes, to find code that relies on immediate visibility (default: none)." env:"ONEFOLD_DYNAMODB_INDEX_DELAY"`
+	StreamShards  int           `help:"Number of shards of a new stream, 1 to 256. A DynamoDB table has one per partition." default:"1" env:"ONEFOLD_DYNAMODB_STREAM_SHARDS"`
+	RollShards    int           `help:"Number of records after which a stream shard closes and a child continues, which DynamoDB does every four hours (default: never)." placeholder:"N" env:"ONEFOLD_DYNAMODB_ROLL_SHARDS"`
+	NoAuth        bool          `help:"Allow other machines to connect without access keys." env:"ONEFOLD_DYNAMODB_NO_AUTH"`
 	Scrub         scrub.Flags   `embed:"" prefix:"scrub-"`
-	Origin        []string      `help:"Web origin whose pages may call without access keys, beside those on this machine." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ORIGIN"`
+	Origin        []string      `help:"Web origin whose pages may connect without access keys, in addition to those on this machine." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ORIGIN"`
 }
 
 // Help describes how to connect to the server. Kong prints it.
 func (c *dynamodbServe) Help() string {
-	return `Point an SDK at it with AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_DYNAMODB_STREAMS, the aws command line with
---endpoint-url. Both need credentials; without --access-key any will do. Prometheus metrics are at /metrics; with access keys
-they ask for one of them by HTTP basic authentication, which sends the secret: over TLS or on this machine only.`
+	return `Set AWS_ENDPOINT_URL_DYNAMODB and AWS_ENDPOINT_URL_DYNAMODB_STREAMS to connect an SDK; the AWS CLI takes --endpoint-url.
+Both need credentials; without --access-key any are accepted. Prometheus metrics are at /metrics. With access keys, /metrics requires
+one of them by HTTP basic authentication, which sends the secret: use it over TLS or on this machine only.`
 }
 
 // Validate checks the flags. Kong calls it.
 func (c *dynamodbServe) Validate() error {
 	if c.StreamShards < 1 || c.StreamShards > mostShards || c.RollShards < 0 {
-		return fmt.Errorf("bad_shards: --stream-shards is %d: 1 to %d; --roll-shards is %d: 0 or more", c.StreamShards, mostShards, c.RollShards)
+		return fmt.Errorf("bad_shards: --stream-shards is %d, must be 1 to %d; --roll-shards is %d, must be 0 or more", c.StreamShards, mostShards, c.RollShards)
 	}
 	for _, origin := range c.Origin {
 		if err := dynamohttp.CheckOrigin(origin); err != nil {
@@ -85,7 +85,7 @@ const mostShards = 256
 func (c *dynamodbServe) checkPlace(line *kong.Context) error {
 	for _, p := range line.Path {
 		if c.Memory && p.Flag != nil && p.Flag.Name == "data" && !p.Resolved {
-			return &exitError{exitUsage, errors.New("memory_or_data: --memory keeps nothing, so --data has no meaning beside it; leave one of them out")}
+			return &exitError{exitUsage, errors.New("memory_or_data: --memory and --data cannot be combined; omit one of them")}
 		}
 	}
 	return nil

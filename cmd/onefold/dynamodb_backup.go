@@ -17,16 +17,16 @@ import (
 
 type dynamodbBackup struct {
 	dynamodbTarget
-	Out   string `arg:"" help:"A new directory (not with --endpoint), a file whose name ends in .tar, or - for standard output."`
-	Quiet bool   `short:"q" help:"No progress bar."`
+	Out   string `arg:"" help:"Destination: a new directory (not with --endpoint), a file whose name ends in .tar, or - for standard output."`
+	Quiet bool   `short:"q" help:"Hide the progress bar."`
 }
 
 // Help describes backups. Kong prints it.
 func (c *dynamodbBackup) Help() string {
-	return `A backup is the whole database as it was at one moment. With --endpoint it is made while the server goes on,
-and comes as a stream: OUT is a .tar file or - then. It is read and compared with its checksums as it is made, so there is none of a
-damaged database. A directory shares
-its files with the database where the file system can (hard links), so put it, or a .tar file, on another disk as well.`
+	return `A backup is a consistent copy of the whole database. With --endpoint it is made while the server runs, and
+sent as a stream; OUT must then be a .tar file or -. Checksums are verified while the backup is made, so a corrupt database is never
+backed up. A directory shares its files with the database through hard links where the file system supports them, so keep a copy of
+it, or a .tar file, on another disk too.`
 }
 
 // Run backs up the database.
@@ -50,7 +50,7 @@ func (c *dynamodbBackup) run(ctx context.Context, std streams, g *globals, bar *
 	stream := c.Out == "-" || strings.HasSuffix(c.Out, ".tar")
 	if c.Endpoint != "" {
 		if !stream {
-			return nil, &exitError{exitUsage, errors.New("bad_output: a server sends a backup as a stream; name a file that ends in .tar, or -")}
+			return nil, &exitError{exitUsage, errors.New("bad_output: a server sends a backup as a stream; give a file whose name ends in .tar, or -")}
 		}
 		var m *engine.BackupManifest
 		err := c.write(std, func(w io.Writer) (err error) { m, err = c.fetch(ctx, w, bar); return err })
@@ -128,9 +128,9 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 type dynamodbRestore struct {
-	In    string `arg:"" help:"A backup: a directory, a .tar file, or - for standard input."`
-	Dir   string `arg:"" help:"The new database: an empty or absent directory." type:"path"`
-	Quiet bool   `short:"q" help:"No progress bar."`
+	In    string `arg:"" help:"Backup: a directory, a .tar file, or - for standard input."`
+	Dir   string `arg:"" help:"Directory of the new database, empty or absent." type:"path"`
+	Quiet bool   `short:"q" help:"Hide the progress bar."`
 }
 
 // Run creates a database from a backup.

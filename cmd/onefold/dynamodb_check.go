@@ -18,9 +18,9 @@ type dynamodbCheck struct {
 
 // Help describes the check. Kong prints it.
 func (c *dynamodbCheck) Help() string {
-	return `Reads every row and prints what does not agree: items, index entries, expiry rows, streams, tokens, descriptors. Files are compared with their checksums. Each line
-says which row it is and what that means. The exit code is 3 when something is wrong. A count that lags after a crash is told but is
-nothing wrong.`
+	return `Reads every row and prints inconsistencies in items, index entries, expiry rows, streams, tokens and descriptors. The checksums of files
+are verified too. Each line names the row and explains the problem. The exit code is 3 if there is a problem. A count that lags after
+a crash is printed, but is not a problem.`
 }
 
 // checkResult is the JSON output of a check.
@@ -51,7 +51,7 @@ func (c *dynamodbCheck) Run(ctx context.Context, std streams, g *globals) error 
 			terminal.Count(s.IndexRows, "index entry"), terminal.Count(s.ExpiryRows, "expiry row"), terminal.Count(s.Records, "stream record"), terminal.Count(s.Tokens, "token"))
 	}
 	if n := r.Summary.Findings; err == nil && n > 0 {
-		return &exitError{exitDifferences, fmt.Errorf("damaged: %s; restore a backup, or bring out what can be read with `onefold dynamodb salvage --to DIR`", terminal.Count(n, "finding"))}
+		return &exitError{exitDifferences, fmt.Errorf("damaged: %s; restore a backup, or recover what can be read with `onefold dynamodb salvage --to DIR`", terminal.Count(n, "finding"))}
 	}
 	return err
 }

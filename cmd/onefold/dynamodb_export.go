@@ -19,10 +19,10 @@ import (
 
 type dynamodbExport struct {
 	dynamodbItems
-	Table    string `arg:"" help:"The table."`
-	File     string `arg:"" optional:"" default:"-" help:"Where to: a new file, compressed if its name ends in .gz; - is standard output."`
-	Segments int    `help:"Scans at once." default:"4"`
-	Quiet    bool   `short:"q" help:"No progress bar."`
+	Table    string `arg:"" help:"Table name."`
+	File     string `arg:"" optional:"" default:"-" help:"Output file, compressed if its name ends in .gz. It must not exist. - is standard output."`
+	Segments int    `help:"Number of parallel scans." default:"4"`
+	Quiet    bool   `short:"q" help:"Hide the progress bar."`
 }
 
 // descriptionSuffix is appended to an export's file name for the description of the table.
@@ -30,17 +30,17 @@ const descriptionSuffix = ".table.json"
 
 // Help describes the output. Kong prints it.
 func (c *dynamodbExport) Help() string {
-	return `Writes each item as a line {"Item":{...}} of DynamoDB's JSON, as exports of AWS to S3 are, and beside the file FILE` + descriptionSuffix + ` with
-what describe-table and describe-time-to-live answer, so that ` + "`onefold dynamodb import --create`" + ` can make the table again. An export reads
-while others write: for the table at one moment, back up, restore and export that. --endpoint may be AWS
-(https://dynamodb.REGION.amazonaws.com); credentials are those that AWS's tools find: in AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY, of a profile, or of the machine.`
+	return `Writes each item as a line {"Item":{...}} of DynamoDB JSON, like AWS exports to S3. Next to the file it writes FILE` + descriptionSuffix + `, with the
+output of describe-table and describe-time-to-live, from which ` + "`onefold dynamodb import --create`" + ` can create the table. An export is not
+a snapshot if others write meanwhile; for one, make a backup, restore it and export that. --endpoint may be AWS
+(https://dynamodb.REGION.amazonaws.com). Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile or the
+machine, as with the AWS tools.`
 }
 
 // Run exports a table.
 func (c *dynamodbExport) Run(ctx context.Context, std streams, g *globals) error {
 	if c.Segments < 1 || c.Segments > 1000 {
-		return &exitError{exitUsage, errors.New("bad_segments: --segments is 1 to 1000")}
+		return &exitError{exitUsage, errors.New("bad_segments: --segments must be 1 to 1000")}
 	}
 	api, closeAPI, err := c.api(ctx, g, std.err, true)
 	if err != nil {

@@ -16,27 +16,27 @@ import (
 
 type dynamodbImport struct {
 	dynamodbItems
-	Table   string   `arg:"" help:"The table."`
-	Files   []string `arg:"" optional:"" name:"file" help:"Lines of DynamoDB's JSON, plain, gzip or zstd; a folder of an export of AWS; - or none is standard input."`
-	Create  bool     `help:"Make the table, when there is none, from the description that an export put beside the first file."`
-	Schema  string   `help:"Make the table, when there is none, from this description: what describe-table prints, or the input of create-table." type:"existingfile" placeholder:"FILE"`
-	Rejects string   `help:"Put lines that cannot be imported into this file and go on; the exit code is 1 then. Default: stop at the first." type:"path" placeholder:"FILE"`
-	Writers int      `help:"Batches written at once." default:"4"`
-	Quiet   bool     `short:"q" help:"No progress bar."`
+	Table   string   `arg:"" help:"Table name."`
+	Files   []string `arg:"" optional:"" name:"file" help:"Files of DynamoDB JSON lines, plain or compressed with gzip or zstd, or the directory of an AWS export; - or none is standard input."`
+	Create  bool     `help:"Create the table, if it does not exist, from the description that an export wrote next to the first file."`
+	Schema  string   `help:"Create the table, if it does not exist, from this description: output of describe-table or input of create-table." type:"existingfile" placeholder:"FILE"`
+	Rejects string   `help:"Write lines that cannot be imported to this file and continue; the exit code is then 1 (default: stop at the first such line)." type:"path" placeholder:"FILE"`
+	Writers int      `help:"Number of batches written in parallel." default:"4"`
+	Quiet   bool     `short:"q" help:"Hide the progress bar."`
 }
 
 // Help describes an import. Kong prints it.
 func (c *dynamodbImport) Help() string {
-	return `Puts the item of each line {"Item":{...}}: one with the same key is replaced, and of several lines with one key the last counts. So an
-import that stopped is resumed by doing it again. A folder of an export of AWS to S3 (AWSDynamoDB/ID) is read by its manifest, with the
-checksums and counts in it. --endpoint may be AWS; credentials are those that AWS's tools find: in AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY, of a profile, or of the machine.`
+	return `Puts the item of each line {"Item":{...}}. It replaces an item with the same key; the last of several lines with the same key wins. Run an
+interrupted import again to resume it. The directory of an AWS export to S3 (AWSDynamoDB/ID) is read through its manifest, and its
+checksums and counts are verified. --endpoint may be AWS. Credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a
+profile or the machine, as with the AWS tools.`
 }
 
 // Run imports items. If lines were rejected, it returns an error after the import.
 func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err error) {
 	if c.Writers < 1 || c.Writers > 256 {
-		return &exitError{exitUsage, errors.New("bad_writers: --writers is 1 to 256")}
+		return &exitError{exitUsage, errors.New("bad_writers: --writers must be 1 to 256")}
 	}
 	if len(c.Files) == 0 {
 		c.Files = []string{"-"}
@@ -69,7 +69,7 @@ func (c *dynamodbImport) Run(ctx context.Context, std streams, g *globals) (err 
 		_, err = fmt.Fprintf(std.out, "%s: %s imported, %s rejected\n", terminal.Count(sum.Lines, "line"), terminal.Count(sum.Items, "item"), grouped(sum.Rejected))
 	}
 	if err == nil && sum.Rejected > 0 {
-		err = fmt.Errorf("rejected: %s not imported; what could be read of that is in %s", terminal.Count(sum.Rejected, "line"), c.Rejects)
+		err = fmt.Errorf("rejected: %s not imported; everything readable of these is in %s", terminal.Count(sum.Rejected, "line"), c.Rejects)
 	}
 	return err
 }
@@ -86,7 +86,7 @@ func (c *dynamodbImport) description() (*dump.Description, error) {
 	}
 	b, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("no_description: %w; --schema names another description of the table", err)
+		return nil, fmt.Errorf("no_description: %w; give a description of the table with --schema", err)
 	}
 	d, err := dump.ParseDescription(b)
 	if err != nil {
@@ -100,13 +100,13 @@ func (c *dynamodbImport) explain(err error) error {
 	var r *dump.Rejected
 	switch {
 	case errors.As(err, &r):
-		return fmt.Errorf("bad_line: %w\nMend it, or put such lines aside with --rejects FILE; import again: what was imported stays and is only replaced by itself", err)
+		return fmt.Errorf("bad_line: %w\nFix the line, or collect such lines with --rejects FILE, and import again; items already imported are overwritten with the same values", err)
 	case errors.Is(err, dump.ErrUnreadable):
-		return fmt.Errorf("unreadable: %w\nThe file is cut off or damaged: get it whole; what was imported before stays", err)
+		return fmt.Errorf("unreadable: %w\nThe file is truncated or damaged: get a complete copy and import again; items already imported stay", err)
 	case dynamo.IsNotFound(err):
-		return fmt.Errorf("no_such_table: there is no table %q; --create or --schema FILE makes it (%w)", c.Table, err)
+		return fmt.Errorf("no_such_table: there is no table %q; create it with --create or --schema FILE (%w)", c.Table, err)
 	}
-	return fmt.Errorf("%w\nWhat was imported stays; import again to go on", err)
+	return fmt.Errorf("%w\nItems already imported stay; import again to continue", err)
 }
 
 func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, sources []dump.Source) (sum dump.Imported, err error) {

@@ -11,18 +11,18 @@ import (
 )
 
 type dynamodbSalvage struct {
-	To    string `required:"" help:"The new database: an empty or absent directory." type:"path" placeholder:"DIR"`
-	Quiet bool   `short:"q" help:"No progress bar."`
+	To    string `required:"" help:"Directory of the new database, empty or absent." type:"path" placeholder:"DIR"`
+	Quiet bool   `short:"q" help:"Hide the progress bar."`
 }
 
 // Help describes what is recovered. Kong prints it.
 func (c *dynamodbSalvage) Help() string {
-	return `Makes a new database of everything that can still be read of a damaged one, the directory of --data, which is not changed. Stop the
-server first. Index entries are made anew, and lost items are taken from an index or from the stream where they are whole there.
-Prints one line for each loss: the file, the table, and between which keys items may be missing or out of date. The exit code is 3 when
-anything was lost. A backup is better if there is one that is recent enough.
+	return `Creates a new database from everything that can still be read of a damaged one, the directory of --data, which is not changed. Stop
+the server first. Index entries are rebuilt, and lost items are recovered from an index or the stream if those hold them completely.
+Prints one line per loss: the file, the table, and the range of keys in which items may be missing or out of date. The exit code is 3
+if anything was lost. Prefer a backup if you have a recent one.
 
-Statistics and other derived items follow from the raw facts: let "onefold verify" and "onefold rebuild" compare and repair them.`
+Statistics and other derived items can be recomputed from raw facts: run "onefold verify" and "onefold rebuild".`
 }
 
 // salvageResult is the JSON output of a salvage.
@@ -40,7 +40,7 @@ func (c *dynamodbSalvage) Run(ctx context.Context, std streams, g *globals) erro
 	bar.Close()
 	switch {
 	case errors.Is(err, salvage.ErrNoDatabase):
-		return fmt.Errorf("no_database: there is no database in %s; give --data DIR of one", g.Data)
+		return fmt.Errorf("no_database: there is no database in %s; give its directory with --data", g.Data)
 	case errors.Is(err, salvage.ErrInUse):
 		return fmt.Errorf("in_use: %s is open in another process; stop it first", g.Data)
 	case err != nil:
@@ -65,7 +65,7 @@ func (c *dynamodbSalvage) print(std streams, r *salvageResult) error {
 	s := r.Summary
 	_, err := fmt.Fprintf(std.out, "%s: %s, %s, %s\n", c.To, terminal.Count(s.Tables, "table"), terminal.Count(s.Items, "item"), terminal.Count(s.Records, "stream record"))
 	if err == nil && s.Restored > 0 {
-		_, err = fmt.Fprintf(std.out, "%s taken from an index or the stream\n", terminal.Count(s.Restored, "lost item"))
+		_, err = fmt.Fprintf(std.out, "%s recovered from an index or the stream\n", terminal.Count(s.Restored, "lost item"))
 	}
 	return err
 }

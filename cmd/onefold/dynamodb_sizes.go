@@ -33,7 +33,7 @@ func (c *dynamodbCompact) Run(ctx context.Context, std streams, g *globals) erro
 	if g.JSON {
 		return printJSON(std.out, done)
 	}
-	_, err = fmt.Fprintf(std.out, "tables: %s bytes, %s before; log: %s bytes, %s before\n",
+	_, err = fmt.Fprintf(std.out, "tables: %s bytes (before: %s); log: %s bytes (before: %s)\n",
 		grouped(done.After.Tables), grouped(done.Before.Tables), grouped(done.After.Log), grouped(done.Before.Log))
 	return err
 }
@@ -52,7 +52,7 @@ func (t *dynamodbTarget) adminJSON(ctx context.Context, task string, into any) e
 
 type dynamodbSizes struct {
 	dynamodbTarget
-	Estimate bool `help:"Do not read all rows: no numbers of index entries and records, and those of items as DescribeTable tells them."`
+	Estimate bool `help:"Do not read all rows: use DescribeTable's estimates for items, and omit index entries and records."`
 }
 
 // Run prints the sizes of tables, indexes and streams.

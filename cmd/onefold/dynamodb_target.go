@@ -26,7 +26,7 @@ import (
 // dynamodbTarget selects the database of a command: the directory of --data, or a server at
 // --endpoint.
 type dynamodbTarget struct {
-	Endpoint string `help:"URL of a running server, instead of the directory of --data." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ENDPOINT"`
+	Endpoint string `help:"URL of a running server, to use instead of the directory of --data." placeholder:"URL" env:"ONEFOLD_DYNAMODB_ENDPOINT"`
 	Region   string `help:"AWS Region of the endpoint." default:"us-east-1" env:"AWS_REGION"`
 }
 
@@ -35,7 +35,7 @@ func (t *dynamodbTarget) Validate() error { return checkRegion(t.Region) }
 
 func checkRegion(region string) error {
 	if region == "" {
-		return errors.New("bad_region: the Region is empty; leave --region and its variable out for us-east-1")
+		return errors.New("bad_region: the Region is empty; unset --region and its variable to use us-east-1")
 	}
 	return nil
 }
@@ -52,9 +52,9 @@ func openDatabase(g *globals, o engine.Options, existing bool) (*engine.DB, erro
 	db, err := storeurl.OpenEngine(g.Data, o, existing)
 	switch {
 	case errors.Is(err, storeurl.ErrNoTable):
-		return nil, fmt.Errorf("no_database: there is no database in %s; give --data DIR of one, or --endpoint URL of a running server", g.Data)
+		return nil, fmt.Errorf("no_database: there is no database in %s; give its directory with --data, or the URL of a running server with --endpoint", g.Data)
 	case errors.Is(err, engine.ErrInUse):
-		return nil, fmt.Errorf("in_use: %s is open in another process; give --endpoint URL of that server, or stop it", g.Data)
+		return nil, fmt.Errorf("in_use: %s is open in another process; stop that server, or give its URL with --endpoint", g.Data)
 	}
 	return db, err
 }
@@ -94,7 +94,7 @@ func (t *dynamodbItems) api(ctx context.Context, g *globals, logs io.Writer, exi
 func (t *dynamodbTarget) location() (remote.Location, error) {
 	u, err := url.Parse(t.Endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return remote.Location{}, &exitError{exitUsage, fmt.Errorf("bad_endpoint: --endpoint is a URL such as http://127.0.0.1:8000, not %q", t.Endpoint)}
+		return remote.Location{}, &exitError{exitUsage, fmt.Errorf("bad_endpoint: --endpoint must be a URL such as http://127.0.0.1:8000, not %q", t.Endpoint)}
 	}
 	return remote.Location{Endpoint: t.Endpoint, Region: t.Region}, nil
 }
@@ -141,5 +141,5 @@ func (t *dynamodbTarget) admin(ctx context.Context, task string) (io.ReadCloser,
 	if json.Unmarshal(text, &own) == nil && own.Error.Code != "" {
 		return nil, errors.Join(fmt.Errorf("%s: %s", own.Error.Code, own.Error.Message), response.Body.Close())
 	}
-	return nil, errors.Join(fmt.Errorf("server_refused: %s answers %s: %s", t.Endpoint, response.Status, strings.TrimSpace(string(text))), err, response.Body.Close())
+	return nil, errors.Join(fmt.Errorf("server_refused: %s responded %s: %s", t.Endpoint, response.Status, strings.TrimSpace(string(text))), err, response.Body.Close())
 }

@@ -288,7 +288,7 @@ func (r *reader) ready() {
 func (b *background) ready(t *testing.T) bool {
 	if b.url == "" {
 		log, err := os.ReadFile(b.log)
-		return err == nil && bytes.Contains(log, []byte("onefold works on"))
+		return err == nil && bytes.Contains(log, []byte("folding the changes of"))
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+"/readyz", nil)
 	if err != nil {

@@ -35,17 +35,17 @@ const importFlush = 16 << 20
 const importMemory = 272 << 20
 
 type importCommand struct {
-	Site          string   `required:"" help:"The site that the events belong to; made, in UTC, when there is none."`
-	Format        string   `help:"How the files are written: ${enum}." enum:"${formats}" default:"auto"`
-	Host          []string `help:"Take only requests of this virtual host. Repeat or separate by commas." placeholder:"NAME"`
-	IncludeBots   bool     `help:"Count requests of bots, too."`
-	IncludeAssets bool     `help:"Count requests of images, scripts, styles and fonts, too."`
-	DryRun        bool     `help:"Say what would be imported, and write nothing."`
-	Follow        bool     `help:"Go on with what is added to the files, across rotation and restarts, until stopped."`
-	Server        string   `help:"Send the events to a running server, such as https://stats.example.org, in place of opening the table." placeholder:"URL" env:"ONEFOLD_SERVER"`
-	Key           string   `help:"Key of the site with scope write, for --server." env:"ONEFOLD_KEY"`
-	Quiet         bool     `short:"q" help:"No progress bar."`
-	Files         []string `arg:"" name:"file" help:"Access logs and exports, plain or compressed with gzip or zstd, or - for standard input."`
+	Site          string   `required:"" help:"Site of the events. It is created, in UTC, if it does not exist."`
+	Format        string   `help:"Format of the files: ${enum}." enum:"${formats}" default:"auto"`
+	Host          []string `help:"Virtual host to import; requests to other hosts are skipped. Repeat or separate by commas." placeholder:"NAME"`
+	IncludeBots   bool     `help:"Count requests from bots too."`
+	IncludeAssets bool     `help:"Count requests for images, scripts, styles and fonts too."`
+	DryRun        bool     `help:"Print what would be imported, and write nothing."`
+	Follow        bool     `help:"Keep importing lines as they are appended, across log rotation and restarts, until stopped."`
+	Server        string   `help:"URL of a running server to send the events to, such as https://stats.example.org, instead of opening the table." placeholder:"URL" env:"ONEFOLD_SERVER"`
+	Key           string   `help:"API key of the site with scope write, for --server." env:"ONEFOLD_KEY"`
+	Quiet         bool     `short:"q" help:"Hide the progress bar."`
+	Files         []string `arg:"" name:"file" help:"Access logs and exports, plain or compressed with gzip or zstd; - is standard input."`
 }
 
 // Run imports the files in order, waits for the folds and prints a summary.
@@ -125,7 +125,7 @@ func (c *importCommand) run(ctx context.Context, std streams, s *store) (*import
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("import: %w\nWhat was imported stays; import the same files again to go on where it stopped", err)
+		return nil, fmt.Errorf("import: %w\nImported events stay; import the same files again to resume", err)
 	}
 	if _, err := reconcile.RollUp(ctx, s.table, c.Site, time.Now()); err != nil {
 		return nil, err

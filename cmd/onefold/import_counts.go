@@ -23,7 +23,7 @@ const countsMemory = 512 << 20
 func (c *importCommand) ofCounts() (bool, error) {
 	switch forced := exports.Format(c.Format) == exports.Plausible || exports.Format(c.Format) == exports.GA4; {
 	case forced && c.Follow:
-		return false, errors.New("not_a_log: only files of events can be followed")
+		return false, errors.New("not_a_log: daily counts cannot be followed; omit --follow")
 	case forced:
 		return true, nil
 	case c.Follow || logimport.Format(c.Format) != logimport.Auto:
@@ -43,7 +43,7 @@ func (c *importCommand) ofCounts() (bool, error) {
 		}
 	}
 	if counts > 0 && counts < len(c.Files) {
-		return false, errors.New("mixed_files: some of the files hold daily counts and some hold events; import them by two commands")
+		return false, errors.New("mixed_files: some files hold daily counts and some hold events; import them with two commands")
 	}
 	return counts > 0, nil
 }
@@ -132,7 +132,7 @@ func countsError(err error) error {
 	case errors.Is(err, imported.ErrNothing):
 		return fmt.Errorf("nothing_to_import: %w", err)
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("%w\nWhat was stored does not count yet; import the same files again, and it does", err)
+		return fmt.Errorf("%w\nThe stored part of the import is not counted yet; import the same files again to complete it", err)
 	}
 	return err
 }
@@ -146,10 +146,10 @@ func printCounts(w io.Writer, r *imported.Result) error {
 	p.line("%s: %s %s, %s to %s: %s, %s, %s, %s.", r.Format, terminal.Count(r.Days, "day"), verb, r.From, r.To,
 		terminal.Count(r.PageViews, "page view"), terminal.Count(r.Visits, "visit"), terminal.Count(r.Visitors, "visitor"), terminal.Count(r.Events, "event"))
 	if r.Cut > 0 {
-		p.line("%s left out: from %s on the site has its own counts, or the day is not over.", terminal.Count(r.Cut, "day"), r.Until)
+		p.line("%s skipped: from %s on the site has its own counts, or the day is not over.", terminal.Count(r.Cut, "day"), r.Until)
 	}
 	if r.Held > 0 {
-		p.line("%s left out: another import has that day and dimension already.", terminal.Count(r.Held, "count"))
+		p.line("%s skipped: another import has that day and dimension already.", terminal.Count(r.Held, "count"))
 	}
 	for i := range r.Tables {
 		t := &r.Tables[i]
@@ -169,6 +169,6 @@ func printCounts(w io.Writer, r *imported.Result) error {
 	if more := r.Malformed - int64(len(r.Shown)); more > 0 {
 		p.line("malformed: and %s more", grouped(more))
 	}
-	p.line("`onefold imports delete --site %s %s` takes it off again.", r.SiteID, r.ImportID)
+	p.line("To undo, run `onefold imports delete --site %s %s`.", r.SiteID, r.ImportID)
 	return p.err
 }

@@ -47,7 +47,7 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 // followAll follows the files, runs further services, and adds up the results.
 func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, taker logimport.Taker, summary *importSummary, services ...service) error {
 	if slices.Contains(c.Files, "-") {
-		return errors.New("not_followable: standard input ends by itself; import it without --follow")
+		return errors.New("not_followable: standard input cannot be followed; import it without --follow")
 	}
 	var followers []*logimport.Importer
 	for _, name := range c.Files {
@@ -56,7 +56,7 @@ func (c *importCommand) followAll(ctx context.Context, std streams, g *globals, 
 			return err
 		}
 		followers, services = append(followers, im), append(services, following)
-		fmt.Fprintf(std.err, "onefold follows %s for the site %s\n", name, c.Site)
+		fmt.Fprintf(std.err, "following %s for site %s\n", name, c.Site)
 	}
 	err := workcli.Together(ctx, services)
 	for _, im := range followers {
@@ -90,7 +90,7 @@ func (g *globals) positionFile(site, path string) string {
 
 // followFlags let a server follow logs.
 type followFlags struct {
-	Follow []string `help:"Follow a log and import its page views for a site. Repeat for others." placeholder:"SITE=FILE" sep:"none"`
+	Follow []string `help:"Log to follow, importing its page views into a site. Repeat for more." placeholder:"SITE=FILE" sep:"none"`
 }
 
 // services returns a service for each log to follow. The sites must exist.

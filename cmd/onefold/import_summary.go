@@ -53,15 +53,15 @@ func formatNames(formats []logimport.Format) string {
 func (s *importSummary) print(w io.Writer) error {
 	var b strings.Builder
 	if s.DryRun {
-		b.WriteString("Nothing was written. An import would say:\n")
+		b.WriteString("Dry run, nothing was written. The import would print:\n")
 	}
 	fmt.Fprintf(&b, "%s: %s imported", terminal.Count(s.Lines, "line"), grouped(s.Imported))
 	for _, part := range []struct {
 		n    int64
 		what string
 	}{
-		{s.Duplicates, "already there"}, {s.Skipped.Assets, "assets left out"}, {s.Skipped.Bots, "of bots left out"},
-		{s.Skipped.Hosts, "of other hosts left out"}, {s.Skipped.Other, "no page views"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"},
+		{s.Duplicates, "already stored"}, {s.Skipped.Assets, "skipped as assets"}, {s.Skipped.Bots, "skipped as bots"},
+		{s.Skipped.Hosts, "skipped as other hosts"}, {s.Skipped.Other, "not page views"}, {s.Malformed, "malformed"}, {s.Rejected, "rejected"},
 	} {
 		if part.n > 0 {
 			fmt.Fprintf(&b, ", %s %s", grouped(part.n), part.what)
@@ -72,7 +72,7 @@ func (s *importSummary) print(w io.Writer) error {
 		fmt.Fprintf(&b, "From %s to %s, as %s.\n", s.First.Format(time.RFC3339), s.Last.Format(time.RFC3339), formatNames(s.Formats))
 	}
 	if !s.DryRun {
-		fmt.Fprintf(&b, "%.1f s: %.1f reading and storing, %.1f folding the rest, %.1f rolling up; %s lines a second.\n",
+		fmt.Fprintf(&b, "%.1f s: %.1f reading and storing, %.1f folding the rest, %.1f rolling up; %s lines per second.\n",
 			s.Seconds.Total, s.Seconds.Read, s.Seconds.Fold, s.Seconds.Roll, grouped(int64(float64(s.Lines)/max(s.Seconds.Total, 0.001))))
 	}
 	for _, line := range s.Examples {

@@ -13,11 +13,11 @@ import (
 
 type importsCommands struct {
 	List   importsList   `cmd:"" help:"List the imports of a site."`
-	Delete importsDelete `cmd:"" help:"Delete an import, and take off what it counts."`
+	Delete importsDelete `cmd:"" help:"Delete an import and subtract its counts."`
 }
 
 type importsList struct {
-	Site string `required:"" help:"The site."`
+	Site string `required:"" help:"Site ID."`
 }
 
 // Run lists the imports of the site.
@@ -44,8 +44,8 @@ func (c *importsList) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 type importsDelete struct {
-	Site string `required:"" help:"The site."`
-	ID   string `arg:"" help:"The import's id, as the list tells it."`
+	Site string `required:"" help:"Site ID."`
+	ID   string `arg:"" help:"Import ID, as shown by imports list."`
 }
 
 // Run deletes the import.
@@ -56,7 +56,7 @@ func (c *importsDelete) Run(ctx context.Context, std streams, g *globals) error 
 		}
 		err := imported.Delete(ctx, s.table, imported.ImportKey{SiteID: c.Site, ImportID: c.ID})
 		if errors.Is(err, table.ErrNotFound) {
-			return fmt.Errorf("no_such_import: %q; `onefold imports list --site %s` shows those there are", c.ID, c.Site)
+			return fmt.Errorf("no_such_import: there is no import %q; `onefold imports list --site %s` lists all imports", c.ID, c.Site)
 		}
 		if err != nil {
 			return err

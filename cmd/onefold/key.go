@@ -15,18 +15,18 @@ import (
 )
 
 type keyCommands struct {
-	Create keyCreate `cmd:"" help:"Make an API key, and print it: it cannot be shown again."`
+	Create keyCreate `cmd:"" help:"Create an API key and print it. It cannot be shown again."`
 	List   keyList   `cmd:"" help:"List the API keys."`
-	Rotate keyRotate `cmd:"" help:"Give an API key a new secret, and print it."`
+	Rotate keyRotate `cmd:"" help:"Replace the secret of an API key, and print the new key."`
 	Revoke keyRevoke `cmd:"" help:"Revoke an API key."`
 }
 
 type keyCreate struct {
-	Site  string `required:"" help:"The site that it is for, or fleet:ID for a fleet of devices, or events:main for the event store; * is all."`
-	Scope string `help:"What it may do: ${enum}." enum:"ingest,read,write" default:"read"`
-	Name  string `help:"What it is for."`
+	Site  string `required:"" help:"Site of the key; or fleet:ID for a fleet of devices, events:main for the event store, * for everything."`
+	Scope string `help:"Scope of the key: ${enum}." enum:"ingest,read,write" default:"read"`
+	Name  string `help:"Note on the key's purpose."`
 
-	Expires time.Duration `help:"How long the key is valid, such as 2160h for 90 days (default: without end)."`
+	Expires time.Duration `help:"Lifetime of the key, such as 2160h for 90 days (default: no expiry)."`
 }
 
 // keyOutput is the JSON form of a key.
@@ -77,8 +77,8 @@ func printKey(std streams, g *globals, k *accounts.Key, token string) error {
 }
 
 type keyRotate struct {
-	ID      string        `arg:"" help:"The key's ID, which is also the part of the key after ofk_."`
-	Overlap time.Duration `help:"How long the former secret still works, at most 168h." default:"24h"`
+	ID      string        `arg:"" help:"Key ID, which is also the part of the key after ofk_."`
+	Overlap time.Duration `help:"How long the previous secret still works, at most 168h." default:"24h"`
 }
 
 // Run replaces the secret of the key and prints the new token.
@@ -99,7 +99,7 @@ func (c *keyRotate) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 func noSuchKey(id string) error {
-	return fmt.Errorf("no_such_key: %s; `onefold key list` shows all", id)
+	return fmt.Errorf("no_such_key: there is no key %s; `onefold key list` lists all keys", id)
 }
 
 // checkSite returns an error if the site or fleet does not exist. Otherwise a key would have access
@@ -150,7 +150,7 @@ func (c *keyList) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 type keyRevoke struct {
-	ID string `arg:"" help:"The key's id, which is also the part of the key after ofk_."`
+	ID string `arg:"" help:"Key ID, which is also the part of the key after ofk_."`
 }
 
 // Run revokes the key.

@@ -49,7 +49,7 @@ const stopWithin = 40 * time.Second
 // notStopped ends a process whose shutdown hangs. On a disk that does not respond nothing else
 // would end it.
 func notStopped() {
-	fmt.Fprintf(os.Stderr, "onefold: not_stopped: stopping took longer than %s; the process ends, and what was acknowledged is on disk\n", stopWithin)
+	fmt.Fprintf(os.Stderr, "onefold: not_stopped: shutdown took longer than %s; exiting now; all acknowledged data is on disk\n", stopWithin)
 	os.Exit(exitFailed)
 }
 
@@ -93,7 +93,7 @@ func run(ctx context.Context, args []string, std streams) int {
 	if err != nil {
 		fmt.Fprintln(std.err, "onefold:", err)
 		fmt.Fprint(std.err, flagHint(err, args))
-		fmt.Fprintln(std.err, "Run `onefold --help`, or `onefold COMMAND --help`.")
+		fmt.Fprintln(std.err, "See `onefold --help` or `onefold COMMAND --help`.")
 		return exitUsage
 	}
 	if err := cli.settle(); err != nil {
@@ -147,9 +147,9 @@ func exitCode(std streams, err error) int {
 	}
 	switch {
 	case errors.Is(err, engine.ErrBackupUnusable):
-		err = fmt.Errorf("backup_unusable: %w; no backup was made: look at the database with `onefold dynamodb check`, and back it up again", err)
+		err = fmt.Errorf("backup_unusable: %w; no backup was made; check the database with `onefold dynamodb check`, then back it up again", err)
 	case errors.Is(err, engine.ErrCorrupt):
-		err = fmt.Errorf("damaged: %w; restore a backup, or let `onefold dynamodb salvage --to DIR` bring out what can be read", err)
+		err = fmt.Errorf("damaged: %w; restore a backup, or recover what can be read with `onefold dynamodb salvage --to DIR`", err)
 	}
 	fmt.Fprintln(std.err, "onefold:", err)
 	return exitFailed

@@ -47,7 +47,8 @@ func TestScripts(t *testing.T) {
 // embedded tables begin with [embedded].
 func scripts(dir string, embedded bool, setup func(*testscript.Env) error) testscript.Params {
 	return testscript.Params{
-		Dir: dir,
+		Dir:             dir,
+		ContinueOnError: true, // all lines that differ are reported
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ONEFOLD_DATA_DIR", env.WorkDir+"/data")
 			env.Setenv("RECORDED", recorded.Dir())

@@ -65,8 +65,8 @@ func TestBadMetricsTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"leave one out":                 {"--metrics-token", "sixteen characters", "--metrics-token-file", empty},
-		"holds no token":                {"--metrics-token-file", empty},
+		"omit one of them":              {"--metrics-token", "sixteen characters", "--metrics-token-file", empty},
+		"contains no token":             {"--metrics-token-file", empty},
 		"no such file":                  {"--metrics-token-file", filepath.Join(dir, "none")},
 		"at least 16 characters":        {"--metrics-token", "short"},
 		"bad_security_contact":          {"--security-contact", "javascript:alert(1)"},

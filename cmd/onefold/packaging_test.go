@@ -57,7 +57,7 @@ func TestPackages(t *testing.T) {
 		t.Errorf("the Dockerfile builds with Go %v, go.mod asks for another", version)
 	}
 	health := regexp.MustCompile(`CMD \["/onefold", "(\w+)"`).FindStringSubmatch(docker)
-	if health == nil || !strings.Contains(onefold(t, health[1], "--help"), "whether it is well") {
+	if health == nil || !strings.Contains(onefold(t, health[1], "--help"), "Check a server's health") {
 		t.Errorf("the container's check of health runs %v", health)
 	}
 }

@@ -16,19 +16,19 @@ import (
 const lastDays = 30
 
 type reportCommand struct {
-	Site   string `required:"" help:"The site."`
-	From   string `help:"First day, YYYY-MM-DD, in the site's time zone. Default: 29 days before the last."`
-	To     string `help:"Last day, included. Default: the last day that has statistics."`
-	Period string `help:"Width of a bucket: hour, day or month." enum:"hour,day,month" default:"day"`
-	By     string `help:"Dimension of the top values: ${dimensions}, or prop:NAME of a property that the site lists." default:"page"`
-	Limit  int    `help:"How many top values; 0 for all." default:"10"`
-	Vitals bool   `help:"Web vitals of the site, its pages and devices instead."`
+	Site   string `required:"" help:"Site ID."`
+	From   string `help:"First day, YYYY-MM-DD, in the site's time zone (default: 29 days before the last day)."`
+	To     string `help:"Last day, inclusive (default: last day with statistics)."`
+	Period string `help:"Bucket width: ${enum}." enum:"hour,day,month" default:"day"`
+	By     string `help:"Dimension of the breakdown: ${dimensions}, or prop:NAME for a property listed in the site's settings." default:"page"`
+	Limit  int    `help:"Number of rows in the breakdown; 0 for all." default:"10"`
+	Vitals bool   `help:"Print Web Vitals by site, page and device type instead."`
 }
 
 // Validate checks the flags. Kong calls it.
 func (c *reportCommand) Validate() error {
 	if c.Limit < 0 {
-		return fmt.Errorf("--limit: %d is below 0, which is all", c.Limit)
+		return fmt.Errorf("--limit must be 0 (all) or more, not %d", c.Limit)
 	}
 	return nil
 }

@@ -38,8 +38,8 @@ import (
 // listenFlags are shared by the commands that run a server.
 type listenFlags struct {
 	Addr           string `help:"Address to listen on." default:"127.0.0.1:8090" env:"ONEFOLD_ADDR"`
-	MaxConnections int    `help:"Connections at a time; more find the place of an idle one, or wait." default:"10000" env:"ONEFOLD_MAX_CONNECTIONS"`
-	Token          string `help:"Token that reads statistics, at least 16 characters. Default: a new one, printed." env:"ONEFOLD_TOKEN"`
+	MaxConnections int    `help:"Maximum number of concurrent connections. Beyond it, a new connection replaces an idle one, or waits." default:"10000" env:"ONEFOLD_MAX_CONNECTIONS"`
+	Token          string `help:"Token that authorizes reading statistics, at least 16 characters (default: a new one, printed)." env:"ONEFOLD_TOKEN"`
 	ingestflags.Flags
 	deviceFlags
 	Budget memory.Flags      `embed:""`
@@ -48,8 +48,8 @@ type listenFlags struct {
 	Scrub  scrub.Flags       `embed:"" prefix:"scrub-"`
 	OpenID openidflags.Flags `embed:"" prefix:"openid-"`
 
-	PublicURL       string `name:"public-url" help:"URL where people reach this server, such as https://onefold.example.com: passkeys are for its host name, and an OpenID provider sends people back to it. Default: there are neither." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
-	SecurityContact string `help:"Where to report a vulnerability of this installation, as /.well-known/security.txt tells: https://… or mailto:…. Default: it tells nothing." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
+	PublicURL       string `name:"public-url" help:"Public URL of this server, such as https://onefold.example.com. Passkeys are bound to its host name, and an OpenID provider redirects to it (default: none, without passkeys and OpenID)." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
+	SecurityContact string `help:"Contact for vulnerability reports, published in /.well-known/security.txt: https://… or mailto:… (default: none)." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
 }
 
 type serveCommand struct {
@@ -58,13 +58,13 @@ type serveCommand struct {
 	protocolFlags
 
 	delays.Flags `embed:""`
-	Workers      string `help:"Who folds what comes in and does what is due: this process (in-process), beside others where the table is shared, or only others (none): onefold work. Those tell people of alerts then, and are given --smtp, too." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
+	Workers      string `help:"Where folds and maintenance run: in-process (shared with other workers if the table is shared), or none (only in onefold work, which then sends alerts and needs --smtp too)." enum:"in-process,none" default:"in-process" env:"ONEFOLD_WORKERS"`
 
 	Backup backupcli.Flags `embed:"" prefix:"backup-"`
 
-	Warehouse string `help:"Bring raw facts to this warehouse, too, as onefold warehouse export --follow does, and answer questions about those that have expired from there: a directory, or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
+	Warehouse string `help:"Warehouse to export raw facts to, as onefold warehouse export --follow does, and to query for expired facts: a directory or s3://BUCKET/PREFIX?region=REGION." placeholder:"PLACE" env:"ONEFOLD_WAREHOUSE"`
 
-	CPUProfile string `name:"cpuprofile" help:"Write a processor profile here, for go tool pprof." type:"path" hidden:""`
+	CPUProfile string `name:"cpuprofile" help:"Write a CPU profile to this file (for go tool pprof)." type:"path" hidden:""`
 }
 
 // delayed returns the tuning for the given delays of derived items.
@@ -90,7 +90,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	tune.works, tune.waits = c.Workers != "none", &await.Options{Flag: "--addr", Addr: c.Addr, Err: std.err}
 	err = g.withStore(ctx, std.err, tune, func(s *store) error {
 		if !s.Shared && !tune.works {
-			return fmt.Errorf("bad_workers: --workers none leaves the folding to other processes, and %s can be open in one only: leave it out, or serve a --store that is shared", g.Data)
+			return fmt.Errorf("bad_workers: with --workers none other processes must fold, but only one process can open %s; omit the flag, or serve a shared --store", g.Data)
 		}
 		following, err := c.followFlags.services(ctx, s, g, std.err)
 		if err != nil {
@@ -149,7 +149,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 		return errors.Join(err, listener.Close())
 	}
 	url := "http://" + listener.Addr().String()
-	fmt.Fprintf(std.err, "onefold serves %s; events go to %s/api/event\n", url, url)
+	fmt.Fprintf(std.err, "onefold serves %s; send events to %s/api/event\n", url, url)
 	if printed {
 		fmt.Fprintf(std.err, "statistics: curl -H 'Authorization: Bearer %s' %s/api/v1/sites/SITE/report\n", c.Token, url)
 	}
@@ -173,7 +173,7 @@ func (s *store) drain(ctx context.Context, logger *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainFor)
 	defer cancel()
 	if err := s.worker.Drain(ctx); err != nil {
-		logger.Warn("stopped before everything was folded; the next start goes on", "error", err)
+		logger.Warn("stopped before everything was folded; folding continues at the next start", "error", err)
 	}
 }
 
@@ -240,13 +240,13 @@ func countFacts(r *usage.Recorder, o *server.Options) {
 func setupHint(ctx context.Context, std streams, s *store, url string) error {
 	token, err := s.accounts.SetupToken(ctx)
 	if _, gaveUp := dynamo.GaveUp(err); gaveUp { // the server can run without the answer
-		_, err = fmt.Fprintf(std.err, "set up: start the server again to be told where the first owner is made, if there is none: %v\n", err)
+		_, err = fmt.Fprintf(std.err, "setup: cannot tell whether an owner exists; if there is none, restart the server to get the setup link: %v\n", err)
 		return err
 	}
 	if err != nil || token == "" {
 		return err
 	}
-	_, err = fmt.Fprintf(std.err, "set up: %s/setup#%s\n", url, token)
+	_, err = fmt.Fprintf(std.err, "setup: %s/setup#%s\n", url, token)
 	return err
 }
 

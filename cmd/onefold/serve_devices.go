@@ -15,10 +15,10 @@ import (
 // deviceFlags configure how devices connect to the server.
 type deviceFlags struct {
 	outbox.Flags
-	MQTT     string   `name:"mqtt" help:"Address to take readings over MQTT on, such as 127.0.0.1:1883. Default: none." placeholder:"ADDR" env:"ONEFOLD_MQTT"`
-	MQTTCert string   `name:"mqtt-cert" help:"Certificate of MQTT over TLS, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_CERT"`
-	MQTTKey  string   `name:"mqtt-key" help:"Key of the certificate, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_KEY"`
-	LineTag  []string `name:"device-tag" help:"Tag that names the device in line protocol. Repeat or separate by commas. Default: device,device_id,host." placeholder:"TAG" env:"ONEFOLD_DEVICE_TAG"`
+	MQTT     string   `name:"mqtt" help:"Address to accept readings over MQTT, such as 127.0.0.1:1883 (default: none)." placeholder:"ADDR" env:"ONEFOLD_MQTT"`
+	MQTTCert string   `name:"mqtt-cert" help:"Certificate for MQTT over TLS, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_CERT"`
+	MQTTKey  string   `name:"mqtt-key" help:"Private key of the certificate, in PEM." type:"path" placeholder:"FILE" env:"ONEFOLD_MQTT_KEY"`
+	LineTag  []string `name:"device-tag" help:"Tag that names the device in line protocol. Repeat or separate by commas (default: device,device_id,host)." placeholder:"TAG" env:"ONEFOLD_DEVICE_TAG"`
 }
 
 // applyDevices sets a server's options.
@@ -58,6 +58,6 @@ func (f *deviceFlags) mqttServices(s *store, login func(context.Context, mqtt.Lo
 		return nil, err
 	}
 	s.mqtt.Broker = broker
-	fmt.Fprintf(std.err, "readings over MQTT: %s\n", l.Addr())
+	fmt.Fprintf(std.err, "MQTT readings: %s\n", l.Addr())
 	return []service{func(ctx context.Context) error { return broker.Run(ctx, l) }}, nil
 }

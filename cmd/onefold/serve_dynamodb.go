@@ -15,16 +15,16 @@ import (
 // protocolFlags let other programs, such as onefold move and onefold backup, access the table of a
 // running server through DynamoDB's protocol.
 type protocolFlags struct {
-	Dynamodb              string   `help:"Address at which the embedded table is served as a DynamoDB as well, such as 127.0.0.1:8000, for onefold move, onefold backup and any SDK. Default: not." placeholder:"ADDR" env:"ONEFOLD_SERVE_DYNAMODB"`
-	DynamodbAccessKey     []string `help:"Access key that requests there must be signed with; may be given several times. Default: a new one, printed." placeholder:"ID:SECRET" env:"ONEFOLD_DYNAMODB_ACCESS_KEY"`
-	DynamodbAccessKeyFile string   `help:"File of access keys, one ID:SECRET a line." type:"path" env:"ONEFOLD_DYNAMODB_ACCESS_KEY_FILE"`
+	Dynamodb              string   `help:"Address to serve the embedded table over DynamoDB's protocol too, such as 127.0.0.1:8000, for onefold move, onefold backup and any SDK (default: none)." placeholder:"ADDR" env:"ONEFOLD_SERVE_DYNAMODB"`
+	DynamodbAccessKey     []string `help:"Access key that signs requests to that address. Repeat for more (default: a new one, printed)." placeholder:"ID:SECRET" env:"ONEFOLD_DYNAMODB_ACCESS_KEY"`
+	DynamodbAccessKeyFile string   `help:"File of access keys, one ID:SECRET per line." type:"path" env:"ONEFOLD_DYNAMODB_ACCESS_KEY_FILE"`
 }
 
 // checkLoopback returns an error for an address that other machines can reach, because the
 // connection is not encrypted.
 func checkLoopback(addr string) error {
 	if protocol.CheckAddress(addr, false) != nil {
-		return fmt.Errorf("not_loopback: --dynamodb is an address of this machine, such as 127.0.0.1:8000, not %q; others come through ssh -L", addr)
+		return fmt.Errorf("not_loopback: --dynamodb must be a loopback address such as 127.0.0.1:8000, not %q; connect from other machines through ssh -L", addr)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (f *protocolFlags) services(s *store, logger *slog.Logger, out io.Writer) (
 		return nil, nil
 	}
 	if s.Engine == nil {
-		return nil, &exitError{exitUsage, errors.New("not_embedded: --dynamodb serves an embedded table; this one is on a service already")}
+		return nil, &exitError{exitUsage, errors.New("not_embedded: --dynamodb serves an embedded table only; this table is on a DynamoDB service already")}
 	}
 	keys, err := protocol.Keys(f.DynamodbAccessKey, f.DynamodbAccessKeyFile)
 	if err == nil {

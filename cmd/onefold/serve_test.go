@@ -39,7 +39,7 @@ type served struct {
 
 var (
 	saysWhere     = regexp.MustCompile(`serves \D*(http://[^\s;]+)`)
-	saysWhereMQTT = regexp.MustCompile(`^readings over MQTT: (\S+)`) // printed before the HTTP address
+	saysWhereMQTT = regexp.MustCompile(`^MQTT readings: (\S+)`) // printed before the HTTP address
 )
 
 func serve(t *testing.T, data string) *served {
@@ -268,7 +268,7 @@ func (c canceler) Write(p []byte) (int, error) {
 // TestToldToStopWhileStarting interrupts the startup after each of its messages. The server exits
 // cleanly.
 func TestToldToStopWhileStarting(t *testing.T) {
-	for _, at := range []string{"onefold serves", "statistics:", "set up:"} {
+	for _, at := range []string{"onefold serves", "statistics:", "setup:"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		data := filepath.Join(t.TempDir(), "data")
 		if code := run(ctx, []string{"--data", data, "serve", "--addr", "127.0.0.1:0"}, streams{out: io.Discard, err: canceler{at, cancel}}); code != exitOK || ctx.Err() == nil {

@@ -19,14 +19,14 @@ type siteCommands struct {
 	List   siteList   `cmd:"" help:"List the sites."`
 	Show   siteShow   `cmd:"" help:"Show a site's settings."`
 
-	Parts   siteParts   `cmd:"" help:"Spread what is counted of a site's later events over several items an hour, so that functions or workers side by side do not wait for one another; reports add them up."`
-	Reshard siteReshard `cmd:"" help:"Spread a site's later events over another number of partitions; nothing is rewritten, and reads merge all."`
+	Parts   siteParts   `cmd:"" help:"Set how many items hold each hour's statistics of a site, so that concurrent workers or functions do not compete for one item. Applies to future events; reports add the items up."`
+	Reshard siteReshard `cmd:"" help:"Set how many partitions hold a site's future events. Nothing is rewritten; reads merge all partitions."`
 }
 
 type siteCreate struct {
-	ID       string   `arg:"" help:"The site's id, as its tracker sends it: lower-case letters, digits, '.', '-' and '_'."`
-	Timezone string   `help:"IANA time zone of its days, such as Europe/Berlin." default:"UTC" env:"ONEFOLD_TIMEZONE"`
-	Domain   []string `help:"A domain that the site is served from; may be given again."`
+	ID       string   `arg:"" help:"Site ID, as the tracker sends it: lower-case letters, digits, '.', '-' and '_'."`
+	Timezone string   `help:"IANA time zone of the site's days, such as Europe/Berlin." default:"UTC" env:"ONEFOLD_TIMEZONE"`
+	Domain   []string `help:"Domain of the site. Repeat for more."`
 }
 
 // siteOutput is the JSON form of a site. It omits the import key, which is secret.
@@ -55,7 +55,7 @@ func (c *siteCreate) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withStore(ctx, std.err, tuning{}, func(s *store) error {
 		site, err := analytics.CreateSite(ctx, s.table, analytics.NewSite{ID: c.ID, TimeZone: c.Timezone, Domains: c.Domain})
 		if errors.Is(err, table.ErrExists) {
-			return fmt.Errorf("site_exists: there is a site %q already; `onefold site show %s` shows it", c.ID, c.ID)
+			return fmt.Errorf("site_exists: site %q already exists; `onefold site show %s` shows it", c.ID, c.ID)
 		}
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (c *siteList) Run(ctx context.Context, std streams, g *globals) error {
 func retention(r analytics.Retention) string {
 	days := func(d time.Duration) string {
 		if d == 0 {
-			return "for ever"
+			return "forever"
 		}
 		return fmt.Sprintf("%d d", int(d.Hours()/24))
 	}
@@ -115,7 +115,7 @@ func printSites(std streams, sites []siteOutput) error {
 }
 
 type siteShow struct {
-	ID string `arg:"" help:"The site's id."`
+	ID string `arg:"" help:"Site ID."`
 }
 
 // Run shows the site.
@@ -145,14 +145,14 @@ func (g *globals) withSite(ctx context.Context, std streams, id string, get func
 }
 
 type siteParts struct {
-	ID    string `arg:"" help:"The site's id."`
-	Parts int    `arg:"" help:"Items from then on: 1 to 256. More than its partitions are of no use."`
+	ID    string `arg:"" help:"Site ID."`
+	Parts int    `arg:"" help:"Number of items, 1 to 256. More items than the site has partitions bring nothing."`
 }
 
 // Validate checks the flags. Kong calls it.
 func (c *siteParts) Validate() error {
 	if c.Parts < 1 || c.Parts > table.MaxShards {
-		return fmt.Errorf("bad_parts: 1 to %d items, not %d", table.MaxShards, c.Parts)
+		return fmt.Errorf("bad_parts: the number of items must be 1 to %d, not %d", table.MaxShards, c.Parts)
 	}
 	return nil
 }
@@ -161,20 +161,20 @@ func (c *siteParts) Validate() error {
 func (c *siteParts) Run(ctx context.Context, std streams, g *globals) error {
 	set := func(t *table.Table) (analytics.Site, error) { return analytics.SetParts(ctx, t, c.ID, c.Parts) }
 	return g.withSite(ctx, std, c.ID, set, func(site *analytics.Site) error {
-		_, err := fmt.Fprintf(std.out, "What is counted of %s from now on is spread over %s an hour.\n", site.SiteID, terminal.Count(site.Parts, "item"))
+		_, err := fmt.Fprintf(std.out, "Statistics of %s are spread over %s per hour from now on.\n", site.SiteID, terminal.Count(site.Parts, "item"))
 		return err
 	})
 }
 
 type siteReshard struct {
-	ID     string `arg:"" help:"The site's id."`
-	Shards int    `arg:"" help:"Partitions from then on: 1 to 256, each about 1,000 events a second."`
+	ID     string `arg:"" help:"Site ID."`
+	Shards int    `arg:"" help:"Number of partitions, 1 to 256. Each takes about 1,000 events per second."`
 }
 
 // Validate checks the flags. Kong calls it.
 func (c *siteReshard) Validate() error {
 	if c.Shards < 1 || c.Shards > table.MaxShards {
-		return fmt.Errorf("bad_shards: 1 to %d partitions, not %d", table.MaxShards, c.Shards)
+		return fmt.Errorf("bad_shards: the number of partitions must be 1 to %d, not %d", table.MaxShards, c.Shards)
 	}
 	return nil
 }
@@ -185,7 +185,7 @@ func (c *siteReshard) Run(ctx context.Context, std streams, g *globals) error {
 	set := func(t *table.Table) (analytics.Site, error) { return analytics.SetShards(ctx, t, c.ID, c.Shards) }
 	return g.withSite(ctx, std, c.ID, set, func(site *analytics.Site) error {
 		step := site.Sharding[len(site.Sharding)-1]
-		_, err := fmt.Fprintf(std.out, "Events of %s from %s on are spread over %s, visitors from the day after. Earlier ones stay where they are; reports read both.\n",
+		_, err := fmt.Fprintf(std.out, "Events of %s from %s on are spread over %s, visitors from the following day. Stored events stay where they are; reports read both.\n",
 			site.SiteID, step.From.Format(time.RFC3339), terminal.Count(step.N, "partition"))
 		return err
 	})

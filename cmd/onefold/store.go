@@ -184,7 +184,7 @@ func (s *store) fold(logger *slog.Logger) service {
 	return func(ctx context.Context) error {
 		err := s.worker.Run(ctx)
 		if ctx.Err() != nil && dynamo.IsFull(err) {
-			logger.Warn("stopped on a full disk; what was read last is folded after the next start", "error", err)
+			logger.Warn("stopped on a full disk; the last changes are folded after the next start", "error", err)
 			return nil
 		}
 		return err

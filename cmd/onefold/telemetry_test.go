@@ -53,7 +53,7 @@ func TestImportOfMachineTemperature(t *testing.T) {
 		t.Errorf("the first import says %q, want %q", said, want)
 	}
 	said, same := again()
-	if want := "22,695 readings: 0 imported, 22,695 already there."; said != want {
+	if want := "22,695 readings: 0 imported, 22,695 already stored."; said != want {
 		t.Errorf("the second import says %q, want %q", said, want)
 	}
 	if same != days {

@@ -18,24 +18,24 @@ import (
 )
 
 type userCommands struct {
-	Add     userAdd     `cmd:"" help:"Make a user. The password is read from standard input."`
+	Add     userAdd     `cmd:"" help:"Create a user. The password is read from standard input."`
 	List    userList    `cmd:"" help:"List the users."`
 	Passwd  userPasswd  `cmd:"" help:"Set a user's password, read from standard input, and end the user's sessions."`
-	Disable userDisable `cmd:"" help:"Keep a user from logging in, and end the user's sessions."`
-	Enable  userEnable  `cmd:"" help:"Let a disabled user log in again."`
+	Disable userDisable `cmd:"" help:"Disable a user's login and end the user's sessions."`
+	Enable  userEnable  `cmd:"" help:"Enable a disabled user's login."`
 
-	Sessions     usercli.Sessions     `cmd:"" help:"List a user's sessions, or end them."`
-	ResetFactors usercli.ResetFactors `cmd:"" help:"Remove the authenticator app and passkeys of a user who has lost them, and end the user's sessions."`
+	Sessions     usercli.Sessions     `cmd:"" help:"List or end a user's sessions."`
+	ResetFactors usercli.ResetFactors `cmd:"" help:"Remove a user's authenticator app and passkeys after their loss, and end the user's sessions."`
 }
 
 // byCommand is the actor in audit entries of commands.
 const byCommand = "command"
 
 type userAdd struct {
-	Email string            `arg:"" help:"The user's address."`
-	Name  string            `help:"The user's name."`
-	Owner bool              `help:"An owner of all sites, who looks after accounts."`
-	Role  map[string]string `help:"SITE=viewer, SITE=admin or SITE=owner; * is all sites. May be given again." mapsep:","`
+	Email string            `arg:"" help:"Email address of the user."`
+	Name  string            `help:"Name of the user."`
+	Owner bool              `help:"Make the user an owner of all sites, who manages accounts."`
+	Role  map[string]string `help:"Role on a site: SITE=viewer, SITE=admin or SITE=owner; * means all sites. Repeat for more." mapsep:","`
 }
 
 // userOutput is the JSON form of a user.
@@ -92,7 +92,7 @@ func readPassword(std streams) (string, error) {
 	fmt.Fprint(std.err, "password: ")
 	line, err := bufio.NewReader(io.LimitReader(std.in, 4096)).ReadString('\n')
 	if err != nil && (!errors.Is(err, io.EOF) || line == "") {
-		return "", fmt.Errorf("no_password: write the password to standard input, on one line (%w)", err)
+		return "", fmt.Errorf("no_password: give the password on standard input, on one line (%w)", err)
 	}
 	return strings.TrimRight(line, "\r\n"), nil
 }
@@ -138,7 +138,7 @@ func (c *userList) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 type userPasswd struct {
-	Email string `arg:"" help:"The user's address."`
+	Email string `arg:"" help:"Email address of the user."`
 }
 
 // Run sets the password.
@@ -154,7 +154,7 @@ func (c *userPasswd) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 type userDisable struct {
-	Email string `arg:"" help:"The user's address."`
+	Email string `arg:"" help:"Email address of the user."`
 }
 
 // Run disables the user.
@@ -163,7 +163,7 @@ func (c *userDisable) Run(ctx context.Context, std streams, g *globals) error {
 }
 
 type userEnable struct {
-	Email string `arg:"" help:"The user's address."`
+	Email string `arg:"" help:"Email address of the user."`
 }
 
 // Run enables the user.
@@ -183,7 +183,7 @@ func changeUser(ctx context.Context, std streams, g *globals, email, action stri
 	return g.withStore(ctx, std.err, tuning{existing: true}, func(s *store) error {
 		u, err := s.accounts.UserByEmail(ctx, email)
 		if errors.Is(err, table.ErrNotFound) {
-			return fmt.Errorf("no_such_user: nobody has the address %s; `onefold user list` shows all", email)
+			return fmt.Errorf("no_such_user: there is no user with the address %s; `onefold user list` lists all users", email)
 		}
 		if err == nil {
 			e := accounts.Entry{Actor: byCommand, Action: action, Subject: u.UserID}

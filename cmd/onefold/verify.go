@@ -17,8 +17,8 @@ import (
 
 // rangeFlags select a site or a fleet, and a range of days.
 type rangeFlags struct {
-	Site   string `required:"" xor:"of" help:"Site. Either this or --fleet."`
-	Fleet  string `required:"" xor:"of" help:"Fleet. Either this or --site."`
+	Site   string `required:"" xor:"of" help:"Site ID. Required unless --fleet is given."`
+	Fleet  string `required:"" xor:"of" help:"Fleet ID. Required unless --site is given."`
 	Device string `help:"Device of the fleet (default: all)."`
 	From   string `help:"First day, YYYY-MM-DD, in the time zone of the site or fleet (default: first day with statistics)."`
 	To     string `help:"Last day, inclusive (default: last day with statistics)."`
@@ -49,7 +49,7 @@ func (c *verifyCommand) Run(ctx context.Context, std streams, g *globals) error 
 // differing returns the error of a comparison that found n differences.
 func differing(n int64, of string, err error) error {
 	if err == nil && n > 0 {
-		err = &exitError{exitDifferences, fmt.Errorf("differences: %s not what the raw facts say; `onefold rebuild %s` mends that", terminal.Count(n, "item"), of)}
+		err = &exitError{exitDifferences, fmt.Errorf("differences: %s not consistent with the raw facts; run `onefold rebuild %s` to repair", terminal.Count(n, "item"), of)}
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func (r *rangeFlags) compare(ctx context.Context, std streams, g *globals, unit 
 		defer bar.Close()
 		err := s.folding(ctx, func(ctx context.Context) error { return work(ctx, s, bar) })
 		if errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%w; the same command goes on after the last %s that it finished", err, unit)
+			return fmt.Errorf("%w; run the same command again to continue after the last finished %s", err, unit)
 		}
 		return err
 	})
@@ -147,7 +147,7 @@ func printDifferences(out io.Writer, d *reconcile.Differences) error {
 	p := &printer{out: out}
 	p.line("%s, %s, %s compared: %s differ", terminal.Count(d.Days, "day"), terminal.Count(d.Events, "raw event"), terminal.Count(d.Items, "derived item"), grouped(d.Count))
 	if d.Mended > 0 {
-		p.line("%s mended", grouped(d.Mended))
+		p.line("%s repaired", grouped(d.Mended))
 	}
 	for _, diff := range d.List {
 		p.line("%s %s %s", diff.Kind, diff.Entity, printable(diff.Key))
@@ -162,10 +162,10 @@ func printDifferences(out io.Writer, d *reconcile.Differences) error {
 		p.line("and %s more", grouped(more))
 	}
 	if d.SealedDays > 0 {
-		p.line("%s left out, since raw events of theirs have expired, the first %s", terminal.Count(d.SealedDays, "day"), d.Sealed[0])
+		p.line("%s skipped because some raw events have expired, the first %s", terminal.Count(d.SealedDays, "day"), d.Sealed[0])
 	}
 	for _, key := range d.Busy {
-		p.line("%s was written to without a pause and could not be compared; run it again", printable(key))
+		p.line("%s was written continuously and could not be compared; run the command again", printable(key))
 	}
 	return p.err
 }

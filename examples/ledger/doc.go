@@ -1,4 +1,5 @@
-// Package ledger is an example of the kit: accounts, and transfers between them. A transfer is one transaction that
-// happens once however often it is sent, and a handler of the change stream tells the holders of the accounts. README.md
-// says what can go wrong in between, and why it does not.
+// Package ledger is an example of the kit: accounts, and transfers between them. A transfer is one
+// transaction, which happens once however often it is sent. A handler of the change stream writes
+// notices for the account holders. README.md explains what can go wrong in between, and why the
+// result is correct nevertheless.
 package ledger

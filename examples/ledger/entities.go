@@ -6,18 +6,18 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Cents is money, in hundredths.
+// Cents is an amount of money in hundredths.
 type Cents int64
 
-// MaxBalance bounds an account, and Transfer's amounts.
+// MaxBalance is the maximum balance of an account, and the maximum amount of a transfer.
 const MaxBalance = Cents(1_000_000_000_000_00)
 
-// AccountKey names an account.
+// AccountKey is the key of an account.
 type AccountKey struct {
 	Account string `dynamodbav:"account"`
 }
 
-// State says whether an account moves.
+// State is the state of an account.
 type State string
 
 // The states of an account.
@@ -26,14 +26,14 @@ const (
 	Frozen State = "frozen"
 )
 
-// Account holds money.
+// Account is an account with its balance.
 type Account struct {
 	AccountKey
 	Balance Cents `dynamodbav:"balance"`
 	State   State `dynamodbav:"state"`
 }
 
-// Accounts are written by transfers alone once they are there.
+// Accounts are changed only by transfers, Freeze and Thaw after they are created.
 var Accounts = table.Define[Account, AccountKey]("ledger.account", table.Def[Account]{
 	PK: "ACCOUNT#{account}", SK: "ACCOUNT#{account}",
 	Doc:     "what somebody has",
@@ -45,12 +45,13 @@ var (
 	state   = table.FieldOf(Accounts, func(a *Account) *State { return &a.State })
 )
 
-// TransferKey names a transfer: with one id, in both keys, so that it can be read back and is there once.
+// TransferKey is the key of a transfer. Both key attributes contain the ID, so that a transfer can
+// be read by its ID and exists once.
 type TransferKey struct {
 	TransferID string `dynamodbav:"transferId"`
 }
 
-// Status is how far a transfer has come.
+// Status is the status of a transfer.
 type Status string
 
 // The statuses of a transfer.
@@ -59,7 +60,7 @@ const (
 	Reversed Status = "reversed"
 )
 
-// Transfer is money that went from one account to another.
+// Transfer moves money from one account to another.
 type Transfer struct {
 	TransferKey
 	From       string    `dynamodbav:"from"`
@@ -70,7 +71,8 @@ type Transfer struct {
 	ReversedAt time.Time `dynamodbav:"reversedAt,omitempty"`
 }
 
-// Transfers stand by themselves: a hot account is no hot partition of its transfers.
+// Transfers have partition keys of their own, so the transfers of a busy account do not make a hot
+// partition.
 var Transfers = table.Define[Transfer, TransferKey]("ledger.transfer", table.Def[Transfer]{
 	PK: "TRANSFER#{transferId}", SK: "TRANSFER#{transferId}",
 	Doc: "money that went from one account to another",
@@ -84,7 +86,7 @@ var (
 	reversedAt     = table.FieldOf(Transfers, func(t *Transfer) *time.Time { return &t.ReversedAt })
 )
 
-// NoticeKey names what the holder of an account was told.
+// NoticeKey is the key of a notice.
 type NoticeKey struct {
 	Account    string    `dynamodbav:"account"`
 	At         time.Time `dynamodbav:"at"`
@@ -92,14 +94,14 @@ type NoticeKey struct {
 	TransferID string    `dynamodbav:"transferId"`
 }
 
-// Notice is what the holder of an account was told: a line of the account's statement.
+// Notice is a notice to the holder of an account: a line of the account's statement.
 type Notice struct {
 	NoticeKey
-	Amount Cents  `dynamodbav:"amount"` // what the account got; negative: what it gave
+	Amount Cents  `dynamodbav:"amount"` // amount received; negative: sent
 	Other  string `dynamodbav:"other"`  // the other account
 }
 
-// Notices stand beside their account, in the order of time.
+// Notices are in the partition of their account, ordered by time.
 var Notices = table.Define[Notice, NoticeKey]("ledger.notice", table.Def[Notice]{
 	PK: "ACCOUNT#{account}", SK: "NOTICE#{at:ms}#{status}#{transferId}", Immutable: true,
 	Doc:     "what the holder of an account was told: a line of its statement",

@@ -27,7 +27,7 @@ type bank struct {
 	*testing.T
 	db    *enginetest.DB
 	table *table.Table
-	had   map[string]ledger.Cents // what accounts were opened with
+	had   map[string]ledger.Cents // opening balances
 }
 
 func open(t *testing.T, options ...enginetest.Option) *bank {
@@ -62,7 +62,7 @@ func (b *bank) send(id, from, to string, amount ledger.Cents) error {
 	return err
 }
 
-// balances are those of accounts, in the order of their names.
+// balances lists the balances of accounts, ordered by name.
 func (b *bank) balances() string {
 	b.Helper()
 	var all []string
@@ -87,8 +87,8 @@ func (b *bank) worker(o fold.Options, folds ...*fold.Fold) *fold.Worker {
 
 func ptr[T any](v T) *T { return &v }
 
-// balanced checks what must hold at rest: money was neither made nor lost, no account is overdrawn, and what holders were
-// told adds up to what they have.
+// balanced checks the invariants: the sum of money is unchanged, no account is overdrawn, and each
+// balance equals the sum of its statement.
 func (b *bank) balanced() {
 	b.Helper()
 	var before, now ledger.Cents
@@ -128,8 +128,8 @@ func TestSend(t *testing.T) {
 		{"1", "ada", "grace", 61, ledger.ErrOther, "ada 40, cold 50, grace 60"},
 		{"1", "grace", "ada", 60, ledger.ErrOther, "ada 40, cold 50, grace 60"},
 		{"2", "ada", "grace", 41, ledger.ErrFunds, "ada 40, cold 50, grace 60"},
-		{"2", "ada", "grace", 40, nil, "ada 0, cold 50, grace 100"}, // what was refused is not there
-		{"1", "ada", "grace", 60, nil, "ada 0, cold 50, grace 100"}, // although there are no funds for it any more
+		{"2", "ada", "grace", 40, nil, "ada 0, cold 50, grace 100"}, // the rejected transfer does not exist
+		{"1", "ada", "grace", 60, nil, "ada 0, cold 50, grace 100"}, // although the balance no longer allows it
 		{"3", "ada", "nobody", 1, ledger.ErrFunds, "ada 0, cold 50, grace 100"},
 		{"3", "grace", "nobody", 1, ledger.ErrNoAccount, "ada 0, cold 50, grace 100"},
 		{"3", "nobody", "grace", 1, ledger.ErrNoAccount, "ada 0, cold 50, grace 100"},
@@ -158,7 +158,7 @@ func TestSend(t *testing.T) {
 	b.must(b.send("3", "grace", "cold", 1))
 }
 
-// The first result of a transfer comes back, ten minutes and ten years later.
+// The first result of a transfer is returned again, ten minutes and ten years later.
 func TestSendAgain(t *testing.T) {
 	b := open(t)
 	b.account("ada", 100)
@@ -208,7 +208,7 @@ func TestReverse(t *testing.T) {
 	}
 }
 
-// Holders are told when a transfer is inserted, and when its status changes; of nothing else.
+// Holders get notices when a transfer is inserted and when its status changes, and no others.
 func TestNotify(t *testing.T) {
 	b := open(t)
 	b.account("ada", 100)
@@ -224,7 +224,7 @@ func TestNotify(t *testing.T) {
 	b.must(b.send("3", "ada", "grace", 5))
 	v, err := ledger.Transfers.Get(t.Context(), b.table, key("3"))
 	b.must(err)
-	b.must(ledger.Transfers.Put(t.Context(), b.table, &v)) // nothing about it changes
+	b.must(ledger.Transfers.Put(t.Context(), b.table, &v)) // nothing changes
 	b.must(b.worker(fold.Options{}, ledger.Notify()).Drain(t.Context()))
 	var told []string
 	for _, of := range []string{"ada", "grace"} {
@@ -247,8 +247,9 @@ func TestNotify(t *testing.T) {
 	b.balanced()
 }
 
-// Under 32 clients, on a store that throttles, loses answers and lets transactions meet, while several handlers
-// read the stream at once: money is neither made nor lost, nobody is overdrawn, everybody is told once.
+// 32 clients send on a store that throttles, loses responses and causes conflicts, while several
+// handlers read the stream concurrently. The sum of money is unchanged, no account is overdrawn,
+// and every notice exists once.
 func TestManyClients(t *testing.T) {
 	const clients, each, accounts = 32, 12, 6
 	seed := uint64(time.Now().UnixNano())
@@ -268,10 +269,10 @@ func TestManyClients(t *testing.T) {
 	for c := range clients {
 		wait.Go(func() { b.client(c, each, accounts, rand.New(rand.NewPCG(seed, uint64(c)))) })
 	}
-	for _, w := range handlers { // of one stream, at once
+	for _, w := range handlers { // concurrently on one stream
 		wait.Go(func() {
 			for range 4 {
-				_ = w.Drain(t.Context()) // under faults it may give up; the next goes on from the checkpoint
+				_ = w.Drain(t.Context()) // with faults it may give up; the next one continues from the checkpoint
 			}
 		})
 	}
@@ -281,7 +282,7 @@ func TestManyClients(t *testing.T) {
 	b.balanced()
 }
 
-// client sends transfers, and takes some back. It does each until it knows what came of it.
+// client sends transfers and reverses some. It repeats each until the result is known.
 func (b *bank) client(c, each, accounts int, random *rand.Rand) {
 	for n := range each {
 		from := random.IntN(accounts)
@@ -301,7 +302,8 @@ func (b *bank) client(c, each, accounts int, random *rand.Rand) {
 	}
 }
 
-// until repeats what the store failed at, and says whether it happened; otherwise there were no funds for it.
+// until repeats do after errors of the store, and reports whether it happened. Otherwise the
+// balance was insufficient.
 func (b *bank) until(do func() error) bool {
 	for range 1000 {
 		err := do()

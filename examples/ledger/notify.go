@@ -8,13 +8,15 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// noticesAtOnce is how many notices are written at once.
+// noticesAtOnce is the number of notices written in parallel.
 const noticesAtOnce = 16
 
-// Notify is the handler of the table's change stream: it tells both holders when a transfer is inserted, and when its
-// status changes. A stream tells of a change at least once; a notice has the change in its key, so that it is told once.
+// Notify returns the handler of the table's change stream. It writes notices for both holders when
+// a transfer is inserted, and when its status changes. The stream delivers a change at least once.
+// The key of a notice contains the change, so each notice is written once.
 //
-// Whoever sends these notices on, by email for instance, does so from a fold over Notices, with the key as the message's id.
+// To send notices on, for instance by email, use a fold over Notices, with the notice's key as the
+// message ID.
 func Notify() *fold.Fold {
 	return fold.Observe("ledger.notify", tell, fold.On(Transfers, func(c fold.Typed[Transfer], told func(struct{}) *[]Notice) error {
 		if notices := noticesOf(c.Old, c.New); len(notices) > 0 {
@@ -25,10 +27,10 @@ func Notify() *fold.Fold {
 	}))
 }
 
-// noticesOf is what a change of a transfer says, by its old and its new image; nil is none.
+// noticesOf returns the notices of a change, given by its old and new image; nil means no image.
 func noticesOf(old, now *Transfer) []Notice {
 	switch {
-	case now == nil: // nobody deletes a transfer; if somebody did, nobody got or gave anything
+	case now == nil: // transfers are never deleted, and deleting one would move no money
 		return nil
 	case old == nil:
 		return pair(now, now.From, now.To, Posted)
@@ -38,7 +40,7 @@ func noticesOf(old, now *Transfer) []Notice {
 	return nil
 }
 
-// pair is what giver and taker are told.
+// pair returns the notices to both holders.
 func pair(v *Transfer, from, to string, status Status) []Notice {
 	at := v.PostedAt
 	if status == Reversed {
@@ -50,8 +52,8 @@ func pair(v *Transfer, from, to string, status Status) []Notice {
 	}
 }
 
-// tell writes notices. One that is there was told by an attempt whose checkpoint was not written. What failed is left for
-// the next attempt, which the fold makes with the same list.
+// tell writes notices. A notice that exists was written by an attempt that did not reach its
+// checkpoint. Failed notices stay in the list for the next attempt.
 func tell(ctx context.Context, t *table.Table, notices *[]Notice) error {
 	var left []Notice
 	var failed []error

@@ -9,30 +9,30 @@ import (
 
 // The loads are those of a million transfers a day, one in a thousand of which is reversed.
 
-// GetAccount is one account.
+// GetAccount reads an account.
 var GetAccount = table.NewGet[AccountKey](Accounts, table.GetDef{
 	ID: "L1", Question: "an account", Load: table.Load{PerSecond: 25, Items: 1, ItemBytes: 120},
 })
 
-// GetTransfer is one transfer.
+// GetTransfer reads a transfer.
 var GetTransfer = table.NewGet[TransferKey](Transfers, table.GetDef{
 	ID: "L2", Question: "a transfer", Load: table.Load{PerSecond: 2, Items: 1, ItemBytes: 250},
 })
 
-// StatementIn is an account and a time [From, To); an end that is zero is open.
+// StatementIn selects an account and the time [From, To). A zero end is open.
 type StatementIn struct {
 	Account string    `dynamodbav:"account"`
 	From    time.Time `dynamodbav:"from"`
 	To      time.Time `dynamodbav:"to"`
 }
 
-// StatementOf is what the holder of an account was told.
+// StatementOf reads the statement of an account.
 var StatementOf = table.NewQuery(Notices, table.QueryDef[StatementIn]{
 	ID: "L3", Question: "the statement of an account, the latest first", From: "NOTICE#{from:ms}", To: "NOTICE#{to:ms}", Desc: true,
 	Load: table.Load{PerSecond: 5, Items: 50, ItemBytes: 200},
 })
 
-// MakeTransfer is Send.
+// MakeTransfer documents Send.
 var MakeTransfer = table.NewOperation(Transfers, table.OperationDef{
 	ID: "L4", Question: "send money, once", Operation: "TransactWriteItems",
 	Condition: "transfer: absent; from: open, with balance ≥ amount; to: open",
@@ -43,7 +43,7 @@ var MakeTransfer = table.NewOperation(Transfers, table.OperationDef{
 	},
 })
 
-// ReverseTransfer is Reverse.
+// ReverseTransfer documents Reverse.
 var ReverseTransfer = table.NewOperation(Transfers, table.OperationDef{
 	ID: "L5", Question: "take a transfer back, once", Operation: "TransactWriteItems",
 	Condition: "transfer: posted; to: open, with balance ≥ amount; from: open",
@@ -54,10 +54,10 @@ var ReverseTransfer = table.NewOperation(Transfers, table.OperationDef{
 	},
 })
 
-// TellHolder is what Notify writes.
+// TellHolder documents the writes of Notify.
 var TellHolder = table.NewCreate(Notices, table.CreateDef{
 	ID: "L6", Question: "tell a holder, once", Load: table.Load{PerSecond: 23.2, Items: 1, ItemBytes: 200},
 })
 
-// Schema is all that the table stores and is asked.
+// Schema is the schema of the table: entities and access patterns.
 var Schema = table.MustSchema("ledger", GetAccount, GetTransfer, StatementOf, MakeTransfer, ReverseTransfer, TellHolder)

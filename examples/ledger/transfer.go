@@ -10,28 +10,31 @@ import (
 )
 
 var (
-	// ErrInvalid is returned for a transfer that cannot be: without an id of at most 36 characters, of nothing, to itself.
+	// ErrInvalid is returned for an invalid transfer: without an ID of at most 36 characters,
+	// without an amount, or from an account to itself.
 	ErrInvalid = errors.New("ledger: invalid transfer")
-	// ErrNoAccount is returned when one of the accounts is not there.
+	// ErrNoAccount is returned if one of the accounts does not exist.
 	ErrNoAccount = errors.New("ledger: there is no such account")
-	// ErrFunds is returned when an account has less than the amount.
+	// ErrFunds is returned if the balance is less than the amount.
 	ErrFunds = errors.New("ledger: insufficient funds")
-	// ErrFrozen is returned when one of the accounts does not move.
+	// ErrFrozen is returned if one of the accounts is frozen.
 	ErrFrozen = errors.New("ledger: the account is frozen")
-	// ErrFull is returned when an account would have more than MaxBalance.
+	// ErrFull is returned if a balance would exceed MaxBalance.
 	ErrFull = errors.New("ledger: the account cannot hold that much")
-	// ErrOther is returned when the id belongs to another transfer: from, to or amount differ.
+	// ErrOther is returned if the ID belongs to a transfer with other accounts or another amount.
 	ErrOther = errors.New("ledger: the id belongs to another transfer")
 )
 
-// maxID is the most characters that a transaction's token has.
+// maxID is the maximum length of a transaction's token.
 const maxID = 36
 
-// Send moves an amount between two accounts, and returns the transfer as it is stored. It sets Status and PostedAt.
+// Send moves an amount between two accounts, and returns the stored transfer. It sets Status and
+// PostedAt.
 //
-// Whoever does not know whether a Send happened sends again: the same id with the same accounts and amount happens once,
-// for ever, and the first result comes back, also when it was reversed since. What was refused may be sent again, too.
-// Errors: ErrInvalid, ErrNoAccount, ErrFunds, ErrFrozen, ErrFull, ErrOther, and those of table.Tx.
+// If the result of a Send is unknown, send again: a transfer with the same ID, accounts and amount
+// happens once, forever. The first result is returned, even if the transfer was reversed since. A
+// rejected transfer may be sent again too. Errors: ErrInvalid, ErrNoAccount, ErrFunds, ErrFrozen,
+// ErrFull, ErrOther, and those of table.Tx.
 func Send(ctx context.Context, t *table.Table, v Transfer) (Transfer, error) {
 	if err := check(&v); err != nil {
 		return v, err
@@ -44,8 +47,9 @@ func Send(ctx context.Context, t *table.Table, v Transfer) (Transfer, error) {
 	if err == nil {
 		return v, nil
 	}
-	// The id may be taken: by an attempt whose answer was lost, also when another condition does not hold any more. A repeated
-	// token with another PostedAt is refused as a whole.
+	// The ID may be in use by an attempt whose response was lost. This is checked even if another
+	// condition failed, since conditions may no longer hold. A repeated token with another PostedAt
+	// is rejected as a whole.
 	before, getErr := GetTransfer.Get(ctx, t, v.TransferKey)
 	switch {
 	case errors.Is(getErr, table.ErrNotFound):
@@ -70,15 +74,16 @@ func check(v *Transfer) error {
 	return nil
 }
 
-// move adds both accounts to a transaction: neither is read before, so two transfers of one account do not disturb each
-// other unless they are at it in the same moment.
+// move adds the updates of both accounts to a transaction. It does not read them before, so two
+// transfers of one account conflict only if they run at the same moment.
 func move(tx *table.Tx, from, to string, amount Cents) {
 	Accounts.TxPatch(tx, AccountKey{from}, table.Add(balance, -amount), table.If[Account](balance.Ge(amount)), table.If[Account](state.Eq(Open)))
 	Accounts.TxPatch(tx, AccountKey{to}, table.Add(balance, amount), table.If[Account](balance.Le(MaxBalance-amount)), table.If[Account](state.Eq(Open)))
 }
 
-// Reverse takes a transfer back, once: what it moved goes back, or ErrFunds if it is not there any more. A transfer that
-// was taken back before is returned as it is. Errors: table.ErrNotFound, and those of Send.
+// Reverse reverses a transfer once. The amount goes back, or ErrFunds is returned if the receiver
+// no longer has it. A transfer that was already reversed is returned unchanged. Errors:
+// table.ErrNotFound, and those of Send.
 func Reverse(ctx context.Context, t *table.Table, k TransferKey) (Transfer, error) {
 	v, err := GetTransfer.Get(ctx, t, k)
 	if err != nil || v.Status == Reversed {
@@ -94,19 +99,19 @@ func Reverse(ctx context.Context, t *table.Table, k TransferKey) (Transfer, erro
 	return v, err
 }
 
-// Freeze stops an account, in both directions. Errors: table.ErrNotFound.
+// Freeze blocks an account in both directions. Errors: table.ErrNotFound.
 func Freeze(ctx context.Context, t *table.Table, k AccountKey) error {
 	_, err := Accounts.Patch(ctx, t, k, state.Set(Frozen))
 	return err
 }
 
-// Thaw lets an account move again. Errors: table.ErrNotFound.
+// Thaw unblocks an account. Errors: table.ErrNotFound.
 func Thaw(ctx context.Context, t *table.Table, k AccountKey) error {
 	_, err := Accounts.Patch(ctx, t, k, state.Set(Open))
 	return err
 }
 
-// refusal says what a transaction's error means here.
+// refusal converts the error of a transaction.
 func refusal(err error, amount Cents) error {
 	var of *table.TxError
 	switch {

@@ -1,4 +1,4 @@
-// Package orders is an example of the kit: a shop whose customers, products and orders with their items and their history
-// are one table. Its five first access patterns are those of every article about single-table design; README.md says
-// where this one differs from them, and why.
+// Package orders is an example of the kit: a shop whose customers, products and orders, with items
+// and history, are in one table. Its first five access patterns are those of the usual articles
+// about single-table design; README.md explains where and why this design differs.
 package orders

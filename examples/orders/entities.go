@@ -6,15 +6,15 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Cents is money, in hundredths: sums of binary fractions are not what the customer pays.
+// Cents is an amount of money in hundredths, because sums of binary fractions are inexact.
 type Cents int64
 
-// CustomerKey names a customer.
+// CustomerKey is the key of a customer.
 type CustomerKey struct {
 	CustomerID string `dynamodbav:"customerId"`
 }
 
-// Customer is who orders.
+// Customer is a customer.
 type Customer struct {
 	CustomerKey
 	Name  string `dynamodbav:"name"`
@@ -30,12 +30,12 @@ var Customers = table.Define[Customer, CustomerKey]("orders.customer", table.Def
 	Example: func(c *Customer) { c.Tier = "gold" },
 })
 
-// ProductKey names a product.
+// ProductKey is the key of a product.
 type ProductKey struct {
 	ProductID string `dynamodbav:"productId"`
 }
 
-// Product is what can be ordered.
+// Product is a product of the shop.
 type Product struct {
 	ProductKey
 	Name     string `dynamodbav:"name"`
@@ -43,7 +43,7 @@ type Product struct {
 	Price    Cents  `dynamodbav:"price"`
 }
 
-// Products are on the index by their category.
+// Products are on the index by category.
 var Products = table.Define[Product, ProductKey]("orders.product", table.Def[Product]{
 	PK: "PRODUCT#{productId}", SK: "PRODUCT#{productId}",
 	Indexes: []table.Index[Product]{{Name: "gsi1", PK: "CATEGORY#{category}", SK: "PRODUCT#{name}"}},
@@ -51,12 +51,12 @@ var Products = table.Define[Product, ProductKey]("orders.product", table.Def[Pro
 	Example: func(p *Product) { p.Name = map[string]string{"garden": "Rake", "kitchen": "Kettle"}[p.Category] },
 })
 
-// OrderKey names an order.
+// OrderKey is the key of an order.
 type OrderKey struct {
 	OrderID string `dynamodbav:"orderId"`
 }
 
-// Status is how far an order has come.
+// Status is the status of an order.
 type Status string
 
 // The statuses of an order.
@@ -68,24 +68,26 @@ const (
 	Cancelled Status = "cancelled"
 )
 
-// Order is what a customer wants.
+// Order is an order of a customer.
 type Order struct {
 	OrderKey
 	CustomerID string    `dynamodbav:"customerId"`
 	Status     Status    `dynamodbav:"status"`
 	Total      Cents     `dynamodbav:"total"`
 	PlacedAt   time.Time `dynamodbav:"placedAt"`
-	Shard      int       `dynamodbav:"shard,omitempty"` // of its status on the index, from its id
+	Shard      int       `dynamodbav:"shard,omitempty"` // of its status on the index, derived from its ID
 }
 
-// StatusShards is how many partitions of the index a status is spread over: a partition takes 1,000 writes a second, and
-// every order of the shop begins as pending. It may be raised, since an order keeps its shard, and never lowered.
+// StatusShards is the number of index partitions per status. A partition takes 1,000 writes per
+// second, and every order starts as pending. The number may be raised, because an order keeps its
+// shard, but never lowered.
 const StatusShards = 4
 
-// Open reports whether there is still something to do.
+// Open reports whether the order still needs work.
 func (s Status) Open() bool { return s != Delivered && s != Cancelled }
 
-// Orders are on the index by their status while they are open: a list of all that was ever delivered would only grow.
+// Orders are on the index by status while they are open. A list of delivered orders would only
+// grow.
 var Orders = table.Define[Order, OrderKey]("orders.order", table.Def[Order]{
 	PK: "ORDER#{orderId}", SK: "ORDER#{orderId}",
 	Indexes: []table.Index[Order]{{
@@ -102,54 +104,55 @@ var (
 	orderShard  = table.FieldOf(Orders, func(o *Order) *int { return &o.Shard })
 )
 
-// ItemKey names an item of an order.
+// ItemKey is the key of an order's item.
 type ItemKey struct {
 	OrderID   string `dynamodbav:"orderId"`
 	ProductID string `dynamodbav:"productId"`
 }
 
-// Item is how much of a product an order has, at the price of that day.
+// Item is the quantity of a product in an order, with its price at that time.
 type Item struct {
 	ItemKey
 	Name     string `dynamodbav:"name"`
 	Quantity int    `dynamodbav:"quantity"`
-	Price    Cents  `dynamodbav:"price"` // of one
+	Price    Cents  `dynamodbav:"price"` // per piece
 }
 
-// Items stand beside their order.
+// Items are in the partition of their order.
 var Items = table.Define[Item, ItemKey]("orders.item", table.Def[Item]{
 	PK: "ORDER#{orderId}", SK: "ITEM#{productId}", Immutable: true,
 	Doc:     "how much of a product an order has, at the price of that day",
 	Example: func(i *Item) { i.Name = "Rake" },
 })
 
-// ChangeKey names a change of an order's status.
+// ChangeKey is the key of a status change.
 type ChangeKey struct {
 	OrderID string    `dynamodbav:"orderId"`
 	At      time.Time `dynamodbav:"at"`
 	Status  Status    `dynamodbav:"status"`
 }
 
-// Change is that an order reached a status.
+// Change records that an order reached a status.
 type Change struct {
 	ChangeKey
-	Note string `dynamodbav:"note,omitempty"` // such as the carrier's number
+	Note string `dynamodbav:"note,omitempty"` // such as a tracking number
 }
 
-// Changes stand beside their order, in the order of time.
+// Changes are in the partition of their order, ordered by time.
 var Changes = table.Define[Change, ChangeKey]("orders.change", table.Def[Change]{
 	PK: "ORDER#{orderId}", SK: "STATUS#{at:ms}#{status}", Immutable: true,
 	Doc:     "that an order reached a status",
 	Example: func(c *Change) { c.Status = Pending },
 })
 
-// PlacedKey names an order of a customer.
+// PlacedKey is the key of an order in a customer's list.
 type PlacedKey struct {
 	CustomerID string `dynamodbav:"customerId"`
 	OrderID    string `dynamodbav:"orderId"`
 }
 
-// Placed is what a customer's list shows of an order: a copy, written in the transactions that write the order.
+// Placed is the copy of an order in a customer's list. The transactions that write the order write
+// the copy too.
 type Placed struct {
 	PlacedKey
 	Status   Status    `dynamodbav:"status"`
@@ -157,7 +160,7 @@ type Placed struct {
 	PlacedAt time.Time `dynamodbav:"placedAt"`
 }
 
-// PlacedOrders stand beside their customer.
+// PlacedOrders are in the partition of their customer.
 var PlacedOrders = table.Define[Placed, PlacedKey]("orders.placed", table.Def[Placed]{
 	PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}",
 	Doc:     "what a customer's list shows of an order",

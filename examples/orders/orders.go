@@ -10,26 +10,28 @@ import (
 )
 
 var (
-	// ErrPlaced is returned by Place for an order whose id is taken: by an attempt whose answer was lost, or by another.
+	// ErrPlaced is returned by Place if the order ID is in use, by an attempt whose response was
+	// lost or by another order.
 	ErrPlaced = errors.New("orders: the order was placed before")
-	// ErrNoCustomer is returned by Place when there is no such customer.
+	// ErrNoCustomer is returned by Place if the customer does not exist.
 	ErrNoCustomer = errors.New("orders: there is no such customer")
-	// ErrItems is returned by Place for an order without items, or with items that cannot be.
+	// ErrItems is returned by Place for an order without items, or with invalid items.
 	ErrItems = errors.New("orders: an order has 1 to 96 items, each of 1 to 999 pieces at a price of 0 to 10,000,000.00")
-	// ErrMove is returned by Move when the order's status does not allow it, which may have changed meanwhile.
+	// ErrMove is returned by Move if the order's status, which may have changed meanwhile, does not
+	// allow the change.
 	ErrMove = errors.New("orders: the order's status does not allow that")
 )
 
-// Bounds of an order. maxItems is what the 100 operations of a transaction leave beside the order, its change, its copy
-// and the customer.
+// Limits of an order. maxItems is what remains of the 100 operations of a transaction besides the
+// order, its change, its copy and the customer.
 const (
 	maxItems    = 96
 	maxQuantity = 999
 	maxPrice    = Cents(10_000_000_00)
 )
 
-// Place stores a new order with its items, in one transaction: all of it, or nothing. It sets the order's status, total
-// and shard, and the items' order. Errors: ErrPlaced, ErrNoCustomer, ErrItems.
+// Place stores a new order with its items in one transaction. It sets the order's status, total and
+// shard, and the order of the items. Errors: ErrPlaced, ErrNoCustomer, ErrItems.
 func Place(ctx context.Context, t *table.Table, o *Order, items ...Item) error {
 	if len(items) == 0 || len(items) > maxItems {
 		return ErrItems
@@ -60,16 +62,17 @@ func Place(ctx context.Context, t *table.Table, o *Order, items ...Item) error {
 	return err
 }
 
-// next are the statuses that may follow one.
+// next are the statuses that may follow a status.
 var next = map[Status][]Status{
 	Pending: {Paid, Cancelled},
 	Paid:    {Shipped, Cancelled},
 	Shipped: {Delivered},
 }
 
-// Move takes an order on to another status and remembers when, in one transaction with the customer's copy. An order that
-// has the status is left as it is, so that a Move whose answer was lost can be repeated. Errors: table.ErrNotFound;
-// ErrMove, also when somebody else moved it between reading and writing it.
+// Move changes the status of an order and records the time, in one transaction with the customer's
+// copy. If the order already has the status, nothing changes, so a Move whose response was lost can
+// be repeated. Errors: table.ErrNotFound; ErrMove, also if the order changes between Move's read
+// and write.
 func Move(ctx context.Context, t *table.Table, k OrderKey, to Status, note string) error {
 	o, err := GetOrder.Get(ctx, t, k)
 	if err != nil || o.Status == to {
@@ -79,7 +82,7 @@ func Move(ctx context.Context, t *table.Table, k OrderKey, to Status, note strin
 		return fmt.Errorf("%w: %s is %s and cannot be %s", ErrMove, o.OrderID, o.Status, to)
 	}
 	tx := table.NewTx(t, "")
-	// The index key is made of status, time and shard, so a patch of one of them has to know all.
+	// The index key consists of status, time and shard, so a patch of one of them must set all.
 	Orders.TxPatch(tx, k, orderStatus.Set(to), orderPlaced.Set(o.PlacedAt), orderShard.Set(o.Shard), table.If[Order](orderStatus.Eq(o.Status)))
 	PlacedOrders.TxPatch(tx, PlacedKey{o.CustomerID, o.OrderID}, placedStatus.Set(to))
 	Changes.TxCreate(tx, &Change{ChangeKey{o.OrderID, t.Now(), to}, note})

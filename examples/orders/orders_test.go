@@ -50,13 +50,13 @@ func item(id string, n int, price orders.Cents) orders.Item {
 
 func key(id string) orders.OrderKey { return orders.OrderKey{OrderID: id} }
 
-// place places an order a minute after the one before.
+// place places an order a minute after the previous one.
 func (s shop) place(id string, items ...orders.Item) error {
 	s.db.Advance(time.Minute)
 	return orders.Place(s.Context(), s.table, &orders.Order{OrderKey: key(id), CustomerID: "42", PlacedAt: s.db.Now()}, items...)
 }
 
-// An order is stored with its items, its first status and its copy, and stands on the index.
+// An order is stored with its items, its first status and its copy, and is on the index.
 func TestPlace(t *testing.T) {
 	s := open(t)
 	s.must(s.place("1001", item("rake", 2, 19_90), item("kettle", 1, 34_50)))
@@ -78,7 +78,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// What cannot be ordered is refused, and leaves nothing behind.
+// An invalid order is rejected, and leaves nothing behind.
 func TestPlaceRefuses(t *testing.T) {
 	s := open(t)
 	s.must(s.place("1001", item("rake", 1, 1)))
@@ -120,7 +120,7 @@ func TestPlaceRefuses(t *testing.T) {
 	}
 }
 
-// An answer that is lost does not make a second order: the next attempt says that it was placed.
+// A lost response does not cause a second order: the next attempt returns ErrPlaced.
 func TestPlaceAgain(t *testing.T) {
 	s := open(t)
 	s.db.Inject(enginetest.Fault{Effect: enginetest.LoseAnswer, Op: "TransactWriteItems", Nth: 1})
@@ -135,7 +135,7 @@ func TestPlaceAgain(t *testing.T) {
 	}
 }
 
-// The order, its copy, its history and the index tell of one status.
+// The order, its copy, its history and the index have the same status.
 func TestMove(t *testing.T) {
 	s := open(t)
 	s.must(s.place("1001", item("rake", 1, 1)))
@@ -171,7 +171,8 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// Of many who move an order at once, to different statuses, one does; the others are told.
+// If many change an order concurrently to different statuses, one succeeds, and the others get an
+// error.
 func TestMoveAtOnce(t *testing.T) {
 	s := open(t)
 	for round := range 20 {
@@ -192,7 +193,7 @@ func TestMoveAtOnce(t *testing.T) {
 		s.must(err)
 		h := collect(s, orders.HistoryOf, key(id))
 		statuses := []orders.Status{orders.Pending}
-		if o.Status == orders.Cancelled && len(h) == 3 { // paid, and then cancelled
+		if o.Status == orders.Cancelled && len(h) == 3 { // paid, then cancelled
 			statuses = append(statuses, orders.Paid)
 		}
 		statuses = append(statuses, o.Status)
@@ -207,7 +208,7 @@ func TestMoveAtOnce(t *testing.T) {
 	}
 }
 
-// The orders in a status come from all shards in the order of time, in any range of it, page after page.
+// The orders in a status come from all shards, ordered by time, in any range, page after page.
 func TestOrdersIn(t *testing.T) {
 	s := open(t)
 	shards := map[int]bool{}
@@ -248,7 +249,7 @@ func TestOrdersIn(t *testing.T) {
 	}
 }
 
-// A customer is on the index while there is a tier, under the one of now.
+// A customer is on the index while there is a tier, under the current one.
 func TestTiers(t *testing.T) {
 	s := open(t)
 	for _, tier := range []string{"silver", ""} {

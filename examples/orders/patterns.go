@@ -7,41 +7,42 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// The loads are those of a shop with 1,000 orders an hour, of three items each.
+// The loads are those of a shop with 1,000 orders per hour, of three items each.
 
-// GetOrder is one order.
+// GetOrder reads an order.
 var GetOrder = table.NewGet[OrderKey](Orders, table.GetDef{
 	ID: "O1", Question: "an order", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 250},
 })
 
-// ItemsOf are the items of an order.
+// ItemsOf reads the items of an order.
 var ItemsOf = table.NewQuery(Items, table.QueryDef[OrderKey]{
 	ID: "O2", Question: "the items of an order", Load: table.Load{PerSecond: 1, Items: 3, ItemBytes: 150},
 })
 
-// OrdersOf are the orders of a customer.
+// OrdersOf reads the orders of a customer.
 var OrdersOf = table.NewQuery(PlacedOrders, table.QueryDef[CustomerKey]{
 	ID: "O3", Question: "the orders of a customer, the latest id first", Desc: true, Load: table.Load{PerSecond: 0.5, Items: 10, ItemBytes: 180},
 })
 
-// GetCustomer is one customer.
+// GetCustomer reads a customer.
 var GetCustomer = table.NewGet[CustomerKey](Customers, table.GetDef{
 	ID: "O4", Question: "a customer", Load: table.Load{PerSecond: 2, Items: 1, ItemBytes: 200},
 })
 
-// HistoryOf are the statuses that an order has reached, in the order of time.
+// HistoryOf reads the status changes of an order, ordered by time.
 var HistoryOf = table.NewQuery(Changes, table.QueryDef[OrderKey]{
 	ID: "O5", Question: "the status history of an order", Load: table.Load{PerSecond: 0.5, Items: 4, ItemBytes: 150},
 })
 
-// StatusIn is a status, and the time [From, To) in which orders were placed; an end that is zero is open.
+// StatusIn selects a status, and the time [From, To) of the orders. A zero end is open.
 type StatusIn struct {
 	Status Status    `dynamodbav:"status"`
 	From   time.Time `dynamodbav:"from"`
 	To     time.Time `dynamodbav:"to"`
 }
 
-// OrdersIn are the orders in a status, of those that are open. The index is asked in every shard, and the answers are merged in the order of time.
+// OrdersIn reads the open orders in a status. It queries every shard of the index, and merges the
+// results by time.
 var OrdersIn = table.NewQuery(Orders, table.QueryDef[StatusIn]{
 	ID: "O6", Question: "the open orders in a status, the latest first", Index: "gsi1", PK: "STATUS#{status}[#{shard}]",
 	From: "ORDER#{from:ms}", To: "ORDER#{to:ms}", Desc: true,
@@ -49,27 +50,27 @@ var OrdersIn = table.NewQuery(Orders, table.QueryDef[StatusIn]{
 	Load: table.Load{PerSecond: 0.1, Items: 50, ItemBytes: 250},
 })
 
-// TierIn is a tier of customers.
+// TierIn selects a tier of customers.
 type TierIn struct {
 	Tier string `dynamodbav:"tier"`
 }
 
-// CustomersIn are the customers of a tier, by name.
+// CustomersIn reads the customers of a tier, by name.
 var CustomersIn = table.NewQuery(Customers, table.QueryDef[TierIn]{
 	ID: "O7", Question: "the customers of a tier, by name", Index: "gsi1", Load: table.Load{PerSecond: 0.01, Items: 100, ItemBytes: 200},
 })
 
-// CategoryIn is a category of products.
+// CategoryIn selects a category of products.
 type CategoryIn struct {
 	Category string `dynamodbav:"category"`
 }
 
-// ProductsIn are the products of a category, by name.
+// ProductsIn reads the products of a category, by name.
 var ProductsIn = table.NewQuery(Products, table.QueryDef[CategoryIn]{
 	ID: "O8", Question: "the products of a category, by name", Index: "gsi1", Load: table.Load{PerSecond: 5, Items: 50, ItemBytes: 200},
 })
 
-// PlaceOrder is Place.
+// PlaceOrder documents Place.
 var PlaceOrder = table.NewOperation(Orders, table.OperationDef{
 	ID: "O9", Question: "place an order with its items", Operation: "TransactWriteItems",
 	Condition: "customer: there; order, items, change and the customer's copy: absent",
@@ -80,7 +81,7 @@ var PlaceOrder = table.NewOperation(Orders, table.OperationDef{
 	},
 })
 
-// MoveOrder is Move.
+// MoveOrder documents Move.
 var MoveOrder = table.NewOperation(Orders, table.OperationDef{
 	ID: "O10", Question: "move an order on to another status", Operation: "TransactWriteItems",
 	Condition: "order: in the status that was read; change: absent",
@@ -90,6 +91,6 @@ var MoveOrder = table.NewOperation(Orders, table.OperationDef{
 	},
 })
 
-// Schema is all that the table stores and is asked.
+// Schema is the schema of the table: entities and access patterns.
 var Schema = table.MustSchema("orders",
 	GetOrder, ItemsOf, OrdersOf, GetCustomer, HistoryOf, OrdersIn, CustomersIn, ProductsIn, PlaceOrder, MoveOrder)

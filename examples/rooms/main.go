@@ -1,4 +1,4 @@
-// Command rooms books meeting rooms. It is the program of docs/guides/your-own-schema.md, which says how it came about.
+// Command rooms books meeting rooms. docs/guides/your-own-schema.md explains it step by step.
 package main
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// BookingKey names a booking: a room has one for each hour.
+// BookingKey is the key of a booking. A room has at most one per hour.
 type BookingKey struct {
 	Room string    `dynamodbav:"room"`
 	Hour time.Time `dynamodbav:"hour"`
 }
 
-// Booking is that somebody has a room for an hour.
+// Booking reserves a room for a person for an hour.
 type Booking struct {
 	BookingKey
 	Person string `dynamodbav:"person"`
 	Topic  string `dynamodbav:"topic,omitempty"`
 }
 
-// Bookings stand beside each other by room, and on the index by person. They are deleted a month after.
+// Bookings are partitioned by room, and on the index by person. They are deleted after a month.
 var Bookings = table.Define[Booking, BookingKey]("rooms.booking", table.Def[Booking]{
 	PK: "ROOM#{room}", SK: "BOOKING#{hour:hour}", Immutable: true,
 	Indexes: []table.Index[Booking]{{Name: "gsi1", PK: "PERSON#{person}", SK: "BOOKING#{hour:hour}#{room}"}},
@@ -36,37 +36,37 @@ var Bookings = table.Define[Booking, BookingKey]("rooms.booking", table.Def[Book
 	Doc:     "that somebody has a room for an hour",
 })
 
-// Book takes a room, if nobody has it.
+// Book books a room, if it is free.
 var Book = table.NewCreate(Bookings, table.CreateDef{
 	ID: "R1", Question: "take a room for an hour, if it is free", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
 })
 
-// RoomIn is a room and the hours [From, To).
+// RoomIn selects a room and the hours [From, To).
 type RoomIn struct {
 	Room string    `dynamodbav:"room"`
 	From time.Time `dynamodbav:"from"`
 	To   time.Time `dynamodbav:"to"`
 }
 
-// OfRoom is what is booked in a room.
+// OfRoom reads the bookings of a room.
 var OfRoom = table.NewQuery(Bookings, table.QueryDef[RoomIn]{
 	ID: "R2", Question: "the bookings of a room from one hour to another", From: "BOOKING#{from:hour}", To: "BOOKING#{to:hour}",
 	Load: table.Load{PerSecond: 2, Items: 8, ItemBytes: 200},
 })
 
-// PersonIn is a person and the hour to begin with.
+// PersonIn selects a person and the first hour.
 type PersonIn struct {
 	Person string    `dynamodbav:"person"`
 	From   time.Time `dynamodbav:"from"`
 }
 
-// OfPerson is where somebody has to be next.
+// OfPerson reads the next bookings of a person.
 var OfPerson = table.NewQuery(Bookings, table.QueryDef[PersonIn]{
 	ID: "R3", Question: "the bookings of a person from an hour on", Index: "gsi1", From: "BOOKING#{from:hour}",
 	Load: table.Load{PerSecond: 1, Items: 5, ItemBytes: 200},
 })
 
-// Schema is all that the table stores and is asked. A wrong one does not start.
+// Schema is the schema of the table. An invalid schema panics at startup.
 var Schema = table.MustSchema("rooms", Book, OfRoom, OfPerson)
 
 func main() {
@@ -78,7 +78,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	nine := time.Date(2026, 5, 12, 9, 0, 0, 0, time.UTC)
-	clock := func() time.Time { return nine } // yours is time.Now, the default
+	clock := func() time.Time { return nine } // the default is time.Now
 	db, err := engine.OpenMemory(engine.Options{Clock: clock})
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return fmt.Errorf("%q is neither design nor cost", args[0])
 }
 
-// meet books three hours, two of them at once, and asks.
+// meet books rooms, one of them twice, and reads bookings.
 func meet(ctx context.Context, t *table.Table, nine time.Time, out io.Writer) error {
 	for _, b := range []Booking{
 		{BookingKey{"blue", nine}, "ada", "budget"},
@@ -128,7 +128,7 @@ func meet(ctx context.Context, t *table.Table, nine time.Time, out io.Writer) er
 	return nil
 }
 
-// design writes the document, with every pattern executed on example rows.
+// design writes the document, with every pattern run on example rows.
 func design(ctx context.Context, db *engine.DB, now time.Time, out io.Writer) error {
 	d, err := blueprint.New(ctx, Schema, blueprint.Options{Store: db, Now: now})
 	if err != nil {
@@ -137,7 +137,7 @@ func design(ctx context.Context, db *engine.DB, now time.Time, out io.Writer) er
 	return d.Markdown(out)
 }
 
-// price says what a month costs on DynamoDB.
+// price prints the monthly cost on DynamoDB.
 func price(ctx context.Context, out io.Writer) error {
 	d, err := blueprint.New(ctx, Schema, blueprint.Options{})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 const guide = "../../docs/guides/your-own-schema.md"
 
-// blocks are the guide's blocks of a language.
+// blocks returns the guide's code blocks of a language.
 func blocks(t *testing.T, language string) []string {
 	t.Helper()
 	text, err := os.ReadFile(guide)
@@ -24,7 +24,7 @@ func blocks(t *testing.T, language string) []string {
 	return found
 }
 
-// The guide's code is this program, all of it.
+// The guide's code is the complete program.
 func TestGuideIsTheProgram(t *testing.T) {
 	program, err := os.ReadFile("main.go")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestGuideIsTheProgram(t *testing.T) {
 	}
 }
 
-// The guide shows what the program prints.
+// The guide shows the output of the program.
 func TestGuideShowsWhatIsPrinted(t *testing.T) {
 	shown := blocks(t, "text")
 	for i, args := range [][]string{nil, {"cost"}} {
@@ -55,7 +55,7 @@ func TestGuideShowsWhatIsPrinted(t *testing.T) {
 	}
 }
 
-// The design has all that the guide says of it, and the same bytes each time.
+// The design contains what the guide says, and is reproducible.
 func TestDesign(t *testing.T) {
 	var first, second bytes.Buffer
 	for _, out := range []*bytes.Buffer{&first, &second} {

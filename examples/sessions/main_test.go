@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The README shows this program, all of it but its comment.
+// The README shows the complete program, except for its package comment.
 func TestReadmeIsTheProgram(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -22,7 +22,7 @@ func TestReadmeIsTheProgram(t *testing.T) {
 	}
 }
 
-// It runs as shown, also where nothing has been imported yet.
+// It runs as shown, even before anything was imported.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {

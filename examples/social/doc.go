@@ -1,3 +1,3 @@
-// Package social is an example of the kit: who follows whom, as an adjacency list that is read from both ends, and who is
-// there, as a sparse index. README.md says how.
+// Package social is an example of the kit: follows between users, as an adjacency list that is read
+// from both ends, and active sessions, as a sparse index. See README.md.
 package social

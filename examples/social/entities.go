@@ -6,61 +6,63 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// UserKey names a user.
+// UserKey is the key of a user.
 type UserKey struct {
 	UserID string `dynamodbav:"userId"`
 }
 
-// User is somebody.
+// User is a user.
 type User struct {
 	UserKey
 	Name string `dynamodbav:"name"`
 }
 
-// Users stand at the head of whom they follow.
+// Users are in the partition of their follows.
 var Users = table.Define[User, UserKey]("social.user", table.Def[User]{
 	PK: "USER#{userId}", SK: "USER#{userId}", Doc: "somebody",
 })
 
-// FollowKey names an edge of the graph.
+// FollowKey is the key of an edge of the graph.
 type FollowKey struct {
 	Follower string `dynamodbav:"follower"`
 	Followee string `dynamodbav:"followee"`
 }
 
-// Follow is that one user follows another.
+// Follow records that one user follows another.
 type Follow struct {
 	FollowKey
 	Since time.Time `dynamodbav:"since"`
 }
 
-// Follows stand beside their follower; the index has them beside whom is followed. Both are in the order of user ids.
+// Follows are in the partition of their follower, and on the index in that of the followee. Both
+// are ordered by user ID.
 var Follows = table.Define[Follow, FollowKey]("social.follow", table.Def[Follow]{
 	PK: "USER#{follower}", SK: "FOLLOWS#{followee}", Immutable: true,
 	Indexes: []table.Index[Follow]{{Name: "gsi1", PK: "FOLLOWED_BY#{followee}", SK: "USER#{follower}"}},
 	Doc:     "that one user follows another",
 })
 
-// SessionKey names a session.
+// SessionKey is the key of a session.
 type SessionKey struct {
 	SessionID string `dynamodbav:"sessionId"`
 }
 
-// Session is a user's visit, until it is ended or expires.
+// Session is a visit of a user, until it is ended or expires.
 type Session struct {
 	SessionKey
 	UserID    string    `dynamodbav:"userId"`
 	StartedAt time.Time `dynamodbav:"startedAt"`
 	EndedAt   time.Time `dynamodbav:"endedAt,omitempty"`
 	ExpiresAt time.Time `dynamodbav:"ttl,unixtime,omitempty"`
-	Shard     int       `dynamodbav:"shard,omitempty"` // on the index, from its id
+	Shard     int       `dynamodbav:"shard,omitempty"` // on the index, derived from its ID
 }
 
-// SessionShards is how many partitions of the index active sessions are spread over. It may be raised, since a session
-// keeps its shard, and never lowered while there are sessions of before.
+// SessionShards is the number of index partitions of active sessions. It may be raised, because a
+// session keeps its shard, but not lowered while older sessions exist.
 const SessionShards = 4
 
-// Sessions are on the index while they are active: what is not on it costs nothing there, and needs no filter.
+// Sessions are on the index while they are active. Other sessions cost nothing there, and need no
+// filter.
 var Sessions = table.Define[Session, SessionKey]("social.session", table.Def[Session]{
 	PK: "SESSION#{sessionId}", SK: "SESSION#{sessionId}",
 	Indexes: []table.Index[Session]{{

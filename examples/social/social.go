@@ -12,16 +12,17 @@ import (
 )
 
 var (
-	// ErrSelf is returned when somebody would follow himself.
+	// ErrSelf is returned if a user would follow themselves.
 	ErrSelf = errors.New("social: nobody follows himself")
-	// ErrOver is returned for a session that is not there, was ended or has expired.
+	// ErrOver is returned for a session that does not exist, was ended or has expired.
 	ErrOver = errors.New("social: the session is over")
 )
 
 // SessionLasts is how long a session is active unless it is ended.
 const SessionLasts = 12 * time.Hour
 
-// Start makes a user follow another from now on. If he does already, nothing changes. Errors: ErrSelf.
+// Start lets a user follow another from now on. If they already do, nothing changes. Errors:
+// ErrSelf.
 func Start(ctx context.Context, t *table.Table, k FollowKey) error {
 	if k.Follower == k.Followee {
 		return fmt.Errorf("%w: %s", ErrSelf, k.Follower)
@@ -33,11 +34,11 @@ func Start(ctx context.Context, t *table.Table, k FollowKey) error {
 	return err
 }
 
-// Stop ends that. If he does not follow, nothing changes.
+// Stop ends a follow. If there is none, nothing changes.
 func Stop(ctx context.Context, t *table.Table, k FollowKey) error { return Follows.Delete(ctx, t, k) }
 
-// Mutual yields the users whom a user follows and who follow him, by id. Both lists come in the order of the ids, so they
-// are read side by side, page after page, however long they are, and nothing is looked up one by one.
+// Mutual yields the users whom a user follows and who follow back, by ID. Both lists are ordered by
+// ID, so they are merged page by page, whatever their length, without lookups of single users.
 func Mutual(ctx context.Context, t *table.Table, user string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		left, stopLeft := iter.Pull2(FollowedBy.All(ctx, t, FollowerIn{user}))
@@ -65,17 +66,17 @@ func Mutual(ctx context.Context, t *table.Table, user string) iter.Seq2[string, 
 	}
 }
 
-// Enter begins a session. Errors: table.ErrExists when the id is taken.
+// Enter starts a session. Errors: table.ErrExists if the ID is in use.
 func Enter(ctx context.Context, t *table.Table, k SessionKey, user string) (Session, error) {
 	s := Session{SessionKey: k, UserID: user, StartedAt: t.Now(), ExpiresAt: t.Now().Add(SessionLasts), Shard: table.Shard(k.SessionID, SessionShards)}
 	return s, Sessions.Create(ctx, t, &s)
 }
 
-// Leave ends a session, which takes it off the index. Errors: ErrOver.
+// Leave ends a session, which removes it from the index. Errors: ErrOver.
 func Leave(ctx context.Context, t *table.Table, k SessionKey) error {
 	s, err := GetSession.Get(ctx, t, k)
 	if err == nil && s.EndedAt.IsZero() {
-		// The index key is made of start, end and shard, so a patch of one of them has to know all.
+		// The index key consists of start, end and shard, so a patch of one of them must set all.
 		_, err = Sessions.Patch(ctx, t, k, sessionEnd.Set(t.Now()), sessionStart.Set(s.StartedAt), sessionShard.Set(s.Shard),
 			table.If[Session](sessionEnd.Missing()))
 	} else if err == nil {

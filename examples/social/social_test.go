@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// small answers a query with pages of three items, so that lists have several.
+// small returns query results in pages of three items, so that lists have several pages.
 type small struct{ dynamo.API }
 
 func (s small) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
@@ -40,7 +40,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A random graph is what both ends of it, and the mutual follows, say it is.
+// The lists of a random graph match it from both ends, and so do mutual follows.
 func TestFollows(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -103,7 +103,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// Mutual tells an error of either list, and lets its reader stop.
+// Mutual returns an error of either list, and stops when its reader does.
 func TestMutualEnds(t *testing.T) {
 	db, tab := open(t)
 	for i := range 9 {
@@ -130,7 +130,7 @@ func TestMutualEnds(t *testing.T) {
 	}
 }
 
-// A follow changes nothing that is there: since when is what it was.
+// A repeated follow changes nothing, including its time.
 func TestSince(t *testing.T) {
 	db, tab := open(t)
 	k, began := social.FollowKey{Follower: "a", Followee: "b"}, db.Now()
@@ -146,7 +146,8 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// Sessions are on the index until they end or expire; those that expired are not told of although they are still there.
+// Sessions are on the index until they end or expire. Expired sessions are not returned although
+// they still exist.
 func TestSessions(t *testing.T) {
 	db, tab := open(t)
 	active := func() string {
@@ -178,7 +179,7 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	late := table.New(db, "social", table.Options{Clock: func() time.Time { return db.Now().Add(social.SessionLasts - 3*time.Minute) }})
-	tab = late // its time goes by, but nothing is deleted
+	tab = late // its clock advances, but nothing is deleted
 	if got := active(); got != "[s5 s4]" {
 		t.Errorf("hours later active are %s", got)
 	}
@@ -188,7 +189,7 @@ func TestSessions(t *testing.T) {
 	if err := social.Leave(t.Context(), late, key(0)); !errors.Is(err, social.ErrOver) {
 		t.Errorf("an expired session is left: error %v", err)
 	}
-	from := db.Now().Add(-2 * time.Minute) // s4 began then
+	from := db.Now().Add(-2 * time.Minute) // when s4 began
 	if found, err := social.ActiveSessions.Collect(t.Context(), late, social.SinceIn{From: from, To: from.Add(time.Minute)}); err != nil || len(found) != 1 || found[0].SessionID != "s4" {
 		t.Errorf("of one minute: %+v, %v", found, err)
 	}

@@ -48,8 +48,8 @@ func New(d *middleware.Door, t *table.Table, o Options) (*Service, error) {
 func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	huma.Register(api, middleware.Guard(middleware.ForAllSites, huma.Operation{
 		OperationID: "heat", Method: http.MethodGet, Path: "/api/v1/heat", Tags: []string{"server"},
-		Summary:     "Which partition keys take most, why, and what to do",
-		Description: "A partition key gives 3,000 read and 1,000 write units a second, whatever the table may take. The embedded table is metered once a minute; of a table on DynamoDB, CloudWatch Contributor Insights know it.",
+		Summary:     "List the partition keys with the highest load",
+		Description: "A partition key supports 3,000 read units and 1,000 write units per second, whatever the capacity of the table. An embedded table is metered once a minute. For a table on DynamoDB, use CloudWatch Contributor Insights.",
 	}), s.heat)
 	return nil
 }

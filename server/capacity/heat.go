@@ -21,52 +21,52 @@ const (
 )
 
 type heatRequest struct {
-	Minutes int     `query:"minutes" minimum:"5" maximum:"1440" default:"60" doc:"Of how long, until now."`
-	Share   float64 `query:"share" minimum:"0.01" maximum:"1" default:"0.5" doc:"Keys are hot whose busiest second took more than this of what a partition can."`
+	Minutes int     `query:"minutes" minimum:"5" maximum:"1440" default:"60" doc:"Length of the range, which ends now."`
+	Share   float64 `query:"share" minimum:"0.01" maximum:"1" default:"0.5" doc:"A key is hot if its busiest second used more than this share of a partition's limit."`
 }
 
 type heatAnswer struct{ Body heatBody }
 
 type heatBody struct {
-	Metered bool          `json:"metered" doc:"The server meters the table. If not, only the service that has it knows."`
+	Metered bool          `json:"metered" doc:"The server meters the table. If false, only the table's service has the figures."`
 	From    time.Time     `json:"from"`
 	To      time.Time     `json:"to"`
 	Step    int           `json:"step" doc:"Seconds between two values of a curve."`
 	Share   float64       `json:"share"`
-	Reads   int           `json:"partitionReads" doc:"Units a second that a partition gives."`
-	Writes  int           `json:"partitionWrites" doc:"Units a second that a partition gives."`
-	Hottest []float64     `json:"hottest" doc:"Of each step, the share of what a partition can that its busiest key took in a second."`
-	Keys    []heatKeyBody `json:"keys" doc:"The busiest first."`
+	Reads   int           `json:"partitionReads" doc:"Read units per second that a partition supports."`
+	Writes  int           `json:"partitionWrites" doc:"Write units per second that a partition supports."`
+	Hottest []float64     `json:"hottest" doc:"For each step, the highest share of a partition's limit that a key used in a second."`
+	Keys    []heatKeyBody `json:"keys" doc:"Busiest first."`
 }
 
 type heatKeyBody struct {
-	Key        string      `json:"key" doc:"Of what may name a person, as the id of a device, user or aggregate may, ~ and a hash stand in its place: the same for the same key until the server starts again. onefold heat, where the table is, names keys that take much."`
-	Index      string      `json:"index,omitempty" doc:"Absent: the table's own."`
-	At         time.Time   `json:"at" doc:"When it was busiest, to the minute."`
-	PeakReads  float64     `json:"peakReads" doc:"Units in its busiest second."`
-	PeakWrites float64     `json:"peakWrites" doc:"Units in its busiest second."`
-	Share      float64     `json:"share" doc:"Of what a partition can, in its busiest second. Above 1 it would be throttled."`
-	Reads      []float64   `json:"reads" doc:"Of each step, units in the busiest second."`
-	Writes     []float64   `json:"writes" doc:"Of each step, units in the busiest second."`
-	Entities   []string    `json:"entities" doc:"That have such keys."`
-	Patterns   []string    `json:"patterns" doc:"That ask or write such keys, those that are declared to be the most frequent first."`
+	Key        string      `json:"key" doc:"The partition key. Parts that may identify a person, such as IDs of devices, users or aggregates, are replaced by ~ and a hash, which stays the same until the server restarts. On the server's machine, onefold heat names busy keys."`
+	Index      string      `json:"index,omitempty" doc:"Absent for the table itself."`
+	At         time.Time   `json:"at" doc:"Minute of the highest load."`
+	PeakReads  float64     `json:"peakReads" doc:"Read units in the busiest second."`
+	PeakWrites float64     `json:"peakWrites" doc:"Write units in the busiest second."`
+	Share      float64     `json:"share" doc:"Share of a partition's limit in the busiest second. Above 1, DynamoDB would throttle it."`
+	Reads      []float64   `json:"reads" doc:"Read units in the busiest second of each step."`
+	Writes     []float64   `json:"writes" doc:"Write units in the busiest second of each step."`
+	Entities   []string    `json:"entities" doc:"Entities with such keys."`
+	Patterns   []string    `json:"patterns" doc:"Access patterns that read or write such keys, those with the highest declared frequency first."`
 	Hot        bool        `json:"hot"`
-	Until      *time.Time  `json:"until,omitempty" doc:"When it was hot last."`
-	Fix        string      `json:"fix,omitempty" doc:"Of a hot one."`
-	Spread     *spreadBody `json:"spread,omitempty" doc:"Of a hot one among whose kind a site's events are spread."`
+	Until      *time.Time  `json:"until,omitempty" doc:"When the key was last hot."`
+	Fix        string      `json:"fix,omitempty" doc:"What to do about a hot key."`
+	Spread     *spreadBody `json:"spread,omitempty" doc:"For a hot key of a site's events, which can be spread."`
 }
 
 type spreadBody struct {
 	Site    string     `json:"site"`
-	Shards  int        `json:"shards" doc:"Partitions that its events go to now."`
-	Advised int        `json:"advised" doc:"Partitions at which none should be hot."`
-	From    *time.Time `json:"from,omitempty" doc:"When the events go to another number of partitions, or did since the key was hot."`
-	Next    int        `json:"next,omitempty" doc:"That number."`
+	Shards  int        `json:"shards" doc:"Current number of partitions of the site's events."`
+	Advised int        `json:"advised" doc:"Number of partitions at which no key should be hot."`
+	From    *time.Time `json:"from,omitempty" doc:"When another number of partitions takes effect, or took effect after the key was hot."`
+	Next    int        `json:"next,omitempty" doc:"That number of partitions."`
 }
 
 func (s *Service) heat(ctx context.Context, in *heatRequest) (*heatAnswer, error) {
 	if math.IsNaN(in.Share) { // NaN passes checks of minimum and maximum
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "The share is no number: 0.01 to 1 can be asked for.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "The share must be a number from 0.01 to 1.")
 	}
 	to := s.table.Now().UTC()
 	b := heatBody{Metered: s.o.Uses != nil, From: to.Add(-time.Duration(in.Minutes) * time.Minute), To: to, Share: in.Share,

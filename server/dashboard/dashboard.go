@@ -80,7 +80,7 @@ func readFile(built fs.FS, name string) (*webfile.File, error) {
 func (p *Page) Built() bool { return p.files[index] != nil }
 
 // notBuilt is the response of a binary without the dashboard.
-const notBuilt = "This binary was built without the dashboard. Build it with `make build`, which needs Node.js 20 or newer.\nThe statistics are in the API, described at /openapi.json.\n"
+const notBuilt = "This binary was built without the dashboard. Build it with `make build`, which needs Node.js 20 or newer.\nThe API has the same statistics; see /openapi.json.\n"
 
 // assets is the directory of files whose names change with their content.
 const assets = "/assets/"
@@ -94,7 +94,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 		f.ServeHTTP(w, r)
 	case strings.HasPrefix(r.URL.Path, assets):
-		http.Error(w, "There is no such file. The page was renewed; load it again.", http.StatusNotFound)
+		http.Error(w, "There is no such file. The dashboard was updated; reload the page.", http.StatusNotFound)
 	default:
 		w.Header().Set("Cache-Control", "no-cache")
 		p.files[index].ServeHTTP(w, r)

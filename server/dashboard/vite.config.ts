@@ -3,7 +3,8 @@ import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { defineConfig, type Plugin } from 'vite'
 
-// Files are compressed once, at build time, as small as each format allows: Zopfli's gzip is 3 to 4 % smaller than zlib's.
+// Files are compressed once, at build time, as well as each format allows: Zopfli's gzip is 3 to 4
+// % smaller than zlib's.
 const compress = (): Plugin => ({
   name: 'compress',
   generateBundle: {
@@ -20,9 +21,10 @@ const compress = (): Plugin => ({
   },
 })
 
-// The result is embedded in the binary: dist/web is built, dist/README.md is there so that a checkout compiles without
-// Node. Nothing is inlined, so that the page works under a policy that allows no inline script or style.
-// What every page begins with is one file: in six, by who else shares it, it takes more bytes and more requests.
+// The result is embedded in the binary: dist/web is built, and dist/README.md lets a checkout
+// compile without Node. Nothing is inlined, so that the dashboard works under a policy without
+// inline scripts and styles. The code that every page starts with is one file: split into six by
+// sharing pages, it takes more bytes and more requests.
 export default defineConfig({
   plugins: [svelte(), compress()],
   base: '/',

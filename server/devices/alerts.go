@@ -18,7 +18,7 @@ import (
 // alerts.
 type AlertDevicePath struct {
 	middleware.FleetPath
-	Device string `path:"device" maxLength:"65" doc:"~FLEET is the fleet as a whole."`
+	Device string `path:"device" maxLength:"65" doc:"A device, or ~FLEET for the fleet as a whole."`
 }
 
 // AlertPath names an alert.
@@ -38,17 +38,17 @@ type AlertBody struct {
 	Severity     telemetry.Severity   `json:"severity" enum:"info,warning,critical"`
 	State        telemetry.AlertState `json:"state" enum:"firing,resolved"`
 	Message      string               `json:"message,omitempty"`
-	Since        time.Time            `json:"since" doc:"Of the first reading that breached."`
+	Since        time.Time            `json:"since" doc:"Time of the first reading that breached."`
 	FiredAt      time.Time            `json:"firedAt,omitzero"`
-	LastAt       time.Time            `json:"lastAt,omitzero" doc:"Of the last reading that kept it."`
+	LastAt       time.Time            `json:"lastAt,omitzero" doc:"Time of the last reading that kept the alert open."`
 	ResolvedAt   time.Time            `json:"resolvedAt,omitzero"`
-	Value        string               `json:"value,omitempty" doc:"Of the last reading that kept it."`
+	Value        string               `json:"value,omitempty" doc:"Value of the last reading that kept the alert open."`
 	Peak         string               `json:"peak,omitempty" doc:"The worst value."`
-	Ended        telemetry.Ending     `json:"ended,omitempty" doc:"Why it ended, if no reading ended it."`
-	Withdrawn    bool                 `json:"withdrawn,omitempty" doc:"Later readings, or a retraction, say that it never was."`
-	Replaces     string               `json:"replaces,omitempty" doc:"The alert that later readings made this of."`
+	Ended        telemetry.Ending     `json:"ended,omitempty" doc:"Why it ended, unless a reading ended it."`
+	Withdrawn    bool                 `json:"withdrawn,omitempty" doc:"Late readings, or a retraction, showed that the condition never held."`
+	Replaces     string               `json:"replaces,omitempty" doc:"ID of the alert that late readings turned into this one."`
 	AckedAt      time.Time            `json:"ackedAt,omitzero"`
-	AckedBy      string               `json:"ackedBy,omitempty" doc:"The name of the person or key."`
+	AckedBy      string               `json:"ackedBy,omitempty" doc:"Name of the person or key."`
 	SnoozedUntil time.Time            `json:"snoozedUntil,omitzero"`
 }
 
@@ -72,14 +72,14 @@ type alertAnswer struct{ Body AlertBody }
 type alertDetailAnswer struct {
 	Body struct {
 		AlertBody
-		History []telemetry.AlertNote `json:"history" doc:"What people and corrections did, the oldest first."`
+		History []telemetry.AlertNote `json:"history" doc:"Actions of people and corrections, oldest first."`
 	}
 }
 
 type snoozeRequest struct {
 	AlertPath
 	Body struct {
-		Until time.Time `json:"until,omitzero" required:"false" doc:"Within the next 31 days. Absent: the snooze ends."`
+		Until time.Time `json:"until,omitzero" required:"false" doc:"At most 31 days ahead. If absent, the snooze ends."`
 	}
 }
 
@@ -105,25 +105,25 @@ func (s *Service) alertRoutes(api huma.API) {
 	const one = devicePath + "/alerts/{alert}"
 	tags := []string{"alerts"}
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "alerts", Method: http.MethodGet, Path: fleetPath + "/alerts", Summary: "The alerts of a fleet, or of a device of it", Tags: tags,
-		Description: "Open ones of a fleet come the critical first; the alerts of a device the latest first; all of a fleet device by device. " +
-			"A page may hold fewer than its limit, and there may be more as long as there is a cursor.",
+		OperationID: "alerts", Method: http.MethodGet, Path: fleetPath + "/alerts", Summary: "List the alerts of a fleet or device", Tags: tags,
+		Description: "Open alerts of a fleet are sorted by severity, critical first; alerts of a device, newest first; all alerts of a fleet, device by device. " +
+			"A page may have fewer alerts than its limit. As long as there is a cursor, there may be more.",
 	}), s.alerts)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "alert", Method: http.MethodGet, Path: one, Summary: "An alert and its history", Tags: tags,
+		OperationID: "alert", Method: http.MethodGet, Path: one, Summary: "Get an alert with its history", Tags: tags,
 	}), s.alert)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
-		OperationID: "acknowledge-alert", Method: http.MethodPost, Path: one + "/ack", Summary: "Say that one looks after an alert", Tags: tags, Errors: []int{http.StatusConflict},
+		OperationID: "acknowledge-alert", Method: http.MethodPost, Path: one + "/ack", Summary: "Acknowledge an alert", Tags: tags, Errors: []int{http.StatusConflict},
 	}), s.acknowledge)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "snooze-alert", Method: http.MethodPost, Path: one + "/snooze", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Keep an alert quiet for a time", Tags: tags, Errors: []int{http.StatusConflict},
+		Summary: "Snooze an alert", Tags: tags, Errors: []int{http.StatusConflict},
 	}), s.snooze)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
-		OperationID: "comment-alert", Method: http.MethodPost, Path: one + "/comments", MaxBodyBytes: middleware.MaxSmallBody, Summary: "Add to an alert's history", Tags: tags,
+		OperationID: "comment-alert", Method: http.MethodPost, Path: one + "/comments", MaxBodyBytes: middleware.MaxSmallBody, Summary: "Comment on an alert", Tags: tags,
 	}), s.comment)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "pending-alerts", Method: http.MethodGet, Path: devicePath + "/pending", Summary: "The rules that may soon fire for a device", Tags: tags,
+		OperationID: "pending-alerts", Method: http.MethodGet, Path: devicePath + "/pending", Summary: "List the rules that may soon fire for a device", Tags: tags,
 	}), s.pending)
 }
 

@@ -16,7 +16,7 @@ const maxAlertSteps = 200
 type alertsRequest struct {
 	middleware.FleetPath
 	State    string             `query:"state" enum:"open,all" default:"open"`
-	Device   string             `query:"device" maxLength:"65" doc:"Its alerts only; ~FLEET is the fleet as a whole."`
+	Device   string             `query:"device" maxLength:"65" doc:"Only alerts of this device; ~FLEET is the fleet as a whole."`
 	Severity telemetry.Severity `query:"severity" enum:"info,warning,critical"`
 	PageParams
 }
@@ -24,7 +24,7 @@ type alertsRequest struct {
 type alertsAnswer struct {
 	Body struct {
 		Alerts []AlertBody `json:"alerts"`
-		Cursor string      `json:"cursor,omitempty" doc:"Of the next page, if there may be one."`
+		Cursor string      `json:"cursor,omitempty" doc:"Cursor of the next page, if there may be one."`
 	}
 }
 

@@ -30,11 +30,11 @@ func (in *ChannelPath) key() alerts.ChannelKey {
 type ChannelForm struct {
 	Name   string                 `json:"name,omitempty"`
 	Kind   alerts.ChannelKind     `json:"kind" doc:"webhook or email."`
-	URL    string                 `json:"url,omitempty" audit:"hide" doc:"Of a webhook. Who may not change it sees its host only."`
-	To     []string               `json:"to,omitempty" audit:"hide" doc:"Addresses, of email."`
-	Least  telemetry.Severity     `json:"least,omitempty" doc:"Tell of alerts that are at least so bad: info, warning or critical. Absent: all."`
-	Events []telemetry.Transition `json:"events,omitempty" doc:"firing, resolved, withdrawn. None: all."`
-	Within int                    `json:"within,omitempty" doc:"Seconds after which it is too late to tell. 0: a day, -1: never."`
+	URL    string                 `json:"url,omitempty" audit:"hide" doc:"URL of a webhook. Callers who may not change the channel see only its host."`
+	To     []string               `json:"to,omitempty" audit:"hide" doc:"Recipients, for email."`
+	Least  telemetry.Severity     `json:"least,omitempty" doc:"Notify only of alerts of this severity or worse: info, warning or critical. Default: all."`
+	Events []telemetry.Transition `json:"events,omitempty" doc:"Any of firing, resolved, withdrawn. Default: all."`
+	Within int                    `json:"within,omitempty" doc:"Seconds after which a notification is dropped. 0: a day, -1: never."`
 	Off    bool                   `json:"off,omitempty"`
 }
 
@@ -67,7 +67,7 @@ type putChannelRequest struct {
 type putChannelAnswer struct {
 	Body struct {
 		Channel channelBody `json:"channel"`
-		Secret  string      `json:"secret,omitempty" doc:"By which a webhook's messages are signed. It is told when it is made, once."`
+		Secret  string      `json:"secret,omitempty" doc:"Signs the messages of a webhook. Returned once, when the webhook is created."`
 	}
 }
 
@@ -87,9 +87,9 @@ type notificationBody struct {
 	ID        string               `json:"id"`
 	Channel   string               `json:"channel"`
 	Event     telemetry.Transition `json:"event"`
-	Alert     alerts.Told          `json:"alert" doc:"As it was then."`
+	Alert     alerts.Told          `json:"alert" doc:"The alert at the time of the notification."`
 	State     alerts.DeliveryState `json:"state" enum:"waiting,sent,skipped,dead"`
-	Due       time.Time            `json:"due,omitzero" doc:"When it is tried next, if it waits."`
+	Due       time.Time            `json:"due,omitzero" doc:"When delivery is tried next, if it is pending."`
 	Attempts  int                  `json:"attempts"`
 	LastError string               `json:"lastError,omitempty"`
 	CreatedAt time.Time            `json:"createdAt"`
@@ -111,7 +111,7 @@ type notificationAnswer struct{ Body notificationBody }
 
 type notificationsAnswer struct {
 	Body struct {
-		Notifications []notificationBody `json:"notifications" doc:"Those of the latest alerts first."`
+		Notifications []notificationBody `json:"notifications" doc:"Notifications of the latest alerts first."`
 		Cursor        string             `json:"cursor,omitempty"`
 	}
 }
@@ -120,21 +120,21 @@ func (s *Service) channelRoutes(api huma.API) {
 	const list, one, sent = fleetPath + "/channels", fleetPath + "/channels/{channel}", fleetPath + "/notifications"
 	tags := []string{"alerts"}
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "channels", Method: http.MethodGet, Path: list, Summary: "How people are told of a fleet's alerts", Tags: tags,
+		OperationID: "channels", Method: http.MethodGet, Path: list, Summary: "List the notification channels of a fleet", Tags: tags,
 	}), s.channels)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
-		OperationID: "put-channel", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Make or replace a channel", Description: "A webhook keeps its secret.", Tags: tags,
+		OperationID: "put-channel", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Create or replace a channel", Description: "A webhook keeps its secret.", Tags: tags,
 	}), s.putChannel)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-channel", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
-		Summary: "Delete a channel", Description: "What waits for it is skipped.", Tags: tags,
+		Summary: "Delete a channel", Description: "Pending notifications are skipped.", Tags: tags,
 	}), s.deleteChannel)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "notifications", Method: http.MethodGet, Path: sent, Summary: "What was told of a fleet's alerts, and how that went", Tags: tags,
+		OperationID: "notifications", Method: http.MethodGet, Path: sent, Summary: "List the notifications of a fleet's alerts with their delivery", Tags: tags,
 	}), s.notifications)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "resend-notification", Method: http.MethodPost, Path: sent + "/{notification}/resend", DefaultStatus: http.StatusAccepted,
-		Summary: "Try a notification anew that could not be delivered, or was skipped", Description: "Others stay as they are.", Tags: tags,
+		Summary: "Retry a failed or skipped notification", Description: "Notifications in other states are left unchanged.", Tags: tags,
 	}), s.resend)
 }
 

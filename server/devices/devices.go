@@ -23,7 +23,7 @@ type DevicePath struct {
 
 // DeviceForm has the fields of a device that people set. It is exported for the API document.
 type DeviceForm struct {
-	ID        string                 `json:"id" minLength:"1" maxLength:"64" doc:"Letters, digits and . _ - : ; no other device of the installation has it."`
+	ID        string                 `json:"id" minLength:"1" maxLength:"64" doc:"Letters, digits and . _ - : ; unique in the installation."`
 	Name      string                 `json:"name,omitempty" maxLength:"200"`
 	Type      string                 `json:"type,omitempty" maxLength:"100" example:"sensor"`
 	Status    telemetry.DeviceStatus `json:"status,omitempty" enum:"provisioned,active,inactive,maintenance,retired" doc:"Default: active."`
@@ -47,11 +47,11 @@ type deviceBody struct {
 	Fleet        string                 `json:"fleet"`
 	Created      time.Time              `json:"created"`
 	Updated      time.Time              `json:"updated"`
-	Tokens       []tokenBody            `json:"tokens" doc:"Those that are valid, without their secrets."`
-	Connectivity telemetry.Connectivity `json:"connectivity,omitempty" enum:"online,offline" doc:"Absent: the device never connected. Imported readings, and readings that arrive late, are no sign of life."`
-	LastSeen     time.Time              `json:"lastSeen,omitzero" doc:"When the device was heard of last, by the server's clock."`
+	Tokens       []tokenBody            `json:"tokens" doc:"Valid tokens, without their secrets."`
+	Connectivity telemetry.Connectivity `json:"connectivity,omitempty" enum:"online,offline" doc:"Absent if the device never connected. Imported and late readings do not count as a connection."`
+	LastSeen     time.Time              `json:"lastSeen,omitzero" doc:"Time of last contact, by the server's clock."`
 	LastReading  time.Time              `json:"lastReading,omitzero" doc:"Time of the latest measurement, by the device's clock."`
-	Rhythm       float64                `json:"rhythm,omitempty" doc:"Seconds between two arrivals of readings, as the device shows itself."`
+	Rhythm       float64                `json:"rhythm,omitempty" doc:"Seconds between arrivals of readings, learned from the readings."`
 	Latest       map[string]latestBody  `json:"latest" doc:"The latest value of each metric."`
 }
 
@@ -122,26 +122,26 @@ const devicesPath, devicePath = fleetPath + "/devices", fleetPath + "/devices/{d
 
 func (s *Service) deviceRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "devices", Method: http.MethodGet, Path: devicesPath, Summary: "The devices of a fleet, with what is known of them last",
-		Description: "By id. With several filters a page may hold fewer devices than its limit, and there are more as long as there is a cursor.", Tags: []string{"devices"},
+		OperationID: "devices", Method: http.MethodGet, Path: devicesPath, Summary: "List the devices of a fleet with their latest state",
+		Description: "Sorted by ID. With several filters, a page may have fewer devices than its limit; there are more as long as there is a cursor.", Tags: []string{"devices"},
 	}), s.devices)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-device", Method: http.MethodPost, Path: devicesPath, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Make a device", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
+		Summary: "Create a device", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
 	}), s.addDevice)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "device", Method: http.MethodGet, Path: devicePath, Summary: "A device, with what is known of it last", Tags: []string{"devices"},
+		OperationID: "device", Method: http.MethodGet, Path: devicePath, Summary: "Get a device with its latest state", Tags: []string{"devices"},
 	}), s.device)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "update-device", Method: http.MethodPatch, Path: devicePath, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Change a device, or its status", Description: "What is not named stays as it is. A status follows some others only.", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
+		Summary: "Update a device or its status", Description: "Fields that are not given stay unchanged. Not every status can follow every other.", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
 	}), s.updateDevice)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-device", Method: http.MethodDelete, Path: devicePath, DefaultStatus: http.StatusNoContent,
-		Summary: "Delete a device and everything that it has", Description: "It is unknown from now on; what it has is deleted within minutes, and GET …/deleting lists it until then.", Tags: []string{"devices"},
+		Summary: "Delete a device and all its data", Description: "The device is unknown at once. Its data is deleted within minutes; until then, GET …/deleting lists the device.", Tags: []string{"devices"},
 	}), s.deleteDevice)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "deleting-devices", Method: http.MethodGet, Path: fleetPath + "/deleting", Summary: "The devices that are being deleted", Tags: []string{"devices"},
+		OperationID: "deleting-devices", Method: http.MethodGet, Path: fleetPath + "/deleting", Summary: "List the devices that are being deleted", Tags: []string{"devices"},
 	}), s.deleting)
 }
 
@@ -233,15 +233,15 @@ type devicesRequest struct {
 	Firmware     string                 `query:"firmware"`
 	Profile      string                 `query:"profile"`
 	Connectivity string                 `query:"connectivity" enum:"online,offline,never"`
-	Search       string                 `query:"search" maxLength:"100" doc:"Part of the id or name, in any case."`
-	Cursor       string                 `query:"cursor" doc:"Of the page before."`
+	Search       string                 `query:"search" maxLength:"100" doc:"Part of the ID or name, ignoring case."`
+	Cursor       string                 `query:"cursor" doc:"From the previous page."`
 	Limit        int                    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
 type devicesAnswer struct {
 	Body struct {
 		Devices []deviceBody `json:"devices"`
-		Cursor  string       `json:"cursor,omitempty" doc:"Of the next page, if there may be one."`
+		Cursor  string       `json:"cursor,omitempty" doc:"Cursor of the next page, if there may be one."`
 	}
 }
 
@@ -301,7 +301,7 @@ func (s *Service) devices(ctx context.Context, in *devicesRequest) (*devicesAnsw
 
 type deletingAnswer struct {
 	Body struct {
-		Devices []string `json:"devices" doc:"Ids. A device that is no longer there is deleted, with all that it had."`
+		Devices []string `json:"devices" doc:"Device IDs. A device that is no longer listed has been deleted with all its data."`
 		Cursor  string   `json:"cursor,omitempty"`
 	}
 }

@@ -26,8 +26,8 @@ const maxImport = 5000
 type importDevicesRequest struct {
 	middleware.FleetPath
 	ContentType string `header:"Content-Type" doc:"text/csv or application/jsonl."`
-	Tokens      bool   `query:"tokens" doc:"Give each new device a token, which the answer tells this once."`
-	DryRun      bool   `query:"dryRun" doc:"Only read, and say what is wrong."`
+	Tokens      bool   `query:"tokens" doc:"Create a token for each new device. The response is the only place where it appears."`
+	DryRun      bool   `query:"dryRun" doc:"Only validate the list."`
 	RawBody     []byte `contentType:"text/csv"`
 }
 
@@ -36,7 +36,7 @@ type importDevicesAnswer struct {
 		Created  int              `json:"created"`
 		Existing int              `json:"existing"`
 		Rejected int              `json:"rejected"`
-		Devices  []importedDevice `json:"devices" doc:"One a line, in order."`
+		Devices  []importedDevice `json:"devices" doc:"One per line, in order."`
 	}
 }
 
@@ -58,9 +58,9 @@ type formLine struct {
 func (s *Service) importDeviceRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "import-devices", Method: http.MethodPost, Path: devicesPath + "/import", MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
-		Summary: "Make up to 5,000 devices of a list",
-		Description: "JSON lines like the body of POST …/devices, or CSV whose first line names its columns: id, name, type, status, location, firmware, profile, " +
-			"tags (separated by ;) and note:NAME. Devices that there are already stay as they are. A line that is wrong is said so, and the others are made.",
+		Summary: "Create up to 5,000 devices from a list",
+		Description: "JSON Lines like the body of POST …/devices, or CSV whose first line names the columns: id, name, type, status, location, firmware, profile, " +
+			"tags (separated by ;) and note:NAME. Existing devices are left unchanged. Invalid lines are reported, and the others are created.",
 		Tags: []string{"devices"}, Errors: []int{http.StatusBadRequest, http.StatusUnsupportedMediaType},
 	}), s.importDevices)
 }
@@ -118,12 +118,12 @@ func (s *Service) makeDevices(ctx context.Context, in *importDevicesRequest, dev
 		case errors.Is(err, table.ErrExists):
 			note.Status = "exists"
 			if d, err := telemetry.GetDevice(ctx, s.table, note.ID); err != nil || d.FleetID != in.Fleet {
-				note.Status, note.Detail = "rejected", "the id is taken"
+				note.Status, note.Detail = "rejected", "the ID is taken"
 			}
 		case errors.Is(err, telemetry.ErrInvalid), errors.Is(err, table.ErrKeyValue):
 			note.Status, note.Detail = "rejected", whatIsInvalid(err)
 		case errors.Is(err, table.ErrNotFound): // the fleet exists: the request is authorized for it
-			note.Status, note.Detail = "rejected", fmt.Sprintf("there is no profile %q in the fleet", devices[n].ProfileID)
+			note.Status, note.Detail = "rejected", fmt.Sprintf("the fleet has no profile %q", devices[n].ProfileID)
 		default:
 			return err
 		}
@@ -143,7 +143,7 @@ func whatIsInvalid(err error) string {
 	if _, what, ok := strings.Cut(err.Error(), telemetry.ErrInvalid.Error()+": "); ok {
 		return what
 	}
-	return "the id has a byte that ids may not have"
+	return "the ID contains an invalid character"
 }
 
 // readForms parses a device list. Its errors are problems.
@@ -165,7 +165,7 @@ func readForms(contentType string, body []byte) ([]formLine, error) {
 		return nil, middleware.Problem(http.StatusBadRequest, "bad_csv", err.Error())
 	}
 	if len(lines) > maxImport {
-		return nil, middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_devices", fmt.Sprintf("At most %d devices at once. Send the list in parts.", maxImport))
+		return nil, middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_devices", fmt.Sprintf("At most %d devices per request. Split the list.", maxImport))
 	}
 	return lines, nil
 }
@@ -181,7 +181,7 @@ func readJSONLines(body []byte) (lines []formLine) {
 		in := json.NewDecoder(bytes.NewReader(text))
 		in.DisallowUnknownFields()
 		if l.err = in.Decode(&l.DeviceForm); l.err == nil && in.More() {
-			l.err = errors.New("there is something after the device")
+			l.err = errors.New("unexpected data after the device")
 		}
 		lines = append(lines, l)
 		if len(lines) > maxImport {
@@ -196,7 +196,7 @@ func readCSV(body []byte) (lines []formLine, err error) {
 	in.FieldsPerRecord = -1
 	head, err := in.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the first line names the columns")
+		return nil, errors.New("the first line must name the columns")
 	}
 	if err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func readCSV(body []byte) (lines []formLine, err error) {
 			l.line, _ = in.FieldPos(0)
 		}
 		if err == nil && len(row) != len(head) {
-			l.err = fmt.Errorf("it has %d columns, the first line %d", len(row), len(head))
+			l.err = fmt.Errorf("expected as many columns as the header: got %d, want %d", len(row), len(head))
 		}
 		for i := 0; l.err == nil && i < len(row); i++ {
 			l.err = l.set(head[i], strings.TrimSpace(row[i]))

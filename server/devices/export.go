@@ -23,13 +23,13 @@ type exportRequest struct {
 	DevicePath
 	Times
 	Kind   string           `query:"kind" enum:"readings,aggregates" default:"readings"`
-	Format string           `query:"format" enum:"csv,jsonl" default:"csv" doc:"In CSV each value of a reading is a line, and a text that a spreadsheet would take for a formula has an apostrophe before it."`
-	Period telemetry.Period `query:"period" enum:"10min,hourly,daily" default:"hourly" doc:"Of aggregates."`
+	Format string           `query:"format" enum:"csv,jsonl" default:"csv" doc:"In CSV, each value of a reading is a line. Text that a spreadsheet could run as a formula is prefixed with an apostrophe."`
+	Period telemetry.Period `query:"period" enum:"10min,hourly,daily" default:"hourly" doc:"Period of aggregates."`
 }
 
 func (s *Service) exportRoutes(api huma.API) {
-	op := readOperation("export-device", "/export", "Readings or aggregates of a range of time, as a file")
-	op.Description = "Written as it is read. An answer that breaks off is not all of it."
+	op := readOperation("export-device", "/export", "Export readings or aggregates of a time range as a file")
+	op.Description = "The response is streamed. A response that is cut off is incomplete."
 	op.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{"text/csv": {}, "application/jsonl": {}}}}
 	huma.Register(api, op, s.export)
 }

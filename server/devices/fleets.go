@@ -20,12 +20,12 @@ type fleetBody struct {
 	ID           string              `json:"id"`
 	Name         string              `json:"name"`
 	TimeZone     string              `json:"timezone"`
-	TenMinutes   bool                `json:"tenMinutes" doc:"Aggregates of ten minutes are kept beside hours and days."`
+	TenMinutes   bool                `json:"tenMinutes" doc:"Keep 10-minute aggregates in addition to hours and days."`
 	Retention    telemetry.Retention `json:"retention"`
-	Limits       telemetry.Limits    `json:"limits" doc:"Of one device: readings a minute, and different metrics that are sent within a day. 0: the default, 6,000 and 600; at most 1,000 metrics."`
-	PropertyTags []string            `json:"propertyTags" doc:"Tags of line protocol, or of readings in JSON, that describe a device: each is a value of its own, a text under the tag's name. Other tags are part of the names of metrics. At most 32."`
+	Limits       telemetry.Limits    `json:"limits" doc:"Limits per device: readings per minute, and different metrics sent per day. 0: the defaults, 6,000 and 600; at most 1,000 metrics."`
+	PropertyTags []string            `json:"propertyTags" doc:"Tags, of line protocol or JSON readings, that describe the device. Each is stored as text under the tag's name. Other tags become part of metric names. At most 32."`
 	Created      time.Time           `json:"created"`
-	Role         accounts.Role       `json:"role,omitempty" doc:"Of whoever asks."`
+	Role         accounts.Role       `json:"role,omitempty" doc:"The caller's role."`
 }
 
 type fleetAnswer struct{ Body fleetBody }
@@ -40,7 +40,7 @@ type newFleetRequest struct {
 	Body struct {
 		ID           string              `json:"id" minLength:"1" maxLength:"64" doc:"Letters, digits and . _ - :"`
 		Name         string              `json:"name,omitempty" maxLength:"200"`
-		TimeZone     string              `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed: all hours and days are in it. Default: UTC."`
+		TimeZone     string              `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed, because all hours and days use it. Default: UTC."`
 		TenMinutes   bool                `json:"tenMinutes,omitempty"`
 		Retention    telemetry.Retention `json:"retention,omitempty"`
 		Limits       telemetry.Limits    `json:"limits,omitempty"`
@@ -55,7 +55,7 @@ type updateFleetRequest struct {
 		TenMinutes   *bool                `json:"tenMinutes,omitempty"`
 		Retention    *telemetry.Retention `json:"retention,omitempty"`
 		Limits       *telemetry.Limits    `json:"limits,omitempty"`
-		PropertyTags *[]string            `json:"propertyTags,omitempty" maxItems:"32" doc:"What was stored before keeps its names."`
+		PropertyTags *[]string            `json:"propertyTags,omitempty" maxItems:"32" doc:"Data stored before keeps its names."`
 	}
 }
 
@@ -63,25 +63,25 @@ const fleetsPath, fleetPath = "/api/v1/fleets", "/api/v1/fleets/{fleet}"
 
 func (s *Service) fleetRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
-		OperationID: "fleets", Method: http.MethodGet, Path: fleetsPath, Summary: "The fleets that one may see", Tags: []string{"fleets"},
+		OperationID: "fleets", Method: http.MethodGet, Path: fleetsPath, Summary: "List the fleets that the caller may see", Tags: []string{"fleets"},
 	}), s.fleets)
 	huma.Register(api, middleware.Guard(middleware.ForAllSites, huma.Operation{
 		OperationID: "add-fleet", Method: http.MethodPost, Path: fleetsPath, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Make a fleet", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
+		Summary: "Create a fleet", Description: "Repeating the request within ten minutes returns the same response.", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
 	}), s.addFleet)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "fleet", Method: http.MethodGet, Path: fleetPath, Summary: "A fleet's settings", Tags: []string{"fleets"},
+		OperationID: "fleet", Method: http.MethodGet, Path: fleetPath, Summary: "Get a fleet's settings", Tags: []string{"fleets"},
 	}), s.fleet)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "update-fleet", Method: http.MethodPatch, Path: fleetPath, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Change a fleet's settings", Description: "What is not named stays as it is. Readings go by it within ten seconds.", Tags: []string{"fleets"},
+		Summary: "Update a fleet's settings", Description: "Fields that are not given stay unchanged. Changes apply to readings within ten seconds.", Tags: []string{"fleets"},
 	}), s.updateFleet)
 	huma.Register(api, middleware.Guard(middleware.ForOwner, huma.Operation{
 		OperationID: "delete-fleet", Method: http.MethodDelete, Path: fleetPath, DefaultStatus: http.StatusNoContent,
-		Summary: "Delete a fleet, its devices and everything that they have", Description: "It is unknown from now on; what it has is deleted within minutes. Roles and keys of it go at once.", Tags: []string{"fleets"},
+		Summary: "Delete a fleet, its devices and all their data", Description: "The fleet is unknown at once. Its data is deleted within minutes; its roles and keys end at once.", Tags: []string{"fleets"},
 	}), s.deleteFleet)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "fleet-board", Method: http.MethodGet, Path: fleetPath + "/board", Summary: "How many devices a fleet has, by status and connectivity", Tags: []string{"fleets"},
+		OperationID: "fleet-board", Method: http.MethodGet, Path: fleetPath + "/board", Summary: "Count a fleet's devices by status and connectivity", Tags: []string{"fleets"},
 	}), s.board)
 }
 
@@ -207,14 +207,14 @@ type boardAnswer struct {
 		Devices        int64            `json:"devices"`
 		ByStatus       map[string]int64 `json:"byStatus"`
 		ByConnectivity map[string]int64 `json:"byConnectivity" doc:"online, offline, and never for devices that never connected."`
-		Silence        *silenceBody     `json:"silence,omitempty" doc:"Most of the fleet fell silent at once: at least three devices, and half of those that were online. Each of them is offline, too. It ends when enough devices are back, or after a day."`
+		Silence        *silenceBody     `json:"silence,omitempty" doc:"Set if most of the fleet went silent at once: at least three devices, and half of those that were online. These devices also count as offline. It ends when enough devices are back, or after a day."`
 	}
 }
 
 type silenceBody struct {
-	Since   time.Time `json:"since" doc:"When the last of them was heard of."`
-	Devices int       `json:"devices" doc:"Devices that fell silent."`
-	Of      int       `json:"of" doc:"Devices that were online before."`
+	Since   time.Time `json:"since" doc:"Last contact of the last of them."`
+	Devices int       `json:"devices" doc:"Number of devices that went silent."`
+	Of      int       `json:"of" doc:"Number of devices that were online before."`
 }
 
 // board returns the counts of a fleet. Devices that never connected have no connectivity, so their

@@ -13,16 +13,16 @@ import (
 
 type importReadingsRequest struct {
 	middleware.FleetPath
-	DryRun          bool   `query:"dryRun" doc:"Say what would become of them, and write nothing. Of two that are the same both would be stored."`
-	MakeDevices     bool   `query:"makeDevices" doc:"Make devices that are not there."`
+	DryRun          bool   `query:"dryRun" doc:"Report the outcomes without writing anything. Duplicates within the request are not detected."`
+	MakeDevices     bool   `query:"makeDevices" doc:"Create unknown devices."`
 	ContentEncoding string `header:"Content-Encoding" doc:"gzip or none."`
 	RawBody         []byte `contentType:"application/json"`
 }
 
 type importReadingsAnswer struct {
 	Body struct {
-		Outcomes []telemetry.Outcome `json:"outcomes" doc:"One a reading, in the order sent."`
-		Made     []string            `json:"made" doc:"Devices that were made, or would be."`
+		Outcomes []telemetry.Outcome `json:"outcomes" doc:"One per reading, in order."`
+		Made     []string            `json:"made" doc:"IDs of devices that were created, or would be."`
 	}
 }
 
@@ -30,10 +30,10 @@ func (s *Service) importRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "import-readings", Method: http.MethodPost, Path: fleetPath + "/import", DefaultStatus: http.StatusAccepted,
 		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
-		Summary: "Import readings of the past",
-		Description: "Up to 5,000 in the form of `POST /api/readings`; of several that are the same on purpose, as rows of a file are, `nth` numbers all but the first. " +
-			"Answers 202 when they are durable. They may be of any age, are kept from now on, and are neither late nor too fast. " +
-			"`onefold import telemetry --server` sends them; send one request after the other.",
+		Summary: "Import historical readings",
+		Description: "Up to 5,000 readings in the form of `POST /api/readings`. If several are intentionally identical, such as rows of a file, `nth` numbers all but the first. " +
+			"Returns 202 once they are durable. They may be of any age, are kept from now on, and are exempt from late-reading and rate limits. " +
+			"Used by `onefold import telemetry --server`. Send one request at a time.",
 		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusNotFound},
 	}), s.importReadings)
 }

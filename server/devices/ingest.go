@@ -26,7 +26,7 @@ const (
 )
 
 // tooLong is the message for a body of more than maxBody.
-var tooLong = fmt.Sprintf("The body has more than %d MiB. Send it in parts.", maxBody>>20)
+var tooLong = fmt.Sprintf("The body is larger than %d MiB. Split it into several requests.", maxBody>>20)
 
 // sender is the authenticated source of readings: a device, or the holder of a key for one fleet or
 // for all.
@@ -50,7 +50,7 @@ func (s *Service) identify(ctx context.Context, token string) (sender, error) {
 	}
 	fleet, ok := sendsFor(key)
 	if !ok {
-		return sender{}, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send readings. Make one of the fleet with the scope ingest.")
+		return sender{}, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send readings. Create a key of the fleet with scope ingest.")
 	}
 	return sender{fleetID: fleet}, nil
 }
@@ -63,7 +63,7 @@ func sendsFor(key accounts.Key) (fleetID string, ok bool) {
 }
 
 type readingsRequest struct {
-	Authorization   string `header:"Authorization" doc:"Bearer, and the token of a device or a key of the fleet with the scope ingest or write."`
+	Authorization   string `header:"Authorization" doc:"Bearer with a device token, or with a key of the fleet with scope ingest or write."`
 	ContentEncoding string `header:"Content-Encoding" doc:"gzip or none."`
 	RawBody         []byte `contentType:"application/json"`
 }
@@ -72,7 +72,7 @@ type readingsAnswer struct {
 	Status     int
 	RetryAfter string `header:"Retry-After"`
 	Body       struct {
-		Outcomes []telemetry.Outcome `json:"outcomes" doc:"One a reading, in the order sent."`
+		Outcomes []telemetry.Outcome `json:"outcomes" doc:"One per reading, in order."`
 		Now      int64               `json:"now" doc:"The server's clock, in milliseconds since 1970."`
 	}
 }
@@ -81,15 +81,15 @@ func (s *Service) ingestRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "ingest-readings", Method: http.MethodPost, Path: "/api/readings", DefaultStatus: http.StatusAccepted,
 		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
-		Summary: "Take readings in",
+		Summary: "Ingest readings",
 		Description: `One reading, or an array of up to 5,000:
 
     {"device": "boiler-1", "at": "2026-05-12T14:00:00.250Z", "seq": 17,
      "values": {"temperature": 71.25, "valve": "open", "alarm": false}, "units": {"temperature": "C"}}
 
 Only values are required, and with a key device. ` + "`at`" + ` may be milliseconds since 1970. A device's token stands for that device alone. ` +
-			"Answers 202 when the outcome of each reading is decided: `stored`, `duplicate` and `late` ones are durable, so is a `queued` one, which is stored when the table can be reached again; a `rejected` one says why, and sending it " +
-			"again will not help. When some came faster than the fleet allows (`too_fast`) the status is 429: send all again after Retry-After, or just those; what is stored counts once.",
+			"Returns 202 once the outcome of each reading is decided. `stored`, `duplicate` and `late` readings are durable. So are `queued` readings, which are stored when the table can be reached again. `rejected` readings have a reason; sending them " +
+			"again does not help. If some arrived faster than the fleet allows (`too_fast`), the status is 429: send all or just those again after Retry-After. Stored readings count once.",
 		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests},
 	}), s.ingestReadings)
 }
@@ -134,7 +134,7 @@ func (s *Service) take(ctx context.Context, from sender, n int, reading func(int
 		case err != nil:
 			outcomes[i] = telemetry.Outcome{Status: telemetry.Rejected, Reason: telemetry.BadValue, Detail: err.Error()}
 		case from.deviceID != "" && r.DeviceID != from.deviceID:
-			outcomes[i] = telemetry.Outcome{Status: telemetry.Rejected, Reason: notYours, Detail: "the token is of another device"}
+			outcomes[i] = telemetry.Outcome{Status: telemetry.Rejected, Reason: notYours, Detail: "the token belongs to another device"}
 		default:
 			r.FleetID = from.fleetID
 			readings, of = append(readings, r), append(of, i)
@@ -190,7 +190,7 @@ func plainBody(body []byte, encoding string) ([]byte, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, middleware.Problem(http.StatusBadRequest, "bad_request", "The body is no gzip: "+err.Error()+".")
+		return nil, middleware.Problem(http.StatusBadRequest, "bad_request", "The body is not valid gzip: "+err.Error()+".")
 	case len(body) > maxBody:
 		return nil, middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", tooLong)
 	}

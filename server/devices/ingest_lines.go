@@ -21,11 +21,11 @@ import (
 
 // linesRequest is a write request of InfluxDB 2 clients.
 type linesRequest struct {
-	Authorization   string `header:"Authorization" doc:"Token or Bearer, and the token of a device or a key of the fleet with the scope ingest or write."`
+	Authorization   string `header:"Authorization" doc:"Token or Bearer, with a device token, or with a key of the fleet with scope ingest or write."`
 	ContentEncoding string `header:"Content-Encoding" doc:"gzip or none."`
-	Bucket          string `query:"bucket" doc:"The fleet. A device's token and a fleet's key say it, too."`
-	Org             string `query:"org" doc:"Not looked at."`
-	Precision       string `query:"precision" doc:"What timestamps count: ns, us, ms or s. Default: ns."`
+	Bucket          string `query:"bucket" doc:"The fleet. Optional with a device token or a fleet key."`
+	Org             string `query:"org" doc:"Ignored."`
+	Precision       string `query:"precision" doc:"Unit of timestamps: ns, us, ms or s. Default: ns."`
 	RawBody         []byte `contentType:"text/plain"`
 }
 
@@ -35,7 +35,7 @@ type oldLinesRequest struct {
 	ContentEncoding string `header:"Content-Encoding"`
 	Database        string `query:"db" doc:"The fleet."`
 	User            string `query:"u"`
-	Password        string `query:"p" doc:"The token or key, where no header has it."`
+	Password        string `query:"p" doc:"The token or key, if it is not in a header."`
 	Precision       string `query:"precision" doc:"ns, u, ms, s, m or h. Default: ns."`
 	RawBody         []byte `contentType:"text/plain"`
 }
@@ -44,11 +44,11 @@ func (s *Service) lineRoutes(api huma.API, mux *http.ServeMux) {
 	op := huma.Operation{
 		OperationID: "write-lines", Method: http.MethodPost, Path: "/api/v2/write", DefaultStatus: http.StatusNoContent,
 		MaxBodyBytes: maxBody, BodyReadTimeout: ingestFor, SkipValidateBody: true,
-		Summary: "Take readings in as InfluxDB's line protocol",
-		Description: "As InfluxDB 2 does, so that Telegraf and InfluxDB's clients work unchanged; up to 20,000 lines. A line is a reading of the device that its tag `device`, `device_id` or `host` names; " +
-			"field `f` of measurement `m` is the metric `m.f` (`m` for a field called value), with the other tags in braces, `cpu.idle{cpu=cpu0}`, unless the fleet calls them property tags. " +
-			"Answers 204 when all lines are durable. When some were refused the status is 400, the message names them by number, and the others are stored. " +
-			"429 when a device sends faster than its fleet allows: send all again after Retry-After; what is stored counts once.",
+		Summary: "Ingest readings in InfluxDB line protocol",
+		Description: "Compatible with InfluxDB 2, so that Telegraf and InfluxDB clients work unchanged; up to 20,000 lines. A line is a reading of the device named by its tag `device`, `device_id` or `host`; " +
+			"field `f` of measurement `m` becomes the metric `m.f` (`m` for a field named value), with the other tags in braces, as in `cpu.idle{cpu=cpu0}`, unless the fleet lists them as property tags. " +
+			"Returns 204 once all lines are durable. If some lines are rejected, the status is 400, the message gives their numbers, and the others are stored. " +
+			"429 if a device sends faster than its fleet allows: send everything again after Retry-After. Stored readings count once.",
 		Tags: []string{"ingest"}, Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusTooManyRequests},
 	}
 	old := op
@@ -133,7 +133,7 @@ func (s *Service) writeLines(ctx context.Context, token, fleet, precision, encod
 	}
 	from, err := s.identify(ctx, token)
 	if err == nil && fleet != "" && from.fleetID != "" && fleet != from.fleetID {
-		return written{status: http.StatusNotFound, code: "not found", message: fmt.Sprintf("bucket %.64q not found: the token is for another fleet", fleet)}
+		return written{status: http.StatusNotFound, code: "not found", message: fmt.Sprintf("bucket %.64q not found: the token belongs to another fleet", fleet)}
 	}
 	if err == nil {
 		body, err = plainBody(body, encoding)
@@ -158,7 +158,7 @@ func (s *Service) writeLines(ctx context.Context, token, fleet, precision, encod
 // judge combines many outcomes into one response.
 func judge(lines []payload.Line, became []telemetry.Outcome) written {
 	if wait := retryAfter(became); wait > 0 {
-		return written{status: http.StatusTooManyRequests, code: "too many requests", message: "the fleet allows a device fewer readings a minute: send all again later, what is stored counts once", wait: wait}
+		return written{status: http.StatusTooManyRequests, code: "too many requests", message: "too many readings per minute for a device of this fleet: send everything again later, stored readings count once", wait: wait}
 	}
 	w := written{status: http.StatusNoContent}
 	for i := range became {
@@ -182,7 +182,7 @@ const maxNamed, maxTold = 1000, 20
 
 func partial(refused []refusedLine, of int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "partial write: %d of %d lines were refused, the others are stored: ", len(refused), of)
+	fmt.Fprintf(&b, "partial write: %d of %d lines were rejected, the others are stored: ", len(refused), of)
 	for i, r := range refused {
 		if i == maxTold {
 			fmt.Fprintf(&b, "; and %d more", len(refused)-i)

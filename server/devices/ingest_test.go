@@ -112,7 +112,7 @@ func TestLinesOverHTTP(t *testing.T) {
 		{"without a bucket", "/api/v2/write", "w t=6\n", bearer(device), 204, ""},
 		{"nothing", v2, "\n# nothing\n", token, 204, ""},
 		{"some are wrong", v2, line("d1", 7) + "broken\n\n" + line("nobody", 1) + line("theirs", 1) + "w t=1\n" + line("d1", 8), token, 400,
-			`{"code":"invalid","message":"partial write: 4 of 6 lines were refused, the others are stored: line 2: `},
+			`{"code":"invalid","message":"partial write: 4 of 6 lines were rejected, the others are stored: line 2: `},
 		{"of another device", v2, line("d2", 9), bearer(device), 400, `"line":1,"reason":"bad_line"`},
 		{"another fleet's bucket", "/api/v2/write?bucket=other", line("d1", 9), token, 404, `"code":"not found"`},
 		{"nobody", v2, line("d1", 9), nil, 401, `"code":"unauthorized"`},

@@ -126,7 +126,7 @@ func (t *taking) read(i int, m *mqtt.Message, mine func(string) (bool, error)) {
 	case single:
 		t.readValue(i, device, metric, m.Payload)
 	default:
-		t.wrong(i, "there is no such topic")
+		t.wrong(i, "unknown topic")
 	}
 }
 
@@ -138,7 +138,7 @@ func (t *taking) wrong(i int, detail string) {
 func (t *taking) readValue(i int, device, metric string, text []byte) {
 	v, ok := payload.Value(text)
 	if !ok {
-		t.wrong(i, "the value is neither a number, a text nor a truth value")
+		t.wrong(i, "the value must be a number, text or boolean")
 		return
 	}
 	t.verdicts[i] = mqtt.Malformed // until it is stored

@@ -19,7 +19,7 @@ func newMetrics(of *middleware.Metrics) *metrics {
 		readings: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_readings_total", Help: "Readings by outcome."}, []string{"outcome"}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_readings_rejected_total", Help: "Rejected readings by reason."}, []string{"reason"}),
 		omitted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "onefold_readings_omitted_values_total", Help: "Values left out of readings whose other values were taken, by reason.",
+			Name: "onefold_readings_omitted_values_total", Help: "Values omitted from readings whose other values were stored, by reason.",
 		}, []string{"reason"}),
 	}
 	for _, status := range []telemetry.OutcomeStatus{telemetry.Stored, telemetry.Duplicate, telemetry.StoredLate, telemetry.Rejected, telemetry.Queued} {

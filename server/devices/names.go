@@ -29,7 +29,7 @@ func (n *names) of(ctx context.Context, actor string) (string, error) {
 	}
 	name, err := n.read(ctx, kind, id)
 	if errors.Is(err, table.ErrNotFound) {
-		name, err = map[string]string{"user": "somebody who left", "key": "a revoked key"}[kind], nil
+		name, err = map[string]string{"user": "a former user", "key": "a revoked key"}[kind], nil
 	}
 	if err == nil {
 		n.known[actor] = name

@@ -22,11 +22,11 @@ func Problem(err error) error {
 	}
 	switch {
 	case errors.Is(err, alerts.ErrEnded):
-		return middleware.Problem(http.StatusConflict, "alert_ended", "The alert has ended: there is nothing to look after any more.")
+		return middleware.Problem(http.StatusConflict, "alert_ended", "The alert has ended and cannot be acknowledged.")
 	case errors.Is(err, alerts.ErrSnooze):
-		return middleware.Problem(http.StatusUnprocessableEntity, "bad_snooze", "Snooze until a time within the next 31 days.")
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_snooze", "Choose a snooze time within the next 31 days.")
 	case errors.Is(err, alerts.ErrComment):
-		return middleware.Problem(http.StatusUnprocessableEntity, "bad_comment", "A comment has 1 to 2,000 bytes.")
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_comment", "A comment must have 1 to 2,000 bytes.")
 	case errors.Is(err, telemetry.ErrTransition):
 		return middleware.Problem(http.StatusConflict, "bad_transition", middleware.Detail(err))
 	case errors.Is(err, telemetry.ErrInvalid):
@@ -38,9 +38,9 @@ func Problem(err error) error {
 	case errors.Is(err, telemetry.ErrSealed):
 		return middleware.Problem(http.StatusConflict, "sealed", middleware.Detail(err))
 	case errors.Is(err, credentials.ErrClaim):
-		return middleware.Problem(http.StatusForbidden, "bad_claim", "This code does not hold: it is wrong, was used, or has expired.")
+		return middleware.Problem(http.StatusForbidden, "bad_claim", "This code is invalid: it is wrong, was already used, or has expired.")
 	case errors.Is(err, telemetry.ErrToken):
-		return middleware.Problem(http.StatusUnauthorized, "unauthorized", "This is no valid token of a device.")
+		return middleware.Problem(http.StatusUnauthorized, "unauthorized", "This is not a valid device token.")
 	case errors.Is(err, payload.ErrSyntax):
 		return middleware.Problem(http.StatusBadRequest, "bad_request", err.Error())
 	case errors.Is(err, payload.ErrTooMany):
@@ -66,7 +66,7 @@ func ruleErrors(err error) (faults []*alerts.RuleError) {
 
 // ruleProblem returns a problem that lists every invalid field. Its code is that of the first.
 func ruleProblem(faults []*alerts.RuleError) error {
-	p := middleware.Problem(http.StatusUnprocessableEntity, faults[0].Code, "It cannot be as it is said.")
+	p := middleware.Problem(http.StatusUnprocessableEntity, faults[0].Code, "The rule or channel is invalid.")
 	for _, f := range faults {
 		p.Errors = append(p.Errors, &huma.ErrorDetail{Message: f.What, Location: "body." + f.Field})
 	}

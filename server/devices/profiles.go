@@ -23,9 +23,9 @@ type ProfilePath struct {
 // omits the fields of unexported embedded types.
 type ProfileForm struct {
 	Name    string                `json:"name,omitempty" maxLength:"200"`
-	Metrics []telemetry.MetricDef `json:"metrics,omitempty" maxItems:"256" doc:"Metrics that are not named are gauges if they are numbers, and else states."`
-	Every   int                   `json:"every,omitempty" minimum:"0" doc:"Seconds between two readings. 0: whatever the device's own rhythm is."`
-	Clock   telemetry.ClockPolicy `json:"clock,omitempty" doc:"What is done with readings whose time is not that of their arrival."`
+	Metrics []telemetry.MetricDef `json:"metrics,omitempty" maxItems:"256" doc:"Metrics that are not listed are gauges if they are numbers, otherwise states."`
+	Every   int                   `json:"every,omitempty" minimum:"0" doc:"Expected seconds between readings. 0: learned from the device's readings."`
+	Clock   telemetry.ClockPolicy `json:"clock,omitempty" doc:"How to handle readings whose time differs from their arrival."`
 }
 
 type profileBody struct {
@@ -54,18 +54,18 @@ func describeProfile(p *telemetry.Profile) profileBody {
 func (s *Service) profileRoutes(api huma.API) {
 	const list, one = fleetPath + "/profiles", fleetPath + "/profiles/{profile}"
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "profiles", Method: http.MethodGet, Path: list, Summary: "The profiles of a fleet: what kinds of devices measure", Tags: []string{"fleets"},
+		OperationID: "profiles", Method: http.MethodGet, Path: list, Summary: "List the profiles of a fleet", Tags: []string{"fleets"},
 	}), s.profiles)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "profile", Method: http.MethodGet, Path: one, Summary: "A profile", Tags: []string{"fleets"},
 	}), s.profile)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "put-profile", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Make or replace a profile", Description: "Readings go by it within ten seconds; those that are stored stay as they are.", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
+		Summary: "Create or replace a profile", Description: "Applies to new readings within ten seconds. Stored readings are not changed.", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
 	}), s.putProfile)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-profile", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
-		Summary: "Delete a profile that no device has", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
+		Summary: "Delete a profile that no device uses", Tags: []string{"fleets"}, Errors: []int{http.StatusConflict},
 	}), s.deleteProfile)
 }
 
@@ -129,7 +129,7 @@ func (s *Service) deleteProfile(ctx context.Context, in *ProfilePath) (*struct{}
 	}
 	_, err = telemetry.DevicesLabelled.First(ctx, s.table, telemetry.LabelIn{FleetID: in.Fleet, Kind: telemetry.ByProfile, Value: in.Profile})
 	if err == nil {
-		return nil, middleware.Problem(http.StatusConflict, "in_use", "There are devices with this profile. Give them another one first.")
+		return nil, middleware.Problem(http.StatusConflict, "in_use", "Devices use this profile. Assign them another one first.")
 	}
 	if errors.Is(err, table.ErrNotFound) {
 		err = telemetry.Profiles.Delete(ctx, s.table, p.ProfileKey)

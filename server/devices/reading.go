@@ -15,7 +15,7 @@ import (
 // Times is a half-open time range.
 type Times struct {
 	From time.Time `query:"from" doc:"RFC 3339. Default: a day before the end."`
-	To   time.Time `query:"to" doc:"RFC 3339, not included. Default: now."`
+	To   time.Time `query:"to" doc:"RFC 3339, exclusive. Default: now."`
 }
 
 func (r Times) filled(now time.Time) (from, to time.Time) {
@@ -33,16 +33,16 @@ type seriesRequest struct {
 	DevicePath
 	Times
 	Metric     string           `query:"metric" required:"true" maxLength:"100"`
-	Resolution telemetry.Period `query:"resolution" enum:"raw,10min,hourly,daily" doc:"Default: the finest that has at most maxPoints."`
-	MaxPoints  int              `query:"maxPoints" minimum:"3" maximum:"10000" default:"500" doc:"Of more, those are left out whose loss is seen least."`
-	Fill       telemetry.Fill   `query:"fill" enum:"null,previous,linear" doc:"What stands where nothing was measured. Default: nothing."`
+	Resolution telemetry.Period `query:"resolution" enum:"raw,10min,hourly,daily" doc:"Default: the finest with at most maxPoints."`
+	MaxPoints  int              `query:"maxPoints" minimum:"3" maximum:"10000" default:"500" doc:"If there are more, points whose loss is least visible are dropped."`
+	Fill       telemetry.Fill   `query:"fill" enum:"null,previous,linear" doc:"What to return where nothing was measured. Default: nothing."`
 }
 
 type seriesAnswer struct{ Body telemetry.Series }
 
 // PageParams select a page of a list.
 type PageParams struct {
-	Cursor string `query:"cursor" doc:"Of the page before."`
+	Cursor string `query:"cursor" doc:"From the previous page."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
@@ -50,8 +50,8 @@ type readingBody struct {
 	At      time.Time        `json:"at" doc:"By the device's clock."`
 	Arrived time.Time        `json:"arrived"`
 	Values  telemetry.Values `json:"values"`
-	Late    bool             `json:"late,omitempty" doc:"It came later than its profile calls late."`
-	Void    []string         `json:"retracted,omitempty" doc:"Metrics that were retracted when it came; * is all."`
+	Late    bool             `json:"late,omitempty" doc:"The reading arrived later than its profile allows."`
+	Void    []string         `json:"retracted,omitempty" doc:"Metrics that were retracted when the reading arrived; * is all."`
 }
 
 func describeReading(r *telemetry.Reading) readingBody {
@@ -66,8 +66,8 @@ type readingsPageRequest struct {
 
 type readingsPage struct {
 	Body struct {
-		Readings []readingBody `json:"readings" doc:"In the order of time."`
-		Cursor   string        `json:"cursor,omitempty" doc:"Of the next page, if there may be one."`
+		Readings []readingBody `json:"readings" doc:"In order of time."`
+		Cursor   string        `json:"cursor,omitempty" doc:"Cursor of the next page, if there may be one."`
 	}
 }
 
@@ -81,7 +81,7 @@ type aggregatesRequest struct {
 }
 
 type aggregateBody struct {
-	Start       string              `json:"start" doc:"Of the bucket: 2026-05-12T14:00:00Z, or the fleet's day 2026-05-12."`
+	Start       string              `json:"start" doc:"Start of the bucket: 2026-05-12T14:00:00Z, or the fleet's day 2026-05-12."`
 	Readings    int64               `json:"readings"`
 	Late        int64               `json:"late,omitempty"`
 	Corrections int64               `json:"corrections,omitempty"`
@@ -90,7 +90,7 @@ type aggregateBody struct {
 
 type aggregatesAnswer struct {
 	Body struct {
-		Aggregates []aggregateBody `json:"aggregates" doc:"The day that is going on has none; a series has it."`
+		Aggregates []aggregateBody `json:"aggregates" doc:"The current day has none; a series includes it."`
 		Cursor     string          `json:"cursor,omitempty"`
 	}
 }
@@ -100,10 +100,10 @@ func readOperation(id, path, summary string) huma.Operation {
 }
 
 func (s *Service) readingRoutes(api huma.API) {
-	huma.Register(api, readOperation("device-series", "/series", "A curve of one metric, as fine as fits: readings, or aggregates"), s.series)
-	huma.Register(api, readOperation("device-readings", "/readings", "The readings of a range of time, as they are"), s.readings)
-	huma.Register(api, readOperation("device-latest", "/latest", "The latest reading, by the device's clock"), s.latest)
-	huma.Register(api, readOperation("device-aggregates", "/aggregates", "What all metrics came to in tens of minutes, hours or days"), s.aggregates)
+	huma.Register(api, readOperation("device-series", "/series", "Get a time series of one metric: readings or aggregates, as fine as fits"), s.series)
+	huma.Register(api, readOperation("device-readings", "/readings", "List the raw readings of a time range"), s.readings)
+	huma.Register(api, readOperation("device-latest", "/latest", "Get the latest reading, by the device's clock"), s.latest)
+	huma.Register(api, readOperation("device-aggregates", "/aggregates", "List the aggregates of all metrics: 10 minutes, hours or days"), s.aggregates)
 }
 
 func (s *Service) series(ctx context.Context, in *seriesRequest) (*seriesAnswer, error) {

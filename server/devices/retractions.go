@@ -15,12 +15,12 @@ type retractionBody struct {
 	ID      string    `json:"id"`
 	From    time.Time `json:"from"`
 	To      time.Time `json:"to"`
-	Metrics []string  `json:"metrics,omitempty" doc:"None: all."`
+	Metrics []string  `json:"metrics,omitempty" doc:"Empty: all metrics."`
 	Reason  string    `json:"reason,omitempty"`
-	By      string    `json:"by,omitempty" doc:"The name of the person or key."`
+	By      string    `json:"by,omitempty" doc:"Name of the person or key."`
 	Created time.Time `json:"created"`
-	Applied time.Time `json:"applied,omitzero" doc:"When aggregates were made without it. Absent: not yet."`
-	Lifted  time.Time `json:"lifted,omitzero" doc:"When it was taken back. It is gone once that is applied."`
+	Applied time.Time `json:"applied,omitzero" doc:"When the aggregates were recomputed without the readings. Absent if not yet."`
+	Lifted  time.Time `json:"lifted,omitzero" doc:"When the retraction was undone. It disappears once that is applied."`
 }
 
 func describeRetraction(ctx context.Context, r *telemetry.Retraction, who *names) (retractionBody, error) {
@@ -40,7 +40,7 @@ type retractRequest struct {
 	DevicePath
 	Body struct {
 		From    time.Time `json:"from"`
-		To      time.Time `json:"to" doc:"Not included."`
+		To      time.Time `json:"to" doc:"Exclusive."`
 		Metrics []string  `json:"metrics,omitempty" maxItems:"256" doc:"Default: all."`
 		Reason  string    `json:"reason,omitempty" maxLength:"200"`
 	}
@@ -58,7 +58,7 @@ type quarantineRequest struct {
 }
 
 type quarantinedBody struct {
-	Claimed time.Time        `json:"claimed" doc:"The time that it says."`
+	Claimed time.Time        `json:"claimed" doc:"The time that the reading claims."`
 	Arrived time.Time        `json:"arrived"`
 	Reason  telemetry.Reason `json:"reason"`
 	Values  telemetry.Values `json:"values"`
@@ -73,15 +73,15 @@ type quarantineAnswer struct {
 
 func (s *Service) retractionRoutes(api huma.API) {
 	const list = devicePath + "/retractions"
-	huma.Register(api, readOperation("device-quarantine", "/quarantine", "Readings whose time cannot be right: they count nowhere"), s.quarantine)
-	huma.Register(api, readOperation("retractions", "/retractions", "What of a device's readings was retracted"), s.retractions)
+	huma.Register(api, readOperation("device-quarantine", "/quarantine", "List the quarantined readings of a device"), s.quarantine)
+	huma.Register(api, readOperation("retractions", "/retractions", "List the retractions of a device"), s.retractions)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "retract", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Say that what a device measured for a time is wrong", Description: "It counts in no aggregate any more, within a minute, nor does what arrives later of that time. The readings stay.", Tags: []string{"readings"},
+		Summary: "Retract a time range of a device's readings", Description: "Within a minute, its readings are excluded from all aggregates, including readings of that time that arrive later. The readings themselves are kept.", Tags: []string{"readings"},
 	}), s.retract)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "lift-retraction", Method: http.MethodDelete, Path: list + "/{retraction}", DefaultStatus: http.StatusNoContent,
-		Summary: "Take a retraction back", Tags: []string{"readings"},
+		Summary: "Undo a retraction", Tags: []string{"readings"},
 	}), s.lift)
 }
 
@@ -157,7 +157,7 @@ func (s *Service) retracted(ctx context.Context, action, fleetID, deviceID strin
 	s.record(ctx, action, fleetID, deviceID)
 	s.background.Start(func(ctx context.Context) {
 		if _, err := telemetry.ApplyRetractions(ctx, s.table, s.folded, deviceID); err != nil && ctx.Err() == nil {
-			s.door.Logger.WarnContext(ctx, "retractions are not applied yet", "device", deviceID, "error", err)
+			s.door.Logger.WarnContext(ctx, "applying retractions failed; maintenance will complete it", "device", deviceID, "error", err)
 		}
 	})
 }

@@ -26,7 +26,7 @@ const (
 type RulePath struct {
 	middleware.FleetPath
 	Scope   string `path:"scope" enum:"device,profile"`
-	ScopeID string `path:"scopeId" maxLength:"64" doc:"Of the device or profile that it is for."`
+	ScopeID string `path:"scopeId" maxLength:"64" doc:"The device or profile that the rule applies to."`
 	Rule    string `path:"rule" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -"`
 }
 
@@ -40,12 +40,12 @@ func (in *RulePath) key() telemetry.RuleKey {
 type RuleForm struct {
 	Name     string             `json:"name,omitempty"`
 	Metric   string             `json:"metric,omitempty"`
-	Over     telemetry.Period   `json:"over,omitempty" doc:"10min, hourly or daily: of aggregates. Absent: of the readings themselves."`
-	Function string             `json:"function,omitempty" doc:"Of an aggregate: mean, min, max, sum, count, first, last, deviation, p50, p90, p95, p99, increase or rate."`
+	Over     telemetry.Period   `json:"over,omitempty" doc:"10min, hourly or daily, for rules on aggregates. Absent: on the readings themselves."`
+	Function string             `json:"function,omitempty" doc:"For rules on aggregates: mean, min, max, sum, count, first, last, deviation, p50, p90, p95, p99, increase or rate."`
 	Below    bool               `json:"below,omitempty"`
-	NoData   bool               `json:"noData,omitempty" doc:"It fires when nothing arrives for the time of for."`
-	Raise    string             `json:"raise,omitempty" doc:"A decimal: a value above it, or below it, breaches."`
-	Clear    string             `json:"clear,omitempty" doc:"A decimal: at it, or on its other side, a value no longer keeps the alert. Default: raise."`
+	NoData   bool               `json:"noData,omitempty" doc:"The rule fires if nothing arrives for the duration in for."`
+	Raise    string             `json:"raise,omitempty" doc:"A decimal. A value above it, or below it, breaches."`
+	Clear    string             `json:"clear,omitempty" doc:"A decimal. A value at it, or beyond it on the good side, ends the alert. Default: raise."`
 	For      int                `json:"for,omitempty" doc:"Seconds."`
 	KeepFor  int                `json:"keepFor,omitempty" doc:"Seconds."`
 	Severity telemetry.Severity `json:"severity" doc:"info, warning or critical."`
@@ -62,7 +62,7 @@ type ruleBody struct {
 	Scope   string `json:"scope" enum:"device,profile"`
 	ScopeID string `json:"scopeId"`
 	RuleForm
-	Version int `json:"version,omitempty" doc:"One more at every change of more than the name."`
+	Version int `json:"version,omitempty" doc:"Incremented by every change of more than the name."`
 }
 
 func describeRule(r *telemetry.Rule) ruleBody {
@@ -96,9 +96,9 @@ type testRuleRequest struct {
 			ScopeID string `json:"scopeId,omitempty" maxLength:"64"`
 			RuleForm
 		} `json:"rule"`
-		Device string    `json:"device" maxLength:"64" doc:"On whose readings it is tried."`
+		Device string    `json:"device" maxLength:"64" doc:"The device whose readings are tested."`
 		From   time.Time `json:"from"`
-		To     time.Time `json:"to" doc:"Not included; at most 400 days after from."`
+		To     time.Time `json:"to" doc:"Exclusive; at most 400 days after from."`
 	}
 }
 
@@ -108,21 +108,21 @@ func (s *Service) ruleRoutes(api huma.API) {
 	const list, one = fleetPath + "/rules", fleetPath + "/rules/{scope}/{scopeId}/{rule}"
 	tags := []string{"alerts"}
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "rules", Method: http.MethodGet, Path: list, Summary: "The rules of a fleet: of its devices and profiles", Tags: tags,
+		OperationID: "rules", Method: http.MethodGet, Path: list, Summary: "List the rules of a fleet's devices and profiles", Tags: tags,
 	}), s.rules)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "rule", Method: http.MethodGet, Path: one, Summary: "A rule", Tags: tags,
 	}), s.rule)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
-		OperationID: "put-rule", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Make or replace a rule", Tags: tags, Errors: []int{http.StatusConflict},
-		Description: "It holds for readings that arrive from now on. A change of more than the name ends its open alerts.",
+		OperationID: "put-rule", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Create or replace a rule", Tags: tags, Errors: []int{http.StatusConflict},
+		Description: "It applies to readings that arrive from now on. A change of more than the name ends its open alerts.",
 	}), s.putRule)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-rule", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent, Summary: "Delete a rule", Description: "Its open alerts end.", Tags: tags,
 	}), s.deleteRule)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "test-rule", Method: http.MethodPost, Path: list + "/test", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "What alerts a rule would have made of what a device measured", Description: "Nothing is stored. Of 300,000 readings or aggregates at most.", Tags: tags,
+		Summary: "Test a rule on the past readings of a device", Description: "Nothing is stored. At most 300,000 readings or aggregates.", Tags: tags,
 	}), s.testRule)
 }
 
@@ -203,11 +203,11 @@ func (s *Service) testRule(ctx context.Context, in *testRuleRequest) (*testRuleA
 		return nil, err
 	}
 	if b.From, b.To = b.From.UTC(), b.To.UTC(); !b.From.Before(b.To) || b.To.Sub(b.From) > maxTried {
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "bad_range", "Choose a range of time that ends after it begins, of 400 days at most.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "bad_range", "Choose a time range that ends after it begins, of at most 400 days.")
 	}
 	r := telemetry.Rule{RuleKey: telemetry.RuleKey{Scope: telemetry.ForDevice, ScopeID: b.Device, RuleID: "tried"}, FleetID: in.Fleet}
 	if b.Rule.fill(&r); r.NoData {
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "not_replayable", "A rule about silence cannot be tried: it goes by when readings arrive.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "not_replayable", "Silence rules cannot be tested, because they depend on when readings arrive.")
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialMayRun)
 	defer cancel()
@@ -246,7 +246,7 @@ func atMost[T any](n int, all iter.Seq2[T, error]) iter.Seq2[T, error] {
 		left := n
 		for one, err := range all {
 			if left--; left < 0 {
-				err = middleware.Problem(http.StatusUnprocessableEntity, "too_much", "There is too much in this range of time to try a rule on. Choose a shorter one.")
+				err = middleware.Problem(http.StatusUnprocessableEntity, "too_much", "This time range has too many readings to test a rule. Choose a shorter one.")
 			}
 			if !yield(one, err) || err != nil {
 				return

@@ -106,8 +106,8 @@ func (t *tail) gone(l *listener) int {
 func (s *Service) tailRoutes(api huma.API) {
 	types := map[string]any{"reading": tailed{}, "missed": missed{}, "beat": beat{}}
 	admit := huma.Middlewares{s.door.AdmitStreams(api, "readings", maxStreams)}
-	one := readOperation("tail-device", "/tail", "Readings of a device as they come, as server-sent events")
-	one.Description = "Where several servers share a table, those of the others come up to two seconds later, unless they are late by more than a minute."
+	one := readOperation("tail-device", "/tail", "Stream new readings of a device as server-sent events")
+	one.Description = "If several servers share a table, readings of the other servers arrive up to two seconds later, unless they are late by more than a minute."
 	one.Errors = append(one.Errors, http.StatusNotFound)
 	one.Middlewares = append(huma.Middlewares{s.onlyKnown(api)}, admit...)
 	sse.Register(api, one, types, func(ctx context.Context, in *DevicePath, send sse.Sender) {
@@ -115,7 +115,7 @@ func (s *Service) tailRoutes(api huma.API) {
 	})
 	sse.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "tail-fleet", Method: http.MethodGet, Path: fleetPath + "/tail", Middlewares: admit,
-		Summary: "Readings of a fleet as they come, as server-sent events", Description: "Where several servers share a table, those that the one asked takes in.", Tags: []string{"readings"},
+		Summary: "Stream new readings of a fleet as server-sent events", Description: "If several servers share a table, only readings that this server ingests.", Tags: []string{"readings"},
 	}), types, func(ctx context.Context, in *middleware.FleetPath, send sse.Sender) {
 		s.stream(ctx, "", in.Fleet, send)
 	})
@@ -148,7 +148,7 @@ func (s *Service) stream(ctx context.Context, device, fleet string, send sse.Sen
 		err = w.watch(ctx, l)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.door.Logger.WarnContext(ctx, "a stream ended", "device", device, "error", err)
+		s.door.Logger.WarnContext(ctx, "stream ended with an error", "device", device, "error", err)
 	}
 }
 
@@ -205,7 +205,7 @@ func (s *Service) isOf(ctx context.Context, device, fleet string, known map[stri
 	}
 	d, err := telemetry.GetDevice(ctx, s.table, device)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		s.door.Logger.WarnContext(ctx, "a reading is not shown to those who watch", "device", device, "error", err)
+		s.door.Logger.WarnContext(ctx, "a reading is missing in a live stream", "device", device, "error", err)
 		return false
 	}
 	known[device] = err == nil && d.FleetID == fleet

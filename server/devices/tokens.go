@@ -12,18 +12,18 @@ import (
 
 type newTokenAnswer struct {
 	Body struct {
-		Token string `json:"token" doc:"What the device sends. It is told this once."`
+		Token string `json:"token" doc:"The device authenticates with it. Returned only once."`
 	}
 }
 
 type revokeTokensRequest struct {
 	DevicePath
-	All bool `query:"all" doc:"The newest, too: the device cannot send any more."`
+	All bool `query:"all" doc:"Also revoke the newest token. The device can then no longer send."`
 }
 
 type claimCodeAnswer struct {
 	Body struct {
-		Code string `json:"code" doc:"To be printed on the device. It is told this once, and works once, within a year."`
+		Code string `json:"code" doc:"To print on the device. Returned only once; it works once, within a year."`
 	}
 }
 
@@ -37,7 +37,7 @@ type claimRequest struct {
 type claimAnswer struct {
 	Body struct {
 		Device deviceBody `json:"device"`
-		Token  string     `json:"token" doc:"What the device sends. It is told this once."`
+		Token  string     `json:"token" doc:"The device authenticates with it. Returned only once."`
 	}
 }
 
@@ -45,7 +45,7 @@ func (s *Service) tokenRoutes(api huma.API) {
 	const tokens = devicePath + "/tokens"
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-device-token", Method: http.MethodPost, Path: tokens, DefaultStatus: http.StatusCreated,
-		Summary: "Give a device a token, or a new one", Description: "The one before stays valid for seven days, so that devices can be changed over.", Tags: []string{"devices"},
+		Summary: "Create or renew a device's token", Description: "The previous token stays valid for seven days, to leave time to update the device.", Tags: []string{"devices"},
 	}), s.addToken)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "revoke-device-tokens", Method: http.MethodDelete, Path: tokens, DefaultStatus: http.StatusNoContent,
@@ -53,11 +53,11 @@ func (s *Service) tokenRoutes(api huma.API) {
 	}), s.revokeTokens)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-claim-code", Method: http.MethodPost, Path: devicePath + "/claim-code", DefaultStatus: http.StatusCreated,
-		Summary: "Make a code by which a provisioned device is taken into service", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
+		Summary: "Create a claim code for a provisioned device", Tags: []string{"devices"}, Errors: []int{http.StatusConflict},
 	}), s.addClaimCode)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "claim-device", Method: http.MethodPost, Path: fleetPath + "/claim", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Take a device into service in this fleet, by its code", Tags: []string{"devices"},
+		Summary: "Claim a device for this fleet by its code", Tags: []string{"devices"},
 	}), s.claim)
 }
 

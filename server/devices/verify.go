@@ -23,21 +23,21 @@ type fleetVerification struct {
 	ID          string            `json:"id,omitempty"`
 	State       string            `json:"state" enum:"never,running,clean,differs,rebuilt,failed" doc:"rebuilt: every item that differed was replaced."`
 	Rebuild     bool              `json:"rebuild,omitempty" doc:"While it runs: items that differ are replaced."`
-	At          time.Time         `json:"at,omitzero" doc:"When it ended; while it runs, when it began."`
-	Device      string            `json:"device,omitempty" doc:"The only device that is compared."`
+	At          time.Time         `json:"at,omitzero" doc:"When it ended, or while it runs, when it began."`
+	Device      string            `json:"device,omitempty" doc:"If set, the only device that is compared."`
 	From        string            `json:"from,omitempty"`
 	To          string            `json:"to,omitempty"`
-	Done        int               `json:"done" doc:"Devices that are compared."`
+	Done        int               `json:"done" doc:"Number of devices compared."`
 	Of          int               `json:"of"`
-	Readings    int64             `json:"readings" doc:"Raw readings that were read."`
-	Checked     int64             `json:"checked" doc:"Derived items that were compared."`
-	Count       int64             `json:"count" doc:"Items that differ."`
-	Rebuilt     int64             `json:"rebuilt" doc:"Of these, items that were replaced."`
-	Sealed      int64             `json:"sealed" doc:"Items that were left out because raw readings of theirs may have expired or cannot be read."`
+	Readings    int64             `json:"readings" doc:"Number of raw readings read."`
+	Checked     int64             `json:"checked" doc:"Number of derived items compared."`
+	Count       int64             `json:"count" doc:"Number of items that differ."`
+	Rebuilt     int64             `json:"rebuilt" doc:"Number of items that were replaced."`
+	Sealed      int64             `json:"sealed" doc:"Items left out because some of their raw readings may have expired or cannot be read."`
 	FirstSealed string            `json:"firstSealed,omitempty" doc:"The first of them."`
-	Waiting     int64             `json:"waiting" doc:"Days of devices that were left out because a retraction of them is being applied."`
-	Busy        int               `json:"busy" doc:"Items that were written again and again and could not be compared, at most a hundred."`
-	Differences []fleetDifference `json:"differences" doc:"The first hundred of them."`
+	Waiting     int64             `json:"waiting" doc:"Days of devices left out while a retraction is being applied."`
+	Busy        int               `json:"busy" doc:"Items that changed too often to be compared, at most 100."`
+	Differences []fleetDifference `json:"differences" doc:"The first 100 of them."`
 	Problem     string            `json:"problem,omitempty" doc:"Why it failed."`
 }
 
@@ -45,8 +45,8 @@ type fleetVerification struct {
 type fleetDifference struct {
 	Item       string                 `json:"item" doc:"Part, device and start."`
 	Part       recount.Part           `json:"part" enum:"hour,ten_minutes,day,latest,label,counts"`
-	Device     string                 `json:"device,omitempty" doc:"None: it is of the fleet."`
-	Start      string                 `json:"start,omitempty" doc:"Start of an hour, ten minutes or a day; kind and value of a label."`
+	Device     string                 `json:"device,omitempty" doc:"Absent for items of the fleet."`
+	Start      string                 `json:"start,omitempty" doc:"Start of the hour, ten minutes or day; or kind and value of a label."`
 	Field      recount.DifferenceKind `json:"field" enum:"missing,wrong,extra"`
 	Stored     string                 `json:"stored"`
 	Recomputed string                 `json:"recomputed"`
@@ -58,8 +58,8 @@ type verifyFleetRequest struct {
 	middleware.FleetPath
 	Body struct {
 		From   string `json:"from,omitempty" maxLength:"10" doc:"First day, YYYY-MM-DD, in the fleet's time zone. Default: 6 days before the last."`
-		To     string `json:"to,omitempty" maxLength:"10" doc:"Last day, included. Default: today."`
-		Device string `json:"device,omitempty" maxLength:"64" doc:"Default: all, and then the fleet's labels and counts, too."`
+		To     string `json:"to,omitempty" maxLength:"10" doc:"Last day, inclusive. Default: today."`
+		Device string `json:"device,omitempty" maxLength:"64" doc:"Default: all devices, and the fleet's labels and counts."`
 	}
 }
 
@@ -76,15 +76,15 @@ func (s *Service) verifyRoutes(api huma.API) {
 	const path = "/api/v1/fleets/{fleet}/verify"
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "verify-fleet", Method: http.MethodPost, Path: path, DefaultStatus: http.StatusAccepted, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Recompute figures from raw readings and compare, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
+		Summary: "Check figures against raw readings, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
 	}), s.verify)
 	huma.Register(api, middleware.Guard(middleware.ForOwner, huma.Operation{
 		OperationID: "rebuild-fleet", Method: http.MethodPost, Path: "/api/v1/fleets/{fleet}/rebuild", DefaultStatus: http.StatusAccepted, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Recompute figures from raw readings and replace those that differ, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
+		Summary: "Rebuild figures that differ from raw readings, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
 	}), s.rebuild)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "verified-fleet", Method: http.MethodGet, Path: path,
-		Summary: "How the last comparison or rebuild of the last thirty days went, or goes", Tags: []string{"operations"},
+		Summary: "Get the current or last check or rebuild of the last thirty days", Tags: []string{"operations"},
 	}), s.verified)
 }
 
@@ -107,7 +107,7 @@ func (s *Service) beginRecount(ctx context.Context, in *verifyFleetRequest, verb
 	}
 	job, err := s.verifications.Begin(ctx, began.ID, in.Fleet, began)
 	if errors.Is(err, jobs.ErrBusy) {
-		return nil, middleware.Problem(http.StatusConflict, "busy", "A comparison or rebuild is running. Only one runs at a time; ask again when it has ended.")
+		return nil, middleware.Problem(http.StatusConflict, "busy", "A check or rebuild is running. Only one runs at a time; try again when it has ended.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -161,7 +161,7 @@ func (s *Service) runRecount(ctx context.Context, of recount.RangeIn, verb recou
 		s.keepVerify(ctx, &v, err)
 	}
 	if err := job.Drop(context.WithoutCancel(ctx)); err != nil {
-		s.door.Logger.ErrorContext(ctx, "a verification counts as under way for a while", "fleet", of.Fleet, "error", err)
+		s.door.Logger.ErrorContext(ctx, "verification may show as running for a while", "fleet", of.Fleet, "error", err)
 	}
 }
 
@@ -172,7 +172,7 @@ func (s *Service) keepVerify(ctx context.Context, v *recount.Verification, err e
 	}
 	v.At = s.door.Clock().UTC()
 	if err := recount.Keep(ctx, s.table, v); err != nil {
-		s.door.Logger.ErrorContext(ctx, "a verification was not written down", "fleet", v.FleetID, "error", err)
+		s.door.Logger.ErrorContext(ctx, "storing a verification failed", "fleet", v.FleetID, "error", err)
 	}
 }
 

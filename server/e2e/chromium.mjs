@@ -1,11 +1,12 @@
-// Starts the Chromium of this machine, with a directory of its own that is removed at the end.
+// Starts the installed Chromium with a profile directory of its own, which is removed at the end.
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join as path } from 'node:path'
 import { chromium } from 'playwright-core'
 
-// A browser that says it is headless is a bot, and not counted. Beacons heed only what the browser was started with.
+// A browser that identifies itself as headless is a bot and is not counted. Beacons use only the
+// user agent from the command line.
 const userAgent = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
 
 const args = [
@@ -13,11 +14,11 @@ const args = [
   '--disable-component-update', '--disable-sync', '--user-agent=' + userAgent,
 ]
 
-// patience is how long a state is waited for, in milliseconds: one that comes does so long before, also on a machine that is busy
-// with other things.
+// patience is how long to wait for a state, in milliseconds. A state that comes at all comes much
+// sooner, even on a busy machine.
 export const patience = 120_000
 
-// until waits for a state that is asked for again and again, and says what did not come.
+// until polls until holds() is true, and fails with a message that says what did not happen.
 export async function until(what, holds) {
   for (const end = Date.now() + patience; !(await holds());) {
     assert.ok(Date.now() < end, `it does not come: ${what}`)
@@ -45,15 +46,18 @@ export async function withBrowser(options, steps) {
 
 const axe = await readFile(new URL('./node_modules/axe-core/axe.min.js', import.meta.url), 'utf8')
 
-// still waits until nothing is loaded, and nothing fades in or out any more: what is half faded has too little contrast.
+// still waits until nothing is loading and no animation is running: half-faded elements have too
+// little contrast.
 const still = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton') &&
   !document.getAnimations().some((a) => a.playState === 'running' && Number.isFinite(a.effect.getComputedTiming().endTime)))
 
-// audited: another run of the script audits the same pages, on one server. This one is about what several servers do.
+// audited: another run of the script audits the same pages on one server. This run is about several
+// servers.
 export const audited = process.env.ONEFOLD_TEST_AUDITED === '1'
 
-// accessible waits until a page stands still, and fails for what axe finds serious. On a busy machine axe takes so long that something may
-// begin to fade in the middle: what is seen once and not again, when the page stands still again, is that.
+// accessible waits until a page is still, and fails if axe finds serious violations. On a busy
+// machine, axe takes so long that an animation may start meanwhile. A violation that is gone when
+// the page is still again does not count.
 export async function accessible(page, where) {
   if (audited) return still(page)
   let serious
@@ -67,38 +71,39 @@ export async function accessible(page, where) {
   assert.deepEqual(serious.map((v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 160)).slice(0, 3).join(' | ')}`), [], where)
 }
 
-// settled waits until nothing is loaded.
+// settled waits until nothing is loading.
 export const settled = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .skeleton'))
 
-// wide is by how many pixels a page is wider than the screen.
+// wide returns by how many pixels a page is wider than the screen.
 export const wide = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
-// looking makes what waits until a page stands still, fails for what axe finds serious, and takes a picture where pictures are
-// wanted: of all of the page, but where whole says that it is too high.
+// looking returns a function that checks accessibility and, if wanted, takes a screenshot: of the
+// full page, unless whole says that it is too high.
 export const looking = (of, shots, whole = () => true) => async (page, name) => {
   await accessible(page, name)
   if (shots) await page.screenshot({ path: path(shots, `${of}-${name}.png`), fullPage: whole(page) })
 }
 
-// setUp makes the first account, which is then logged in.
+// setUp creates the first account, which is then logged in.
 export async function setUp(page, server, token, name = 'Ada Lovelace') {
   await page.goto(server + '/setup#' + token)
   await page.getByLabel('Name').fill(name)
-  await page.getByLabel('E-mail').fill('ada@example.com')
+  await page.getByLabel('Email').fill('ada@example.com')
   await page.getByLabel('Password').fill('a sentence that nobody guesses')
-  await page.getByRole('button', { name: 'Create the account' }).click()
+  await page.getByRole('button', { name: 'Create account' }).click()
 }
 
-// invite asks bob in on a page or dialog of people, and returns the link that is for him.
+// invite invites bob on a page or dialog of people, and returns his link.
 export async function invite(people) {
-  await people.getByLabel('E-mail').fill('bob@example.com')
+  await people.getByLabel('Email').fill('bob@example.com')
   await people.getByRole('button', { name: 'Invite' }).click()
   const link = await people.locator('.made code').textContent()
   await people.getByText('invited as viewer').waitFor()
   return link
 }
 
-// join is bob with a browser of his own, who follows the link and makes an account once seen has looked at the invitation. Close his context.
+// join opens the link as bob in a new browser and creates an account, after seen has inspected the
+// invitation. The caller must close the guest's context.
 export async function join(page, link, seen) {
   const other = await page.context().browser().newContext({ reducedMotion: 'reduce' })
   other.setDefaultTimeout(patience)
@@ -107,13 +112,14 @@ export async function join(page, link, seen) {
   await seen(guest)
   await guest.getByLabel('Name').fill('Bob')
   await guest.getByLabel('Password').fill('a long enough password')
-  await guest.getByRole('button', { name: 'Create the account' }).click()
+  await guest.getByRole('button', { name: 'Create account' }).click()
   return guest
 }
 
 const bob = (people) => people.getByLabel('Role of bob@example.com')
 
-// promote makes bob an admin. The list of people says so at once: the server has stored it when it has answered.
+// promote makes bob an admin. The list shows that at once; the change is stored when the server has
+// responded.
 export async function promote(page, people) {
   const stored = page.waitForResponse((r) => r.request().method() === 'PATCH' && r.url().includes('/members/'))
   await bob(people).selectOption('admin')
@@ -121,14 +127,14 @@ export async function promote(page, people) {
   await settled(page)
 }
 
-// dismiss takes bob's role from him.
+// dismiss removes bob's role.
 export async function dismiss(people) {
   await people.getByRole('button', { name: 'Remove' }).click()
   await bob(people).waitFor({ state: 'detached' })
 }
 
-// walk goes through steps in one page, and says which one failed, with a picture of it where pictures are wanted. What the
-// browser complains of fails the step in which it does.
+// walk runs steps in one page. If a step fails, it says which, and takes a screenshot if wanted.
+// Errors in the browser's console fail the step in which they occur.
 export async function walk(steps, shots) {
   await withBrowser({ reducedMotion: 'reduce' }, async (context) => {
     const page = await context.newPage()
@@ -149,7 +155,7 @@ export async function walk(steps, shots) {
   })
 }
 
-// tabs opens every tab of the page that is shown, each of which has to be answered, and returns their names.
+// tabs opens every tab of the current page, each of which must load, and returns their names.
 export async function tabs(page, server) {
   const refused = []
   const listen = r => { if (r.url().startsWith(server + '/api/v1/sites/') && r.status() >= 400) refused.push(`${r.status()} ${r.url()}`) }

@@ -8,10 +8,10 @@ const [server, setupToken, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
 
 const shot = async (page, name) => { if (shots) await page.screenshot({ path: file(shots, name + '.png'), fullPage: true }) }
-// query is read in the page: what the driver knows of the address may be late.
+// query is read in the page, because the driver may learn of a new URL late.
 const query = async page => new URLSearchParams(await page.evaluate(() => location.search))
 
-// event is sent as a server would, so that it does not matter what this browser is.
+// event is sent by the test instead of the page, so that the browser does not matter.
 async function event(page, site, path, more = {}, version = 138) {
   const answer = await page.request.post(server + '/api/event', {
     data: { site, url: 'https://example.com' + path, ...more },
@@ -20,7 +20,8 @@ async function event(page, site, path, more = {}, version = 138) {
   assert.equal((await answer.json()).outcomes[0].status, 'stored')
 }
 
-// tabsAreSeen waits until every present tab is within its row, which scrolls where it is too long.
+// tabsAreSeen waits until every current tab is visible within its row, which scrolls if it is too
+// long.
 const tabsAreSeen = (page) => page.waitForFunction(() => [...document.querySelectorAll('nav [aria-current]')].every((t) => {
   const tab = t.getBoundingClientRect(), row = t.closest('nav').getBoundingClientRect()
   return tab.left >= row.left - 1 && tab.right <= row.right + 1
@@ -34,20 +35,20 @@ const steps = {
     await page.waitForURL('**/setup')
     await page.goto(server + '/setup#' + setupToken)
     await page.getByLabel('Name').fill('Ada Lovelace')
-    await page.getByLabel('E-mail').fill('ada@example.com')
+    await page.getByLabel('Email').fill('ada@example.com')
     await page.getByLabel('Password').fill(password)
     await accessible(page, 'set-up')
-    await page.getByRole('button', { name: 'Create the account' }).click()
+    await page.getByRole('button', { name: 'Create account' }).click()
     await page.getByRole('heading', { name: 'Sites' }).waitFor()
     assert.ok(!page.url().includes(setupToken), 'the token stays in the address')
   },
   async logIn(page) {
     await page.getByRole('button', { name: 'Account' }).click()
     await page.getByRole('button', { name: 'Log out' }).click()
-    await page.getByLabel('E-mail').fill('ada@example.com')
+    await page.getByLabel('Email').fill('ada@example.com')
     await page.getByLabel('Password').fill('something else')
     await page.getByRole('button', { name: 'Log in' }).click()
-    await page.getByRole('alert').getByText('E-mail or password is wrong.').waitFor()
+    await page.getByRole('alert').getByText('Wrong email or password.').waitFor()
     await accessible(page, 'login')
     await page.getByLabel('Password').fill(password)
     await page.getByRole('button', { name: 'Log in' }).click()
@@ -84,7 +85,7 @@ const steps = {
     await page.getByRole('button', { name: /^Negate/ }).click()
     assert.match((await query(page)).get('filter'), /^country:is_not:/)
     await page.waitForFunction(n => document.querySelectorAll('.figure .value')[1].textContent.replaceAll(',', '') === String(n), all - some)
-    await settled(page) // what is read again is paler meanwhile
+    await settled(page) // reloading figures are paler meanwhile
     await accessible(page, 'filtered site')
     await page.getByRole('button', { name: /^Remove/ }).click()
     assert.equal((await query(page)).get('filter'), null)
@@ -99,7 +100,7 @@ const steps = {
     await page.getByRole('button', { name: /^Remove/ }).click()
   },
   async ranges(page) {
-    await page.getByRole('button', { name: /^Range of days/ }).click()
+    await page.getByRole('button', { name: /^Date range/ }).click()
     await accessible(page, 'ranges')
     await page.getByRole('button', { name: 'Last 7 days' }).click()
     assert.equal((await query(page)).get('range'), '7d')
@@ -110,11 +111,11 @@ const steps = {
     assert.equal((await query(page)).get('compare'), 'none')
     await page.keyboard.press('d')
     assert.equal((await query(page)).get('range'), 'today')
-    await page.getByRole('button', { name: /^Range of days/ }).click()
+    await page.getByRole('button', { name: /^Date range/ }).click()
     const days = page.locator('input[type=date]')
     const to = await days.nth(1).inputValue()
     await days.nth(0).fill(new Date(Date.parse(to) - 3 * 864e5).toISOString().slice(0, 10))
-    await page.getByRole('button', { name: 'Show' }).click()
+    await page.getByRole('button', { name: 'Apply' }).click()
     assert.equal((await query(page)).get('to'), to)
     await settled(page)
   },
@@ -128,7 +129,7 @@ const steps = {
     await shot(page, 'details')
     await page.getByPlaceholder('Search').fill('pricing')
     await page.waitForFunction(() => [...document.querySelectorAll('dialog tbody tr')].every(r => r.textContent.includes('pricing')))
-    await page.keyboard.press('Escape') // empties the search
+    await page.keyboard.press('Escape') // clears the search
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     assert.match(await page.evaluate(() => document.activeElement.textContent), /^All /)
@@ -160,7 +161,8 @@ const steps = {
     await dialog.getByLabel('Name').fill('Saw the prices')
     await dialog.getByLabel('Path').fill('/pricing')
     await accessible(page, 'goal dialog')
-    // The first answer is lost after the goal was made: a second click on Save makes no second goal.
+    // The first response is lost after the goal was created: a second click on Save must not create
+    // a second goal.
     await page.route('**/goals', async route => {
       if (route.request().method() !== 'POST') return route.continue()
       await route.fetch()
@@ -175,8 +177,8 @@ const steps = {
     assert.equal(await page.locator('tbody tr').count(), 1)
     await accessible(page, 'goals')
     await shot(page, 'goals')
-    await page.getByRole('button', { name: 'Change Saw the prices' }).click()
-    await page.getByRole('dialog', { name: 'Change goal' }).getByLabel('Name').fill('Read the prices')
+    await page.getByRole('button', { name: 'Edit Saw the prices' }).click()
+    await page.getByRole('dialog', { name: 'Edit goal' }).getByLabel('Name').fill('Read the prices')
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('row', { name: /Read the prices/ }).waitFor()
     await page.getByRole('button', { name: 'Delete Read the prices' }).click()
@@ -190,11 +192,11 @@ const steps = {
     await page.getByLabel('Step 1', { exact: true }).fill('/')
     await page.getByLabel('Step 2', { exact: true }).fill('/pricing')
     await page.getByRole('button', { name: 'Preview' }).click()
-    await page.getByRole('dialog').getByText(/left/).waitFor()
+    await page.getByRole('dialog').getByText(/dropped off/).waitFor()
     await accessible(page, 'funnel dialog')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByRole('region', { name: 'From the front to the prices' }).getByText(/left/).waitFor()
-    await page.getByLabel('Also by').selectOption('device')
+    await page.getByRole('region', { name: 'From the front to the prices' }).getByText(/dropped off/).waitFor()
+    await page.getByLabel('Break down by').selectOption('device')
     await page.getByRole('table').waitFor()
     await accessible(page, 'funnels')
     await shot(page, 'funnels')
@@ -217,29 +219,30 @@ const steps = {
     await page.getByRole('region', { name: 'Flow of visits' }).waitFor()
     await accessible(page, 'journeys')
     await shot(page, 'journeys')
-    await page.getByRole('button', { name: 'Where they came from' }).click()
+    await page.getByRole('button', { name: 'Previous pages' }).click()
     assert.equal((await query(page)).get('direction'), 'back')
     await settled(page)
     await page.goto(server + '/sites/blog/retention')
-    await page.getByText('No identified users in these days').waitFor()
+    await page.getByText('No identified users in this range').waitFor()
     await accessible(page, 'retention')
   },
   async numbers(page) {
     await page.goto(server + '/sites/blog/numbers')
     await page.getByRole('button', { name: /^Check / }).click()
-    await page.getByText('Yes. Nothing differs.').waitFor()
-    await page.getByRole('heading', { name: 'Turned away' }).waitFor()
+    await page.getByText('No differences found').waitFor()
+    await page.getByRole('heading', { name: 'Filtered out' }).waitFor()
     await accessible(page, 'numbers')
     await shot(page, 'numbers')
   },
-  // A form that is sent twice makes one thing, and the page of a new site notices its first event.
+  // A form that is submitted twice creates one site, and the page of a new site detects its first
+  // event.
   async newSite(page) {
     let posts = 0
     page.on('request', r => { if (r.method() === 'POST' && r.url().endsWith('/sites')) posts++ })
     await page.goto(server + '/new-site')
     await page.getByLabel('Domain').fill('https://fresh.example.com/')
     await accessible(page, 'new site')
-    await page.getByRole('button', { name: 'Add the site' }).dblclick()
+    await page.getByRole('button', { name: 'Add site' }).dblclick()
     await page.getByText('Waiting for the first event').waitFor()
     assert.equal(posts, 1)
     assert.match(await page.locator('pre').first().textContent(), /^<script async data-site="fresh.example.com" src=".*\/js\/onefold.js"><\/script>$/)
@@ -262,11 +265,11 @@ const steps = {
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByText('Saved').waitFor()
     await page.getByRole('button', { name: /Site: Field notes/ }).waitFor()
-    // A person is erased, with what the same visitor did before.
+    // Erasing a person includes earlier events of the same visitor.
     await event(page, 'blog', '/public', {}, 139)
     await event(page, 'blog', '/private', { userId: 'user-7' }, 139)
     await page.goto(server + '/sites/blog/settings/erasure')
-    await page.getByLabel('User id').fill('user-7')
+    await page.getByLabel('User ID').fill('user-7')
     await page.getByLabel('This cannot be undone.').check()
     await page.getByRole('button', { name: 'Erase' }).click()
     await page.getByRole('status').getByText('Erased: 2 events, 1 session.').waitFor()
@@ -276,28 +279,28 @@ const steps = {
       await settled(page)
       await accessible(page, part)
     }
-    // A wrong password is told, a right one changed; the session goes on.
+    // A wrong password is reported and a correct one is changed; the session continues.
     await page.goto(server + '/account/security')
     for (const [current, answer] of [['not the password', 'The current password is wrong.'], [password, 'Saved']]) {
       await page.getByLabel('Current password').fill(current)
       await page.getByLabel('New password').fill(password)
-      await page.getByRole('button', { name: 'Change the password' }).click()
+      await page.getByRole('button', { name: 'Change password' }).click()
       await page.getByText(answer).waitFor()
     }
     await page.goto(server + '/account/keys')
     await page.getByLabel('Name').fill('Weekly report')
-    await page.getByRole('button', { name: 'Make a key' }).click()
+    await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByText('Copy it now').waitFor()
   },
-  // Counts of the past are looked at, imported, marked where they are shown, and taken off again.
+  // Daily counts are previewed, imported, marked where they are shown, and deleted again.
   async imports(page) {
     await page.goto(server + '/sites/blog/settings/imports')
     await settled(page)
     const day = new Date(Date.now() - 20 * 864e5).toISOString().slice(0, 10)
     const file = (name, text) => ({ name, mimeType: 'text/csv', buffer: Buffer.from(text) })
     await page.getByLabel('Files').setInputFiles([file('totals.csv', `date,totalUsers,sessions,screenPageViews\n${day},7,8,4321\n`), file('wide.csv', 'date,country,browser,sessions\n')])
-    await page.getByRole('button', { name: 'Look first' }).click()
-    await page.getByRole('heading', { name: 'An import would count' }).waitFor()
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByRole('heading', { name: 'An import would add' }).waitFor()
     await page.getByText('export one dimension beside the date').waitFor()
     await accessible(page, 'looked at')
     await shot(page, 'imports')
@@ -310,12 +313,12 @@ const steps = {
     await page.goto(server + '/sites/blog/settings/imports')
     await page.getByRole('button', { name: /^Delete the import/ }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
-    await page.getByText('Nothing was imported yet.').waitFor()
+    await page.getByText('No imports yet.').waitFor()
   },
   async deletion(page) {
     await page.goto(server + '/sites/fresh.example.com/settings/delete')
     await page.getByRole('button', { name: /^Delete / }).click()
-    const sure = page.getByRole('button', { name: 'Delete for ever' })
+    const sure = page.getByRole('button', { name: 'Delete permanently' })
     assert.ok(await sure.isDisabled())
     await page.getByLabel(/^Type fresh.example.com/).fill('fresh.example.com')
     await sure.click()
@@ -334,20 +337,20 @@ const steps = {
       await shot(page, 'phone' + path.replaceAll('/', '-'))
     }
     await page.goto(server + '/sites/blog/settings/delete')
-    await page.setViewportSize({ width: 780, height: 375 }) // turned, drawn, and turned back
+    await page.setViewportSize({ width: 780, height: 375 }) // rotate, redraw, and rotate back
     await page.waitForFunction(() => innerWidth === 780)
     await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
     await page.setViewportSize({ width: 375, height: 780 })
     await tabsAreSeen(page)
     await page.setViewportSize({ width: 1280, height: 800 })
   },
-  // The owner of a site invites somebody, who chooses a password and sees that site.
+  // The owner of a site invites a person, who chooses a password and sees that site.
   async invited(page) {
     await page.goto(server + '/sites/blog/settings/people')
     const link = await invite(page)
     await shot(page, 'people')
     const guest = await join(page, link, async (invited) => {
-      assert.equal(await invited.getByLabel('E-mail').inputValue(), 'bob@example.com')
+      assert.equal(await invited.getByLabel('Email').inputValue(), 'bob@example.com')
       assert.ok(!invited.url().includes('ofi_'), 'the token stays in the address')
       await accessible(invited, 'invite')
       await shot(invited, 'invite')
@@ -356,7 +359,7 @@ const steps = {
     assert.equal(await guest.getByRole('link', { name: 'Settings' }).count(), 0)
     await guest.goto(link)
     await guest.reload()
-    await guest.getByText('This invitation does not hold any more').waitFor()
+    await guest.getByText('This invitation is no longer valid').waitFor()
     await page.reload()
     await promote(page, page)
     await guest.goto(server + '/sites/blog')
@@ -364,19 +367,19 @@ const steps = {
     await dismiss(page)
     await guest.context().close()
   },
-  // Whoever has the link sees the statistics, and no way to change anything.
+  // Anyone with the link sees the statistics, and cannot change anything.
   async shared(page) {
     await page.goto(server + '/sites/blog/settings/sharing')
-    await page.getByLabel('For whom').fill('The agency')
+    await page.getByLabel('Name').fill('The agency')
     await page.getByLabel('Password').fill('open the gate')
-    await page.getByRole('button', { name: 'Make a link' }).click()
+    await page.getByRole('button', { name: 'Create link' }).click()
     const link = await page.locator('.made code').textContent()
     await page.context().clearCookies()
     await page.goto(link)
-    await page.getByText('This page has a password').waitFor()
+    await page.getByText('This page is password-protected').waitFor()
     await page.getByLabel('Password').fill('not the password')
     await page.getByRole('button', { name: 'Open' }).click()
-    await page.getByText('That is not the password.').waitFor()
+    await page.getByText('Wrong password.').waitFor()
     await page.getByLabel('Password').fill('open the gate')
     await page.getByRole('button', { name: 'Open' }).click()
     await page.getByRole('button', { name: /^Visitors/ }).waitFor()
@@ -386,7 +389,7 @@ const steps = {
     await shot(page, 'shared')
     assert.ok(!(await tabs(page, server)).includes('Sessions'))
     await page.goto(server + '/sites/fresh.example.com')
-    await page.getByRole('alert').or(page.getByRole('heading', { name: /Log in|no such page/ })).first().waitFor()
+    await page.getByRole('alert').or(page.getByRole('heading', { name: /Log in|Page not found/ })).first().waitFor()
   },
 }
 

@@ -12,7 +12,7 @@ const [server, setupToken, shots] = process.argv.slice(2)
 const mocked = createServer((q, r) => handle(q, r).catch((e) => { console.error(e); r.destroy() })).listen(0, '127.0.0.1')
 await once(mocked, 'listening')
 const mock = 'http://127.0.0.1:' + mocked.address().port
-const look = looking('devices', shots, (page) => !page.url().includes('city')) // no picture has the height of all rows
+const look = looking('devices', shots, (page) => !page.url().includes('city')) // a screenshot of all rows would be too high
 
 let token = ''
 const send = async (page, body) => {
@@ -20,16 +20,17 @@ const send = async (page, body) => {
   assert.equal(answer.status(), 202, await answer.text())
 }
 
-// snoozeAndComment snoozes an alert of a region, and comments on it in its dialog, which stays open.
+// snoozeAndComment snoozes an alert of a region, and comments on it in its dialog, which stays
+// open.
 async function snoozeAndComment(page, region, comment) {
-  const taken = page.getByRole('region', { name: 'Taken on or snoozed' })
+  const taken = page.getByRole('region', { name: 'Acknowledged or snoozed' })
   await region.getByRole('button', { name: /^Snooze/ }).click()
   await page.getByRole('button', { name: 'For 4 hours' }).click()
   await taken.getByText('snoozed until').waitFor()
   await taken.getByRole('button', { name: 'Too hot', exact: true }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Comment').fill(comment)
-  await dialog.getByRole('button', { name: 'Add the comment' }).click()
+  await dialog.getByRole('button', { name: 'Add comment' }).click()
   await dialog.getByRole('listitem').getByText('The valve was stuck.').waitFor()
   return dialog
 }
@@ -40,11 +41,11 @@ const steps = {
     await page.getByRole('link', { name: 'Devices' }).click()
     await page.getByText('No fleets yet').waitFor()
     await look(page, 'no-fleets')
-    await page.getByRole('link', { name: 'Add a fleet' }).click()
+    await page.getByRole('link', { name: 'Add fleet' }).click()
     await page.getByRole('textbox', { name: 'Name' }).fill('Plant 4')
     await look(page, 'new-fleet')
-    await page.getByRole('button', { name: 'Add the fleet' }).click()
-    await page.getByRole('heading', { name: 'The first device' }).waitFor()
+    await page.getByRole('button', { name: 'Add fleet' }).click()
+    await page.getByRole('heading', { name: 'Add your first device' }).waitFor()
     await page.getByRole('button', { name: 'Telegraf' }).click()
     assert.match(await page.locator('pre').textContent(), /bucket = "plant-4"/)
     await look(page, 'empty-fleet')
@@ -53,16 +54,16 @@ const steps = {
     await page.goto(server + '/fleets/plant-4/settings/profiles')
     await page.getByRole('button', { name: 'New profile' }).click()
     const dialog = page.getByRole('dialog')
-    await dialog.getByLabel('Id').fill('boiler')
-    await dialog.getByLabel('A reading every').fill('60')
-    await page.getByRole('button', { name: 'Add a metric' }).click()
+    await dialog.getByLabel('ID').fill('boiler')
+    await dialog.getByLabel('Expected interval').fill('60')
+    await page.getByRole('button', { name: 'Add metric' }).click()
     await page.getByLabel('Metric 1', { exact: true }).fill('temperature')
     await page.getByLabel('Unit of metric 1').fill('°C')
     await look(page, 'profile')
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByRole('button', { name: 'Change boiler' }).waitFor()
+    await page.getByRole('button', { name: 'Edit boiler' }).waitFor()
   },
-  // Tags that describe devices are named; what cannot be a tag is refused, and nothing is saved.
+  // Tags that describe devices are configured; an invalid tag is rejected and nothing is saved.
   async tags(page) {
     await page.goto(server + '/fleets/plant-4/settings')
     const tags = page.getByLabel('Property tags'), save = page.locator('form').filter({ has: tags }).getByRole('button', { name: 'Save' })
@@ -78,19 +79,19 @@ const steps = {
     await page.waitForFunction(() => [...document.querySelectorAll('input')].some((i) => i.value === 'driver, firmware'))
     await look(page, 'tags')
   },
-  // A device is added, shown its token once, and its page goes on with what it sends.
+  // A device is added, its token is shown once, and its page updates with its readings.
   async device(page) {
     await page.goto(server + '/fleets/plant-4/devices/new')
-    await page.getByLabel('Id', { exact: true }).fill('boiler-01')
+    await page.getByLabel('ID', { exact: true }).fill('boiler-01')
     await page.getByLabel('Name', { exact: true }).fill('Boiler 1')
     await page.getByLabel('Tags').fill('roof, gas')
     await page.getByLabel('Profile').selectOption('boiler')
     await look(page, 'new-device')
-    await page.getByRole('button', { name: 'Add the device' }).click()
+    await page.getByRole('button', { name: 'Add device' }).click()
     token = await page.locator('.made code').textContent()
     await look(page, 'token')
-    await page.getByRole('link', { name: 'Open the device' }).click()
-    await page.getByText('Nothing was heard of it yet').waitFor()
+    await page.getByRole('link', { name: 'Open device' }).click()
+    await page.getByText('No readings yet').waitFor()
     await look(page, 'silent-device')
     const minute = Math.floor(Date.now() / 6e4) * 6e4, readings = []
     for (let i = 300; i > 0; i--) if (i > 120 || i < 90) readings.push({ at: minute - i * 6e4, values: { temperature: 70 + (i % 7), valve: i % 60 < 40 ? 'open' : 'closed' } })
@@ -107,12 +108,13 @@ const steps = {
     await page.keyboard.press('1')
     await page.waitForFunction(() => location.search.includes('span=1h'))
     await page.getByLabel('Resolution').selectOption('hourly')
-    await page.getByRole('region', { name: 'temperature' }).getByText('hours').waitFor()
+    await page.getByRole('region', { name: 'temperature' }).getByText('hourly').waitFor()
     await look(page, 'device-hours')
     const csv = await page.request.get(server + await page.getByRole('link', { name: /CSV/ }).getAttribute('href'))
     assert.match(await csv.text(), /98\.75/)
   },
-  // A rule is tried on what was measured, with a plot, and saved. One about silence cannot be tried, and nothing asks for it.
+  // A rule is tested on past readings, with a plot, and saved. Silence rules cannot be tested, and
+  // no test is requested.
   async rule(page) {
     await page.goto(server + '/fleets/plant-4/rules')
     await page.getByText('No rules yet').waitFor()
@@ -122,14 +124,14 @@ const steps = {
     page.on('request', (r) => { if (r.url().endsWith('/rules/test')) asked.push(JSON.parse(r.postData()).rule) })
     await page.getByRole('button', { name: 'Silence' }).click()
     await page.getByLabel('Device', { exact: true }).fill('boiler-01')
-    await page.getByText('A rule about silence cannot be tried').waitFor()
+    await page.getByText('Silence rules cannot be back-tested').waitFor()
     await look(page, 'silence-rule')
     await page.getByRole('button', { name: 'Readings' }).click()
     await page.getByLabel('Name').fill('Too hot')
     await page.getByLabel('Raise at').fill('95')
     await page.getByLabel('End at').fill('90')
-    await page.getByLabel('For, minutes').fill('0')
-    await page.getByLabel('Keep, minutes').fill('0')
+    await page.getByLabel('Fires after (minutes)').fill('0')
+    await page.getByLabel('Ends after (minutes)').fill('0')
     await page.getByLabel('Severity').selectOption('critical')
     const said = page.getByRole('status')
     await said.getByText('1 alert', { exact: true }).waitFor()
@@ -142,12 +144,12 @@ const steps = {
     await page.getByText('Temperature above 95, until at or below 90').waitFor()
     await look(page, 'real-rules')
   },
-  // Readings fire an alert; it is acknowledged, commented and snoozed; and readings resolve it.
+  // Readings fire an alert; it is acknowledged, commented on and snoozed; and readings resolve it.
   async alert(page) {
     const alerts = async (state) => (await (await page.request.get(`${server}/api/v1/fleets/plant-4/alerts?state=${state}`)).json()).alerts
     const folded = (state, n) => until(`${n} ${state} alerts`, async () => (await alerts(state)).length === n)
     await page.goto(server + '/fleets/plant-4/alerts')
-    await page.getByText('Nothing is wrong').waitFor()
+    await page.getByText('No open alerts').waitFor()
     await look(page, 'no-alerts')
     const now = Date.now()
     await send(page, { at: now - 20e3, values: { temperature: 96.5 } })
@@ -158,11 +160,11 @@ const steps = {
     await critical.getByRole('button', { name: 'Too hot', exact: true }).waitFor()
     await look(page, 'real-alerts')
     await page.getByRole('group', { name: 'Severity' }).getByRole('button', { name: 'Info' }).click()
-    await page.getByText('No open alert is info').waitFor()
+    await page.getByText('No open info alerts').waitFor()
     await look(page, 'no-such-alerts')
     await page.getByRole('button', { name: 'Any severity' }).click()
     await critical.getByRole('button', { name: 'Acknowledge' }).click()
-    const taken = page.getByRole('region', { name: 'Taken on or snoozed' })
+    const taken = page.getByRole('region', { name: 'Acknowledged or snoozed' })
     await taken.getByText(/^Ada Lovelace, /).waitFor()
     const dialog = await snoozeAndComment(page, taken, 'The valve was stuck.\nIt is not any more.')
     for (const what of ['Began', 'Fired', 'Acknowledged by Ada Lovelace', 'Snoozed by Ada Lovelace', 'Commented by Ada Lovelace']) await dialog.getByRole('listitem').getByText(what).waitFor()
@@ -171,42 +173,42 @@ const steps = {
     await send(page, { at: now - 5e3, values: { temperature: 71 } })
     await folded('open', 0)
     await page.reload()
-    await page.getByText('Nothing is wrong').waitFor()
-    await page.getByRole('button', { name: 'Look at past alerts' }).click()
+    await page.getByText('No open alerts').waitFor()
+    await page.getByRole('button', { name: 'Show past alerts' }).click()
     await page.getByText(/^resolved/).waitFor()
     await look(page, 'real-past-alerts')
     await page.goto(server + '/fleets/plant-4/devices/boiler-01/alerts?state=all')
     await page.getByText(/^resolved/).waitFor()
     await look(page, 'real-device-alerts')
   },
-  // What is derived of the fleet is compared with its readings, of the days that are chosen.
+  // The derived figures of the fleet are checked against its readings, for the chosen days.
   async numbers(page) {
     await page.goto(server + '/fleets/plant-4/settings')
     await page.getByRole('link', { name: 'Numbers' }).click()
     await page.getByText('Not checked yet').waitFor()
     await page.getByRole('button', { name: /^Check / }).click()
-    await page.getByText('Yes. Nothing differs.').waitFor()
-    assert.match(await page.getByRole('region', { name: 'Check' }).textContent(), /stored items were counted again from \d+ readings/)
+    await page.getByText('No differences found').waitFor()
+    assert.match(await page.getByRole('region', { name: 'Check' }).textContent(), /stored items were recounted from \d+ readings/)
     await look(page, 'numbers')
     const day = await page.getByLabel('Last day').inputValue()
     await page.getByLabel('First day').fill(day)
     const asked = page.waitForRequest((r) => r.method() === 'POST' && r.url().endsWith('/fleets/plant-4/verify'))
     await page.getByRole('button', { name: /^Check / }).click()
     assert.deepEqual(JSON.parse((await asked).postData()), { from: day, to: day })
-    await page.getByText('Yes. Nothing differs.').waitFor()
+    await page.getByText('No differences found').waitFor()
     await page.getByLabel('First day').fill('')
     await page.getByRole('button', { name: /^Check .* – / }).waitFor()
   },
-  // Differences are listed, and what was left out is said, on a wide screen and on a phone.
+  // Differences and omissions are listed, on a wide screen and on a phone.
   async differences(page) {
     for (const [how, width] of [['wide', 1440], ['phone', 375]]) {
       await page.setViewportSize({ width, height: 800 })
       await page.goto(mock + '/fleets/plant/settings/numbers')
       await page.getByRole('heading', { name: '104 items differ' }).waitFor()
       await page.getByText('onefold rebuild --fleet plant').waitFor()
-      await page.getByRole('button', { name: 'Rebuild …' }).click()
+      await page.getByRole('button', { name: 'Rebuild…' }).click()
       const confirmation = page.getByRole('dialog')
-      await confirmation.getByText('Stored items that differ are replaced by what the raw readings say.').waitFor()
+      await confirmation.getByText('Stored items that differ are recomputed from the raw readings.').waitFor()
       await look(page, `rebuild-${how}`)
       const asked = page.waitForRequest((r) => r.method() === 'POST' && r.url().endsWith('/fleets/plant/rebuild'))
       await confirmation.getByRole('button', { name: 'Rebuild', exact: true }).click()
@@ -228,7 +230,8 @@ const steps = {
     await look(page, 'site-numbers-left-out-phone')
     await page.setViewportSize({ width: 1280, height: 800 })
   },
-  // The alerts of a fleet are listed device by device: those of the last are found, though the first page of them is empty.
+  // Alerts of a fleet are listed device by device: those of the last device are found although the
+  // first page is empty.
   async past(page) {
     const { csrf } = await (await page.request.get(server + '/api/v1/me')).json()
     const rows = Array.from({ length: 450 }, (_, i) => `a-${String(i).padStart(4, '0')}`)
@@ -240,9 +243,9 @@ const steps = {
     await page.goto(server + '/fleets/plant-4/alerts?state=all')
     await page.getByText(/^resolved/).waitFor()
     await page.getByRole('group', { name: 'Severity' }).getByRole('button', { name: 'Warning' }).click()
-    await page.getByText('No alert is warning').waitFor()
+    await page.getByText('No warning alerts').waitFor()
   },
-  // The same pages in the dark, and on a phone.
+  // The same pages with the dark theme, and on a phone.
   async elsewhere(page) {
     const looks = async (how) => {
       for (const path of ['alerts', 'alerts?state=all', 'rules', 'rules/new?device=boiler-01&metric=temperature']) {
@@ -264,8 +267,8 @@ const steps = {
     await looks('phone')
     await page.setViewportSize({ width: 1280, height: 800 })
   },
-  // A tag that describes the device is a metric of its own, and another one is a part of the metric's name. Both are shown with their first
-  // reading, though the page cannot load the device again.
+  // A tag that describes the device is a metric of its own; any other tag is part of the metric's
+  // name. Both appear with their first reading, without reloading the device.
   async tagged(page) {
     await page.goto(server + '/fleets/plant-4/devices/boiler-01')
     await page.getByText('Live', { exact: true }).waitFor()
@@ -286,13 +289,13 @@ const steps = {
     await page.getByText('It was in the sun').waitFor()
     await look(page, 'data')
     await page.goto(server + '/fleets/plant-4/devices/boiler-01/settings')
-    await page.getByRole('button', { name: 'Renew the token' }).click()
+    await page.getByRole('button', { name: 'Renew token' }).click()
     await page.getByText('Copy it now').waitFor()
     await page.getByRole('button', { name: 'Maintenance' }).click()
     await page.getByRole('heading', { name: 'Status: maintenance' }).waitFor()
     await look(page, 'device-settings')
   },
-  // The owner of a fleet invites somebody, who starts with that fleet and sees no sites.
+  // The owner of a fleet invites a person, who starts with that fleet and sees no sites.
   async people(page) {
     await page.goto(server + '/')
     await page.getByRole('region', { name: 'Fleets' }).getByRole('link', { name: /Plant 4/ }).waitFor()
@@ -312,7 +315,8 @@ const steps = {
     await promote(page, page)
     await dismiss(page)
   },
-  // Ten thousand devices: a few rows are in the page, all are found, and the keyboard gets everywhere.
+  // With ten thousand devices, the page has only a few rows, but search and keyboard reach all of
+  // them.
   async board(page) {
     await page.goto(mock + '/fleets/city')
     const rows = page.locator('[role=row].device')
@@ -340,7 +344,7 @@ const steps = {
     await look(page, 'alerts')
     await page.keyboard.press('j')
     await page.keyboard.press('a')
-    await page.getByRole('region', { name: 'Taken on or snoozed' }).getByText('ada@example.com').waitFor()
+    await page.getByRole('region', { name: 'Acknowledged or snoozed' }).getByText('ada@example.com').waitFor()
     await snoozeAndComment(page, page.getByRole('region', { name: 'Warning' }), 'The valve was stuck.')
     await look(page, 'alert')
     await page.keyboard.press('Escape')
@@ -357,7 +361,7 @@ const steps = {
     await page.getByLabel('Device', { exact: true }).fill('boiler-03')
     await page.getByLabel('Raise at').fill('75')
     await page.getByLabel('End at').fill('76')
-    await page.getByText('It would end at 76 while it still holds').waitFor()
+    await page.getByText('would end at 76 while its condition still holds').waitFor()
     await page.getByLabel('End at').fill('73')
     await page.getByRole('status').getByText(/\d alerts/).waitFor()
     await look(page, 'rule')
@@ -387,7 +391,7 @@ const steps = {
   },
 }
 
-// Steps on the made-up server are the same whatever serves the others.
+// Steps on the mock server do not depend on the server of the other steps.
 if (audited) for (const name of ['differences', 'board', 'alerts', 'rules', 'dark', 'phone']) delete steps[name]
 await walk(steps, shots)
 mocked.closeAllConnections()

@@ -24,9 +24,9 @@ const steps = {
     await look(page, 'none')
     await page.goto(server + '/account/keys')
     await page.getByLabel('Name').fill('Shop')
-    await page.getByLabel('May').selectOption('ingest')
-    await page.getByLabel('Of').selectOption('The event store')
-    await page.getByRole('button', { name: 'Make a key' }).click()
+    await page.getByLabel('Scope').selectOption('ingest')
+    await page.getByLabel('Access to').selectOption('The event store')
+    await page.getByRole('button', { name: 'Create key' }).click()
     key = await page.locator('.made code').textContent()
     await page.getByText('ingest · the event store').waitFor()
     for (let n = 1; n <= 30; n++) await append(page, String(1000 + n), [placed(n)])
@@ -38,7 +38,7 @@ const steps = {
     await append(page, '1001', [{ type: 'OrderShipped', occurredAt: at(6, 15), actor: 'warehouse', data: { carrier: 'Post', tracking: 'NO' + '0123456789'.repeat(8) } }])
     await append(page, '<script>x()</script>/ü', [{ type: '<img src=x onerror=x()>', data: { '<b>bold</b>': '<script>window.hacked = true</script>' } }])
   },
-  // Whoever owns the event store gives others a role on it, who start with its events.
+  // The owner of the event store invites a person, who starts with its events.
   async people(page) {
     await page.goto(server + '/events')
     await page.getByRole('button', { name: 'People' }).click()
@@ -57,7 +57,7 @@ const steps = {
   },
   async types(page) {
     const types = async () => (await (await page.request.get(server + '/api/v1/events/types')).json()).types
-    await until('the figures of 35 events', async () => (await types())[0]?.events === 35) // they follow appends
+    await until('the figures of 35 events', async () => (await types())[0]?.events === 35) // the counts follow appends
     await page.goto(server + '/events')
     await page.getByText('35', { exact: true }).waitFor()
     await look(page, 'types')
@@ -70,7 +70,7 @@ const steps = {
     await page.keyboard.press('Enter')
     await page.waitForURL('**/events/order/1001')
   },
-  // A stream is read, its state at any version, and what differs between two.
+  // Read a stream, its state at a version, and the difference between two versions.
   async stream(page) {
     await page.goto(server + '/events/order/1001')
     await page.getByText('5 events').waitFor()
@@ -88,7 +88,7 @@ const steps = {
     await until('three rows of changes', async () => await changes.getByRole('row').count() === 3)
     await page.getByLabel('Compare with version').fill('1')
     await page.keyboard.press('Tab')
-    await changes.getByRole('row', { name: /new.*invoice.*I-88/ }).waitFor()
+    await changes.getByRole('row', { name: /added.*invoice.*I-88/ }).waitFor()
     await look(page, 'changes')
     await page.keyboard.press('e')
     await page.keyboard.press('j')
@@ -98,10 +98,10 @@ const steps = {
     await page.getByText('Grace Hopper').first().waitFor()
     await page.getByText('192.0.2.1').waitFor()
     await look(page, 'event')
-    const file = await page.request.get(server + await page.getByRole('link', { name: 'JSON lines' }).getAttribute('href'))
+    const file = await page.request.get(server + await page.getByRole('link', { name: 'JSON Lines' }).getAttribute('href'))
     assert.equal((await file.text()).trim().split('\n').length, 5)
   },
-  // What comes is shown as it comes, and what was chosen stays.
+  // New events appear live, and the selected event stays selected.
   async live(page) {
     await page.goto(server + '/events/order/1002')
     await page.getByText('Live', { exact: true }).waitFor()
@@ -114,14 +114,14 @@ const steps = {
     await page.getByRole('heading', { name: 'OrderPlaced' }).waitFor()
     await look(page, 'live')
   },
-  // A long stream is read in parts, and an address leads into the middle of it.
+  // A long stream is loaded in parts, and a URL can lead into the middle of it.
   async long(page) {
     for (let i = 0; i < 3; i++) await append(page, 'long', Array.from({ length: 98 }, (_, n) => ({ type: 'Counted', data: { n: i * 98 + n + 1 } })))
     await page.goto(server + '/events/order/long')
     await page.getByText('294 events').waitFor()
     const rows = (n) => page.waitForFunction((n) => document.querySelectorAll('.timeline li').length === n, n)
     await rows(100)
-    await page.getByRole('button', { name: 'Earlier events' }).click()
+    await page.getByRole('button', { name: 'Show older events' }).click()
     await rows(200)
     await page.goto(server + '/events/order/long?at=42&show=state')
     await page.getByRole('heading', { name: 'After event 42' }).waitFor()
@@ -133,7 +133,7 @@ const steps = {
     await look(page, 'hostile')
     assert.equal(await page.evaluate(() => window.hacked), undefined)
     await page.goto(server + '/events/order/none')
-    await page.getByText('There is no aggregate of this type and id').waitFor()
+    await page.getByText('There is no aggregate with this type and ID').waitFor()
     await look(page, 'missing')
   },
   async small(page) {

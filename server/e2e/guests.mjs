@@ -7,15 +7,15 @@ import { settled, tabs, until, withBrowser } from './chromium.mjs'
 const [server, shots] = process.argv.slice(2)
 const number = text => Number(text.replace(/[^\d.-]/g, '') || 0)
 
-// Ranges and filters of which all that is shown is added up.
+// Ranges and filters for which all figures on the page are added up.
 const views = ['', 'range=today', 'range=7d&filter=' + encodeURIComponent('country:is_not:DE')]
 
-// headline is the figure that the page shows above all breakdowns.
+// headline is a figure above the breakdowns.
 const headline = async (page, label) => number(await page.locator('.figure', { hasText: label }).locator('.value').getAttribute('title')
   ?? await page.locator('.figure', { hasText: label }).locator('.value').textContent())
 
-// answered waits until everything is shown. A network without an account may ask for only so much at once: what was refused is asked
-// for again, as people do.
+// answered waits until everything is loaded. Networks without an account are rate-limited: requests
+// that were rejected are retried, as people would.
 const answered = page => until('all answers', async () => {
   await settled(page)
   const again = page.getByRole('button', { name: 'Try again' }).first()
@@ -24,7 +24,8 @@ const answered = page => until('all answers', async () => {
   return false
 })
 
-// columns adds up what a dialog shows, over all of its pages, with the row of the values that are not listed.
+// columns adds up the columns of a dialog, over all of its pages, including the row of unlisted
+// values.
 async function columns(dialog) {
   const shown = async () => {
     await answered(dialog.page())
@@ -49,14 +50,14 @@ async function columns(dialog) {
   return Object.fromEntries(heads.map((h, i) => [h, Math.round(sums[i] * 100) / 100]))
 }
 
-// bars adds up what a panel shows without its dialog, by the head of its last column.
+// bars adds up a panel without its dialog, under the heading of its last column.
 async function bars(region) {
   const heads = await region.locator('.body thead th').allTextContents()
   const cells = await region.locator('.body tbody tr').evaluateAll(rows => rows.map(r => r.cells[r.cells.length - 1].title))
   return { [heads.at(-1)]: cells.reduce((sum, text) => sum + number(text), 0) }
 }
 
-// asked are the figures that the API has for the view that the page shows.
+// asked returns the figures of the API for the view of the page.
 async function asked(page, query) {
   const get = async (what, more = '') => {
     let answer
@@ -68,7 +69,7 @@ async function asked(page, query) {
   return { ...totals, named }
 }
 
-// due is what the columns of a tab come to: a visit has one value of most dimensions.
+// due returns the expected sums of a tab's columns: a visit has one value of most dimensions.
 function due(panel, tab, totals) {
   if (panel === 'Pages' && tab === 'Pages') return { 'Page views': totals.pageViews }
   const counted = { Events: totals.events, Goals: totals.conversions, Outbound: totals.named.outbound, Downloads: totals.named.download, 'Not found': totals.named[404] }
@@ -76,7 +77,7 @@ function due(panel, tab, totals) {
   return { 'Page views': totals.pageViews, Visits: totals.visits, Revenue: Number(totals.revenue) }
 }
 
-// comesTo compares the columns that are shown with what is due. One of zeros alone is not shown.
+// comesTo compares the columns with their expected sums. A column of zeros is not shown.
 function comesTo(sums, want, totals, where) {
   for (const [head, sum] of Object.entries(sums)) {
     if (head in want) assert.equal(sum, want[head], `${where}: ${head}`)
@@ -84,7 +85,7 @@ function comesTo(sums, want, totals, where) {
   }
 }
 
-// figures compares what is above all breakdowns.
+// figures compares the figures above the breakdowns.
 async function figures(page, totals, where) {
   const revenue = Number(totals.revenue)
   const want = [[/^Visitors/, totals.visitors], [/^Visits/, totals.visits], [/^Page views/, totals.pageViews], [/^Conversions/, totals.conversions],
@@ -92,7 +93,7 @@ async function figures(page, totals, where) {
   for (const [label, figure] of want) if (figure) assert.equal(await headline(page, label), figure, `${where}: ${label}`)
 }
 
-// dialogOf compares all values of a tab, and those that are not listed at first.
+// dialogOf checks all values of a tab, including those that are not listed at first.
 async function dialogOf(page, more, want, totals, where) {
   await more.click()
   const dialog = page.getByRole('dialog')
@@ -100,7 +101,7 @@ async function dialogOf(page, more, want, totals, where) {
   assert.ok(Object.keys(want).some(head => head in sums) || !Object.keys(want).length, `${where} shows ${Object.keys(sums)}`)
   comesTo(sums, want, totals, where)
   if (await dialog.locator('tfoot tr').count()) {
-    await dialog.getByRole('button', { name: 'List every value' }).click()
+    await dialog.getByRole('button', { name: 'List all values' }).click()
     await answered(page)
     await dialog.locator('tfoot tr').waitFor({ state: 'detached' })
     comesTo(await columns(dialog), want, totals, where + ', every value')
@@ -111,7 +112,7 @@ async function dialogOf(page, more, want, totals, where) {
   await dialog.waitFor({ state: 'detached' })
 }
 
-// panels compares every tab of every panel with the totals, and returns those that had a dialog.
+// panels checks every tab of every panel against the totals, and returns those that had a dialog.
 async function panels(page, totals, where) {
   const dialogs = []
   for (const panel of ['Pages', 'Sources', 'Places', 'Devices', 'Behaviour']) {
@@ -119,7 +120,7 @@ async function panels(page, totals, where) {
     for (const tab of await region.getByRole('tab').all()) {
       const name = await tab.textContent()
       if (await tab.getAttribute('aria-selected') !== 'true') {
-        const answer = page.waitForResponse(r => r.url().includes('/breakdown?')) // what is shown until then is another tab's
+        const answer = page.waitForResponse(r => r.url().includes('/breakdown?')) // until then, another tab is shown
         await tab.click()
         await answer
       }
@@ -142,7 +143,8 @@ await withBrowser({}, async context => {
   assert.deepEqual((await tabs(page, server)).includes('Sessions'), false)
 
   for (const [i, view] of views.entries()) {
-    // Each view is looked at from a network of its own: all of them ask for much more than one network may within a minute.
+    // Each view has a network of its own, because together they exceed the rate limit of one
+    // network.
     await context.setExtraHTTPHeaders({ 'X-Forwarded-For': `198.51.${i}.1` })
     const answer = page.waitForResponse(r => r.url().includes('/sites/blog/stats?'))
     await page.goto(server + '/sites/blog?' + view)

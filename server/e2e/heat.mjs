@@ -14,15 +14,16 @@ const steps = {
     await page.getByRole('button', { name: 'Account' }).click()
     await page.getByRole('link', { name: 'Heat' }).click()
     await page.getByRole('heading', { name: 'Heat' }).waitFor()
-    await page.getByText('No key took more than 50').waitFor()
+    await page.getByText('No key used more than 50').waitFor()
     await look(page, 'calm')
   },
-  // A rush makes a key hot: the page names it, what it is of, and what to do, which is done there.
+  // A rush makes a key hot. The page names the key, its items and the remedy, which is applied
+  // there.
   async hot(page) {
     await order(page, '/rush')
     await page.getByRole('button', { name: 'Refresh' }).click()
     const hot = page.getByRole('region', { name: 'SITE#shop#SHARD#0' })
-    await hot.getByText('of a partition’s writes').waitFor()
+    await hot.getByText('of a partition’s write limit').waitFor()
     await hot.getByText('analytics.block', { exact: true }).waitFor()
     await hot.getByRole('listitem').getByText(/^W1 /).waitFor()
     await hot.getByText('over 2 partitions instead of 1').waitFor()
@@ -32,7 +33,7 @@ const steps = {
     await page.waitForFunction(() => location.search.includes('share=0.8'))
     await page.getByLabel('Hot from').selectOption('0.5')
     await hot.getByLabel('Partitions').fill('4')
-    await hot.getByRole('button', { name: 'Spread the events' }).click()
+    await hot.getByRole('button', { name: 'Spread events' }).click()
     await hot.getByText(/events of shop are spread over 4 partitions/).waitFor()
     await look(page, 'spread')
   },
@@ -42,14 +43,14 @@ const steps = {
     await page.reload()
     const was = page.getByRole('region', { name: 'SITE#shop#SHARD#0' })
     await was.getByText('The key has not been hot since').waitFor()
-    assert.equal(await page.getByRole('button', { name: 'Spread the events' }).count(), 0)
+    assert.equal(await page.getByRole('button', { name: 'Spread events' }).count(), 0)
     assert.equal(await page.getByRole('region', { name: /^SITE#shop#SHARD#[1-9]/ }).count(), 0)
     await look(page, 'cool')
     await page.goto(server + '/sites/shop/settings/partitions')
     await page.getByText('Events of shop are spread over 4 partitions').waitFor()
     await look(page, 'settings')
     await page.getByRole('spinbutton', { name: 'Partitions' }).fill('8')
-    await page.getByRole('button', { name: 'Spread the events' }).click()
+    await page.getByRole('button', { name: 'Spread events' }).click()
     await page.getByText(/from .* on over 8 partitions/).waitFor()
     await page.goto(server + '/account/audit')
     await page.getByText('site.reshard').first().waitFor()

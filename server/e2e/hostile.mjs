@@ -18,11 +18,11 @@ await withBrowser({ reducedMotion: 'reduce' }, async context => {
   page.on('dialog', d => { complaints.push('a dialog: ' + d.message()); d.dismiss() })
   let shown = 0
 
-  // harmless fails if anything that was sent became more than text.
+  // harmless fails if any value that was sent became more than text.
   async function harmless(where) {
     await page.getByRole('main').first().waitFor()
     await settled(page)
-    for (const e of (await page.locator('main button.value, main td a').all()).slice(0, 10)) await e.hover({ force: true, timeout: 10_000 }).catch(() => {}) // some are covered, or are replaced meanwhile
+    for (const e of (await page.locator('main button.value, main td a').all()).slice(0, 10)) await e.hover({ force: true, timeout: 10_000 }).catch(() => {}) // some are covered, or replaced meanwhile
     const found = await page.evaluate(() => ({
       hacked: window.hacked,
       elements: [...document.querySelectorAll('script:not([src]), img[src="x"], iframe, [onerror], [onload], [onmouseover], a[href^="javascript:" i]')].map(e => e.outerHTML.slice(0, 200)),

@@ -8,10 +8,11 @@ import http from 'node:http'
 import { HttpError, InfluxDB, Point, setLogger } from '@influxdata/influxdb-client'
 
 const { SERVER: server, KEY: key, READ: read, TOKEN: deviceToken, SLOW: slow } = process.env
-const minute = Math.floor(Date.now() / 6e4) * 6e4 - 6e5 // ten minutes ago: nothing here is of the future, or late
-setLogger({ warn() {}, error() {} }) // the client would tell of every failure that is looked at here
+const minute = Math.floor(Date.now() / 6e4) * 6e4 - 6e5 // ten minutes ago: neither in the future nor late
+setLogger({ warn() {}, error() {} }) // the client would log every expected failure
 
-// writer is the client's way to write, what it sent, and what it told: batches stored, and failures.
+// writer returns the client's write API, what it has sent, and its reports: stored batches and
+// failures.
 function writer({ url = server, token = key, bucket = 'plant', precision = 'ns', ...options }) {
   let wake = () => {}
   const told = {
@@ -27,7 +28,7 @@ function writer({ url = server, token = key, bucket = 'plant', precision = 'ns',
   return { api, told }
 }
 
-// refused is the error with which a write ends that is not to be tried again.
+// refused returns the error of a write that must not be retried.
 async function refused(options, lines) {
   const { api, told } = writer({ maxRetries: 0, ...options })
   api.writeRecords(lines)
@@ -37,7 +38,8 @@ async function refused(options, lines) {
   return error
 }
 
-// stored are all readings of a device with one of some metrics, in the order of time, and the text that they came in.
+// stored returns the readings of a device with metrics of a prefix, in order of time, and their
+// JSON.
 async function stored(device, prefix) {
   const answer = await fetch(`${server}/api/v1/fleets/plant/devices/${device}/export?format=jsonl`, { headers: { Authorization: 'Bearer ' + read } })
   assert.equal(answer.status, 200)
@@ -46,7 +48,7 @@ async function stored(device, prefix) {
 }
 
 const steps = {
-  // Three batches of a thousand, packed; then the same ones again, which count once.
+  // Three batches of a thousand, compressed; then the same ones again, which count once.
   async batches() {
     for (const time of ['first', 'again']) {
       const { api, told } = writer({ batchSize: 1000, gzipThreshold: 1000, defaultTags: { device: 'd2' } })
@@ -59,7 +61,7 @@ const steps = {
       readings.forEach((r, i) => assert.deepEqual([Date.parse(r.at), r.values], [minute + i * 200, { 'boiler.temperature': 60 + (i % 400) / 8 }]))
     }
   },
-  // What a point can say: every kind of field, and tags with what has to be escaped.
+  // The contents of a point: every kind of field, and tags that need escaping.
   async kinds() {
     const { api, told } = writer({})
     api.writePoint(new Point('kinds').tag('host', 'd1').tag('room, or hall', 'a=b c').floatField('f', 0.1).intField('i', -7).uintField('u', '18446744073709551615')
@@ -75,7 +77,8 @@ const steps = {
     assert.deepEqual(others, { ['kinds.f' + of]: 0.1, ['kinds.i' + of]: -7, ['kinds.b' + of]: true, ['kinds.s' + of]: 'say "hi" \\ bye', ['kinds.lines' + of]: 'one\ntwo' })
     assert.deepEqual(readings[1].values, { 'kinds.after': 1 })
   },
-  // One instant as each precision writes it. Nanoseconds tell readings apart that say the same in one millisecond.
+  // The same instant in each precision. Nanoseconds distinguish identical readings within one
+  // millisecond.
   async precisions() {
     for (const precision of ['s', 'ms', 'us', 'ns']) {
       const { api } = writer({ precision, defaultTags: { device: 'd1' } })
@@ -86,14 +89,14 @@ const steps = {
       assert.deepEqual(readings.map((r) => [Date.parse(r.at), r.values]), Array(precision === 'ns' ? 2 : 1).fill([minute, { ['at_' + precision]: 1 }]), precision)
     }
   },
-  // A wrong line is named by its number, and the others are stored.
+  // An invalid line is reported by number, and the others are stored.
   async wrong() {
     const line = (i) => `wrong,device=d1 n=${i}i ${minute + i}000000`
     const bad = { 3: 'wrong,device=d1', 5: 'wrong,device=nobody n=5i ' + minute + '000000', 6: 'wrong n=6i', 8: 'wrong,device=d1 n=8i tomorrow' }
     const lines = Array.from({ length: 10 }, (_, i) => bad[i + 1] ?? line(i + 1))
     const error = await refused({ gzipThreshold: 10, maxRetries: 5 }, lines)
     assert.deepEqual([error.statusCode, error.code, error.contentType.split(';')[0], error.canRetry()], [400, 'invalid', 'application/json', false])
-    assert.match(error.message, /^partial write: 4 of 10 lines were refused, the others are stored: line 3: .*; line 5: .*; line 6: .*; line 8: /)
+    assert.match(error.message, /^partial write: 4 of 10 lines were rejected, the others are stored: line 3: .*; line 5: .*; line 6: .*; line 8: /)
     assert.deepEqual(error.json.lines.map((l) => [l.line, l.reason]), [[3, 'bad_line'], [5, 'unknown_device'], [6, 'bad_line'], [8, 'bad_line']])
     assert.deepEqual((await stored('d1', 'wrong.')).readings.map((r) => r.values['wrong.n']), [1, 2, 4, 7, 9, 10])
   },
@@ -104,7 +107,7 @@ const steps = {
       [{ token: '' }, 401, 'unauthorized', false],
       [{ token: deviceToken.slice(0, -1) }, 401, 'unauthorized', false],
       [{ token: read }, 403, 'forbidden', false],
-      [{ bucket: 'other' }, 404, 'not found', true], // the client takes 404 for something that passes
+      [{ bucket: 'other' }, 404, 'not found', true], // the client treats 404 as temporary
       [{ precision: 'days' }, 400, 'invalid', false],
     ]) {
       const error = await refused(options, line)
@@ -112,7 +115,7 @@ const steps = {
       assert.ok(error.message.length > 10 && !error.message.includes('{'), error.message)
     }
     assert.equal((await stored('d1', 'doors.')).readings.length, 0)
-    const { api } = writer({ token: deviceToken }) // a device's own token needs no tag
+    const { api } = writer({ token: deviceToken }) // with a device's own token, no tag is needed
     api.writePoint(new Point('doors').tag('host', 'somewhere').intField('n', 2).timestamp(new Date(minute)))
     await api.close()
     assert.deepEqual((await stored('d1', 'doors.')).readings.map((r) => r.values), [{ 'doors.n': 2 }])
@@ -122,16 +125,17 @@ const steps = {
     assert.deepEqual([error.statusCode, error.code, error.canRetry()], [429, 'too many requests', true])
     assert.ok(error.retryAfter() > 0)
   },
-  // What is too long is refused in words that the client understands, plain and packed.
+  // Oversized requests are rejected in a form that the client understands, plain and compressed.
   async large() {
     const lines = Array.from({ length: 18_000 }, (_, i) => `large,device=d1 text="${'x'.repeat(480)}" ${minute + i}000000`)
     for (const gzipThreshold of [1000, 1e9]) {
       const error = await refused({ batchSize: 20_000, gzipThreshold }, lines)
       assert.deepEqual([error.statusCode, error.code, error.canRetry()], [413, 'request too large', false], String(gzipThreshold))
-      assert.match(error.message, /Send it in parts/)
+      assert.match(error.message, /Split it into several requests/)
     }
   },
-  // An answer is lost, and one says that the server is not there: the client sends again, and all is stored once.
+  // One response is lost, and one says that the server is unavailable: the client retries, and
+  // everything is stored once.
   async lost() {
     let asked = 0
     const proxy = http.createServer((question, answer) => {
@@ -146,7 +150,7 @@ const steps = {
     await once(proxy, 'listening')
     const { api, told } = writer({ url: 'http://127.0.0.1:' + proxy.address().port, defaultTags: { device: 'd1' } })
     for (let i = 0; i < 50; i++) api.writePoint(new Point('lost').intField('n', i).timestamp(new Date(minute + i)))
-    await api.flush().catch(() => {}) // it says why, and tries again by itself
+    await api.flush().catch(() => {}) // it reports the error, and retries by itself
     await told.until(50)
     await api.close()
     proxy.closeAllConnections()

@@ -30,7 +30,7 @@ await walk({
     await atTheProvider(page, 'bob')
     await page.getByRole('alert').getByText('You have no account here.').waitFor()
     await look(page, 'no-account')
-    await page.context().clearCookies() // the provider would remember who logged in
+    await page.context().clearCookies() // the provider would remember the person
   },
   async cancelled(page) {
     await page.goto(server + '/account/security')
@@ -45,7 +45,7 @@ await walk({
     await page.getByRole('region', { name: 'Sessions' }).getByText('by OpenID').waitFor()
     await look(page, 'logged-in')
     await logOut(page)
-    await provider(page).click() // and neither password nor consent are asked for again
+    await provider(page).click() // and neither password nor consent are requested again
     await page.getByRole('heading', { name: 'Sites' }).waitFor()
   },
 }, shots)

@@ -9,7 +9,7 @@ const [server, token, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
 const look = looking('signin', shots)
 
-// code is what an app shows so many steps of 30 seconds from now (RFC 6238).
+// code returns the code of an app, the given number of 30-second steps from now (RFC 6238).
 function code(secret, steps = 0) {
   const bits = [...secret.replaceAll('=', '')].map((c) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0')).join('')
   const key = Buffer.from(bits.match(/.{8}/g).map((b) => parseInt(b, 2)))
@@ -31,7 +31,7 @@ async function logOut(page) {
 }
 
 async function logIn(page) {
-  await page.getByLabel('E-mail').fill('ada@example.com')
+  await page.getByLabel('Email').fill('ada@example.com')
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Log in', exact: true }).click()
 }
@@ -62,10 +62,10 @@ await walk({
     assert.ok(await app.getByRole('img').evaluate((i) => i.complete && i.naturalWidth > 0), 'the QR code is not shown')
     secret = await app.locator('code').textContent()
     await look(page, 'enrol')
-    await app.getByLabel('Code that the app shows').fill('000000')
+    await app.getByLabel('Code from the app').fill('000000')
     await app.getByRole('button', { name: 'Turn on' }).click()
     await app.getByRole('alert').getByText('The code is wrong').waitFor()
-    await app.getByLabel('Code that the app shows').fill(code(secret))
+    await app.getByLabel('Code from the app').fill(code(secret))
     await app.getByRole('button', { name: 'Turn on' }).click()
     await app.getByText('10 of 10 recovery codes are left').waitFor()
     recovery = (await app.locator('.codes').textContent()).split('\n')
@@ -80,7 +80,7 @@ await walk({
     await page.getByLabel('Code').fill('000000')
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('alert').getByText('The code is wrong').waitFor()
-    await page.getByLabel('Code').fill(code(secret, 1)) // the step of now may be that which turned it on
+    await page.getByLabel('Code').fill(code(secret, 1)) // the current step may be the one that turned it on
     await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('heading', { name: 'Sites' }).waitFor()
     await logOut(page)
@@ -106,7 +106,7 @@ await walk({
     await add('Laptop')
     await passkeys.getByRole('listitem').getByText('Laptop').waitFor()
     await add('Laptop again')
-    await page.getByRole('alert').getByText('This device has a passkey for this account already.').waitFor()
+    await page.getByRole('alert').getByText('This device already has a passkey for this account.').waitFor()
     await page.keyboard.press('Escape')
     await passkeys.getByRole('button', { name: 'Rename' }).click()
     await page.getByRole('dialog').getByLabel('Name').fill('Work laptop')

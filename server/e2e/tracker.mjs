@@ -4,7 +4,8 @@ import { until, withBrowser } from './chromium.mjs'
 
 const pages = process.argv[2]
 
-// read waits until the tracker has seen the page in front for a moment, so that leaving it has something to tell.
+// read waits until the tracker has seen the page in the foreground for a moment, so that leaving it
+// reports engagement.
 const read = page => page.evaluate(async moment => {
   const seen = () => window.onefold?.v && !document.hidden && document.hasFocus()
   for (let since = performance.now(); performance.now() - since < moment;) {
@@ -14,7 +15,7 @@ const read = page => page.evaluate(async moment => {
 }, 150)
 
 const steps = {
-  // Pages that are loaded one after the other, clicks that lead away, and the end.
+  // Pages loaded one after the other, links that lead away, and the end.
   async walk(page) {
     await page.goto(pages.replace('127.0.0.1', 'localhost') + '/elsewhere') // another host
     await page.click('#back')
@@ -29,7 +30,7 @@ const steps = {
     await page.click('#away')
     await page.waitForURL('**/elsewhere*')
   },
-  // An application that changes its address by itself.
+  // An application that changes its URL by itself.
   async application(page) {
     await page.goto(pages + '/app')
     await read(page)
@@ -48,7 +49,7 @@ const steps = {
     await page.waitForURL(/#.next/)
     await page.goto('about:blank')
   },
-  // Calls before the script is there, properties that are no text, revenue, users.
+  // Calls before the script is loaded, properties that are not text, revenue, users.
   async calls(page) {
     await page.goto(pages + '/calls')
     await page.waitForFunction(() => window.onefold.v)
@@ -60,7 +61,7 @@ const steps = {
     })
     await page.goto('about:blank')
   },
-  // A query that is longer than a server takes.
+  // A query that is longer than the server accepts.
   async long(page) {
     await page.goto(pages + '/long?token=' + 'x'.repeat(6000))
     await read(page)
@@ -70,7 +71,8 @@ const steps = {
     await page.goto(pages + '/missing')
     await page.goto('about:blank')
   },
-  // A server that stores an event and fails to say so: the same event comes again, and counts once.
+  // A server that stores an event but returns an error: the same event is sent again, and counts
+  // once.
   async lossy(page) {
     const answers = []
     page.on('response', r => r.url().endsWith('/lossy/event') && answers.push(r.status()))
@@ -79,7 +81,7 @@ const steps = {
     await seen(503, 202)
     await page.evaluate(() => onefold('once'))
     await seen(503, 202, 503)
-    await page.goto('about:blank') // before it is tried again: the page that goes takes it along
+    await page.goto('about:blank') // before the retry: the page sends it as it closes
   },
   async twice(page) {
     await page.goto(pages + '/twice')
@@ -99,7 +101,7 @@ const steps = {
     await read(page)
     await page.goto('about:blank')
   },
-  // A clock that is a day ahead: the server refuses the event, and says what time it is.
+  // A clock that is a day ahead: the server rejects the event and returns its own time.
   async clock(page) {
     const told = []
     page.on('response', r => r.url().endsWith('/api/event') && told.push(r.status()))
@@ -107,7 +109,7 @@ const steps = {
     await until('a second answer', () => told.length >= 2)
     await page.goto('about:blank')
   },
-  // Nobody who does not want to be counted is.
+  // Visitors who opt out are not counted.
   async own(page) {
     await page.goto(pages + '/own?onefold=ignore')
     await page.goto(pages + '/own')
@@ -131,7 +133,7 @@ await withBrowser({}, async context => {
       throw new Error(name + ': ' + e.message)
     }
   }
-  await page.goto(pages + '/settled') // answers when everything has arrived
+  await page.goto(pages + '/settled') // responds when everything has arrived
   const kept = await context.cookies()
   if (kept.length) throw new Error('cookies were set: ' + JSON.stringify(kept))
 })

@@ -6,7 +6,7 @@ import { until, withBrowser } from './chromium.mjs'
 const pages = process.argv[2]
 
 const steps = {
-  // The script does not come until the page asks for it: nothing of the page waits.
+  // The script does not load until the page asks for it: the page must not wait for it.
   async held(page) {
     await page.goto(pages + '/held', { waitUntil: 'domcontentloaded' })
     const arrived = page.waitForResponse('**/js/held.js')
@@ -15,14 +15,14 @@ const steps = {
     await page.waitForFunction(() => window.onefold?.v)
     await page.goto('about:blank')
   },
-  // A page that is rendered by a script is empty when it begins.
+  // A page that is rendered by a script is empty at first.
   async rendered(page) {
     await page.goto(pages + '/rendered')
     await page.waitForFunction(() => window.onefold?.v)
     await page.evaluate(() => { document.body.innerHTML = '<div style="height: 8000px"></div>' })
     await page.evaluate(() => scrollTo(0, 7000))
     await page.waitForFunction(() => scrollY > 6000)
-    await page.evaluate(() => history.pushState(null, '', '/rendered/next')) // which begins at its top
+    await page.evaluate(() => history.pushState(null, '', '/rendered/next')) // the new page begins at its top
     await page.evaluate(() => scrollTo(0, 0))
     await page.goto('about:blank')
   },
@@ -35,7 +35,7 @@ const steps = {
     await page.waitForFunction(() => location.pathname === '/redirected/there' && window.onefold?.v)
     await page.goto('about:blank')
   },
-  // A server that cannot take anything for a while.
+  // A server that rejects everything for a while.
   async away(page) {
     await page.goto(pages + '/away')
     await page.waitForFunction(() => window.onefold?.v)

@@ -15,22 +15,22 @@ import (
 
 type typeBody struct {
 	Type       string    `json:"type"`
-	Aggregates int64     `json:"aggregates" doc:"That were ever begun."`
+	Aggregates int64     `json:"aggregates" doc:"Aggregates ever created."`
 	Closed     int64     `json:"closed"`
 	Deleted    int64     `json:"deleted"`
 	Events     int64     `json:"events"`
-	LastAt     time.Time `json:"lastAt,omitzero" doc:"When one was appended to last."`
+	LastAt     time.Time `json:"lastAt,omitzero" doc:"Time of the last append."`
 }
 
 type typesAnswer struct {
 	Body struct {
-		Types []typeBody `json:"types" doc:"By name. The figures follow appends within moments."`
+		Types []typeBody `json:"types" doc:"Sorted by name. Counts follow appends within moments."`
 	}
 }
 
 // PageParams select a page of a list.
 type PageParams struct {
-	Cursor string `query:"cursor" doc:"Of the page before."`
+	Cursor string `query:"cursor" doc:"From the previous page."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
@@ -42,17 +42,17 @@ type aggregatesRequest struct {
 type headBody struct {
 	Type    string                 `json:"type"`
 	ID      string                 `json:"id"`
-	Version int64                  `json:"version" doc:"The number of its last event."`
-	State   eventstore.StreamState `json:"state,omitempty" enum:"closed,deleted" doc:"Absent: it is open."`
+	Version int64                  `json:"version" doc:"Number of its last event."`
+	State   eventstore.StreamState `json:"state,omitempty" enum:"closed,deleted" doc:"Absent while the aggregate is open."`
 	Created time.Time              `json:"created"`
 	Updated time.Time              `json:"updated"`
-	Last    []string               `json:"lastTypes,omitempty" doc:"The types of the events that were appended last."`
+	Last    []string               `json:"lastTypes,omitempty" doc:"Types of the events of the last append."`
 }
 
 type headsAnswer struct {
 	Body struct {
-		Aggregates []headBody `json:"aggregates" doc:"By id."`
-		Cursor     string     `json:"cursor,omitempty" doc:"Of the next page, if there may be one."`
+		Aggregates []headBody `json:"aggregates" doc:"Sorted by ID."`
+		Cursor     string     `json:"cursor,omitempty" doc:"Cursor of the next page, if there may be one."`
 	}
 }
 
@@ -62,9 +62,9 @@ type headAnswer struct {
 }
 
 func (s *Service) aggregateRoutes(api huma.API) {
-	huma.Register(api, operation(middleware.ForRead, "aggregate-types", http.MethodGet, root+"/types", "The types of aggregates, and how many there are"), s.types)
-	huma.Register(api, operation(middleware.ForRead, "aggregates", http.MethodGet, root+"/aggregates", "The aggregates of a type"), s.aggregates)
-	huma.Register(api, operation(middleware.ForRead, "aggregate", http.MethodGet, aggregatePath, "The version of an aggregate, and whether it is open"), s.aggregate)
+	huma.Register(api, operation(middleware.ForRead, "aggregate-types", http.MethodGet, root+"/types", "List the types of aggregates with counts"), s.types)
+	huma.Register(api, operation(middleware.ForRead, "aggregates", http.MethodGet, root+"/aggregates", "List the aggregates of a type"), s.aggregates)
+	huma.Register(api, operation(middleware.ForRead, "aggregate", http.MethodGet, aggregatePath, "Get the version and state of an aggregate"), s.aggregate)
 }
 
 func (s *Service) types(ctx context.Context, _ *struct{}) (*typesAnswer, error) {
@@ -84,7 +84,7 @@ func (s *Service) types(ctx context.Context, _ *struct{}) (*typesAnswer, error) 
 func (s *Service) aggregates(ctx context.Context, in *aggregatesRequest) (*headsAnswer, error) {
 	page, err := eventstore.AggregatesOfType.Page(ctx, s.table, eventstore.AggregatesIn{Type: in.Type}, in.Cursor, in.Limit)
 	if errors.Is(err, table.ErrKeyValue) {
-		err = middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "A type has no '#'.")
+		err = middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "A type must not contain '#'.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -114,7 +114,7 @@ func (s *Service) aggregate(ctx context.Context, in *AggregatePath) (*headAnswer
 func (s *Service) head(ctx context.Context, in *AggregatePath) (eventstore.Head, error) {
 	h, err := s.store.Head(ctx, in.id())
 	if errors.Is(err, table.ErrNotFound) {
-		err = middleware.Problem(http.StatusNotFound, "no_such_aggregate", "There is no aggregate of this type and id.")
+		err = middleware.Problem(http.StatusNotFound, "no_such_aggregate", "There is no aggregate with this type and ID.")
 	}
 	return h, err
 }
@@ -129,10 +129,10 @@ func (s *Service) readable(ctx context.Context, in *AggregatePath) (eventstore.H
 }
 
 func (s *Service) endingRoutes(api huma.API) {
-	ending := operation(middleware.ForWrite, "close-aggregate", http.MethodPost, aggregatePath+"/close", "End a stream for good: it can be read, and never be appended to")
+	ending := operation(middleware.ForWrite, "close-aggregate", http.MethodPost, aggregatePath+"/close", "Close a stream permanently: it can be read, but not appended to")
 	ending.DefaultStatus = http.StatusNoContent
 	huma.Register(api, ending, s.ending("stream.close", s.store.Close))
-	deleting := operation(middleware.ForOwner, "delete-aggregate", http.MethodDelete, aggregatePath, "Leave a tombstone: the stream is neither read nor appended to, and its id is not used again")
+	deleting := operation(middleware.ForOwner, "delete-aggregate", http.MethodDelete, aggregatePath, "Delete an aggregate: its stream can no longer be read or appended to, and its ID cannot be used again")
 	deleting.DefaultStatus = http.StatusNoContent
 	huma.Register(api, deleting, s.ending("stream.delete", s.store.Delete))
 }

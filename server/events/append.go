@@ -21,13 +21,13 @@ const maxAppendBody = 6 << 20 // 4 MB of events, with the overhead of JSON
 
 type appendRequest struct {
 	AggregatePath
-	IfMatch     string `header:"If-Match" maxLength:"64" doc:"The version that the stream must have, as an entity tag; * is any but none. In place of expected."`
-	IfNoneMatch string `header:"If-None-Match" maxLength:"64" doc:"*: there must be no events yet. In place of expected."`
-	Key         string `header:"Idempotency-Key" maxLength:"64" doc:"In place of commitId."`
+	IfMatch     string `header:"If-Match" maxLength:"64" doc:"The expected version of the stream, as an entity tag; * means that it must exist. Replaces expected."`
+	IfNoneMatch string `header:"If-None-Match" maxLength:"64" doc:"*: the stream must have no events. Replaces expected."`
+	Key         string `header:"Idempotency-Key" maxLength:"64" doc:"Replaces commitId."`
 	Body        struct {
-		Expected json.RawMessage `json:"expected,omitempty" doc:"The version that the stream must have: a number, \"none\", \"exists\" or \"any\". Default: any."`
-		CommitID string          `json:"commitId,omitempty" maxLength:"64" doc:"Names the append: whoever sends it again with the same name gets the result of the first time, for ever. No '#'."`
-		Events   []eventjson.New `json:"events" minItems:"1" maxItems:"98" doc:"Appended all or none. With a commit id at most 97."`
+		Expected json.RawMessage `json:"expected,omitempty" doc:"The expected version of the stream: a number, \"none\", \"exists\" or \"any\". Default: any."`
+		CommitID string          `json:"commitId,omitempty" maxLength:"64" doc:"Idempotency key. Repeating the append with the same key returns the first result, forever. Must not contain '#'."`
+		Events   []eventjson.New `json:"events" minItems:"1" maxItems:"98" doc:"Appended all or none. With a commit ID, at most 97."`
 	}
 }
 
@@ -36,9 +36,9 @@ type appendAnswer struct {
 	ETag   string `header:"ETag" doc:"The version, for If-Match of the next append."`
 	Body   struct {
 		Commit  string `json:"commit"`
-		First   int64  `json:"first" doc:"The number of its first event."`
-		Version int64  `json:"version" doc:"That of its last: the version of the stream after it."`
-		Again   bool   `json:"again" doc:"It had happened before, and nothing was written now."`
+		First   int64  `json:"first" doc:"Number of the first event."`
+		Version int64  `json:"version" doc:"Number of the last event, which is the version of the stream after the append."`
+		Again   bool   `json:"again" doc:"The append was a repetition, and nothing was written."`
 	}
 }
 
@@ -54,7 +54,7 @@ expected: ` + "`version_conflict`" + ` with the version that it has and the even
 same ` + "`commitId`" + `. The answer is 201, or 200 when it had happened before.`
 	op.DefaultStatus, op.MaxBodyBytes = http.StatusCreated, maxAppendBody
 	op.Errors = append(op.Errors, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
-	conflict := &huma.Response{Description: "The stream has another version, or has ended.", Content: map[string]*huma.MediaType{
+	conflict := &huma.Response{Description: "The stream has another version, or is closed.", Content: map[string]*huma.MediaType{
 		"application/problem+json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[conflictProblem](), true, "VersionConflict")},
 	}}
 	op.Responses = map[string]*huma.Response{"409": conflict, "412": conflict}
@@ -75,7 +75,7 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 	var options []eventstore.AppendOption
 	switch named := in.Body.CommitID; {
 	case named != "" && in.Key != "" && named != in.Key:
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "commitId and Idempotency-Key differ. Send one of them.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "commitId and Idempotency-Key differ. Send only one of them.")
 	case named != "" || in.Key != "":
 		options = append(options, eventstore.CommitID(cmp.Or(named, in.Key)))
 	}
@@ -109,11 +109,11 @@ func (r *appendRequest) expected() (e eventstore.Expected, status int, err error
 	}
 	switch {
 	case said > 1:
-		return e, 0, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "Say once what is expected: with If-Match, with If-None-Match or with expected.")
+		return e, 0, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "Give the expected version once: with If-Match, If-None-Match or expected.")
 	case r.IfNoneMatch == "*":
 		return eventstore.NoStream(), http.StatusPreconditionFailed, nil
 	case r.IfNoneMatch != "":
-		return e, 0, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "If-None-Match can only be *.")
+		return e, 0, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "If-None-Match must be *.")
 	case r.IfMatch == "*":
 		return eventstore.Exists(), http.StatusPreconditionFailed, nil
 	case r.IfMatch != "":

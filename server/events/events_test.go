@@ -104,7 +104,7 @@ func testAppend(s *shop) {
 	} {
 		post(422, code, body)
 	}
-	post(422, "Say once", `{"expected":1,"events":[{"type":"A"}]}`, "If-Match", "1")
+	post(422, "Give the expected version once", `{"expected":1,"events":[{"type":"A"}]}`, "If-Match", "1")
 	post(400, "bad_request", `{"events":`)
 	post(413, "too_large", `{"events":[{"type":"A","data":"`+strings.Repeat("x", 401<<10)+`"}]}`)
 	post(413, "body_too_large", `{"events":[{"type":"A","data":"`+strings.Repeat("x", 7<<20)+`"}]}`)

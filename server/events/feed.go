@@ -21,8 +21,8 @@ const (
 
 // FeedFilter selects events of the feed.
 type FeedFilter struct {
-	EventType     []string `query:"eventType" maxItems:"50" doc:"Types of events, separated by commas. Default: all."`
-	AggregateType []string `query:"aggregateType" maxItems:"50" doc:"Types of aggregates, separated by commas. Default: all."`
+	EventType     []string `query:"eventType" maxItems:"50" doc:"Comma-separated event types. Default: all."`
+	AggregateType []string `query:"aggregateType" maxItems:"50" doc:"Comma-separated aggregate types. Default: all."`
 }
 
 func (f *FeedFilter) options() (options []eventstore.FeedOption) {
@@ -37,12 +37,12 @@ func (f *FeedFilter) options() (options []eventstore.FeedOption) {
 
 type feedRequest struct {
 	FeedFilter
-	After int64 `query:"after" minimum:"0" doc:"The position up to which everything was seen. Default: 0, the beginning."`
-	Limit int   `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Appends that are looked through, whether their events are wanted or not."`
+	After int64 `query:"after" minimum:"0" doc:"The position up to which everything was read. Default: 0, the beginning."`
+	Limit int   `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Maximum number of appends to scan, whether their events match or not."`
 }
 
 type feedEvent struct {
-	Position      int64  `json:"position" doc:"Of its append in the feed, from 1 and without gaps."`
+	Position      int64  `json:"position" doc:"Position of its append in the feed, from 1 without gaps."`
 	AggregateType string `json:"aggregateType"`
 	AggregateID   string `json:"aggregateId"`
 	eventjson.Event
@@ -54,32 +54,32 @@ func describeFeedEvent(e *eventstore.FeedEvent) feedEvent {
 
 type feedPage struct {
 	Body struct {
-		Events  []feedEvent `json:"events" doc:"In the order of the feed; those of an aggregate in their order."`
-		Through int64       `json:"through" doc:"Up to this position the page has all that is wanted: what the next begins after."`
-		Tip     bool        `json:"tip" doc:"There was nothing more."`
+		Events  []feedEvent `json:"events" doc:"In the order of the feed. Events of an aggregate keep their order."`
+		Through int64       `json:"through" doc:"The page has all matching events up to this position. Pass it as after of the next request."`
+		Tip     bool        `json:"tip" doc:"The page reaches the end of the feed."`
 	}
 }
 
 type feedHeadAnswer struct {
 	Body struct {
-		Position int64     `json:"position" doc:"Of the last append in the feed."`
-		Updated  time.Time `json:"updated,omitzero" doc:"When that was written into it."`
+		Position int64     `json:"position" doc:"Position of the last append in the feed."`
+		Updated  time.Time `json:"updated,omitzero" doc:"When that append entered the feed."`
 	}
 }
 
 type feedTailRequest struct {
 	FeedFilter
-	Last  string `header:"Last-Event-ID" maxLength:"20" doc:"The position up to which everything was seen; browsers send it when they come back."`
-	After int64  `query:"after" minimum:"-1" default:"-1" doc:"The position up to which everything was seen, where Last-Event-ID does not say it; 0 for all. Default: only what comes from now on."`
+	Last  string `header:"Last-Event-ID" maxLength:"20" doc:"The position up to which everything was read. Browsers send it when they reconnect."`
+	After int64  `query:"after" minimum:"-1" default:"-1" doc:"The position up to which everything was read, if there is no Last-Event-ID; 0 for everything. Default: only new events."`
 }
 
 func (s *Service) feedRoutes(api huma.API) {
-	feed := operation(middleware.ForRead, "feed", http.MethodGet, root+"/feed", "The events of all aggregates in one order that never changes")
-	feed.Description = "Each append has one position, and whoever goes on after `through` misses none and gets none twice, however long they were away. It follows appends within moments."
+	feed := operation(middleware.ForRead, "feed", http.MethodGet, root+"/feed", "Read the events of all aggregates in one stable order")
+	feed.Description = "Each append has one position. A reader who continues after `through` misses no events and gets none twice, however long the pause. The feed follows appends within moments."
 	huma.Register(api, feed, s.feed)
-	huma.Register(api, operation(middleware.ForRead, "feed-head", http.MethodGet, root+"/feed/head", "How far the feed is"), s.feedHead)
-	tail := operation(middleware.ForRead, "tail-feed", http.MethodGet, root+"/tail", "The events of all aggregates as they come, as server-sent events")
-	tail.Description = "The id is the position up to which everything was sent, so that a reader who comes back misses none."
+	huma.Register(api, operation(middleware.ForRead, "feed-head", http.MethodGet, root+"/feed/head", "Get the end of the feed"), s.feedHead)
+	tail := operation(middleware.ForRead, "tail-feed", http.MethodGet, root+"/tail", "Stream the events of all aggregates as server-sent events")
+	tail.Description = "The event ID is the position up to which everything was sent, so that a reader who reconnects misses nothing."
 	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "feed", maxStreams)}
 	sse.Register(api, tail, map[string]any{"event": feedEvent{}, "beat": beat{}}, s.tailFeed)
 }

@@ -20,19 +20,19 @@ func Problem(err error) error {
 	case errors.Is(err, eventstore.ErrTooLarge):
 		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_large", middleware.Detail(err))
 	case errors.Is(err, eventstore.ErrClosed):
-		return middleware.Problem(http.StatusConflict, "stream_closed", "The stream has ended: nothing will ever be appended to it.")
+		return middleware.Problem(http.StatusConflict, "stream_closed", "The stream is closed and accepts no more events.")
 	case errors.Is(err, eventstore.ErrCommitReused):
-		return middleware.Problem(http.StatusUnprocessableEntity, "commit_reused", "This commit id belongs to another append. Use one of its own for each.")
+		return middleware.Problem(http.StatusUnprocessableEntity, "commit_reused", "This commit ID belongs to another append. Use a new ID for each append.")
 	case errors.Is(err, eventstore.ErrUnsealed):
-		return middleware.Problem(http.StatusUnprocessableEntity, "personal_fields", "This table keeps what is personal sealed, and the server has no keys to it. Append events with personal fields, and reserve values, through the program that has the keys.")
+		return middleware.Problem(http.StatusUnprocessableEntity, "personal_fields", "This table stores personal data encrypted, and the server does not have the keys. Append events with personal fields, and reserve values, through the program that has the keys.")
 	case errors.Is(err, eventstore.ErrWriteMode):
-		return middleware.Problem(http.StatusConflict, "write_mode", "This table is appended to one by one, without transactions, which the server does not do. Append through the program that does.")
+		return middleware.Problem(http.StatusConflict, "write_mode", "This table is in put mode, without transactions, which the server does not support. Append through a program that does.")
 	case errors.Is(err, eventstore.ErrReserved):
-		return middleware.Problem(http.StatusConflict, "reserved", "Another aggregate has a value that this append would reserve.")
+		return middleware.Problem(http.StatusConflict, "reserved", "Another aggregate already has a value that this append would reserve.")
 	case errors.Is(err, eventstore.ErrBusy):
-		return huma.ErrorWithHeaders(middleware.Problem(http.StatusServiceUnavailable, "busy", "Others kept appending to this stream. Send it again."), http.Header{"Retry-After": {"1"}})
+		return huma.ErrorWithHeaders(middleware.Problem(http.StatusServiceUnavailable, "busy", "Too many concurrent appends to this stream. Try again."), http.Header{"Retry-After": {"1"}})
 	case errors.Is(err, eventstore.ErrTruncated):
-		return middleware.Problem(http.StatusGone, "truncated", "These events were truncated, and are in no archive that the server knows.")
+		return middleware.Problem(http.StatusGone, "truncated", "These events were truncated, and are not in an archive that the server knows.")
 	case errors.Is(err, eventstore.ErrHole):
 		return middleware.Problem(http.StatusInternalServerError, "damaged", middleware.Detail(err))
 	}
@@ -43,13 +43,13 @@ func Problem(err error) error {
 // events that the writer missed.
 type conflictProblem struct {
 	*huma.ErrorModel
-	Actual int64             `json:"actual" doc:"The version that the stream has."`
-	Since  []eventjson.Event `json:"since" doc:"The events after the version that was expected, in order, as many as go into an answer: read on from the last."`
+	Actual int64             `json:"actual" doc:"The actual version of the stream."`
+	Since  []eventjson.Event `json:"since" doc:"The events after the expected version, in order, as many as fit into a response. Continue reading after the last."`
 }
 
 func conflictOf(c *eventstore.Conflict, status int) error {
 	p := &conflictProblem{Actual: c.Actual, Since: []eventjson.Event{},
-		ErrorModel: middleware.Problem(status, "version_conflict", "The stream has another version than expected. Decide again, with the events since.")}
+		ErrorModel: middleware.Problem(status, "version_conflict", "The stream does not have the expected version. Decide again with the events since then.")}
 	bytes := 0
 	for i := range c.Since {
 		if bytes += eventBytes(&c.Since[i]); bytes > pageBytes {

@@ -30,45 +30,45 @@ type Projection interface {
 
 type projectionBody struct {
 	Name    string       `json:"name"`
-	Version int          `json:"version" doc:"Of the program that runs."`
-	Served  *servedBody  `json:"served,omitempty" doc:"What is read. Absent: nothing yet, it is to be rebuilt."`
-	Parked  int          `json:"parked" doc:"Aggregates of which an event cannot be applied. Others go on."`
-	Rebuild *rebuildBody `json:"rebuild,omitempty" doc:"The one under way, or the last one of a day."`
+	Version int          `json:"version" doc:"The version in the running program."`
+	Served  *servedBody  `json:"served,omitempty" doc:"The version being read. Absent if there is none yet and the projection has to be rebuilt."`
+	Parked  int          `json:"parked" doc:"Number of dead-lettered aggregates: an event of theirs cannot be applied. Others continue."`
+	Rebuild *rebuildBody `json:"rebuild,omitempty" doc:"The running rebuild, or the last one within a day."`
 }
 
 type servedBody struct {
 	Version  int       `json:"version"`
-	Previous int       `json:"previous,omitempty" doc:"The version before, whose read models are kept until they are removed."`
+	Previous int       `json:"previous,omitempty" doc:"The previous version, whose read models are kept until they are removed."`
 	Since    time.Time `json:"since"`
 }
 
 type rebuildBody struct {
 	Running    bool      `json:"running"`
 	Stage      string    `json:"stage,omitempty" doc:"build, compare or follow."`
-	Aggregates int64     `json:"aggregates" doc:"Done in this stage."`
+	Aggregates int64     `json:"aggregates" doc:"Aggregates completed in this stage."`
 	Events     int64     `json:"events" doc:"Applied."`
 	Began      time.Time `json:"began"`
 	Ended      time.Time `json:"ended,omitzero"`
-	Error      string    `json:"error,omitempty" doc:"Why it ended without a switch. Rebuild again to go on where it was."`
-	Same       int64     `json:"same" doc:"Read models that are as those that were served."`
-	Different  int64     `json:"different" doc:"Those that are others."`
-	Fewer      int64     `json:"fewer" doc:"Those that lack events, for one cannot be applied."`
-	Unserved   int64     `json:"unserved" doc:"Those of which none was served."`
+	Error      string    `json:"error,omitempty" doc:"Why it ended without a switch. Rebuild again to resume."`
+	Same       int64     `json:"same" doc:"Read models that equal the active ones."`
+	Different  int64     `json:"different" doc:"Read models that differ from the active ones."`
+	Fewer      int64     `json:"fewer" doc:"Read models that lack events, because one cannot be applied."`
+	Unserved   int64     `json:"unserved" doc:"Read models that have no active counterpart."`
 }
 
 type parkedBody struct {
 	AggregateType string    `json:"aggregateType"`
 	AggregateID   string    `json:"aggregateId"`
-	Applied       int64     `json:"applied" doc:"The last event in the read model: the next is the one that cannot be applied."`
-	Version       int64     `json:"version" doc:"Of the aggregate."`
+	Applied       int64     `json:"applied" doc:"The last event in the read model. The next event cannot be applied."`
+	Version       int64     `json:"version" doc:"Version of the aggregate."`
 	Reason        string    `json:"reason"`
 	Since         time.Time `json:"since"`
 }
 
 type projectionsAnswer struct {
 	Body struct {
-		Feed        int64            `json:"feed" doc:"The position of the last append in the feed."`
-		Projections []projectionBody `json:"projections" doc:"By name; those of the program that runs."`
+		Feed        int64            `json:"feed" doc:"Position of the last append in the feed."`
+		Projections []projectionBody `json:"projections" doc:"The projections of the running program, sorted by name."`
 	}
 }
 
@@ -84,13 +84,13 @@ type projectionRequest struct {
 
 func (s *Service) projectionRoutes(api huma.API) {
 	const list, one = root + "/projections", root + "/projections/{projection}"
-	huma.Register(api, operation(middleware.ForRead, "projections", http.MethodGet, list, "The projections of the program, what is served of each, and what cannot be applied"), s.projections)
-	huma.Register(api, operation(middleware.ForRead, "parked-aggregates", http.MethodGet, one+"/parked", "The aggregates of which an event cannot be applied"), s.parked)
-	retry := operation(middleware.ForWrite, "retry-parked", http.MethodPost, one+"/retry", "Apply again what could not be, after a fault was mended")
-	retry.Description = "Answers those that are parked still."
+	huma.Register(api, operation(middleware.ForRead, "projections", http.MethodGet, list, "List the projections with their active versions and failures"), s.projections)
+	huma.Register(api, operation(middleware.ForRead, "parked-aggregates", http.MethodGet, one+"/parked", "List the dead-lettered aggregates of a projection"), s.parked)
+	retry := operation(middleware.ForWrite, "retry-parked", http.MethodPost, one+"/retry", "Retry dead-lettered aggregates after a fix")
+	retry.Description = "Returns the aggregates that still fail."
 	huma.Register(api, retry, s.retry)
-	rebuild := operation(middleware.ForWrite, "rebuild-projection", http.MethodPost, one+"/rebuild", "Make all read models anew, compare them with those that are served, and switch")
-	rebuild.Description = "It goes on in the background, while appends do; the list of projections tells how far it is. One that was interrupted goes on where it was."
+	rebuild := operation(middleware.ForWrite, "rebuild-projection", http.MethodPost, one+"/rebuild", "Rebuild all read models, compare them with the active ones, and switch")
+	rebuild.Description = "Runs in the background while appends continue; the list of projections has its progress. A new request resumes an interrupted rebuild."
 	rebuild.DefaultStatus, rebuild.Errors = http.StatusAccepted, append(rebuild.Errors, http.StatusConflict)
 	huma.Register(api, rebuild, s.rebuild)
 }
@@ -141,7 +141,7 @@ func (s *Service) lastRebuild(ctx context.Context, name string) (*rebuildBody, e
 		return nil, err
 	}
 	if phase == jobs.Lost {
-		body.Running, body.Error = false, "The server that rebuilt ended. Rebuild again to go on where it was."
+		body.Running, body.Error = false, "The server stopped during the rebuild. Rebuild again to resume."
 	}
 	return &body, nil
 }
@@ -153,7 +153,7 @@ func (s *Service) projection(name string) (Projection, error) {
 			return p, nil
 		}
 	}
-	return nil, middleware.Problem(http.StatusNotFound, "no_such_projection", "The program that runs has no projection of this name.")
+	return nil, middleware.Problem(http.StatusNotFound, "no_such_projection", "The running program has no projection with this name.")
 }
 
 func (s *Service) parked(ctx context.Context, in *projectionRequest) (*parkedAnswer, error) {
@@ -196,7 +196,7 @@ func (s *Service) rebuild(ctx context.Context, in *projectionRequest) (*struct{}
 	}
 	job, err := s.rebuilds.Begin(ctx, rand.Text(), in.Name, rebuildBody{Running: true, Began: s.table.Now().UTC()})
 	if errors.Is(err, jobs.ErrBusy) {
-		return nil, middleware.Problem(http.StatusConflict, "rebuild_running", "A rebuild of this projection is under way.")
+		return nil, middleware.Problem(http.StatusConflict, "rebuild_running", "A rebuild of this projection is running.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -214,7 +214,7 @@ func (s *Service) runRebuild(ctx context.Context, p Projection, job *jobs.Job[re
 		job.Change(func(r *rebuildBody) { r.Stage, r.Aggregates, r.Events = at.Stage, at.Aggregates, at.Events })
 	}})
 	if err != nil {
-		s.door.Logger.WarnContext(ctx, "a rebuild ended without a switch", "projection", p.Name(), "error", err)
+		s.door.Logger.WarnContext(ctx, "rebuild ended without a switch", "projection", p.Name(), "error", err)
 	}
 	failed := err
 	if err := job.End(context.WithoutCancel(ctx), func(r *rebuildBody) {
@@ -224,6 +224,6 @@ func (s *Service) runRebuild(ctx context.Context, p Projection, job *jobs.Job[re
 			r.Error = middleware.Detail(failed)
 		}
 	}); err != nil {
-		s.door.Logger.ErrorContext(ctx, "how a rebuild ended was not written down", "projection", p.Name(), "error", err)
+		s.door.Logger.ErrorContext(ctx, "storing the result of a rebuild failed", "projection", p.Name(), "error", err)
 	}
 }

@@ -22,10 +22,10 @@ const exportTimeout = time.Hour // of a whole export
 
 // Range selects events of a stream.
 type Range struct {
-	From      int64     `query:"from" minimum:"1" doc:"The first, by its number."`
-	To        int64     `query:"to" minimum:"1" doc:"The last, by its number."`
-	AsOf      time.Time `query:"asOf" doc:"RFC 3339: only what was recorded up to then. Not with backwards."`
-	Backwards bool      `query:"backwards" doc:"The last one first."`
+	From      int64     `query:"from" minimum:"1" doc:"Number of the first event."`
+	To        int64     `query:"to" minimum:"1" doc:"Number of the last event."`
+	AsOf      time.Time `query:"asOf" doc:"RFC 3339: only events recorded up to then. Not with backwards."`
+	Backwards bool      `query:"backwards" doc:"Newest first."`
 }
 
 func (r *Range) options() []eventstore.ReadOption {
@@ -45,15 +45,15 @@ func (r *Range) options() []eventstore.ReadOption {
 type eventsRequest struct {
 	AggregatePath
 	Range
-	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Of a page. One also ends when it has 4 MB."`
+	Limit int `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of events of a page. A page also ends at 4 MB."`
 }
 
 type eventsPage struct {
 	ETag string `header:"ETag" doc:"The version, for If-Match."`
 	Body struct {
-		Version int64             `json:"version" doc:"Of the stream."`
+		Version int64             `json:"version" doc:"Version of the stream."`
 		Events  []eventjson.Event `json:"events"`
-		Next    string            `json:"next,omitempty" doc:"Where the next page is, if there may be one."`
+		Next    string            `json:"next,omitempty" doc:"URL of the next page, if there may be one."`
 	}
 }
 
@@ -75,21 +75,21 @@ type eventOfType struct {
 
 type eventsOfTypePage struct {
 	Body struct {
-		Events []eventOfType `json:"events" doc:"In the order of their ids, which is about that of time."`
-		Cursor string        `json:"cursor,omitempty" doc:"Of the next page, if there may be one."`
+		Events []eventOfType `json:"events" doc:"In the order of their IDs, which is roughly that of time."`
+		Cursor string        `json:"cursor,omitempty" doc:"Cursor of the next page, if there may be one."`
 	}
 }
 
 func (s *Service) readingRoutes(api huma.API) {
-	read := operation(middleware.ForRead, "read-events", http.MethodGet, aggregatePath+"/events", "The events of a stream, page by page")
-	read.Description = "Consistent: what was appended before is there, and a hole is an error. Events never change, so neither does a page that has a next one, read forwards."
+	read := operation(middleware.ForRead, "read-events", http.MethodGet, aggregatePath+"/events", "Read the events of a stream, page by page")
+	read.Description = "Reads are consistent: everything appended before is included, and a gap is an error. Events never change, so neither does a page that has a next one, read forwards."
 	huma.Register(api, read, s.read)
-	export := operation(middleware.ForRead, "export-events", http.MethodGet, aggregatePath+"/export", "The events of a stream as JSON lines")
-	export.Description = "Written as it is read. An answer that breaks off is not all of it."
+	export := operation(middleware.ForRead, "export-events", http.MethodGet, aggregatePath+"/export", "Export the events of a stream as JSON Lines")
+	export.Description = "The response is streamed. A response that is cut off is incomplete."
 	export.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{"application/jsonl": {}}}}
 	huma.Register(api, export, s.export)
-	byType := operation(middleware.ForRead, "events-of-type", http.MethodGet, root+"/of-type/{eventType}", "The events of a type across aggregates, in the order of time")
-	byType.Description = "To look around: the index is behind the table, so who follows it may miss some that come late."
+	byType := operation(middleware.ForRead, "events-of-type", http.MethodGet, root+"/of-type/{eventType}", "List the events of a type across aggregates, in order of time")
+	byType.Description = "For exploration only: the index lags behind the table, so a reader who follows it may miss late events."
 	huma.Register(api, byType, s.ofType)
 }
 

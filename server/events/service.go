@@ -62,7 +62,7 @@ const (
 // AggregatePath names an aggregate.
 type AggregatePath struct {
 	Type string `path:"type" maxLength:"64"`
-	ID   string `path:"id" maxLength:"256" doc:"Percent-encoded where it has characters that paths give a meaning."`
+	ID   string `path:"id" maxLength:"256" doc:"Percent-encoded if it contains characters with a meaning in paths."`
 }
 
 func (p *AggregatePath) id() eventstore.ID { return eventstore.ID{Type: p.Type, ID: p.ID} }

@@ -20,33 +20,33 @@ const stateFor = 20 * time.Second
 
 type stateRequest struct {
 	AggregatePath
-	Version int64 `query:"version" minimum:"0" doc:"After that event. Default: after the last."`
+	Version int64 `query:"version" minimum:"0" doc:"After this event. Default: after the last."`
 }
 
 type stateBody struct {
-	Version int64          `json:"version" doc:"The number of the last event in it."`
-	At      time.Time      `json:"at,omitzero" doc:"When that was recorded."`
-	Silent  int64          `json:"silent" doc:"Events whose data is no object: they add nothing."`
-	Fields  map[string]any `json:"fields" doc:"The last value of each field that the events told."`
+	Version int64          `json:"version" doc:"Number of the last event included."`
+	At      time.Time      `json:"at,omitzero" doc:"When that event was recorded."`
+	Silent  int64          `json:"silent" doc:"Number of events that add nothing, because their data is not an object."`
+	Fields  map[string]any `json:"fields" doc:"The last value of each field in the events."`
 }
 
 type stateAnswer struct{ Body stateBody }
 
 type snapshotBody struct {
-	Version int64           `json:"version" doc:"The number of the last event in it."`
-	Reducer int             `json:"reducer" doc:"The version of what made it of the events."`
+	Version int64           `json:"version" doc:"Number of the last event included."`
+	Reducer int             `json:"reducer" doc:"Version of the reducer that made the snapshot."`
 	Made    time.Time       `json:"made"`
 	State   json.RawMessage `json:"state,omitempty"`
-	Binary  []byte          `json:"binary,omitempty" doc:"The state in base64, when it is no JSON."`
+	Binary  []byte          `json:"binary,omitempty" doc:"The state in base64, if it is not JSON."`
 }
 
 type snapshotAnswer struct{ Body snapshotBody }
 
 func (s *Service) stateRoutes(api huma.API) {
-	state := operation(middleware.ForRead, "aggregate-state", http.MethodGet, aggregatePath+"/state", "What the events of an aggregate came to, at any version")
-	state.Description = "Made of the events without knowing what they mean: the last value of each field of their data, objects within objects merged. What a program makes of them is in its projections and snapshots."
+	state := operation(middleware.ForRead, "aggregate-state", http.MethodGet, aggregatePath+"/state", "Get the state of an aggregate at any version")
+	state.Description = "Computed from the events without knowing their meaning: the last value of each field of their data, with nested objects merged. The state that a program derives is in its projections and snapshots."
 	huma.Register(api, state, s.state)
-	huma.Register(api, operation(middleware.ForRead, "aggregate-snapshot", http.MethodGet, aggregatePath+"/snapshot", "The snapshot of an aggregate, as its program made it"), s.snapshot)
+	huma.Register(api, operation(middleware.ForRead, "aggregate-snapshot", http.MethodGet, aggregatePath+"/snapshot", "Get the snapshot of an aggregate, as its program made it"), s.snapshot)
 }
 
 func (s *Service) state(ctx context.Context, in *stateRequest) (*stateAnswer, error) {

@@ -56,13 +56,13 @@ func (b *bell) ring() {
 
 type tailRequest struct {
 	AggregatePath
-	Last  string `header:"Last-Event-ID" maxLength:"20" doc:"The number of the last event that was seen; browsers send it when they come back."`
-	After int64  `query:"after" minimum:"-1" default:"-1" doc:"The number of the last event that was seen, where Last-Event-ID does not say it; 0 for all. Default: only what is appended from now on."`
+	Last  string `header:"Last-Event-ID" maxLength:"20" doc:"The number of the last event that was seen. Browsers send it when they reconnect."`
+	After int64  `query:"after" minimum:"-1" default:"-1" doc:"The number of the last event that was seen, if there is no Last-Event-ID; 0 for all. Default: only new events."`
 }
 
 func (s *Service) tailRoutes(api huma.API) {
-	tail := operation(middleware.ForRead, "tail-events", http.MethodGet, aggregatePath+"/tail", "The events of a stream as they are appended, as server-sent events")
-	tail.Description = "The id of each is its number in the stream, so that a reader who comes back misses none. The stream need not be there yet."
+	tail := operation(middleware.ForRead, "tail-events", http.MethodGet, aggregatePath+"/tail", "Stream the events of an aggregate as server-sent events")
+	tail.Description = "The event ID is its number in the stream, so that a reader who reconnects misses nothing. The stream need not exist yet."
 	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "aggregate", maxStreams)}
 	sse.Register(api, tail, map[string]any{"event": eventjson.Event{}, "beat": beat{}}, s.tail)
 }
@@ -104,7 +104,7 @@ func (s *Service) tail(ctx context.Context, in *tailRequest, send sse.Sender) {
 // ended logs why a stream ended with an error.
 func (s *Service) ended(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		s.door.Logger.WarnContext(ctx, "a stream ended", "error", err)
+		s.door.Logger.WarnContext(ctx, "stream ended with an error", "error", err)
 	}
 }
 

@@ -100,7 +100,7 @@ func (j *Job[T]) tell(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := j.write(ctx); err != nil && ctx.Err() == nil {
-			j.board.logger.WarnContext(ctx, "how far a job is was not written down", "kind", j.key.Kind, "error", err)
+			j.board.logger.WarnContext(ctx, "storing the progress of a job failed", "kind", j.key.Kind, "error", err)
 		}
 	}
 }

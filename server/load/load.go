@@ -60,8 +60,8 @@ func New(o Options) *Gate {
 		o.Wait = 2 * time.Second
 	}
 	return &Gate{o: o, room: semaphore.NewWeighted(o.Bytes),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_requests_shed_total", Help: "Requests with bodies that were refused because there was no memory for them."}),
-		taken:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "onefold_memory_requests_bytes", Help: "Memory that is set aside for requests with bodies that are under way."}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_requests_shed_total", Help: "Requests with bodies that were rejected because there was no memory for them."}),
+		taken:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "onefold_memory_requests_bytes", Help: "Memory reserved for requests with bodies that are being processed."}),
 	}
 }
 
@@ -84,7 +84,7 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 			w.Header().Set("Retry-After", retryAfter)
 			w.Header().Set("Connection", "close") // otherwise net/http would read the rest of the unread body
 			middleware.WriteProblem(w, middleware.Problem(http.StatusServiceUnavailable, "overloaded",
-				"The server has no memory left for this request. Send it again later, in smaller batches if it is a batch; what is stored counts once."))
+				"The server has no memory left for this request. Send it again later, as smaller batches if it is a batch. Stored data counts once."))
 			return
 		}
 		g.taken.Add(float64(weight))

@@ -36,17 +36,17 @@ var errNotPublic = errors.New("webanalytics: the site is not public")
 func (s *Service) serveBadge(w http.ResponseWriter, r *http.Request) {
 	if wait, ok := s.door.AllowGuest(middleware.Network(r.RemoteAddr)); !ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-		http.Error(w, "Too many badges are asked for from this network.", http.StatusTooManyRequests)
+		http.Error(w, "Too many requests for badges from this network.", http.StatusTooManyRequests)
 		return
 	}
 	siteID, ok := strings.CutSuffix(r.PathValue("file"), ".svg")
 	visitors, err := s.recentVisitors(r.Context(), siteID)
 	if !ok || errors.Is(err, errNotPublic) {
-		http.Error(w, "There is no public site of this id.", http.StatusNotFound)
+		http.Error(w, "There is no public site with this ID.", http.StatusNotFound)
 		return
 	}
 	if err != nil {
-		s.door.Logger.WarnContext(r.Context(), "badge not drawn", "error", err)
+		s.door.Logger.WarnContext(r.Context(), "drawing a badge failed", "error", err)
 		http.Error(w, "The table did not answer.", http.StatusServiceUnavailable)
 		return
 	}

@@ -21,8 +21,8 @@ const erasureWait = 45 * time.Second
 type erasureRequest struct {
 	middleware.SitePath
 	Body struct {
-		UserID    string `json:"userId,omitempty" maxLength:"128" doc:"As the site identified the user. Either this or sessionId."`
-		SessionID string `json:"sessionId,omitempty" maxLength:"64" doc:"A session: all of its visitor's day is erased."`
+		UserID    string `json:"userId,omitempty" maxLength:"128" doc:"The user ID that the site sent. Give either this or sessionId."`
+		SessionID string `json:"sessionId,omitempty" maxLength:"64" doc:"A session. The visitor's whole day is erased."`
 	}
 }
 
@@ -37,30 +37,30 @@ type receiptsRequest struct {
 type receiptsAnswer struct {
 	Body struct {
 		Receipts []erasure.Receipt `json:"receipts"`
-		Cursor   string            `json:"cursor,omitempty" doc:"Of the next page."`
+		Cursor   string            `json:"cursor,omitempty" doc:"From the previous page."`
 	}
 }
 
 func (s *Service) erasureRoutes(api huma.API) {
 	const path = "/api/v1/sites/{site}/erasure"
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
-		OperationID: "erase", Method: http.MethodPost, Path: path, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Delete what is known of a person",
-		Description: "Raw events, visits and sessions are deleted, and what they added to statistics comes off. The receipt does not say who it was.",
+		OperationID: "erase", Method: http.MethodPost, Path: path, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Erase a person",
+		Description: "Deletes raw events, visits and sessions, and subtracts them from statistics. The receipt does not identify the person.",
 		Tags:        []string{"privacy"}, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusGatewayTimeout},
 	}), s.erase)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "erasures", Method: http.MethodGet, Path: path, Summary: "What was erased, the latest first", Tags: []string{"privacy"},
+		OperationID: "erasures", Method: http.MethodGet, Path: path, Summary: "List erasure receipts, newest first", Tags: []string{"privacy"},
 	}), s.erasures)
 }
 
 func (s *Service) erase(ctx context.Context, in *erasureRequest) (*erasureAnswer, error) {
 	if (in.Body.UserID == "") == (in.Body.SessionID == "") {
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "Name either a userId or a sessionId.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "Give either userId or sessionId.")
 	}
 	select {
 	case s.erasing <- struct{}{}:
 	default:
-		return nil, middleware.Problem(http.StatusConflict, "busy", "Somebody else is being erased. Try again when that has ended.")
+		return nil, middleware.Problem(http.StatusConflict, "busy", "Another erasure is running. Try again when it has ended.")
 	}
 	done := make(chan erased, 1)
 	actor := middleware.CallerOf(ctx).Actor
@@ -83,7 +83,7 @@ func (s *Service) erase(ctx context.Context, in *erasureRequest) (*erasureAnswer
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return nil, middleware.Problem(http.StatusGatewayTimeout, "still_running", "It takes long and goes on. The receipt will be among those of the site.")
+	return nil, middleware.Problem(http.StatusGatewayTimeout, "still_running", "The erasure continues in the background. Its receipt will be listed with those of the site.")
 }
 
 type erased struct {
@@ -100,7 +100,7 @@ func (s *Service) runErasure(ctx context.Context, in *erasureRequest, actor stri
 	if e.err == nil {
 		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "erasure", Site: in.Site, Subject: e.receipt.ReceiptID})
 	} else if !errors.Is(e.err, erasure.ErrNobody) {
-		s.door.Logger.WarnContext(ctx, "an erasure was broken off; it can be asked for again", "site", in.Site, "error", e.err)
+		s.door.Logger.WarnContext(ctx, "an erasure was interrupted; it can be requested again", "site", in.Site, "error", e.err)
 	}
 	return e
 }

@@ -20,7 +20,7 @@ const rawTimeout = 50 * time.Second
 
 // FilterParams select visits.
 type FilterParams struct {
-	Filter []string `query:"filter,explode" maxItems:"20" doc:"Only visits with a value: dimension:op:value|value, such as country:is:DE|AT. Op is is, is_not, contains, contains_not or matches (* is any text without a slash, ** any text). Dimensions are those of breakdowns; (none) is no value. \\| is a bar, \\\\ a backslash. A visit has to fulfil all filters, and is counted as a whole."`
+	Filter []string `query:"filter,explode" maxItems:"20" doc:"Only visits with a value: dimension:op:value|value, such as country:is:DE|AT. The op is is, is_not, contains, contains_not or matches (* matches text without a slash, ** any text). Dimensions are those of breakdowns; (none) stands for no value. Escape a bar as \\| and a backslash as \\\\. A visit must match all filters, and is counted as a whole."`
 }
 
 // count answers from statistics if they suffice, otherwise, or if raw is set, from raw events.
@@ -63,8 +63,8 @@ func (s *Service) leftOut(ctx context.Context, r explore.Range, notes *[]string)
 
 type readingAnswer struct {
 	Body struct {
-		Done int `json:"done" doc:"Days that were looked at, by all questions about the site that wait for their answer."`
-		Of   int `json:"of" doc:"Days that they ask for; 0 when nobody waits."`
+		Done int `json:"done" doc:"Days read so far, for all running queries of the site."`
+		Of   int `json:"of" doc:"Days to read for these queries; 0 if none is running."`
 	}
 }
 

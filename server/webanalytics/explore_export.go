@@ -23,13 +23,13 @@ type exportRequest struct {
 	DayRange
 	FilterParams
 	Kind   string `query:"kind" enum:"events,sessions,stats" default:"events"`
-	Format string `query:"format" enum:"csv,jsonl" default:"csv" doc:"In CSV a text that a spreadsheet would take for a formula has an apostrophe before it."`
-	Period string `query:"period" enum:"hour,day,month" default:"day" doc:"Of stats."`
+	Format string `query:"format" enum:"csv,jsonl" default:"csv" doc:"In CSV, text that a spreadsheet could run as a formula is prefixed with an apostrophe."`
+	Period string `query:"period" enum:"hour,day,month" default:"day" doc:"For kind stats."`
 }
 
 func (s *Service) exploreExportRoutes(api huma.API) {
-	op := statisticsOperation("export", "export", "Raw events, sessions or statistics of a range of days, as a file")
-	op.Description = "Written as it is read. An answer that breaks off is not all of it."
+	op := statisticsOperation("export", "export", "Export raw events, sessions or statistics of a day range as a file")
+	op.Description = "The response is streamed. A response that is cut off is incomplete."
 	op.Responses = map[string]*huma.Response{"200": {Description: "The file.", Content: map[string]*huma.MediaType{"text/csv": {}, "application/jsonl": {}}}}
 	huma.Register(api, middleware.Guard(middleware.ForRead, op), s.export)
 }

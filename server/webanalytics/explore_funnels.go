@@ -13,15 +13,15 @@ import (
 )
 
 type funnelStep struct {
-	Path  string `json:"path,omitempty" maxLength:"512" doc:"Of a page view; * is any text without a slash, ** any text."`
+	Path  string `json:"path,omitempty" maxLength:"512" doc:"Path of a page view. * matches text without a slash, ** any text."`
 	Event string `json:"event,omitempty" maxLength:"512" doc:"Name of a custom event."`
 	Name  string `json:"name,omitempty" maxLength:"512" readOnly:"true"`
 }
 
 // FunnelCourse defines a funnel.
 type FunnelCourse struct {
-	Steps         []funnelStep `json:"steps" minItems:"2" maxItems:"12" doc:"In this order, within one visit; other events may lie between."`
-	WindowMinutes int          `json:"windowMinutes,omitempty" minimum:"0" maximum:"1440" doc:"From the first step to the last. Default: the visit."`
+	Steps         []funnelStep `json:"steps" minItems:"2" maxItems:"12" doc:"In this order, within one visit. Other events may come between."`
+	WindowMinutes int          `json:"windowMinutes,omitempty" minimum:"0" maximum:"1440" doc:"Time limit from the first step to the last. Default: the visit."`
 }
 
 type funnelBody struct {
@@ -56,7 +56,7 @@ type FunnelPath struct {
 type FunnelParams struct {
 	DayRange
 	FilterParams
-	By string `query:"by" maxLength:"80" doc:"Also by the values of a dimension of visits, such as country."`
+	By string `query:"by" maxLength:"80" doc:"Break down by a dimension of visits, such as country."`
 }
 
 type funnelReportRequest struct {
@@ -82,30 +82,30 @@ type funnelReportAnswer struct {
 type stepCountBody struct {
 	Name    string  `json:"name"`
 	Visits  int64   `json:"visits"`
-	DropOff int64   `json:"dropOff" doc:"Visits that came to the step before, and not to this one."`
-	Rate    float64 `json:"rate" doc:"Of the visits that took the first step, 0 to 1."`
+	DropOff int64   `json:"dropOff" doc:"Visits that reached the previous step but not this one."`
+	Rate    float64 `json:"rate" doc:"Share of the visits that reached the first step, 0 to 1."`
 }
 
 type funnelGroupBody struct {
 	Value  string  `json:"value"`
-	Visits []int64 `json:"visits" doc:"That came to each step."`
+	Visits []int64 `json:"visits" doc:"Visits that reached each step."`
 }
 
 func (s *Service) exploreFunnelRoutes(api huma.API) {
 	const list = "/api/v1/sites/{site}/funnels"
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("funnels", "funnels", "The funnels of a site")), s.funnels)
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("funnels", "funnels", "List the funnels of a site")), s.funnels)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-funnel", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Keep a funnel", Tags: []string{"statistics"},
+		Summary: "Create a funnel", Tags: []string{"statistics"},
 	}), s.addFunnel)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-funnel", Method: http.MethodDelete, Path: list + "/{id}", DefaultStatus: http.StatusNoContent,
-		Summary: "Forget a funnel", Tags: []string{"statistics"},
+		Summary: "Delete a funnel", Tags: []string{"statistics"},
 	}), s.deleteFunnel)
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("funnel-report", "funnels/{id}/report", "How far visits come in a funnel")), s.funnelReport)
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("funnel-report", "funnels/{id}/report", "Get the report of a funnel")), s.funnelReport)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "preview-funnel", Method: http.MethodPost, Path: list + "/preview", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "How far visits come in a funnel that is not kept", Tags: []string{"statistics"},
+		Summary: "Get the report of a funnel without saving it", Tags: []string{"statistics"},
 	}), s.funnelPreview)
 }
 

@@ -13,14 +13,14 @@ type journeysRequest struct {
 	middleware.SitePath
 	DayRange
 	FilterParams
-	Page      string `query:"page" required:"true" minLength:"1" maxLength:"512" doc:"Path of the page that journeys are followed from, or to."`
+	Page      string `query:"page" required:"true" minLength:"1" maxLength:"512" doc:"Path of the page that journeys start from or lead to."`
 	Direction string `query:"direction" enum:"forward,back" default:"forward"`
 	Steps     int    `query:"steps" minimum:"1" maximum:"5" default:"3"`
 }
 
 type journeysAnswer struct {
 	Body struct {
-		Levels [][]pageVisitsBody `json:"levels" doc:"The page, then the pages one step away, and so on. (exit) and (entry) are where visits end, (other) the pages beyond the greatest eight."`
+		Levels [][]pageVisitsBody `json:"levels" doc:"The page, then the pages one step away, and so on. (exit) and (entry) are where visits end or begin; (other) groups the pages beyond the top eight."`
 		Links  []linkBody         `json:"links"`
 		Source string             `json:"source" enum:"raw,warehouse"`
 		Notes  []string           `json:"notes"`
@@ -33,7 +33,7 @@ type pageVisitsBody struct {
 }
 
 type linkBody struct {
-	From   [2]int `json:"from" doc:"Level, and place in it."`
+	From   [2]int `json:"from" doc:"Level, and index within it."`
 	To     [2]int `json:"to"`
 	Visits int64  `json:"visits"`
 }
@@ -47,20 +47,20 @@ type retentionRequest struct {
 
 type retentionAnswer struct {
 	Body struct {
-		Cohorts []cohortBody `json:"cohorts" doc:"Identified users, by when they were first seen in the range."`
+		Cohorts []cohortBody `json:"cohorts" doc:"Identified users, grouped by when they were first seen in the range."`
 		Notes   []string     `json:"notes"`
 	}
 }
 
 type cohortBody struct {
-	Start    string  `json:"start" doc:"Its first day."`
+	Start    string  `json:"start" doc:"First day of the week or day."`
 	Users    int64   `json:"users"`
-	Returned []int64 `json:"returned" doc:"Users who were there in each week or day from start on; the first is all of them."`
+	Returned []int64 `json:"returned" doc:"Users seen in each week or day from start on. The first number is all of them."`
 }
 
 func (s *Service) exploreJourneyRoutes(api huma.API) {
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("journeys", "journeys", "The ways of visits from a page, or to it")), s.journeys)
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("retention", "retention", "How identified users come back")), s.retention)
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("journeys", "journeys", "Get the journeys of visits from a page or to it")), s.journeys)
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("retention", "retention", "Get the retention of identified users")), s.retention)
 }
 
 func (s *Service) journeys(ctx context.Context, in *journeysRequest) (*journeysAnswer, error) {

@@ -44,13 +44,13 @@ type visitsRequest struct {
 // CursorParams select a page of a list.
 type CursorParams struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
-	Cursor string `query:"cursor" maxLength:"2048" doc:"Of the answer before; default: the beginning."`
+	Cursor string `query:"cursor" maxLength:"2048" doc:"From the previous page. Default: the beginning."`
 }
 
 type visitsAnswer struct {
 	Body struct {
-		Sessions []SessionFields `json:"sessions" doc:"The latest first. There may be fewer than asked for, and more to come."`
-		Cursor   string          `json:"cursor,omitempty" doc:"Absent at the end."`
+		Sessions []SessionFields `json:"sessions" doc:"Newest first. There may be fewer than the limit although more follow."`
+		Cursor   string          `json:"cursor,omitempty" doc:"Absent on the last page."`
 		Source   string          `json:"source" enum:"statistics,raw,warehouse"`
 		Notes    []string        `json:"notes"`
 	}
@@ -65,7 +65,7 @@ type visitRequest struct {
 type stepBody struct {
 	At      time.Time         `json:"at"`
 	Kind    string            `json:"kind" enum:"pageview,event"`
-	Name    string            `json:"name,omitempty" doc:"Of a custom event."`
+	Name    string            `json:"name,omitempty" doc:"Name of a custom event."`
 	Path    string            `json:"path"`
 	Props   map[string]string `json:"props,omitempty"`
 	Revenue string            `json:"revenue,omitempty"`
@@ -86,9 +86,9 @@ type userVisitsRequest struct {
 }
 
 func (s *Service) exploreSessionRoutes(api huma.API) {
-	huma.Register(api, middleware.Guard(middleware.ForRead, statisticsOperation("sessions", "sessions", "The sessions of a range of days, the latest first")), s.visits)
-	huma.Register(api, middleware.Guard(middleware.ForRead, statisticsOperation("session", "sessions/{id}", "One session, and what happened in it")), s.visit)
-	huma.Register(api, middleware.Guard(middleware.ForRead, statisticsOperation("user-sessions", "users/{user}/sessions", "The sessions of a user whom the site identified, the latest first")), s.userVisits)
+	huma.Register(api, middleware.Guard(middleware.ForRead, statisticsOperation("sessions", "sessions", "List the sessions of a day range, newest first")), s.visits)
+	huma.Register(api, middleware.Guard(middleware.ForRead, statisticsOperation("session", "sessions/{id}", "Get a session with its events")), s.visit)
+	huma.Register(api, middleware.Guard(middleware.ForRead, statisticsOperation("user-sessions", "users/{user}/sessions", "List the sessions of an identified user, newest first")), s.userVisits)
 }
 
 func (s *Service) visits(ctx context.Context, in *visitsRequest) (*visitsAnswer, error) {

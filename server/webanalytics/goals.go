@@ -21,8 +21,8 @@ type goalBody struct {
 	Value    string                 `json:"value,omitempty"`
 	Currency string                 `json:"currency,omitempty"`
 	Counting analytics.GoalCounting `json:"counting" enum:"session,every"`
-	Since    string                 `json:"since,omitempty" doc:"First day that is counted as the goal is now; absent: all."`
-	Pending  bool                   `json:"pending,omitempty" doc:"What came before the last change is not yet counted by it."`
+	Since    string                 `json:"since,omitempty" doc:"First day counted with the goal's current definition. Absent if all days are."`
+	Pending  bool                   `json:"pending,omitempty" doc:"Past events are still being recounted after the last change."`
 }
 
 func describeGoal(g *goals.Goal) goalBody {
@@ -40,12 +40,12 @@ type goalsAnswer struct {
 // GoalSettings define a goal: a page or an event.
 type GoalSettings struct {
 	Name     string                 `json:"name" maxLength:"200"`
-	Path     string                 `json:"path,omitempty" maxLength:"512" doc:"Of a page. Either path or event."`
-	PathKind analytics.PathKind     `json:"pathKind,omitempty" enum:"wildcard,regexp" doc:"wildcard: * is any text without a slash, ** any text. regexp: RE2, and the whole path has to match. Default: wildcard."`
+	Path     string                 `json:"path,omitempty" maxLength:"512" doc:"Path of a page. Give either path or event."`
+	PathKind analytics.PathKind     `json:"pathKind,omitempty" enum:"wildcard,regexp" doc:"wildcard: * matches text without a slash, ** any text. regexp: RE2, must match the whole path. Default: wildcard."`
 	Event    string                 `json:"event,omitempty" maxLength:"120" doc:"Name of a custom event."`
-	Value    string                 `json:"value,omitempty" maxLength:"40" doc:"Decimal: what one conversion is worth. Default: the revenue of its events."`
-	Currency string                 `json:"currency,omitempty" maxLength:"3" doc:"The site's."`
-	Counting analytics.GoalCounting `json:"counting,omitempty" enum:"session,every" doc:"How often a visit can reach it. Default: session."`
+	Value    string                 `json:"value,omitempty" maxLength:"40" doc:"Value of one conversion, as a decimal. Default: the revenue of its events."`
+	Currency string                 `json:"currency,omitempty" maxLength:"3" doc:"Default: the site's currency."`
+	Counting analytics.GoalCounting `json:"counting,omitempty" enum:"session,every" doc:"Whether a visit counts once or every time. Default: session."`
 }
 
 func (b *GoalSettings) apply(g *goals.Goal) {
@@ -61,7 +61,7 @@ func settingsOf(g *goals.Goal) GoalSettings {
 type newGoalRequest struct {
 	middleware.SitePath
 	Body struct {
-		ID string `json:"id,omitempty" maxLength:"64" doc:"Letters, digits and . _ - . Default: one is made."`
+		ID string `json:"id,omitempty" maxLength:"64" doc:"Letters, digits and . _ - . Default: generated."`
 		GoalSettings
 	}
 }
@@ -95,21 +95,21 @@ type goalReportAnswer struct {
 func (s *Service) goalRoutes(api huma.API) {
 	const list, one = "/api/v1/sites/{site}/goals", "/api/v1/sites/{site}/goals/{id}"
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
-		OperationID: "goals", Method: http.MethodGet, Path: list, Summary: "The goals of a site", Tags: []string{"goals"},
+		OperationID: "goals", Method: http.MethodGet, Path: list, Summary: "List the goals of a site", Tags: []string{"goals"},
 	}), s.goals)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-goal", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Make a goal", Description: "It counts from now on, and soon what came before, as far as raw events are kept.",
+		Summary: "Create a goal", Description: "It counts new events at once. Past events are counted soon after, as far back as raw events are kept.",
 		Tags: []string{"goals"}, Errors: []int{http.StatusConflict},
 	}), s.addGoal)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
-		OperationID: "update-goal", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Change a goal", Tags: []string{"goals"},
+		OperationID: "update-goal", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Update a goal", Tags: []string{"goals"},
 	}), s.updateGoal)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-goal", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent, Summary: "Delete a goal", Tags: []string{"goals"},
 	}), s.deleteGoal)
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
-		OperationID: "goal-report", Method: http.MethodGet, Path: list + "/report", Summary: "How often each goal was reached", Tags: []string{"goals"},
+		OperationID: "goal-report", Method: http.MethodGet, Path: list + "/report", Summary: "Get the conversions of each goal", Tags: []string{"goals"},
 	}), s.goalReport)
 }
 

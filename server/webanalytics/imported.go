@@ -20,7 +20,7 @@ const deletionWait = 45 * time.Second
 
 type uploadRequest struct {
 	middleware.SitePath
-	DryRun bool `query:"dryRun" doc:"Say what would be imported, and store nothing."`
+	DryRun bool `query:"dryRun" doc:"Report what would be imported without storing anything."`
 
 	raw *http.Request // its body is streamed
 	w   http.ResponseWriter
@@ -36,9 +36,9 @@ type importAnswer struct{ Body ImportWork }
 
 type importsAnswer struct {
 	Body struct {
-		Imports  []imported.Import `json:"imports" doc:"Those that are done count."`
-		Work     *ImportWork       `json:"work,omitempty" doc:"The import that is under way, or else the last since the server started."`
-		MaxBytes int64             `json:"maxBytes" doc:"That an upload may have."`
+		Imports  []imported.Import `json:"imports" doc:"Only imports in state done count."`
+		Work     *ImportWork       `json:"work,omitempty" doc:"The running import, otherwise the last one since the server started."`
+		MaxBytes int64             `json:"maxBytes" doc:"Maximum size of an upload."`
 	}
 }
 
@@ -53,8 +53,8 @@ func (s *Service) importedRoutes(api huma.API) {
 	upload := middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-import", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusAccepted,
 		Summary: "Import daily counts of Plausible or Google Analytics",
-		Description: "Files as multipart/form-data: zip archives or CSV, whatever their fields are called. Answers 202 when all of them have arrived; reading and " +
-			"storing goes on, and GET tells how far it is and what came of it. Importing the same files again changes nothing.",
+		Description: "Files as multipart/form-data, with any field names: zip archives or CSV. Returns 202 once all files have arrived. They are then read and " +
+			"stored in the background; GET returns the progress and the result. Importing the same files again changes nothing.",
 		Tags: []string{"imports"}, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType},
 	})
 	huma.Register(api, upload, s.addImport)
@@ -63,11 +63,11 @@ func (s *Service) importedRoutes(api huma.API) {
 		Type: "object", AdditionalProperties: &huma.Schema{Type: "string", Format: "binary"},
 	}}}}
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
-		OperationID: "imports", Method: http.MethodGet, Path: list, Summary: "The imports of daily counts, and the one under way", Tags: []string{"imports"},
+		OperationID: "imports", Method: http.MethodGet, Path: list, Summary: "List the imports of daily counts, and the running one", Tags: []string{"imports"},
 	}), s.imports)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
-		OperationID: "delete-import", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent, Summary: "Delete an import, and take off what it counts",
-		Description: "It does not count from its first moment on. One that was broken off is deleted by asking again.",
+		OperationID: "delete-import", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent, Summary: "Delete an import and its counts",
+		Description: "Its counts are excluded at once. If the deletion was interrupted, delete the import again.",
 		Tags:        []string{"imports"}, Errors: []int{http.StatusNotFound, http.StatusGatewayTimeout},
 	}), s.deleteImport)
 }
@@ -114,5 +114,5 @@ func (s *Service) deleteImport(ctx context.Context, in *ImportPath) (*struct{}, 
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return nil, middleware.Problem(http.StatusGatewayTimeout, "still_running", "It takes long and goes on. The import counts no more.")
+	return nil, middleware.Problem(http.StatusGatewayTimeout, "still_running", "The deletion continues in the background. The import is no longer counted.")
 }

@@ -41,7 +41,7 @@ func (s *Service) addImport(ctx context.Context, in *uploadRequest) (*importAnsw
 	began := ImportWork{ID: rand.Text(), State: workUploading, At: s.door.Clock().UTC(), DryRun: in.DryRun}
 	job, err := s.imported.Begin(ctx, began.ID, in.Site, began)
 	if errors.Is(err, jobs.ErrBusy) {
-		return nil, middleware.Problem(http.StatusConflict, "busy", "An import of this site is under way, or several of others. Try again when it has ended.")
+		return nil, middleware.Problem(http.StatusConflict, "busy", "An import of this site is running, or several of other sites. Try again when it has ended.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -102,7 +102,7 @@ func (s *Service) receive(in *uploadRequest, parts *multipart.Reader) (_ *upload
 		}
 	}
 	if len(u.names) == 0 {
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "There is no file in the request.")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "The request has no files.")
 	}
 	return u, from.allow(uploadAnswer)
 }
@@ -110,7 +110,7 @@ func (s *Service) receive(in *uploadRequest, parts *multipart.Reader) (_ *upload
 // add writes one file to disk.
 func (u *upload) add(part *multipart.Part, from *sender) (err error) {
 	if len(u.names) == maxUploadFiles {
-		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_much", fmt.Sprintf("At most %d files are taken at once.", maxUploadFiles))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_much", fmt.Sprintf("At most %d files per upload.", maxUploadFiles))
 	}
 	folder := filepath.Join(u.folder, strconv.Itoa(len(u.names)))
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -190,9 +190,9 @@ func (s *sender) allow(patience time.Duration) error {
 func uploadProblem(err error) error {
 	switch {
 	case errors.Is(err, errUploadTooLarge):
-		return middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("At most %d MiB are taken at once. Use `onefold import` on the server for more.", maxUpload>>20))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("At most %d MiB per upload. For more, run `onefold import` on the server.", maxUpload>>20))
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return middleware.Problem(http.StatusRequestTimeout, "timeout", "The files came too slowly. Send them again.")
+		return middleware.Problem(http.StatusRequestTimeout, "timeout", "The upload was too slow. Send the files again.")
 	}
-	return middleware.Problem(http.StatusBadRequest, "bad_request", "The request is no multipart/form-data, or ends within a file. Send it again.")
+	return middleware.Problem(http.StatusBadRequest, "bad_request", "The request is not multipart/form-data, or ends within a file. Send it again.")
 }

@@ -26,17 +26,17 @@ const (
 
 // ImportWork is a running import of daily counts, or the result of a finished one.
 type ImportWork struct {
-	ID     string    `json:"id" doc:"Of this work; the import's own is in the result."`
-	State  string    `json:"state" enum:"uploading,waiting,running,done,failed" doc:"Waiting: one import runs at a time."`
-	At     time.Time `json:"at" doc:"When it began."`
+	ID     string    `json:"id" doc:"ID of this run. The import's own ID is in the result."`
+	State  string    `json:"state" enum:"uploading,waiting,running,done,failed" doc:"waiting: one import runs at a time."`
+	At     time.Time `json:"at" doc:"When the run began."`
 	DryRun bool      `json:"dryRun"`
-	Done   int64     `json:"done" doc:"Bytes that were read, of those to read. Files are read twice, large ones in no order of days more often."`
+	Done   int64     `json:"done" doc:"Bytes read so far. Files are read twice; large files that are not ordered by day are read more often."`
 	Of     int64     `json:"of"`
 
-	Result    *ImportResult `json:"result,omitempty" doc:"What was imported, or would be. Of a failed one, as far as it is known."`
+	Result    *ImportResult `json:"result,omitempty" doc:"What was imported or would be. Partial if the import failed."`
 	Malformed []string      `json:"malformed,omitempty" doc:"The first malformed rows."`
-	Code      string        `json:"code,omitempty" doc:"Why it failed, for programs."`
-	Problem   string        `json:"problem,omitempty" doc:"Why it failed."`
+	Code      string        `json:"code,omitempty" doc:"Reason of the failure, as a code."`
+	Problem   string        `json:"problem,omitempty" doc:"Reason of the failure."`
 }
 
 // ImportResult gives the result a name of its own in the API document.
@@ -52,7 +52,7 @@ func (s *Service) importOf(ctx context.Context, site string) (*ImportWork, error
 		return nil, err
 	}
 	if phase == jobs.Lost {
-		w.State, w.Code, w.Problem = workFailed, "interrupted", "The server that imported ended. Nothing of it counts; import the same files again, and it goes on."
+		w.State, w.Code, w.Problem = workFailed, "interrupted", "The server stopped during the import. Nothing of it counts. Import the same files again to resume."
 	}
 	return &w, nil
 }
@@ -63,7 +63,7 @@ func (s *Service) importOf(ctx context.Context, site string) (*ImportWork, error
 func (s *Service) runImport(ctx context.Context, site string, job *jobs.Job[ImportWork], files *upload, actor string) {
 	result, err := s.importInTurn(ctx, site, job, files.names)
 	if err := files.remove(); err != nil {
-		s.door.Logger.Warn("uploaded files were not removed", "folder", files.folder, "error", err)
+		s.door.Logger.Warn("removing uploaded files failed", "folder", files.folder, "error", err)
 	}
 	switch {
 	case err != nil:
@@ -72,7 +72,7 @@ func (s *Service) runImport(ctx context.Context, site string, job *jobs.Job[Impo
 		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "import", Site: site, Subject: result.ImportID})
 	}
 	if err := job.End(context.WithoutCancel(ctx), func(w *ImportWork) { w.end(&result, err) }); err != nil {
-		s.door.Logger.Error("how an import ended was not written down", "site", site, "error", err)
+		s.door.Logger.Error("storing the result of an import failed", "site", site, "error", err)
 	}
 }
 

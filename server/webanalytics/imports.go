@@ -13,12 +13,12 @@ import (
 // ImportedEvent is a historical event from a log or another program's export, with what it says
 // about the visitor.
 type ImportedEvent struct {
-	ID         string            `json:"id" minLength:"26" maxLength:"26" doc:"ULID of the time when it happened and of its content. An event that is sent again with the same id counts once."`
-	Name       string            `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. Empty: a page view."`
-	URL        string            `json:"url" minLength:"1" maxLength:"8192" doc:"Address of the page, or its path."`
+	ID         string            `json:"id" minLength:"26" maxLength:"26" doc:"ULID made from the event's time and content. An event that is sent again with the same ID counts once."`
+	Name       string            `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. If empty, the event is a page view."`
+	URL        string            `json:"url" minLength:"1" maxLength:"8192" doc:"URL of the page, or its path."`
 	Referrer   string            `json:"referrer,omitempty" maxLength:"8192"`
-	Address    string            `json:"address,omitempty" maxLength:"256" doc:"Of the visitor, or another id that the visitor has on this day. Used for the visitor's id, then forgotten."`
-	UserAgent  string            `json:"userAgent,omitempty" maxLength:"8192" doc:"Used for the visitor's id, then forgotten."`
+	Address    string            `json:"address,omitempty" maxLength:"256" doc:"The visitor's address, or another ID that is constant for the day. Used to compute the visitor ID, then discarded."`
+	UserAgent  string            `json:"userAgent,omitempty" maxLength:"8192" doc:"Used to compute the visitor ID, then discarded."`
 	UserID     string            `json:"userId,omitempty" maxLength:"128"`
 	SessionID  string            `json:"sessionId,omitempty" maxLength:"64"`
 	Screen     string            `json:"screen,omitempty" maxLength:"64"`
@@ -37,16 +37,16 @@ type importRequest struct {
 	middleware.SitePath
 	Body struct {
 		Events []ImportedEvent `json:"events" minItems:"1" maxItems:"1000"`
-		DryRun bool            `json:"dryRun,omitempty" doc:"Say what would become of them, and store nothing."`
+		DryRun bool            `json:"dryRun,omitempty" doc:"Report the outcomes without storing anything."`
 	}
 }
 
 func (s *Service) importRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "import", Method: http.MethodPost, Path: "/api/v1/sites/{site}/import", DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
-		Summary: "Import up to 1,000 events of the past",
-		Description: "Answers 202 when they are durable, with an outcome for each. Events of any age are taken, of any host, and of bots: what is left out " +
-			"is the sender's choice. `onefold import --server` sends them. No rate limit holds; send one request after the other.",
+		Summary: "Import up to 1,000 historical events",
+		Description: "Returns 202 once they are durable, with an outcome for each. Accepts events of any age, of any host, and of bots: filtering them out " +
+			"is up to the sender. Used by `onefold import --server`. There is no rate limit; send one request at a time.",
 		Tags: []string{"ingest"}, Errors: []int{http.StatusNotFound},
 	}), s.importEvents)
 }

@@ -24,20 +24,20 @@ const (
 
 // Event is a page view or custom event as sent by a client.
 type Event struct {
-	ID         string            `json:"id,omitempty" maxLength:"26" doc:"ULID made by the client when it happened. Sending an event again with the same id counts it once."`
-	At         time.Time         `json:"at,omitzero" doc:"When it happened, for clients that make no ULID. Default: the id's time, else now."`
-	Name       string            `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. Empty or 'pageview': a page view."`
-	URL        string            `json:"url" minLength:"1" maxLength:"4096" doc:"Address of the page, or its path."`
+	ID         string            `json:"id,omitempty" maxLength:"26" doc:"ULID that the client made when the event happened. An event that is sent again with the same ID counts once."`
+	At         time.Time         `json:"at,omitzero" doc:"When the event happened, for clients that do not make ULIDs. Default: the time of the ID, otherwise now."`
+	Name       string            `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. If empty or 'pageview', the event is a page view."`
+	URL        string            `json:"url" minLength:"1" maxLength:"4096" doc:"URL of the page, or its path."`
 	Referrer   string            `json:"referrer,omitempty" maxLength:"4096"`
 	Screen     string            `json:"screen,omitempty" maxLength:"20" example:"1440x900"`
 	Language   string            `json:"language,omitempty" maxLength:"35" example:"en-GB"`
-	UserID     string            `json:"userId,omitempty" maxLength:"128" doc:"Who it was, when the site knows and may say so."`
-	SessionID  string            `json:"sessionId,omitempty" maxLength:"64" doc:"The client's own session id. Without one, visits end after 30 minutes of silence."`
+	UserID     string            `json:"userId,omitempty" maxLength:"128" doc:"ID of the user, if the site identifies users."`
+	SessionID  string            `json:"sessionId,omitempty" maxLength:"64" doc:"The client's own session ID. Without it, visits end after 30 minutes without events."`
 	Properties map[string]string `json:"props,omitempty" maxProperties:"30"`
 	Revenue    string            `json:"revenue,omitempty" maxLength:"40" example:"12.50" doc:"Decimal."`
 	analytics.Engagement
 	analytics.Vitals
-	Visitor *Visitor `json:"visitor,omitempty" doc:"Whose event it is, told by a server. Needs a key of the site with scope ingest or write."`
+	Visitor *Visitor `json:"visitor,omitempty" doc:"The visitor, for events sent by a server. Needs a key of the site with scope ingest or write."`
 }
 
 type oneEvent struct {
@@ -50,7 +50,7 @@ type oneEvent struct {
 
 type manyEvents struct {
 	Sender
-	LinesOf string `query:"site" doc:"Whose events the lines of application/x-ndjson are, which do not say it themselves. Required with lines, and of no effect otherwise."`
+	LinesOf string `query:"site" doc:"The site of the events in application/x-ndjson. Required with that type, otherwise ignored."`
 	Body    struct {
 		Site   string  `json:"site" minLength:"1" maxLength:"128"`
 		Events []Event `json:"events" minItems:"1" maxItems:"1000"`
@@ -61,16 +61,16 @@ type manyEvents struct {
 type outcomes struct {
 	Body struct {
 		Outcomes []analytics.Outcome `json:"outcomes"`
-		Now      int64               `json:"now" doc:"The server's clock, in milliseconds since 1970. An event that was too_old or in_the_future can be sent again with a new id."`
+		Now      int64               `json:"now" doc:"The server's clock, in milliseconds since 1970. An event that was too_old or in_the_future can be sent again with a new ID."`
 	}
 }
 
 func (s *Service) ingestRoutes(api huma.API) {
 	one := middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: oneOperation, Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
-		Summary: "Take one event in", Tags: []string{"ingest"},
-		Description: "Answers 202 when the event's outcome is decided: stored and durable, queued, which is durable and stored when the table can be reached again, a duplicate of one that is, or rejected with the reason. " +
-			"A rejected event is no error of the request, and sending it again will not help.",
+		Summary: "Ingest one event", Tags: []string{"ingest"},
+		Description: "Returns 202 once the event's outcome is decided: stored and durable; queued, which is durable and stored when the table can be reached again; duplicate; or rejected with a reason. " +
+			"A rejected event is not an error of the request, and sending it again does not help.",
 	})
 	take := func(ctx context.Context, in *oneEvent) (*outcomes, error) {
 		return s.ingest(ctx, in.Body.Site, &in.Sender, []Event{in.Body.Event}, nil)
@@ -82,10 +82,10 @@ func (s *Service) ingestRoutes(api huma.API) {
 	}
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: manyOperation, Method: http.MethodPost, Path: eventsPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxBatchBytes,
-		Summary: "Take up to 1,000 events in", Tags: []string{"ingest"},
-		Description: "Answers 202 when they are durable, with an outcome for each. As application/x-ndjson each line is an event, of at most 64 KB, and the site is a parameter. " +
-			"Empty lines do not count. A line that is no event, or too long, is rejected alone, as bad_line or line_too_long; a body of JSON with one that is no event is refused whole.",
-		RequestBody: &huma.RequestBody{Content: map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: huma.TypeString, Description: "A line an event: an object as in the events of application/json."}}}},
+		Summary: "Ingest up to 1,000 events", Tags: []string{"ingest"},
+		Description: "Returns 202 once they are durable, with an outcome for each. As application/x-ndjson, each line is an event of at most 64 KB, and the site is a query parameter. " +
+			"Empty lines are ignored. An invalid or too long line is rejected alone, as bad_line or line_too_long; a JSON body with an invalid event is rejected as a whole.",
+		RequestBody: &huma.RequestBody{Content: map[string]*huma.MediaType{linesType: {Schema: &huma.Schema{Type: huma.TypeString, Description: "One event per line: an object as in the events of application/json."}}}},
 	}), func(ctx context.Context, in *manyEvents) (*outcomes, error) {
 		return s.ingest(ctx, in.Body.Site, &in.Sender, in.Body.Events, nil)
 	})
@@ -152,7 +152,7 @@ func (s *Service) people(ctx context.Context, site string, from *Sender, events 
 			if err := s.countBot(ctx, site, &agent, 1); err != nil {
 				return nil, nil, err
 			}
-			rejected[i] = analytics.Outcome{EventID: e.ID, Status: analytics.Rejected, Reason: reasonBot, Detail: "user agents of programs are not counted"}
+			rejected[i] = analytics.Outcome{EventID: e.ID, Status: analytics.Rejected, Reason: reasonBot, Detail: "user agents of bots are not counted"}
 			continue
 		}
 		place := s.placeOf(sender)
@@ -170,7 +170,7 @@ func (s *Service) withinRates(site, address string, keyed bool, n int) error {
 	if !keyed {
 		if wait, ok := s.limits.Allow(middleware.Network(address), n); !ok {
 			s.metrics.refused.WithLabelValues("rate_limited").Add(float64(n))
-			return middleware.RateLimited("events of this address", wait)
+			return middleware.RateLimited("events from this address", wait)
 		}
 	}
 	if wait, ok := s.siteLimits.Allow(site, n); !ok {

@@ -60,10 +60,10 @@ func isLines(contentType string) bool {
 func (s *Service) takeLines(w http.ResponseWriter, r *http.Request) (*outcomes, error) {
 	site := r.URL.Query().Get("site")
 	if !within(site, 1, 128) {
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_site", "Say of which site the lines are: /api/events?site=SITE")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_site", "Name the site of the lines: /api/events?site=SITE")
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return nil, middleware.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send lines without a content encoding.")
+		return nil, middleware.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the lines without Content-Encoding.")
 	}
 	events, decided, err := readLines(http.MaxBytesReader(w, r.Body, maxBatchBytes))
 	if err != nil {
@@ -76,9 +76,9 @@ func (s *Service) takeLines(w http.ResponseWriter, r *http.Request) (*outcomes, 
 func linesProblem(err error) error {
 	switch tooLarge := new(http.MaxBytesError); {
 	case errors.As(err, &tooLarge):
-		return middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("A batch has at most %d bytes. Send it in parts.", maxBatchBytes))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("A batch may have at most %d bytes. Split it into several requests.", maxBatchBytes))
 	case errors.Is(err, errTooManyLines):
-		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_events", fmt.Sprintf("A batch has at most %d events. Send it in parts.", maxEvents))
+		return middleware.Problem(http.StatusRequestEntityTooLarge, "too_many_events", fmt.Sprintf("A batch may have at most %d events. Split it into several requests.", maxEvents))
 	case errors.Is(err, errNoLines):
 		return middleware.Problem(http.StatusUnprocessableEntity, "no_events", "The body has no lines.")
 	}
@@ -129,12 +129,12 @@ func readLines(body io.Reader) (events []Event, decided []analytics.Outcome, err
 // readLine decodes an event, or returns an outcome that says what is wrong with the line.
 func readLine(line []byte, number int, texts *[textCache]string) (Event, analytics.Outcome) {
 	e, ok := decodeLine(line, texts)
-	detail := "line %d is no JSON object with an event's fields, each once and of its type"
+	detail := "line %d is not a JSON object with an event's fields, each at most once and of the right type"
 	if ok && e.valid() {
 		return e, analytics.Outcome{}
 	}
 	if ok {
-		detail = "line %d has no url, or a field that is longer than the API's document allows"
+		detail = "line %d has no url, or a field that exceeds its documented length"
 	}
 	return Event{}, analytics.Outcome{Status: analytics.Rejected, Reason: reasonBadLine, Detail: fmt.Sprintf(detail, number)}
 }

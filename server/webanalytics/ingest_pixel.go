@@ -18,8 +18,8 @@ const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x
 type pixelRequest struct {
 	Sender
 	Site     string `query:"site" required:"true" minLength:"1" maxLength:"128"`
-	URL      string `query:"url" maxLength:"4096" doc:"Address of the page, or its path. Default: the Referer header, of which browsers may tell the host alone."`
-	Referrer string `query:"ref" maxLength:"4096" doc:"Address of the page before."`
+	URL      string `query:"url" maxLength:"4096" doc:"URL of the page, or its path. Default: the Referer header, which browsers may reduce to the origin."`
+	Referrer string `query:"ref" maxLength:"4096" doc:"URL of the previous page."`
 	Page     string `header:"Referer"`
 	Purpose  string `header:"Sec-Purpose"`
 }
@@ -35,7 +35,7 @@ func (s *Service) pixelRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForAnyone, huma.Operation{
 		OperationID: "ingest-pixel", Method: http.MethodGet, Path: pixelPath,
 		Summary: "Count a page view of a browser without scripts", Tags: []string{"ingest"},
-		Description: "Every load is a page view: an image has no id by which a second one could be told from a retry. The image is the answer whatever became of it.",
+		Description: "Every load is a page view, because an image request has no ID to detect retries by. The response is the image, whatever the outcome.",
 		Responses:   map[string]*huma.Response{"200": {Description: "A transparent image.", Content: map[string]*huma.MediaType{"image/gif": {}}}},
 	}), s.pixel)
 }
@@ -47,7 +47,7 @@ func (s *Service) pixel(ctx context.Context, in *pixelRequest) (*pixelAnswer, er
 		page = in.Page
 	}
 	if page == "" {
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_page", "Say which page it was: /api/pixel.gif?site=SITE&url=/path")
+		return nil, middleware.Problem(http.StatusUnprocessableEntity, "no_page", "Name the page: /api/pixel.gif?site=SITE&url=/path")
 	}
 	if in.Purpose == "" {
 		if _, err := s.ingest(ctx, in.Site, &in.Sender, []Event{{URL: page, Referrer: in.Referrer}}, nil); err != nil {

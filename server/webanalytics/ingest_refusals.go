@@ -38,7 +38,7 @@ func (s *Service) countRejected(ctx context.Context, site string, outcomes []ana
 		}
 		day, err := s.o.Collector.Today(ctx, site)
 		if err != nil { // the site existed a moment ago; the outcomes stand anyway
-			s.door.Logger.WarnContext(ctx, "rejected events were not counted", "site", site, "error", err)
+			s.door.Logger.WarnContext(ctx, "counting rejected events failed", "site", site, "error", err)
 			return
 		}
 		s.refusals.Count(refusals.DayKey{SiteID: site, Day: day}, refusals.Other, string(outcomes[i].Reason), 1)
@@ -48,17 +48,17 @@ func (s *Service) countRejected(ctx context.Context, site string, outcomes []ana
 type refusalsRequest struct {
 	Site string `path:"site" maxLength:"128"`
 	From string `query:"from" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: 29 days before the last."`
-	To   string `query:"to" doc:"Last day, included. Default: today."`
+	To   string `query:"to" doc:"Last day, inclusive. Default: today."`
 }
 
 type refusalsAnswer struct {
 	Body struct {
 		From       string          `json:"from"`
 		To         string          `json:"to"`
-		Bots       []reasonCount   `json:"bots" doc:"Events of programs, by what they are; those of language models are apart."`
-		AICrawlers []reasonCount   `json:"aiCrawlers" doc:"Events of language models' crawlers and agents, by name."`
+		Bots       []reasonCount   `json:"bots" doc:"Events of bots, by kind, without AI crawlers."`
+		AICrawlers []reasonCount   `json:"aiCrawlers" doc:"Events of AI crawlers and agents, by name."`
 		Refused    []reasonCount   `json:"refused" doc:"Other rejected events, by reason."`
-		Days       []refusalsOfDay `json:"days" doc:"Days on which events were turned away."`
+		Days       []refusalsOfDay `json:"days" doc:"Days with rejected events."`
 	}
 }
 
@@ -77,8 +77,8 @@ type refusalsOfDay struct {
 func (s *Service) refusalRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "bots", Method: http.MethodGet, Path: "/api/v1/sites/{site}/bots",
-		Summary: "Events that were turned away, by reason", Tags: []string{"statistics"},
-		Description: "Counted in memory and written every ten seconds: a server that is killed loses those of the last ten.",
+		Summary: "Count rejected events, by reason", Tags: []string{"statistics"},
+		Description: "Counts are kept in memory and written every ten seconds. A server that is killed loses those of the last ten seconds.",
 	}), s.bots)
 }
 
@@ -116,7 +116,7 @@ func (s *Service) recentDays(ctx context.Context, in *refusalsRequest) (from, to
 	from = cmp.Or(in.From, calendar.ShiftDay(to, 1-reportDays))
 	for _, day := range []string{from, to} {
 		if _, err := calendar.ParseDay(day); err != nil {
-			return "", "", middleware.Problem(http.StatusUnprocessableEntity, "bad_range", "A day is written like 2026-05-12.")
+			return "", "", middleware.Problem(http.StatusUnprocessableEntity, "bad_range", "Write days as YYYY-MM-DD, such as 2026-05-12.")
 		}
 	}
 	return from, to, nil

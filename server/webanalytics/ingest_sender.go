@@ -30,7 +30,7 @@ func (s *Sender) Resolve(ctx huma.Context) []error {
 
 // Visitor describes the visitor of an event that a server sends on behalf of the visitor's browser.
 type Visitor struct {
-	Address   string `json:"address" maxLength:"64" doc:"IP address of the visitor. Used for the visitor's id and place, then forgotten."`
+	Address   string `json:"address" maxLength:"64" doc:"IP address of the visitor. Used to compute the visitor ID and location, then discarded."`
 	UserAgent string `json:"userAgent" maxLength:"2048" doc:"User agent of the visitor's browser."`
 }
 
@@ -42,14 +42,14 @@ func (s *Service) tellsVisitors(ctx context.Context, site string, from *Sender, 
 	}
 	token, ok := strings.CutPrefix(from.header("Authorization"), "Bearer ")
 	if !ok || !accounts.IsKey(token) {
-		return false, middleware.Problem(http.StatusUnauthorized, "unauthorized", "To say whose event it is, send a key of the site: Authorization: Bearer <key>.")
+		return false, middleware.Problem(http.StatusUnauthorized, "unauthorized", "Events with a visitor need a key of the site: Authorization: Bearer <key>.")
 	}
 	key, err := s.door.SenderKey(ctx, token)
 	if err != nil && !errors.Is(err, accounts.ErrDenied) {
 		return false, s.door.Error(ctx, err)
 	}
 	if err != nil || key.Scope == accounts.Read || key.Site != site && key.Site != accounts.AllSites {
-		return false, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send events of this site. Make one with the scope ingest.")
+		return false, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send events of this site. Create a key with scope ingest.")
 	}
 	return true, nil
 }

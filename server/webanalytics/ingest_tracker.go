@@ -56,11 +56,11 @@ func (o *Options) checkAliases() error {
 		}
 		if !strings.HasPrefix(p, "/") || p == "/" || path.Clean(p) != p || strings.ContainsAny(p, "{} ?#") ||
 			strings.HasPrefix(p, "/api/v1/") || p == trackerPath || p == eventPath || p == eventsPath || p == pixelPath {
-			return errors.New("server: path " + p + ": choose one like /js/numbers.js or /numbers that is not the server's own")
+			return errors.New("server: path " + p + ": choose a path like /js/numbers.js or /numbers that the server does not use itself")
 		}
 	}
 	if o.TrackerPath != "" && o.TrackerPath == o.EventPath {
-		return errors.New("server: the tracker and events need a path each")
+		return errors.New("server: the tracker and events need different paths")
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func newMetrics(of *middleware.Metrics) *metrics {
 	events := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_total", Help: "Events by outcome."}, []string{"outcome"})
 	m := &metrics{
 		events:  make(map[analytics.Status]prometheus.Counter),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_refused_total", Help: "Events of requests that were refused whole, by reason."}, []string{"reason"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_refused_total", Help: "Events of requests that were rejected as a whole, by reason."}, []string{"reason"}),
 	}
 	for _, status := range []analytics.Status{analytics.Stored, analytics.Duplicate, analytics.Rejected, analytics.Queued} {
 		m.events[status] = events.WithLabelValues(string(status)) // so that a rate is known from the first event on

@@ -37,7 +37,7 @@ func importedProblem(err error) error {
 	case errors.Is(err, imported.ErrNothing):
 		return middleware.Problem(http.StatusUnprocessableEntity, "nothing_to_import", middleware.Detail(err))
 	case errors.Is(err, imported.ErrDeleting):
-		return middleware.Problem(http.StatusConflict, "deleting", "This import is being deleted. Delete it again if that was broken off, then import it again.")
+		return middleware.Problem(http.StatusConflict, "deleting", "This import is being deleted. If the deletion was interrupted, delete the import again. Then import the files again.")
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func exploreProblem(err error) error {
 	case errors.Is(err, explore.ErrGone):
 		return middleware.Problem(http.StatusUnprocessableEntity, "raw_events_gone", middleware.Detail(err))
 	case errors.Is(err, explore.ErrArchive):
-		return middleware.Problem(http.StatusServiceUnavailable, "warehouse_unreachable", "The warehouse does not answer, and only it has the raw events of these days. Ask again later.")
+		return middleware.Problem(http.StatusServiceUnavailable, "warehouse_unreachable", "The warehouse does not answer, and the raw events of these days are only there. Try again later.")
 	}
 	return nil
 }
@@ -66,9 +66,9 @@ func analyticsProblem(err error) error {
 	case errors.Is(err, analytics.ErrSite), errors.Is(err, analytics.ErrRetention):
 		return middleware.Problem(http.StatusUnprocessableEntity, "bad_site", middleware.Detail(err))
 	case errors.Is(err, erasure.ErrNobody):
-		return middleware.Problem(http.StatusNotFound, "not_found", "Nobody is known by that.")
+		return middleware.Problem(http.StatusNotFound, "not_found", "No such person is known.")
 	case errors.Is(err, erasure.ErrTooMany), errors.Is(err, erasure.ErrBusy):
-		return middleware.Problem(http.StatusConflict, "busy", "Not everything is erased yet: it was too much at once, or is being counted. Ask again.")
+		return middleware.Problem(http.StatusConflict, "busy", "The erasure is incomplete: there was too much data, or some is being counted. Repeat the request.")
 	case errors.Is(err, goals.ErrGoal):
 		return middleware.Problem(http.StatusUnprocessableEntity, "bad_goal", middleware.Detail(err))
 	case errors.Is(err, reconcile.ErrRange), errors.Is(err, report.ErrExpired), errors.Is(err, analytics.ErrSealed):

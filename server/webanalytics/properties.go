@@ -32,7 +32,7 @@ func (s *Service) checkProperties(ctx context.Context, siteID string, by analyti
 	}
 	shown := site.Dimensions()
 	if slices.ContainsFunc(asked, func(d analytics.Dimension) bool { return !slices.Contains(shown, d) }) {
-		return middleware.Problem(http.StatusForbidden, "forbidden", "This view shows only the properties that the site's settings list.")
+		return middleware.Problem(http.StatusForbidden, "forbidden", "This view only has the properties that are listed in the site's settings.")
 	}
 	return nil
 }

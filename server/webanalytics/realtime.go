@@ -34,10 +34,10 @@ type realtimeBody struct {
 	Last30 struct {
 		Visitors  int64            `json:"visitors"`
 		PageViews int64            `json:"pageViews"`
-		Minutes   []realtimeMinute `json:"minutes" doc:"The last thirty, the present one last."`
+		Minutes   []realtimeMinute `json:"minutes" doc:"The last thirty minutes, the current one last."`
 	} `json:"last30"`
-	Pages     []realtimeRow `json:"pages" doc:"Where the visits of the last five minutes are."`
-	Sources   []realtimeRow `json:"sources" doc:"Where they came from."`
+	Pages     []realtimeRow `json:"pages" doc:"The current pages of the visits of the last five minutes."`
+	Sources   []realtimeRow `json:"sources" doc:"The sources of these visits."`
 	Countries []realtimeRow `json:"countries"`
 }
 
@@ -58,7 +58,7 @@ func (s *Service) realtimeRoutes(api huma.API) {
 	const path = "/api/v1/sites/{site}/realtime"
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "realtime", Method: http.MethodGet, Path: path,
-		Summary: "What goes on now", Tags: []string{"statistics"},
+		Summary: "Get the current traffic", Tags: []string{"statistics"},
 	}), func(ctx context.Context, in *middleware.SitePath) (*realtimeAnswer, error) {
 		body, err := s.realtime(ctx, in.Site)
 		if err != nil {
@@ -68,7 +68,7 @@ func (s *Service) realtimeRoutes(api huma.API) {
 	})
 	stream := middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "realtime-stream", Method: http.MethodGet, Path: path + "/stream",
-		Summary: "What goes on, again and again, as server-sent events", Tags: []string{"statistics"},
+		Summary: "Stream the current traffic as server-sent events", Tags: []string{"statistics"},
 	})
 	stream.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "realtime", maxStreams)}
 	sse.Register(api, stream, map[string]any{"realtime": realtimeBody{}}, s.streamRealtime)
@@ -84,7 +84,7 @@ func (s *Service) streamRealtime(ctx context.Context, in *middleware.SitePath, s
 		body, err := s.realtime(ctx, in.Site)
 		if err != nil {
 			if ctx.Err() == nil {
-				s.door.Logger.WarnContext(ctx, "a stream ended", "site", in.Site, "error", err)
+				s.door.Logger.WarnContext(ctx, "stream ended with an error", "site", in.Site, "error", err)
 			}
 			return
 		}

@@ -29,15 +29,15 @@ func describeShards(s table.Sharding) []shardsBody {
 type setShardsRequest struct {
 	middleware.SitePath
 	Body struct {
-		Shards int `json:"shards" minimum:"1" maximum:"256" doc:"Each takes about 1,000 events a second, and every question asks all of them."`
+		Shards int `json:"shards" minimum:"1" maximum:"256" doc:"Each partition takes about 1,000 events per second, and every query reads all of them."`
 	}
 }
 
 func (s *Service) shardRoutes(api huma.API, site string) {
 	huma.Register(api, middleware.Guard(middleware.ForOwner, huma.Operation{
 		OperationID: "set-site-shards", Method: http.MethodPut, Path: site + "/shards", MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Spread a site's events over another number of partitions", Tags: []string{"sites"},
-		Description: "Events from about twelve minutes later on, and visitors from the day after. Nothing is rewritten: reports read all partitions that events of their time can be in.",
+		Summary: "Set the number of partitions of a site's events", Tags: []string{"sites"},
+		Description: "Applies to events after about twelve minutes, and to visitors from the next day on. Existing data is not rewritten: reports read all partitions that can have events of their time range.",
 	}), s.setShards)
 }
 

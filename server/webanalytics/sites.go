@@ -26,28 +26,28 @@ type siteBody struct {
 	Name             string        `json:"name"`
 	Domains          []string      `json:"domains"`
 	TimeZone         string        `json:"timezone"`
-	Currency         string        `json:"currency" doc:"ISO 4217, of all revenue."`
-	Public           bool          `json:"public" doc:"Everybody may see its statistics."`
-	CustomProperties []string      `json:"customProperties" doc:"Properties of events that are dimensions, prop:NAME."`
-	HasEvents        bool          `json:"hasEvents" doc:"Something is counted: events, or imported days."`
-	Role             accounts.Role `json:"role,omitempty" doc:"Of whoever asks."`
+	Currency         string        `json:"currency" doc:"ISO 4217 code, for all revenue."`
+	Public           bool          `json:"public" doc:"Anyone may see the statistics."`
+	CustomProperties []string      `json:"customProperties" doc:"Event properties that are dimensions, as prop:NAME."`
+	HasEvents        bool          `json:"hasEvents" doc:"The site has counts: of events, or of imported days."`
+	Role             accounts.Role `json:"role,omitempty" doc:"The caller's role."`
 	*SiteSettings
 }
 
 // SiteSettings are visible to people with a role on the site, but not in shared and public views.
 type SiteSettings struct {
-	Shards     []shardsBody  `json:"shards" required:"false" doc:"Over how many partitions its events are spread. The last step whose time has come holds; earlier events stay where they are."`
+	Shards     []shardsBody  `json:"shards" required:"false" doc:"Number of partitions over time. The last step whose time has come applies; earlier events stay where they are."`
 	Retention  retentionBody `json:"retention" required:"false"`
 	Exclude    excludeBody   `json:"exclude" required:"false"`
-	RespectDNT bool          `json:"respectDnt" required:"false" doc:"Do not count senders that ask so by Do Not Track."`
-	RespectGPC bool          `json:"respectGpc" required:"false" doc:"Do not count senders that ask so by Global Privacy Control."`
+	RespectDNT bool          `json:"respectDnt" required:"false" doc:"Do not count visitors who send Do Not Track."`
+	RespectGPC bool          `json:"respectGpc" required:"false" doc:"Do not count visitors who send Global Privacy Control."`
 }
 
 type retentionBody struct {
-	RawDays   int `json:"rawDays,omitempty" minimum:"0" doc:"Events. 0: the default, 30."`
-	HourDays  int `json:"hourDays,omitempty" minimum:"0" doc:"Hours and visits. 0: the default, 90."`
-	DayDays   int `json:"dayDays,omitempty" minimum:"0" doc:"Days. 0: the default, 730."`
-	MonthDays int `json:"monthDays,omitempty" minimum:"0" doc:"Months. 0: for ever."`
+	RawDays   int `json:"rawDays,omitempty" minimum:"0" doc:"Raw events. 0: the default, 30."`
+	HourDays  int `json:"hourDays,omitempty" minimum:"0" doc:"Hourly statistics and visits. 0: the default, 90."`
+	DayDays   int `json:"dayDays,omitempty" minimum:"0" doc:"Daily statistics. 0: the default, 730."`
+	MonthDays int `json:"monthDays,omitempty" minimum:"0" doc:"Monthly statistics. 0: forever."`
 }
 
 type excludeBody struct {
@@ -62,10 +62,10 @@ type siteAnswer struct {
 
 type newSiteRequest struct {
 	Body struct {
-		ID       string   `json:"id,omitempty" maxLength:"64" doc:"What trackers send: lower-case letters, digits and . _ - . Default: the first domain, or made of the name."`
+		ID       string   `json:"id,omitempty" maxLength:"64" doc:"Sent by trackers. Lower-case letters, digits and . _ - . Default: the first domain, or derived from the name."`
 		Name     string   `json:"name,omitempty" maxLength:"200"`
 		Domains  []string `json:"domains,omitempty" maxItems:"50"`
-		TimeZone string   `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed: all statistics are in its days. Default: UTC."`
+		TimeZone string   `json:"timezone,omitempty" maxLength:"64" doc:"IANA name. It cannot be changed, because all statistics use its days. Default: UTC."`
 	}
 }
 
@@ -89,24 +89,24 @@ func (s *Service) siteRoutes(api huma.API) {
 	const list, one = "/api/v1/sites", "/api/v1/sites/{site}"
 	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
 		OperationID: "sites", Method: http.MethodGet, Path: list,
-		Summary: "The sites that one may see, with their last week", Tags: []string{"sites"},
+		Summary: "List the sites that the caller may see, with their last week", Tags: []string{"sites"},
 	}), s.sites)
 	huma.Register(api, middleware.Guard(middleware.ForAllSites, huma.Operation{
 		OperationID: "add-site", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Make a site", Description: "Sent again within ten minutes, it has the same answer.", Tags: []string{"sites"}, Errors: []int{http.StatusConflict},
+		Summary: "Create a site", Description: "Repeating the request within ten minutes returns the same response.", Tags: []string{"sites"}, Errors: []int{http.StatusConflict},
 	}), s.addSite)
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "site", Method: http.MethodGet, Path: one,
-		Summary: "A site's settings", Description: "Shared and public views see only what they show.", Tags: []string{"sites"},
+		Summary: "Get a site's settings", Description: "Shared and public views see only what they need.", Tags: []string{"sites"},
 	}), s.site)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "update-site", Method: http.MethodPatch, Path: one, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Change a site's settings", Description: "What is not named stays as it is. What was counted before does, too.", Tags: []string{"sites"},
+		Summary: "Update a site's settings", Description: "Fields that are not given stay unchanged. Existing statistics are not recomputed.", Tags: []string{"sites"},
 	}), s.updateSite)
 	s.shardRoutes(api, one)
 	huma.Register(api, middleware.Guard(middleware.ForOwner, huma.Operation{
 		OperationID: "delete-site", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
-		Summary: "Delete a site and everything that it has", Description: "It is unknown from now on; what it has is deleted in the background. Roles, keys and shares of it go at once.", Tags: []string{"sites"},
+		Summary: "Delete a site and all its data", Description: "The site is unknown at once. Its data is deleted in the background; its roles, keys and shares end at once.", Tags: []string{"sites"},
 	}), s.deleteSite)
 }
 

@@ -21,8 +21,8 @@ type siteLine struct {
 	Domains          []string      `json:"domains"`
 	TimeZone         string        `json:"timezone"`
 	Role             accounts.Role `json:"role" enum:"viewer,admin,owner"`
-	Visitors         int64         `json:"visitors" doc:"Of the last seven days, today included."`
-	PreviousVisitors int64         `json:"previousVisitors" doc:"Of the seven days before."`
+	Visitors         int64         `json:"visitors" doc:"Visitors of the last seven days, including today."`
+	PreviousVisitors int64         `json:"previousVisitors" doc:"Visitors of the seven days before."`
 	Trend            []int64       `json:"trend" doc:"Visitors of each of the last seven days."`
 }
 

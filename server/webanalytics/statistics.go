@@ -17,9 +17,9 @@ const reportDays = 30
 type reportRequest struct {
 	Site   string `path:"site" maxLength:"128"`
 	From   string `query:"from" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: 29 days before the last."`
-	To     string `query:"to" doc:"Last day, included. Default: the last that has statistics."`
+	To     string `query:"to" doc:"Last day, inclusive. Default: the last day with statistics."`
 	Period string `query:"period" enum:"hour,day,month" default:"day"`
-	By     string `query:"by" default:"page" doc:"Dimension of the top values."`
+	By     string `query:"by" default:"page" doc:"Dimension for the top values."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10"`
 }
 
@@ -30,7 +30,7 @@ type reportAnswer struct {
 func (s *Service) statisticsRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "report", Method: http.MethodGet, Path: "/api/v1/sites/{site}/report",
-		Summary: "Totals, buckets and top values of a range of days", Tags: []string{"statistics"},
+		Summary: "Get totals, buckets and top values of a day range", Tags: []string{"statistics"},
 	}), s.report)
 }
 

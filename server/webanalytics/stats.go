@@ -17,7 +17,7 @@ import (
 // DayRange is the day range of a statistics request.
 type DayRange struct {
 	From string `query:"from" maxLength:"10" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: 29 days before the last."`
-	To   string `query:"to" maxLength:"10" doc:"Last day, included. Default: the last that has statistics."`
+	To   string `query:"to" maxLength:"10" doc:"Last day, inclusive. Default: the last day with statistics."`
 }
 
 type statsRequest struct {
@@ -25,14 +25,14 @@ type statsRequest struct {
 	DayRange
 	FilterParams
 	Period  string `query:"period" enum:"hour,day,month" default:"day"`
-	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"With as many days before, or the same days a year ago."`
+	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"Compare with the same number of days before, or with the same days a year earlier."`
 }
 
 // FiguresBody has the figures of a bucket or range, with the averages computed from them.
 type FiguresBody struct {
 	report.Figures
-	BounceRate    *float64 `json:"bounceRate,omitempty" doc:"bounces / visits; absent without visits."`
-	Duration      *float64 `json:"duration,omitempty" doc:"Seconds of a visit, on average."`
+	BounceRate    *float64 `json:"bounceRate,omitempty" doc:"bounces / visits; absent if there are no visits."`
+	Duration      *float64 `json:"duration,omitempty" doc:"Average seconds per visit."`
 	ViewsPerVisit *float64 `json:"viewsPerVisit,omitempty"`
 }
 
@@ -47,15 +47,15 @@ type statsBody struct {
 	To              string       `json:"to"`
 	Period          string       `json:"period"`
 	TimeZone        string       `json:"timezone"`
-	Source          string       `json:"source" enum:"statistics,raw,warehouse" doc:"statistics: from stored counts. raw: counted from raw events, which are kept for a while only. warehouse: from raw events, of which some were read from the warehouse."`
+	Source          string       `json:"source" enum:"statistics,raw,warehouse" doc:"statistics: from stored counts. raw: counted from raw events, which are kept for a limited time. warehouse: from raw events, partly read from the warehouse."`
 	Totals          FiguresBody  `json:"totals"`
-	Previous        *FiguresBody `json:"previous,omitempty" doc:"Totals of the range that is compared with."`
+	Previous        *FiguresBody `json:"previous,omitempty" doc:"Totals of the comparison range."`
 	Buckets         []bucketBody `json:"buckets"`
 	PreviousBuckets []bucketBody `json:"previousBuckets,omitempty"`
-	Notes           []string     `json:"notes" doc:"What a reader has to know of these numbers."`
+	Notes           []string     `json:"notes" doc:"What readers need to know about these numbers."`
 
-	Imported         *report.Imported `json:"imported,omitempty" doc:"Days of the range that are known from what other analytics counted."`
-	PreviousImported *report.Imported `json:"previousImported,omitempty" doc:"Those of the range that is compared with."`
+	Imported         *report.Imported `json:"imported,omitempty" doc:"Days of the range with counts imported from another analytics product."`
+	PreviousImported *report.Imported `json:"previousImported,omitempty" doc:"Imported days of the comparison range."`
 }
 
 type statsAnswer struct{ Body statsBody }
@@ -63,15 +63,15 @@ type statsAnswer struct{ Body statsBody }
 func (s *Service) statsRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "stats", Method: http.MethodGet, Path: "/api/v1/sites/{site}/stats",
-		Summary: "Totals and buckets of a range of days, compared with another", Tags: []string{"statistics"},
+		Summary: "Get totals and buckets of a day range, with a comparison", Tags: []string{"statistics"},
 	}), s.stats)
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "breakdown", Method: http.MethodGet, Path: "/api/v1/sites/{site}/breakdown",
-		Summary: "The values of one dimension in a range of days", Tags: []string{"statistics"},
+		Summary: "Get the values of a dimension in a day range", Tags: []string{"statistics"},
 	}), s.breakdown)
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "reading", Method: http.MethodGet, Path: "/api/v1/sites/{site}/reading",
-		Summary: "How far questions have come that raw events answer", Tags: []string{"statistics"},
+		Summary: "Get the progress of queries on raw events", Tags: []string{"statistics"},
 	}), s.reading)
 }
 
@@ -107,7 +107,7 @@ func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, er
 func (s *Service) prepare(r explore.Range) {
 	s.background.Start(func(ctx context.Context) {
 		if err := s.raw.Prepare(ctx, r); err != nil && ctx.Err() == nil {
-			s.door.Logger.Warn("the days of a site were not prepared", "site", r.Site, "error", err)
+			s.door.Logger.Warn("preparing the days of a site failed", "site", r.Site, "error", err)
 		}
 	})
 }
@@ -117,7 +117,7 @@ func (s *Service) prepare(r explore.Range) {
 func (s *Service) compare(ctx context.Context, body *statsBody, ask report.Request, filter []string) error {
 	out, _, err := s.count(ctx, ask, filter, false)
 	if errors.Is(err, report.ErrExpired) || errors.Is(err, explore.ErrGone) {
-		body.Notes = append(body.Notes, "There is nothing to compare with: "+ask.From+" to "+ask.To+" is not kept so fine any more.")
+		body.Notes = append(body.Notes, "No comparison: "+ask.From+" to "+ask.To+" is no longer kept in this detail.")
 		return nil
 	}
 	if err != nil {

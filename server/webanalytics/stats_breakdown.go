@@ -16,8 +16,8 @@ type breakdownRequest struct {
 	DayRange
 	FilterParams
 	By     string `query:"by" required:"true" maxLength:"80" doc:"A dimension, such as page, source or country."`
-	Search string `query:"search" maxLength:"200" doc:"Only values that contain this text, whatever its case."`
-	All    bool   `query:"all" doc:"List every value, counted from raw events, which takes longer. Without it, values beyond 1,000 an hour are in other."`
+	Search string `query:"search" maxLength:"200" doc:"Only values that contain this text, ignoring case."`
+	All    bool   `query:"all" doc:"List all values, counted from raw events, which takes longer. By default, values beyond 1,000 per hour are in other."`
 	Offset int    `query:"offset" minimum:"0" maximum:"100000"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10"`
 }
@@ -25,7 +25,7 @@ type breakdownRequest struct {
 // rowBody is one value of a dimension.
 type rowBody struct {
 	report.Row
-	Share float64 `json:"share" doc:"Of all events for dimensions of events, of all page views for pages, else of all visits; 0 to 1."`
+	Share float64 `json:"share" doc:"Share of all events for dimensions of events, of all page views for pages, otherwise of all visits; 0 to 1."`
 }
 
 // breakdownBody is the response of a breakdown from any source.
@@ -33,11 +33,11 @@ type breakdownBody struct {
 	By     string    `json:"by"`
 	Source string    `json:"source" enum:"statistics,raw,warehouse"`
 	Rows   []rowBody `json:"rows"`
-	Other  *rowBody  `json:"other,omitempty" doc:"Values that found no place in the stored counts, together."`
-	Total  int       `json:"total" doc:"Number of values, with those of other pages."`
-	Notes  []string  `json:"notes" doc:"What a reader has to know of these numbers."`
+	Other  *rowBody  `json:"other,omitempty" doc:"Values beyond the limit of the stored counts, added up."`
+	Total  int       `json:"total" doc:"Number of values on all pages."`
+	Notes  []string  `json:"notes" doc:"What readers need to know about these numbers."`
 
-	Imported *report.Imported `json:"imported,omitempty" doc:"Days of the range that are known from what other analytics counted."`
+	Imported *report.Imported `json:"imported,omitempty" doc:"Days of the range with counts imported from another analytics product."`
 }
 
 type breakdownAnswer struct{ Body breakdownBody }

@@ -21,18 +21,18 @@ import (
 type verifyBody struct {
 	ID          string           `json:"id,omitempty"`
 	State       string           `json:"state" enum:"never,running,clean,differs,failed"`
-	At          time.Time        `json:"at,omitzero" doc:"When it ended; while it runs, when it began."`
+	At          time.Time        `json:"at,omitzero" doc:"When it ended, or while it runs, when it began."`
 	From        string           `json:"from,omitempty"`
 	To          string           `json:"to,omitempty"`
-	Done        int              `json:"done" doc:"Days that are compared."`
+	Done        int              `json:"done" doc:"Number of days compared."`
 	Of          int              `json:"of"`
-	Events      int64            `json:"events" doc:"Raw events that were read."`
-	Checked     int64            `json:"checked" doc:"Derived items that were compared."`
-	Count       int64            `json:"count" doc:"Items that differ."`
-	Sealed      int              `json:"sealed" doc:"Days that were left out because raw events of theirs may have expired."`
+	Events      int64            `json:"events" doc:"Number of raw events read."`
+	Checked     int64            `json:"checked" doc:"Number of derived items compared."`
+	Count       int64            `json:"count" doc:"Number of items that differ."`
+	Sealed      int              `json:"sealed" doc:"Days left out because some of their raw events may have expired."`
 	FirstSealed string           `json:"firstSealed,omitempty" doc:"The first of them."`
-	Busy        int              `json:"busy" doc:"Items that were written again and again and could not be compared."`
-	Differences []differenceBody `json:"differences" doc:"The first hundred of them."`
+	Busy        int              `json:"busy" doc:"Items that changed too often to be compared."`
+	Differences []differenceBody `json:"differences" doc:"The first 100 of them."`
 	Problem     string           `json:"problem,omitempty" doc:"Why it failed."`
 }
 
@@ -50,7 +50,7 @@ type verifyRequest struct {
 	middleware.SitePath
 	Body struct {
 		From string `json:"from,omitempty" maxLength:"10" doc:"First day, YYYY-MM-DD. Default: 6 days before the last."`
-		To   string `json:"to,omitempty" maxLength:"10" doc:"Last day, included. Default: the last that has statistics."`
+		To   string `json:"to,omitempty" maxLength:"10" doc:"Last day, inclusive. Default: the last day with statistics."`
 	}
 }
 
@@ -67,11 +67,11 @@ func (s *Service) verifyRoutes(api huma.API) {
 	const path = "/api/v1/sites/{site}/verify"
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "verify", Method: http.MethodPost, Path: path, DefaultStatus: http.StatusAccepted, MaxBodyBytes: middleware.MaxSmallBody,
-		Summary: "Recompute statistics from raw events and compare, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
+		Summary: "Check statistics against raw events, in the background", Tags: []string{"operations"}, Errors: []int{http.StatusConflict},
 	}), s.verify)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "verified", Method: http.MethodGet, Path: path,
-		Summary: "How the last comparison of the last thirty days went, or goes", Tags: []string{"operations"},
+		Summary: "Get the current or last check of the last thirty days", Tags: []string{"operations"},
 	}), s.verified)
 }
 
@@ -86,7 +86,7 @@ func (s *Service) verify(ctx context.Context, in *verifyRequest) (*verifyStarted
 	began := verifyBody{ID: rand.Text(), State: "running", At: s.door.Clock().UTC(), From: from, To: to, Differences: []differenceBody{}}
 	job, err := s.verifications.Begin(ctx, began.ID, in.Site, began)
 	if errors.Is(err, jobs.ErrBusy) {
-		return nil, middleware.Problem(http.StatusConflict, "busy", "A comparison is running. Only one runs at a time; ask again when it has ended.")
+		return nil, middleware.Problem(http.StatusConflict, "busy", "A check is running. Only one runs at a time; try again when it has ended.")
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)
@@ -114,7 +114,7 @@ func (s *Service) runVerify(ctx context.Context, site string, job *jobs.Job[veri
 		s.keepVerify(ctx, &v, err)
 	}
 	if err := job.Drop(context.WithoutCancel(ctx)); err != nil {
-		s.door.Logger.ErrorContext(ctx, "a verification counts as under way for a while", "site", site, "error", err)
+		s.door.Logger.ErrorContext(ctx, "verification may show as running for a while", "site", site, "error", err)
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Service) keepVerify(ctx context.Context, v *reconcile.Verification, err
 	}
 	v.At = s.door.Clock().UTC()
 	if err := reconcile.Keep(ctx, s.table, v); err != nil {
-		s.door.Logger.ErrorContext(ctx, "a verification was not written down", "site", v.SiteID, "error", err)
+		s.door.Logger.ErrorContext(ctx, "storing a verification failed", "site", v.SiteID, "error", err)
 	}
 }
 

@@ -16,17 +16,17 @@ import (
 type vitalsRequest struct {
 	middleware.SitePath
 	DayRange
-	Search  string `query:"search" maxLength:"200" doc:"Only pages that contain this text, whatever its case."`
-	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Of pages."`
-	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"With as many days before, or the same days a year ago."`
+	Search  string `query:"search" maxLength:"200" doc:"Only pages that contain this text, ignoring case."`
+	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Maximum number of pages."`
+	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"Compare with the same number of days before, or with the same days a year earlier."`
 }
 
 type vitalsBody struct {
 	report.Vitals
-	Pages    []report.VitalsRow `json:"pages" doc:"Those with the most page loads first; what found no place in the stored counts is (other)."`
-	Found    int                `json:"found" doc:"Number of pages, with those that are not listed."`
-	Previous *report.VitalsRow  `json:"previous,omitempty" doc:"Total of the range that is compared with."`
-	Notes    []string           `json:"notes" doc:"What a reader has to know of these numbers."`
+	Pages    []report.VitalsRow `json:"pages" doc:"Sorted by page loads, most first. Pages beyond the limit of the stored counts are added up as (other)."`
+	Found    int                `json:"found" doc:"Number of pages, including those not listed."`
+	Previous *report.VitalsRow  `json:"previous,omitempty" doc:"Total of the comparison range."`
+	Notes    []string           `json:"notes" doc:"What readers need to know about these numbers."`
 }
 
 type vitalsAnswer struct{ Body vitalsBody }
@@ -34,9 +34,9 @@ type vitalsAnswer struct{ Body vitalsBody }
 func (s *Service) vitalsRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "vitals", Method: http.MethodGet, Path: "/api/v1/sites/{site}/vitals",
-		Summary: "Web vitals of the site, its pages and devices in a range of days", Tags: []string{"statistics"},
-		Description: "Of each metric the 75th percentile, less than 5 % from the exact one, and the parts of the page loads that were good, " +
-			"in need of improvement and poor, which are exact. Only pages whose script has data-vitals are measured.",
+		Summary: "Get web vitals of a site, its pages and devices", Tags: []string{"statistics"},
+		Description: "The 75th percentile of each metric, within 5 % of the exact value, and the exact numbers of page loads that were good, " +
+			"in need of improvement and poor. Only pages whose script has data-vitals are measured.",
 	}), s.vitals)
 }
 
@@ -63,7 +63,7 @@ func (s *Service) vitals(ctx context.Context, in *vitalsRequest) (*vitalsAnswer,
 		before, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: in.Site, From: from, To: to})
 		switch {
 		case errors.Is(err, report.ErrExpired):
-			body.Notes = append(body.Notes, "There is nothing to compare with: "+from+" to "+to+" is not kept so fine any more.")
+			body.Notes = append(body.Notes, "No comparison: "+from+" to "+to+" is no longer kept in this detail.")
 		case err != nil:
 			return nil, s.door.Error(ctx, err)
 		default:

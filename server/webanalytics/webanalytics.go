@@ -132,7 +132,7 @@ func (s *Service) Wrap(next http.Handler) http.Handler {
 
 // Run periodically stores what is counted in memory until ctx ends, and then once more.
 func (s *Service) Run(ctx context.Context) {
-	s.refusals.Run(ctx, func(err error) { s.door.Logger.Warn("refusals not written yet", "error", err) })
+	s.refusals.Run(ctx, func(err error) { s.door.Logger.Warn("rejections not stored yet", "error", err) })
 }
 
 // Settle immediately stores what is counted in memory.

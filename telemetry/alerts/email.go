@@ -238,7 +238,7 @@ func letter(from *mail.Address, c *Channel, n *Notification, now time.Time) []by
 	line("%s", oneLine(a.Message))
 	line("Device:   %s\r\nFleet:    %s\r\nSeverity: %s", oneLine(device), a.FleetID, a.Severity)
 	if a.Metric != "" {
-		line("Metric:   %s\r\nValue:    %s (worst: %s)", oneLine(a.Metric), a.Value, a.Peak)
+		line("Metric:   %s\r\nValue:    %s (peak: %s)", oneLine(a.Metric), a.Value, a.Peak)
 	}
 	line("Since:    %s", a.Since.Format(time.RFC3339))
 	if a.Resolved != nil {

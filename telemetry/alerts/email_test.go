@@ -301,7 +301,7 @@ func (p *postOffice) checkLetter() {
 		}
 	}
 	body, err := io.ReadAll(letter.Body)
-	if err != nil || !strings.Contains(string(body), "Value:    101 (worst: 103)") || !strings.Contains(string(body), "Kühl Bcc: x@y.example") {
+	if err != nil || !strings.Contains(string(body), "Value:    101 (peak: 103)") || !strings.Contains(string(body), "Kühl Bcc: x@y.example") {
 		p.t.Errorf("%v: %s", err, body)
 	}
 	all := strings.Join(p.heard, "\n")

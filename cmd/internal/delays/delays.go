@@ -11,8 +11,8 @@ import (
 
 // Flags set the maximum delays.
 type Flags struct {
-	FoldDelay  time.Duration  `help:"How long what is derived from events may wait to be written, at most 5m. The longer, the fewer writes: for stores that bill them. Reports are as much behind." default:"0" env:"ONEFOLD_FOLD_DELAY"`
-	VisitDelay *time.Duration `help:"How long, beyond that, visits may wait for their next event, at most 20m. With 2m most are written once. Figures of visits are as much behind, their breakdowns twice that. Default: four times --fold-delay." placeholder:"DURATION" env:"ONEFOLD_VISIT_DELAY"`
+	FoldDelay  time.Duration  `help:"Maximum delay before derived items are written, at most 5m. A longer delay needs fewer writes, for stores that bill them, but reports lag by as much." default:"0" env:"ONEFOLD_FOLD_DELAY"`
+	VisitDelay *time.Duration `help:"Additional maximum delay of visits that wait for their next event, at most 20m. With 2m most visits are written once. Visit figures lag by as much, their breakdowns by twice that (default: four times --fold-delay)." placeholder:"DURATION" env:"ONEFOLD_VISIT_DELAY"`
 }
 
 const (
@@ -29,10 +29,10 @@ const waitingChanges = 250_000
 // Check checks the ranges of the flags. Errors: bad_delay.
 func (f *Flags) Check() error {
 	if f.FoldDelay < 0 || f.FoldDelay > maxFold {
-		return fmt.Errorf("bad_delay: --fold-delay: %s is not from 0 to %s", f.FoldDelay, maxFold)
+		return fmt.Errorf("bad_delay: --fold-delay is %s, must be 0 to %s", f.FoldDelay, maxFold)
 	}
 	if v := f.Visits(); v < 0 || v > maxVisit {
-		return fmt.Errorf("bad_delay: --visit-delay: %s is not from 0 to %s", v, maxVisit)
+		return fmt.Errorf("bad_delay: --visit-delay is %s, must be 0 to %s", v, maxVisit)
 	}
 	return nil
 }

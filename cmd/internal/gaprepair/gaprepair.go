@@ -46,12 +46,12 @@ func (m *Mender) Run(ctx context.Context) error {
 		defer timer.Reset(leadWithin) // if another process took over
 		mended, err := fold.Mend(leading, m.Table, products.Group, m.Rebuild)
 		if mended {
-			m.Logger.Warn("what was missed is made again; onefold work status tells more")
+			m.Logger.Warn("gap repaired; see onefold work status")
 		}
 		return err
 	})
 	if waiting.Err() != nil && ctx.Err() == nil {
-		m.Logger.Info("another process makes again what was missed")
+		m.Logger.Info("another process repairs the gap")
 		return nil
 	}
 	return err
@@ -75,7 +75,7 @@ func (m *Mender) open(ctx context.Context) (bool, error) {
 // resumes within a day.
 func (m *Mender) Rebuild(ctx context.Context, from, to time.Time) (string, error) {
 	r := &rebuild{Table: m.Table, Logger: m.Logger, since: from, drain: together(ctx, m.Folded)}
-	m.Logger.Warn("making again what was missed", "from", from, "to", to)
+	m.Logger.Warn("repairing a gap", "from", from, "to", to)
 	if err := r.resume(ctx, from, to); err != nil {
 		return "", fmt.Errorf("mend: %w", err)
 	}
@@ -153,13 +153,13 @@ func (d *did) String() string {
 	s := fmt.Sprintf("%d days of %d sites (%d items differed), %d devices (%d aggregates differed, %d alerts), %d labels and %d counts of fleets, %d appends in the feed of events, counts of %d types",
 		d.days, d.sites, d.items, d.devices, d.aggregates, d.alerts, d.labels, d.counts, d.feed, d.types)
 	if d.resumed {
-		s += ", since it went on after it was broken off"
+		s += ", since the repair was resumed"
 	}
 	if sealed := slices.Concat(d.sealedDays, d.sealed); len(sealed) > 0 {
-		s += fmt.Sprintf("; %d could not be made again, for their raw facts have expired or cannot be read: %s", len(sealed), strings.Join(sealed[:min(len(sealed), maxTold)], ", "))
+		s += fmt.Sprintf("; %d could not be repaired because raw facts have expired or cannot be read: %s", len(sealed), strings.Join(sealed[:min(len(sealed), maxTold)], ", "))
 	}
 	if len(d.busy) > 0 {
-		s += fmt.Sprintf("; %d kept being written, and were left: %s", len(d.busy), strings.Join(d.busy[:min(len(d.busy), maxTold)], ", "))
+		s += fmt.Sprintf("; %d were written continuously and skipped: %s", len(d.busy), strings.Join(d.busy[:min(len(d.busy), maxTold)], ", "))
 	}
 	return s
 }

@@ -43,7 +43,7 @@ func (r *rebuild) resume(ctx context.Context, from, to time.Time) error {
 		return fmt.Errorf("read the progress: %w", err)
 	}
 	r.at.last, r.did.resumed = last, true
-	r.Logger.Warn("going on with what was missed", "step", r.at.step, "after", last)
+	r.Logger.Warn("resuming the repair of a gap", "step", r.at.step, "after", last)
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (r *rebuild) inBatches(ctx context.Context, what string, names []string, si
 		}
 		if now := r.Table.Now(); now.Sub(r.toldAt) >= logEvery || done == len(names) {
 			r.toldAt = now
-			r.Logger.Info("making again what was missed", "what", what, "done", done, "of", len(names))
+			r.Logger.Info("repairing a gap", "what", what, "done", done, "of", len(names))
 		}
 	}
 	return nil

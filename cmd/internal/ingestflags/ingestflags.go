@@ -12,13 +12,13 @@ import (
 
 // Flags configure the ingest of events.
 type Flags struct {
-	TrustProxy   bool     `help:"Believe the X-Forwarded-For of a proxy in front, and the place that an edge tells." env:"ONEFOLD_TRUST_PROXY"`
-	TrustedProxy []string `help:"Network of further proxies before the one in front, such as 10.0.0.0/8. Repeat or separate by commas." placeholder:"CIDR" env:"ONEFOLD_TRUSTED_PROXY"`
-	Geo          string   `help:"Database of places in MaxMind's format (GeoLite2-City.mmdb)." type:"path" placeholder:"FILE" env:"ONEFOLD_GEO"`
-	TrackerPath  string   `help:"Serve the tracker here, too, such as /js/numbers.js." placeholder:"PATH" env:"ONEFOLD_TRACKER_PATH"`
-	EventPath    string   `help:"Take single events here, too; pages say so by data-api." placeholder:"PATH" env:"ONEFOLD_EVENT_PATH"`
-	EventRate    float64  `help:"Events a second from one address, 20 times as many at once." default:"100" env:"ONEFOLD_EVENT_RATE"`
-	SiteRate     float64  `help:"Events a second of one site, 10 times as many at once." default:"10000" env:"ONEFOLD_SITE_RATE"`
+	TrustProxy   bool     `help:"Trust X-Forwarded-For and geo headers from the proxy in front of this server." env:"ONEFOLD_TRUST_PROXY"`
+	TrustedProxy []string `help:"Network of further proxies before that proxy, such as 10.0.0.0/8. Repeat or separate by commas." placeholder:"CIDR" env:"ONEFOLD_TRUSTED_PROXY"`
+	Geo          string   `help:"MaxMind GeoIP database (.mmdb), such as GeoLite2-City.mmdb." type:"path" placeholder:"FILE" env:"ONEFOLD_GEO"`
+	TrackerPath  string   `help:"Additional path to serve the tracker at, such as /js/numbers.js." placeholder:"PATH" env:"ONEFOLD_TRACKER_PATH"`
+	EventPath    string   `help:"Additional path to accept single events at. Pages name it with data-api." placeholder:"PATH" env:"ONEFOLD_EVENT_PATH"`
+	EventRate    float64  `help:"Maximum events per second from one address, with bursts of 20 times as many." default:"100" env:"ONEFOLD_EVENT_RATE"`
+	SiteRate     float64  `help:"Maximum events per second of one site, with bursts of 10 times as many." default:"10000" env:"ONEFOLD_SITE_RATE"`
 }
 
 // largestBatch is the maximum number of events in a request. A rate limit always allows a burst of
@@ -34,7 +34,7 @@ func (f *Flags) Apply(o *server.Options) (places *geo.Live, err error) {
 	for _, text := range f.TrustedProxy {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("--trusted-proxy %s: use a network like 10.0.0.0/8", text)
+			return nil, fmt.Errorf("--trusted-proxy %s: use a network such as 10.0.0.0/8", text)
 		}
 		o.Proxies = append(o.Proxies, network.Masked())
 	}

@@ -303,7 +303,7 @@ func unfinished(body []byte, batch []streamtypes.Record) ([]streamtypes.Record, 
 		} `json:"batchItemFailures"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.State == nil {
-		return nil, fmt.Errorf("lambdasim: the answer of a window has no state: %s", body)
+		return nil, fmt.Errorf("lambdasim: the response of a window has no state: %s", body)
 	}
 	first := len(batch)
 	for _, f := range answer.Failures {

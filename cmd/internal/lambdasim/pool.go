@@ -34,9 +34,9 @@ type Pool struct {
 
 // Ways in which an invocation fails, besides *FunctionError.
 var (
-	ErrTimeout = errors.New("lambdasim: the function did not answer in time, and its process was killed")
+	ErrTimeout = errors.New("lambdasim: the function timed out and its process was killed")
 	ErrExit    = errors.New("lambdasim: the function's process ended")
-	ErrStart   = errors.New("lambdasim: the function's process ended before it asked for work")
+	ErrStart   = errors.New("lambdasim: the function's process ended before it requested work")
 )
 
 // FunctionError is the error response of a function.
@@ -191,7 +191,7 @@ func (e *environment) api() http.Handler {
 		delete(e.working, r.PathValue("id"))
 		e.mu.Unlock()
 		if call == nil || err != nil {
-			http.Error(w, "there is no such invocation, or too much of an answer", http.StatusBadRequest)
+			http.Error(w, "no such invocation, or response too large", http.StatusBadRequest)
 			return
 		}
 		switch r.PathValue("what") {

@@ -56,8 +56,8 @@ func (u *Upkeep) duties(listening func(now time.Time) time.Time) []duty {
 		u.ofSites("backfill of goals", analytics.ListSites, u.backfillGoals),
 		u.ofSites("erasure", analytics.ListSites, u.erase),
 		u.ofSites("purge of a deleted site", erasure.DeletedSites, u.purge),
-		{"upkeep of devices", devicesEvery, func(ctx context.Context) int { return u.devices(ctx, listening(u.Table.Now())) }},
-		{"what was missed", sitesEvery, u.missed},
+		{"maintenance of devices", devicesEvery, func(ctx context.Context) int { return u.devices(ctx, listening(u.Table.Now())) }},
+		{"repair of gaps", sitesEvery, u.missed},
 	}
 }
 
@@ -164,7 +164,7 @@ func (u *Upkeep) devices(ctx context.Context, listening time.Time) (failed int) 
 	_, waiting := maintenance.Run(ctx, u.Table, u.Folded)
 	_, silent := presence.Sweep(ctx, u.Table, listening)
 	if err := errors.Join(waiting, silent, alerts.Sweep(ctx, u.Table, listening)); err != nil && ctx.Err() == nil {
-		u.Logger.Error("upkeep of devices failed", "error", err)
+		u.Logger.Error("maintenance of devices failed", "error", err)
 		return 1
 	}
 	return 0
@@ -174,7 +174,7 @@ func (u *Upkeep) devices(ctx context.Context, listening time.Time) (failed int) 
 func (u *Upkeep) missed(ctx context.Context) (failed int) {
 	m := gaprepair.Mender{Table: u.Table, Folded: u.Folded, Logger: u.Logger}
 	if err := m.Run(ctx); err != nil && ctx.Err() == nil {
-		u.Logger.Error("making again what was missed failed, and is tried again", "error", err)
+		u.Logger.Error("repairing a gap failed; will retry", "error", err)
 		return 1
 	}
 	return 0

@@ -132,11 +132,11 @@ func Check(ctx context.Context, api dynamo.API, name string) error {
 	case err != nil || !ok || s.Phase == Finished:
 		return err
 	case s.Phase == Leaving:
-		return fmt.Errorf("%w: this table moves to %s since %s UTC; that one can be used when `onefold move --finish` has ended. `onefold move --reopen STORE` opens this one again",
+		return fmt.Errorf("%w: this table is being moved to %s since %s UTC; use the new table after `onefold move --finish` has completed, or reopen this one with `onefold move --reopen STORE`",
 			ErrAway, s.Peer, s.Saved.UTC().Format(time.DateTime))
 	case s.Phase == Away:
-		return fmt.Errorf("%w: this table moved to %s at %s; use that one. `onefold move --reopen STORE` opens this one again, without what happened there since",
+		return fmt.Errorf("%w: this table was moved to %s at %s; use that table. `onefold move --reopen STORE` reopens this one, without later changes of the other",
 			ErrAway, s.Peer, s.Saved.UTC().Format(time.DateTime))
 	}
-	return fmt.Errorf("%w: this table is being filled from %s; `onefold move --finish` ends that, and what is worked on before would be counted wrong", ErrUnfinished, s.Peer)
+	return fmt.Errorf("%w: this table is being filled from %s; complete that with `onefold move --finish` before you use it, or statistics would be wrong", ErrUnfinished, s.Peer)
 }

@@ -17,14 +17,14 @@ import (
 
 // Flags configure the sending of notifications.
 type Flags struct {
-	WebhookPrivate bool   `name:"webhook-private" help:"Let webhooks of alerts be at private and loopback addresses. Whoever may change a fleet's channels can then make this server call them." env:"ONEFOLD_WEBHOOK_PRIVATE"`
-	SMTPAddr       string `name:"smtp" help:"Mail server for alerts and for mail about accounts, such as smtp.example.com:587 (STARTTLS) or :465 (TLS from the start). Default: no email." placeholder:"HOST:PORT" env:"ONEFOLD_SMTP"`
-	SMTPFrom       string `name:"smtp-from" help:"Address that email is from." placeholder:"ADDRESS" env:"ONEFOLD_SMTP_FROM"`
-	SMTPUser       string `name:"smtp-user" help:"User at the mail server. Default: none." placeholder:"USER" env:"ONEFOLD_SMTP_USER"`
-	SMTPPassword   string `name:"smtp-password" help:"Its password: better in the environment than here." placeholder:"PASSWORD" env:"ONEFOLD_SMTP_PASSWORD"`
-	SMTPTLS        bool   `name:"smtp-tls" help:"Begin with TLS on another port than 465, too." env:"ONEFOLD_SMTP_TLS"`
-	SMTPCA         string `name:"smtp-ca" help:"Certificates of who vouches for the mail server, in PEM. Default: whom this machine trusts." type:"path" placeholder:"FILE" env:"ONEFOLD_SMTP_CA"`
-	SMTPPlain      bool   `name:"smtp-plain" help:"Send without TLS to a mail server that does not offer it; not with a user." env:"ONEFOLD_SMTP_PLAIN"`
+	WebhookPrivate bool   `name:"webhook-private" help:"Allow alert webhooks to private and loopback addresses. Users who can edit a fleet's channels can then make this server call such addresses." env:"ONEFOLD_WEBHOOK_PRIVATE"`
+	SMTPAddr       string `name:"smtp" help:"Mail server for alerts and account mail, such as smtp.example.com:587 (STARTTLS) or :465 (TLS) (default: no email)." placeholder:"HOST:PORT" env:"ONEFOLD_SMTP"`
+	SMTPFrom       string `name:"smtp-from" help:"Sender address of email." placeholder:"ADDRESS" env:"ONEFOLD_SMTP_FROM"`
+	SMTPUser       string `name:"smtp-user" help:"User name at the mail server (default: none)." placeholder:"USER" env:"ONEFOLD_SMTP_USER"`
+	SMTPPassword   string `name:"smtp-password" help:"Password at the mail server. Prefer the environment variable." placeholder:"PASSWORD" env:"ONEFOLD_SMTP_PASSWORD"`
+	SMTPTLS        bool   `name:"smtp-tls" help:"Use TLS from the start on ports other than 465 too." env:"ONEFOLD_SMTP_TLS"`
+	SMTPCA         string `name:"smtp-ca" help:"PEM file of CA certificates for the mail server (default: system roots)." type:"path" placeholder:"FILE" env:"ONEFOLD_SMTP_CA"`
+	SMTPPlain      bool   `name:"smtp-plain" help:"Send without TLS if the mail server does not offer it. Not allowed with --smtp-user." env:"ONEFOLD_SMTP_PLAIN"`
 }
 
 // deliverEvery is the interval at which the outbox is checked.
@@ -42,7 +42,7 @@ func (f *Flags) Notifier(t *table.Table, logger *slog.Logger) (func(context.Cont
 		defer ticker.Stop()
 		for {
 			if _, err := alerts.Deliver(ctx, t, senders); err != nil && ctx.Err() == nil {
-				logger.Error("telling of alerts failed", "error", err)
+				logger.Error("sending alert notifications failed", "error", err)
 			}
 			select {
 			case <-ctx.Done():
@@ -93,7 +93,7 @@ func (f *Flags) mail() (alerts.Mail, error) {
 	}
 	text, err := os.ReadFile(f.SMTPCA)
 	if m.Roots = x509.NewCertPool(); err == nil && !m.Roots.AppendCertsFromPEM(text) {
-		err = fmt.Errorf("%s has no certificate in PEM", f.SMTPCA)
+		err = fmt.Errorf("%s contains no PEM certificate", f.SMTPCA)
 	}
 	return m, err
 }

@@ -133,7 +133,7 @@ func (l Location) Probe(ctx context.Context) error {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("%w: nobody answers at %s: %w", ErrAway, l.Endpoint, err)
+		return fmt.Errorf("%w: no response from %s: %w", ErrAway, l.Endpoint, err)
 	}
 	return response.Body.Close()
 }

@@ -28,29 +28,29 @@ var tableName = regexp.MustCompile(`^[A-Za-z0-9_.-]{3,255}$`)
 func Parse(raw string) (Location, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return Location{}, fmt.Errorf("bad_store: %w; a store is %s", err, Forms)
+		return Location{}, fmt.Errorf("bad_store: %w; a store URL is %s", err, Forms)
 	}
 	var l Location
 	switch u.Scheme {
 	case "dynamodb":
 		l.Table = u.Host
 		if u.Path != "" && u.Path != "/" {
-			return Location{}, fmt.Errorf("bad_store: %s has a path; a store is %s", raw, Forms)
+			return Location{}, fmt.Errorf("bad_store: %s has a path; a store URL is %s", raw, Forms)
 		}
 	case "dynamodb+http", "dynamodb+https":
 		l.Table = strings.Trim(u.Path, "/")
 		l.Endpoint = strings.TrimPrefix(u.Scheme, "dynamodb+") + "://" + u.Host
 		if u.Hostname() == "" {
-			return Location{}, fmt.Errorf("bad_store: %s names no server; a store is %s", raw, Forms)
+			return Location{}, fmt.Errorf("bad_store: %s names no server; a store URL is %s", raw, Forms)
 		}
 	default:
-		return Location{}, fmt.Errorf("bad_store: %s is none of %s", raw, Forms)
+		return Location{}, fmt.Errorf("bad_store: %s is not a store URL: %s", raw, Forms)
 	}
 	if u.User != nil {
-		return Location{}, fmt.Errorf("bad_store: credentials do not belong in a URL, which logs show: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile")
+		return Location{}, fmt.Errorf("bad_store: do not put credentials in a URL, because logs show it: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile")
 	}
 	if !tableName.MatchString(l.Table) {
-		return Location{}, fmt.Errorf("bad_store: %q is no name of a table, which has 3 to 255 letters, digits and _.-; a store is %s", l.Table, Forms)
+		return Location{}, fmt.Errorf("bad_store: %q is not a table name, which has 3 to 255 letters, digits and _.-; a store URL is %s", l.Table, Forms)
 	}
 	return l, l.setQuery(u.RawQuery)
 }
@@ -67,7 +67,7 @@ func (l *Location) setQuery(raw string) error {
 		case "profile":
 			l.Profile = value
 		default:
-			return fmt.Errorf("bad_store: a store has no setting %q; it has region and profile", name)
+			return fmt.Errorf("bad_store: unknown parameter %q of a store URL; use region and profile", name)
 		}
 	}
 	return nil

@@ -49,7 +49,7 @@ func Open(ctx context.Context, what, place string) (*Bucket, error) {
 	q := u.Query()
 	for name := range q {
 		if name != "region" && name != "profile" && name != "endpoint" {
-			return nil, fmt.Errorf("bad_%s: %q: %s is none of region, profile and endpoint", what, place, name)
+			return nil, fmt.Errorf("bad_%s: %q: unknown parameter %s; use region, profile and endpoint", what, place, name)
 		}
 	}
 	cfg, err := load(ctx, what, q)
@@ -208,11 +208,11 @@ func (b *Bucket) failed(do, name string, err error) error {
 			return nil
 		}
 		if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" && b.endpoint != "" {
-			return fmt.Errorf("no_server: nobody answers at %s: %w", b.endpoint, dial)
+			return fmt.Errorf("no_server: no response from %s: %w", b.endpoint, dial)
 		}
 		return fmt.Errorf("no_server: bucket %s: %s %s: %w", b.bucket, do, name, err)
 	case "NoSuchBucket":
-		return fmt.Errorf("no_bucket: there is no bucket %s; make it first (%w)", b.bucket, err)
+		return fmt.Errorf("no_bucket: there is no bucket %s; create it first (%w)", b.bucket, err)
 	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch":
 		return fmt.Errorf("no_access: bucket %s: %s %s: %w", b.bucket, do, name, err)
 	}
@@ -263,7 +263,7 @@ func (b *Bucket) Reachable(ctx context.Context) error {
 	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.bucket})
 	var response interface{ HTTPStatusCode() int }
 	if errors.As(err, &response) && response.HTTPStatusCode() == http.StatusNotFound {
-		return fmt.Errorf("no_bucket: there is no bucket %s; make it first (%w)", b.bucket, err)
+		return fmt.Errorf("no_bucket: there is no bucket %s; create it first (%w)", b.bucket, err)
 	}
 	return b.failed("reach", "it", err)
 }

@@ -1,5 +1,5 @@
-// Package tell prints what the programs of the examples find: a word of what was asked, and the answer beside it, the same
-// in every run. Only they use it.
+// Package tell prints the results of the example programs, with a label for each, identical in
+// every run.
 package tell
 
 import (
@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Clock is a time that begins on the same day in every run. A minute passes whenever somebody looks at it.
+// Clock returns a clock that starts on the same day in every run, and advances by a minute with
+// each call.
 func Clock() func() time.Time {
 	var looks atomic.Int64
 	return func() time.Time {
@@ -18,20 +19,20 @@ func Clock() func() time.Time {
 	}
 }
 
-// A Teller prints, and keeps the first error for the end.
+// A Teller prints results, and keeps the first error.
 type Teller struct {
 	Out io.Writer
 	Err error
 }
 
-// Line prints an answer.
+// Line prints a result.
 func (t *Teller) Line(what, format string, args ...any) {
 	if t.Err == nil {
 		_, t.Err = fmt.Fprintf(t.Out, "%-25s %s\n", what, fmt.Sprintf(format, args...))
 	}
 }
 
-// One prints an item that may not be there.
+// One prints an item, or that it does not exist.
 func One[T any](t *Teller, what string, v T, err error, text func(T) string) {
 	if err != nil {
 		t.fail(err)
@@ -40,7 +41,7 @@ func One[T any](t *Teller, what string, v T, err error, text func(T) string) {
 	t.Line(what, "%s", text(v))
 }
 
-// All prints every item that a pattern finds, a line each.
+// All prints the items of a pattern, one per line.
 func All[T any](t *Teller, what string, found iter.Seq2[T, error], text func(T) string) {
 	for v, err := range found {
 		if err != nil {

@@ -1,5 +1,5 @@
-// The made-up answers of telemetry: three fleets, of 48 devices, of 10,000, and of none. Curves depend on nothing but device, metric and
-// time, so that every resolution shows the same weather.
+// Simulated answers of the telemetry API: three fleets, with 48 devices, 10,000 devices, and none.
+// Curves depend only on device, metric and time, so that every resolution shows the same data.
 
 const random = (text) => {
   let h = 2166136261
@@ -92,7 +92,7 @@ const change = (device, id, more, action, text) => {
   return a
 }
 
-// compared is how a comparison of figures with raw readings ended.
+// compared are the results of checks of figures against raw readings.
 const compared = {
   state: 'differs', at: iso(Date.now() - 36e5), from: iso(Date.now() - 6 * 864e5).slice(0, 10), to: iso(Date.now()).slice(0, 10), done: 48, of: 48, readings: 483_840, checked: 9_216, count: 104, sealed: 0, waiting: 0, busy: 0,
   differences: [
@@ -153,7 +153,7 @@ export const deviceAnswers = [
   ['DELETE', path(one + '/channels/([^/]+)'), ([, id]) => ((state.channels = state.channels.filter((c) => c.id !== id)), [204])],
 ]
 
-// test is a rough sketch of the real machine: enough for the page to have something to show.
+// test roughly imitates the real rules, so that the page has something to show.
 function test(f, { rule, device, from, to }) {
   const answer = { points: 0, breaching: 0, episodes: [] }
   let e, last
@@ -175,7 +175,7 @@ function test(f, { rule, device, from, to }) {
   return answer
 }
 
-// streamed is the live tail of a device: a reading every two seconds.
+// streamed is the live stream of a device, with a reading every two seconds.
 export function streamed(pathname, req, res) {
   const m = path(dev + '/tail').exec(pathname)
   if (!m) return false

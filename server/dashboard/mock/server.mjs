@@ -1,5 +1,6 @@
-// A made-up server for work on the page without the real one: node mock/server.mjs [port], after a build. It answers the
-// contract of the API from numbers that depend on nothing but the question. It is never part of the product.
+// A mock server for developing the dashboard without a real server: node mock/server.mjs [port],
+// after a build. It implements the API with numbers that depend only on the request. It is not part
+// of the product.
 import { createServer } from 'node:http'
 import { readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'

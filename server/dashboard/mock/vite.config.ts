@@ -1,7 +1,7 @@
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig } from 'vite'
 
-// For work on the page: the API is that of the mock, which `node mock/server.mjs` serves, or of a real server.
+// For development: the API is the mock of `node mock/server.mjs`, or a real server.
 export default defineConfig({
   root: new URL('..', import.meta.url).pathname,
   plugins: [svelte()],

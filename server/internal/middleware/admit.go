@@ -78,7 +78,7 @@ func (d *Door) limitGuests(who *Caller) error {
 		return nil
 	}
 	if wait, ok := d.AllowGuest(who.Network); !ok {
-		return RateLimited("questions of this network", wait)
+		return RateLimited("requests from this network", wait)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func (d *Door) LimitGuests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if wait, ok := d.AllowGuest(Network(r.RemoteAddr)); !ok {
 			w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-			WriteProblem(w, Problem(http.StatusTooManyRequests, "rate_limited", "Too many questions of this network."))
+			WriteProblem(w, Problem(http.StatusTooManyRequests, "rate_limited", "Too many requests from this network."))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -195,7 +195,7 @@ func (d *Door) Permit(ctx context.Context, who *Caller, need Permission, site st
 	if who.Actor == "" {
 		return Problem(http.StatusUnauthorized, "unauthorized", "Log in, or send a key: Authorization: Bearer <key>.")
 	}
-	return Problem(http.StatusForbidden, "forbidden", "This is not for you. An owner of the installation can give you a role on the site or fleet.")
+	return Problem(http.StatusForbidden, "forbidden", "You do not have access. An owner of the installation can give you a role on the site or fleet.")
 }
 
 // isOpen reports whether a caller without a role on a site may see its statistics: because the site
@@ -215,13 +215,13 @@ func (d *Door) isOpen(ctx context.Context, who *Caller, site string) (bool, erro
 // checkOrigin rejects changes that a page of another origin made a browser request.
 func (d *Door) checkOrigin(r *http.Request, who *Caller) error {
 	if err := d.origins.Check(r); err != nil {
-		return Problem(http.StatusForbidden, "cross_origin", "Pages of other origins may not do this.")
+		return Problem(http.StatusForbidden, "cross_origin", "Requests from pages of other origins are not allowed.")
 	}
 	if who.User == nil || safeMethod(r.Method) {
 		return nil
 	}
 	if subtle.ConstantTimeCompare([]byte(r.Header.Get("X-CSRF-Token")), []byte(accounts.CSRF(who.Login.Token))) != 1 {
-		return Problem(http.StatusForbidden, "csrf", "Send the header X-CSRF-Token with the csrf of GET /api/v1/me.")
+		return Problem(http.StatusForbidden, "csrf", "Send the header X-CSRF-Token with the csrf value of GET /api/v1/me.")
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func checkQuery(op *huma.Operation, r *http.Request) error {
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return Problem(http.StatusBadRequest, "bad_query", "The query string cannot be read.")
+		return Problem(http.StatusBadRequest, "bad_query", "The query string is malformed.")
 	}
 	var known []string
 	for _, p := range op.Parameters {
@@ -248,7 +248,7 @@ func checkQuery(op *huma.Operation, r *http.Request) error {
 	for name := range query {
 		if !slices.Contains(known, name) {
 			slices.Sort(known)
-			return Problem(http.StatusBadRequest, "unknown_parameter", "There is a query parameter that this operation does not have. It has: "+strings.Join(known, ", ")+".")
+			return Problem(http.StatusBadRequest, "unknown_parameter", "Unknown query parameter. This operation accepts: "+strings.Join(known, ", ")+".")
 		}
 	}
 	return nil
@@ -264,7 +264,7 @@ func (d *Door) Refuse(api huma.API, ctx huma.Context, err error) {
 	var p *huma.ErrorModel
 	if !errors.As(err, &p) {
 		if err = d.Error(ctx.Context(), err); !errors.As(err, &p) {
-			p = Problem(http.StatusInternalServerError, "internal", "Something went wrong here.")
+			p = Problem(http.StatusInternalServerError, "internal", "Internal error.")
 		}
 	}
 	var extra huma.HeadersError
@@ -279,6 +279,6 @@ func (d *Door) Refuse(api huma.API, ctx huma.Context, err error) {
 	ctx.SetHeader("Content-Type", "application/problem+json")
 	ctx.SetStatus(p.Status)
 	if err := api.Marshal(ctx.BodyWriter(), "application/json", p); err != nil {
-		d.Logger.Warn("answer not written", "error", err)
+		d.Logger.Warn("writing a response failed", "error", err)
 	}
 }

@@ -37,8 +37,8 @@ func newMetrics(clock func() time.Time) Metrics {
 		}, []string{"operation", "class"}),
 		panics:  prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_http_panics_total", Help: "Panics of HTTP handlers. The connection of the request was closed; the log has the stack."}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_streams", Help: "Open live streams."}, []string{"stream"}),
-		most:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_max_streams", Help: "Live streams that may be open at a time."}, []string{"stream"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_http_streams_refused_total", Help: "Live streams refused because too many were open, of all callers or of one."}, []string{"stream"}),
+		most:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_max_streams", Help: "Maximum number of live streams."}, []string{"stream"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_http_streams_refused_total", Help: "Live streams rejected because too many were open, in total or for one caller."}, []string{"stream"}),
 		clock:   clock,
 	}
 	m.MustRegister(m.seconds, m.requests, m.panics, m.streams, m.most, m.refused)

@@ -49,7 +49,7 @@ const MinTokenBytes = 16
 // New creates a Door. It fails if Options.Token is too short.
 func New(o Options) (*Door, error) {
 	if o.Token != "" && len(o.Token) < MinTokenBytes {
-		return nil, errors.New("server: a token that reads statistics has at least 16 characters")
+		return nil, errors.New("server: the token for reading statistics must have at least 16 characters")
 	}
 	return &Door{
 		Options: o,
@@ -72,7 +72,7 @@ const MaxSmallBody = 64 << 10
 // RecordChange records a change with the API bodies before and after; nil means that there is none.
 func (d *Door) RecordChange(ctx context.Context, e accounts.Entry, before, after any) {
 	if err := e.Change(before, after); err != nil { // record the entry even without the changed fields
-		d.Logger.ErrorContext(ctx, "what a change changed was not recorded", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
+		d.Logger.ErrorContext(ctx, "recording the changed fields failed", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
 	}
 	d.Record(ctx, e)
 }
@@ -81,6 +81,6 @@ func (d *Door) RecordChange(ctx context.Context, e accounts.Entry, before, after
 // logged.
 func (d *Door) Record(ctx context.Context, e accounts.Entry) {
 	if err := d.Accounts.Record(context.WithoutCancel(ctx), e); err != nil {
-		d.Logger.ErrorContext(ctx, "a change was not recorded", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
+		d.Logger.ErrorContext(ctx, "recording a change failed", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
 	}
 }

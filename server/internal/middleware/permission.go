@@ -73,7 +73,7 @@ func CheckGuards(api huma.API) error {
 				continue
 			}
 			if _, ok := op.Metadata[permissionKey].(Permission); !ok {
-				return fmt.Errorf("door: %s %s does not declare what it needs: register it with Guard", op.Method, path)
+				return fmt.Errorf("door: %s %s does not declare a permission: register it with Guard", op.Method, path)
 			}
 		}
 	}
@@ -104,11 +104,11 @@ func CheckSchemas(api huma.API) error {
 
 // needs describes the required permissions in the API document.
 var needs = map[Permission]string{
-	ForAnyone: "For anyone.", ForSomebody: "For people and keys.", ForPerson: "For people who logged in.",
-	ForStatistics: "For whoever may see the site's statistics, shared and public views too.",
+	ForAnyone: "For anyone.", ForSomebody: "For people and keys.", ForPerson: "For logged-in people.",
+	ForStatistics: "For callers who may see the site's statistics, including public and shared views.",
 	ForAppend:     "For admins, and keys that send or write.",
 	ForRead:       "For viewers of the site or fleet, and keys that read.", ForWrite: "For admins of the site or fleet, and keys that write.",
-	ForOwner: "For owners of the site, fleet or event store.", ForAllSites: "For admins of all sites, and keys that write to all.", ForAccounts: "For owners of all sites.",
+	ForOwner: "For owners of the site, fleet or event store.", ForAllSites: "For admins of all sites, and keys that write to all sites.", ForAccounts: "For owners of all sites.",
 }
 
 // NeedsOf describes the permission that an operation requires.

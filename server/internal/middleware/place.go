@@ -69,11 +69,11 @@ func placeOf(ctx huma.Context) string {
 // fleet cannot be changed as if it were a site.
 func checkPlace(ctx huma.Context) error {
 	if !accounts.CanBeSite(ctx.Param("site")) {
-		return Problem(http.StatusNotFound, "not_found", "There is no site of that id. Fleets are under /api/v1/fleets, the event store is under /api/v1/events.")
+		return Problem(http.StatusNotFound, "not_found", "There is no site with this ID. Fleets are under /api/v1/fleets, the event store is under /api/v1/events.")
 	}
 	for _, p := range ctx.Operation().Parameters {
 		if p.In == "path" && p.Schema != nil && p.Schema.MaxLength != nil && len(ctx.Param(p.Name)) > *p.Schema.MaxLength {
-			return Problem(http.StatusNotFound, "not_found", "There is nothing of that id: it is too long for one.")
+			return Problem(http.StatusNotFound, "not_found", "The ID is too long.")
 		}
 	}
 	return nil

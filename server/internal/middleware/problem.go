@@ -111,20 +111,20 @@ func (d *Door) Error(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(err, table.ErrNotFound):
-		return Problem(http.StatusNotFound, "not_found", "There is nothing of that id, or no such "+place+".")
+		return Problem(http.StatusNotFound, "not_found", "There is nothing with this ID, or no such "+place+".")
 	case errors.Is(err, table.ErrKeyValue):
-		return Problem(http.StatusUnprocessableEntity, "bad_site", "An id may not contain '#'.")
+		return Problem(http.StatusUnprocessableEntity, "bad_site", "An ID must not contain '#'.")
 	case errors.Is(err, table.ErrCursor):
-		return Problem(http.StatusUnprocessableEntity, "bad_cursor", "The cursor is not one of this list. Begin without one.")
+		return Problem(http.StatusUnprocessableEntity, "bad_cursor", "The cursor does not belong to this list. Start without a cursor.")
 	case errors.Is(err, table.ErrExists):
-		return Problem(http.StatusConflict, "exists", "There is one with this id already.")
+		return Problem(http.StatusConflict, "exists", "Something with this ID already exists.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return Problem(http.StatusGatewayTimeout, "timeout", "The table did not answer in time. Sending the same "+sent+" again counts nothing twice.")
+		return Problem(http.StatusGatewayTimeout, "timeout", "The table did not answer in time. You can safely send the same "+sent+" again: nothing is counted twice.")
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return Problem(http.StatusServiceUnavailable, "cancelled", "The request was given up.")
+		return Problem(http.StatusServiceUnavailable, "cancelled", "The request was cancelled.")
 	}
 	d.Logger.ErrorContext(ctx, "request failed", "error", err)
-	return Problem(http.StatusInternalServerError, "internal", "Something went wrong here. Sending the same "+sent+" again counts nothing twice.")
+	return Problem(http.StatusInternalServerError, "internal", "Internal error. You can safely send the same "+sent+" again: nothing is counted twice.")
 }
 
 // accountsProblem maps errors of package accounts about a place. It returns nil for other errors.
@@ -133,13 +133,13 @@ func accountsProblem(err error, place string) error {
 	case errors.Is(err, accounts.ErrInvalid):
 		return Problem(http.StatusUnprocessableEntity, "invalid_request", Detail(err))
 	case errors.Is(err, accounts.ErrEmailTaken):
-		return Problem(http.StatusConflict, "email_taken", "There is an account with this address.")
+		return Problem(http.StatusConflict, "email_taken", "An account with this email address already exists.")
 	case errors.Is(err, accounts.ErrMember):
-		return Problem(http.StatusConflict, "member_exists", "This person has another role on the "+place+". Change that one.")
+		return Problem(http.StatusConflict, "member_exists", "This person already has another role on the "+place+". Change that role.")
 	case errors.Is(err, accounts.ErrLastOwner):
-		return Problem(http.StatusConflict, "last_owner", "This is the last owner of all sites. Make somebody else one first.")
+		return Problem(http.StatusConflict, "last_owner", "This is the last owner of all sites. Make another person an owner first.")
 	case errors.Is(err, accounts.ErrSetUp):
-		return Problem(http.StatusForbidden, "bad_setup_token", "This set-up link does not hold. The server prints a new one when it starts, until there is an owner.")
+		return Problem(http.StatusForbidden, "bad_setup_token", "This set-up link is invalid. The server prints a new one at startup until there is an owner.")
 	}
 	return nil
 }
@@ -150,11 +150,11 @@ func storeProblem(err error, sent string) error {
 	failure, gaveUp := dynamo.GaveUp(err)
 	switch {
 	case gaveUp && failure.Kind == dynamo.Unreachable:
-		return Later(Problem(http.StatusServiceUnavailable, "store_unreachable", "The table cannot be reached. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+		return Later(Problem(http.StatusServiceUnavailable, "store_unreachable", "The table is unreachable. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
 	case gaveUp && failure.Kind == dynamo.Full:
-		return Later(Problem(http.StatusInsufficientStorage, "disk_full", "The server's disk is nearly full, and takes nothing that adds to it. Free space or enlarge the disk. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+		return Later(Problem(http.StatusInsufficientStorage, "disk_full", "The server's disk is nearly full, so requests that add data are rejected. Free space or enlarge the disk. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
 	case gaveUp && failure.Kind == dynamo.Moved:
-		return Later(Problem(http.StatusServiceUnavailable, "store_moved", "The table moves to another place, and this server ends. Sending the same "+sent+" again later counts nothing twice."), failure.After)
+		return Later(Problem(http.StatusServiceUnavailable, "store_moved", "The table is being migrated to another store, and this server is stopping. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
 	case gaveUp:
 		return Later(throttledProblem(), failure.After)
 	case dynamo.IsThrottle(err), errors.Is(err, table.ErrThrottled):
@@ -164,7 +164,7 @@ func storeProblem(err error, sent string) error {
 }
 
 func throttledProblem() *huma.ErrorModel {
-	return Problem(http.StatusTooManyRequests, "throttled", "The table takes no more for the moment. Send it again later, at a lower rate.")
+	return Problem(http.StatusTooManyRequests, "throttled", "The table is throttled. Try again later, at a lower rate.")
 }
 
 // Later adds the time to retry to a problem, in whole seconds, at least one.
@@ -181,7 +181,7 @@ func RateLimited(what string, wait time.Duration) error {
 
 // Stopping returns a problem for work that would outlast the server.
 func Stopping() error {
-	return Problem(http.StatusServiceUnavailable, "unavailable", "The server is stopping. Ask again when it is back.")
+	return Problem(http.StatusServiceUnavailable, "unavailable", "The server is stopping. Try again when it is back.")
 }
 
 // WriteProblem writes a problem outside of the API's operations.

@@ -27,7 +27,7 @@ func (d *Door) AdmitStreams(api huma.API, name string, most int) func(huma.Conte
 		if !ok {
 			refused.Inc()
 			d.Refuse(api, ctx, Problem(http.StatusServiceUnavailable, "too_many_streams",
-				"Too many live streams are open. Close one, or ask for the figures without a stream."))
+				"Too many live streams are open. Close one, or poll instead."))
 			return
 		}
 		defer release()
@@ -95,13 +95,13 @@ func (d *Door) BrokenOff(ctx context.Context, w http.ResponseWriter, err error) 
 	}
 	if errors.Is(err, download.ErrStarted) {
 		if ctx.Err() == nil {
-			d.Logger.WarnContext(ctx, "a download broke off", "error", err)
+			d.Logger.WarnContext(ctx, "download failed", "error", err)
 		}
 		panic(http.ErrAbortHandler) // the standard way to close a connection
 	}
 	var p *huma.ErrorModel
 	if !errors.As(d.Error(ctx, err), &p) {
-		p = Problem(http.StatusServiceUnavailable, "unavailable", "The file cannot be made at the moment.")
+		p = Problem(http.StatusServiceUnavailable, "unavailable", "The file cannot be created at the moment.")
 	}
 	WriteProblem(w, p)
 }

@@ -1,32 +1,33 @@
-// The tracker: page views, engagement and custom events, sent once each. It keeps nothing in the browser: no cookie, no
-// storage. docs/guides/tracker.md says what it sends and which attributes of its <script> change that.
+// The tracker sends page views, engagement and custom events, each counted once. It stores nothing
+// in the browser: no cookies, no storage. docs/guides/tracker.md says what it sends and which
+// attributes of its <script> change that.
 //
-// Every event has an id made here, when it happened. So whatever is sent twice, because an answer was lost or a page was
-// closed in the middle, is counted once.
+// Every event has an ID that is created here when the event happens. So an event that is sent
+// twice, because a response was lost or the page was closed meanwhile, is counted once.
 (() => {
   const script = document.currentScript
-  if (!script || window.onefold?.v) return // a page that has it twice counts once
+  if (!script || window.onefold?.v) return // a page that includes it twice counts once
 
   const data = script.dataset
-  if (self != top && data.frames == null) return // the page around it counts
+  if (self != top && data.frames == null) return // in a frame: the page around it counts
   const api = data.api || new URL(script.src).origin + '/api/event'
   const respect = data.respect
-  const waiting = [] // events without an answer, in order
-  const longest = 2000 // of an address: what is cut off was a query
+  const waiting = [] // events without a response, in order
+  const longest = 2000 // maximum length of a URL; the rest is cut off
   let skew = 0 // how far the browser's clock is behind, in milliseconds, if it is too wrong
-  let page = '' // the page that counts now; '' before the first
+  let page = '' // the current page; '' before the first
   let user
   let ignored = (/dnt/.test(respect) && navigator.doNotTrack == 1) || (/gpc/.test(respect) && navigator.globalPrivacyControl)
 
-  // One's own visits are left out after opening any page with ?onefold=ignore, until ?onefold=count.
+  // ?onefold=ignore on any page excludes the visitor's own visits, until ?onefold=count.
   try {
     const wish = new URLSearchParams(location.search).get('onefold')
     if (wish == 'ignore') localStorage.onefold_ignore = 1
     else if (wish == 'count') delete localStorage.onefold_ignore
     ignored ||= localStorage.onefold_ignore
-  } catch {} // a browser that refuses storage keeps no wish
+  } catch {} // without storage, the choice is not remembered
 
-  // A ULID: 48 bits of time and 80 random ones, in Crockford's base 32.
+  // A ULID: 48 bits of time and 80 random bits, in Crockford's base 32.
   const ulid = () => {
     const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
     let id = ''
@@ -35,8 +36,8 @@
     return id
   }
 
-  // Events are sent one after the other. What a server cannot take now is sent again for a minute, then with the next event
-  // and when the page goes.
+  // Events are sent one after the other. If the server cannot accept an event, it is sent again for
+  // a minute, then with the next event and when the page is left.
   let busy
   let tries = 0
   const pump = () => {
@@ -51,7 +52,7 @@
       }
       pump()
     }
-    // Text is all that a page may send to another origin without asking first.
+    // Text is the only type that a page may send to another origin without a CORS preflight.
     fetch(api, { method: 'POST', body, keepalive: true, credentials: 'omit' })
       .then(answer => {
         if (/^5|429/.test(answer.status)) throw 0
@@ -62,7 +63,7 @@
         else busy = 0
       })
   }
-  // An event of a wrong time was refused, and comes again with the time of the server.
+  // An event with a wrong time was rejected, and is sent again with the server's time.
   const reset = (now, reason, body) => {
     if (skew || !/too_old|future/.test(reason)) return
     skew = now - Date.now()
@@ -94,7 +95,8 @@
   }
   const path = url => url.split('?')[0]
 
-  // Engaged time runs while the page is in front. What ran since the last report is sent when the page is left or hidden.
+  // Engaged time counts while the page is in the foreground. Time since the last report is sent
+  // when the page is left or hidden.
   let engaged = 0
   let since = 0
   let seen = 0 // how far down the page was seen, in pixels
@@ -105,14 +107,14 @@
     since = run && now()
   }
   const attention = () => clock(!document.hidden && document.hasFocus())
-  let inherited // position of the page before, which an application may not have left yet
+  let inherited // scroll position of the previous page, which an application may not have reset yet
   const scrolled = () => {
     if (scrollY != inherited) seen = Math.max(seen, scrollY + innerHeight)
   }
-  // The height is that of now: when a page begins, it may be empty.
+  // The height is measured now, because a page may be empty when it begins.
   const report = () => {
     clock(since)
-    const engagedMs = engaged | 0 // whole, and 0 for what is no number
+    const engagedMs = engaged | 0 // an integer; 0 if it is not a number
     const scroll = Math.min(100, (seen / document.documentElement.scrollHeight) * 100 | 0)
     if (!page || (engagedMs < 50 && scroll <= told)) return
     send({ name: 'engagement', engagedMs, scroll })
@@ -120,7 +122,7 @@
     told = scroll
   }
 
-  // A page view waits for a moment: an address that a router replaces at once was no page.
+  // A page view is delayed a moment: a URL that a router replaces at once was not a page.
   let held
   let referrer
   const settle = () => {
@@ -136,7 +138,7 @@
       page = url
       return
     }
-    scrolled() // the browser may not have told yet
+    scrolled() // the browser may not have sent the event yet
     report()
     settle()
     referrer = page ? undefined : document.referrer.slice(0, longest)
@@ -150,14 +152,14 @@
   }
   const leave = () => {
     leaving = 1
-    clock() // before all that takes time: a page can be left twice, by going and by being hidden then
+    clock() // before anything that takes time: a page can be left twice, by navigating and then by being hidden
     report()
     settle()
     for (const body of waiting) navigator.sendBeacon(api, body)
-    if (!tries) waiting.length = 0 // what failed before is sent again if the page comes back: it counts once
+    if (!tries) waiting.length = 0 // failed events are sent again if the page comes back; they count once
   }
 
-  const text = value => (value == null || value === '' ? undefined : value + '') // the server takes text only
+  const text = value => (value == null || value === '' ? undefined : value + '') // the server accepts only text
   const onefold = (name, more) => {
     more ??= {}
     if (name == 'identify') user = text(typeof more == 'object' ? more.id : more)
@@ -176,7 +178,7 @@
   const on = (target, type, listener) => target.addEventListener(type, listener, true)
   const start = () => {
     if (page || document.hidden) return
-    for (const call of queued) if (call[0] == 'identify') onefold(...call) // who it is, the first page view tells, too
+    for (const call of queued) if (call[0] == 'identify') onefold(...call) // so that the first page view has the user, too
     view(1)
     if (data[404] != null) onefold('404')
     for (const call of queued) onefold(...call)
@@ -195,12 +197,12 @@
     leaving = document.hidden
     if (leaving) leave()
     else attention(), pump()
-    start() // a page that was prepared in the background counts when it is seen
+    start() // a prerendered page counts when it is shown
   })
   on(window, 'pagehide', leave)
   on(window, 'pageshow', event => {
     leaving = 0
-    if (event.persisted) view(1) // back from the cache: nobody loaded it, somebody sees it
+    if (event.persisted) view(1) // restored from the back/forward cache: not loaded, but seen
   })
   on(window, 'focus', attention)
   on(window, 'blur', attention)

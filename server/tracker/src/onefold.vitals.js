@@ -1,19 +1,21 @@
-// Web vitals of the page that was loaded, told once, when it is first hidden or left: largest contentful paint and
-// interaction to next paint in milliseconds, cumulative layout shift as it is. Definitions: https://web.dev/articles/vitals
+// Reports the web vitals of the loaded page once, when it is first hidden or left: largest
+// contentful paint and interaction to next paint in milliseconds, and cumulative layout shift.
+// Definitions: https://web.dev/articles/vitals
 (() => {
   let lcp
-  let cls // 0 is a value, too: where shifts are measured at all
+  let cls // 0 is a valid value where shifts can be measured
   let told
-  const durations = new Map() // of interactions, by id
+  const durations = new Map() // of interactions, by ID
   const observe = (type, see, options) => {
     try {
       new PerformanceObserver(list => list.getEntries().map(see)).observe({ type, buffered: true, ...options })
-    } catch {} // a browser without this measure has no value
+    } catch {} // the browser does not support this metric, so it has no value
   }
 
   observe('largest-contentful-paint', entry => (lcp = Math.round(entry.startTime)))
 
-  // Shifts less than a second apart, in at most five, are one; the worst counts.
+  // Shifts less than a second apart, within at most five seconds, form one session; the worst
+  // session counts.
   let shift = 0
   let first = 0
   let last = 0
@@ -34,8 +36,8 @@
     durations.set(entry.interactionId, Math.max(durations.get(entry.interactionId) || 0, entry.duration))
   }
   observe('event', interaction, { durationThreshold: 40 })
-  observe('first-input', interaction) // is told however fast it was: a page that is always fast has an INP, too
-  // Of many interactions the worst is left out for every fifty.
+  observe('first-input', interaction) // reported however fast it was, so that a page that is always fast has an INP, too
+  // For every fifty interactions, one of the worst is ignored.
   const inp = () => {
     const sorted = [...durations.values()].sort((a, b) => b - a)
     return sorted[Math.min(sorted.length - 1, Math.floor((performance.interactionCount || sorted.length) / 50))]

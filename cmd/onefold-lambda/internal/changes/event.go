@@ -40,8 +40,8 @@ type record struct {
 }
 
 var (
-	errEvent = errors.New("bad_event: this is no batch of a DynamoDB stream; set ONEFOLD_MODE to what calls the function")
-	errShard = errors.New("no_shard: the batch does not say which shard it is of; give the event source mapping a tumbling window, TumblingWindowInSeconds of 10 say")
+	errEvent = errors.New("bad_event: the event is not a batch of a DynamoDB stream; set ONEFOLD_MODE to match the function's event source")
+	errShard = errors.New("no_shard: the batch does not name its shard; give the event source mapping a tumbling window, for example TumblingWindowInSeconds: 10")
 )
 
 // decode parses an event.
@@ -72,7 +72,7 @@ func (r *record) change(shard string) (c fold.Change, err error) {
 		c.New, err = image(r.Changed.New)
 	}
 	if err != nil {
-		return c, fmt.Errorf("bad_record: the image of record %s cannot be read: %w", r.Changed.Seq, err)
+		return c, fmt.Errorf("bad_record: cannot read the image of record %s: %w", r.Changed.Seq, err)
 	}
 	return c, nil
 }

@@ -42,14 +42,14 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	before := h.Worker.Status()
 	folded, err := h.fold(ctx, b)
 	if err != nil {
-		h.Logger.Error("records were not folded and come again", "shard", b.Shard, "folded", folded, "records", len(b.Records), "error", err)
+		h.Logger.Error("records were not folded and will be delivered again", "shard", b.Shard, "folded", folded, "records", len(b.Records), "error", err)
 	}
 	failed := ""
 	if folded < len(b.Records) {
 		failed = b.Records[folded].Changed.Seq
 	}
 	if err := h.tell(b, folded, before); err != nil {
-		h.Logger.Warn("metrics were not written", "error", err)
+		h.Logger.Warn("cannot write metrics", "error", err)
 	}
 	return b.answer(failed)
 }
@@ -91,7 +91,7 @@ func (h *Handler) fold(ctx context.Context, b *batch) (folded int, err error) {
 	return folded, nil
 }
 
-var errTime = errors.New("no_time: the invocation's time is over; give the function more, or less records in a batch")
+var errTime = errors.New("no_time: the invocation timed out; raise the function's timeout, or lower the batch size")
 
 // within returns a context that ends before the invocation does, so that there is time for the
 // response.

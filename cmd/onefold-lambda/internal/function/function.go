@@ -44,7 +44,7 @@ const runtimeAPI = "AWS_LAMBDA_RUNTIME_API"
 // bad_setting and those of the clients.
 func New(ctx context.Context, e Environment) (lambda.Handler, error) {
 	if e.Get(runtimeAPI) == "" {
-		return nil, errors.New("no_lambda: this program is run by AWS Lambda, which tells it where by " + runtimeAPI + "; `onefold infra cloudformation --functions` writes what it needs, and onefold work does the same on a machine")
+		return nil, errors.New("no_lambda: this program runs in AWS Lambda, which sets " + runtimeAPI + "; deploy it with `onefold infra cloudformation --functions`, or run `onefold work` on a machine")
 	}
 	var s settings
 	if err := s.read(e.Get); err != nil {
@@ -142,10 +142,10 @@ func (s *settings) read(get func(string) string) error {
 		return fmt.Errorf("bad_setting: %w", err)
 	}
 	if s.Piece < 1 || s.Piece > maxPiece {
-		return fmt.Errorf("bad_setting: ONEFOLD_PIECE is %d: how many records are folded at a time, from 1 to %d", s.Piece, maxPiece)
+		return fmt.Errorf("bad_setting: ONEFOLD_PIECE, the number of records to fold at a time, is %d, must be 1 to %d", s.Piece, maxPiece)
 	}
 	if s.LeaseFor < minLease || s.LeaseFor > maxLease {
-		return fmt.Errorf("bad_setting: ONEFOLD_LEASE_FOR is %s: how long others wait for who is silent, from %s to %s", s.LeaseFor, minLease, maxLease)
+		return fmt.Errorf("bad_setting: ONEFOLD_LEASE_FOR, the lease duration, is %s, must be %s to %s", s.LeaseFor, minLease, maxLease)
 	}
 	if err := s.Delays.Check(); err != nil {
 		return fmt.Errorf("bad_setting: %w", err)

@@ -53,7 +53,7 @@ func newIngest(b *base, s *settings) (lambda.Handler, error) {
 			return nil, err
 		}
 		if err := settle(ctx); err != nil {
-			b.logger.Warn("refusals were not written yet", "error", err)
+			b.logger.Warn("cannot write rejection counts yet", "error", err)
 		}
 		failed := int64(0)
 		if answer.StatusCode >= 500 {
@@ -64,7 +64,7 @@ func newIngest(b *base, s *settings) (lambda.Handler, error) {
 			"took": {Unit: emf.Milliseconds, Value: time.Since(start).Milliseconds()},
 		})
 		if err != nil {
-			b.logger.Warn("metrics were not written", "error", err)
+			b.logger.Warn("cannot write metrics", "error", err)
 		}
 		return answer, nil
 	}), nil

@@ -33,12 +33,12 @@ func newSchedule(b *base, s *settings) (lambda.Handler, error) {
 		}
 		sent, err := alerts.Deliver(ctx, b.table, senders) // first, because people wait for alerts
 		if err != nil {
-			b.logger.Error("telling of alerts failed", "error", err)
+			b.logger.Error("sending alert notifications failed", "error", err)
 		}
 		done := u.Once(ctx, time.Now)
 		more, err := alerts.Deliver(context.WithoutCancel(ctx), b.table, senders)
 		if err != nil {
-			b.logger.Error("telling of alerts failed", "error", err)
+			b.logger.Error("sending alert notifications failed", "error", err)
 		}
 		answer := map[string]int{"failed": done.Failed, "unfinished": done.Unfinished, "told": sent + more}
 		figures := map[string]emf.Figure{"took": {Unit: emf.Milliseconds, Value: time.Since(start).Milliseconds()}}
@@ -46,7 +46,7 @@ func newSchedule(b *base, s *settings) (lambda.Handler, error) {
 			figures[name] = emf.Figure{Unit: emf.Count, Value: int64(n)}
 		}
 		if err := b.metrics.Write(figures); err != nil {
-			b.logger.Warn("metrics were not written", "error", err)
+			b.logger.Warn("cannot write metrics", "error", err)
 		}
 		return answer, nil
 	}), nil

@@ -124,6 +124,6 @@ func (s *shifts) tell(before, now *fold.Status) {
 		"failed":      count(now.Failures - before.Failures),
 	})
 	if err != nil {
-		s.b.logger.Warn("metrics were not written", "error", err)
+		s.b.logger.Warn("cannot write metrics", "error", err)
 	}
 }

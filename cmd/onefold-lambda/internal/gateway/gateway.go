@@ -20,7 +20,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-var errEvent = errors.New("bad_event: this is no request in format 2.0 of a function URL or an HTTP API; set ONEFOLD_MODE to what calls the function")
+var errEvent = errors.New("bad_event: the event is not a request in payload format 2.0 of a function URL or HTTP API; set ONEFOLD_MODE to match the function's event source")
 
 // Answer lets a handler respond to a request. If the handler is not done shortly before ctx ends,
 // Answer responds with 503; the handler's work then continues during the next request.
@@ -51,7 +51,7 @@ func Answer(ctx context.Context, handler http.Handler, payload []byte) (*events.
 const (
 	reserve    = 250 * time.Millisecond // of an invocation's time, for the response
 	retryAfter = "2"                    // seconds
-	tooSlow    = "The table did not answer in time. Send it again: what has an id is counted once."
+	tooSlow    = "The table did not respond in time. Send the request again: items with an ID are counted once."
 )
 
 // request converts the payload to a request.
@@ -60,7 +60,7 @@ func request(ctx context.Context, in *events.APIGatewayV2HTTPRequest) (*http.Req
 	if in.IsBase64Encoded {
 		var err error
 		if body, err = base64.StdEncoding.DecodeString(in.Body); err != nil {
-			return nil, errors.New("the body is no base64")
+			return nil, errors.New("the body is not valid base64")
 		}
 	}
 	path := in.RawPath

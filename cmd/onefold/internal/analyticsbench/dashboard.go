@@ -65,7 +65,7 @@ func (b *bench) filled(ctx context.Context, dir string) error {
 
 // fillYear creates the site with a year of events up to now.
 func (b *bench) fillYear(ctx context.Context, dir string) error {
-	b.o.Progress(fmt.Sprintf("filling a site with %d events of a year, %d pages", b.o.Events, b.o.Pages))
+	b.o.Progress(fmt.Sprintf("filling a site with a year of %d events, %d pages", b.o.Events, b.o.Pages))
 	s, err := b.o.Open(ctx, dir, workbench.Time{})
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (b *bench) loadPages(ctx context.Context, p *workbench.Process) ([]workbenc
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	err := load("dashboard of any days of the year", 2*loads, wantedMS, func(int) []string {
+	err := load("dashboard of random days of the year", 2*loads, wantedMS, func(int) []string {
 		days := 1 + random.IntN(yearDays)
 		return pageRequests(span{days, random.IntN(yearDays - days + 1)}, "")
 	})
@@ -171,7 +171,7 @@ func loadOften(ctx context.Context, client *http.Client, p *workbench.Process, n
 	if n == 1 {
 		two[0].Name = ""
 	}
-	two[1] = workbench.Result{Name: ", processor time of the server", Unit: "ms", Value: (after - before) * 1000 / float64(n)}
+	two[1] = workbench.Result{Name: ", CPU time of the server", Unit: "ms", Value: (after - before) * 1000 / float64(n)}
 	return two, nil
 }
 

@@ -46,7 +46,7 @@ func (b *bench) single(ctx context.Context, dir string) (results []workbench.Res
 		seen, err := b.untilSeen(ctx, p, senders, pace.Rate/2)
 		return append([]workbench.Result{
 			{Name: "single events, 16 connections, durable and folded", Unit: "events/s", Value: pace.Rate, Against: goatCounter, Reference: 5400, Goal: 12_000},
-			{Name: "processor time of a single event", Unit: "µs", Value: pace.Micros, Against: goatCounter, Reference: 123, Goal: 50, Most: true},
+			{Name: "CPU time of a single event", Unit: "µs", Value: pace.Micros, Against: goatCounter, Reference: 123, Goal: 50, Most: true},
 		}, seen...), err
 	})
 }
@@ -56,7 +56,7 @@ func (b *bench) batch(ctx context.Context, dir string) ([]workbench.Result, erro
 	pace, err := b.batches(ctx, dir, (*visitor).batch)
 	return []workbench.Result{
 		{Name: "batches of 500, 4 connections, durable and folded", Unit: "events/s", Value: pace.Rate, Against: goatCounter, Reference: 44_000, Goal: 60_000},
-		{Name: "processor time of an event in a batch", Unit: "µs", Value: pace.Micros, Against: goatCounter, Reference: 32, Goal: 25, Most: true},
+		{Name: "CPU time of an event in a batch", Unit: "µs", Value: pace.Micros, Against: goatCounter, Reference: 32, Goal: 25, Most: true},
 	}, err
 }
 
@@ -65,7 +65,7 @@ func (b *bench) lines(ctx context.Context, dir string) ([]workbench.Result, erro
 	pace, err := b.batches(ctx, dir, (*visitor).lines)
 	return []workbench.Result{
 		{Name: "batches of 500 lines, 4 connections, durable and folded", Unit: "events/s", Value: pace.Rate},
-		{Name: "processor time of an event in a batch of lines", Unit: "µs", Value: pace.Micros},
+		{Name: "CPU time of an event in a batch of lines", Unit: "µs", Value: pace.Micros},
 	}, err
 }
 

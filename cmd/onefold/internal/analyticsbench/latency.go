@@ -63,7 +63,7 @@ func probe(ctx context.Context, p *workbench.Process, n int) error {
 	}
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("a probe was answered %s", answer.Status)
+		return fmt.Errorf("the response to a probe was %s", answer.Status)
 	}
 	for ctx.Err() == nil {
 		seen, err := pageViews(http.DefaultClient, p.Address, probeSite)

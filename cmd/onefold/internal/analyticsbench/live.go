@@ -38,12 +38,12 @@ var liveRates = []struct {
 func (b *bench) live(ctx context.Context, dir string) (results []workbench.Result, err error) {
 	for _, rate := range liveRates {
 		for _, delay := range []time.Duration{0, 10 * time.Second, 30 * time.Second, time.Minute} {
-			b.o.Progress(fmt.Sprintf("live: %g events a second, folded after %s", rate.perSecond, delay))
+			b.o.Progress(fmt.Sprintf("live: %g events per second, fold delay %s", rate.perSecond, delay))
 			use, err := LiveUse(ctx, b.o.Open, filepath.Join(dir, fmt.Sprintf("%g-%s", rate.perSecond, delay)), Live{rate.perSecond, rate.during, delays.Flags{FoldDelay: delay}})
 			if err != nil {
 				return nil, err
 			}
-			r := workbench.Result{Name: fmt.Sprintf("an event of live traffic, %g a second, fold delay %s", rate.perSecond, delay), Unit: "write units", Value: use.Writes.Total(), Most: true}
+			r := workbench.Result{Name: fmt.Sprintf("an event of live traffic, %g per second, fold delay %s", rate.perSecond, delay), Unit: "write units", Value: use.Writes.Total(), Most: true}
 			if delay >= 30*time.Second {
 				r.Goal = 2
 			}

@@ -27,12 +27,12 @@ const (
 // years measures the disk space of a year of statistics, for a small and a busy site.
 func (b *bench) years(ctx context.Context, dir string) (results []workbench.Result, err error) {
 	for _, perDay := range []int{1_000, 50_000} {
-		b.o.Progress(fmt.Sprintf("statistics of %d events a day", perDay))
+		b.o.Progress(fmt.Sprintf("statistics of %d events per day", perDay))
 		bytes, err := b.yearBytes(ctx, filepath.Join(dir, fmt.Sprint(perDay)), perDay)
 		if err != nil {
 			return nil, err
 		}
-		results = append(results, workbench.Result{Name: fmt.Sprintf("statistics of a year, %d events a day (%d days of hours, %d days, %d months)", perDay, yearsHours, yearDays, yearsMonths), Unit: "MB", Value: bytes / (1 << 20)})
+		results = append(results, workbench.Result{Name: fmt.Sprintf("statistics of a year, %d events per day (%d days of hours, %d days, %d months)", perDay, yearsHours, yearDays, yearsMonths), Unit: "MB", Value: bytes / (1 << 20)})
 	}
 	return results, nil
 }

@@ -29,20 +29,20 @@ type Env struct {
 
 // Commands are the audit commands.
 type Commands struct {
-	List   list   `cmd:"" help:"List who changed what, latest first."`
-	Export export `cmd:"" help:"Write the record to a file, oldest entry first."`
-	Verify verify `cmd:"" help:"Check that no entry of the record is missing, changed, added or moved. Fails when one is."`
+	List   list   `cmd:"" help:"List changes and who made them, latest first."`
+	Export export `cmd:"" help:"Write the audit log to a file, oldest entry first."`
+	Verify verify `cmd:"" help:"Verify that no entry of the audit log is missing, changed, added or moved. Fails otherwise."`
 }
 
 type list struct {
-	Month string `help:"Month, such as 2026-05, in UTC. Default: the present one." placeholder:"MONTH"`
+	Month string `help:"Month in UTC, such as 2026-05 (default: the current month)." placeholder:"MONTH"`
 	Limit int    `help:"Maximum number of entries, 1 to 1000." default:"50"`
 }
 
 // Validate checks the flags. Kong calls it.
 func (c *list) Validate() error {
 	if c.Limit < 1 || c.Limit > 1000 {
-		return errors.New("--limit: use 1 to 1000")
+		return errors.New("--limit must be 1 to 1000")
 	}
 	return nil
 }
@@ -98,10 +98,10 @@ func changes(e *accounts.EntryJSON) []string {
 }
 
 type export struct {
-	From   string `help:"First day, such as 2026-05-01, in UTC. Default: the first that is kept." placeholder:"DAY"`
-	To     string `help:"Last day, in UTC. Default: today." placeholder:"DAY"`
-	Format string `help:"ndjson or csv." enum:"ndjson,csv" default:"ndjson"`
-	Output string `short:"o" help:"File to write. Default: standard output." placeholder:"FILE"`
+	From   string `help:"First day in UTC, such as 2026-05-01 (default: the first day kept)." placeholder:"DAY"`
+	To     string `help:"Last day in UTC, inclusive (default: today)." placeholder:"DAY"`
+	Format string `help:"Output format: ndjson or csv." enum:"ndjson,csv" default:"ndjson"`
+	Output string `short:"o" help:"Output file (default: standard output)." placeholder:"FILE"`
 }
 
 // Run writes the audit log to a file. It removes an incomplete file, so that nobody mistakes it for
@@ -149,7 +149,7 @@ func (env *Env) progress() func(int64) {
 }
 
 type verify struct {
-	Head string `help:"Head that an earlier check printed: fail, too, when it is not in the chain any more." placeholder:"HEAD"`
+	Head string `help:"Head printed by an earlier check. Fails if the chain no longer contains it." placeholder:"HEAD"`
 }
 
 type verified struct {
@@ -180,7 +180,7 @@ func (c *verify) Run(ctx context.Context, env *Env) error {
 		case v.Damage != nil:
 			return env.Alarm(fmt.Errorf("audit_damaged: %s: %s", v.Damage.Code, v.Damage.Detail))
 		case v.Noted == accounts.Missing:
-			return env.Alarm(fmt.Errorf("audit_head_missing: the record has another entry than %s, or none, at that place: it was written anew", c.Head))
+			return env.Alarm(fmt.Errorf("audit_head_missing: the chain no longer contains the head %s: the audit log was rewritten", c.Head))
 		}
 		return nil
 	})
@@ -194,23 +194,23 @@ func printVerified(w io.Writer, v *accounts.Verified) error {
 		if !v.Damage.At.IsZero() {
 			at = " of " + v.Damage.At.Format(time.RFC3339)
 		}
-		lines = append(lines, fmt.Sprintf("First entry that does not fit: %d%s %s", v.Damage.Seq, at, v.Damage.EntryID))
+		lines = append(lines, fmt.Sprintf("First invalid entry: %d%s %s", v.Damage.Seq, at, v.Damage.EntryID))
 	case v.Entries == 0:
 		lines = append(lines, "No entries.")
 	default:
-		lines = append(lines, fmt.Sprintf("%s entries are as they were written, from entry %d on.", terminal.Grouped(v.Entries), v.First))
+		lines = append(lines, fmt.Sprintf("%s entries verified, from entry %d on.", terminal.Grouped(v.Entries), v.First))
 	}
 	if v.First > 1 && v.Damage == nil {
-		lines = append(lines, "Those before have expired.")
+		lines = append(lines, "Earlier entries have expired.")
 	}
 	if v.Older > 0 {
-		lines = append(lines, fmt.Sprintf("%s entries were made by versions without a chain, and cannot be checked.", terminal.Grouped(v.Older)))
+		lines = append(lines, fmt.Sprintf("%s entries were written by versions without a chain, and cannot be verified.", terminal.Grouped(v.Older)))
 	}
 	switch v.Noted {
 	case accounts.Found:
-		lines = append(lines, "The noted head is in the chain.")
+		lines = append(lines, "The given head is in the chain.")
 	case accounts.Expired:
-		lines = append(lines, "The noted head has expired. Note a newer one.")
+		lines = append(lines, "The given head has expired. Use a newer one.")
 	}
 	if v.Head != "" {
 		lines = append(lines, "Head: "+v.Head)

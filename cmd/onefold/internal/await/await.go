@@ -76,7 +76,7 @@ func (o *Options) answer(why error) (stop func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(o.Err, "onefold waits for its table, and says so at http://%s/readyz: %v\n", listener.Addr(), why)
+	fmt.Fprintf(o.Err, "onefold waits for its table; status at http://%s/readyz: %v\n", listener.Addr(), why)
 	s := &http.Server{
 		Handler: http.HandlerFunc(say), ReadHeaderTimeout: requestTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, MaxHeaderBytes: headerBytes,
 	}
@@ -101,7 +101,7 @@ func say(w http.ResponseWriter, r *http.Request) {
 	case "/readyz", "/healthz":
 	default:
 		kind, text = "application/problem+json", `{"type":"urn:onefold:error:store_unreachable","title":"Service Unavailable","status":503,`+
-			`"detail":"The table cannot be reached, and was not since this server was started. Send the same again later."}`
+			`"detail":"The table has been unreachable since this server started. Retry the request later."}`
 	}
 	w.Header().Set("Content-Type", kind)
 	w.Header().Set("Cache-Control", "no-store")

@@ -28,8 +28,8 @@ type Env struct {
 
 // Commands are the commands for existing backups.
 type Commands struct {
-	List    listCommand    `cmd:"" help:"List the backups in a directory or bucket, the oldest first."`
-	Verify  verifyCommand  `cmd:"" help:"Restore a backup to a temporary directory, check every row of it, and say what it holds."`
+	List    listCommand    `cmd:"" help:"List the backups in a directory or bucket, oldest first."`
+	Verify  verifyCommand  `cmd:"" help:"Verify a backup: restore it to a temporary directory, check every row, and print its contents."`
 	Restore restoreCommand `cmd:"" help:"Restore a backup to the directory of --data, which must be empty or absent."`
 }
 
@@ -43,8 +43,8 @@ func (w wrong) Unwrap() []error { return []error{ErrWrong, w.error} }
 
 // Keys are the flags for the recipients of encrypted backups.
 type Keys struct {
-	Recipient      []string `help:"Encrypt for this public key of age, such as age1…; may be given several times. Default: not encrypted." placeholder:"KEY" env:"ONEFOLD_BACKUP_RECIPIENT"`
-	RecipientsFile string   `help:"File of public keys of age, one a line." placeholder:"FILE" env:"ONEFOLD_BACKUP_RECIPIENTS_FILE"`
+	Recipient      []string `help:"age public key to encrypt for, such as age1…. Repeat for more (default: no encryption)." placeholder:"KEY" env:"ONEFOLD_BACKUP_RECIPIENT"`
+	RecipientsFile string   `help:"File of age public keys, one per line." placeholder:"FILE" env:"ONEFOLD_BACKUP_RECIPIENTS_FILE"`
 }
 
 // Recipients returns the recipients of both flags. Errors begin with bad_recipient.
@@ -53,7 +53,7 @@ func (k *Keys) Recipients() ([]age.Recipient, error) {
 }
 
 type listCommand struct {
-	From string `arg:"" help:"A directory, or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT."`
+	From string `arg:"" help:"Backup location: a directory or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT."`
 }
 
 // listed is the JSON form of a backup in a list.

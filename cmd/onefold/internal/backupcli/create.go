@@ -25,7 +25,7 @@ type Output struct {
 }
 
 // errOutput describes the valid outputs.
-var errOutput = errors.New("bad_output: name a file that ends in .tar, .tar.zst or .tar.zst.age, a directory that exists or ends in /, s3://BUCKET/PREFIX, or - for standard output")
+var errOutput = errors.New("bad_output: give a file whose name ends in .tar, .tar.zst or .tar.zst.age, a directory that exists or ends in /, s3://BUCKET/PREFIX, or - for standard output")
 
 // Output parses the name of an output. Errors begin with bad_output or bad_recipient.
 func (k *Keys) Output(name string) (*Output, error) {
@@ -42,12 +42,12 @@ func (k *Keys) Output(name string) (*Output, error) {
 	case strings.HasSuffix(name, ".tar"), strings.HasSuffix(name, ".tar.zst"):
 		o.Stream, o.sealed = true, strings.HasSuffix(name, ".zst")
 		if len(recipients) > 0 {
-			return nil, fmt.Errorf("bad_output: there are recipients, so the backup is encrypted: name a file that ends in .tar.zst.age, not %s", name)
+			return nil, fmt.Errorf("bad_output: with recipients the backup is encrypted: give a file whose name ends in .tar.zst.age, not %s", name)
 		}
 	case strings.HasSuffix(name, ".tar.zst.age"):
 		o.Stream = true
 		if len(recipients) == 0 {
-			return nil, fmt.Errorf("bad_output: %s is to be encrypted: give --recipient or --recipients-file", name)
+			return nil, fmt.Errorf("bad_output: %s requires encryption: give --recipient or --recipients-file", name)
 		}
 	default:
 		return nil, errOutput

@@ -21,8 +21,8 @@ type restoreCommand struct{ source }
 
 // Help describes a restore. Kong prints it.
 func (c *restoreCommand) Help() string {
-	return `Makes the directory of --data from a backup of onefold backup, and puts beside it what was beside the old one. Nothing is written over. All is
-there afterwards, or nothing.`
+	return `Creates the directory of --data, and its companion files, from a backup of onefold backup. Nothing is overwritten. Either everything is
+restored, or nothing.`
 }
 
 // Run restores the backup to the directory of --data.
@@ -37,19 +37,19 @@ func (c *restoreCommand) Run(ctx context.Context, env *Env) error {
 	if env.JSON {
 		return terminal.JSON(env.Out, r.BackupManifest)
 	}
-	_, err = fmt.Fprintf(env.Out, "%s: %s as of %s, from %s, and, beside it, files: %d\n", env.Data, terminal.Count(len(r.Tables), "table"), r.Taken.Format(timeForm), r.name, r.files)
+	_, err = fmt.Fprintf(env.Out, "%s: %s as of %s, from %s; companion files: %d\n", env.Data, terminal.Count(len(r.Tables), "table"), r.Taken.Format(timeForm), r.name, r.files)
 	return err
 }
 
 type verifyCommand struct {
 	source
-	Dir string `help:"Restore to this directory, which must be empty or absent, and keep it. Default: a temporary one, which is removed." type:"path" placeholder:"DIR"`
+	Dir string `help:"Directory to restore to and keep, empty or absent (default: a temporary directory, removed afterwards)." type:"path" placeholder:"DIR"`
 }
 
 // Help describes a verification. Kong prints it.
 func (c *verifyCommand) Help() string {
-	return `Restores a backup, reads every row of it as onefold dynamodb check does, and prints what does not agree. The disk needs room for the whole table;
-TMPDIR chooses where temporary directories are. The exit code is 3 when there is no backup, or when it is damaged.`
+	return `Restores a backup, checks every row as onefold dynamodb check does, and prints inconsistencies. The disk needs space for the whole
+table; TMPDIR sets the location of temporary directories. The exit code is 3 if there is no backup or the backup is damaged.`
 }
 
 // verified is the JSON output of verify.
@@ -94,7 +94,7 @@ func (c *verifyCommand) Run(ctx context.Context, env *Env) (err error) {
 		return err
 	}
 	if sum.Findings > 0 {
-		return wrong{fmt.Errorf("damaged: %s in %s; the table was damaged when it was backed up: `onefold dynamodb check` it, and keep older backups", terminal.Count(sum.Findings, "finding"), r.name)}
+		return wrong{fmt.Errorf("damaged: %s in %s; the table was already damaged when it was backed up: check it with `onefold dynamodb check`, and keep older backups", terminal.Count(sum.Findings, "finding"), r.name)}
 	}
 	return nil
 }
@@ -120,11 +120,11 @@ func (v *verified) print(env *Env) error {
 			return err
 		}
 	}
-	newest := "none in the 24 hours before"
+	newest := "none in the 24 hours before the backup"
 	if !v.Newest.IsZero() {
 		newest = v.Newest.Format(timeForm)
 	}
-	_, err := fmt.Fprintf(env.Out, "%s: %s, %s, %s bytes restored\nmade: %s\nnewest change: %s\nrestored and checked in %s\n", v.Name,
+	_, err := fmt.Fprintf(env.Out, "%s: %s, %s, %s bytes restored\ncreated: %s\nnewest change: %s\nrestored and checked in %s\n", v.Name,
 		terminal.Count(v.Tables, "table"), terminal.Count(v.Items, "item"), terminal.Grouped(v.Restored), v.Taken.Format(timeForm), newest,
 		time.Duration(v.Seconds*float64(time.Second)).Round(time.Millisecond))
 	return err

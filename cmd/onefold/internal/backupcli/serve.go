@@ -15,9 +15,9 @@ import (
 
 // Flags configure the scheduled backups of a server.
 type Flags struct {
-	To    string        `help:"Back up the table, and what is kept beside it, to this place: a directory, or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT. Default: no backups." placeholder:"PLACE" env:"ONEFOLD_BACKUP_TO"`
-	Every time.Duration `help:"Time between two backups, from 1m to 366d." default:"24h" env:"ONEFOLD_BACKUP_EVERY"`
-	Keep  int           `help:"Backups to keep, from 1 to 1000; older ones are deleted when a new one is complete." default:"7" env:"ONEFOLD_BACKUP_KEEP"`
+	To    string        `help:"Destination of scheduled backups of the table and its companion files: a directory or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT (default: no backups)." placeholder:"PLACE" env:"ONEFOLD_BACKUP_TO"`
+	Every time.Duration `help:"Interval between backups, 1m to 366d." default:"24h" env:"ONEFOLD_BACKUP_EVERY"`
+	Keep  int           `help:"Number of backups to keep, 1 to 1000. Older ones are deleted when a new one is complete." default:"7" env:"ONEFOLD_BACKUP_KEEP"`
 	Keys  `embed:""`
 }
 
@@ -31,13 +31,13 @@ const (
 // Validate checks the flags. Kong calls it.
 func (f *Flags) Validate() error {
 	if f.Every < leastEvery || f.Every > mostEvery {
-		return errors.New("bad_backup_every: --backup-every is from 1m to 366d")
+		return errors.New("bad_backup_every: --backup-every must be 1m to 366d")
 	}
 	if f.Keep < 1 || f.Keep > mostKeep {
-		return fmt.Errorf("bad_backup_keep: --backup-keep is from 1 to %d", mostKeep)
+		return fmt.Errorf("bad_backup_keep: --backup-keep must be 1 to %d", mostKeep)
 	}
 	if f.To == "" && (len(f.Recipient) > 0 || f.RecipientsFile != "") {
-		return errors.New("no_backup_to: --backup-recipient and --backup-recipients-file are for --backup-to, which is missing")
+		return errors.New("no_backup_to: --backup-recipient and --backup-recipients-file require --backup-to")
 	}
 	return nil
 }

@@ -21,10 +21,10 @@ import (
 
 // source selects the backup to read.
 type source struct {
-	From     string `arg:"" help:"A directory or s3://BUCKET/PREFIX?region=REGION with backups, a file (.tar, .tar.zst, .tar.zst.age), or - for standard input."`
-	At       string `help:"Which backup of a directory or bucket: its name, or the beginning of its UTC time, such as 20260512T10. Default: the newest." placeholder:"NAME"`
-	Identity string `help:"File of private keys of age, as age-keygen writes it, to decrypt the backup." placeholder:"FILE" env:"ONEFOLD_BACKUP_IDENTITY"`
-	Quiet    bool   `short:"q" help:"No progress bar."`
+	From     string `arg:"" help:"Backup source: a directory or s3://BUCKET/PREFIX?region=REGION with backups, a file (.tar, .tar.zst, .tar.zst.age), or - for standard input."`
+	At       string `help:"Backup in a directory or bucket: its name, or the beginning of its UTC time, such as 20260512T10 (default: the newest)." placeholder:"NAME"`
+	Identity string `help:"File of age private keys, as age-keygen writes it, to decrypt the backup." placeholder:"FILE" env:"ONEFOLD_BACKUP_IDENTITY"`
+	Quiet    bool   `short:"q" help:"Hide the progress bar."`
 }
 
 // backup is an open backup.
@@ -124,7 +124,7 @@ func (c *source) open(ctx context.Context, env *Env) (*backup, error) {
 			return &backup{f, from, info.Size()}, err
 		}
 		if _, err := os.Stat(filepath.Join(from, engine.BackupManifestName)); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("is_directory: %s is a backup that is a directory; onefold dynamodb restore takes those", from)
+			return nil, fmt.Errorf("is_directory: %s is a directory backup; restore it with onefold dynamodb restore", from)
 		}
 	}
 	p, err := backups.OpenPlace(ctx, from)
@@ -165,7 +165,7 @@ func choose(ctx context.Context, p backups.Place, at string) (backups.Name, erro
 		return name != at && !strings.HasPrefix(strings.TrimPrefix(name, "onefold-"), at)
 	})
 	if len(files) == 0 && at != "" {
-		return backups.Name{}, fmt.Errorf("%w: there is no %s in %s; onefold backup list says what there is", backups.ErrNone, at, p)
+		return backups.Name{}, fmt.Errorf("%w: there is no backup %s in %s; onefold backup list lists all backups", backups.ErrNone, at, p)
 	}
 	if len(files) == 0 {
 		return backups.Name{}, fmt.Errorf("%w: there is no backup in %s", backups.ErrNone, p)
@@ -173,7 +173,7 @@ func choose(ctx context.Context, p backups.Place, at string) (backups.Name, erro
 	newest := files[len(files)-1].Name
 	for _, f := range files {
 		if f.Table != newest.Table {
-			return backups.Name{}, fmt.Errorf("several_tables: %s has backups of the tables %s and %s: choose one by its name with --at; onefold backup list says what there is", p, f.Table, newest.Table)
+			return backups.Name{}, fmt.Errorf("several_tables: %s has backups of the tables %s and %s: choose one by name with --at; onefold backup list lists all backups", p, f.Table, newest.Table)
 		}
 	}
 	return newest, nil

@@ -62,7 +62,7 @@ func (b *bucket) List(ctx context.Context) (files []File, err error) {
 func (b *bucket) Open(ctx context.Context, n Name) (io.ReadCloser, int64, error) {
 	o, err := b.Bucket.Open(ctx, n.String())
 	if errors.Is(err, warehouse.ErrNotFound) {
-		return nil, 0, fmt.Errorf("%w: there is no %s in %s", ErrNone, n, b)
+		return nil, 0, fmt.Errorf("%w: there is no backup %s in %s", ErrNone, n, b)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -76,7 +76,7 @@ func (b *bucket) Open(ctx context.Context, n Name) (io.ReadCloser, int64, error)
 // Write implements Place.
 func (b *bucket) Write(ctx context.Context, n Name, write func(io.Writer) error) error {
 	if r, _, err := b.Open(ctx, n); err == nil {
-		return errors.Join(fmt.Errorf("%w: %s is in %s already", ErrExists, n, b), r.Close())
+		return errors.Join(fmt.Errorf("%w: %s already exists in %s", ErrExists, n, b), r.Close())
 	} else if !errors.Is(err, ErrNone) {
 		return err
 	}

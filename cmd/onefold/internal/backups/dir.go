@@ -32,7 +32,7 @@ func (d dir) Prepare(context.Context) error {
 	if err := os.Mkdir(string(d), 0o700); err == nil {
 		return syncDir(filepath.Dir(filepath.Clean(string(d))))
 	} else if !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("no_directory: %w; make the directory above it, or mount its disk", err)
+		return fmt.Errorf("no_directory: %w; create its parent directory, or mount its disk", err)
 	}
 	entries, err := os.ReadDir(string(d))
 	if err != nil {
@@ -93,7 +93,7 @@ func (d dir) List(context.Context) (files []File, err error) {
 func (d dir) Open(_ context.Context, n Name) (io.ReadCloser, int64, error) {
 	f, err := os.Open(d.path(n.String()))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, fmt.Errorf("%w: there is no %s in %s", ErrNone, n, d)
+		return nil, 0, fmt.Errorf("%w: there is no backup %s in %s", ErrNone, n, d)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -109,7 +109,7 @@ func (d dir) Open(_ context.Context, n Name) (io.ReadCloser, int64, error) {
 func (d dir) Write(_ context.Context, n Name, write func(io.Writer) error) (err error) {
 	to := d.path(n.String())
 	if _, err := os.Lstat(to); err == nil {
-		return fmt.Errorf("%w: %s is there already", ErrExists, to)
+		return fmt.Errorf("%w: %s already exists", ErrExists, to)
 	}
 	from := d.path("." + n.String() + partial)
 	f, err := os.OpenFile(from, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)

@@ -76,7 +76,7 @@ func OpenFor(ctx context.Context, data, place string) (Place, error) {
 			return nil, fmt.Errorf("bad_destination: %w", err)
 		}
 		if inside {
-			return nil, fmt.Errorf("bad_destination: %s is in the directory of the table, %s, which holds nothing else: choose a directory beside it, or on another disk", place, data)
+			return nil, fmt.Errorf("bad_destination: %s is inside the table's directory %s, which must hold nothing else: choose a directory outside it, preferably on another disk", place, data)
 		}
 	}
 	return OpenPlace(ctx, place)

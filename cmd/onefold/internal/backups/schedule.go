@@ -150,9 +150,9 @@ func (s *Schedule) note(newest File) {
 }
 
 var (
-	lastTime   = prometheus.NewDesc("onefold_backup_last_success_timestamp_seconds", "Time of the newest backup at the destination, in seconds since 1970; 0: there is none.", nil, nil)
+	lastTime   = prometheus.NewDesc("onefold_backup_last_success_timestamp_seconds", "Unix time of the newest backup at the destination; 0 if there is none.", nil, nil)
 	lastBytes  = prometheus.NewDesc("onefold_backup_last_bytes", "Size of the newest backup at the destination.", nil, nil)
-	allFailure = prometheus.NewDesc("onefold_backup_failures_total", "How often a backup, or the deletion of old ones, failed.", nil, nil)
+	allFailure = prometheus.NewDesc("onefold_backup_failures_total", "Number of failed backups and failed deletions of old backups.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

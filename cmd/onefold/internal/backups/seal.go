@@ -107,7 +107,7 @@ func decrypt(in io.Reader, identities []age.Identity) (io.Reader, error) {
 	var none *age.NoIdentityMatchError
 	switch {
 	case errors.As(err, &none):
-		return nil, fmt.Errorf("%w: no identity of --identity is that of a recipient", ErrIdentity)
+		return nil, fmt.Errorf("%w: no key in --identity belongs to a recipient of the backup", ErrIdentity)
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -173,7 +173,7 @@ func Recipients(given []string, file string) (all []age.Recipient, err error) {
 	for _, text := range given {
 		some, err := age.ParseRecipients(strings.NewReader(text))
 		if err != nil {
-			return nil, fmt.Errorf("bad_recipient: %q is no public key of age, such as age1…: %w", text, err)
+			return nil, fmt.Errorf("bad_recipient: %q is not an age public key such as age1…: %w", text, err)
 		}
 		all = append(all, some...)
 	}
@@ -203,7 +203,7 @@ func Identities(file string) ([]age.Identity, error) {
 	}
 	all, err := age.ParseIdentities(bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("bad_identity: %s holds no private keys as age-keygen writes them: %w", file, err)
+		return nil, fmt.Errorf("bad_identity: %s contains no private keys in the format of age-keygen: %w", file, err)
 	}
 	return all, nil
 }

@@ -14,20 +14,20 @@ import (
 
 // Apply creates the table of a store, or updates it to the schema.
 type Apply struct {
-	MaxRead  int  `help:"Most read units a second that a new table takes; 0 is no bound."`
-	MaxWrite int  `help:"Most write units a second that a new table takes; 0 is no bound."`
-	Prune    bool `help:"Remove indexes that the schema does not have, and make those anew whose keys differ."`
-	DryRun   bool `help:"Say what would be done."`
+	MaxRead  int  `help:"Maximum read units per second of a new table; 0 means no limit."`
+	MaxWrite int  `help:"Maximum write units per second of a new table; 0 means no limit."`
+	Prune    bool `help:"Remove indexes that the schema does not have, and recreate indexes whose keys differ."`
+	DryRun   bool `help:"Print what would be done, and change nothing."`
 }
 
 // Help describes the command. Kong prints it.
 func (*Apply) Help() string {
-	return `The table is that of --store, on DynamoDB or on a server that speaks its API:
+	return `Creates or updates the table of --store, on DynamoDB or on a server with the same API:
 
     onefold infra apply --store 'dynamodb://onefold?region=eu-central-1'
 
-Updates are made one at a time, as DynamoDB wants it, and waited for. It may be broken off and called again. For a table with
-functions, alarms and roles, write a template instead: onefold infra cloudformation, onefold infra terraform.`
+Updates are made one at a time, as DynamoDB requires, and each is waited for. Run the command again to resume after an interruption.
+For a table with functions, alarms and roles, write a template instead: onefold infra cloudformation, onefold infra terraform.`
 }
 
 type applied struct {
@@ -44,7 +44,7 @@ func (c *Apply) Run(ctx context.Context, e *Env) error {
 		return err
 	}
 	if !where.Shared() {
-		return fmt.Errorf("embedded_store: a table of %s is made when it is first opened; give --store 'dynamodb://TABLE?region=REGION', or dynamodb+http://HOST:PORT/TABLE", where)
+		return fmt.Errorf("embedded_store: the table of %s is created when it is first opened; give --store 'dynamodb://TABLE?region=REGION', or dynamodb+http://HOST:PORT/TABLE", where)
 	}
 	opened, err := where.Clients(ctx)
 	if err != nil {
@@ -64,19 +64,19 @@ func (c *Apply) print(e *Env, store string, done infra.Applied, failed error) er
 	var b strings.Builder
 	switch {
 	case c.DryRun && len(done.Did) > 0:
-		fmt.Fprintln(&b, "It would be done:")
+		fmt.Fprintln(&b, "Dry run, these steps would be taken:")
 	case len(done.Did) == 0 && failed == nil:
-		fmt.Fprintf(&b, "%s fits the schema; there is nothing to do.\n", store)
+		fmt.Fprintf(&b, "%s matches the schema; nothing to do.\n", store)
 	case failed == nil:
 		fmt.Fprintf(&b, "%s is ready:\n", store)
 	case len(done.Did) > 0:
-		fmt.Fprintln(&b, "Before it failed:")
+		fmt.Fprintln(&b, "Completed before the failure:")
 	}
 	for _, d := range done.Did {
 		fmt.Fprintf(&b, "  %s\n", d)
 	}
 	if len(done.Lacks) > 0 {
-		fmt.Fprintf(&b, "This service does not do, as DynamoDB does: %s.\n", strings.Join(done.Lacks, "; "))
+		fmt.Fprintf(&b, "This service lacks these features of DynamoDB: %s.\n", strings.Join(done.Lacks, "; "))
 	}
 	_, err := e.Out.Write([]byte(b.String()))
 	return err

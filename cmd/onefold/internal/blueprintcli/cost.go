@@ -18,15 +18,15 @@ import (
 
 // Cost estimates the monthly cost of a schema's table on DynamoDB.
 type Cost struct {
-	Schema       string        `help:"Which schema: see onefold design." default:"analytics"`
-	EventsPerDay float64       `help:"Events a day, beside 10 thousand, 100 thousand and a million." placeholder:"N"`
-	Region       string        `help:"AWS Region: us-east-1, us-west-2, eu-west-1, eu-central-1, ap-southeast-2." default:"us-east-1"`
-	Months       int           `help:"Months of events that are stored." default:"12"`
-	Observed     bool          `help:"Of what a server on --data metered, instead of what the schema declares: an event is one that was stored, or a reading. Without storage, which is not metered."`
-	FoldDelay    time.Duration `help:"As of onefold serve: 0, or 30s and more, with which derived items are written far less often." default:"0"`
-	Looks        float64       `help:"How often a day people look at the figures: each time reads what a page shows." default:"1000"`
-	PITR         bool          `help:"With continuous backup (point-in-time recovery)." default:"true" negatable:""`
-	Peak         float64       `help:"How many times as much as a mean second the busiest takes." default:"4"`
+	Schema       string        `help:"Schema, as in onefold design." default:"analytics"`
+	EventsPerDay float64       `help:"Events per day, in addition to 10 thousand, 100 thousand and a million." placeholder:"N"`
+	Region       string        `help:"AWS Region: us-east-1, us-west-2, eu-west-1, eu-central-1 or ap-southeast-2." default:"us-east-1"`
+	Months       int           `help:"Months of stored events." default:"12"`
+	Observed     bool          `help:"Use the usage metered by a server on --data instead of the schema's declarations. An event is then a stored event or reading. Storage is not metered and is left out."`
+	FoldDelay    time.Duration `help:"Fold delay, as in onefold serve: 0, or 30s and more, with which derived items are written far less often." default:"0"`
+	Looks        float64       `help:"Dashboard views per day; each reads what one page shows." default:"1000"`
+	PITR         bool          `help:"Include continuous backup (point-in-time recovery)." default:"true" negatable:""`
+	Peak         float64       `help:"Ratio of the busiest second to the mean." default:"4"`
 }
 
 // costs is the printed result.
@@ -76,10 +76,10 @@ func (c *Cost) workloads(ctx context.Context, e *Env) (string, func(perDay float
 	}
 	d, err := e.design(ctx, s, 2)
 	if err == nil && c.FoldDelay != 0 && c.FoldDelay < leastDelay {
-		err = fmt.Errorf("%w: --fold-delay %s: what is written is known of 0 and of %s, which longer ones are taken for", cost.ErrOptions, c.FoldDelay, leastDelay)
+		err = fmt.Errorf("%w: --fold-delay %s: writes are known for 0 and for %s, which also stands for longer delays", cost.ErrOptions, c.FoldDelay, leastDelay)
 	}
 	if err == nil && !(c.Looks >= 0 && c.Looks <= 1e9) {
-		err = fmt.Errorf("%w: %g looks a day: 0 to 1e9", cost.ErrOptions, c.Looks)
+		err = fmt.Errorf("%w: --looks must be 0 to 1e9, not %g", cost.ErrOptions, c.Looks)
 	}
 	return c.Schema, func(perDay float64) (*cost.Workload, error) {
 		w, err := cost.Declared(d, perDay, c.Months, c.FoldDelay > 0)
@@ -104,9 +104,9 @@ func (c *Cost) observed(e *Env) (string, func(perDay float64) (*cost.Workload, e
 		}
 	}
 	if events == 0 {
-		return "", nil, fmt.Errorf("no_usage: no events were recorded in %s; onefold serve does so once a minute", e.Usage)
+		return "", nil, fmt.Errorf("no_usage: no events are recorded in %s; onefold serve records usage once a minute", e.Usage)
 	}
-	name := fmt.Sprintf("What was metered in %s, with %s events,", took.Round(time.Second), count(events))
+	name := fmt.Sprintf("Usage metered in %s, with %s events,", took.Round(time.Second), count(events))
 	return name, func(perDay float64) (*cost.Workload, error) { return cost.Observed(name, used, took, events, perDay) }, nil
 }
 
@@ -133,7 +133,7 @@ func (c *Cost) bills(name string, of func(perDay float64) (*cost.Workload, error
 		return nil, nil, err
 	}
 	if !(c.Peak >= 1 && c.Peak <= 1e6) {
-		return nil, nil, fmt.Errorf("%w: --peak is %g: 1 to a million", cost.ErrOptions, c.Peak)
+		return nil, nil, fmt.Errorf("%w: --peak must be 1 to 1,000,000, not %g", cost.ErrOptions, c.Peak)
 	}
 	out := &costs{Schema: name, Prices: book.Date, Source: book.Source, Region: c.Region, prices: prices}
 	rates := slices.Clone(standard)
@@ -179,26 +179,26 @@ func (c *Cost) text(o *costs, curve []float64) string {
 	if c.Observed {
 		storage = "without storage, which is not metered"
 	}
-	fmt.Fprintf(&b, "%s on DynamoDB, a month in %s (%s), at prices of %s, %s.\n\n", o.Schema, o.Region, o.prices.Name, o.Prices, storage)
+	fmt.Fprintf(&b, "%s on DynamoDB, monthly cost in %s (%s), at prices of %s, %s.\n\n", o.Schema, o.Region, o.prices.Name, o.Prices, storage)
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "events a day\twrite units\tread units\tstored\ton demand\tfor %g× peaks\tauto scaling\tstorage\tbackup\tstream\ttotal\t\n", c.Peak)
+	fmt.Fprintf(w, "events per day\twrite units\tread units\tstored\ton demand\tfor %g× peaks\tauto scaling\tstorage\tbackup\tstream\ttotal\t\n", c.Peak)
 	for i := range o.Bills {
 		l := &o.Bills[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f GB\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", count(l.EventsPerDay), count(l.WriteUnits), count(l.ReadUnits), l.StoredGB,
 			dollars(l.OnDemand.Writes+l.OnDemand.Reads), dollars(l.Peak.Cost), dollars(l.Scaled.Cost), dollars(l.Storage), dollars(l.Backup), dollars(l.Streams), dollars(l.Total))
 	}
 	_ = w.Flush() // cannot fail, the writer is a strings.Builder
-	fmt.Fprintf(&b, "\nTotal is on demand. The next two are what reads and writes would cost as provisioned capacity: kept for the busiest second, and\n"+
-		"following the load with 70 %% of it in use. Provisioned is the cheaper where more than %.1f %% of it is in use: where the busiest\n"+
-		"second takes less than %.1f times a mean one.\n\n", 100*o.at.BreakEven, 1/o.at.BreakEven)
+	fmt.Fprintf(&b, "\nThe total is on demand. The next two columns are the cost of reads and writes with provisioned capacity: sized for the busiest second, and\n"+
+		"scaled with the load at 70 %% utilization. Provisioned capacity is cheaper above %.1f %% utilization, that is, if the busiest\n"+
+		"second takes less than %.1f times the mean.\n\n", 100*o.at.BreakEven, 1/o.at.BreakEven)
 	if o.at.Full > 0 {
-		fmt.Fprintf(&b, "Backup is continuous (point-in-time recovery); --no-pitr leaves it out. One on demand, of %s events a day, costs %s a month while it is kept; it is not in the total.\n\n", count(o.at.EventsPerDay), dollars(o.at.Full))
+		fmt.Fprintf(&b, "Backup is continuous (point-in-time recovery); --no-pitr omits it. An on-demand backup with %s events per day costs %s a month while it is kept; it is not in the total.\n\n", count(o.at.EventsPerDay), dollars(o.at.Full))
 	}
-	sums(&b, fmt.Sprintf("By entity, %s events a day", count(o.at.EventsPerDay)), o.ByEntity)
-	sums(&b, "By pattern; what folds write is of no pattern", o.ByPattern)
-	fmt.Fprintf(&b, "Total a month, by events a day\n%s\n\n", terminal.Plot([]string{terminal.Ends(count(slices.Min(rates(o))), count(slices.Max(rates(o))))}, curve))
-	fmt.Fprintf(&b, "A million events cost %s in all. A month is 730 hours. Not in it: transfer, functions, global tables, the free tier,\nContributor Insights (`onefold infra cloudformation` turns it on for throttled keys; CloudWatch bills it).\nPrices: %s.\nCompared with a second source: %s. Look there before a decision hangs on it.\n",
-		dollars(o.at.PerMillion), o.Source, cmp.Or(strings.Join(o.prices.Compared, ", "), "none of this Region"))
+	sums(&b, fmt.Sprintf("By entity, %s events per day", count(o.at.EventsPerDay)), o.ByEntity)
+	sums(&b, "By pattern; writes of folds belong to no pattern", o.ByPattern)
+	fmt.Fprintf(&b, "Monthly total, by events per day\n%s\n\n", terminal.Plot([]string{terminal.Ends(count(slices.Min(rates(o))), count(slices.Max(rates(o))))}, curve))
+	fmt.Fprintf(&b, "A million events cost %s in total. A month is 730 hours. Not included: data transfer, functions, global tables, the free tier,\nContributor Insights (`onefold infra cloudformation` enables it for throttled keys; CloudWatch bills it).\nPrices: %s.\nCompared with a second source: %s. Check current prices before you decide.\n",
+		dollars(o.at.PerMillion), o.Source, cmp.Or(strings.Join(o.prices.Compared, ", "), "none for this Region"))
 	return b.String()
 }
 

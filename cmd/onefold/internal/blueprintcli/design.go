@@ -41,17 +41,17 @@ var ErrStale = errors.New("stale_document")
 
 // Design are the design commands.
 type Design struct {
-	Write Write `cmd:"" default:"withargs" help:"Write the design of a schema (the default)."`
-	Diff  Diff  `cmd:"" help:"What a new version of a design asks of a table that is full: nothing, a backfill, an index, or new keys."`
+	Write Write `cmd:"" default:"withargs" help:"Write the design of a schema. (default)"`
+	Diff  Diff  `cmd:"" help:"Classify what a new version of a design requires of a table with data: nothing, a backfill, an index, or new keys."`
 }
 
 // Write writes the design of a schema.
 type Write struct {
-	Schema string `help:"Which schema: onefold is all that a table holds; or analytics, telemetry, eventstore, examples/ledger, examples/orders, examples/social." default:"onefold"`
-	Format string `help:"markdown; html, one page that needs nothing beside it; json; workbench, a model of NoSQL Workbench; samples, the example rows as DynamoDB-JSON; or datamodel, as the design tools of AWS check it." enum:"markdown,html,json,workbench,samples,datamodel" default:"markdown"`
-	Out    string `help:"File to write; by default, standard output." short:"o" type:"path"`
-	Check  string `help:"Write nothing: fail if this file is not what would be written. Lines of code are not compared." type:"existingfile"`
-	Rows   int    `help:"Example rows of an entity, 1 to 5." default:"2"`
+	Schema string `help:"Schema: onefold (everything in a table), analytics, telemetry, eventstore, examples/ledger, examples/orders or examples/social." default:"onefold"`
+	Format string `help:"Output format: markdown; html (one self-contained page); json; workbench (a NoSQL Workbench model); samples (example rows as DynamoDB JSON); or datamodel (for the AWS design tools)." enum:"markdown,html,json,workbench,samples,datamodel" default:"markdown"`
+	Out    string `help:"Output file (default: standard output)." short:"o" type:"path"`
+	Check  string `help:"File to compare with the output. Nothing is written; differences are an error. Line numbers of code are ignored." type:"existingfile"`
+	Rows   int    `help:"Number of example rows per entity, 1 to 5." default:"2"`
 }
 
 // formats are the writers by format.
@@ -145,7 +145,7 @@ func (c *Write) check(want []byte) error {
 	if bytes.Equal(lineless(got), lineless(want)) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is not what the schema says now: write it again with `onefold design --schema %s --format %s --out %s`",
+	return fmt.Errorf("%w: %s does not match the schema: write it again with `onefold design --schema %s --format %s --out %s`",
 		ErrStale, c.Check, c.Schema, c.Format, filepath.ToSlash(c.Check))
 }
 

@@ -19,10 +19,10 @@ var ErrChange = errors.New("change_refused")
 
 // Diff compares two versions of a design.
 type Diff struct {
-	Old    string `arg:"" help:"The version before: a file of 'onefold design --format json', a model of NoSQL Workbench, or a data model of AWS." type:"existingfile"`
-	New    string `arg:"" optional:"" help:"The version after; by default, the schema as it is now." type:"existingfile"`
-	Schema string `help:"Which schema it is compared with, when no second file is given." default:"onefold"`
-	Allow  string `help:"Fail if the change asks more than this of a table that is full: compatible, backfill, index, or breaks (whatever it asks)." enum:"compatible,backfill,index,breaks" default:"breaks"`
+	Old    string `arg:"" help:"Previous version: a file of 'onefold design --format json', a NoSQL Workbench model or an AWS data model." type:"existingfile"`
+	New    string `arg:"" optional:"" help:"New version (default: the current schema)." type:"existingfile"`
+	Schema string `help:"Schema to compare with if no second file is given." default:"onefold"`
+	Allow  string `help:"Largest allowed change, beyond which the command fails: compatible, backfill, index, or breaks (any change)." enum:"compatible,backfill,index,breaks" default:"breaks"`
 }
 
 // Run compares the versions.

@@ -14,15 +14,15 @@ import (
 
 // Heat lists the partition keys that were hot while a server ran.
 type Heat struct {
-	Share float64       `help:"Keys are hot that take more than this share of what a partition can: 3,000 read and 1,000 write units a second." default:"0.5"`
-	Last  time.Duration `help:"Of how long, until the last that was recorded." default:"24h"`
+	Share float64       `help:"Share of a partition's capacity (3,000 read and 1,000 write units per second) above which a key is hot." default:"0.5"`
+	Last  time.Duration `help:"Length of the period, up to the last recorded minute." default:"24h"`
 }
 
 // Help explains which keys are shown in full. Kong prints it.
 func (*Heat) Help() string {
-	return `A key that took more than a tenth of what a partition gives is named as it is: whoever can read the file can read the table
-beside it, and has to find what takes so much, as a device that sends too often. Of any other key, what may name a person is ~ and a
-hash, as in logs and on the dashboard's page: the file keeps it when the table has forgotten them.`
+	return `A key that used more than a tenth of a partition's capacity is printed as it is: anyone who can read the file can also read the table
+next to it, and needs the key to find the cause, such as a device that sends too often. In all other keys, parts that may identify a
+person are replaced by ~ and a hash, as in logs and on the dashboard, because the file keeps a key after the person's erasure.`
 }
 
 // heats is the printed result.
@@ -38,14 +38,14 @@ type heats struct {
 // Run prints the hot keys in the usage recorded by the server.
 func (c *Heat) Run(e *Env) error {
 	if !(c.Share > 0 && c.Share <= 100) || c.Last <= 0 {
-		return fmt.Errorf("bad_options: --share is %g: above 0 to 100; --last is %s: above 0", c.Share, c.Last)
+		return fmt.Errorf("bad_options: --share is %g, must be above 0 and at most 100; --last is %s, must be above 0", c.Share, c.Last)
 	}
 	samples, err := usage.Read(e.Usage)
 	if err != nil {
 		return err
 	}
 	if len(samples) == 0 {
-		return fmt.Errorf("no_usage: nothing was recorded in %s; onefold serve does so once a minute", e.Usage)
+		return fmt.Errorf("no_usage: no usage is recorded in %s; onefold serve records usage once a minute", e.Usage)
 	}
 	latest := slices.MaxFunc(samples, func(a, b usage.Sample) int { return a.At.Compare(b.At) }) // not simply the last sample: the clock may have been set back
 	h := &heats{To: latest.At, Hot: []heat.Finding{}}
@@ -92,10 +92,10 @@ func (h *heats) look(c *Heat, e *Env, samples []usage.Sample) {
 func (h *heats) text(c *Heat) string {
 	const minute = "2006-01-02 15:04"
 	var b strings.Builder
-	fmt.Fprintf(&b, "The hottest key of each minute, %% of what a partition can take in a second\n%s\n\n",
+	fmt.Fprintf(&b, "The hottest key of each minute, %% of a partition's capacity per second\n%s\n\n",
 		terminal.Plot([]string{terminal.Ends(h.From.Format(minute), h.To.Format(minute)+" UTC")}, h.curve))
 	if h.Hottest == nil {
-		return "No key was used in that time.\n"
+		return "No key was used in this period.\n"
 	}
 	if len(h.Hot) == 0 {
 		fmt.Fprintf(&b, "No key took more than %g %%. The hottest was %s with %.1f %%.\n", 100*c.Share, terminal.Printable(h.Hottest.Key), 100*h.Hottest.Share())

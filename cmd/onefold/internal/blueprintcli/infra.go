@@ -12,37 +12,37 @@ import (
 
 // Infra writes definitions of the table for AWS.
 type Infra struct {
-	Cloudformation cloudFormation `cmd:"" help:"A CloudFormation template: table, indexes, alarms, and functions with their roles if wanted."`
-	Terraform      terraform      `cmd:"" help:"The same for Terraform."`
-	Iam            iam            `cmd:"" help:"The policy of a role, which may ask the access patterns and no more."`
-	Apply          Apply          `cmd:"" help:"Make the table of --store, or bring it to the schema, one update at a time."`
-	CreateTable    createTable    `cmd:"" help:"The request that creates the table, for aws dynamodb create-table --cli-input-json."`
+	Cloudformation cloudFormation `cmd:"" help:"Write a CloudFormation template: table, indexes, alarms, and optionally functions with their roles."`
+	Terraform      terraform      `cmd:"" help:"Write the same for Terraform."`
+	Iam            iam            `cmd:"" help:"Write the IAM policy of a role, which allows the access patterns and nothing else."`
+	Apply          Apply          `cmd:"" help:"Create the table of --store, or update it to the schema, one update at a time."`
+	CreateTable    createTable    `cmd:"" help:"Write the request that creates the table, for aws dynamodb create-table --cli-input-json."`
 }
 
 // stack holds the common flags.
 type stack struct {
-	Schema string `help:"Which schema: see onefold design." default:"onefold"`
-	Table  string `help:"Name of the table; by default that of the schema."`
-	Out    string `help:"File to write; by default, standard output." short:"o" type:"path"`
+	Schema string `help:"Schema, as in onefold design." default:"onefold"`
+	Table  string `help:"Table name (default: that of the schema)."`
+	Out    string `help:"Output file (default: standard output)." short:"o" type:"path"`
 }
 
 // capacity selects the billing mode of the table.
 type capacity struct {
-	Provisioned bool     `help:"Capacity that is kept ready and follows the load, instead of billing by request."`
-	MinRead     int      `help:"Least read units a second, of provisioned capacity."`
-	MaxRead     int      `help:"Most read units a second; by request, 0 is no bound."`
-	MinWrite    int      `help:"Least write units a second, of provisioned capacity."`
-	MaxWrite    int      `help:"Most write units a second; by request, 0 is no bound."`
-	Have        []string `help:"Indexes that the table has already: one is added or removed at a time, and --stage says which update is written." placeholder:"INDEX"`
-	Stage       int      `help:"With --have: which update is written, from 1. Without it, the updates are listed."`
+	Provisioned bool     `help:"Use provisioned capacity with auto scaling instead of on-demand billing."`
+	MinRead     int      `help:"Minimum read units per second of provisioned capacity."`
+	MaxRead     int      `help:"Maximum read units per second; on demand, 0 means no limit."`
+	MinWrite    int      `help:"Minimum write units per second of provisioned capacity."`
+	MaxWrite    int      `help:"Maximum write units per second; on demand, 0 means no limit."`
+	Have        []string `help:"Index that the table already has. One index is added or removed per update; --stage selects the update." placeholder:"INDEX"`
+	Stage       int      `help:"Update to write, from 1, with --have (default: list the updates)."`
 }
 
 // surroundings are the parts of a stack besides the table.
 type surroundings struct {
 	Functions  bool   `help:"Add the functions that fold the table's changes, with their event source and roles."`
-	Shifts     bool   `help:"With --functions: fold by a function that reads the stream itself, in shifts of a quarter of an hour, in place of one that gets batches. It takes fewer writes and more of the function's time."`
-	Ingest     string `help:"Add a function that takes facts in: function-url or http-api." enum:",function-url,http-api" default:""`
-	AlarmTopic string `help:"ARN of the SNS topic that alarms go to." placeholder:"ARN"`
+	Shifts     bool   `help:"Fold in shifts of 15 minutes, with --functions: the function reads the stream itself instead of receiving batches. Needs fewer writes and more function time."`
+	Ingest     string `help:"Endpoint of an additional ingest function: function-url or http-api." enum:",function-url,http-api" default:""`
+	AlarmTopic string `help:"ARN of the SNS topic for alarms." placeholder:"ARN"`
 }
 
 type cloudFormation struct {
@@ -64,11 +64,11 @@ type createTable struct {
 
 type iam struct {
 	stack   `embed:""`
-	Role    string `help:"reader asks the patterns; writer also stores facts, and never changes one; worker also reads changes and writes what is derived; keeper also changes and deletes facts, which erasure does." enum:"reader,writer,worker,keeper" default:"reader"`
-	Account string `help:"Account of the table." default:"*"`
-	Region  string `help:"Region of the table." default:"*"`
-	Inline  bool   `help:"Write it whole, as an inline policy of a role: at most 10,240 characters, where a managed policy has at most 6,144."`
-	Part    int    `help:"Of a policy that is too long for one managed policy: which of those is written, from 1. A role needs all."`
+	Role    string `help:"Role: reader runs the access patterns; writer also stores facts, but never changes them; worker also reads the change stream and writes derived items; keeper also changes and deletes facts, as erasure does." enum:"reader,writer,worker,keeper" default:"reader"`
+	Account string `help:"AWS account of the table." default:"*"`
+	Region  string `help:"AWS Region of the table." default:"*"`
+	Inline  bool   `help:"Write the whole policy as an inline policy of a role, at most 10,240 characters instead of 6,144 for a managed policy."`
+	Part    int    `help:"Part to write, from 1, of a policy that needs several managed policies. A role needs all parts."`
 }
 
 // Run writes the template.
@@ -109,9 +109,9 @@ func (c *iam) Run(e *Env) error {
 	case err != nil:
 		return err
 	case c.Part == 0 && len(parts) > 1:
-		return fmt.Errorf("policy_too_long: it takes %d managed policies, each of at most %d characters: write them with --part 1 to %d, or it whole with --inline, as a role's own", len(parts), infra.MaxManagedPolicy, len(parts))
+		return fmt.Errorf("policy_too_long: %d managed policies are needed, each of at most %d characters: write them with --part 1 to %d, or write one inline policy with --inline", len(parts), infra.MaxManagedPolicy, len(parts))
 	case c.Part < 0 || c.Part > len(parts):
-		return fmt.Errorf("no_such_part: there are %d, not %d", len(parts), c.Part)
+		return fmt.Errorf("no_such_part: there are %d parts, not %d", len(parts), c.Part)
 	}
 	return c.out(e, parts[max(c.Part-1, 0)])
 }
@@ -164,7 +164,7 @@ func (s *stack) out(e *Env, b []byte) error {
 
 func listStages(e *Env, stages []infra.Stage) error {
 	if len(stages) == 0 {
-		_, err := fmt.Fprintln(e.Out, "The table has the indexes of the schema: there is nothing to update.")
+		_, err := fmt.Fprintln(e.Out, "The table has all indexes of the schema; nothing to update.")
 		return err
 	}
 	var b strings.Builder
@@ -175,7 +175,7 @@ func listStages(e *Env, stages []infra.Stage) error {
 		}
 		fmt.Fprintf(&b, "%d. %s; the table then has %s\n", i+1, what, strings.Join(st.Indexes, ", "))
 	}
-	fmt.Fprintln(&b, "DynamoDB changes one index in an update. Write each with --stage N, and wait until it is done.")
+	fmt.Fprintln(&b, "DynamoDB changes one index per update. Write each update with --stage N, and wait until it is complete.")
 	_, err := e.Out.Write([]byte(b.String()))
 	return err
 }

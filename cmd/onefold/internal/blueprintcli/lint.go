@@ -14,9 +14,9 @@ var ErrFindings = errors.New("findings")
 
 // Lint checks a schema for known DynamoDB pitfalls.
 type Lint struct {
-	Schema  string `help:"Which schema: see onefold design." default:"onefold"`
-	Allowed bool   `help:"Show also what the schema's definitions say to be right, with the reason."`
-	Kinds   bool   `help:"List what is looked for."`
+	Schema  string `help:"Schema, as in onefold design." default:"onefold"`
+	Allowed bool   `help:"Show findings that the schema allows too, with the reason."`
+	Kinds   bool   `help:"List the kinds of findings."`
 }
 
 // Run checks the schema. A finding that the schema does not allow is an error.
@@ -46,7 +46,7 @@ func (c *Lint) Run(e *Env) error {
 	if e.JSON {
 		return nil
 	}
-	_, err = fmt.Fprintf(e.Out, "%s: %d kinds of faults looked for, none found.\n", s.Name(), len(lint.Lints()))
+	_, err = fmt.Fprintf(e.Out, "%s: %d kinds of faults checked, none found.\n", s.Name(), len(lint.Lints()))
 	return err
 }
 

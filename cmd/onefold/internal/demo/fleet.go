@@ -100,7 +100,7 @@ func rules() []telemetry.Rule {
 	return []telemetry.Rule{
 		{RuleKey: of("coldroom", "too-warm"), Name: "Too warm", Metric: "temperature", Raise: "8", Clear: "6", For: 600, KeepFor: 900, Severity: telemetry.Critical},
 		{RuleKey: of("meter", "high-load"), Name: "High load", Metric: "power", Over: telemetry.Hourly, Function: "mean", Raise: "1103", Severity: telemetry.Info},
-		{RuleKey: of("pump", "silent"), Name: "Nothing heard", NoData: true, For: 900, Severity: telemetry.Warning},
+		{RuleKey: of("pump", "silent"), Name: "Silent", NoData: true, For: 900, Severity: telemetry.Warning},
 	}
 }
 

@@ -56,9 +56,9 @@ func NewSites(seed uint64, visitsPerDay int) []*Site {
 		goals: []analytics.Goal{
 			{GoalKey: analytics.GoalKey{GoalID: "signup"}, Name: "Sign-up", Event: "signup"},
 			{GoalKey: analytics.GoalKey{GoalID: "purchase"}, Name: "Purchase", Event: "purchase", Counting: analytics.EveryTime},
-			{GoalKey: analytics.GoalKey{GoalID: "pricing"}, Name: "Saw the prices", Path: "/pricing"},
+			{GoalKey: analytics.GoalKey{GoalID: "pricing"}, Name: "Viewed pricing", Path: "/pricing"},
 		},
-		course: funnel("From the home page to a sign-up", explore.Step{Path: "/"}, explore.Step{Path: "/pricing"}, explore.Step{Event: "signup"}),
+		course: funnel("Home page to sign-up", explore.Step{Path: "/"}, explore.Step{Path: "/pricing"}, explore.Step{Event: "signup"}),
 		kind:   traffic.Company, visitsPerDay: max(visitsPerDay*2/3, 1), visit: 3, seed: seed,
 	}
 	shop := &Site{
@@ -68,10 +68,10 @@ func NewSites(seed uint64, visitsPerDay int) []*Site {
 		},
 		goals: []analytics.Goal{
 			{GoalKey: analytics.GoalKey{GoalID: "order"}, Name: "Order", Event: "purchase", Counting: analytics.EveryTime},
-			{GoalKey: analytics.GoalKey{GoalID: "basket"}, Name: "Into the basket", Event: "add_to_cart"},
-			{GoalKey: analytics.GoalKey{GoalID: "product"}, Name: "Saw a product", Path: "/products/*"},
+			{GoalKey: analytics.GoalKey{GoalID: "basket"}, Name: "Added to cart", Event: "add_to_cart"},
+			{GoalKey: analytics.GoalKey{GoalID: "product"}, Name: "Viewed a product", Path: "/products/*"},
 		},
-		course: funnel("From a product to an order", explore.Step{Path: "/products/*"}, explore.Step{Event: "add_to_cart"}, explore.Step{Event: "purchase"}),
+		course: funnel("Product to order", explore.Step{Path: "/products/*"}, explore.Step{Event: "add_to_cart"}, explore.Step{Event: "purchase"}),
 		kind:   traffic.Shop, visitsPerDay: max(visitsPerDay/3, 1), visit: 4.5, seed: seed + 1<<32,
 	}
 	return []*Site{company, shop}
@@ -170,7 +170,7 @@ func (d *Site) send(ctx context.Context, hits []analytics.Hit) error {
 	}
 	for i := range outcomes {
 		if outcomes[i].Status == analytics.Rejected {
-			return errors.New("demo: event refused: " + string(outcomes[i].Reason))
+			return errors.New("demo: event rejected: " + string(outcomes[i].Reason))
 		}
 	}
 	return nil

@@ -17,12 +17,12 @@ import (
 
 // Alerts are the alert commands.
 type Alerts struct {
-	List    alertList    `cmd:"" default:"withargs" help:"List the open alerts, the worst first. (default)"`
-	Ack     alertAck     `cmd:"" help:"Note that somebody looks after an open alert."`
-	Comment alertComment `cmd:"" help:"Note something about an open alert, for whoever looks at it next."`
-	Snooze  alertSnooze  `cmd:"" help:"Tell nobody of an open alert for a while."`
-	History alertHistory `cmd:"" help:"List all alerts of a device, and what was done about them."`
-	Rebuild alertRebuild `cmd:"" help:"Make alerts anew from readings: those that are missing since nobody read the change stream for a day, too."`
+	List    alertList    `cmd:"" default:"withargs" help:"List open alerts, most severe first. (default)"`
+	Ack     alertAck     `cmd:"" help:"Acknowledge an open alert."`
+	Comment alertComment `cmd:"" help:"Add a comment to an open alert."`
+	Snooze  alertSnooze  `cmd:"" help:"Mute notifications of an open alert for a while."`
+	History alertHistory `cmd:"" help:"List all alerts of a device and the actions taken."`
+	Rebuild alertRebuild `cmd:"" help:"Recompute alerts from readings, including alerts missed while no worker read the change stream for a day."`
 }
 
 // severities is the order of lists.
@@ -103,7 +103,7 @@ func printAlerts(env *Env, all []alertOutput, notes bool) error {
 }
 
 type alertList struct {
-	Fleet string `help:"Only those of a fleet."`
+	Fleet string `help:"Fleet ID (default: all fleets)."`
 }
 
 // Run lists the open alerts.
@@ -146,7 +146,7 @@ func openAlert(ctx context.Context, s *Store, id string) (telemetry.AlertKey, er
 }
 
 func noOpenAlert(id string) error {
-	return fmt.Errorf("no_such_alert: no alert %q is open; `onefold alerts` shows those that are", id)
+	return fmt.Errorf("no_such_alert: there is no open alert %q; `onefold alerts` lists open alerts", id)
 }
 
 // explainAlert adds advice to an error about an alert.
@@ -163,8 +163,8 @@ func explainAlert(id string, err error) error {
 }
 
 type alertAck struct {
-	ID string `arg:"" help:"The alert's id."`
-	By string `help:"Who looks after it." default:"command line"`
+	ID string `arg:"" help:"Alert ID."`
+	By string `help:"Name of the person who acknowledges it." default:"command line"`
 }
 
 // Run acknowledges the alert.
@@ -175,9 +175,9 @@ func (c *alertAck) Run(ctx context.Context, env *Env) error {
 }
 
 type alertComment struct {
-	ID   string `arg:"" help:"The alert's id."`
-	Text string `arg:"" help:"What is to be noted, at most 2,000 bytes."`
-	By   string `help:"Who says so." default:"command line"`
+	ID   string `arg:"" help:"Alert ID."`
+	Text string `arg:"" help:"Text of the comment, at most 2,000 bytes."`
+	By   string `help:"Name of the author." default:"command line"`
 }
 
 // Run adds the comment.
@@ -188,9 +188,9 @@ func (c *alertComment) Run(ctx context.Context, env *Env) error {
 }
 
 type alertSnooze struct {
-	ID  string        `arg:"" help:"The alert's id."`
-	For time.Duration `help:"For how long, at most 31 days; 0 ends a snooze." default:"1h"`
-	By  string        `help:"Who wants that." default:"command line"`
+	ID  string        `arg:"" help:"Alert ID."`
+	For time.Duration `help:"Duration of the snooze, at most 31 days; 0 ends a snooze." default:"1h"`
+	By  string        `help:"Name of the person who snoozes it." default:"command line"`
 }
 
 // Run snoozes the alert.
@@ -224,7 +224,7 @@ func changeAlert(ctx context.Context, env *Env, id string, do func(*Store, telem
 }
 
 type alertHistory struct {
-	Device string `arg:"" help:"The device."`
+	Device string `arg:"" help:"Device ID."`
 }
 
 // Run lists the device's alerts, latest first.
@@ -248,7 +248,7 @@ func (c *alertHistory) Run(ctx context.Context, env *Env) error {
 		}
 		pending, err := alerts.Pending(ctx, s.Table, c.Device)
 		for _, rule := range slices.Sorted(maps.Keys(pending)) {
-			fmt.Fprintf(env.Out, "The rule %s is breached since %s, and not yet long enough.\n", rule, pending[rule].Format(time.RFC3339))
+			fmt.Fprintf(env.Out, "Rule %s has been breached since %s, not yet long enough for an alert.\n", rule, pending[rule].Format(time.RFC3339))
 		}
 		return err
 	})

@@ -10,7 +10,7 @@ import (
 )
 
 type alertRebuild struct {
-	Fleet string `help:"Only those of a fleet. Default: all."`
+	Fleet string `help:"Fleet ID (default: all fleets)."`
 }
 
 // rebuiltFleet is the JSON result for a fleet.
@@ -34,7 +34,7 @@ func (c *alertRebuild) Run(ctx context.Context, env *Env) error {
 			}
 			all = append(all, rebuiltFleet{id, did})
 			if !env.JSON {
-				fmt.Fprintf(env.Out, "%s: %s with rules; %s made or amended, %d ended with the rule, %s mended.\n",
+				fmt.Fprintf(env.Out, "%s: %s with rules; %s created or changed, %d closed with the rule, %s repaired.\n",
 					id, terminal.Count(did.Devices, "device"), terminal.Count(did.Alerts, "alert"), did.Ended, terminal.Count(did.Aggregates, "aggregate"))
 			}
 		}

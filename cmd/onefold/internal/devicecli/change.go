@@ -20,7 +20,7 @@ import (
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 type deviceUpdate struct {
-	ID string `arg:"" help:"The device's id."`
+	ID string `arg:"" help:"Device ID."`
 	deviceFields
 }
 
@@ -43,8 +43,8 @@ func (c *deviceUpdate) Run(ctx context.Context, env *Env) error {
 }
 
 type deviceToken struct {
-	ID     string `arg:"" help:"The device's id."`
-	Revoke bool   `help:"Make none: take all tokens away."`
+	ID     string `arg:"" help:"Device ID."`
+	Revoke bool   `help:"Revoke all tokens and create none."`
 }
 
 // Run creates a token, or revokes all tokens.
@@ -74,15 +74,15 @@ func (c *deviceToken) Run(ctx context.Context, env *Env) error {
 }
 
 type deviceClaim struct {
-	ID    string `arg:"" optional:"" help:"The device that a code is made for."`
-	Code  string `help:"The code by which a device is taken into service." xor:"what"`
-	Fleet string `help:"The fleet that takes it." placeholder:"FLEET"`
+	ID    string `arg:"" optional:"" help:"Device to create a claim code for."`
+	Code  string `help:"Claim code of the device to claim." xor:"what"`
+	Fleet string `help:"Fleet that claims the device." placeholder:"FLEET"`
 }
 
 // Validate checks the flags. Kong calls it.
 func (c *deviceClaim) Validate() error {
 	if (c.ID == "") == (c.Code == "") || (c.Code == "") != (c.Fleet == "") {
-		return errors.New("say the device that a code is made for, or --code and --fleet to take one into service")
+		return errors.New("give the device to create a code for, or --code and --fleet to claim a device")
 	}
 	return nil
 }
@@ -118,8 +118,8 @@ func (c *deviceClaim) Run(ctx context.Context, env *Env) error {
 }
 
 type deviceDelete struct {
-	ID  string `arg:"" help:"The device's id."`
-	Yes bool   `required:"" help:"Yes, delete it: nothing brings it back."`
+	ID  string `arg:"" help:"Device ID."`
+	Yes bool   `required:"" help:"Confirm the deletion, which cannot be undone."`
 }
 
 // Run marks the device as deleted. A server then deletes its data.
@@ -128,14 +128,14 @@ func (c *deviceDelete) Run(ctx context.Context, env *Env) error {
 		if err := telemetry.DeleteDevice(ctx, s.Table, c.ID); err != nil {
 			return explain("device", c.ID, err)
 		}
-		_, err := fmt.Fprintf(env.Out, "Deleted %s. What it measured is deleted as long as `onefold serve` runs.\n", c.ID)
+		_, err := fmt.Fprintf(env.Out, "Deleted %s. Its readings are deleted in the background while `onefold serve` runs.\n", c.ID)
 		return err
 	})
 }
 
 type deviceImport struct {
-	File  string `arg:"" help:"CSV with a header: id, and any of name, type, location, firmware, profile, tags (by blanks), status. - is standard input."`
-	Fleet string `required:"" help:"The fleet that they belong to."`
+	File  string `arg:"" help:"CSV file with a header: id, and any of name, type, location, firmware, profile, tags (separated by spaces), status. - is standard input."`
+	Fleet string `required:"" help:"Fleet of the devices."`
 }
 
 // importedDevices counts the rows of a CSV file by outcome.
@@ -175,10 +175,10 @@ func (c *deviceImport) Run(ctx context.Context, env *Env) error {
 	if env.JSON {
 		err = terminal.JSON(env.Out, did)
 	} else {
-		_, err = fmt.Fprintf(env.Out, "%s made, %d there already, %d failed.\n%s", terminal.Count(did.Created, "device"), did.Existing, did.Failed, strings.Join(append(did.Errors, ""), "\n"))
+		_, err = fmt.Fprintf(env.Out, "%s created, %d already exist, %d failed.\n%s", terminal.Count(did.Created, "device"), did.Existing, did.Failed, strings.Join(append(did.Errors, ""), "\n"))
 	}
 	if err == nil && did.Failed > 0 {
-		err = fmt.Errorf("invalid_rows: no device was made of %s", terminal.Count(did.Failed, "row"))
+		err = fmt.Errorf("invalid_rows: no device was created from %s", terminal.Count(did.Failed, "row"))
 	}
 	return err
 }
@@ -192,7 +192,7 @@ func (did *importedDevices) read(ctx context.Context, s *Store, fleet string, in
 		return fmt.Errorf("wrong_header: %w", err)
 	}
 	if !slices.Contains(header, "id") {
-		return fmt.Errorf("wrong_header: the columns are %q; one has to be id", header)
+		return fmt.Errorf("wrong_header: the columns are %q; one must be id", header)
 	}
 	for _, name := range header {
 		if !slices.Contains([]string{"id", "name", "type", "location", "firmware", "profile", "tags", "status"}, name) {
@@ -203,7 +203,7 @@ func (did *importedDevices) read(ctx context.Context, s *Store, fleet string, in
 	for {
 		row, err := rows.Read()
 		if err != nil && !errors.Is(err, io.EOF) {
-			return fmt.Errorf("malformed: %w; the devices before it are made", errors.Join(err, did.make(ctx, s, devices)))
+			return fmt.Errorf("malformed: %w; the devices before it are created", errors.Join(err, did.make(ctx, s, devices)))
 		}
 		if err == nil {
 			devices = append(devices, newDeviceOf(fleet, header, row))

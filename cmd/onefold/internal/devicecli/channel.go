@@ -18,10 +18,10 @@ import (
 
 // Channels are the commands for notification channels.
 type Channels struct {
-	Add    channelAdd    `cmd:"" help:"Tell people of a fleet's alerts, by a webhook or email."`
-	List   channelList   `cmd:"" help:"List how people are told of a fleet's alerts."`
-	Delete channelDelete `cmd:"" help:"Tell nobody by a channel any more."`
-	Test   channelTest   `cmd:"" help:"Send a message by a channel now, to see whether it arrives."`
+	Add    channelAdd    `cmd:"" help:"Create a channel that sends a fleet's alerts to a webhook or by email."`
+	List   channelList   `cmd:"" help:"List the channels of a fleet."`
+	Delete channelDelete `cmd:"" help:"Delete a channel."`
+	Test   channelTest   `cmd:"" help:"Send a test message through a channel."`
 }
 
 // channelOutput is the JSON form of a channel. The secret is included only when the channel is
@@ -49,14 +49,14 @@ func channelOutputOf(c *alerts.Channel) channelOutput {
 }
 
 type channelAdd struct {
-	ID      string        `arg:"" optional:"" help:"The channel's id. Default: one is made."`
-	Fleet   string        `required:"" help:"The fleet."`
-	Webhook string        `help:"Post signed JSON to this address." placeholder:"URL" xor:"kind" required:""`
-	Email   []string      `help:"Write to this address. Repeat or separate by commas." placeholder:"ADDRESS" xor:"kind" required:""`
-	Name    string        `help:"What people call it."`
-	Least   string        `help:"The least severity that it tells of: info, warning or critical. Default: all." placeholder:"SEVERITY"`
-	Events  []string      `help:"What it tells of: firing, resolved, withdrawn. Default: all." placeholder:"EVENT"`
-	Within  time.Duration `help:"After how long it is too late to tell. Default: 24h." placeholder:"24h"`
+	ID      string        `arg:"" optional:"" help:"Channel ID (default: a new one)."`
+	Fleet   string        `required:"" help:"Fleet ID."`
+	Webhook string        `help:"URL to post signed JSON to." placeholder:"URL" xor:"kind" required:""`
+	Email   []string      `help:"Email address to notify. Repeat or separate by commas." placeholder:"ADDRESS" xor:"kind" required:""`
+	Name    string        `help:"Display name."`
+	Least   string        `help:"Lowest severity to send: info, warning or critical (default: all)." placeholder:"SEVERITY"`
+	Events  []string      `help:"Events to send: firing, resolved, withdrawn (default: all)." placeholder:"EVENT"`
+	Within  time.Duration `help:"Age at which an unsent notification is dropped (default: 24h)." placeholder:"24h"`
 }
 
 // Run creates the channel. It prints the secret of a webhook, with which the receiver verifies
@@ -88,8 +88,8 @@ func (c *channelAdd) Run(ctx context.Context, env *Env) error {
 		if env.JSON {
 			return terminal.JSON(env.Out, out)
 		}
-		if _, err = fmt.Fprintf(env.Out, "Made the channel %s.\n", one.ChannelID); err == nil && one.Secret != "" {
-			_, err = fmt.Fprintf(env.Out, "Its messages are signed with %s, which is not shown again.\n", one.Secret)
+		if _, err = fmt.Fprintf(env.Out, "Created channel %s.\n", one.ChannelID); err == nil && one.Secret != "" {
+			_, err = fmt.Fprintf(env.Out, "Signing secret of its messages, not shown again: %s\n", one.Secret)
 		}
 		return err
 	})
@@ -103,7 +103,7 @@ func (c *channelAdd) unused(ctx context.Context, s *Store) error {
 	}
 	_, err := alerts.Channels.Get(ctx, s.Table, alerts.ChannelKey{FleetID: c.Fleet, ChannelID: c.ID})
 	if err == nil {
-		return fmt.Errorf("channel_exists: there is a channel %q already; `onefold channels list --fleet %s` shows it", c.ID, c.Fleet)
+		return fmt.Errorf("channel_exists: channel %q already exists; `onefold channels list --fleet %s` shows it", c.ID, c.Fleet)
 	}
 	if errors.Is(err, table.ErrNotFound) {
 		return nil
@@ -112,7 +112,7 @@ func (c *channelAdd) unused(ctx context.Context, s *Store) error {
 }
 
 type channelList struct {
-	Fleet string `required:"" help:"The fleet."`
+	Fleet string `required:"" help:"Fleet ID."`
 }
 
 // Run lists the channels.
@@ -147,8 +147,8 @@ func (c *channelList) Run(ctx context.Context, env *Env) error {
 
 // oneChannel names a channel of a fleet.
 type oneChannel struct {
-	ID    string `arg:"" help:"The channel's id."`
-	Fleet string `required:"" help:"The fleet."`
+	ID    string `arg:"" help:"Channel ID."`
+	Fleet string `required:"" help:"Fleet ID."`
 }
 
 func (c *oneChannel) key() alerts.ChannelKey {
@@ -158,7 +158,7 @@ func (c *oneChannel) key() alerts.ChannelKey {
 // explain adds advice to an error about a channel.
 func (c *oneChannel) explain(err error) error {
 	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
-		return fmt.Errorf("no_such_channel: there is no channel %q; `onefold channels list --fleet %s` shows those there are", c.ID, c.Fleet)
+		return fmt.Errorf("no_such_channel: there is no channel %q; `onefold channels list --fleet %s` lists all channels", c.ID, c.Fleet)
 	}
 	return err
 }
@@ -175,7 +175,7 @@ func (c *channelDelete) Run(ctx context.Context, env *Env) error {
 		if err != nil {
 			return c.explain(err)
 		}
-		_, err = fmt.Fprintf(env.Out, "Deleted the channel %s.\n", c.ID)
+		_, err = fmt.Fprintf(env.Out, "Deleted channel %s.\n", c.ID)
 		return err
 	})
 }
@@ -200,7 +200,7 @@ func (c *channelTest) Run(ctx context.Context, env *Env) error {
 		if err != nil {
 			return fmt.Errorf("not_sent: %w", err)
 		}
-		_, err = fmt.Fprintf(env.Out, "Sent %s by the channel %s, and it was accepted.\n", id, c.ID)
+		_, err = fmt.Fprintf(env.Out, "Sent %s through channel %s; it was accepted.\n", id, c.ID)
 		return err
 	})
 }

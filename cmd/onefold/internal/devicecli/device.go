@@ -17,26 +17,26 @@ import (
 
 // Devices are the device commands.
 type Devices struct {
-	Add    deviceAdd    `cmd:"" help:"Make a device, and print its token: it cannot be shown again."`
+	Add    deviceAdd    `cmd:"" help:"Create a device and print its token. It cannot be shown again."`
 	List   deviceList   `cmd:"" help:"List the devices of a fleet."`
 	Show   deviceShow   `cmd:"" help:"Show a device and its latest values."`
-	Update deviceUpdate `cmd:"" help:"Change what is known of a device, or its status."`
-	Token  deviceToken  `cmd:"" help:"Make a new token; the one before holds for seven days."`
-	Claim  deviceClaim  `cmd:"" help:"Make a claim code for a provisioned device, or take one into service by it."`
-	Delete deviceDelete `cmd:"" help:"Delete a device and all that it measured."`
-	Import deviceImport `cmd:"" help:"Make many devices of a CSV."`
+	Update deviceUpdate `cmd:"" help:"Change a device's attributes or status."`
+	Token  deviceToken  `cmd:"" help:"Create a new token. The previous one stays valid for seven days."`
+	Claim  deviceClaim  `cmd:"" help:"Create a claim code for a provisioned device, or claim a device with its code."`
+	Delete deviceDelete `cmd:"" help:"Delete a device and all its readings."`
+	Import deviceImport `cmd:"" help:"Create devices from a CSV file."`
 }
 
 // deviceFields are the attributes of a device that flags can set.
 type deviceFields struct {
-	Name     *string           `help:"What people call it."`
-	Type     *string           `help:"What it is, such as sensor."`
-	Location *string           `help:"Where it is."`
-	Firmware *string           `help:"Its firmware's version."`
-	Profile  *string           `help:"What says what it measures."`
-	Tag      []string          `help:"Tags; repeat or separate by commas."`
-	Note     map[string]string `help:"Anything else, as key=value; may be given again."`
-	Status   *string           `help:"provisioned, active, inactive, maintenance or retired."`
+	Name     *string           `help:"Display name."`
+	Type     *string           `help:"Device type, such as sensor."`
+	Location *string           `help:"Location of the device."`
+	Firmware *string           `help:"Firmware version."`
+	Profile  *string           `help:"Profile ID, which defines the device's metrics."`
+	Tag      []string          `help:"Tag of the device. Repeat or separate by commas."`
+	Note     map[string]string `help:"Any other attribute, as key=value. Repeat for more."`
+	Status   *string           `help:"Status: provisioned, active, inactive, maintenance or retired."`
 }
 
 // apply sets the given attributes.
@@ -91,8 +91,8 @@ func deviceOutputOf(d *telemetry.Device) deviceOutput {
 }
 
 type deviceAdd struct {
-	ID    string `arg:"" help:"The device's id, unique in the installation: letters, digits and . _ - : ; at most 64."`
-	Fleet string `required:"" help:"The fleet that it belongs to."`
+	ID    string `arg:"" help:"Device ID, unique in the installation: letters, digits and . _ - : ; at most 64 characters."`
+	Fleet string `required:"" help:"Fleet of the device."`
 	deviceFields
 }
 
@@ -133,12 +133,12 @@ func (c *deviceAdd) Run(ctx context.Context, env *Env) error {
 }
 
 type deviceList struct {
-	Fleet    string `required:"" help:"The fleet."`
-	Status   string `help:"Only those of a status." xor:"by"`
-	Type     string `help:"Only those of a type." xor:"by"`
-	Tag      string `help:"Only those with a tag." xor:"by"`
-	Firmware string `help:"Only those with a firmware." xor:"by"`
-	Profile  string `help:"Only those of a profile." xor:"by"`
+	Fleet    string `required:"" help:"Fleet ID."`
+	Status   string `help:"Only devices with this status." xor:"by"`
+	Type     string `help:"Only devices of this type." xor:"by"`
+	Tag      string `help:"Only devices with this tag." xor:"by"`
+	Firmware string `help:"Only devices with this firmware version." xor:"by"`
+	Profile  string `help:"Only devices with this profile." xor:"by"`
 }
 
 // in returns the label to list devices by.
@@ -186,7 +186,7 @@ func (c *deviceList) Run(ctx context.Context, env *Env) error {
 
 func printDevices(env *Env, devices []deviceOutput) error {
 	if len(devices) == 0 {
-		_, err := fmt.Fprintln(env.Out, "No such devices.")
+		_, err := fmt.Fprintln(env.Out, "No matching devices.")
 		return err
 	}
 	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
@@ -198,7 +198,7 @@ func printDevices(env *Env, devices []deviceOutput) error {
 }
 
 type deviceShow struct {
-	ID string `arg:"" help:"The device's id."`
+	ID string `arg:"" help:"Device ID."`
 }
 
 // Run shows the device.

@@ -29,7 +29,7 @@ func PrintDifferences(out io.Writer, d *recount.Differences) (err error) {
 	}
 	line("%s, %s, %s compared: %s differ", terminal.Count(d.Devices, "device"), terminal.Count(d.Readings, "raw reading"), terminal.Count(d.Items, "derived item"), terminal.Grouped(d.Count))
 	if d.Mended > 0 {
-		line("%s mended", terminal.Grouped(d.Mended))
+		line("%s repaired", terminal.Grouped(d.Mended))
 	}
 	for _, diff := range d.List {
 		line("%s %s", diff.Kind, terminal.Clean(diff.Item()))
@@ -44,13 +44,13 @@ func PrintDifferences(out io.Writer, d *recount.Differences) (err error) {
 		line("and %s more", terminal.Grouped(more))
 	}
 	if d.SealedItems > 0 {
-		line("%s left out, since raw readings of theirs have expired or cannot be read, the first %s", terminal.Count(d.SealedItems, "item"), terminal.Clean(d.Sealed[0]))
+		line("%s skipped because some raw readings have expired or cannot be read, the first %s", terminal.Count(d.SealedItems, "item"), terminal.Clean(d.Sealed[0]))
 	}
 	if d.Waiting > 0 {
-		line("%s left out, since a retraction is still being applied; run it again", terminal.Count(d.Waiting, "day"))
+		line("%s skipped because a retraction is still being applied; run the command again later", terminal.Count(d.Waiting, "day"))
 	}
 	for _, item := range d.Busy {
-		line("%s was written to without a pause and could not be compared; run it again", terminal.Clean(item))
+		line("%s was written continuously and could not be compared; run the command again", terminal.Clean(item))
 	}
 	return err
 }

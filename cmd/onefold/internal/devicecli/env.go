@@ -27,9 +27,9 @@ func explain(what, id string, err error) error {
 		if what != "fleet" {
 			list += " --fleet FLEET"
 		}
-		return fmt.Errorf("no_such_%[1]s: there is no %[1]s %[2]q; `onefold %[3]s` shows those there are", what, id, list)
+		return fmt.Errorf("no_such_%[1]s: there is no %[1]s %[2]q; `onefold %[3]s` lists all", what, id, list)
 	case errors.Is(err, table.ErrExists):
-		return fmt.Errorf("%[1]s_exists: there is a %[1]s %[2]q already; `onefold %[1]s show %[2]s` shows it", what, id)
+		return fmt.Errorf("%[1]s_exists: %[1]s %[2]q already exists; `onefold %[1]s show %[2]s` shows it", what, id)
 	case errors.Is(err, telemetry.ErrInvalid), errors.Is(err, telemetry.ErrRetention):
 		return fmt.Errorf("invalid: %w", err)
 	case errors.Is(err, telemetry.ErrTransition):

@@ -17,23 +17,23 @@ import (
 // Fleets are the fleet commands.
 type Fleets struct {
 	Create fleetCreate `cmd:"" help:"Create a fleet."`
-	Update fleetUpdate `cmd:"" help:"Change a fleet's settings. What is not named stays."`
+	Update fleetUpdate `cmd:"" help:"Change a fleet's settings. Settings without a flag stay as they are."`
 	List   fleetList   `cmd:"" help:"List the fleets."`
-	Show   fleetShow   `cmd:"" help:"Show a fleet, and how many devices it has."`
-	Delete fleetDelete `cmd:"" help:"Delete a fleet with its devices and all that they measured."`
+	Show   fleetShow   `cmd:"" help:"Show a fleet and its number of devices."`
+	Delete fleetDelete `cmd:"" help:"Delete a fleet with its devices and all their readings."`
 }
 
 type fleetCreate struct {
-	ID         string `arg:"" help:"The fleet's id: letters, digits and . _ - ; at most 64."`
-	Name       string `help:"What people call it."`
-	Timezone   string `help:"IANA time zone of its hours and days, such as Europe/Berlin. It cannot be changed." default:"UTC" env:"ONEFOLD_TIMEZONE"`
-	TenMinutes bool   `help:"Keep aggregates of ten minutes, too."`
-	RawDays    int    `help:"Days that readings are kept; 0 is the default, 30."`
-	HourDays   int    `help:"Days that hourly aggregates are kept; 0 is the default, 730."`
-	PerMinute  int    `help:"Readings a minute that a device may send; 0 is the default, 6000."`
-	Metrics    int    `help:"Different metrics that a device may send within a day; 0 is the default, 600. At most 1000."`
+	ID         string `arg:"" help:"Fleet ID: letters, digits and . _ - ; at most 64 characters."`
+	Name       string `help:"Display name."`
+	Timezone   string `help:"IANA time zone of the fleet's hours and days, such as Europe/Berlin. It cannot be changed later." default:"UTC" env:"ONEFOLD_TIMEZONE"`
+	TenMinutes bool   `help:"Keep 10-minute aggregates too."`
+	RawDays    int    `help:"Retention of readings, in days; 0 means 30."`
+	HourDays   int    `help:"Retention of hourly aggregates, in days; 0 means 730."`
+	PerMinute  int    `help:"Maximum readings per minute from a device; 0 means 6000."`
+	Metrics    int    `help:"Maximum number of different metrics from a device within a day, at most 1000; 0 means 600."`
 
-	PropertyTag []string `help:"Tag of line protocol, or of readings in JSON, that describes a device, such as driver: it is a value of its own, not part of the names of metrics. Comma-separated or repeated." placeholder:"TAG"`
+	PropertyTag []string `help:"Tag of line protocol, or field of JSON readings, that describes a device, such as driver. It is stored as a value of its own, not as part of metric names. Repeat or separate by commas." placeholder:"TAG"`
 }
 
 // fleetOutput is the JSON form of a fleet.
@@ -74,12 +74,12 @@ func (c *fleetCreate) Run(ctx context.Context, env *Env) error {
 }
 
 type fleetUpdate struct {
-	ID          string    `arg:"" help:"The fleet's id."`
-	Name        *string   `help:"What people call it."`
-	TenMinutes  *bool     `help:"Keep aggregates of ten minutes, too, of what comes from now on." negatable:""`
-	PerMinute   *int      `help:"Readings a minute that a device may send; 0 is the default, 6000."`
-	Metrics     *int      `help:"Different metrics that a device may send within a day; 0 is the default, 600. At most 1000."`
-	PropertyTag *[]string `help:"Tags that describe a device, in place of those before; an empty one for none. See fleet create." placeholder:"TAG"`
+	ID          string    `arg:"" help:"Fleet ID."`
+	Name        *string   `help:"Display name."`
+	TenMinutes  *bool     `help:"Keep 10-minute aggregates of future readings too." negatable:""`
+	PerMinute   *int      `help:"Maximum readings per minute from a device; 0 means 6000."`
+	Metrics     *int      `help:"Maximum number of different metrics from a device within a day, at most 1000; 0 means 600."`
+	PropertyTag *[]string `help:"Tags that describe a device, replacing the current ones; an empty value removes them all. See fleet create." placeholder:"TAG"`
 }
 
 // Run changes the fleet.
@@ -138,7 +138,7 @@ func (c *fleetList) Run(ctx context.Context, env *Env) error {
 }
 
 type fleetShow struct {
-	ID string `arg:"" help:"The fleet's id."`
+	ID string `arg:"" help:"Fleet ID."`
 }
 
 // Run shows the fleet.
@@ -161,7 +161,7 @@ func (c *fleetShow) Run(ctx context.Context, env *Env) error {
 			return terminal.JSON(env.Out, out)
 		}
 		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintf(w, "fleet\t%s\nname\t%s\ntime zone\t%s\ncreated\t%s\nreadings are kept\t%d d\n", out.ID, terminal.Printable(out.Name), out.TimeZone,
+		fmt.Fprintf(w, "fleet\t%s\nname\t%s\ntime zone\t%s\ncreated\t%s\nreading retention\t%d d\n", out.ID, terminal.Printable(out.Name), out.TimeZone,
 			out.CreatedAt.Format(time.RFC3339), int(f.Retention.Raw().Hours()/24))
 		if len(f.PropertyTags) > 0 {
 			fmt.Fprintf(w, "property tags\t%s\n", terminal.Printable(strings.Join(f.PropertyTags, ", ")))
@@ -176,8 +176,8 @@ func (c *fleetShow) Run(ctx context.Context, env *Env) error {
 }
 
 type fleetDelete struct {
-	ID  string `arg:"" help:"The fleet's id."`
-	Yes bool   `required:"" help:"Yes, delete it: nothing brings it back."`
+	ID  string `arg:"" help:"Fleet ID."`
+	Yes bool   `required:"" help:"Confirm the deletion, which cannot be undone."`
 }
 
 // Run marks the fleet as deleted. A server then deletes its data.
@@ -186,7 +186,7 @@ func (c *fleetDelete) Run(ctx context.Context, env *Env) error {
 		if err := telemetry.DeleteFleet(ctx, s.Table, c.ID); err != nil {
 			return explain("fleet", c.ID, err)
 		}
-		_, err := fmt.Fprintf(env.Out, "Deleted %s. What it has is deleted as long as `onefold serve` runs.\n", c.ID)
+		_, err := fmt.Fprintf(env.Out, "Deleted %s. Its devices and readings are deleted in the background while `onefold serve` runs.\n", c.ID)
 		return err
 	})
 }

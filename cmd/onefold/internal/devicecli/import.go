@@ -18,20 +18,20 @@ import (
 
 // Import imports files of readings.
 type Import struct {
-	Device       string   `help:"The device whose readings these are, where the files do not say it."`
-	DeviceColumn string   `help:"Column, or tag of line protocol, that names the device. Default: device, device_id or deviceId; tags device, device_id or host." placeholder:"NAME"`
-	TimeColumn   string   `help:"Column of the time. Default: time, timestamp, at, ts, datetime or date." placeholder:"NAME"`
-	SeqColumn    string   `help:"Column of the number that the device gave the reading. Default: seq, if there is one." placeholder:"NAME"`
-	Metric       []string `help:"A column that is a metric, as COLUMN, COLUMN=METRIC or COLUMN=METRIC:UNIT; repeat or separate by commas. Default: all others." placeholder:"COLUMN=METRIC"`
-	TimeFormat   string   `help:"unix, unix-ms, unix-us, unix-ns, or how 2006-01-02 15:04:05 would be written. Default: any usual one, years first."`
-	TimeZone     string   `help:"IANA time zone of times that say none. Default: that of the fleet of --fleet or --device, else UTC."`
-	Format       string   `help:"How the files are written: ${enum}." enum:"${reading_formats}" default:"auto"`
-	Fleet        string   `help:"Make devices that are not there, in this fleet."`
-	DryRun       bool     `help:"Say what would be imported, and write nothing."`
-	Server       string   `help:"Send the readings to a running server, such as https://stats.example.org, in place of opening the table. Wants --fleet." placeholder:"URL" env:"ONEFOLD_SERVER"`
-	Key          string   `help:"Key of the fleet with scope write, for --server." env:"ONEFOLD_KEY"`
-	Quiet        bool     `short:"q" help:"No progress bar."`
-	Files        []string `arg:"" name:"file" help:"CSV, JSON lines or InfluxDB's line protocol, plain or compressed with gzip or zstd, or - for standard input."`
+	Device       string   `help:"Device of the readings, if the files do not name it."`
+	DeviceColumn string   `help:"Column, or tag of line protocol, that names the device (default: device, device_id or deviceId; tags device, device_id or host)." placeholder:"NAME"`
+	TimeColumn   string   `help:"Column of the time (default: time, timestamp, at, ts, datetime or date)." placeholder:"NAME"`
+	SeqColumn    string   `help:"Column of the sequence number that the device assigned (default: seq, if present)." placeholder:"NAME"`
+	Metric       []string `help:"Column to import as a metric: COLUMN, COLUMN=METRIC or COLUMN=METRIC:UNIT. Repeat or separate by commas (default: all other columns)." placeholder:"COLUMN=METRIC"`
+	TimeFormat   string   `help:"Time format: unix, unix-ms, unix-us, unix-ns, or a layout that shows how to write 2006-01-02 15:04:05 (default: any common format, year first)."`
+	TimeZone     string   `help:"IANA time zone of times without one (default: that of the fleet of --fleet or --device, otherwise UTC)."`
+	Format       string   `help:"Format of the files: ${enum}." enum:"${reading_formats}" default:"auto"`
+	Fleet        string   `help:"Fleet in which to create missing devices."`
+	DryRun       bool     `help:"Print what would be imported, and write nothing."`
+	Server       string   `help:"URL of a running server to send the readings to, such as https://stats.example.org, instead of opening the table. Requires --fleet." placeholder:"URL" env:"ONEFOLD_SERVER"`
+	Key          string   `help:"API key of the fleet with scope write, for --server." env:"ONEFOLD_KEY"`
+	Quiet        bool     `short:"q" help:"Hide the progress bar."`
+	Files        []string `arg:"" name:"file" help:"CSV, JSON lines or InfluxDB line protocol, plain or compressed with gzip or zstd; - is standard input."`
 }
 
 // Run imports the files in order, waits for the folds and prints a summary.
@@ -47,7 +47,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 	}
 	err := work(ctx, env, &summary)
 	if errors.Is(err, env.NoTable) {
-		return fmt.Errorf("%w; readings belong to devices: make a fleet with `onefold fleet create`, and devices with `onefold device add`", err)
+		return fmt.Errorf("%w; readings belong to devices: create a fleet with `onefold fleet create`, and devices with `onefold device add`", err)
 	}
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *Import) send(ctx context.Context, env *Env, summary *telemetrySummary) 
 
 // stopped adds advice to the error of an interrupted import.
 func stopped(err error) error {
-	return fmt.Errorf("import: %w\nWhat was imported stays; import the same files again to go on where it stopped", err)
+	return fmt.Errorf("import: %w\nImported readings stay; import the same files again to resume", err)
 }
 
 // options returns the options for reading the files.
@@ -110,7 +110,7 @@ func (c *Import) options(ctx context.Context, to into) (o readingfiles.Options, 
 	}
 	zone := cmp.Or(c.TimeZone, fleet.TimeZone)
 	if o.Zone, err = time.LoadLocation(zone); err != nil {
-		return o, fmt.Errorf("invalid: --time-zone %q: use an IANA name like Europe/Berlin", zone)
+		return o, fmt.Errorf("invalid: --time-zone %q: use an IANA name such as Europe/Berlin", zone)
 	}
 	return o, nil
 }
@@ -163,12 +163,12 @@ func (s *telemetrySummary) tell(out io.Writer, asJSON bool) error {
 func (s *telemetrySummary) print(w io.Writer) error {
 	var b strings.Builder
 	if s.DryRun {
-		b.WriteString("Nothing was written. An import would say:\n")
+		b.WriteString("Dry run, nothing was written. The import would print:\n")
 	}
 	counts := terminal.Imported{Lines: s.Lines, Stored: s.Imported, Duplicates: s.Duplicates, Malformed: s.Malformed, Rejected: s.Rejected}
 	fmt.Fprintln(&b, counts.Sentence("reading"))
 	if s.Devices > 0 {
-		fmt.Fprintf(&b, "%s made.\n", terminal.Count(s.Devices, "device"))
+		fmt.Fprintf(&b, "%s created.\n", terminal.Count(s.Devices, "device"))
 	}
 	if !s.First.IsZero() {
 		fmt.Fprintf(&b, "From %s to %s.\n", s.First.Format(time.RFC3339), s.Last.Format(time.RFC3339))

@@ -42,7 +42,7 @@ func (t *tableInto) fleet(ctx context.Context) (telemetry.Fleet, error) {
 	case id == "":
 		d, err := telemetry.GetDevice(ctx, t.table, t.c.Device)
 		if err != nil {
-			return telemetry.Fleet{}, fmt.Errorf("%w; --fleet makes it", explain("device", t.c.Device, err))
+			return telemetry.Fleet{}, fmt.Errorf("%w; --fleet creates it", explain("device", t.c.Device, err))
 		}
 		id = d.FleetID
 	}
@@ -63,7 +63,7 @@ type serverInto struct {
 func (c *Import) toServer() (*serverInto, error) {
 	remote, err := logimport.NewRemote(c.Server, c.Key)
 	if err == nil && c.Fleet == "" {
-		err = errors.New("no_fleet: a server imports into a fleet, whose key you have: say which one with --fleet")
+		err = errors.New("no_fleet: an import through a server needs the fleet of the key: give it with --fleet")
 	}
 	return &serverInto{c, remote}, err
 }

@@ -17,21 +17,21 @@ import (
 
 // Profiles are the profile commands.
 type Profiles struct {
-	Put  profilePut  `cmd:"" help:"Make or change a profile."`
+	Put  profilePut  `cmd:"" help:"Create or change a profile."`
 	List profileList `cmd:"" help:"List the profiles of a fleet."`
-	Show profileShow `cmd:"" help:"Show a profile, in the form that put --stdin reads."`
+	Show profileShow `cmd:"" help:"Show a profile in the form that put --stdin reads."`
 }
 
 type profilePut struct {
-	ID           string   `arg:"" help:"The profile's id, unique in the installation."`
-	Fleet        string   `required:"" help:"The fleet that it belongs to."`
-	Name         string   `help:"What people call it."`
-	Metric       []string `help:"A metric as NAME:KIND[:UNIT[:MIN:MAX]], with the kind gauge, counter or state; repeat or separate by commas." placeholder:"NAME:KIND:UNIT"`
-	Every        int      `help:"Seconds between two readings; 0: whatever a device's own rhythm is."`
-	Late         string   `help:"What is done with late readings: ${enum}." enum:"accept,correct,reject" default:"accept"`
-	LateAfter    int      `help:"Seconds after which a reading is late." default:"3600"`
-	FutureWithin int      `help:"Seconds by which a clock may be ahead." default:"600"`
-	Stdin        bool     `help:"Read name, metrics, every and clock as JSON from standard input in place of flags."`
+	ID           string   `arg:"" help:"Profile ID, unique in the installation."`
+	Fleet        string   `required:"" help:"Fleet of the profile."`
+	Name         string   `help:"Display name."`
+	Metric       []string `help:"Metric as NAME:KIND[:UNIT[:MIN:MAX]], where KIND is gauge, counter or state. Repeat or separate by commas." placeholder:"NAME:KIND:UNIT"`
+	Every        int      `help:"Expected interval between readings, in seconds; 0 learns it from each device."`
+	Late         string   `help:"Policy for late readings: ${enum}." enum:"accept,correct,reject" default:"accept"`
+	LateAfter    int      `help:"Age at which a reading is late, in seconds." default:"3600"`
+	FutureWithin int      `help:"Maximum time that a device's clock may be ahead, in seconds." default:"600"`
+	Stdin        bool     `help:"Read name, metrics, every and clock as JSON from standard input instead of flags."`
 }
 
 // profileOutput is the JSON form of a profile.
@@ -103,7 +103,7 @@ func (c *profilePut) Run(ctx context.Context, env *Env) error {
 }
 
 type profileList struct {
-	Fleet string `required:"" help:"The fleet."`
+	Fleet string `required:"" help:"Fleet ID."`
 }
 
 // Run lists the profiles.
@@ -137,7 +137,7 @@ func (c *profileList) Run(ctx context.Context, env *Env) error {
 }
 
 type profileShow struct {
-	ID string `arg:"" help:"The profile's id."`
+	ID string `arg:"" help:"Profile ID."`
 }
 
 // Run shows the profile.
@@ -145,7 +145,7 @@ func (c *profileShow) Run(ctx context.Context, env *Env) error {
 	return env.Open(ctx, func(s *Store) error {
 		p, err := telemetry.ProfileByID.Get(ctx, s.Table, telemetry.ProfileIn{ProfileID: c.ID})
 		if errors.Is(err, table.ErrNotFound) {
-			return fmt.Errorf("no_such_profile: there is no profile %q; `onefold profile list --fleet FLEET` shows those there are", c.ID)
+			return fmt.Errorf("no_such_profile: there is no profile %q; `onefold profile list --fleet FLEET` lists all profiles", c.ID)
 		}
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func showProfile(env *Env, p *telemetry.Profile) error {
 	w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "profile\t%s\nfleet\t%s\nname\t%s\n", out.ID, out.Fleet, terminal.Printable(out.Name))
 	if out.Every > 0 {
-		fmt.Fprintf(w, "a reading every\t%d s\n", out.Every)
+		fmt.Fprintf(w, "expected interval\t%d s\n", out.Every)
 	}
 	for _, m := range out.Metrics {
 		bounds := ""

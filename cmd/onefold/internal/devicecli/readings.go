@@ -18,14 +18,14 @@ import (
 
 // Readings shows the readings of a device.
 type Readings struct {
-	Device     string        `arg:"" help:"The device."`
-	Metric     string        `help:"What it measured. Default: the only one that it measures."`
-	From       string        `help:"Beginning, as 2026-05-12, 2026-05-12T14:00 in the fleet's time zone, or with a zone. Default: --last before the end."`
-	To         string        `help:"End, which is not included. Default: the last reading."`
-	Last       time.Duration `help:"Length, such as 36h, 60d or 2w, where --from or --to is not given." default:"24h"`
-	Resolution string        `help:"raw, 10min, hourly or daily. Default: the finest that has at most --max-points." placeholder:"PERIOD"`
-	MaxPoints  int           `help:"How many points, 3 to 10,000." default:"500"`
-	Fill       string        `help:"What stands where nothing was measured: null, previous or linear. Default: nothing." placeholder:"HOW"`
+	Device     string        `arg:"" help:"Device ID."`
+	Metric     string        `help:"Metric to show (default: the device's only metric)."`
+	From       string        `help:"Start, as 2026-05-12, 2026-05-12T14:00 in the fleet's time zone, or with a UTC offset (default: --last before the end)."`
+	To         string        `help:"End, exclusive (default: the last reading)."`
+	Last       time.Duration `help:"Length of the period, such as 36h, 60d or 2w, unless both --from and --to are given." default:"24h"`
+	Resolution string        `help:"Resolution: raw, 10min, hourly or daily (default: the finest with at most --max-points points)." placeholder:"PERIOD"`
+	MaxPoints  int           `help:"Maximum number of points, 3 to 10,000." default:"500"`
+	Fill       string        `help:"Filling of gaps: null, previous or linear (default: gaps stay empty)." placeholder:"HOW"`
 	Plot       bool          `help:"Draw the curve." xor:"as"`
 	CSV        bool          `name:"csv" help:"Print comma-separated values." xor:"as"`
 }
@@ -80,7 +80,7 @@ func (c *Readings) complete(ctx context.Context, s *Store) (*time.Location, erro
 	}
 	status, err := telemetry.ReadStatus(ctx, s.Table, c.Device)
 	if errors.Is(err, table.ErrNotFound) {
-		return nil, fmt.Errorf("no_readings: %s has not measured anything yet", c.Device)
+		return nil, fmt.Errorf("no_readings: %s has no readings yet", c.Device)
 	}
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func parseMoment(text string, zone *time.Location) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.40q is no time; write it like 2026-05-12, 2026-05-12T14:00 or 2026-05-12T14:00:00+02:00", text)
+	return time.Time{}, fmt.Errorf("cannot parse time %.40q; write it like 2026-05-12, 2026-05-12T14:00 or 2026-05-12T14:00:00+02:00", text)
 }
 
 // about describes a series.

@@ -18,11 +18,11 @@ import (
 )
 
 type ruleTest struct {
-	Device string `arg:"" help:"The device whose readings are looked at."`
-	Rule   string `help:"A rule that there is. Default: one that the other flags say." placeholder:"ID"`
-	From   string `help:"Beginning, as 2026-05-12, 2026-05-12T14:00 in the fleet's time zone, or with a zone. Default: the first reading."`
-	To     string `help:"End, which is not included. Default: the last reading."`
-	NoPlot bool   `help:"Draw nothing."`
+	Device string `arg:"" help:"Device whose readings are replayed."`
+	Rule   string `help:"ID of an existing rule (default: the rule given by the other flags)." placeholder:"ID"`
+	From   string `help:"Start, as 2026-05-12, 2026-05-12T14:00 in the fleet's time zone, or with a UTC offset (default: the first reading)."`
+	To     string `help:"End, exclusive (default: the last reading)."`
+	NoPlot bool   `help:"Do not draw the curve."`
 	ruleFields
 }
 
@@ -77,7 +77,7 @@ func (c *ruleTest) prepare(ctx context.Context, s *Store) (r telemetry.Rule, zon
 	case c.Rule == "":
 		r, err = c.rule()
 	case c.ruleFields != ruleFields{Severity: c.Severity}:
-		err = errors.New("invalid: --rule names a rule that there is, and the other flags one that there is not; use either")
+		err = errors.New("invalid: --rule names an existing rule, the other flags define a new one; use one or the other")
 	default:
 		r, err = findRule(ctx, s, d.FleetID, c.Rule, "")
 	}
@@ -101,7 +101,7 @@ func (c *ruleTest) bounds(zone *time.Location) (from, to time.Time, err error) {
 		return from, to, fmt.Errorf("invalid_range: --to: %w", err)
 	}
 	if !from.Before(to) {
-		return from, to, errors.New("invalid_range: --to has to be later than --from")
+		return from, to, errors.New("invalid_range: --to must be later than --from")
 	}
 	return from, to, nil
 }
@@ -172,7 +172,7 @@ func printReplay(out io.Writer, r *telemetry.Rule, did *alerts.Replayed, zone *t
 	fmt.Fprintf(out, "%s\n%s; %s of %s breach.\n", terminal.Printable(alerts.Describe(r)), terminal.Count(len(did.Episodes), "episode"),
 		terminal.Grouped(int64(did.Breaching)), terminal.Count(did.Points, "point"))
 	if did.Pending.After(time.Time{}) {
-		fmt.Fprintf(out, "Breached since %s, and not yet long enough.\n", did.Pending.In(zone).Format(layout))
+		fmt.Fprintf(out, "Breached since %s, not yet long enough for an alert.\n", did.Pending.In(zone).Format(layout))
 	}
 	if len(did.Episodes) == 0 {
 		return nil

@@ -12,27 +12,27 @@ import (
 )
 
 type ruleUpdate struct {
-	ID       string         `arg:"" help:"The rule's id."`
-	Fleet    string         `required:"" help:"The fleet."`
-	Of       string         `help:"The device or profile that it is for, where several have a rule of this id." placeholder:"ID"`
-	Name     *string        `help:"What people call it."`
-	Metric   *string        `help:"What is measured."`
-	Raise    *string        `help:"Above it (or below it) a reading breaches. A clear level that was the same follows it."`
-	Clear    *string        `help:"At it or on its other side a reading no longer keeps the alert."`
-	For      *time.Duration `help:"How long it has to be breached, or silent." placeholder:"15m"`
-	Keep     *time.Duration `help:"How long it has to be quiet before the alert ends." placeholder:"30m"`
-	Over     *string        `help:"Look at aggregates: 10min, hourly or daily; an empty one means readings." placeholder:"PERIOD"`
-	Function *string        `help:"Of aggregates: mean, min, max, and so on." placeholder:"NAME"`
-	Severity *string        `help:"info, warning or critical."`
-	On       bool           `help:"Switch it on." xor:"on"`
-	Off      bool           `help:"Switch it off: it raises nothing until it is switched on." xor:"on"`
+	ID       string         `arg:"" help:"Rule ID."`
+	Fleet    string         `required:"" help:"Fleet ID."`
+	Of       string         `help:"Device or profile of the rule. Required if several have a rule with this ID." placeholder:"ID"`
+	Name     *string        `help:"Display name."`
+	Metric   *string        `help:"Metric that the rule watches."`
+	Raise    *string        `help:"Threshold: a reading above it (below it, if the rule raises below) is a breach. A clear level equal to the previous threshold changes with it."`
+	Clear    *string        `help:"Clear level: a reading at this level or on the safe side of it no longer sustains the alert."`
+	For      *time.Duration `help:"Duration of the breach or silence before the alert is raised." placeholder:"15m"`
+	Keep     *time.Duration `help:"Quiet time before the alert is resolved." placeholder:"30m"`
+	Over     *string        `help:"Aggregates to evaluate: 10min, hourly or daily; an empty value means readings." placeholder:"PERIOD"`
+	Function *string        `help:"Aggregate function: mean, min, max and so on (see rules add)." placeholder:"NAME"`
+	Severity *string        `help:"Severity: info, warning or critical."`
+	On       bool           `help:"Enable the rule." xor:"on"`
+	Off      bool           `help:"Disable the rule. It raises no alerts until it is enabled." xor:"on"`
 }
 
 // Run changes the rule. It waits until alerts that the change closes are closed.
 func (c *ruleUpdate) Run(ctx context.Context, env *Env) error {
 	for _, d := range []*time.Duration{c.For, c.Keep} {
 		if d != nil && *d%time.Second != 0 {
-			return errors.New("invalid: --for and --keep are whole seconds")
+			return errors.New("invalid: --for and --keep must be whole seconds")
 		}
 	}
 	return env.Open(ctx, func(s *Store) error {
@@ -50,11 +50,11 @@ func (c *ruleUpdate) Run(ctx context.Context, env *Env) error {
 		if env.JSON {
 			return terminal.JSON(env.Out, ruleOutputOf(&r))
 		}
-		says := "it begins anew"
+		says := "its state was reset"
 		if r.Version == version {
-			says = "it goes on as it was"
+			says = "its state is unchanged"
 		}
-		_, err = fmt.Fprintf(env.Out, "Changed the rule %s, %s: %s.\n", r.RuleID, says, terminal.Printable(alerts.Describe(&r)))
+		_, err = fmt.Fprintf(env.Out, "Changed rule %s (%s): %s.\n", r.RuleID, says, terminal.Printable(alerts.Describe(&r)))
 		return err
 	})
 }

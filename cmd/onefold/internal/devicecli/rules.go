@@ -16,32 +16,32 @@ import (
 
 // Rules are the rule commands.
 type Rules struct {
-	Add    ruleAdd    `cmd:"" help:"Make a rule, which holds for readings that arrive from now on."`
+	Add    ruleAdd    `cmd:"" help:"Create a rule, which applies to readings that arrive from now on."`
 	List   ruleList   `cmd:"" help:"List the rules of a fleet."`
-	Update ruleUpdate `cmd:"" help:"Change a rule. If more than its name changes, its open alerts end and it begins anew."`
-	Delete ruleDelete `cmd:"" help:"Delete a rule. Its open alerts end."`
-	Test   ruleTest   `cmd:"" help:"Say what alerts a rule would have made of what a device measured. Nothing is written."`
+	Update ruleUpdate `cmd:"" help:"Change a rule. A change of anything but its name closes its open alerts and resets the rule."`
+	Delete ruleDelete `cmd:"" help:"Delete a rule and close its open alerts."`
+	Test   ruleTest   `cmd:"" help:"Show the alerts that a rule would have raised on stored readings. Nothing is written."`
 }
 
 // ruleFields are the attributes of a rule that flags can set.
 type ruleFields struct {
-	Metric   string        `help:"What is measured."`
-	Raise    string        `help:"Above it (or below it, with --below) a reading breaches."`
-	Clear    string        `help:"At it or on its other side a reading no longer keeps the alert. Default: --raise."`
-	Below    bool          `help:"Raise below, not above."`
-	For      time.Duration `help:"How long it has to be breached, by the times of readings." placeholder:"15m"`
-	Keep     time.Duration `help:"How long it has to be quiet before the alert ends." placeholder:"30m"`
-	Silence  bool          `help:"Raise when nothing is heard of a device for the time of --for."`
-	Over     string        `help:"Look at aggregates, not at readings: 10min, hourly or daily." placeholder:"PERIOD"`
-	Function string        `help:"Of aggregates: mean, min, max, sum, count, first, last, deviation, p50, p90, p95, p99, increase or rate." placeholder:"NAME"`
-	Severity string        `help:"info, warning or critical." default:"warning"`
-	Name     string        `help:"What people call it."`
+	Metric   string        `help:"Metric that the rule watches."`
+	Raise    string        `help:"Threshold: a reading above it (with --below, below it) is a breach."`
+	Clear    string        `help:"Clear level: a reading at this level or on the safe side of it no longer sustains the alert (default: --raise)."`
+	Below    bool          `help:"Raise below the threshold instead of above it."`
+	For      time.Duration `help:"Duration of the breach before the alert is raised, measured by the times of readings." placeholder:"15m"`
+	Keep     time.Duration `help:"Quiet time before the alert is resolved." placeholder:"30m"`
+	Silence  bool          `help:"Raise when a device sends nothing for the duration of --for."`
+	Over     string        `help:"Evaluate aggregates instead of readings: 10min, hourly or daily." placeholder:"PERIOD"`
+	Function string        `help:"Aggregate function: mean, min, max, sum, count, first, last, deviation, p50, p90, p95, p99, increase or rate." placeholder:"NAME"`
+	Severity string        `help:"Severity: info, warning or critical." default:"warning"`
+	Name     string        `help:"Display name."`
 }
 
 // rule returns the rule given by the flags.
 func (f *ruleFields) rule() (telemetry.Rule, error) {
 	if f.For%time.Second != 0 || f.Keep%time.Second != 0 {
-		return telemetry.Rule{}, errors.New("invalid: --for and --keep are whole seconds")
+		return telemetry.Rule{}, errors.New("invalid: --for and --keep must be whole seconds")
 	}
 	r := telemetry.Rule{
 		Name: f.Name, Metric: f.Metric, Over: telemetry.Period(f.Over), Function: f.Function, Below: f.Below, NoData: f.Silence,
@@ -91,9 +91,9 @@ func ruleOutputOf(r *telemetry.Rule) ruleOutput {
 }
 
 type ruleAdd struct {
-	ID      string `arg:"" optional:"" help:"The rule's id. Default: one is made."`
-	Device  string `help:"The device that it is for." xor:"scope" required:""`
-	Profile string `help:"The profile that it is for: all its devices." xor:"scope" required:""`
+	ID      string `arg:"" optional:"" help:"Rule ID (default: a new one)."`
+	Device  string `help:"Device that the rule applies to." xor:"scope" required:""`
+	Profile string `help:"Profile that the rule applies to, with all its devices." xor:"scope" required:""`
 	ruleFields
 }
 
@@ -110,7 +110,7 @@ func (c *ruleAdd) Run(ctx context.Context, env *Env) error {
 		}
 		r, err := alerts.CreateRule(ctx, s.Table, r)
 		if errors.Is(err, table.ErrExists) {
-			return fmt.Errorf("rule_exists: there is a rule %q already; `onefold rules list --fleet %s` shows it", c.ID, r.FleetID)
+			return fmt.Errorf("rule_exists: rule %q already exists; `onefold rules list --fleet %s` shows it", c.ID, r.FleetID)
 		}
 		switch {
 		case err != nil:
@@ -118,7 +118,7 @@ func (c *ruleAdd) Run(ctx context.Context, env *Env) error {
 		case env.JSON:
 			return terminal.JSON(env.Out, ruleOutputOf(&r))
 		}
-		_, err = fmt.Fprintf(env.Out, "Made the rule %s: %s.\n", r.RuleID, terminal.Printable(alerts.Describe(&r)))
+		_, err = fmt.Fprintf(env.Out, "Created rule %s: %s.\n", r.RuleID, terminal.Printable(alerts.Describe(&r)))
 		return err
 	})
 }
@@ -136,7 +136,7 @@ func (c *ruleAdd) scope(ctx context.Context, s *Store, r *telemetry.Rule) error 
 }
 
 type ruleList struct {
-	Fleet string `required:"" help:"The fleet."`
+	Fleet string `required:"" help:"Fleet ID."`
 }
 
 // Run lists the rules.
@@ -190,17 +190,17 @@ func findRule(ctx context.Context, s *Store, fleet, id, of string) (found teleme
 	}
 	switch len(whose) {
 	case 0:
-		return found, fmt.Errorf("no_such_rule: there is no rule %q; `onefold rules list --fleet %s` shows those there are", id, fleet)
+		return found, fmt.Errorf("no_such_rule: there is no rule %q; `onefold rules list --fleet %s` lists all rules", id, fleet)
 	case 1:
 		return found, nil
 	}
-	return found, fmt.Errorf("which_rule: %s have a rule %q each; --of says which", strings.Join(whose, ", "), id)
+	return found, fmt.Errorf("which_rule: %s each have a rule %q; select one with --of", strings.Join(whose, ", "), id)
 }
 
 type ruleDelete struct {
-	ID    string `arg:"" help:"The rule's id."`
-	Fleet string `required:"" help:"The fleet."`
-	Of    string `help:"The device or profile that it is for, where several have a rule of this id." placeholder:"ID"`
+	ID    string `arg:"" help:"Rule ID."`
+	Fleet string `required:"" help:"Fleet ID."`
+	Of    string `help:"Device or profile of the rule. Required if several have a rule with this ID." placeholder:"ID"`
 }
 
 // Run deletes the rule. It waits until its alerts are closed.
@@ -214,7 +214,7 @@ func (c *ruleDelete) Run(ctx context.Context, env *Env) error {
 			err = s.Worker.Drain(ctx)
 		}
 		if err == nil {
-			_, err = fmt.Fprintf(env.Out, "Deleted the rule %s.\n", c.ID)
+			_, err = fmt.Fprintf(env.Out, "Deleted rule %s.\n", c.ID)
 		}
 		return err
 	})

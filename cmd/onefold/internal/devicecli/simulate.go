@@ -17,20 +17,20 @@ import (
 
 // Simulate generates device data, and writes it to a file or sends it.
 type Simulate struct {
-	File        string        `arg:"" optional:"" help:"The file that is written, which must not be there, or - for standard output."`
-	Server      string        `help:"Send the readings to a running server, such as http://127.0.0.1:8090, in place of writing a file." placeholder:"URL" env:"ONEFOLD_SERVER"`
-	Key         string        `help:"Key of the fleet, for --server: with scope ingest, or write to make devices." env:"ONEFOLD_KEY"`
-	Fleet       string        `help:"Make devices that are not there in this fleet, for --server."`
-	Format      string        `help:"csv, jsonl or line (InfluxDB's line protocol)." enum:"csv,jsonl,line" default:"jsonl"`
-	Seed        uint64        `help:"Chooses one of all the possible pasts. The same options give the same file." default:"1"`
-	Devices     int           `help:"How many devices: cold rooms, meters and pumps, in turns." default:"3"`
-	Prefix      string        `help:"What the ids of devices begin with: letters, digits and . _ - :"`
-	Measurement string        `help:"The measurement of line protocol: letters, digits and . _ - :" default:"sim"`
-	Start       string        `help:"The first moment, as 2026-05-12, 2026-05-12T14:00 in UTC, or with a zone. Default: 2026-01-01; with --server so long ago that it ends now."`
-	Length      time.Duration `help:"How long it goes on." default:"24h"`
+	File        string        `arg:"" optional:"" help:"Output file, which must not exist; - is standard output."`
+	Server      string        `help:"URL of a running server to send the readings to, such as http://127.0.0.1:8090, instead of writing a file." placeholder:"URL" env:"ONEFOLD_SERVER"`
+	Key         string        `help:"API key of the fleet, for --server: scope ingest, or write to create devices." env:"ONEFOLD_KEY"`
+	Fleet       string        `help:"Fleet in which to create missing devices, for --server."`
+	Format      string        `help:"Output format: csv, jsonl or line (InfluxDB line protocol)." enum:"csv,jsonl,line" default:"jsonl"`
+	Seed        uint64        `help:"Seed of the generated data. The same options produce the same file." default:"1"`
+	Devices     int           `help:"Number of devices: cold rooms, meters and pumps in turn." default:"3"`
+	Prefix      string        `help:"Prefix of device IDs: letters, digits and . _ - :"`
+	Measurement string        `help:"Measurement name in line protocol: letters, digits and . _ - :" default:"sim"`
+	Start       string        `help:"Start, as 2026-05-12, 2026-05-12T14:00 in UTC, or with a UTC offset (default: 2026-01-01; with --server, --length before now)."`
+	Length      time.Duration `help:"Length of the generated period." default:"24h"`
 	Every       time.Duration `help:"Time between two readings of a device, 1s to 24h." default:"1m"`
-	Perturb     float64       `help:"Part of the readings that something goes wrong with, 0 to 1."`
-	Faults      []string      `help:"What goes wrong: twice, hour, day, same-time, nan, text, unit, expired, offline, ahead, behind, 1970. Default: all." placeholder:"FAULT"`
+	Perturb     float64       `help:"Share of readings with a fault, 0 to 1."`
+	Faults      []string      `help:"Faults to generate: twice, hour, day, same-time, nan, text, unit, expired, offline, ahead, behind, 1970 (default: all)." placeholder:"FAULT"`
 }
 
 // Validate checks the flags. Kong calls it.
@@ -39,20 +39,20 @@ func (c *Simulate) Validate() error {
 		if strings.ContainsFunc(name, func(r rune) bool {
 			return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-:", r))
 		}) {
-			return fmt.Errorf("invalid: %.40q has other characters than letters, digits and . _ - : in it", name)
+			return fmt.Errorf("invalid: %.40q may contain only letters, digits and . _ - :", name)
 		}
 	}
 	switch {
 	case c.File == "" && c.Server == "":
-		return errors.New("say which file to write, or --server")
+		return errors.New("give a file to write, or --server")
 	case c.File != "" && c.Server != "":
-		return errors.New("--server sends, and writes no file")
+		return errors.New("--server writes no file; omit one of them")
 	case c.Measurement == "":
-		return errors.New("--measurement is not to be empty")
+		return errors.New("--measurement must not be empty")
 	case c.Devices < 1:
-		return errors.New("--devices: at least one")
+		return errors.New("--devices must be 1 or more")
 	case c.Length <= 0:
-		return errors.New("--length: longer than nothing")
+		return errors.New("--length must be above 0")
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (c *Simulate) Run(ctx context.Context, env *Env) (err error) {
 		f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		switch {
 		case errors.Is(err, os.ErrExist):
-			return fmt.Errorf("file_exists: %s is there already, and is left as it is", c.File)
+			return fmt.Errorf("file_exists: %s already exists and was not changed", c.File)
 		case err != nil:
 			return fmt.Errorf("cannot_write: %w", err)
 		}

@@ -68,8 +68,8 @@ func (to *simulatedTo) makeDevices(ctx context.Context, fleet string, devices []
 		for i, m := range k.Metrics {
 			metrics[i] = telemetry.MetricDef{Name: m.Name, Kind: telemetry.MetricKind(m.Kind), Unit: m.Unit}
 		}
-		if err := call(http.MethodPut, path+"/profiles/"+profileOf(&k), map[string]any{"name": "Made-up " + k.Name, "metrics": metrics}); err != nil {
-			return fmt.Errorf("make profile %s: %w", profileOf(&k), err)
+		if err := call(http.MethodPut, path+"/profiles/"+profileOf(&k), map[string]any{"name": "Simulated " + k.Name, "metrics": metrics}); err != nil {
+			return fmt.Errorf("create profile %s: %w", profileOf(&k), err)
 		}
 	}
 	for _, d := range devices {
@@ -77,7 +77,7 @@ func (to *simulatedTo) makeDevices(ctx context.Context, fleet string, devices []
 			"id": d.ID, "name": d.Name, "type": d.Kind.Name, "profile": profileOf(d.Kind), "location": d.Location, "firmware": d.Firmware, "tags": append([]string{}, d.Tags...),
 		})
 		if err != nil && !strings.HasPrefix(err.Error(), "exists: ") {
-			return fmt.Errorf("make device %s: %w", d.ID, err)
+			return fmt.Errorf("create device %s: %w", d.ID, err)
 		}
 	}
 	return nil
@@ -124,7 +124,7 @@ func (to *simulatedTo) flush(ctx context.Context) error {
 	}
 	for _, o := range told.Outcomes {
 		if o.Reason == telemetry.UnknownDevice {
-			return errors.New("no_such_device: the server does not know a device; --fleet makes them, with a key of scope write")
+			return errors.New("no_such_device: the server does not know a device; create devices with --fleet and a key of scope write")
 		}
 		to.did.Outcomes[o.Status]++
 	}

@@ -66,7 +66,7 @@ func ParseDescription(b []byte) (*Description, error) {
 		return nil, fmt.Errorf("%w: %w", ErrDescription, err)
 	}
 	if len(d.Create.KeySchema) == 0 {
-		return nil, fmt.Errorf("%w: there is no KeySchema; it must be what `aws dynamodb describe-table` prints, or the input of CreateTable", ErrDescription)
+		return nil, fmt.Errorf("%w: there is no KeySchema; use the output of `aws dynamodb describe-table` or the input of CreateTable", ErrDescription)
 	}
 	if outer.TimeToLiveDescription.TimeToLiveStatus == string(types.TimeToLiveStatusEnabled) {
 		d.TTL = outer.TimeToLiveDescription.AttributeName

@@ -275,7 +275,7 @@ func TestRefusedBatch(t *testing.T) {
 	if sum != (dump.Imported{Lines: 61, Items: 59, Rejected: 2}) || len(rejected) != 2 {
 		t.Errorf("%+v %v", sum, rejected)
 	}
-	if all := strings.Join(rejected, "\n"); !strings.Contains(all, "standard input:8: was refused: ") || !strings.Contains(all, "standard input:61: the line is longer") {
+	if all := strings.Join(rejected, "\n"); !strings.Contains(all, "standard input:8: was rejected: ") || !strings.Contains(all, "standard input:61: the line is longer") {
 		t.Error(all)
 	}
 }

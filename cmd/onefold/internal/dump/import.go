@@ -223,7 +223,7 @@ func (m *Import) reject(r Rejected) error {
 func (m *Import) parse(e *entry) error {
 	var put types.PutRequest
 	if err := dynamojson.Decode(e.rejected.Text, &put); err != nil {
-		return fmt.Errorf("is not DynamoDB's JSON: %w", explained(e.rejected.Text, err))
+		return fmt.Errorf("is not DynamoDB JSON: %w", explained(e.rejected.Text, err))
 	}
 	if put.Item == nil {
 		return errors.New(`holds no {"Item":{…}}`)

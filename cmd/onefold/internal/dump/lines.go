@@ -101,7 +101,7 @@ func (f *File) decompress(raw *bufio.Reader) error {
 var ErrUnreadable = errors.New("import: a file cannot be read to its end")
 
 // errTooLong is returned for a line of more than MaxLine bytes.
-var errTooLong = fmt.Errorf("the line is longer than %d bytes, as no item of 400 KB should be", MaxLine)
+var errTooLong = fmt.Errorf("the line is longer than %d bytes, more than an item of 400 KB can need", MaxLine)
 
 // next appends the next line, without its end, to dst. At the end it returns io.EOF. After
 // errTooLong, the next call returns the following line.

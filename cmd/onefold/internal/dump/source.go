@@ -102,10 +102,10 @@ func exportFolder(dir string) (string, error) {
 		case len(found) == 1:
 			return filepath.Dir(found[0]), nil
 		case len(found) > 1:
-			return "", fmt.Errorf("%w: there are %d exports in %s; name the folder of one, such as %s", ErrNoExport, len(found), dir, filepath.Dir(found[0]))
+			return "", fmt.Errorf("%w: there are %d exports in %s; give the directory of one, such as %s", ErrNoExport, len(found), dir, filepath.Dir(found[0]))
 		}
 	}
-	return "", fmt.Errorf("%w: there is no %s in %s; name files of lines, or the folder of an export of AWS (AWSDynamoDB/ID)", ErrNoExport, summaryName, dir)
+	return "", fmt.Errorf("%w: there is no %s in %s; give files of lines, or the directory of an AWS export (AWSDynamoDB/ID)", ErrNoExport, summaryName, dir)
 }
 
 // checkSummary returns an error for an export whose lines are not items.

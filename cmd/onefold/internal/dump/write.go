@@ -85,7 +85,7 @@ func (m *Import) settle(e *entry, err error) error {
 		return nil
 	}
 	if dynamo.Code(err) == dynamo.CodeValidation {
-		e.rejected.Why = fmt.Errorf("was refused: %w", err)
+		e.rejected.Why = fmt.Errorf("was rejected: %w", err)
 		return m.reject(e.rejected)
 	}
 	return fmt.Errorf("import: %w", err)

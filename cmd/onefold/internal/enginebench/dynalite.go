@@ -53,7 +53,7 @@ func (s *server) prepare(ctx context.Context, c *dynamodb.Client) error {
 			break
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("make a table in dynalite: %w", err)
+			return fmt.Errorf("create a table in dynalite: %w", err)
 		}
 	}
 	name := tableName

@@ -90,7 +90,7 @@ func idleMemory(ctx context.Context, program, dir string) (float64, error) {
 		return 0, err
 	}
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		return 0, errors.Join(fmt.Errorf("the server said nothing: %w", err), cmd.Wait())
+		return 0, errors.Join(fmt.Errorf("the server printed nothing: %w", err), cmd.Wait())
 	}
 	select {
 	case <-time.After(settling):

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	emptyServer = "a server that answers nothing"
+	emptyServer = "a server with empty responses"
 	dynalite    = "dynalite in memory"
 )
 
@@ -146,7 +146,7 @@ func emptyTable(ctx context.Context, o Options) (*engine.DB, error) {
 		return nil, err
 	}
 	if _, err := db.CreateTable(ctx, tableInput()); err != nil {
-		return nil, errors.Join(fmt.Errorf("make a table in memory: %w", err), db.Close())
+		return nil, errors.Join(fmt.Errorf("create a table in memory: %w", err), db.Close())
 	}
 	return db, nil
 }

@@ -69,7 +69,7 @@ func (b *bench) alone(ctx context.Context, dir string) (all []workbench.Result, 
 			}
 		}
 		all = results("append one event of 320 B, 1 writer", workbench.Pace{Rate: workbench.Median(rates), Micros: workbench.Median(micros)}, 0)
-		all[0].Against, all[0].Reference = "raw Pebble syncs in turns", math.Round(workbench.Median(syncs))
+		all[0].Against, all[0].Reference = "alternating raw Pebble syncs", math.Round(workbench.Median(syncs))
 		all[0].Goal = math.Round(wantedOfSync * all[0].Reference)
 		return nil
 	})
@@ -130,9 +130,9 @@ func (b *bench) contended(ctx context.Context, dir string) (all []workbench.Resu
 		}
 		all = []workbench.Result{
 			{Name: contendedName, Unit: "/s", Value: float64(sum) / seconds},
-			{Name: contendedName + ": tries of each", Value: float64(decided.Load()) / float64(max(sum, 1))},
-			{Name: contendedName + ": least of a writer", Unit: "/s", Value: float64(least) / seconds},
-			{Name: contendedName + ": most of a writer", Unit: "/s", Value: float64(most) / seconds},
+			{Name: contendedName + ": attempts per decision", Value: float64(decided.Load()) / float64(max(sum, 1))},
+			{Name: contendedName + ": slowest writer", Unit: "/s", Value: float64(least) / seconds},
+			{Name: contendedName + ": fastest writer", Unit: "/s", Value: float64(most) / seconds},
 			{Name: contendedName + ": gave up", Unit: "/s", Value: float64(busy.Load()) / seconds},
 		}
 		return err

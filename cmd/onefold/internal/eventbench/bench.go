@@ -123,5 +123,5 @@ func (b *bench) turn(ctx context.Context, do []func(context.Context) error) (rat
 
 // results returns the rate of an operation and its CPU time.
 func results(name string, p workbench.Pace, goal float64) []workbench.Result {
-	return []workbench.Result{{Name: name, Unit: "/s", Value: p.Rate, Goal: goal}, {Name: name + ": processor time", Unit: "µs", Value: p.Micros}}
+	return []workbench.Result{{Name: name, Unit: "/s", Value: p.Rate, Goal: goal}, {Name: name + ": CPU time", Unit: "µs", Value: p.Micros}}
 }

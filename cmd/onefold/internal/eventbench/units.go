@@ -19,8 +19,8 @@ func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, 
 		options []eventstore.AppendOption
 	}{
 		{"", eventstore.Options{}, nil},
-		{", with a commit id", eventstore.Options{}, []eventstore.AppendOption{eventstore.CommitID("c")}},
-		{", one by one", eventstore.Options{OneByOne: true}, nil},
+		{", with a commit ID", eventstore.Options{}, []eventstore.AppendOption{eventstore.CommitID("c")}},
+		{", in put mode", eventstore.Options{OneByOne: true}, nil},
 	} {
 		for _, n := range []int{1, 3, 10} {
 			var units float64

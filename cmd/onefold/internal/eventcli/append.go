@@ -19,12 +19,12 @@ import (
 
 type appendCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
-	Type      string `help:"Type of one event, such as OrderPlaced." placeholder:"TYPE"`
-	Payload   string `help:"What it says, in JSON." placeholder:"JSON"`
-	File      string `help:"JSON lines of events, - for standard input: type, data, occurredAt, actor and more, as the API takes them." placeholder:"FILE"`
-	Expect    string `help:"The version that the stream must have: a number, none, exists or any." default:"any"`
-	CommitID  string `help:"Names the append: repeated with the same name it changes nothing. Default: a new one."`
+	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
+	Type      string `help:"Type of a single event, such as OrderPlaced." placeholder:"TYPE"`
+	Payload   string `help:"Payload of the event, in JSON." placeholder:"JSON"`
+	File      string `help:"File of JSON lines, one event each, with type, data, occurredAt, actor and more, as in the API; - is standard input." placeholder:"FILE"`
+	Expect    string `help:"Expected version of the stream: a number, none, exists or any." default:"any"`
+	CommitID  string `help:"Idempotency key: repeating an append with the same key changes nothing (default: a new one)."`
 }
 
 // Run appends the events.
@@ -37,7 +37,7 @@ func (c *appendCommand) Run(ctx context.Context, env *Env) error {
 	if n, err := strconv.ParseInt(c.Expect, 10, 64); err == nil && n >= 0 {
 		a.Expected = n
 	} else if c.Expect != "none" && c.Expect != "exists" && c.Expect != "any" {
-		return fmt.Errorf("invalid: --expect %q: a version, none, exists or any", c.Expect)
+		return fmt.Errorf("invalid: --expect must be a version, none, exists or any, not %q", c.Expect)
 	}
 	if a.Events, err = c.events(env.In); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (c *appendCommand) Run(ctx context.Context, env *Env) error {
 		}
 		what := "Appended"
 		if done.Again {
-			what = "Had appended"
+			what = "Had already appended"
 		}
 		_, err = fmt.Fprintf(env.Out, "%s events %d to %d; %s has version %d.\n", what, done.First, done.Version, terminal.Printable(id.String()), done.Version)
 		return err
@@ -66,7 +66,7 @@ func (c *appendCommand) Run(ctx context.Context, env *Env) error {
 func (c *appendCommand) events(stdin io.Reader) ([]eventjson.New, error) {
 	switch {
 	case (c.Type == "") == (c.File == ""):
-		return nil, errors.New("invalid: say one event with --type and --payload, or many with --file")
+		return nil, errors.New("invalid: give one event with --type and --payload, or many with --file")
 	case c.File == "-":
 		return readEvents(stdin)
 	case c.File != "":
@@ -78,7 +78,7 @@ func (c *appendCommand) events(stdin io.Reader) ([]eventjson.New, error) {
 		return events, errors.Join(err, f.Close())
 	}
 	if c.Payload != "" && !json.Valid([]byte(c.Payload)) {
-		return nil, errors.New("invalid: --payload is no JSON; a text needs quotes of its own: --payload '\"text\"'")
+		return nil, errors.New("invalid: --payload is not JSON; quote a string as JSON too: --payload '\"text\"'")
 	}
 	return []eventjson.New{{Type: c.Type, Said: eventjson.Said{Data: json.RawMessage(c.Payload)}}}, nil
 }
@@ -100,7 +100,7 @@ func readEvents(r io.Reader) (events []eventjson.New, err error) {
 			return nil, fmt.Errorf("invalid: line %d: %w", n, err)
 		}
 		if events = append(events, e); len(events) > eventstore.MaxEvents {
-			return nil, fmt.Errorf("too_large: more than %d events: an append is all or none, and has no more", eventstore.MaxEvents)
+			return nil, fmt.Errorf("too_large: an append, which is all or none, has at most %d events", eventstore.MaxEvents)
 		}
 	}
 	return events, lines.Err()
@@ -108,8 +108,8 @@ func readEvents(r io.Reader) (events []eventjson.New, err error) {
 
 type closeCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
-	Yes       bool   `required:"" help:"Yes, close it: nothing opens it again."`
+	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
+	Yes       bool   `required:"" help:"Confirm closing the stream, which cannot be undone."`
 }
 
 // Run closes a stream.

@@ -15,10 +15,10 @@ import (
 )
 
 type archiveCommand struct {
-	Dir       string   `arg:"" help:"Directory of the archive. It is made when it is not there."`
-	Type      []string `help:"Archive only aggregates of this type. Repeat or separate by commas. Default: all." placeholder:"TYPE"`
+	Dir       string   `arg:"" help:"Directory of the archive, created if it does not exist."`
+	Type      []string `help:"Aggregate type to archive. Repeat or separate by commas (default: all)." placeholder:"TYPE"`
 	NoParquet bool     `help:"Write JSON lines only."`
-	Verify    bool     `help:"Read the whole archive afterwards, and compare it with its sums."`
+	Verify    bool     `help:"Read the whole archive afterwards and verify its checksums."`
 }
 
 // archived is the JSON result.
@@ -53,9 +53,9 @@ func (c *archiveCommand) Run(ctx context.Context, env *Env) error {
 		if env.JSON {
 			return json.NewEncoder(env.Out).Encode(done)
 		}
-		_, err = fmt.Fprintf(env.Out, "Archived what was new, %s of %s, in %s of %s.\n", terminal.Count(done.Events, "event"), terminal.Count(done.Aggregates, "aggregate"), terminal.Count(done.Segments, "segment"), c.Dir)
+		_, err = fmt.Fprintf(env.Out, "Archived new events: %s of %s, in %s of %s.\n", terminal.Count(done.Events, "event"), terminal.Count(done.Aggregates, "aggregate"), terminal.Count(done.Segments, "segment"), c.Dir)
 		if err == nil && c.Verify {
-			_, err = fmt.Fprintln(env.Out, "The archive is what its sums say.")
+			_, err = fmt.Fprintln(env.Out, "The archive matches its checksums.")
 		}
 		return err
 	})
@@ -85,7 +85,7 @@ func (c *archiveCommand) open(ctx context.Context, s *cmdenv.Store) (*eventstore
 	}
 	for _, t := range c.Type {
 		if !slices.Contains(types, t) {
-			return nil, nil, fmt.Errorf("no_such_type: there are no aggregates of type %.60q; `onefold events types` shows those there are", t)
+			return nil, nil, fmt.Errorf("no_such_type: there are no aggregates of type %.60q; `onefold events types` lists all types", t)
 		}
 	}
 	return store, types, nil

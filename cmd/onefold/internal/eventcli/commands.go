@@ -21,20 +21,20 @@ type Events struct {
 	Append     appendCommand     `cmd:"" help:"Append events to a stream, all or none."`
 	Read       readCommand       `cmd:"" help:"Print the events of a stream."`
 	Tail       tailCommand       `cmd:"" help:"Print events as they are appended through a server."`
-	Head       headCommand       `cmd:"" help:"Print the version of a stream, and whether it is open."`
-	State      stateCommand      `cmd:"" help:"Print what the events of an aggregate came to, at any version, or how two versions differ."`
+	Head       headCommand       `cmd:"" help:"Print the version of a stream and whether it is open."`
+	State      stateCommand      `cmd:"" help:"Print the state of an aggregate at any version, or the difference between two versions."`
 	Types      typesCommand      `cmd:"" help:"List the types of aggregates."`
 	Aggregates aggregatesCommand `cmd:"" help:"List the aggregates of a type."`
-	Close      closeCommand      `cmd:"" help:"End a stream for good: it can be read, and never be appended to."`
-	Fsck       fsckCommand       `cmd:"" help:"Check the event store against itself, and repair what can be."`
-	Archive    archiveCommand    `cmd:"" help:"Write events to files, JSON lines and Parquet: those that the archive does not have yet."`
+	Close      closeCommand      `cmd:"" help:"Close a stream permanently: it can still be read, but not appended to."`
+	Fsck       fsckCommand       `cmd:"" help:"Check the event store for consistency, and repair it."`
+	Archive    archiveCommand    `cmd:"" help:"Archive events that the archive does not have yet, as JSON lines and Parquet."`
 }
 
 // parseID parses TYPE/ID.
 func parseID(text string) (eventstore.ID, error) {
 	kind, id, ok := strings.Cut(text, "/")
 	if !ok || kind == "" || id == "" {
-		return eventstore.ID{}, fmt.Errorf("invalid: %.60q is no aggregate: write TYPE/ID, such as order/1001", text)
+		return eventstore.ID{}, fmt.Errorf("invalid: %.60q is not an aggregate: write TYPE/ID, such as order/1001", text)
 	}
 	return eventstore.ID{Type: kind, ID: id}, nil
 }
@@ -60,8 +60,8 @@ func (f *Where) opened(ctx context.Context, env *Env, open func(context.Context,
 
 // Where selects the event store.
 type Where struct {
-	Server string `help:"Ask a running server, such as https://events.example.org, in place of opening the table." placeholder:"URL" env:"ONEFOLD_SERVER"`
-	Key    string `help:"Key of events:main, for --server." env:"ONEFOLD_KEY"`
+	Server string `help:"URL of a running server, such as https://events.example.org, to use instead of opening the table." placeholder:"URL" env:"ONEFOLD_SERVER"`
+	Key    string `help:"API key of events:main, for --server." env:"ONEFOLD_KEY"`
 }
 
 // explain adds the API's error code, and advice, to an error of the event store.
@@ -71,9 +71,9 @@ func explain(id eventstore.ID, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &conflict):
-		return fmt.Errorf("version_conflict: %s has version %d, expected %s; `onefold events read %[1]s --from %d` shows what came in between", id, conflict.Actual, conflict.Expected, max(conflict.Actual-int64(len(conflict.Since)), 0)+1)
+		return fmt.Errorf("version_conflict: %s has version %d, expected %s; `onefold events read %[1]s --from %d` shows the events in between", id, conflict.Actual, conflict.Expected, max(conflict.Actual-int64(len(conflict.Since)), 0)+1)
 	case errors.Is(err, table.ErrNotFound):
-		return fmt.Errorf("no_such_aggregate: there is no %s; `onefold events aggregates %s` shows those there are", id, id.Type)
+		return fmt.Errorf("no_such_aggregate: there is no %s; `onefold events aggregates %s` lists all of its type", id, id.Type)
 	}
 	for code, is := range map[string]error{
 		"invalid": eventstore.ErrInvalid, "too_large": eventstore.ErrTooLarge, "stream_closed": eventstore.ErrClosed, "commit_reused": eventstore.ErrCommitReused, "personal_fields": eventstore.ErrUnsealed,

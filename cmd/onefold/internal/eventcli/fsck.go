@@ -13,9 +13,9 @@ import (
 )
 
 type fsckCommand struct {
-	Type    []string `help:"Check only aggregates of this type. Repeat or separate by commas. Default: all." placeholder:"TYPE"`
-	NoIndex bool     `help:"Do not look each item up on the index, which takes most of the time."`
-	Repair  bool     `help:"Repair what can be without inventing facts. Without it, the command says what it would do."`
+	Type    []string `help:"Aggregate type to check. Repeat or separate by commas (default: all)." placeholder:"TYPE"`
+	NoIndex bool     `help:"Skip the lookup of each item in the index, which takes most of the time."`
+	Repair  bool     `help:"Repair everything that can be repaired without inventing facts. Without this flag, repairs are only listed."`
 }
 
 // ErrDamaged is returned if there are findings that were not repaired.
@@ -81,14 +81,14 @@ func (f *finding) print(env *Env) error {
 	if env.JSON {
 		return json.NewEncoder(env.Out).Encode(f)
 	}
-	what := "nothing can be done without inventing facts"
+	what := "cannot be repaired without inventing facts"
 	switch {
 	case f.Repaired:
 		what = "repaired: " + f.Plan
 	case f.Failed != "":
 		what = "not repaired: " + f.Failed
 	case f.Plan != "":
-		what = "--repair would: " + f.Plan
+		what = "with --repair: " + f.Plan
 	}
 	_, err := fmt.Fprintf(env.Out, "%s  %s\n    %s\n    %s\n", f.Kind, terminal.Clean(f.Item), terminal.Clean(f.Says), terminal.Clean(what))
 	return err

@@ -22,17 +22,17 @@ import (
 // Import imports files of events.
 type Import struct {
 	Where
-	Aggregate       string   `required:"" help:"What the aggregates are: their type, such as order." placeholder:"TYPE"`
-	AggregateColumn string   `required:"" help:"Column that names the aggregate." placeholder:"NAME"`
-	TypeColumn      string   `required:"" help:"Column that is the event's type." placeholder:"NAME"`
-	TimeColumn      string   `required:"" help:"Column that says when it happened." placeholder:"NAME"`
-	ActorColumn     string   `help:"Column that says who did it." placeholder:"NAME"`
-	Column          []string `help:"A column that the event says; repeat or separate by commas. Default: all others that are not empty." placeholder:"NAME"`
-	TimeFormat      string   `help:"unix, unix-ms, unix-us, unix-ns, or how 2006-01-02 15:04:05 would be written. Default: any usual one, years first."`
-	TimeZone        string   `help:"IANA time zone of times that say none." default:"UTC"`
-	DryRun          bool     `help:"Say what would be imported, and write nothing."`
-	Quiet           bool     `short:"q" help:"No progress bar."`
-	Files           []string `arg:"" name:"file" help:"CSV files, plain or compressed with gzip or zstd, or - for standard input. The rows of an aggregate stand in their order."`
+	Aggregate       string   `required:"" help:"Type of the aggregates, such as order." placeholder:"TYPE"`
+	AggregateColumn string   `required:"" help:"Column of the aggregate's ID." placeholder:"NAME"`
+	TypeColumn      string   `required:"" help:"Column of the event type." placeholder:"NAME"`
+	TimeColumn      string   `required:"" help:"Column of the time at which the event occurred." placeholder:"NAME"`
+	ActorColumn     string   `help:"Column of the actor." placeholder:"NAME"`
+	Column          []string `help:"Column to import into the event. Repeat or separate by commas (default: all other columns that are not empty)." placeholder:"NAME"`
+	TimeFormat      string   `help:"Time format: unix, unix-ms, unix-us, unix-ns, or a layout that shows how to write 2006-01-02 15:04:05 (default: any common format, year first)."`
+	TimeZone        string   `help:"IANA time zone of times without one." default:"UTC"`
+	DryRun          bool     `help:"Print what would be imported, and write nothing."`
+	Quiet           bool     `short:"q" help:"Hide the progress bar."`
+	Files           []string `arg:"" name:"file" help:"CSV files, plain or compressed with gzip or zstd; - is standard input. The rows of an aggregate must be in order."`
 }
 
 // Run imports the files in order and prints a summary. Each row is its own append, with a commit ID
@@ -66,7 +66,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("%w\nWhat was imported stays; import the same files again to go on where it stopped", err)
+		return fmt.Errorf("%w\nImported events stay; import the same files again to resume", err)
 	}
 	return summary.tell(env.Out, env.JSON)
 }
@@ -75,7 +75,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 func (c *Import) clock() (*readingfiles.Clock, error) {
 	zone, err := time.LoadLocation(c.TimeZone)
 	if err != nil {
-		return nil, fmt.Errorf("invalid: --time-zone %q: use an IANA name like Europe/Berlin", c.TimeZone)
+		return nil, fmt.Errorf("invalid: --time-zone %q: use an IANA name such as Europe/Berlin", c.TimeZone)
 	}
 	return readingfiles.NewClock(c.TimeFormat, zone)
 }
@@ -115,7 +115,7 @@ func (c *Import) file(ctx context.Context, name string, stdin io.Reader, t targe
 	case err != nil:
 		return errors.Join(err, closed)
 	case damage != nil: // Close of a damaged file returns the same error
-		return fmt.Errorf("%w: %s was imported up to a place that cannot be read: %w", readingfiles.ErrDamaged, name, damage)
+		return fmt.Errorf("%w: %s was imported up to a position that cannot be read: %w", readingfiles.ErrDamaged, name, damage)
 	}
 	return closed
 }

@@ -19,12 +19,12 @@ import (
 
 type readCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
-	From      int64  `help:"The first event, by its number."`
-	To        int64  `help:"The last event, by its number."`
-	AsOf      string `help:"Only what was recorded up to a time, such as 2026-05-12T14:00:00Z." placeholder:"TIME"`
-	Backwards bool   `help:"The last event first."`
-	Limit     int    `help:"How many at most; 0: all." default:"0"`
+	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
+	From      int64  `help:"Number of the first event."`
+	To        int64  `help:"Number of the last event, inclusive."`
+	AsOf      string `help:"Only events recorded up to this time, such as 2026-05-12T14:00:00Z." placeholder:"TIME"`
+	Backwards bool   `help:"Print the last event first."`
+	Limit     int    `help:"Maximum number of events; 0 means all." default:"0"`
 }
 
 // Run prints events, with --json one per line.
@@ -36,7 +36,7 @@ func (c *readCommand) Run(ctx context.Context, env *Env) error {
 	in := reading{from: c.From, to: c.To, backwards: c.Backwards}
 	if c.AsOf != "" {
 		if in.asOf, err = time.Parse(time.RFC3339Nano, c.AsOf); err != nil {
-			return fmt.Errorf("invalid: --as-of %.60q is no time; write it like 2026-05-12T14:00:00Z", c.AsOf)
+			return fmt.Errorf("invalid: cannot parse --as-of %.60q; write a time like 2026-05-12T14:00:00Z", c.AsOf)
 		}
 	}
 	return c.opened(ctx, env, env.Open, func(t target) error {
@@ -80,7 +80,7 @@ func printer(out io.Writer, asJSON bool) func(*eventjson.Event) error {
 
 type headCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
+	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
 }
 
 // Run prints the head of the stream.
@@ -98,7 +98,7 @@ func (c *headCommand) Run(ctx context.Context, env *Env) error {
 			return terminal.JSON(env.Out, h)
 		}
 		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
-		fmt.Fprintf(w, "aggregate\t%s\nversion\t%d\nstate\t%s\nbegun\t%s\nappended to\t%s\n", terminal.Printable(id.String()), h.Version, stateOf(&h), h.Created.Format(time.RFC3339), h.Updated.Format(time.RFC3339))
+		fmt.Fprintf(w, "aggregate\t%s\nversion\t%d\nstate\t%s\ncreated\t%s\nlast append\t%s\n", terminal.Printable(id.String()), h.Version, stateOf(&h), h.Created.Format(time.RFC3339), h.Updated.Format(time.RFC3339))
 		return w.Flush()
 	})
 }
@@ -138,8 +138,8 @@ func (c *typesCommand) Run(ctx context.Context, env *Env) error {
 
 type aggregatesCommand struct {
 	Where
-	Type  string `arg:"" help:"Their type."`
-	Limit int    `help:"How many at most; 0: all." default:"0"`
+	Type  string `arg:"" help:"Aggregate type."`
+	Limit int    `help:"Maximum number of aggregates; 0 means all." default:"0"`
 }
 
 // Run lists aggregates, with --json one per line.
@@ -147,7 +147,7 @@ func (c *aggregatesCommand) Run(ctx context.Context, env *Env) error {
 	return c.opened(ctx, env, env.Open, func(t target) error {
 		w, lines, read := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0), json.NewEncoder(env.Out), 0
 		if !env.JSON {
-			fmt.Fprintln(w, "ID\tVERSION\tSTATE\tLAST APPEND\tOF")
+			fmt.Fprintln(w, "ID\tVERSION\tSTATE\tLAST APPEND\tEVENT TYPES")
 		}
 		for h, err := range t.aggregates(ctx, c.Type) {
 			switch {
@@ -171,9 +171,9 @@ func (c *aggregatesCommand) Run(ctx context.Context, env *Env) error {
 
 type stateCommand struct {
 	Where
-	Aggregate string `arg:"" help:"The aggregate, as TYPE/ID."`
-	At        int64  `help:"After that event. Default: after the last."`
-	Since     int64  `help:"Print only what differs from that earlier version."`
+	Aggregate string `arg:"" help:"Aggregate, as TYPE/ID."`
+	At        int64  `help:"Version: the number of the last event to apply (default: the latest)."`
+	Since     int64  `help:"Print only the difference from this earlier version."`
 }
 
 // Run prints a state, or the difference of two states.
@@ -183,7 +183,7 @@ func (c *stateCommand) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	if c.At < 0 || c.Since < 0 {
-		return errors.New("invalid: a version is 1 or more")
+		return errors.New("invalid: a version must be 1 or more")
 	}
 	return c.opened(ctx, env, env.Open, func(t target) error {
 		s, err := t.state(ctx, id, c.At)

@@ -123,15 +123,15 @@ func (r *rowReader) read(text []byte, into *row) error {
 		return err
 	}
 	if len(cells) != len(r.Names) {
-		return fmt.Errorf("it has %d columns, and the header %d", len(cells), len(r.Names))
+		return fmt.Errorf("it has %d columns, but the header has %d", len(cells), len(r.Names))
 	}
 	into.id = eventstore.ID{Type: r.aggregateType, ID: strings.TrimSpace(cells[r.aggregate])}
 	into.event.Type = strings.TrimSpace(cells[r.kind])
 	switch {
 	case into.id.ID == "":
-		return fmt.Errorf("column %q is empty: it names the aggregate", r.Names[r.aggregate])
+		return fmt.Errorf("column %q, the aggregate, is empty", r.Names[r.aggregate])
 	case into.event.Type == "":
-		return fmt.Errorf("column %q is empty: it is the event's type", r.Names[r.kind])
+		return fmt.Errorf("column %q, the event type, is empty", r.Names[r.kind])
 	}
 	if into.event.OccurredAt, err = r.clock.Read(cells[r.time]); err != nil {
 		return err

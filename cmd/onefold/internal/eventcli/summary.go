@@ -110,7 +110,7 @@ func (s *summary) tell(out io.Writer, asJSON bool) error {
 func (s *summary) print(w io.Writer) error {
 	var b strings.Builder
 	if s.DryRun {
-		b.WriteString("Nothing was written. An import, to where none of it is, would say:\n")
+		b.WriteString("Dry run, nothing was written. An import into an empty store would print:\n")
 	}
 	counts := terminal.Imported{Lines: s.Lines, Stored: s.Imported, Duplicates: s.Duplicates, Malformed: s.Malformed, Rejected: s.Rejected}
 	fmt.Fprintf(&b, "%s\nOf %s and %s.\n", counts.Sentence("event"), terminal.Count(s.Aggregates, "aggregate"), terminal.Count(s.Types, "type"))

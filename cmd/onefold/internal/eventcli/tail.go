@@ -19,9 +19,9 @@ import (
 
 type tailCommand struct {
 	Where
-	Aggregate string `arg:"" optional:"" help:"The aggregate, as TYPE/ID. Default: all, in the order of the feed."`
-	After     int64  `help:"Begin after that event, or after that position of the feed; 0: with the first. Default: with what is appended from now on." default:"-1"`
-	Count     int    `help:"End after so many events; 0: never." default:"0"`
+	Aggregate string `arg:"" optional:"" help:"Aggregate, as TYPE/ID (default: all, in feed order)."`
+	After     int64  `help:"Event number or feed position to start after; 0 starts with the first event, -1 with the next one appended." default:"-1"`
+	Count     int    `help:"Number of events to print before exiting; 0 means no limit." default:"0"`
 }
 
 const (
@@ -33,7 +33,7 @@ const (
 // event.
 func (c *tailCommand) Run(ctx context.Context, env *Env) error {
 	if c.Server == "" {
-		return errors.New("no_server: a directory is open in one process only: tail what goes through a server, with --server and --key")
+		return errors.New("no_server: only one process can open a directory: tail a server with --server and --key")
 	}
 	r, err := newRemote(c.Server, c.Key)
 	if err != nil {
@@ -97,7 +97,7 @@ func streamPrinter(env *Env) func(data []byte) error {
 	return func(data []byte) error {
 		var e eventjson.Event
 		if err := json.Unmarshal(data, &e); err != nil {
-			return fmt.Errorf("server: what it sends is not understood: %w", err)
+			return fmt.Errorf("server: invalid data: %w", err)
 		}
 		return print(&e)
 	}
@@ -117,7 +117,7 @@ func feedPrinter(env *Env) func(data []byte) error {
 		}
 		err := json.Unmarshal(data, &e)
 		if err != nil {
-			return fmt.Errorf("server: what it sends is not understood: %w", err)
+			return fmt.Errorf("server: invalid data: %w", err)
 		}
 		if _, err = fmt.Fprintln(env.Out, terminal.Printable(e.AggregateType+"/"+e.AggregateID)); err == nil {
 			err = print(&e.Event)
@@ -146,7 +146,7 @@ func readStream(body io.Reader, take func(at int64, kind string, data []byte) er
 		case "id":
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
-				return fmt.Errorf("server: the id of what it sends is not understood: %w", err)
+				return fmt.Errorf("server: invalid event ID: %w", err)
 			}
 			at = n
 		case "event":

@@ -101,7 +101,7 @@ func (r *Result) ask(ctx context.Context, o Options) (err error) {
 		country, page string
 		passed        time.Duration
 	}{
-		{"the first time", "DE", pages[0], 0},
+		{"first time", "DE", pages[0], 0},
 		{"again", "DE", pages[0], time.Second},
 		{"again, a minute later", "DE", pages[0], time.Minute},
 		{"another country and page", "FR", pages[1], 0},
@@ -126,7 +126,7 @@ func popular(ctx context.Context, x *explore.Explorer, in report.Request) (pages
 	}
 	pages = slices.DeleteFunc(pages, func(p string) bool { return p == analytics.None || p == analytics.Other })
 	if len(pages) < 2 {
-		return nil, errors.New("nobody came on the first day")
+		return nil, errors.New("the first day has no visits")
 	}
 	return pages, nil
 }

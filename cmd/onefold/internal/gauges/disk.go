@@ -10,10 +10,10 @@ import (
 type diskCollector struct{ db *engine.DB }
 
 var (
-	diskFree    = prometheus.NewDesc("onefold_disk_free_bytes", "Bytes that the disk of the table has free.", nil, nil)
-	diskReserve = prometheus.NewDesc("onefold_disk_reserve_bytes", "Bytes below which what adds something is refused.", nil, nil)
-	diskTotal   = prometheus.NewDesc("onefold_disk_total_bytes", "Bytes of the file system of the table.", nil, nil)
-	diskFull    = prometheus.NewDesc("onefold_disk_full", "1 while what adds something is refused, else 0.", nil, nil)
+	diskFree    = prometheus.NewDesc("onefold_disk_free_bytes", "Free bytes on the disk of the table.", nil, nil)
+	diskReserve = prometheus.NewDesc("onefold_disk_reserve_bytes", "Free bytes below which writes that add data are rejected.", nil, nil)
+	diskTotal   = prometheus.NewDesc("onefold_disk_total_bytes", "Size of the table's file system.", nil, nil)
+	diskFull    = prometheus.NewDesc("onefold_disk_full", "1 while writes that add data are rejected, 0 otherwise.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.

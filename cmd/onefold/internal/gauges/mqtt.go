@@ -12,9 +12,9 @@ type MQTT struct{ Broker *mqtt.Broker }
 
 var (
 	mqttClients    = prometheus.NewDesc("onefold_mqtt_clients", "Connected MQTT clients.", nil, nil)
-	mqttMaxClients = prometheus.NewDesc("onefold_mqtt_max_clients", "MQTT clients that may be connected at a time.", nil, nil)
-	mqttWaiting    = prometheus.NewDesc("onefold_mqtt_waiting_messages", "MQTT messages received and not yet decided on. A client may have 128.", nil, nil)
-	mqttRefused    = prometheus.NewDesc("onefold_mqtt_logins_refused_total", "MQTT logins refused.", nil, nil)
+	mqttMaxClients = prometheus.NewDesc("onefold_mqtt_max_clients", "Maximum number of connected MQTT clients.", nil, nil)
+	mqttWaiting    = prometheus.NewDesc("onefold_mqtt_waiting_messages", "MQTT messages received but not yet processed, at most 128 per client.", nil, nil)
+	mqttRefused    = prometheus.NewDesc("onefold_mqtt_logins_refused_total", "Rejected MQTT logins.", nil, nil)
 	mqttMessages   = prometheus.NewDesc("onefold_mqtt_messages_total", "MQTT messages, by verdict: taken, malformed, busy (sent too fast), forbidden, failed (not acknowledged, sent again).", []string{"verdict"}, nil)
 )
 

@@ -18,13 +18,13 @@ func On(flag, addr string) (net.Listener, error) {
 	case err == nil:
 		return newPatient(l), nil
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("address_in_use: something answers at %s already: stop it, or choose another address with %s (%w)", addr, flag, err)
+		return nil, fmt.Errorf("address_in_use: another process listens on %s: stop it, or choose another address with %s (%w)", addr, flag, err)
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
-		return nil, fmt.Errorf("no_access: %s is not for this user, as ports below 1024 are not for most: choose a higher one with %s (%w)", addr, flag, err)
+		return nil, fmt.Errorf("no_access: this user may not listen on %s; ports below 1024 often need privileges: choose a higher port with %s (%w)", addr, flag, err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return nil, fmt.Errorf("too_many_files: %s cannot be opened, for too many files are: raise the limit, see ulimit -n (%w)", addr, err)
+		return nil, fmt.Errorf("too_many_files: cannot listen on %s because too many files are open: raise the limit, see ulimit -n (%w)", addr, err)
 	}
-	return nil, fmt.Errorf("bad_address: %q is no address of this machine to listen on: give %s HOST:PORT, such as 127.0.0.1:8090, or :8090 for all of its addresses (%w)", addr, flag, err)
+	return nil, fmt.Errorf("bad_address: %q is not an address of this machine: give %s HOST:PORT, such as 127.0.0.1:8090, or :8090 for all addresses (%w)", addr, flag, err)
 }
 
 // near is the number of ports that Near tries.

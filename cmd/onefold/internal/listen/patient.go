@@ -16,7 +16,7 @@ func Bounded(wanted int, logger *slog.Logger) int {
 	if !known || wanted <= most {
 		return wanted
 	}
-	logger.Warn("fewer connections at a time than --max-connections: this process may have too few files open; raise the limit, see ulimit -n or LimitNOFILE",
+	logger.Warn("fewer concurrent connections than --max-connections because of the limit on open files; raise the limit, see ulimit -n or LimitNOFILE",
 		"connections", most, "wanted", wanted, "files", limit)
 	return most
 }

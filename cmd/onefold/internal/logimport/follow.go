@@ -47,7 +47,7 @@ func (im *Importer) follow(ctx context.Context, file *tail.File, f Following) er
 			return err
 		}
 		if batch.Lost {
-			f.Logger.Warn("the file that was followed is gone; import what is left of it, which counts nothing twice", "file", f.File.Path)
+			f.Logger.Warn("the followed file is gone; import its remains if you still have them; nothing is counted twice", "file", f.File.Path)
 		}
 		if batch.First {
 			if translate, err = im.translatorOf(batch.Lines, f.File.Path); err != nil {
@@ -85,7 +85,7 @@ func (im *Importer) translatorOf(lines []tail.Line, name string) (translator, er
 		im.o.Format = format // the same format for rotated files
 	}
 	if !slices.Contains(accesslog.Formats, accesslog.Format(format)) {
-		return nil, fmt.Errorf("not_followable: %s is an export, which nothing is added to; import it without --follow", name)
+		return nil, fmt.Errorf("not_followable: %s is an export, which does not grow; import it without --follow", name)
 	}
 	if !slices.Contains(im.Summary.Formats, format) {
 		im.Summary.Formats = append(im.Summary.Formats, format)

@@ -20,14 +20,14 @@ var formats = []struct {
 	Format
 	what string
 }{
-	{Format(accesslog.Combined), "common or combined logs of nginx and Apache, with or without the virtual host before"},
-	{Format(accesslog.Caddy), "Caddy's JSON logs"},
+	{Format(accesslog.Combined), "common or combined logs of nginx and Apache, with or without a leading virtual host"},
+	{Format(accesslog.Caddy), "JSON logs of Caddy"},
 	{Format(accesslog.CloudFront), "standard logs of CloudFront, tab-separated or JSON"},
-	{Format(eventcsv.GoatCounter), "GoatCounter's export, a CSV"},
+	{Format(eventcsv.GoatCounter), "CSV export of GoatCounter"},
 	{Format(eventcsv.Umami), "Umami's website_event as CSV"},
 	// Daily counts are not events; the import command looks for them first.
-	{"plausible", "Plausible's export of daily counts, a zip, a folder or its CSV files"},
-	{"ga4", "daily counts in the manner of Google Analytics 4: CSV of date, at most one dimension and metrics"},
+	{"plausible", "export of daily counts from Plausible: a zip file, a folder or its CSV files"},
+	{"ga4", "daily counts from Google Analytics 4: CSV of date, at most one dimension, and metrics"},
 }
 
 // Names returns the formats for a flag, Auto first.
@@ -47,7 +47,7 @@ func unknownFormat(name string) error {
 	for _, f := range formats {
 		fmt.Fprintf(&list, "\n  %-12s %s", f.Format, f.what)
 	}
-	return fmt.Errorf("%w: %s does not begin like any of these; --format says which it is all the same:%s", ErrUnknownFormat, name, list.String())
+	return fmt.Errorf("%w: %s does not look like any of these formats; to choose one anyway, use --format:%s", ErrUnknownFormat, name, list.String())
 }
 
 // detect returns the format of a file by its beginning, or "" if it is none of the formats.

@@ -104,7 +104,7 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("damaged_file: %s was imported up to a place that cannot be read: %v", e.name, e.err)
+	return fmt.Sprintf("damaged_file: %s was imported up to a position that cannot be read: %v", e.name, e.err)
 }
 func (e *DamagedError) Unwrap() error { return e.err }
 

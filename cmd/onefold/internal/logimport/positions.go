@@ -26,7 +26,7 @@ func (p *Positions) Load() (at tail.Position, err error) {
 		err = json.Unmarshal(text, &at)
 	}
 	if err != nil {
-		return at, fmt.Errorf("bad_position: %s: %w; remove it to read the log from its beginning, which counts nothing twice that is less than 30 days in the table", p.Path, err)
+		return at, fmt.Errorf("bad_position: %s: %w; delete this file to read the log from its beginning; events stored less than 30 days ago are not counted twice", p.Path, err)
 	}
 	return at, nil
 }
@@ -39,11 +39,11 @@ func (p *Positions) Save(at tail.Position) (err error) {
 	}
 	dir := filepath.Dir(p.Path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("remember the position: %w", err)
+		return fmt.Errorf("save the position: %w", err)
 	}
 	f, err := os.CreateTemp(dir, ".position-*")
 	if err != nil {
-		return fmt.Errorf("remember the position: %w", err)
+		return fmt.Errorf("save the position: %w", err)
 	}
 	_, err = f.Write(append(text, '\n'))
 	err = errors.Join(err, f.Sync(), f.Close())
@@ -51,7 +51,7 @@ func (p *Positions) Save(at tail.Position) (err error) {
 		err = os.Rename(f.Name(), p.Path)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("remember the position: %w", err), os.Remove(f.Name()))
+		return errors.Join(fmt.Errorf("save the position: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -32,10 +32,10 @@ type Remote struct {
 func NewRemote(address, key string) (*Remote, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("bad_server: %q: use an address like https://stats.example.org", address)
+		return nil, fmt.Errorf("bad_server: %q: use a URL such as https://stats.example.org", address)
 	}
 	if key == "" {
-		return nil, errors.New("no_key: a server wants a key of what it is asked for, with scope write to import or append: --key, or ONEFOLD_KEY")
+		return nil, errors.New("no_key: a server needs a key for the site, fleet or event store, with scope write to import or append: set --key or ONEFOLD_KEY")
 	}
 	client := &http.Client{
 		Timeout:       time.Minute,
@@ -120,7 +120,7 @@ func (r *Remote) once(ctx context.Context, method, path string, body []byte, int
 			return 0, nil
 		}
 		if err := json.Unmarshal(text, into); err != nil {
-			return -1, fmt.Errorf("server: what it answers is not understood: %w", err)
+			return -1, fmt.Errorf("server: invalid response: %w", err)
 		}
 		return 0, nil
 	}
@@ -174,7 +174,7 @@ func (r *Remote) open(ctx context.Context, method, path string, body []byte) (*h
 func Refused(status int, text []byte) error {
 	var problem struct{ Type, Detail string }
 	if err := json.Unmarshal(text, &problem); err != nil || problem.Type == "" {
-		return fmt.Errorf("server: it answers %d %s; is it onefold?", status, http.StatusText(status))
+		return fmt.Errorf("server: unexpected response %d %s; is this server onefold?", status, http.StatusText(status))
 	}
 	code := problem.Type[strings.LastIndexByte(problem.Type, ':')+1:]
 	return fmt.Errorf("%s: %s", code, problem.Detail)

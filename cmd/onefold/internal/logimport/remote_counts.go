@@ -45,7 +45,7 @@ func (r *Remote) Counts(ctx context.Context, siteID string, files []string, dryR
 		next, asked := r.work(ctx, path)
 		switch failures++; {
 		case asked == nil && (next == nil || next.ID != work.ID):
-			return nil, errors.New("forgotten: the server was started again, or imports something else by now; import the same files again")
+			return nil, errors.New("forgotten: the server was restarted or has started another import; import the same files again")
 		case asked == nil:
 			work, failures = next, 0
 			update(work.Done, work.Of)
@@ -114,7 +114,7 @@ func (r *Remote) ask(client *http.Client, request *http.Request, want int, into 
 		return Refused(answer.StatusCode, text)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("server: what it answers is not understood: %w", err)
+		return fmt.Errorf("server: invalid response: %w", err)
 	}
 	return nil
 }

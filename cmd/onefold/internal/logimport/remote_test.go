@@ -24,8 +24,8 @@ func TestRemoteAsksAgain(t *testing.T) {
 		{[]string{"202 ok"}, "<nil>", "[]"},
 		{[]string{"503 busy", "429 slow", "202 ok"}, "<nil>", "[250ms 7s]"},
 		{[]string{"403 " + fmt.Sprintf(problem, "forbidden")}, "forbidden: because", "[]"},
-		{[]string{"404 page"}, "server: it answers 404 Not Found; is it onefold?", "[]"},
-		{[]string{"301 page"}, "server: it answers 301 Moved Permanently; is it onefold?", "[]"},
+		{[]string{"404 page"}, "server: unexpected response 404 Not Found; is this server onefold?", "[]"},
+		{[]string{"301 page"}, "server: unexpected response 301 Moved Permanently; is this server onefold?", "[]"},
 		{[]string{"202 {}"}, "server: 0 outcomes for 2 events", ""},
 		{[]string{"500 " + fmt.Sprintf(problem, "internal")}, "internal: because", "[250ms 500ms 1s 2s 4s 8s 16s 30s 30s]"},
 	} {

@@ -17,7 +17,7 @@ const Least = 128 << 20
 
 // Flags set the budget.
 type Flags struct {
-	Memory Size `help:"Memory that the process may take, such as 512MB or 2GB, at least 128MB. Default: nine tenths of what its cgroup allows, or 60 % of the machine's." placeholder:"SIZE" env:"ONEFOLD_MEMORY"`
+	Memory Size `help:"Maximum memory of the process, such as 512MB or 2GB, at least 128MB (default: 90 % of the cgroup limit, or 60 % of the machine's memory)." placeholder:"SIZE" env:"ONEFOLD_MEMORY"`
 }
 
 // Budget is the memory of a process and of its parts, in bytes.
@@ -73,7 +73,7 @@ func (f *Flags) Budget(cgo bool) (Budget, error) {
 		total = max(total, Least)
 	}
 	if total < Least {
-		return Budget{}, fmt.Errorf("bad_memory: --memory is %d MB: give at least %d MB", total>>20, int64(Least)>>20)
+		return Budget{}, fmt.Errorf("bad_memory: --memory is %d MB, must be at least %d MB", total>>20, int64(Least)>>20)
 	}
 	return Divide(total, source, cgo), nil
 }
@@ -104,9 +104,9 @@ func (b *Budget) Used() float64 { return float64(live()) / float64(b.Heap) }
 
 // Collectors returns the metrics of the budget.
 func (b *Budget) Collectors() []prometheus.Collector {
-	total := prometheus.NewGauge(prometheus.GaugeOpts{Name: "onefold_memory_budget_bytes", Help: "Memory that the process may take, by --memory, its cgroup or its machine."})
+	total := prometheus.NewGauge(prometheus.GaugeOpts{Name: "onefold_memory_budget_bytes", Help: "Memory budget of the process, from --memory, its cgroup or its machine."})
 	total.Set(float64(b.Total))
 	return []prometheus.Collector{total, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "onefold_memory_used_ratio", Help: "Part of the memory limit of Go that was in use after the last garbage collection. From 0.85 on, requests with bodies are refused.",
+		Name: "onefold_memory_used_ratio", Help: "Share of Go's memory limit in use after the last garbage collection. From 0.85 on, requests with bodies are rejected.",
 	}, b.Used)}
 }

@@ -30,5 +30,5 @@ func (s *Size) UnmarshalText(text []byte) error {
 		*s = Size(n * unit.bytes)
 		return nil
 	}
-	return fmt.Errorf("bad_size: %.32q is no size: write it as 512MB or 2GB", text)
+	return fmt.Errorf("bad_size: cannot parse size %.32q: write it like 512MB or 2GB", text)
 }

@@ -19,28 +19,29 @@ import (
 
 // Command migrates a table.
 type Command struct {
-	From       string  `help:"Where the table is." placeholder:"STORE" env:"ONEFOLD_MOVE_FROM"`
-	To         string  `help:"Where it goes: an empty directory, or an empty table that onefold infra apply has made." placeholder:"STORE" env:"ONEFOLD_MOVE_TO"`
-	Finish     bool    `help:"The servers and workers of the source are stopped: close it, copy the rest, compare, and say how to go on."`
-	FinishFrom string  `help:"Finish by itself as soon as the server at --from has stopped, from here: its directory." placeholder:"STORE"`
-	Segments   int     `help:"Scans at once, 1 to 1000." default:"8"`
-	MaxUnits   float64 `help:"Write units a second that the target is asked for. Default: as many as it takes." default:"0"`
-	NoCompare  bool    `help:"Do not compare the two at the end, which reads both."`
-	Restart    bool    `help:"Copy again from the beginning, and delete in the target what the source does not have: after source_trimmed, or target_differs."`
-	TakeOver   bool    `help:"Go on with a move that another process has, which is dead."`
-	Reopen     string  `help:"Only let a store be used again that was moved away." placeholder:"STORE"`
-	Quiet      bool    `short:"q" help:"No progress bar."`
+	From       string  `help:"Store URL of the source." placeholder:"STORE" env:"ONEFOLD_MOVE_FROM"`
+	To         string  `help:"Store URL of the destination: an empty directory, or an empty table created by onefold infra apply." placeholder:"STORE" env:"ONEFOLD_MOVE_TO"`
+	Finish     bool    `help:"Finish the migration after the servers and workers of the source have stopped: close the source, copy the rest, compare, and print how to continue."`
+	FinishFrom string  `help:"Finish automatically when the server at --from has stopped, reading the rest from this store: the server's directory." placeholder:"STORE"`
+	Segments   int     `help:"Number of parallel scans, 1 to 1000." default:"8"`
+	MaxUnits   float64 `help:"Maximum write units per second at the destination; 0 means no limit." default:"0"`
+	NoCompare  bool    `help:"Skip the final comparison, which reads both stores."`
+	Restart    bool    `help:"Copy again from the beginning, and delete items of the destination that the source does not have. Use after source_trimmed or target_differs."`
+	TakeOver   bool    `help:"Take over a migration from another process that has died."`
+	Reopen     string  `help:"Reopen a store that a migration closed, and do nothing else." placeholder:"STORE"`
+	Quiet      bool    `short:"q" help:"Hide the progress bar."`
 }
 
 // Help describes a migration. Kong prints it.
 func (c *Command) Help() string {
-	return `A directory that a server has open is moved by way of that server: serve --dynamodb 127.0.0.1:8000 lets it be read.
+	return `To migrate a directory that a server has open, read it through that server: start it with serve --dynamodb 127.0.0.1:8000.
 
   onefold move --from dynamodb+http://127.0.0.1:8000/onefold --to 'dynamodb://onefold?region=eu-central-1' --finish-from embedded:onefold-data
 
-copies, follows what changes, and says when it has caught up. Stop the server then: what is left is copied, the two are compared, and
-it says how to start from the new place. Senders try again meanwhile. A directory that nobody has open, as
---from embedded:DIR, is moved in one go. The way back is the same. A move that was broken off goes on when it is begun again.`
+copies the table, follows its changes, and reports when it has caught up. Then stop the server: the rest is copied, both stores are
+compared, and the command that starts the server on the new store is printed. Clients retry meanwhile. A directory that no process has
+open, given as --from embedded:DIR, is migrated in one step. A migration back works the same way. Run the command again to resume an
+interrupted migration.`
 }
 
 // Validate checks the flags. Kong calls it.
@@ -49,17 +50,17 @@ func (c *Command) Validate() error {
 	case c.Reopen != "":
 		return nil
 	case c.From == "" || c.To == "":
-		return errors.New("bad_store: give --from STORE and --to STORE; stores are " + storeurl.Forms)
+		return errors.New("bad_store: give --from STORE and --to STORE; a store URL is " + storeurl.Forms)
 	case c.Segments < 1 || c.Segments > 1000:
-		return errors.New("bad_segments: --segments is 1 to 1000")
+		return errors.New("bad_segments: --segments must be 1 to 1000")
 	case c.MaxUnits < 0:
-		return errors.New("bad_units: --max-units is 0, for as many as the target takes, or more")
+		return errors.New("bad_units: --max-units must be 0 (no limit) or more")
 	case c.Finish && c.Restart:
-		return errors.New("bad_flags: --finish ends a copy, --restart begins one")
+		return errors.New("bad_flags: --finish completes a copy, --restart starts a new one; use one of them")
 	case c.Finish && c.FinishFrom != "":
-		return errors.New("bad_finish: --finish-from waits for the server to stop; --finish says that it has")
+		return errors.New("bad_finish: --finish-from waits until the server stops, --finish requires that it has stopped; use one of them")
 	case c.From == "memory:" || c.To == "memory:":
-		return errors.New("bad_store: memory: is gone with the process; there is nothing to move from there, and no use in moving there")
+		return errors.New("bad_store: a memory: store ends with its process and cannot be moved from or to")
 	}
 	return c.validatePlaces()
 }
@@ -78,7 +79,7 @@ func (c *Command) validatePlaces() error {
 		from.Dir, to.Dir = filepath.Clean(from.Dir), filepath.Clean(to.Dir)
 	}
 	if from == to {
-		return fmt.Errorf("bad_store: --from and --to are one store, %s", from)
+		return fmt.Errorf("bad_store: --from and --to are the same store, %s", from)
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (c *Command) checkDirectory(ctx context.Context, logger *slog.Logger) error
 	if p, err := storeurl.Parse(c.FinishFrom, ""); err != nil {
 		return err
 	} else if p.Dir == "" {
-		return fmt.Errorf("bad_finish: --finish-from is the directory of the server, as in embedded:DIR, not %s", c.FinishFrom)
+		return fmt.Errorf("bad_finish: --finish-from must be the directory of the server, as embedded:DIR, not %s", c.FinishFrom)
 	}
 	s, err := open(ctx, c.FinishFrom, true, logger)
 	switch {
@@ -122,7 +123,7 @@ func (c *Command) checkDirectory(ctx context.Context, logger *slog.Logger) error
 	case err != nil:
 		return fmt.Errorf("bad_finish: --finish-from: %w", err)
 	}
-	return errors.Join(fmt.Errorf("bad_finish: no server has %s open; --finish-from is the directory of the one at --from. If it has stopped already: onefold move --finish --from '%[1]s' --to '%s'", s.Name, c.To), s.Close())
+	return errors.Join(fmt.Errorf("bad_finish: no server has %s open; --finish-from must be the directory of the server at --from. If that server has stopped, run: onefold move --finish --from '%[1]s' --to '%s'", s.Name, c.To), s.Close())
 }
 
 // move runs the migration. It returns nil if it was stopped at a point from which it can be
@@ -176,7 +177,7 @@ func (m *Move) told(err error) error {
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return err
 	}
-	return fmt.Errorf("%w: %s does not answer any more. If it has stopped for good, finish from its directory: onefold move --finish --from embedded:DIR --to '%s' (%w)", errGone, m.from.Name, m.to.Name, err)
+	return fmt.Errorf("%w: %s no longer responds. If it has stopped permanently, finish from its directory: onefold move --finish --from embedded:DIR --to '%s' (%w)", errGone, m.from.Name, m.to.Name, err)
 }
 
 // refusals is how many consecutive refused connections mean that the source has stopped rather than
@@ -222,7 +223,7 @@ func (c *Command) follow(ctx context.Context, m *Move, enough bool, bar *screen)
 	}
 	stop()
 	if ctx.Err() != nil && told {
-		bar.say("stopped; the same command goes on, and with --finish ends it")
+		bar.say("stopped; run the same command to resume, or add --finish to complete the migration")
 		return nil
 	}
 	return m.told(err)
@@ -231,9 +232,9 @@ func (c *Command) follow(ctx context.Context, m *Move, enough bool, bar *screen)
 // next returns the instructions for a migration that has caught up.
 func (c *Command) next() string {
 	if c.FinishFrom != "" {
-		return "caught up: stop the server that has the table (SIGTERM); the move then finishes by itself"
+		return "caught up: stop the server that has the table open (SIGTERM); the migration then finishes automatically"
 	}
-	return "caught up: stop all that writes to the source, then this, and give the same command with --finish"
+	return "caught up: stop all writers of the source, then this command, and run it again with --finish"
 }
 
 func (c *Command) reopen(ctx context.Context, env *cmdenv.Env) error {
@@ -244,7 +245,7 @@ func (c *Command) reopen(ctx context.Context, env *cmdenv.Env) error {
 	if err := errors.Join(Reopen(ctx, s), s.Close()); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(env.Out, "%s is open again\n", s.Name)
+	_, err = fmt.Fprintf(env.Out, "reopened %s\n", s.Name)
 	return err
 }
 
@@ -289,13 +290,13 @@ func tell(env *cmdenv.Env, d *Done) error {
 		}{string(migration.Finished), d, start, d.Took.Seconds()})
 	}
 	if !d.Before.IsZero() {
-		_, err := fmt.Fprintf(env.Out, "%s was moved to %s already, at %s UTC; start with:\n\n  %s\n", d.From, d.To, d.Before.UTC().Format(time.DateTime), start)
+		_, err := fmt.Fprintf(env.Out, "%s was already moved to %s at %s UTC; start the server with:\n\n  %s\n", d.From, d.To, d.Before.UTC().Format(time.DateTime), start)
 		return err
 	}
-	compared := "the two were not compared"
+	compared := "stores not compared"
 	if d.Compared != nil {
-		compared = fmt.Sprintf("%s of %s, the same in both", counted(d.Compared.Items, "item", "items"), counted(int64(len(d.Compared.Entities)), "entity", "entities"))
+		compared = fmt.Sprintf("%s of %s, identical in both", counted(d.Compared.Items, "item", "items"), counted(int64(len(d.Compared.Entities)), "entity", "entities"))
 	}
-	_, err := fmt.Fprintf(env.Out, "moved from %s to %s: %s\nstart again with:\n\n  %s\n\nThe old place refuses to be used; onefold move --reopen '%s' takes that back.\n", d.From, d.To, compared, start, d.From)
+	_, err := fmt.Fprintf(env.Out, "moved from %s to %s: %s\nstart the server with:\n\n  %s\n\nThe old store is closed; to reopen it, run onefold move --reopen '%s'.\n", d.From, d.To, compared, start, d.From)
 	return err
 }

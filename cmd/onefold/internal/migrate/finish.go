@@ -40,7 +40,7 @@ func (m *Move) Finish(ctx context.Context) (Done, error) {
 		return done, nil
 	}
 	if m.Phase() != migration.Following {
-		return done, fmt.Errorf("%w: the items are not all copied; move without --finish first", ErrNoMove)
+		return done, fmt.Errorf("%w: not all items are copied yet; run onefold move without --finish first", ErrNoMove)
 	}
 	// A worker that holds a lease could still fold into the source after the last copy.
 	if err := m.alone(ctx); err != nil {
@@ -111,7 +111,7 @@ func (m *Move) finish(ctx context.Context, done *Done) error {
 		return err
 	}
 	if c := done.Compared; c != nil && len(c.Differ) > 0 {
-		return fmt.Errorf("%w: %s; --restart copies again what is there", ErrDiffers, c.tell())
+		return fmt.Errorf("%w: %s; use --restart to copy again", ErrDiffers, c.tell())
 	}
 	return m.start(ctx)
 }
@@ -127,7 +127,7 @@ func (m *Move) alone(ctx context.Context) error {
 		return fmt.Errorf("move: %w", err)
 	}
 	if len(o.Owners) > 0 {
-		return fmt.Errorf("%w: worker %s still reads the changes of %s, or was killed a moment ago: stop all workers and servers, and finish again when onefold work status names none",
+		return fmt.Errorf("%w: worker %s still reads the changes of %s, or has just been killed: stop all workers and servers, and finish again when onefold work status shows none",
 			ErrBusy, strings.Join(o.Owners, ", "), m.from.Name)
 	}
 	return nil
@@ -147,7 +147,7 @@ func (m *Move) drain(ctx context.Context) error {
 	for range drains {
 		before := worker.Status()
 		if err := worker.Drain(ctx); err != nil {
-			return fmt.Errorf("move: fold what is left in %s: %w", m.from.Name, err)
+			return fmt.Errorf("move: fold remaining changes of %s: %w", m.from.Name, err)
 		}
 		if err := m.toEnd(ctx, m.source); err != nil {
 			return err
@@ -155,13 +155,13 @@ func (m *Move) drain(ctx context.Context) error {
 		// The worker has read past the end of the stream that was determined. If it folds nothing
 		// now, it was done before.
 		if err := worker.Drain(ctx); err != nil {
-			return fmt.Errorf("move: fold what is left in %s: %w", m.from.Name, err)
+			return fmt.Errorf("move: fold remaining changes of %s: %w", m.from.Name, err)
 		}
 		if after := worker.Status(); after.Writes == before.Writes && after.Changes == before.Changes {
 			return m.toEnd(ctx, m.source)
 		}
 	}
-	return fmt.Errorf("%w: something goes on writing to %s: stop its servers, workers and imports", ErrBusy, m.from.Name)
+	return fmt.Errorf("%w: %s is still being written to: stop its servers, workers and imports", ErrBusy, m.from.Name)
 }
 
 // worker folds the rest of the source. It ignores leases: no other worker should exist, and if one
@@ -250,7 +250,7 @@ func Reopen(ctx context.Context, s Store) error {
 	case err != nil:
 		return err
 	case !ok || have.Phase != migration.Away && have.Phase != migration.Leaving:
-		return fmt.Errorf("%w: %s did not move away", ErrNoMove, s.Name)
+		return fmt.Errorf("%w: %s was not moved", ErrNoMove, s.Name)
 	}
 	return migration.States.Delete(ctx, t, migration.Key{})
 }

@@ -89,6 +89,6 @@ func (m *Move) patient(ctx context.Context, t *tail) (read int, tip bool, err er
 	if _, gaveUp := dynamo.GaveUp(err); err == nil || ctx.Err() != nil || !gaveUp && !dynamo.IsThrottle(err) {
 		return read, tip, err
 	}
-	m.o.Logger.Warn("the stream cannot be read for now; trying again", "store", t.store.Name, "error", err)
+	m.o.Logger.Warn("cannot read the stream; retrying", "store", t.store.Name, "error", err)
 	return 0, false, m.o.Sleep(ctx, refusedFor)
 }

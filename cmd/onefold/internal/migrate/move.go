@@ -125,7 +125,7 @@ func Begin(ctx context.Context, from, to Store, o Options) (*Move, error) {
 	}
 	// Two URLs may name the same table; its stream then has the same ARN.
 	if from.Name == to.Name || from.Shared && to.Shared && into == streamed {
-		return nil, fmt.Errorf("bad_store: %s and %s are one table", from.Name, to.Name)
+		return nil, fmt.Errorf("bad_store: %s and %s are the same table", from.Name, to.Name)
 	}
 	m.source = newTail(from, streamed, m.applyAll, nil)
 	m.own = newTail(to, into, nil, func(entity string) bool { return entity == migration.Fences.Name() })
@@ -142,7 +142,7 @@ func stream(ctx context.Context, s Store) (items int64, arn string, err error) {
 		return 0, "", err
 	}
 	if arn = aws.ToString(out.Table.LatestStreamArn); arn == "" {
-		return 0, "", fmt.Errorf("no_stream: the table %s of %s has no change stream; `onefold infra apply` turns it on", s.Table, s.Name)
+		return 0, "", fmt.Errorf("no_stream: the table %s of %s has no change stream; enable it with `onefold infra apply`", s.Table, s.Name)
 	}
 	return aws.ToInt64(out.Table.ItemCount), arn, nil
 }
@@ -175,9 +175,9 @@ func (m *Move) claim(ctx context.Context, streamed string, total int64) error {
 		}
 		m.state = fresh
 	case have.Stream != streamed || have.Phase == migration.Away:
-		return fmt.Errorf("%w: %s belongs to a move from %s; choose an empty table", ErrNotEmpty, m.to.Name, have.Peer)
+		return fmt.Errorf("%w: %s belongs to a migration from %s; choose an empty table", ErrNotEmpty, m.to.Name, have.Peer)
 	case have.Phase != migration.Finished && now.Before(have.Until) && !m.o.TakeOver:
-		return fmt.Errorf("%w: the process %s has this move until %s UTC; stop it, wait for that, or say --take-over if it is dead", ErrInProgress, have.Owner, have.Until.UTC().Format(time.TimeOnly))
+		return fmt.Errorf("%w: process %s holds this migration until %s UTC; stop it, wait until then, or use --take-over if it has died", ErrInProgress, have.Owner, have.Until.UTC().Format(time.TimeOnly))
 	default:
 		m.state = have
 		if err := m.resume(fresh); err != nil {
@@ -208,7 +208,7 @@ func (m *Move) checkSource(ctx context.Context, here bool, target migration.Stat
 	case here && errors.Is(err, migration.ErrAway):
 		return nil
 	case err == nil && here && target.Phase == migration.Finished:
-		return fmt.Errorf("%w: %s belongs to a move that was finished at %s UTC, and %s was used since; choose an empty table",
+		return fmt.Errorf("%w: %s belongs to a migration that finished at %s UTC, and %s has been used since; choose an empty table",
 			ErrNotEmpty, m.to.Name, target.Saved.UTC().Format(time.DateTime), m.from.Name)
 	}
 	return err
@@ -218,19 +218,19 @@ func (m *Move) checkSource(ctx context.Context, here bool, target migration.Stat
 func (m *Move) resume(fresh migration.State) error {
 	switch {
 	case m.state.Phase == migration.Finished && m.o.Restart:
-		return fmt.Errorf("%w: the move to %s is finished, and the table may be in use; choose an empty one", ErrNotEmpty, m.to.Name)
+		return fmt.Errorf("%w: the migration to %s is finished and the table may be in use; choose an empty table", ErrNotEmpty, m.to.Name)
 	case m.o.Restart:
 		fresh.Target, fresh.Version, fresh.Phase = m.state.Target, m.state.Version, migration.Copying
 		fresh.Items = -1 // the target may have items that the source lacks
 		m.state = fresh
 	case m.state.Phase != migration.Finished && m.o.Clock().Sub(m.state.Saved) > kept:
-		return trimmed("nothing was followed since " + m.state.Saved.UTC().Format(time.DateTime))
+		return trimmed("no changes were followed since " + m.state.Saved.UTC().Format(time.DateTime))
 	}
 	return nil
 }
 
 func trimmed(why string) error {
-	return fmt.Errorf("%w: the source keeps changes for a day, and some are gone that were not copied (%s); --restart copies again what is there", ErrTrimmed, why)
+	return fmt.Errorf("%w: the source keeps changes for 24 hours, and some expired before they were copied (%s); use --restart to copy again", ErrTrimmed, why)
 }
 
 // empty returns an error for a table with items that no server creates by itself.
@@ -243,7 +243,7 @@ func (m *Move) empty(ctx context.Context) error {
 		}
 		for _, it := range out.Items {
 			if copied(it) {
-				return fmt.Errorf("%w: %s holds items already, such as %s of %s; choose an empty table", ErrNotEmpty, m.to.Name, text(it[table.AttrEntity]), text(it[table.AttrPK]))
+				return fmt.Errorf("%w: %s already holds items, such as %s of %s; choose an empty table", ErrNotEmpty, m.to.Name, text(it[table.AttrEntity]), text(it[table.AttrPK]))
 			}
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; in.ExclusiveStartKey == nil {
@@ -299,7 +299,7 @@ func (m *Move) saveAs(ctx context.Context, lease time.Duration) error {
 		m.state.Version, m.fresh = now2.Version, now
 		return nil
 	}
-	return fmt.Errorf("%w: another process goes on with it", ErrTakenOver)
+	return fmt.Errorf("%w: another process continues the migration", ErrTakenOver)
 }
 
 // Attributes in conditions on states.
@@ -345,7 +345,7 @@ func (m *Move) keeping(ctx context.Context, work func(context.Context) error) er
 				cancel(err)
 				return
 			case err != nil && keep.Err() == nil:
-				m.o.Logger.Warn("how far the move is could not be saved; trying again", "error", err)
+				m.o.Logger.Warn("cannot save the migration's progress; retrying", "error", err)
 			}
 		}
 	}()

@@ -26,8 +26,8 @@ func newScreen(env *cmdenv.Env, quiet bool) *screen { return &screen{env: env, q
 
 // titles describe the phases.
 var titles = map[string]string{
-	"copying": "copying", "sweeping": "looking for what is gone", "following": "following", "caught_up": "following",
-	"closing": "closing the old place", "draining": "folding and copying what is left", "comparing": "comparing",
+	"copying": "copying", "sweeping": "finding deleted items", "following": "following", "caught_up": "following",
+	"closing": "closing the old store", "draining": "folding and copying the rest", "comparing": "comparing",
 }
 
 // show displays progress.
@@ -49,7 +49,7 @@ func (s *screen) show(p Progress) {
 	s.phase, s.at = p.Phase, time.Now()
 	if s.env.JSON {
 		if err := writeLine(s.env.Out, p); err != nil { // if the reader is gone, the migration goes on
-			s.env.Logger.Warn("progress could not be shown", "error", err)
+			s.env.Logger.Warn("cannot display progress", "error", err)
 		}
 	}
 	s.bar.Update(p.Items, max(p.Total, p.Items))

@@ -85,7 +85,7 @@ func (t *tail) late(ready []fold.Shard, now time.Time) error {
 	for _, s := range ready {
 		p, known := t.positions[s.ID]
 		if _, behind := t.positions[s.Parent]; known && p.Seq == "" || !known && !behind {
-			return trimmed("the stream was not read since " + t.readAt.UTC().Format(time.DateTime))
+			return trimmed("the stream has not been read since " + t.readAt.UTC().Format(time.DateTime))
 		}
 	}
 	return nil

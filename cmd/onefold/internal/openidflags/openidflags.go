@@ -14,13 +14,13 @@ import (
 
 // Flags select the provider, and the people who get an account through it.
 type Flags struct {
-	Issuer           string   `help:"Let people log in with this OpenID provider: the URL below which it has /.well-known/openid-configuration. Needs --public-url. Default: there is none." placeholder:"URL" env:"ONEFOLD_OPENID_ISSUER"`
-	ClientID         string   `help:"What the provider knows this server by." placeholder:"ID" env:"ONEFOLD_OPENID_CLIENT_ID"`
-	ClientSecretFile string   `help:"File that holds what the provider gave out with the client id. ONEFOLD_OPENID_CLIENT_SECRET can hold it itself. Default: this server is a public client." type:"path" placeholder:"FILE" env:"ONEFOLD_OPENID_CLIENT_SECRET_FILE"`
-	Name             string   `help:"Name of the provider on the login page, such as Keycloak. Default: its host name." placeholder:"NAME" env:"ONEFOLD_OPENID_NAME"`
-	NewUsers         string   `help:"Role on everything for people without an account whose address is in a domain of --openid-domains: viewer or admin. With none, only people who have an account get in." enum:"none,viewer,admin" default:"none" env:"ONEFOLD_OPENID_NEW_USERS"`
-	Domains          []string `help:"Domains of the addresses of people who get an account, such as example.com." placeholder:"DOMAIN,…" env:"ONEFOLD_OPENID_DOMAINS"`
-	TrustEmail       bool     `help:"Take the provider's addresses as verified if it never says whether they are, as Microsoft Entra ID does. Only for a provider whose people cannot choose their address." env:"ONEFOLD_OPENID_TRUST_EMAIL"`
+	Issuer           string   `help:"URL of the OpenID provider that people can log in with, under which it serves /.well-known/openid-configuration. Requires --public-url (default: none)." placeholder:"URL" env:"ONEFOLD_OPENID_ISSUER"`
+	ClientID         string   `help:"Client ID of this server at the provider." placeholder:"ID" env:"ONEFOLD_OPENID_CLIENT_ID"`
+	ClientSecretFile string   `help:"File that holds the client secret. ONEFOLD_OPENID_CLIENT_SECRET can hold the secret itself (default: public client without a secret)." type:"path" placeholder:"FILE" env:"ONEFOLD_OPENID_CLIENT_SECRET_FILE"`
+	Name             string   `help:"Name of the provider on the login page, such as Keycloak (default: its host name)." placeholder:"NAME" env:"ONEFOLD_OPENID_NAME"`
+	NewUsers         string   `help:"Role on everything for people without an account whose email address is in a domain of --openid-domains: viewer or admin. With none, only people with an account can log in." enum:"none,viewer,admin" default:"none" env:"ONEFOLD_OPENID_NEW_USERS"`
+	Domains          []string `help:"Email domains of people who get an account, such as example.com." placeholder:"DOMAIN,…" env:"ONEFOLD_OPENID_DOMAINS"`
+	TrustEmail       bool     `help:"Treat email addresses as verified if the provider never says whether they are, as Microsoft Entra ID does. Use only with a provider whose users cannot choose their address." env:"ONEFOLD_OPENID_TRUST_EMAIL"`
 }
 
 const (
@@ -35,7 +35,7 @@ const (
 func (f *Flags) Provider(publicURL string) (*server.OpenID, error) {
 	if f.Issuer == "" {
 		if f.ClientID != "" || f.Name != "" || len(f.Domains) > 0 || f.NewUsers != none {
-			return nil, errors.New("bad_openid: there are --openid flags without --openid-issuer: say which provider they are for")
+			return nil, errors.New("bad_openid: --openid flags need --openid-issuer, the provider's URL")
 		}
 		return nil, nil
 	}
@@ -63,17 +63,17 @@ func (f *Flags) Provider(publicURL string) (*server.OpenID, error) {
 func (f *Flags) check(publicURL string) error {
 	switch {
 	case publicURL == "":
-		return errors.New("bad_openid: --openid-issuer needs --public-url, which the provider sends people back to")
+		return errors.New("bad_openid: --openid-issuer needs --public-url, to which the provider redirects")
 	case f.ClientID == "":
 		return errors.New("bad_openid: --openid-issuer needs --openid-client-id: register this server with the provider")
 	case len([]rune(f.Name)) > maxName:
 		return fmt.Errorf("bad_openid: --openid-name has at most %d characters", maxName)
 	case f.NewUsers != none && len(f.Domains) == 0:
-		return errors.New("bad_openid: --openid-new-users needs --openid-domains: else whoever has an account at the provider would get one here")
+		return errors.New("bad_openid: --openid-new-users needs --openid-domains: otherwise everyone with an account at the provider would get one here")
 	}
 	for _, domain := range f.Domains {
 		if domain == "" || strings.ContainsAny(domain, "@*/ ") {
-			return fmt.Errorf("bad_openid: --openid-domains: %q is no domain: use one like example.com", domain)
+			return fmt.Errorf("bad_openid: --openid-domains: %q is not a domain such as example.com", domain)
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func (f *Flags) secret() (string, error) {
 		return given, nil
 	}
 	if given != "" {
-		return "", fmt.Errorf("bad_openid: %s and --openid-client-secret-file are both given: leave one out", secretEnv)
+		return "", fmt.Errorf("bad_openid: %s and --openid-client-secret-file are both set: omit one of them", secretEnv)
 	}
 	text, err := os.ReadFile(f.ClientSecretFile)
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *Flags) secret() (string, error) {
 	}
 	secret := strings.TrimSpace(string(text))
 	if secret == "" || len(text) > maxSecret {
-		return "", fmt.Errorf("bad_openid: %s holds no secret: write one of 1 to %d bytes", f.ClientSecretFile, maxSecret)
+		return "", fmt.Errorf("bad_openid: %s contains no secret of 1 to %d bytes", f.ClientSecretFile, maxSecret)
 	}
 	return secret, nil
 }

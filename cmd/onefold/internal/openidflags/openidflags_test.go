@@ -30,13 +30,13 @@ func TestFlags(t *testing.T) {
 		"a provider":         {good(func(*Flags) {}), home, ""},
 		"no public URL":      {good(func(*Flags) {}), "", "needs --public-url"},
 		"no client":          {good(func(f *Flags) { f.ClientID = "" }), home, "needs --openid-client-id"},
-		"no issuer":          {good(func(f *Flags) { f.Issuer = "" }), home, "without --openid-issuer"},
-		"only new users":     {Flags{NewUsers: "viewer"}, home, "without --openid-issuer"},
-		"plain":              {good(func(f *Flags) { f.Issuer = "http://login.example.com" }), home, "begins with https://"},
+		"no issuer":          {good(func(f *Flags) { f.Issuer = "" }), home, "need --openid-issuer"},
+		"only new users":     {Flags{NewUsers: "viewer"}, home, "need --openid-issuer"},
+		"plain":              {good(func(f *Flags) { f.Issuer = "http://login.example.com" }), home, "must begin with https://"},
 		"new users of all":   {good(func(f *Flags) { f.NewUsers = "viewer" }), home, "needs --openid-domains"},
-		"no domain":          {good(func(f *Flags) { f.NewUsers, f.Domains = "viewer", []string{"@example.com"} }), home, "is no domain"},
-		"every domain":       {good(func(f *Flags) { f.NewUsers, f.Domains = "viewer", []string{"*"} }), home, "is no domain"},
-		"an empty domain":    {good(func(f *Flags) { f.NewUsers, f.Domains = "viewer", []string{""} }), home, "is no domain"},
+		"no domain":          {good(func(f *Flags) { f.NewUsers, f.Domains = "viewer", []string{"@example.com"} }), home, "is not a domain"},
+		"every domain":       {good(func(f *Flags) { f.NewUsers, f.Domains = "viewer", []string{"*"} }), home, "is not a domain"},
+		"an empty domain":    {good(func(f *Flags) { f.NewUsers, f.Domains = "viewer", []string{""} }), home, "is not a domain"},
 		"a long name":        {good(func(f *Flags) { f.Name = strings.Repeat("ä", 41) }), home, "at most 40"},
 		"no file":            {good(func(f *Flags) { f.ClientSecretFile = filepath.Join(t.TempDir(), "none") }), home, "no such file"},
 		"new users of a few": {good(func(f *Flags) { f.NewUsers, f.Domains = "admin", []string{"Example.com"} }), home, ""},
@@ -60,7 +60,7 @@ func TestSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	for _, c := range []struct{ text, env, want, fails string }{
 		{text: "kept in a file\n", want: "kept in a file"}, {env: "kept outside", want: "kept outside"}, {},
-		{text: "one", env: "another", fails: "are both given"}, {text: "\n", fails: "holds no secret"}, {text: strings.Repeat("x", 5000), fails: "holds no secret"},
+		{text: "one", env: "another", fails: "are both set"}, {text: "\n", fails: "contains no secret"}, {text: strings.Repeat("x", 5000), fails: "contains no secret"},
 	} {
 		f := Flags{}
 		if c.text != "" {

@@ -32,7 +32,7 @@ func admin(db *engine.DB, logger *slog.Logger) http.Handler {
 	} {
 		mux.HandleFunc("POST "+AdminPath+name, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get(AdminHeader) == "" || r.Header.Get("Origin") != "" {
-				http.Error(w, "send the header "+AdminHeader+", and not from a web page", http.StatusForbidden)
+				http.Error(w, "send the header "+AdminHeader+"; requests from web pages are not allowed", http.StatusForbidden)
 				return
 			}
 			// A task may take long, so the timeouts of requests do not apply.
@@ -81,7 +81,7 @@ func (a *adminAnswer) fail(logger *slog.Logger, task string, err error) {
 	a.Header().Set("Content-Type", "application/json")
 	a.WriteHeader(status)
 	if err := terminal.JSON(a, told); err != nil {
-		logger.Warn("onefold: the answer to "+task+" was not taken", "error", err)
+		logger.Warn("onefold: sending the response to "+task+" failed", "error", err)
 	}
 }
 

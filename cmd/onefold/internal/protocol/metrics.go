@@ -80,11 +80,11 @@ func newCapacityCollector(db *engine.DB) *capacityCollector {
 	return &capacityCollector{
 		db: db,
 		units: prometheus.NewDesc("onefold_dynamodb_consumed_capacity_units_total",
-			"Capacity used as DynamoDB bills it, by table, index (none: the table itself) and direction.", []string{"table", "index", "direction"}, nil),
+			"Capacity units used, as DynamoDB bills them, by table, index (empty for the table itself) and direction.", []string{"table", "index", "direction"}, nil),
 		prefixes: prometheus.NewDesc("onefold_dynamodb_prefix_capacity_units_total",
-			"Capacity used by table, prefix of the partition key (up to its first #) and direction, writes with their indexes.", []string{"table", "prefix", "direction"}, nil),
+			"Capacity units used, by table, prefix of the partition key (up to the first #) and direction; writes include their indexes.", []string{"table", "prefix", "direction"}, nil),
 		hottest: prometheus.NewDesc("onefold_dynamodb_hottest_key_units",
-			"Units that the hottest partition key of a table took in its busiest second of the last two minutes.", []string{"table", "direction"}, nil),
+			"Capacity units of a table's hottest partition key in its busiest second of the last two minutes.", []string{"table", "direction"}, nil),
 	}
 }
 

@@ -65,7 +65,7 @@ func Keys(flags []string, file string) (map[string]string, error) {
 		}
 		id, secret, ok := strings.Cut(line, ":")
 		if !ok || id == "" || secret == "" {
-			return nil, errors.New("bad_access_key: an access key is written ID:SECRET")
+			return nil, errors.New("bad_access_key: write an access key as ID:SECRET")
 		}
 		keys[id] = secret
 	}
@@ -73,7 +73,7 @@ func Keys(flags []string, file string) (map[string]string, error) {
 		return nil, fmt.Errorf("bad_access_key: there is no access key in %s", file)
 	}
 	if len(flags) > 0 && len(keys) == 0 { // an empty environment variable must not open the server to everybody
-		return nil, errors.New("bad_access_key: --access-key is empty; leave it out to serve without keys")
+		return nil, errors.New("bad_access_key: --access-key is empty; omit it to serve without keys")
 	}
 	return keys, nil
 }
@@ -89,7 +89,7 @@ func CheckAddress(addr string, meant bool) error {
 	if meant || host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("open_to_all: %s can be reached from other machines; give --access-key ID:SECRET, or --no-auth when that is meant", addr)
+	return fmt.Errorf("open_to_all: other machines can reach %s; give --access-key ID:SECRET, or --no-auth to allow access without keys", addr)
 }
 
 // Timeouts of a connection. Idle connections stay open longer than any SDK keeps them, so that a

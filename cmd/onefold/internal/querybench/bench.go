@@ -23,10 +23,10 @@ import (
 
 // Bench fills a warehouse and queries it.
 type Bench struct {
-	Events int    `help:"Events of the month." default:"10000000"`
-	Memory int    `help:"Memory of a query in SQL, MB." default:"6144"`
-	Seed   uint64 `help:"Chooses the traffic." default:"1"`
-	Dir    string `help:"Where to put the warehouse; it stays there. Default: a temporary directory, removed afterwards." type:"path"`
+	Events int    `help:"Number of events in the month." default:"10000000"`
+	Memory int    `help:"Memory for a SQL query, in MB." default:"6144"`
+	Seed   uint64 `help:"Seed of the generated traffic." default:"1"`
+	Dir    string `help:"Directory for the warehouse, which is kept (default: a temporary directory, removed afterwards)." type:"path"`
 }
 
 // Result is the result of a run. Times are in seconds; 0 means that this build has no DuckDB.
@@ -46,7 +46,7 @@ type Asked struct {
 // Validate checks the flags. Kong calls it.
 func (c *Bench) Validate() error {
 	if c.Events < days || c.Events > 1_000_000_000 {
-		return fmt.Errorf("--events: choose %d to 1,000,000,000", days)
+		return fmt.Errorf("--events must be %d to 1,000,000,000", days)
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ func (c *Bench) Run(ctx context.Context, e *cmdenv.Env) error {
 	if e.JSON {
 		return terminal.JSON(e.Out, r)
 	}
-	if _, err := fmt.Fprintf(e.Out, "%s events of a month, %.1f bytes each, made up and written in %.1f s (%s a second)\n", terminal.Grouped(r.Events), r.BytesPerEvent, r.WriteSeconds,
+	if _, err := fmt.Fprintf(e.Out, "%s events of a month, %.1f bytes each, generated and written in %.1f s (%s per second)\n", terminal.Grouped(r.Events), r.BytesPerEvent, r.WriteSeconds,
 		terminal.Grouped(int64(float64(r.Events)/max(r.WriteSeconds, 0.001)))); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (c *Bench) Run(ctx context.Context, e *cmdenv.Env) error {
 		}
 	}
 	if !duck.Built {
-		_, err = fmt.Fprintln(e.Out, "SQL was not asked:", duck.ErrNoDuckDB)
+		_, err = fmt.Fprintln(e.Out, "SQL was skipped:", duck.ErrNoDuckDB)
 	}
 	return err
 }
@@ -188,7 +188,7 @@ func filters(ctx context.Context, objects warehouse.Objects, r *Result) (err err
 		err := r.time(ask.what, func() error {
 			answer, err := x.Report(ctx, in, []explore.Filter{ask.filter})
 			if err == nil && answer.Totals.Visits == 0 {
-				err = errors.New("nobody came")
+				err = errors.New("there are no visits")
 			}
 			return err
 		})

@@ -47,7 +47,7 @@ func (c *cache) room(files []warehouse.File) error {
 		bytes += f.Bytes
 	}
 	if bytes > c.most {
-		return fmt.Errorf("too_large: the query needs %s of %d MB, and there is room for %d MB of copies: ask for less with --site, --from and --to, or give it more with --cache",
+		return fmt.Errorf("too_large: the query needs %s of %d MB, but the cache holds %d MB: narrow the query with --site, --from and --to, or enlarge the cache with --cache",
 			terminal.Count(len(files), "file"), bytes>>20, c.most>>20)
 	}
 	return nil
@@ -82,7 +82,7 @@ func (c *cache) fetch(ctx context.Context, objects warehouse.Objects, f warehous
 	sum := sha256.New()
 	_, err = io.Copy(io.MultiWriter(temp, sum), io.NewSectionReader(object, 0, object.Size()))
 	if err = errors.Join(err, temp.Close(), ctx.Err()); err == nil && hex.EncodeToString(sum.Sum(nil)) != f.SHA256 {
-		err = fmt.Errorf("%w: %s is not what was written", warehouse.ErrDamaged, f.Path)
+		err = fmt.Errorf("%w: %s does not have its recorded checksum", warehouse.ErrDamaged, f.Path)
 	}
 	if err == nil {
 		err = os.Rename(temp.Name(), path)

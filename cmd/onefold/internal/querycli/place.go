@@ -31,7 +31,7 @@ func (c *Query) open(ctx context.Context, e *Env) (*place, error) {
 	url := cmp.Or(c.Warehouse, e.Beside)
 	remote := strings.Contains(url, "://")
 	if info, err := os.Stat(url); !remote && (err != nil || !info.IsDir()) {
-		return nil, fmt.Errorf("%w: there is none in %s; `onefold warehouse export` makes one, and --warehouse says where one is", ErrNoWarehouse, url)
+		return nil, fmt.Errorf("%w: there is no warehouse in %s; create one with `onefold warehouse export`, or give its location with --warehouse", ErrNoWarehouse, url)
 	}
 	objects, err := e.Objects(ctx, url)
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *Query) open(ctx context.Context, e *Env) (*place, error) {
 		return nil, err
 	}
 	if p.w.Version() == 0 {
-		return nil, fmt.Errorf("%w: nothing was ever exported to %s; `onefold warehouse export` does", ErrNoWarehouse, url)
+		return nil, fmt.Errorf("%w: nothing has been exported to %s yet; run `onefold warehouse export`", ErrNoWarehouse, url)
 	}
 	return p, nil
 }

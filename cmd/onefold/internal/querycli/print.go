@@ -99,7 +99,7 @@ func writeTable(ctx context.Context, db *duck.DB, query string, limit, width int
 	w := bufio.NewWriter(out)
 	t.print(w)
 	if more {
-		fmt.Fprintf(w, "(the first %s rows; there are more: --limit shows them, --format csv writes all)\n", terminal.Grouped(int64(limit)))
+		fmt.Fprintf(w, "(first %s rows only; raise --limit to see more, or write all with --format csv)\n", terminal.Grouped(int64(limit)))
 	}
 	return w.Flush()
 }

@@ -28,28 +28,28 @@ type Env struct {
 
 // Query queries the warehouse with SQL.
 type Query struct {
-	SQL  string `arg:"" optional:"" help:"The query: one SELECT. Without one, or with -, it is read from standard input."`
-	File string `short:"f" help:"Read the query from a file." type:"existingfile"`
+	SQL  string `arg:"" optional:"" help:"Query, one SELECT statement (default: - for standard input)."`
+	File string `short:"f" help:"File that holds the query." type:"existingfile"`
 
-	Warehouse string   `help:"Where the warehouse is: a directory, or s3://BUCKET/PREFIX. Default: beside the directory of --data." env:"ONEFOLD_WAREHOUSE"`
-	Site      []string `help:"Only events of these sites: no other files are read."`
-	Fleet     []string `help:"Only readings of these fleets."`
-	Type      []string `help:"Only domain events of these types."`
-	From      string   `help:"Only from this day, YYYY-MM-DD: of events a day of their site, of all else in UTC." placeholder:"DAY"`
-	To        string   `help:"Only to this day, inclusive." placeholder:"DAY"`
+	Warehouse string   `help:"Warehouse: a directory or s3://BUCKET/PREFIX (default: the directory of --data with .warehouse appended)." env:"ONEFOLD_WAREHOUSE"`
+	Site      []string `help:"Site whose events to query; files of other sites are not read. Repeat or separate by commas."`
+	Fleet     []string `help:"Fleet whose readings to query. Repeat or separate by commas."`
+	Type      []string `help:"Aggregate type whose domain events to query. Repeat or separate by commas."`
+	From      string   `help:"First day, YYYY-MM-DD: days of web events are in the site's time zone, all others in UTC." placeholder:"DAY"`
+	To        string   `help:"Last day, inclusive." placeholder:"DAY"`
 
-	Format string `help:"table, for people; csv, json or parquet for all else." enum:"table,csv,json,parquet" default:"table"`
-	Out    string `help:"File to write; by default, standard output. Parquet wants one." short:"o" type:"path"`
-	Limit  int    `help:"Rows of a table that are shown at most." default:"1000"`
+	Format string `help:"Output format: table for people; csv, json or parquet for programs." enum:"table,csv,json,parquet" default:"table"`
+	Out    string `help:"Output file (default: standard output). Required for parquet." short:"o" type:"path"`
+	Limit  int    `help:"Maximum number of rows shown in a table." default:"1000"`
 
-	Schema  bool `help:"List what can be asked: views, their columns and what these mean."`
-	Explain bool `help:"Run the query, and show how that is done and what of it takes how long."`
+	Schema  bool `help:"List the views and their columns, with descriptions."`
+	Explain bool `help:"Run the query, and show its plan with the time of each step."`
 
-	Memory  int           `help:"Memory that the query may take, MB." default:"1024"`
-	Threads int           `help:"Threads that the query may use. Default: one a processor."`
-	Temp    int           `help:"Disk that it may take for what does not fit in memory, MB." default:"4096"`
-	Timeout time.Duration `help:"How long it may take." default:"10m"`
-	Cache   int           `help:"Disk for copies of files of a warehouse that is not on this machine, MB." default:"10240"`
+	Memory  int           `help:"Maximum memory of the query, in MB." default:"1024"`
+	Threads int           `help:"Maximum number of threads (default: one per processor)."`
+	Temp    int           `help:"Maximum disk space for intermediate results that do not fit in memory, in MB." default:"4096"`
+	Timeout time.Duration `help:"Maximum duration of the query." default:"10m"`
+	Cache   int           `help:"Maximum disk space for cached files of a remote warehouse, in MB." default:"10240"`
 }
 
 // maxSQL is the maximum length of a query in bytes.
@@ -59,18 +59,18 @@ const maxSQL = 1 << 20
 func (c *Query) Validate() error {
 	for flag, day := range map[string]string{"--from": c.From, "--to": c.To} {
 		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-			return fmt.Errorf("%s: %q is not a day: write it like 2026-05-12", flag, day)
+			return fmt.Errorf("%s: cannot parse day %q: write it like 2026-05-12", flag, day)
 		}
 	}
 	switch {
 	case c.From != "" && c.To != "" && c.From > c.To:
 		return fmt.Errorf("--from %s is after --to %s", c.From, c.To)
 	case c.Limit < 1 || c.Limit > maxLimit:
-		return fmt.Errorf("--limit: choose 1 to %d; other formats have no limit", maxLimit)
+		return fmt.Errorf("--limit must be 1 to %d; other formats have no limit", maxLimit)
 	case c.Memory < 64 || c.Temp < 0 || c.Threads < 0 || c.Cache < 0 || c.Timeout <= 0:
-		return errors.New("--memory wants 64 MB or more; --temp, --threads and --cache no negative number, --timeout some time")
+		return errors.New("--memory must be 64 or more; --temp, --threads and --cache must not be negative; --timeout must be above 0")
 	case c.Format == "parquet" && c.Out == "":
-		return errors.New("--format parquet wants a file: --out FILE")
+		return errors.New("--format parquet needs a file: give --out FILE")
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func (c *Query) Run(ctx context.Context, e *Env) error {
 func (c *Query) query(in io.Reader) (string, error) {
 	switch {
 	case c.File != "" && c.SQL != "":
-		return "", errors.New("bad_query: there is a query and a --file: give one of them")
+		return "", errors.New("bad_query: give either a query or --file, not both")
 	case c.File != "":
 		f, err := os.Open(c.File)
 		if err != nil {
@@ -127,16 +127,16 @@ func readSQL(r io.Reader) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("read the query: %w", err)
 	case len(b) > maxSQL:
-		return "", fmt.Errorf("bad_query: it has more than %d bytes", maxSQL)
+		return "", fmt.Errorf("bad_query: the query has more than %d bytes", maxSQL)
 	case strings.TrimSpace(string(b)) == "":
-		return "", errors.New(`bad_query: there is none; try: onefold query "SELECT day, count(*) AS visits FROM sessions GROUP BY day ORDER BY day", or onefold query --schema`)
+		return "", errors.New(`bad_query: the query is empty; try: onefold query "SELECT day, count(*) AS visits FROM sessions GROUP BY day ORDER BY day", or onefold query --schema`)
 	}
 	return string(b), nil
 }
 
 // errMoved is returned if files were replaced while the query read them. Nothing has been written
 // then.
-var errMoved = errors.New("moved: files of the warehouse are replaced all the time; ask again")
+var errMoved = errors.New("moved: files of the warehouse were replaced during the query; run it again")
 
 // ask runs the query on the current files.
 func (c *Query) ask(ctx context.Context, e *Env, w *place, query string) (err error) {

@@ -121,7 +121,7 @@ func TestQuery(t *testing.T) {
 	c := newConsole(t, dir)
 	byDay := "SELECT site, day, count(*) AS views, NULL AS x FROM events WHERE site = 'blog' GROUP BY ALL ORDER BY day"
 	c.want("site,day,views,x\nblog,2026-04-20,19,\nblog,2026-04-21,24,\nblog,2026-04-22,24,\nblog,2026-04-23,5,\n", "", "--format", "csv", byDay)
-	c.want("site  day         views  x\n────  ──────────  ─────  ─\nblog  2026-04-20     19  ∅\nblog  2026-04-21     24  ∅\n(the first 2 rows; there are more: --limit shows them, --format csv writes all)\n", byDay, "--limit", "2", "-")
+	c.want("site  day         views  x\n────  ──────────  ─────  ─\nblog  2026-04-20     19  ∅\nblog  2026-04-21     24  ∅\n(first 2 rows only; raise --limit to see more, or write all with --format csv)\n", byDay, "--limit", "2", "-")
 	c.want("[\n"+`{"site":"blog","day":"2026-04-21","views":24,"x":null}`+"\n]\n", byDay, "--format", "json", "--from", "2026-04-21", "--to", "2026-04-21")
 	c.want("[]\n", "", "--format", "json", "SELECT * FROM readings")
 	c.want("path\n──────\n/·[31m\n", "", "SELECT DISTINCT path FROM events")
@@ -220,10 +220,10 @@ func TestBadQueries(t *testing.T) {
 	fill(t, dir)
 	out := filepath.Join(t.TempDir(), "out")
 	for want, args := range map[string][]string{
-		"bad_query: there is none": {"-"}, "bad_query: Parser Error": {"--out", out, "--format", "csv", "selec"}, "bad_query: one SELECT": {"DROP VIEW events"},
-		"--from: \"yesterday\" is not a day": {"--from", "yesterday", "SELECT 1"}, "--from 2026-04-02 is after": {"--from", "2026-04-02", "--to", "2026-04-01", "SELECT 1"}, "--limit: choose": {"--limit", "0", "SELECT 1"},
-		"--format parquet wants a file": {"--format", "parquet", "SELECT 1"}, "no_file: ": {"--out", filepath.Join(out, "x", "y"), "SELECT 1"}, "bad_query: Catalog Error": {"SELECT * FROM evnts"},
-		"--memory wants": {"--memory", "1", "SELECT 1"}, "timeout: ": {"--timeout", "50ms", "SELECT count(*) FROM range(10000000000) a, range(10000000000) b"},
+		"bad_query: the query is empty": {"-"}, "bad_query: Parser Error": {"--out", out, "--format", "csv", "selec"}, "bad_query: one SELECT": {"DROP VIEW events"},
+		"--from: cannot parse day \"yesterday\"": {"--from", "yesterday", "SELECT 1"}, "--from 2026-04-02 is after": {"--from", "2026-04-02", "--to", "2026-04-01", "SELECT 1"}, "--limit must be": {"--limit", "0", "SELECT 1"},
+		"--format parquet needs a file": {"--format", "parquet", "SELECT 1"}, "no_file: ": {"--out", filepath.Join(out, "x", "y"), "SELECT 1"}, "bad_query: Catalog Error": {"SELECT * FROM evnts"},
+		"--memory must be": {"--memory", "1", "SELECT 1"}, "timeout: ": {"--timeout", "50ms", "SELECT count(*) FROM range(10000000000) a, range(10000000000) b"},
 	} {
 		if _, _, err := c.run("", args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", args, err, want)

@@ -25,7 +25,7 @@ var layouts = []string{
 }
 
 // timeFormats describes the formats for messages.
-const timeFormats = "unix, unix-ms, unix-us, unix-ns, or a layout such as \"02.01.2006 15:04:05\", which is how 2006-01-02 15:04:05 would be written"
+const timeFormats = "unix, unix-ms, unix-us, unix-ns, or a layout that shows how to write 2006-01-02 15:04:05, such as \"02.01.2006 15:04:05\""
 
 // NewClock returns a parser for a format. The formats unix, unix-ms, unix-us and unix-ns are
 // integers since 1970. A layout shows how to write January 2, 2006, 15:04:05. The format "" accepts
@@ -42,7 +42,7 @@ func NewClock(format string, zone *time.Location) (*Clock, error) {
 	case known:
 		c.unit, c.numbers = unit, true
 	case !strings.Contains(format, "06"):
-		return nil, fmt.Errorf("invalid: %.60q is no format of times: use %s", format, timeFormats)
+		return nil, fmt.Errorf("invalid: %.60q is not a time format: use %s", format, timeFormats)
 	default:
 		c.layouts = []string{format}
 	}
@@ -64,7 +64,7 @@ func (c *Clock) Read(text string) (time.Time, error) {
 			return at.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.40q is no time that can be read; --time-format says how it is written", text)
+	return time.Time{}, fmt.Errorf("cannot parse time %.40q; give its format with --time-format", text)
 }
 
 // The smallest integers of each unit. The year 2001 in milliseconds is larger than any plausible
@@ -91,7 +91,7 @@ func (c *Clock) number(text string, n float64) (time.Time, error) {
 		}
 	}
 	if !(n >= 0 && n*float64(unit) < mostNS) {
-		return time.Time{}, fmt.Errorf("%.40q is no time since 1970", text)
+		return time.Time{}, fmt.Errorf("%.40q is not a time since 1970", text)
 	}
 	if whole, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return time.Unix(0, whole*int64(unit)).UTC(), nil

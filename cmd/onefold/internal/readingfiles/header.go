@@ -61,5 +61,5 @@ func (h *Header) Find(flag, asked string, usual []string, without bool) (int, er
 	if without {
 		return -1, nil
 	}
-	return -1, fmt.Errorf("%w: there is no column %s; %s says which it is. The columns are %q", ErrHeader, strings.Join(usual, ", "), flag, h.Names)
+	return -1, fmt.Errorf("%w: there is no column %s; name the column with %s. The columns are %q", ErrHeader, strings.Join(usual, ", "), flag, h.Names)
 }

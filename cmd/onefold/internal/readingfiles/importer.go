@@ -69,7 +69,7 @@ func (im *Importer) File(ctx context.Context, name string, stdin io.Reader) (err
 	case err != nil:
 		return errors.Join(err, closed)
 	case damage != nil: // Close of a damaged file returns the same error
-		return fmt.Errorf("%w: %s was imported up to a place that cannot be read: %w", ErrDamaged, name, damage)
+		return fmt.Errorf("%w: %s was imported up to a position that cannot be read: %w", ErrDamaged, name, damage)
 	}
 	return closed
 }

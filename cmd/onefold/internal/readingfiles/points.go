@@ -28,7 +28,7 @@ type points struct{ payload.Lines }
 func (o *Options) lines() (points, error) {
 	unit, known := units[o.TimeFormat]
 	if !known && o.TimeFormat != "" {
-		return points{}, fmt.Errorf("invalid: the times of line protocol are unix, unix-ms, unix-us or unix-ns, not %.60q", o.TimeFormat)
+		return points{}, fmt.Errorf("invalid: the time format of line protocol must be unix, unix-ms, unix-us or unix-ns, not %.60q", o.TimeFormat)
 	}
 	p := points{payload.Lines{Unit: unit, Device: o.Device}}
 	if o.DeviceColumn != "" {

@@ -135,7 +135,7 @@ func (o *Options) json(line accesslog.Line) (telemetry.Incoming, bool, error) {
 		return telemetry.Incoming{}, true, err
 	}
 	if len(readings) != 1 {
-		return telemetry.Incoming{}, true, fmt.Errorf("%d readings: write one on a line", len(readings))
+		return telemetry.Incoming{}, true, fmt.Errorf("%d readings in one line: write one reading per line", len(readings))
 	}
 	return readings[0].Incoming, true, readings[0].Err
 }

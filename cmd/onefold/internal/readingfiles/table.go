@@ -61,7 +61,7 @@ func (o *Options) table(head []byte) (*table, error) {
 		}
 	}
 	if t.device < 0 && o.Device == "" {
-		return nil, fmt.Errorf("%w: no column names the device; --device or --device-column says whose readings they are. The columns are %q", ErrHeader, t.Names)
+		return nil, fmt.Errorf("%w: no column names the device; give it with --device or --device-column. The columns are %q", ErrHeader, t.Names)
 	}
 	return t, t.choose()
 }
@@ -88,12 +88,12 @@ func (t *table) choose() error {
 	of := map[string]bool{}
 	for _, c := range t.columns {
 		if of[c.Metric] { // one would silently overwrite the other
-			return fmt.Errorf("%w: two columns are the metric %q; --metric says which is. The columns are %q", ErrHeader, c.Metric, t.Names)
+			return fmt.Errorf("%w: two columns are the metric %q; select one with --metric. The columns are %q", ErrHeader, c.Metric, t.Names)
 		}
 		of[c.Metric] = true
 	}
 	if len(t.columns) == 0 {
-		return fmt.Errorf("%w: no column is left that could be a metric. The columns are %q", ErrHeader, t.Names)
+		return fmt.Errorf("%w: no column can be a metric. The columns are %q", ErrHeader, t.Names)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (t *table) row(line accesslog.Line) (in telemetry.Incoming, any bool, err e
 		return in, true, err
 	}
 	if len(cells) != len(t.Names) {
-		return in, true, fmt.Errorf("it has %d columns, and the header %d", len(cells), len(t.Names))
+		return in, true, fmt.Errorf("it has %d columns, but the header has %d", len(cells), len(t.Names))
 	}
 	in.DeviceID = t.o.Device
 	if t.device >= 0 {
@@ -121,7 +121,7 @@ func (t *table) row(line accesslog.Line) (in telemetry.Incoming, any bool, err e
 	if t.seq >= 0 && cells[t.seq] != "" {
 		seq, err := strconv.ParseInt(strings.TrimSpace(cells[t.seq]), 10, 64)
 		if err != nil {
-			return in, true, fmt.Errorf("the sequence number %.40q is no whole number", cells[t.seq])
+			return in, true, fmt.Errorf("the sequence number %.40q is not an integer", cells[t.seq])
 		}
 		in.Seq = &seq
 	}

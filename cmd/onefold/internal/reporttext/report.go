@@ -23,7 +23,7 @@ func Print(w io.Writer, r *report.Report, by string) error {
 	fmt.Fprintf(out, "%s, %s to %s (%s)\n\n", r.Site, r.From, r.To, r.TimeZone)
 	printTotals(out, &r.Totals)
 	if r.Totals.PageViews == 0 && r.Totals.Events == 0 && len(r.Top) == 0 {
-		fmt.Fprintln(out, "\nNothing was seen in this range.")
+		fmt.Fprintln(out, "\nNo data in this period.")
 	} else {
 		printChart(out, r)
 		printTop(out, r.Top, by)
@@ -61,7 +61,7 @@ func printChart(out io.Writer, r *report.Report) {
 		most = max(most, buckets[i].PageViews)
 	}
 	if most == 0 {
-		fmt.Fprintln(out, "\nNo page was viewed in this range.")
+		fmt.Fprintln(out, "\nNo page views in this period.")
 		return
 	}
 	fmt.Fprintf(out, "\npage views by %s\n", r.Period)
@@ -71,7 +71,7 @@ func printChart(out io.Writer, r *report.Report) {
 		fmt.Fprintf(out, "%s  %-*s %s\n", bucketLabel(r, b.Start), chartWidth, bar(b.PageViews, most), terminal.Grouped(b.PageViews))
 	}
 	if more := len(buckets) - len(shown); more > 0 {
-		fmt.Fprintf(out, "and %d more; --json prints all, --period month draws fewer\n", more)
+		fmt.Fprintf(out, "and %d more; use --json to print all, or --period month for fewer bars\n", more)
 	}
 }
 
@@ -146,7 +146,7 @@ func orNothing(n int64) string {
 
 func printTop(out io.Writer, top []report.Row, by string) {
 	if len(top) == 0 {
-		fmt.Fprintf(out, "\nNo %s was seen in this range.\n", strings.ReplaceAll(by, "_", " "))
+		fmt.Fprintf(out, "\nNo %s in this period.\n", strings.ReplaceAll(by, "_", " "))
 		return
 	}
 	fmt.Fprintln(out)

@@ -15,9 +15,9 @@ func PrintVitals(w io.Writer, v *report.Vitals) error {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s, %s to %s (%s)\n\n", v.Site, v.From, v.To, v.TimeZone)
 	if v.Total.Loads == 0 {
-		fmt.Fprintln(out, "No page told its web vitals in this range. The tracker does with the attribute data-vitals.")
+		fmt.Fprintln(out, "No Web Vitals in this period. Add the attribute data-vitals to the tracker to record them.")
 	} else {
-		fmt.Fprintf(out, "web vitals at the 75th percentile, and the part of page loads that were good\n\n")
+		fmt.Fprintf(out, "Web Vitals at the 75th percentile, with the share of good page loads\n\n")
 		table := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
 		fmt.Fprintln(table, "page loads\tLCP\tgood\tINP\tgood\tCLS\tgood\t\x20 ")
 		printVitalsRow(table, &v.Total, "all")

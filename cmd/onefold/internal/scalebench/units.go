@@ -29,12 +29,12 @@ const (
 func (b *bench) serverUnits(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	visits := visitDelay
 	for i, d := range []delays.Flags{{}, {FoldDelay: 30 * time.Second}, {FoldDelay: 5 * time.Second, VisitDelay: &visits}} {
-		b.o.Progress(fmt.Sprintf("units: a server, fold delay %s, visits wait %s", d.FoldDelay, d.Visits()))
+		b.o.Progress(fmt.Sprintf("units: a server, fold delay %s, visit delay %s", d.FoldDelay, d.Visits()))
 		use, err := analyticsbench.LiveUse(ctx, b.o.Open, filepath.Join(dir, fmt.Sprint(i)), analyticsbench.Live{PerSecond: perSecond, During: during, Delays: d})
 		if err != nil {
 			return all, err
 		}
-		all = append(all, unitsOf(fmt.Sprintf("a server, %d events a second, fold delay %s, visits wait %s", perSecond, d.FoldDelay, d.Visits()), use.Writes)...)
+		all = append(all, unitsOf(fmt.Sprintf("a server, %d events per second, fold delay %s, visit delay %s", perSecond, d.FoldDelay, d.Visits()), use.Writes)...)
 	}
 	return all, nil
 }
@@ -54,7 +54,7 @@ func (b *bench) functionUnits(ctx context.Context, _ string) (all []workbench.Re
 // shiftUnits measures the same with functions that work in shifts.
 func (b *bench) shiftUnits(ctx context.Context, _ string) ([]workbench.Result, error) {
 	visits := visitDelay
-	return b.functions(ctx, "a shift after the other", lambdasim.Load{
+	return b.functions(ctx, "consecutive shifts", lambdasim.Load{
 		For: liveDuring, Shift: shift, Delays: delays.Flags{FoldDelay: 5 * time.Second, VisitDelay: &visits},
 	})
 }
@@ -62,7 +62,7 @@ func (b *bench) shiftUnits(ctx context.Context, _ string) ([]workbench.Result, e
 // functions measures the writes of functions.
 func (b *bench) functions(ctx context.Context, how string, l lambdasim.Load) ([]workbench.Result, error) {
 	if b.o.Lambda == "" {
-		b.o.Progress("units of functions: left out, for --lambda names no onefold-lambda")
+		b.o.Progress("units of functions: skipped, because --lambda is not set")
 		return nil, nil
 	}
 	b.o.Progress("units: functions, " + how)
@@ -74,7 +74,7 @@ func (b *bench) functions(ctx context.Context, how string, l lambdasim.Load) ([]
 	if cost.PagesCounted != int64(cost.Events) {
 		return nil, fmt.Errorf("functions counted %d of %d events", cost.PagesCounted, cost.Events)
 	}
-	return unitsOf(fmt.Sprintf("functions, %d events a second, %d shards, %s", perSecond, shards, how), cost.Entities), nil
+	return unitsOf(fmt.Sprintf("functions, %d events per second, %d shards, %s", perSecond, shards, how), cost.Entities), nil
 }
 
 func unitsOf(what string, units workbench.Units) []workbench.Result {

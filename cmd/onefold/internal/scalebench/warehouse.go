@@ -89,7 +89,7 @@ func (b *bench) query(ctx context.Context, dir string) (all []workbench.Result, 
 		return nil, err
 	}
 	if !duck.Built {
-		b.o.Progress("query: SQL is left out: " + duck.ErrNoDuckDB.Error())
+		b.o.Progress("query: SQL is skipped: " + duck.ErrNoDuckDB.Error())
 	}
 	of := fmt.Sprintf("a month of %d events: ", r.Events)
 	all = append(all, workbench.Result{Name: of + "an event in the files", Unit: "bytes", Value: r.BytesPerEvent})

@@ -159,9 +159,9 @@ func (b *bench) crew(ctx context.Context, dir string, n int) (all []workbench.Re
 	of := fmt.Sprintf("%d workers, %d shards: ", n, shards)
 	return []workbench.Result{
 		{Name: of + "events folded", Unit: "/s", Value: events / took},
-		{Name: of + "processor time of the workers, an event", Unit: "µs", Value: 1e6 * folding / events},
-		{Name: of + "processor time of the database, an event", Unit: "µs", Value: 1e6 * (after - before) / events},
-		{Name: of + "processors that were busy", Unit: "", Value: (folding + after - before) / took},
+		{Name: of + "CPU time of the workers per event", Unit: "µs", Value: 1e6 * folding / events},
+		{Name: of + "CPU time of the database per event", Unit: "µs", Value: 1e6 * (after - before) / events},
+		{Name: of + "busy processors", Unit: "", Value: (folding + after - before) / took},
 	}, events / took, err
 }
 
@@ -204,6 +204,6 @@ func (b *bench) takeover(ctx context.Context, dir string) (all []workbench.Resul
 	}
 	taken := time.Since(began).Seconds()
 	return []workbench.Result{{
-		Name: "all shards are taken over from a worker that was killed", Unit: "s", Value: taken, Against: "s for which a lease holds", Reference: b.o.LeaseFor.Seconds(),
+		Name: "take over all shards from a killed worker", Unit: "s", Value: taken, Against: "s of lease duration", Reference: b.o.LeaseFor.Seconds(),
 	}}, nil
 }

@@ -41,8 +41,8 @@ func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 
 // Flags configure access to a server's metrics.
 type Flags struct {
-	MetricsAddr      string `help:"Answer /metrics at this address instead of at --addr, such as 127.0.0.1:9090." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
-	MetricsToken     string `help:"Token that /metrics asks for, at least 16 characters: Authorization: Bearer TOKEN. Default: it asks for none." placeholder:"TOKEN" env:"ONEFOLD_METRICS_TOKEN"`
+	MetricsAddr      string `help:"Address to serve /metrics at instead of --addr, such as 127.0.0.1:9090." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
+	MetricsToken     string `help:"Token required by /metrics, as Authorization: Bearer TOKEN, at least 16 characters (default: none required)." placeholder:"TOKEN" env:"ONEFOLD_METRICS_TOKEN"`
 	MetricsTokenFile string `help:"File that holds the token of /metrics." type:"path" placeholder:"FILE" env:"ONEFOLD_METRICS_TOKEN_FILE"`
 }
 
@@ -55,7 +55,7 @@ func (f *Flags) Token() (string, error) {
 		return f.MetricsToken, nil
 	}
 	if f.MetricsToken != "" {
-		return "", errors.New("bad_metrics_token: --metrics-token and --metrics-token-file are both given: leave one out")
+		return "", errors.New("bad_metrics_token: --metrics-token and --metrics-token-file are both set: omit one of them")
 	}
 	text, err := os.ReadFile(f.MetricsTokenFile)
 	if err != nil {
@@ -63,7 +63,7 @@ func (f *Flags) Token() (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || len(text) > maxTokenFile {
-		return "", fmt.Errorf("bad_metrics_token: %s holds no token: write one of 16 to %d characters", f.MetricsTokenFile, maxTokenFile)
+		return "", fmt.Errorf("bad_metrics_token: %s contains no token of 16 to %d characters", f.MetricsTokenFile, maxTokenFile)
 	}
 	return token, nil
 }

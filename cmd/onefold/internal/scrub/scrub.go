@@ -24,8 +24,8 @@ import (
 
 // Flags configure the interval and the speed.
 type Flags struct {
-	Every time.Duration `help:"Time between two scrubs, in which all files are read and compared with their checksums, from 1h to 366d; 0: none." default:"168h" env:"ONEFOLD_SCRUB_EVERY"`
-	Rate  memory.Size   `help:"Bytes that a scrub reads in a second, at most." default:"8MB" env:"ONEFOLD_SCRUB_RATE"`
+	Every time.Duration `help:"Interval between scrubs, which read all files and verify their checksums, 1h to 366d; 0 means never." default:"168h" env:"ONEFOLD_SCRUB_EVERY"`
+	Rate  memory.Size   `help:"Maximum bytes per second that a scrub reads." default:"8MB" env:"ONEFOLD_SCRUB_RATE"`
 }
 
 // Limits of the flags.
@@ -38,10 +38,10 @@ const (
 // Validate checks the flags. Kong calls it.
 func (f *Flags) Validate() error {
 	if f.Every != 0 && (f.Every < leastEvery || f.Every > mostEvery) {
-		return errors.New("bad_scrub_every: --scrub-every is 0, or from 1h to 366d")
+		return errors.New("bad_scrub_every: --scrub-every must be 0, or 1h to 366d")
 	}
 	if f.Rate < leastRate {
-		return errors.New("bad_scrub_rate: --scrub-rate is at least 64KB")
+		return errors.New("bad_scrub_rate: --scrub-rate must be at least 64KB")
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (s *Schedule) pass(ctx context.Context, n note) error {
 		return err
 	}
 	n = s.end()
-	s.Logger.Info("scrubbed: all files were compared with their checksums", "files", n.Files, "bytes", n.Bytes, "damaged", n.damaged(), "took", n.Ended.Sub(n.Began).Round(time.Second))
+	s.Logger.Info("scrub completed: the checksums of all files were verified", "files", n.Files, "bytes", n.Bytes, "damaged", n.damaged(), "took", n.Ended.Sub(n.Began).Round(time.Second))
 	return s.save()
 }
 
@@ -199,7 +199,7 @@ func (s *Schedule) recall() note {
 	}
 	if err != nil {
 		if s.note = (note{}); !errors.Is(err, os.ErrNotExist) {
-			s.Logger.Warn("the note of the last scrub cannot be read: all files are read again", "error", err)
+			s.Logger.Warn("cannot read the state of the last scrub; starting from the first file", "error", err)
 		}
 	}
 	return s.note
@@ -236,15 +236,15 @@ func (d *Damage) Error() string {
 	if d.More > 0 {
 		names += fmt.Sprintf(" and %d more", d.More)
 	}
-	return "damaged: " + names + "; restore a backup, or bring out what can be read with `onefold dynamodb salvage --to DIR`"
+	return "damaged: " + names + "; restore a backup, or recover what can be read with `onefold dynamodb salvage --to DIR`"
 }
 
 // Pause returns the time until the next scrub.
 func (d *Damage) Pause() time.Duration { return d.pause }
 
 var (
-	completed = prometheus.NewDesc("onefold_scrub_completed_timestamp_seconds", "When a scrub had read all files last; 0 for never.", nil, nil)
-	damaged   = prometheus.NewDesc("onefold_scrub_damaged_files", "Damaged files that the last scrub has found, or the one under way if they are more.", nil, nil)
+	completed = prometheus.NewDesc("onefold_scrub_completed_timestamp_seconds", "Unix time of the last completed scrub; 0 for never.", nil, nil)
+	damaged   = prometheus.NewDesc("onefold_scrub_damaged_files", "Damaged files found by the last scrub, or by the current scrub if it has found more.", nil, nil)
 	read      = prometheus.NewDesc("onefold_scrub_read_bytes_total", "Bytes that scrubs have read.", nil, nil)
 )
 

@@ -17,10 +17,10 @@ import (
 
 // Flags configure the spool.
 type Flags struct {
-	Spool      string        `help:"Directory in which events and readings wait, acknowledged, while a table on DynamoDB cannot be reached; none: they are refused then. Default: beside --data, with .spool behind its name." placeholder:"DIR" env:"ONEFOLD_SPOOL"`
-	SpoolBytes int64         `help:"Bytes that may wait; what comes beyond is refused." default:"1073741824" env:"ONEFOLD_SPOOL_BYTES"`
-	Linger     time.Duration `help:"Hold a single event or reading up to this long, at most 10s, so that others share its write. Embedded stores never do." default:"250ms" env:"ONEFOLD_LINGER"`
-	SpoolRate  int           `help:"Events and readings a second that are stored of those that waited, beside two for each that comes meanwhile." default:"2000" env:"ONEFOLD_SPOOL_RATE"`
+	Spool      string        `help:"Directory that queues acknowledged events and readings while a DynamoDB table is unreachable; none rejects them instead (default: the directory of --data with .spool appended)." placeholder:"DIR" env:"ONEFOLD_SPOOL"`
+	SpoolBytes int64         `help:"Maximum bytes in the queue; more is rejected." default:"1073741824" env:"ONEFOLD_SPOOL_BYTES"`
+	Linger     time.Duration `help:"Maximum delay of a single event or reading, at most 10s, so that others share its write. Embedded stores never delay." default:"250ms" env:"ONEFOLD_LINGER"`
+	SpoolRate  int           `help:"Queued events and readings to store per second, in addition to two for each new one." default:"2000" env:"ONEFOLD_SPOOL_RATE"`
 }
 
 // minBytes is the minimum size of a spool, which holds a few large requests.
@@ -36,7 +36,7 @@ const none = "none"
 // none; the caller closes it when the server has ended. identity is the unique ID of the table.
 func (f *Flags) Apply(o *server.Options, data, identity string, logger *slog.Logger) (*spool.Spool, error) {
 	if f.Linger < 0 || f.Linger > maxLinger {
-		return nil, fmt.Errorf("bad_linger: --linger %s: 0s to %s", f.Linger, maxLinger)
+		return nil, fmt.Errorf("bad_linger: --linger is %s, must be 0s to %s", f.Linger, maxLinger)
 	}
 	dir, wanted := f.Spool, o.Service != nil && f.Spool != none
 	if dir == "" || dir == none {
@@ -62,7 +62,7 @@ func (f *Flags) Apply(o *server.Options, data, identity string, logger *slog.Log
 
 func (f *Flags) open(dir, identity string, logger *slog.Logger) (*spool.Spool, error) {
 	if f.SpoolBytes < minBytes {
-		return nil, fmt.Errorf("bad_spool: --spool-bytes %d: at least %d, or --spool none", f.SpoolBytes, minBytes)
+		return nil, fmt.Errorf("bad_spool: --spool-bytes is %d, must be at least %d; or use --spool none", f.SpoolBytes, minBytes)
 	}
 	kept, err := spool.Open(dir, spool.Options{MaxBytes: f.SpoolBytes, For: identity})
 	if err != nil {
@@ -83,9 +83,9 @@ func nothingLeft(dir string) error {
 		return nil
 	}
 	if what == "" {
-		what = "the table on DynamoDB that was served before"
+		what = "the DynamoDB table that was served before"
 	}
-	return fmt.Errorf("spool_left: %d acknowledged events and readings wait in %s for %s: serve that with this --spool until /readyz says that none wait, or move the directory away", n, dir, what)
+	return fmt.Errorf("spool_left: %d acknowledged events and readings in %s belong to %s: serve that table with this --spool until /readyz reports an empty spool, or move the directory away", n, dir, what)
 }
 
 func (f *Flags) collect(o *server.Options, t *table.Table, kept *spool.Spool) {
@@ -96,9 +96,9 @@ func (f *Flags) collect(o *server.Options, t *table.Table, kept *spool.Spool) {
 // tell logs what an earlier process left in the spool.
 func tell(logger *slog.Logger, dir string, st spool.Stats) {
 	if st.Records > 0 {
-		logger.Info("spool: what waited is stored now", "dir", dir, "records", st.Records, "bytes", st.Bytes)
+		logger.Info("spool: all queued records are stored", "dir", dir, "records", st.Records, "bytes", st.Bytes)
 	}
 	if st.Damaged > 0 {
-		logger.Error("spool: a part cannot be read, and is lost", "dir", dir, "bytes", st.Damaged)
+		logger.Error("spool: unreadable records were lost", "dir", dir, "bytes", st.Damaged)
 	}
 }

@@ -27,11 +27,11 @@ func OpenEngine(dir string, o engine.Options, existing bool) (*engine.DB, error)
 	case errors.Is(err, engine.ErrInUse):
 		return nil, fmt.Errorf("in_use: %s is open in another process; choose another directory with --data, or stop that process (%w)", dir, err)
 	case errors.Is(err, engine.ErrBackup):
-		return nil, fmt.Errorf("is_backup: %s is a backup, which opening would change, or was not restored to the end; `onefold dynamodb restore %[1]s DIR` makes a database of a backup (%w)", dir, err)
+		return nil, fmt.Errorf("is_backup: %s is a backup, which opening would change, or an incomplete restore; create a database from a backup with `onefold dynamodb restore %[1]s DIR` (%w)", dir, err)
 	case errors.Is(err, syscall.ENOSPC), dynamo.IsFull(err):
-		return nil, fmt.Errorf("disk_full: the disk of %s is nearly full: free space, enlarge it, or keep less of it free with --disk-reserve (%w)", dir, err)
+		return nil, fmt.Errorf("disk_full: the disk of %s is nearly full: free space, enlarge the disk, or lower --disk-reserve (%w)", dir, err)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("no_access: %s is not yours to write (%w)", dir, err)
+		return nil, fmt.Errorf("no_access: no permission to write to %s (%w)", dir, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
@@ -50,14 +50,14 @@ func checkDirectory(dir string, existing bool) error {
 		return nil
 	}
 	if existing {
-		return fmt.Errorf("%w: there is no table in %s; --data says where it is, and site create, import and serve make one", ErrNoTable, dir)
+		return fmt.Errorf("%w: there is no table in %s; give its directory with --data, or create a table with site create, import or serve", ErrNoTable, dir)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("open %s: %w", dir, err)
 	}
 	if len(entries) > 0 {
-		return fmt.Errorf("not_a_table: %s holds other files; choose an empty directory, or one that onefold has made", dir)
+		return fmt.Errorf("not_a_table: %s holds other files; choose an empty directory, or an existing table", dir)
 	}
 	return nil
 }

@@ -38,19 +38,19 @@ func Parse(store, data string) (Place, error) {
 	case store == "":
 		return Place{Dir: data}, nil
 	case !ok:
-		return Place{}, fmt.Errorf("bad_store: %q is none of %s", store, Forms)
+		return Place{}, fmt.Errorf("bad_store: %q is not a store URL: %s", store, Forms)
 	case scheme == "memory":
 		if rest != "" {
-			return Place{}, fmt.Errorf("bad_store: memory: has no name, and nobody else sees it")
+			return Place{}, fmt.Errorf("bad_store: memory: takes no name, because no other process can open it")
 		}
 		return Place{}, nil
 	case scheme == "embedded":
 		if rest == "" {
-			return Place{}, fmt.Errorf("bad_store: embedded: lacks its directory, as in embedded:onefold-data")
+			return Place{}, fmt.Errorf("bad_store: embedded: needs a directory, as in embedded:onefold-data")
 		}
 		return Place{Dir: rest}, nil
 	case !strings.HasPrefix(scheme, "dynamodb"):
-		return Place{}, fmt.Errorf("bad_store: %q is none of %s", store, Forms)
+		return Place{}, fmt.Errorf("bad_store: %q is not a store URL: %s", store, Forms)
 	}
 	l, err := remote.Parse(store)
 	return Place{Remote: l}, err
@@ -151,13 +151,13 @@ func (p Place) openRemote(ctx context.Context, logger *slog.Logger) (*Opened, er
 	_, gaveUp := dynamo.GaveUp(err)
 	switch {
 	case dynamo.IsNotFound(err):
-		return nil, fmt.Errorf("no_table: there is no table %s at %s; `onefold infra apply --store '%[2]s'` makes it", o.Table, p)
+		return nil, fmt.Errorf("no_table: there is no table %s at %s; create it with `onefold infra apply --store '%[2]s'`", o.Table, p)
 	case gaveUp: // unreachable, or overloaded at the moment
 		return nil, fmt.Errorf("%w: %s: %w", remote.ErrAway, p, err)
 	case dynamo.Code(err) != "":
 		return nil, refused(p, err)
 	case err != nil:
-		return nil, fmt.Errorf("table_differs: %w; `onefold infra apply --store '%s'` mends what can be mended", err, p)
+		return nil, fmt.Errorf("table_differs: %w; run `onefold infra apply --store '%s'` to fix everything that can be changed", err, p)
 	}
 	return o, nil
 }

@@ -31,19 +31,19 @@ func TestParse(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for _, c := range []struct{ store, says string }{
-		{"onefold-data", "none of"},
-		{"postgres://x", "none of"},
-		{"embedded:", "lacks its directory"},
-		{"memory:shared", "has no name"},
-		{"dynamodb://", "no name of a table"},
-		{"dynamodb://ab", "no name of a table"},
+		{"onefold-data", "not a store URL"},
+		{"postgres://x", "not a store URL"},
+		{"embedded:", "needs a directory"},
+		{"memory:shared", "takes no name"},
+		{"dynamodb://", "not a table name"},
+		{"dynamodb://ab", "not a table name"},
 		{"dynamodb://onefold/items", "has a path"},
-		{"dynamodb://onefold?retion=x", `no setting "retion"`},
-		{"dynamodb://key:secret@onefold", "credentials do not belong"},
+		{"dynamodb://onefold?retion=x", `unknown parameter "retion"`},
+		{"dynamodb://key:secret@onefold", "do not put credentials"},
 		{"dynamodb+http:///onefold", "names no server"},
-		{"dynamodb+http://127.0.0.1:8000", "no name of a table"},
-		{"dynamodb+http://127.0.0.1:8000/a/b/c", "no name of a table"},
-		{"dynamodb+ftp://host/onefold", "none of"},
+		{"dynamodb+http://127.0.0.1:8000", "not a table name"},
+		{"dynamodb+http://127.0.0.1:8000/a/b/c", "not a table name"},
+		{"dynamodb+ftp://host/onefold", "not a store URL"},
 		{"dynamodb://one%zzfold", "bad_store"},
 	} {
 		_, err := storeurl.Parse(c.store, "data")

@@ -68,7 +68,7 @@ func (p *Parts) Keep(name string, run func(context.Context) error) func(context.
 			if errors.As(err, &chosen) {
 				now = chosen.Pause()
 			}
-			p.logger().Error("a part of the server failed and is begun again; the rest goes on", "part", name, "error", err, "pause", now)
+			p.logger().Error("an optional part of the server failed and will be restarted", "part", name, "error", err, "pause", now)
 			if p.sleep(ctx, now) != nil {
 				return nil
 			}
@@ -101,8 +101,8 @@ func (p *Parts) Failing() (all []server.Part) {
 }
 
 var (
-	up       = prometheus.NewDesc("onefold_part_up", "1 while an optional part of the server runs, 0 while it has failed and waits to be begun again.", []string{"part"}, nil)
-	failures = prometheus.NewDesc("onefold_part_failures_total", "How often an optional part of the server failed.", []string{"part"}, nil)
+	up       = prometheus.NewDesc("onefold_part_up", "1 while an optional part of the server runs, 0 while it has failed and waits for its restart.", []string{"part"}, nil)
+	failures = prometheus.NewDesc("onefold_part_failures_total", "Number of failures of an optional part of the server.", []string{"part"}, nil)
 )
 
 // Describe implements prometheus.Collector.

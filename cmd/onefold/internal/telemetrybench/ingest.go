@@ -57,7 +57,7 @@ func (b *bench) post(ctx context.Context, dir, what, path string, want int, body
 		pace, err := b.turns(ctx, p, senders)
 		return []workbench.Result{
 			{Name: fmt.Sprintf("%s, batches of %d, %d connections, durable and folded", what, batchReadings, batchSenders), Unit: "readings/s", Value: pace.Rate, Goal: 80_000},
-			{Name: "processor time of a reading in " + what, Unit: "µs", Value: pace.Micros},
+			{Name: "CPU time of a reading in " + what, Unit: "µs", Value: pace.Micros},
 		}, err
 	})
 }

@@ -61,12 +61,12 @@ func (c *client) expect(want []byte) error {
 	for range want {
 		b, err := c.in.ReadByte()
 		if err != nil {
-			return fmt.Errorf("no answer, %x: %w", have, err)
+			return fmt.Errorf("no response, %x: %w", have, err)
 		}
 		have = append(have, b)
 	}
 	if !bytes.Equal(have, want) {
-		return fmt.Errorf("answer %x, not %x", have, want)
+		return fmt.Errorf("response %x, not %x", have, want)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (b *bench) publish(ctx context.Context, dir string, connections int) ([]wor
 		pace, err := b.turns(ctx, p, senders)
 		return []workbench.Result{
 			{Name: fmt.Sprintf("MQTT QoS 1, %d connections, %d messages in flight each, durable and folded", connections, inFlight), Unit: "readings/s", Value: pace.Rate, Goal: 20_000},
-			{Name: fmt.Sprintf("processor time of a reading over MQTT, %d connections", connections), Unit: "µs", Value: pace.Micros},
+			{Name: fmt.Sprintf("CPU time of a reading over MQTT, %d connections", connections), Unit: "µs", Value: pace.Micros},
 		}, err
 	})
 }
@@ -136,16 +136,16 @@ const otherFiles = 500
 func affordable(n int) (int, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 0, fmt.Errorf("how many files may be open: %w", err)
+		return 0, fmt.Errorf("read the limit of open files: %w", err)
 	}
 	if limit.Cur < limit.Max {
 		limit.Cur = limit.Max
 		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-			return 0, fmt.Errorf("have %d files open: %w", limit.Max, err)
+			return 0, fmt.Errorf("raise the limit of open files to %d: %w", limit.Max, err)
 		}
 	}
 	if limit.Cur < otherFiles+1 {
-		return 0, fmt.Errorf("%d files may be open, %d are needed at least", limit.Cur, otherFiles+1)
+		return 0, fmt.Errorf("%d files may be open, but at least %d are needed", limit.Cur, otherFiles+1)
 	}
 	return int(min(uint64(n), limit.Cur-otherFiles)), nil
 }
@@ -160,7 +160,7 @@ func (b *bench) idle(ctx context.Context, dir string) ([]workbench.Result, error
 		return nil, err
 	}
 	if n < b.o.Clients {
-		b.o.Progress(fmt.Sprintf("no more than %d clients: this system does not let a process have more files open", n))
+		b.o.Progress(fmt.Sprintf("only %d clients, because of the limit on open files", n))
 	}
 	var all []string
 	err = b.prepared(ctx, dir, n, func(ctx context.Context, s *workbench.Store) (err error) {

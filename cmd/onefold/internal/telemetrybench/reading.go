@@ -155,7 +155,7 @@ func (b *bench) ask(ctx context.Context, dir string, goal float64, questions []q
 			results = append(results,
 				workbench.Result{Name: q.name + ", median", Unit: "ms", Value: workbench.Median(took)},
 				workbench.Result{Name: q.name + ", p99", Unit: "ms", Value: workbench.Percentile(took, 99), Goal: goal, Most: true},
-				workbench.Result{Name: q.name + ", processor time of the server", Unit: "ms", Value: (after - before) * 1000 / asked})
+				workbench.Result{Name: q.name + ", CPU time of the server", Unit: "ms", Value: (after - before) * 1000 / asked})
 		}
 		return results, nil
 	})

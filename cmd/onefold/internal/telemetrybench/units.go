@@ -24,7 +24,7 @@ const (
 // units measures the write units of a reading with all derived items, for several fold delays.
 func (b *bench) units(ctx context.Context, dir string) (results []workbench.Result, err error) {
 	for _, delay := range []time.Duration{0, time.Minute, 5 * time.Minute} { // the largest is the maximum of serve
-		b.o.Progress(fmt.Sprintf("units: folded after %s", delay))
+		b.o.Progress(fmt.Sprintf("units: fold delay %s", delay))
 		use, err := SteadyUse(ctx, b.o.Open, filepath.Join(dir, delay.String()), delay)
 		if err != nil {
 			return nil, err

@@ -15,7 +15,7 @@ func (i Imported) Sentence(what string) string {
 	for _, part := range []struct {
 		n    int64
 		what string
-	}{{i.Duplicates, "already there"}, {i.Malformed, "malformed"}, {i.Rejected, "rejected"}} {
+	}{{i.Duplicates, "already stored"}, {i.Malformed, "malformed"}, {i.Rejected, "rejected"}} {
 		if part.n > 0 {
 			fmt.Fprintf(&b, ", %s %s", Grouped(part.n), part.what)
 		}
@@ -26,7 +26,7 @@ func (i Imported) Sentence(what string) string {
 
 // Pace describes the duration and the rate.
 func (i Imported) Pace(what string, seconds float64) string {
-	return fmt.Sprintf("%.1f s; %s a second.", seconds, Count(int64(float64(i.Lines)/max(seconds, 0.001)), what))
+	return fmt.Sprintf("%.1f s; %s per second.", seconds, Count(int64(float64(i.Lines)/max(seconds, 0.001)), what))
 }
 
 // Examples returns lines of files, each prefixed by name, and the number of lines that are not

@@ -72,7 +72,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	if samples, err := Read(r.Path); err == nil {
 		r.remember(samples)
 	} else if r.Logger != nil {
-		r.Logger.Warn("what was metered before is not known", "error", err)
+		r.Logger.Warn("cannot read earlier usage", "error", err)
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -258,7 +258,7 @@ func readFile(name string) (all []Sample, err error) {
 		}
 		var s Sample
 		if err := json.Unmarshal(line, &s); err != nil {
-			return nil, fmt.Errorf("bad_usage: %s:%d: %w; remove the file, it holds measurements only", name, n, err)
+			return nil, fmt.Errorf("bad_usage: %s:%d: %w; delete the file, it holds only measurements", name, n, err)
 		}
 		all = append(all, s)
 	}

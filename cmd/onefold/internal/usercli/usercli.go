@@ -20,8 +20,8 @@ const byCommand = "command"
 
 // Sessions lists or ends a user's sessions.
 type Sessions struct {
-	Email  string `arg:"" help:"The user's address."`
-	End    string `help:"End this session." placeholder:"ID" xor:"end"`
+	Email  string `arg:"" help:"Email address of the user."`
+	End    string `help:"ID of the session to end." placeholder:"ID" xor:"end"`
 	EndAll bool   `help:"End all sessions of the user." xor:"end"`
 }
 
@@ -48,7 +48,7 @@ func (c *Sessions) Run(ctx context.Context, env *cmdenv.Env) error {
 		case c.End != "":
 			err := a.EndSession(ctx, u.UserID, c.End)
 			if errors.Is(err, table.ErrNotFound) {
-				return fmt.Errorf("no_such_session: %s has no session %s; `onefold user sessions %s` shows all", u.Email, c.End, u.Email)
+				return fmt.Errorf("no_such_session: %s has no session %s; `onefold user sessions %s` lists all sessions", u.Email, c.End, u.Email)
 			}
 			if err != nil {
 				return err
@@ -82,7 +82,7 @@ func list(env *cmdenv.Env, sessions []accounts.Session) error {
 
 // ResetFactors removes a user's authenticator app, passkeys and OpenID identity.
 type ResetFactors struct {
-	Email string `arg:"" help:"The user's address."`
+	Email string `arg:"" help:"Email address of the user."`
 }
 
 // Run removes them. It also ends the user's sessions, because a lost phone may have one.
@@ -101,10 +101,10 @@ func (c *ResetFactors) Run(ctx context.Context, env *cmdenv.Env) error {
 		}
 		identity := ""
 		if factors.Identity {
-			identity = ", and the link to an identity of the OpenID provider,"
+			identity = ", and the link to an OpenID identity,"
 		}
 		return done(ctx, env, a, accounts.Entry{Action: "user.reset_factors", Subject: u.UserID},
-			"Removed %s and %s%s of %s, and ended all sessions. The password alone logs in now.\n", had, terminal.Count(factors.Passkeys, "passkey"), identity, u.Email)
+			"Removed %s and %s%s of %s, and ended all sessions. Logging in now needs only the password.\n", had, terminal.Count(factors.Passkeys, "passkey"), identity, u.Email)
 	})
 }
 
@@ -113,7 +113,7 @@ func withUser(ctx context.Context, env *cmdenv.Env, email string, work func(*acc
 		a := accounts.New(s.Table, accounts.Options{})
 		u, err := a.UserByEmail(ctx, email)
 		if errors.Is(err, table.ErrNotFound) {
-			return fmt.Errorf("no_such_user: nobody has the address %s; `onefold user list` shows all", email)
+			return fmt.Errorf("no_such_user: there is no user with the address %s; `onefold user list` lists all users", email)
 		}
 		if err != nil {
 			return err

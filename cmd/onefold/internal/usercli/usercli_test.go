@@ -152,7 +152,7 @@ func TestResetFactors(t *testing.T) {
 	must(t, err)
 	out, err := o.run(&usercli.ResetFactors{Email: "ann@example.com"})
 	must(t, err)
-	if out != "Removed the authenticator app and 1 passkey of ann@example.com, and ended all sessions. The password alone logs in now.\n" {
+	if out != "Removed the authenticator app and 1 passkey of ann@example.com, and ended all sessions. Logging in now needs only the password.\n" {
 		t.Error(out)
 	}
 	if _, _, err := o.all.Resume(ctx, open.Token); err == nil {

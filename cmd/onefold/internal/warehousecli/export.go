@@ -19,19 +19,19 @@ import (
 
 type exportCommand struct {
 	Where
-	Follow    bool          `help:"Go on until interrupted."`
-	Every     time.Duration `help:"How old changes may be, with --follow, before they are in the warehouse." default:"1m"`
-	Rows      int           `help:"Rows that are committed at a time, at most: what is in memory." default:"100000"`
-	NoCompact bool          `help:"Do not join small files."`
+	Follow    bool          `help:"Keep exporting until interrupted."`
+	Every     time.Duration `help:"Maximum age of a change before it is exported, with --follow." default:"1m"`
+	Rows      int           `help:"Maximum number of rows per commit, which are held in memory." default:"100000"`
+	NoCompact bool          `help:"Do not merge small files."`
 }
 
 // Validate checks the flags. Kong calls it.
 func (c *exportCommand) Validate() error {
 	if c.Every < time.Second || c.Every > time.Hour {
-		return errors.New("invalid: --every is from 1s to 1h")
+		return errors.New("invalid: --every must be 1s to 1h")
 	}
 	if c.Rows < 100 || c.Rows > 5_000_000 {
-		return errors.New("invalid: --rows is from 100 to 5000000")
+		return errors.New("invalid: --rows must be 100 to 5000000")
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func Service(ctx context.Context, place string, s *cmdenv.Store, env *cmdenv.Env
 			return fmt.Errorf("warehouse: %w", err)
 		}
 		if err != nil {
-			env.Logger.Warn("warehouse: what was read last is not exported; the next start goes on", "error", err)
+			env.Logger.Warn("warehouse: the last changes were not exported; the export continues at the next start", "error", err)
 		}
 		return nil
 	}

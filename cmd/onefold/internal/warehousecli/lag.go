@@ -19,8 +19,8 @@ type lag struct {
 func newLag(now func() time.Time) *lag {
 	return &lag{
 		now:    now,
-		behind: prometheus.NewDesc("onefold_warehouse_lag_seconds", "Age of the time by which all that was written before is in the warehouse, told by the process that exports.", nil, nil),
-		rows:   prometheus.NewDesc("onefold_warehouse_rows_total", "Rows that this process has written to the warehouse since it began to export.", nil, nil),
+		behind: prometheus.NewDesc("onefold_warehouse_lag_seconds", "Seconds since the time up to which all changes are in the warehouse, reported by the exporting process.", nil, nil),
+		rows:   prometheus.NewDesc("onefold_warehouse_rows_total", "Rows that this process has written to the warehouse since its export started.", nil, nil),
 	}
 }
 

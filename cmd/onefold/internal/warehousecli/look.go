@@ -98,23 +98,23 @@ func tellProgress(out io.Writer, s warehouse.Status) error {
 		fmt.Fprintf(out, "comparing with the table since %s (%s): %s %s\n", s.Repair.Since.Local().Format(time.DateTime), s.Repair.Why, s.Repair.Dataset, terminal.Printable(s.Repair.Key))
 	}
 	if s.Skipped > 0 {
-		fmt.Fprintf(out, "%s could not be read; the log of the exporter says why\n", terminal.Count(s.Skipped, "change"))
+		fmt.Fprintf(out, "%s could not be read; see the log of the exporter\n", terminal.Count(s.Skipped, "change"))
 	}
 	if n := len(s.Missed); n > 0 {
-		fmt.Fprintf(out, "changes were trimmed before they were read, and looked for in the table; last on %s\n", s.Missed[n-1].At.Local().Format(time.DateTime))
+		fmt.Fprintf(out, "changes expired before they were read and were recovered from the table; last on %s\n", s.Missed[n-1].At.Local().Format(time.DateTime))
 	}
 	return nil
 }
 
 type compactCommand struct {
 	Where
-	Target int64 `help:"Size of a file, in MB." default:"128"`
+	Target int64 `help:"Target size of a file, in MB." default:"128"`
 }
 
 // Validate checks the flags. Kong calls it.
 func (c *compactCommand) Validate() error {
 	if c.Target < 1 || c.Target > 4096 {
-		return errors.New("invalid: --target is from 1 to 4096")
+		return errors.New("invalid: --target must be 1 to 4096")
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func (c *compactCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	if env.JSON {
 		return terminal.JSON(env.Out, done)
 	}
-	_, err = fmt.Fprintf(env.Out, "Joined %s to %d.\n", terminal.Count(done.Joined, "file"), done.Made)
+	_, err = fmt.Fprintf(env.Out, "Merged %s into %d.\n", terminal.Count(done.Joined, "file"), done.Made)
 	return err
 }
 
@@ -145,7 +145,7 @@ var ErrDifferences = errors.New("differences: the warehouse and the table differ
 type damaged struct{ err error }
 
 func (d *damaged) Error() string {
-	return d.err.Error() + "; bring back what is named from a backup or an older version in the bucket, or begin a new warehouse in an empty place, without what has expired in the table"
+	return d.err.Error() + "; restore the named files from a backup or an older version in the bucket, or start a new warehouse in an empty location, without the facts that have expired in the table"
 }
 
 func (d *damaged) Unwrap() []error { return []error{ErrDifferences, d.err} }
@@ -201,10 +201,10 @@ func (c *checkCommand) tell(env *cmdenv.Env, found []export.Checked) error {
 
 type ddlCommand struct {
 	Where
-	Athena   bool   `help:"SQL statements for Athena." xor:"for" required:""`
-	Glue     bool   `help:"A CloudFormation template, in JSON, of tables in the Glue catalog." xor:"for" required:""`
-	Database string `help:"Name of the database." default:"onefold"`
-	Location string `help:"Where the warehouse is in S3. Default: that of --to." placeholder:"s3://BUCKET/PREFIX"`
+	Athena   bool   `help:"Write SQL statements for Athena." xor:"for" required:""`
+	Glue     bool   `help:"Write a CloudFormation template, in JSON, of tables in the Glue catalog." xor:"for" required:""`
+	Database string `help:"Database name." default:"onefold"`
+	Location string `help:"S3 location of the warehouse (default: --to)." placeholder:"s3://BUCKET/PREFIX"`
 }
 
 // Run writes table definitions. They include the sites, fleets and types of the warehouse, if it
@@ -215,7 +215,7 @@ func (c *ddlCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 		t.Location, _, _ = strings.Cut(c.To, "?")
 	}
 	if !strings.Contains(t.Location, "://") {
-		return errors.New("bad_location: a directory has no place in S3; give --location s3://BUCKET/PREFIX")
+		return errors.New("bad_location: a warehouse in a directory has no S3 location; give --location s3://BUCKET/PREFIX")
 	}
 	if w, err := c.open(ctx, env, true); err == nil {
 		for _, p := range w.Partitions() {
@@ -224,7 +224,7 @@ func (c *ddlCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 			}
 		}
 	} else {
-		fmt.Fprintf(env.Err, "no warehouse can be read, so queries must name a site, fleet or type: %v\n", err)
+		fmt.Fprintf(env.Err, "cannot read the warehouse, so queries must name a site, fleet or type: %v\n", err)
 	}
 	if c.Glue {
 		b, err := t.Glue()

@@ -15,11 +15,11 @@ import (
 
 // Commands are the warehouse commands.
 type Commands struct {
-	Export  exportCommand  `cmd:"" help:"Bring raw facts to the warehouse, each once: off the change stream, and at first all that the table has."`
-	Status  statusCommand  `cmd:"" help:"Say what the warehouse has and how far it is. Needs no table."`
-	Compact compactCommand `cmd:"" help:"Join small files. Needs no table."`
-	Check   checkCommand   `cmd:"" help:"Export what is missing, and compare the warehouse with the table, fact by fact."`
-	DDL     ddlCommand     `cmd:"" name:"ddl" help:"Write the tables by which Athena or Glue reads the warehouse."`
+	Export  exportCommand  `cmd:"" help:"Export raw facts to the warehouse, each once: first everything in the table, then the change stream."`
+	Status  statusCommand  `cmd:"" help:"Show the warehouse's contents and progress. Needs no table."`
+	Compact compactCommand `cmd:"" help:"Merge small files. Needs no table."`
+	Check   checkCommand   `cmd:"" help:"Export missing facts, then compare the warehouse with the table, fact by fact."`
+	DDL     ddlCommand     `cmd:"" name:"ddl" help:"Write table definitions for Athena or Glue to read the warehouse."`
 }
 
 // Forms describes valid warehouse locations for messages and help texts.
@@ -27,7 +27,7 @@ const Forms = "a directory, or " + s3store.Forms
 
 // Where selects the warehouse.
 type Where struct {
-	To string `help:"Where the warehouse is: a directory, or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT. Default: the directory of --data with .warehouse at its end." env:"ONEFOLD_WAREHOUSE" placeholder:"PLACE"`
+	To string `help:"Warehouse: a directory or s3://BUCKET/PREFIX?region=REGION&profile=PROFILE&endpoint=http://HOST:PORT (default: the directory of --data with .warehouse appended)." env:"ONEFOLD_WAREHOUSE" placeholder:"PLACE"`
 }
 
 // Place returns the location of a table's warehouse: said, or by default next to the table's
@@ -51,7 +51,7 @@ func Open(ctx context.Context, place string, existing bool) (*warehouse.Warehous
 		return nil, err
 	}
 	if existing && w.Version() == 0 {
-		return nil, fmt.Errorf("no_warehouse: there is none at %s; `onefold warehouse export --to PLACE` makes one", place)
+		return nil, fmt.Errorf("no_warehouse: there is no warehouse at %s; create one with `onefold warehouse export --to PLACE`", place)
 	}
 	return w, nil
 }
@@ -71,11 +71,11 @@ func Objects(ctx context.Context, place string, existing bool) (warehouse.Object
 	case err != nil && !os.IsNotExist(err):
 		return nil, fmt.Errorf("bad_warehouse: %w", err)
 	case existing && len(entries) == 0:
-		return nil, fmt.Errorf("no_warehouse: there is none in %s; `onefold warehouse export --to PLACE` makes one", place)
+		return nil, fmt.Errorf("no_warehouse: there is no warehouse in %s; create one with `onefold warehouse export --to PLACE`", place)
 	}
 	for _, e := range entries {
 		if name := e.Name(); name != "_log" && name != "_tmp" && !isDataset(name) {
-			return nil, fmt.Errorf("bad_warehouse: %s holds other files, such as %s; choose an empty directory, or one that onefold has made", place, filepath.Base(name))
+			return nil, fmt.Errorf("bad_warehouse: %s holds other files, such as %s; choose an empty directory or an existing warehouse", place, filepath.Base(name))
 		}
 	}
 	return warehouse.OpenDir(place)

@@ -36,7 +36,7 @@ func (a *aside) keep(name string, h *tar.Header, in io.Reader) error {
 	known := name == single[0] || name == single[1] || isFollow && inFolder != "" && !strings.ContainsAny(inFolder, `/\`) && !strings.HasPrefix(inFolder, ".")
 	a.bytes += h.Size
 	if !known || h.Typeflag != tar.TypeReg || h.Size > maxFile || a.bytes > maxBytes || len(a.kept) == maxFiles || a.kept[name] != "" {
-		return fmt.Errorf("%w: %.80q is nothing that a backup holds", ErrForeign, h.Name)
+		return fmt.Errorf("%w: %.80q does not belong in a backup", ErrForeign, h.Name)
 	}
 	if err := Absent(fileOf(a.dir, name)); err != nil {
 		return err
@@ -103,7 +103,7 @@ func Absent(path string) error {
 	_, err := os.Lstat(path)
 	switch {
 	case err == nil:
-		return fmt.Errorf("%w: %s is there already; choose another name, or move it away", ErrThere, path)
+		return fmt.Errorf("%w: %s already exists; choose another name, or move it away", ErrThere, path)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	}

@@ -32,7 +32,7 @@ func Restore(ctx context.Context, r io.Reader, dir string, progress engine.Backu
 		in, out := tar.NewReader(r), tar.NewWriter(w)
 		err := each(in, func(h *tar.Header) error {
 			if !whole(h) {
-				return fmt.Errorf("%w: %.80q is no file, or not in it whole", ErrForeign, h.Name)
+				return fmt.Errorf("%w: %.80q is not a file, or is incomplete", ErrForeign, h.Name)
 			}
 			name, beside := strings.CutPrefix(h.Name, prefix)
 			if !beside {
@@ -85,13 +85,13 @@ func Plain(r io.Reader, name, command string) (io.Reader, error) {
 func Explain(err error, from, dir string) error {
 	switch {
 	case errors.Is(err, engine.ErrNotEmpty):
-		return fmt.Errorf("not_empty: nothing is written over: choose a directory that is empty or absent, not %s, or remove what is said to be left (%w)", dir, err)
+		return fmt.Errorf("not_empty: %s is not empty, and nothing is overwritten: choose an empty or absent directory, or remove the leftover files (%w)", dir, err)
 	case errors.Is(err, engine.ErrBackupFormat), errors.Is(err, engine.ErrFormat):
-		return fmt.Errorf("newer_backup: %s was made by a newer version, and nothing of it was restored: restore it with that version (%w)", from, err)
+		return fmt.Errorf("newer_backup: %s was made by a newer version and was not restored: restore it with that version (%w)", from, err)
 	}
 	for _, bad := range []error{ErrForeign, engine.ErrBackupIncomplete, engine.ErrBackupDamaged, tar.ErrHeader, tar.ErrFieldTooLong, io.ErrUnexpectedEOF} {
 		if errors.Is(err, bad) {
-			return fmt.Errorf("%w: %s is cut off, damaged or no backup, and nothing of it was restored: copy it again from where it was made, or take another (%s)", ErrForeign, from, reason(err))
+			return fmt.Errorf("%w: %s is truncated, damaged or not a backup, and was not restored: copy it again from its source, or use another backup (%s)", ErrForeign, from, reason(err))
 		}
 	}
 	return err

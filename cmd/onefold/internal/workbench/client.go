@@ -34,15 +34,15 @@ func (c *Connection) Ask(request []byte, want int) ([]byte, error) {
 	}
 	answer, err := http.ReadResponse(c.in, nil)
 	if err != nil {
-		return nil, fmt.Errorf("read an answer: %w", err)
+		return nil, fmt.Errorf("read a response: %w", err)
 	}
 	c.body.Reset()
 	_, err = c.body.ReadFrom(answer.Body)
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
-		return nil, fmt.Errorf("read an answer: %w", err)
+		return nil, fmt.Errorf("read a response: %w", err)
 	}
 	if answer.StatusCode != want {
-		return nil, fmt.Errorf("answer of status %d: %.500s", answer.StatusCode, c.body.Bytes())
+		return nil, fmt.Errorf("response with status %d: %.500s", answer.StatusCode, c.body.Bytes())
 	}
 	return c.body.Bytes(), nil
 }
@@ -64,7 +64,7 @@ func Get(client *http.Client, address, path string, into any) error {
 		return err
 	}
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", path, answer.Status, body)
+		return fmt.Errorf("%s: response %s: %s", path, answer.Status, body)
 	}
 	if into == nil {
 		return nil

@@ -29,8 +29,8 @@ type Process struct {
 }
 
 var (
-	saysWhere = regexp.MustCompile(`onefold (?:serves (?:DynamoDB at )?http://([^\s;]+)|works on )`)
-	saysMQTT  = regexp.MustCompile(`readings over MQTT: (\S+)`)
+	saysWhere = regexp.MustCompile(`onefold serves (?:DynamoDB at )?http://([^\s;]+)|folding the changes of `)
+	saysMQTT  = regexp.MustCompile(`MQTT readings: (\S+)`)
 )
 
 // Serve starts a server: program serve, with further arguments. If profile is not empty, the server
@@ -59,7 +59,7 @@ func Start(ctx context.Context, program string, args ...string) (*Process, error
 	lines := bufio.NewReader(out)
 	if said, err := p.listen(lines); err != nil {
 		rest, _ := io.ReadAll(lines) // its last messages; the error is returned in any case
-		return nil, errors.Join(fmt.Errorf("it did not start: %s%s", said, rest), cmd.Wait())
+		return nil, errors.Join(fmt.Errorf("the process did not start: %s%s", said, rest), cmd.Wait())
 	}
 	go func() {
 		defer close(p.drained)
@@ -107,13 +107,13 @@ const ticksASecond = 100
 func (p *Process) CPUSeconds() (float64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
-		return 0, fmt.Errorf("this system does not tell the processor time of a process: %w", err)
+		return 0, fmt.Errorf("this system does not report the CPU time of a process: %w", err)
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ") // the process name before it may contain anything
 	fields := strings.Fields(rest)
 	const user, system = 11, 12 // utime and stime, proc(5) fields 14 and 15
 	if len(fields) <= system {
-		return 0, errors.New("/proc/PID/stat is not as proc(5) describes it")
+		return 0, errors.New("/proc/PID/stat does not match proc(5)")
 	}
 	u, err := strconv.ParseFloat(fields[user], 64)
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *Process) ResidentMB() (float64, error) { return ResidentMB(p.cmd.Proces
 func ResidentMB(pid int) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, fmt.Errorf("this system does not tell the memory of a process: %w", err)
+		return 0, fmt.Errorf("this system does not report the memory of a process: %w", err)
 	}
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
@@ -138,5 +138,5 @@ func ResidentMB(pid int) (float64, error) {
 			return kb / 1024, err
 		}
 	}
-	return 0, errors.New("no VmRSS in the status of the process")
+	return 0, errors.New("the status of the process has no VmRSS")
 }

@@ -20,9 +20,9 @@ type Status struct{}
 
 // Help explains the status. Kong prints it.
 func (Status) Help() string {
-	return `It reads what workers keep in the table, so it runs anywhere. The lag of a shard is the age of the oldest change that is not folded, at most:
-the time since its worker last said up to when all is folded. DynamoDB keeps changes for 24 hours: the exit code is 3 when one is not folded, or nothing was heard of a shard, for 12 hours, and when changes were missed
-and what they touch was not made again yet.`
+	return `The status is read from the table, so the command runs anywhere. The lag of a shard is the time since its watermark, an upper bound on
+the age of the oldest change that is not folded. DynamoDB keeps changes for 24 hours. The exit code is 3 if a change has not been
+folded, or a shard has no news, for 12 hours; and if there is a gap that has not been repaired yet.`
 }
 
 // statusOutput is the JSON form of the status.
@@ -131,13 +131,13 @@ func alarms(o *fold.Overview) []string {
 		s := &o.Shards[i]
 		switch {
 		case s.Lag >= LateAfter:
-			out = append(out, fmt.Sprintf("shard %s is %s behind; changes are lost after 24h: start workers, or find out what keeps them", s.ID, brief(s.Lag)))
+			out = append(out, fmt.Sprintf("shard %s lags by %s; changes are lost after 24h: start workers, or find out what delays them", s.ID, brief(s.Lag)))
 		case s.Shared && s.Age >= LateAfter:
-			out = append(out, fmt.Sprintf("nothing was heard of shard %s for %s: start workers", s.ID, brief(s.Age)))
+			out = append(out, fmt.Sprintf("shard %s has had no news for %s: start workers", s.ID, brief(s.Age)))
 		}
 	}
 	if n := o.OpenMisses(); n > 0 {
-		out = append(out, fmt.Sprintf("changes were lost %s, and what they touch is not made again yet: a worker does so, see its log", terminal.Count(n, "time")))
+		out = append(out, fmt.Sprintf("changes were lost %s, and the repair is not complete yet: a worker runs it, see its log", terminal.Count(n, "time")))
 	}
 	return out
 }
@@ -147,10 +147,10 @@ const maxLines = 10
 
 func (s *statusOutput) print(w io.Writer) error {
 	if len(s.Shards) == 0 {
-		fmt.Fprintln(w, "Nothing was folded yet: no worker has run.")
+		fmt.Fprintln(w, "Nothing has been folded yet: no worker has run.")
 	} else {
 		tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(tab, "shard\tworker\tstate\tlag at most\theard\ta block a power of ten seconds")
+		fmt.Fprintln(tab, "shard\tworker\tstate\tmax lag\tlast news\tone block per power of ten seconds")
 		for i := range s.Shards {
 			sh := &s.Shards[i]
 			fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s ago\t%s\n", terminal.Printable(sh.ID), terminal.Printable(sh.Owner), sh.State, lagOf(sh.LagSec, sh.Known), seconds(sh.AgeSec), bar(sh.LagSec))
@@ -162,18 +162,18 @@ func (s *statusOutput) print(w io.Writer) error {
 		for i, c := range s.Workers {
 			fmt.Fprintf(w, "%s%s %d", []string{": ", ", "}[min(i, 1)], terminal.Printable(c.Name), c.Shards)
 		}
-		fmt.Fprintf(w, "; the oldest change not folded is at most %s old%s\n", seconds(s.LagSec), map[bool]string{false: ", of the shards whose lag is known"}[s.Known])
+		fmt.Fprintf(w, "; the oldest unfolded change is at most %s old%s\n", seconds(s.LagSec), map[bool]string{false: ", in the shards whose lag is known"}[s.Known])
 	}
 	for i, m := range s.Missed {
 		if i == maxLines {
-			fmt.Fprintf(w, "and %d more; --json shows all\n", len(s.Missed)-i)
+			fmt.Fprintf(w, "and %d more; use --json to list all\n", len(s.Missed)-i)
 			break
 		}
-		state := "not made again yet"
+		state := "not repaired yet"
 		if !m.Mended.IsZero() {
-			state = "made again " + m.Mended.UTC().Format(time.DateTime) + ": " + terminal.Printable(m.Told)
+			state = "repaired " + m.Mended.UTC().Format(time.DateTime) + ": " + terminal.Printable(m.Told)
 		}
-		fmt.Fprintf(w, "missed in %s, from %s to %s UTC: %s\n", terminal.Printable(m.Shard), m.From.UTC().Format(time.DateTime), m.To.UTC().Format(time.DateTime), state)
+		fmt.Fprintf(w, "gap in %s, from %s to %s UTC: %s\n", terminal.Printable(m.Shard), m.From.UTC().Format(time.DateTime), m.To.UTC().Format(time.DateTime), state)
 	}
 	for _, line := range s.Alarms {
 		fmt.Fprintln(w, "ALARM:", line)
@@ -184,7 +184,7 @@ func (s *statusOutput) print(w io.Writer) error {
 // lagOf formats a lag. It is unknown for a shard without a worker so far, or without shared state.
 func lagOf(s float64, known bool) string {
 	if !known {
-		return "not known"
+		return "unknown"
 	}
 	return seconds(s)
 }

@@ -34,11 +34,11 @@ func NewWatch(crew *Crew) *Watch {
 	}
 	return &Watch{
 		crew:   crew,
-		lag:    desc("lag_seconds", "Age of the oldest change that no worker has folded, at most, by what workers tell; absent while that is not known of every shard. Above 43200 somebody has to look: at 86400 changes are lost."),
-		age:    desc("silence_seconds", "Longest time since something was heard of a shard of the stream."),
+		lag:    desc("lag_seconds", "Upper bound of the age of the oldest unfolded change, as reported by workers; absent while unknown for any shard. Investigate above 43200: at 86400 changes are lost."),
+		age:    desc("silence_seconds", "Longest time since the last news of any shard of the stream."),
 		shards: desc("shards", "Unfinished shards of the stream, by whether a worker reads them.", "read"),
 		owners: desc("workers", "Workers that share the stream."),
-		missed: desc("missed", "Times that changes were trimmed before they were folded, by whether what they touch was made again.", "mended"),
+		missed: desc("missed", "Number of gaps, where changes expired before they were folded, by whether they were repaired.", "mended"),
 	}
 }
 
@@ -53,7 +53,7 @@ func (w *Watch) Run(ctx context.Context) error {
 			w.last.Store(&o)
 			tell(w.crew.Logger, &o)
 		case ctx.Err() == nil:
-			w.crew.Logger.Warn("cannot tell how far behind the folds are", "error", err)
+			w.crew.Logger.Warn("cannot determine the lag of the folds", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -56,14 +56,14 @@ type Crew struct {
 
 // Work are the worker commands.
 type Work struct {
-	Run    Run    `cmd:"" default:"withargs" help:"Fold the changes of the table and do what is due, beside servers and other workers. (default)"`
-	Status Status `cmd:"" help:"Say who reads which shard of the change stream, how far behind it is, and what was missed."`
+	Run    Run    `cmd:"" default:"withargs" help:"Fold the changes of the table and run maintenance, beside servers and other workers. (default)"`
+	Status Status `cmd:"" help:"Show each stream shard's owner, lag and gaps."`
 }
 
 // Help explains how workers share a table. Kong prints it.
 func (Work) Help() string {
-	return `Any number of workers may run on a table of --store dynamodb://…: they share the shards of its change stream, take over from one
-another within --lease-for, and do what is due once. Servers beside them may leave it to them: serve --workers none.`
+	return `Any number of workers may run on a table of --store dynamodb://…. They share the shards of its change stream, take over from a failed
+worker after --lease-for, and run each maintenance job once. Servers can leave the work to them: serve --workers none.`
 }
 
 // Limits of the lease duration.
@@ -77,9 +77,9 @@ type Run struct {
 	outbox.Flags
 	Delays   delays.Flags  `embed:""`
 	Memory   memory.Flags  `embed:""`
-	LeaseFor time.Duration `help:"How long other workers wait before they take over from this one when it is silent, 1s to 10m." default:"30s" env:"ONEFOLD_LEASE_FOR"`
-	Metrics  string        `help:"Address to answer Prometheus on at /metrics, and whether all is well at /healthz, such as 127.0.0.1:9090. Default: none." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
-	Name     string        `help:"Name of this worker in leases, which no other may have. Default: of host, process and chance." env:"ONEFOLD_WORKER_NAME"`
+	LeaseFor time.Duration `help:"Time without a heartbeat after which other workers take over, 1s to 10m." default:"30s" env:"ONEFOLD_LEASE_FOR"`
+	Metrics  string        `help:"Address for Prometheus metrics at /metrics and health at /healthz, such as 127.0.0.1:9090 (default: none)." placeholder:"ADDR" env:"ONEFOLD_METRICS_ADDR"`
+	Name     string        `help:"Name of this worker in leases, unique among workers (default: host, process ID and a random suffix)." env:"ONEFOLD_WORKER_NAME"`
 }
 
 // maxName is the maximum length of a worker's name in bytes.
@@ -89,9 +89,9 @@ const maxName = 100
 func (c *Run) Validate() error {
 	switch {
 	case c.LeaseFor < minLease || c.LeaseFor > maxLease:
-		return fmt.Errorf("--lease-for: %s is not from %s to %s", c.LeaseFor, minLease, maxLease)
+		return fmt.Errorf("--lease-for is %s, must be %s to %s", c.LeaseFor, minLease, maxLease)
 	case len(c.Name) > maxName:
-		return fmt.Errorf("--name: longer than %d bytes", maxName)
+		return fmt.Errorf("--name must have at most %d bytes", maxName)
 	}
 	return c.Delays.Check()
 }
@@ -116,7 +116,7 @@ func (c *Run) Run(ctx context.Context, env *Env) error {
 			fmt.Fprintf(env.Err, "metrics: http://%s/metrics\n", listener.Addr())
 			services = append(services, func(ctx context.Context) error { return serveMetrics(ctx, listener, crew, watch, env.Version) })
 		}
-		fmt.Fprintf(env.Err, "onefold works on the changes of %s as %s\n", crew.Table.Name(), crew.Worker.Owner())
+		fmt.Fprintf(env.Err, "folding the changes of %s as worker %s\n", crew.Table.Name(), crew.Worker.Owner())
 		return Together(ctx, services)
 	})
 }

@@ -1,6 +1,6 @@
-// Command ledger shows the ledger. Without options it tells a short story, in memory. With --data DIR it lets 32 clients
-// send transfers at once, on a table in that directory; kill it whenever you like, start it again, and it goes on and
-// proves that no money was made or lost.
+// Command ledger demonstrates the ledger. Without options it runs a short story in memory. With
+// --data DIR, 32 concurrent clients send transfers, on a table in that directory. Kill it at any
+// time and start it again: it continues, and verifies that no money was created or lost.
 package main
 
 import (
@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	if data != "" {
 		open = func(o engine.Options) (*engine.DB, error) { return engine.Open(data, o) }
 	}
-	db, err := open(engine.Options{}) // or a *dynamodb.Client, and one of its streams
+	db, err := open(engine.Options{}) // or a *dynamodb.Client, and a client of its streams
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ type bank struct {
 }
 
 func newBank(ctx context.Context, db *engine.DB, story bool) (*bank, error) {
-	schema := table.MustSchema("bank", ledger.Schema, fold.Schema) // the handler keeps its checkpoints in the table
+	schema := table.MustSchema("bank", ledger.Schema, fold.Schema) // the handler's checkpoints are in the table too
 	if err := schema.Ensure(ctx, db, "bank"); err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func newBank(ctx context.Context, db *engine.DB, story bool) (*bank, error) {
 	return b, err
 }
 
-// account opens an account unless it is there.
+// account opens an account unless it exists.
 func (b *bank) account(ctx context.Context, name string, balance ledger.Cents) error {
 	a := ledger.Account{AccountKey: ledger.AccountKey{Account: name}, Balance: balance, State: ledger.Open}
 	err := ledger.Accounts.Create(ctx, b.table, &a)

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The README shows what the program prints.
+// The README shows the output of the program.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
@@ -50,8 +50,9 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A process of 32 clients is killed again and again. What it said has happened has happened, all of it or nothing of
-// anything else, and the last run, which sends everything again, finds the accounts in balance.
+// A process with 32 clients is killed again and again. Every transfer that it reported has
+// happened, every other one completely or not at all. The last run, which sends everything again,
+// finds the accounts balanced.
 func TestKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -80,7 +81,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// killed starts the program, kills it when it has told of so many transfers, and returns all that it told of.
+// killed starts the program, kills it when it has reported so many transfers, and returns all that
+// it reported.
 func killed(t *testing.T, args []string, after int) (ids []string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -98,7 +100,7 @@ func killed(t *testing.T, args []string, after int) (ids []string) {
 		t.Fatal(err)
 	}
 	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if strings.Contains(lines.Text(), " ") { // the end of a run that was faster
+		if strings.Contains(lines.Text(), " ") { // the summary of a run that was faster
 			continue
 		}
 		if ids = append(ids, lines.Text()); len(ids) == after {
@@ -107,14 +109,14 @@ func killed(t *testing.T, args []string, after int) (ids []string) {
 			}
 		}
 	}
-	_ = cmd.Wait() // tells that it was killed
+	_ = cmd.Wait() // returns that it was killed
 	if len(ids) == 0 {
 		t.Fatal("nothing happened")
 	}
 	return ids
 }
 
-// lookAfter opens what a killed process has left.
+// lookAfter opens the table of a killed process, and checks it.
 func lookAfter(t *testing.T, data string, acknowledged map[string]bool) {
 	t.Helper()
 	db, err := engine.Open(data, engine.Options{})

@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// streamOf is the name of the table's stream.
+// streamOf returns the ARN of the table's stream.
 func streamOf(ctx context.Context, db *engine.DB) (string, error) {
 	name := "bank"
 	d, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
@@ -26,21 +26,21 @@ func streamOf(ctx context.Context, db *engine.DB) (string, error) {
 	return *d.Table.LatestStreamArn, nil
 }
 
-// opening is what an account of a storm begins with.
+// opening is the opening balance of an account.
 const opening = ledger.Cents(1000_00)
 
-// storm is many clients that send transfers at once.
+// storm is many clients that send transfers concurrently.
 type storm struct {
 	clients, each, accounts int
 	seed                    uint64
 	tell                    bool
 
-	mu       sync.Mutex // guards what is below, and the output
+	mu       sync.Mutex // guards the fields below and the output
 	happened int
 	refused  int
 }
 
-// run sends all transfers, those of an earlier run again, and checks what came of it.
+// run sends all transfers, including those of an earlier run again, and verifies the result.
 func (s *storm) run(ctx context.Context, b *bank, out io.Writer) error {
 	for n := range s.accounts {
 		if err := b.account(ctx, account(n), opening); err != nil {
@@ -66,7 +66,7 @@ func (s *storm) run(ctx context.Context, b *bank, out io.Writer) error {
 
 func account(n int) string { return fmt.Sprint("account-", n) }
 
-// client sends the transfers of one client, one after the other.
+// client sends the transfers of one client in sequence.
 func (s *storm) client(ctx context.Context, b *bank, c int, out io.Writer) error {
 	random := rand.New(rand.NewPCG(s.seed, uint64(c)))
 	for n := range s.each {
@@ -94,7 +94,7 @@ func (s *storm) client(ctx context.Context, b *bank, c int, out io.Writer) error
 	return nil
 }
 
-// attempts bound how often a transfer is sent that meets others at its accounts.
+// attempts bounds how often a transfer is sent that conflicts with others on its accounts.
 const attempts = 20
 
 func send(ctx context.Context, t *table.Table, v ledger.Transfer) (err error) {
@@ -106,10 +106,10 @@ func send(ctx context.Context, t *table.Table, v ledger.Transfer) (err error) {
 	return err
 }
 
-// errUnbalanced is returned when the accounts are not what they must be.
+// errUnbalanced is returned if the balances are wrong.
 var errUnbalanced = errors.New("the accounts do not add up")
 
-// check adds up balances, and statements.
+// check verifies the sum of balances, and each balance against its statement.
 func (b *bank) check(ctx context.Context, accounts int, out io.Writer) error {
 	var sum ledger.Cents
 	lines := 0

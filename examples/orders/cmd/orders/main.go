@@ -1,5 +1,5 @@
-// Command orders shows the shop: two customers order, the orders move on, and every access pattern is asked. It keeps
-// all in memory, and has no options.
+// Command orders demonstrates the shop: two customers place orders, the orders change status, and
+// every access pattern is run. It keeps everything in memory, and has no options.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run(ctx context.Context, out io.Writer) error {
 	return ask(ctx, out, t)
 }
 
-// trade lets things happen.
+// trade places and changes orders.
 func trade(ctx context.Context, t *table.Table) error {
 	for _, c := range []orders.Customer{
 		{CustomerKey: orders.CustomerKey{CustomerID: "42"}, Name: "Ada", Email: "ada@example.com", Tier: "gold"},
@@ -78,7 +78,7 @@ func trade(ctx context.Context, t *table.Table) error {
 	return orders.Move(ctx, t, orders.OrderKey{OrderID: "1001"}, orders.Shipped, "parcel 7F3K")
 }
 
-// ask asks every pattern.
+// ask runs every access pattern.
 func ask(ctx context.Context, out io.Writer, t *table.Table) error {
 	tt := &tell.Teller{Out: out}
 	order, customer := orders.OrderKey{OrderID: "1001"}, orders.CustomerKey{CustomerID: "42"}

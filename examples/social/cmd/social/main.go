@@ -1,4 +1,5 @@
-// Command social shows who follows whom, and who is there. It keeps all in memory, and has no options.
+// Command social demonstrates follows and sessions. It keeps everything in memory, and has no
+// options.
 package main
 
 import (
@@ -37,7 +38,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return ask(ctx, out, t)
 }
 
-// live lets things happen.
+// live creates users, follows and sessions.
 func live(ctx context.Context, t *table.Table) error {
 	for _, id := range []string{"alice", "bob", "carol"} {
 		if err := social.Users.Create(ctx, t, &social.User{UserKey: social.UserKey{UserID: id}, Name: id}); err != nil {
@@ -56,7 +57,7 @@ func live(ctx context.Context, t *table.Table) error {
 	return social.Leave(ctx, t, social.SessionKey{SessionID: "of-bob"})
 }
 
-// ask asks every pattern.
+// ask runs every access pattern.
 func ask(ctx context.Context, out io.Writer, t *table.Table) error {
 	tt := &tell.Teller{Out: out}
 	u, err := social.GetUser.Get(ctx, t, social.UserKey{UserID: "alice"})

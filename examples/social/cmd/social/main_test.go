@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The README shows what the program prints.
+// The README shows the output of the program.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {

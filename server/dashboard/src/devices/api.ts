@@ -1,4 +1,4 @@
-// The client of the API of telemetry, beside lib/api: pages of web analytics do not load it.
+// The client of the telemetry API. It is separate from lib/api so that web analytics pages do not load it.
 
 import { call, type Role, type Verification } from '../lib/api'
 
@@ -20,7 +20,7 @@ export interface Fleet {
   propertyTags?: string[]
 }
 
-// Board is how many devices a fleet has. While most of it is silent at once, none is called offline.
+// Board has the device counts of a fleet. silence is set while most of the fleet went silent at once; those devices count as offline, too.
 export interface Board { devices: number; byStatus: Partial<Record<Status, number>> | null; byConnectivity: Partial<Record<Connectivity, number>> | null; silence?: { since: string; devices: number; of: number } }
 export interface Row {
   id: string
@@ -31,9 +31,9 @@ export interface Row {
   firmware?: string
   tags?: string[] | null
   profile?: string
-  connectivity?: Exclude<Connectivity, 'never'> // absent: it never connected
-  lastSeen?: string // when it was heard of last, by the server's clock
-  lastReading?: string // of what it measured last, by its own
+  connectivity?: Exclude<Connectivity, 'never'> // absent if the device never connected
+  lastSeen?: string // last contact, by the server's clock
+  lastReading?: string // time of the last reading, by the device's clock
   latest?: Record<string, { at: string; value: Value }> | null
 }
 export interface MetricDef { name: string; kind: Kind; unit?: string; min?: string; max?: string }
@@ -41,13 +41,13 @@ export interface Device extends Row {
   notes?: Record<string, string> | null
   created: string
   updated: string
-  rhythm?: number // seconds between readings, as it shows itself
+  rhythm?: number // seconds between readings, learned from the readings
   tokens?: { created: string; expires?: string }[] | null
 }
 export type DeviceBody = Partial<Pick<Device, 'name' | 'type' | 'location' | 'firmware' | 'tags' | 'profile' | 'status' | 'notes'>>
 export interface Profile { id: string; name?: string; metrics: MetricDef[] | null; every?: number; clock?: { late?: 'accept' | 'correct' | 'reject'; lateAfter?: number; futureWithin?: number } }
 
-// Figures are what one bucket says of one metric; numbers are decimals, exact where the server says so.
+// Figures are the aggregate of one metric in one bucket. Numbers are decimals, exact if the server sets exact.
 export interface Figures {
   kind: Kind
   count: number
@@ -89,8 +89,8 @@ export interface Alert {
   resolvedAt?: string
   value?: string
   peak?: string
-  ended?: string // why, if no reading ended it
-  withdrawn?: boolean // later readings say that it never was
+  ended?: string // the reason, unless a reading ended it
+  withdrawn?: boolean // late readings showed that the condition never held
   ackedAt?: string
   ackedBy?: string
   snoozedUntil?: string
@@ -165,7 +165,7 @@ export const devices = {
   alerts: (fleet: string, q: Query, s?: Abort) => call<{ alerts: Alert[] | null; cursor?: string }>('GET', at(fleet) + '/alerts', q, undefined, s),
   alert: (fleet: string, a: { device: string; id: string }, s?: Abort) => call<AlertDetail>('GET', alertOf(fleet, a), undefined, undefined, s),
   acknowledge: (fleet: string, a: Alert) => call<Alert>('POST', alertOf(fleet, a) + '/ack', undefined, {}),
-  snooze: (fleet: string, a: Alert, until: string | undefined) => call<Alert>('POST', alertOf(fleet, a) + '/snooze', undefined, { until }), // without a time: no longer
+  snooze: (fleet: string, a: Alert, until: string | undefined) => call<Alert>('POST', alertOf(fleet, a) + '/snooze', undefined, { until }), // without a time, the snooze ends
   comment: (fleet: string, a: Alert, text: string) => call<Alert>('POST', alertOf(fleet, a) + '/comments', undefined, { text }),
 
   rules: (fleet: string, s?: Abort) => call<{ rules: Rule[] | null }>('GET', at(fleet) + '/rules', undefined, undefined, s),

@@ -1,4 +1,4 @@
-// The pages of those who look after fleets and devices, in one file.
+// The management pages of fleets and devices, loaded as one file.
 export { default as Connect } from './Connect.svelte'
 export { default as DeviceSettings } from './DeviceSettings.svelte'
 export { default as FleetSettings } from './FleetSettings.svelte'

@@ -1,3 +1,3 @@
-// The pages that draw curves, in one file.
+// The pages with charts, loaded as one file.
 export { default as Alerts } from './Alerts.svelte'
 export { default as DeviceFrame } from './DeviceFrame.svelte'

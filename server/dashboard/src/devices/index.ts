@@ -1,3 +1,3 @@
-// The pages of telemetry, in one file that only those load who look at devices.
+// The telemetry pages, in one file that is loaded only when devices are shown.
 export { default as Devices } from './Devices.svelte'
 export { default as FleetCards } from './FleetCards.svelte'

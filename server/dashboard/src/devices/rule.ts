@@ -1,4 +1,4 @@
-// What a rule says, in words, and between a rule and a form.
+// Describes rules in words, and converts between rules and the editor's form.
 
 import type { Rule } from './api'
 import { capital, lasting } from './values'
@@ -7,18 +7,18 @@ export const ruleAddress = (base: string, r: Rule) => `${base}/rules/${r.scope}/
 
 const OVERS: Record<string, string> = { '10min': '10 minutes', hourly: 'an hour', daily: 'a day' }
 
-// means says when a rule raises and when it ends.
+// means describes when a rule raises an alert and when the alert ends.
 export function means(r: Rule): string {
   if (r.noData) return `No reading for ${lasting((r.for ?? 0) * 1000)}`
   const what = r.over ? `${r.function || 'mean'} of ${r.metric} over ${OVERS[r.over] ?? r.over}` : r.metric
   const until = r.clear && r.clear !== r.raise ? `, until ${r.below ? 'at or above' : 'at or below'} ${r.clear}` : ''
-  const keep = r.keepFor ? `${until ? '' : ', until'} for ${lasting(r.keepFor * 1000)}` : ''
+  const keep = r.keepFor ? `${until ? '' : ', until normal'} for ${lasting(r.keepFor * 1000)}` : ''
   return capital(`${what ?? ''} ${r.below ? 'below' : 'above'} ${r.raise}${r.for ? ` for ${lasting(r.for * 1000)}` : ''}${until}${keep}`)
 }
 
 export const FUNCTIONS = ['mean', 'min', 'max', 'sum', 'count', 'increase', 'rate', 'first', 'last', 'deviation', 'p50', 'p90', 'p95', 'p99']
 
-// Draft is a rule as a form has it: texts, and minutes.
+// Draft is a rule as edited in the form: texts, with times in minutes.
 export interface Draft {
   name: string; scope: Rule['scope']; scopeId: string; kind: 'readings' | 'aggregate' | 'silence'; metric: string; over: NonNullable<Rule['over']>; function: string
   below: boolean; raise: string; clear: string; forMinutes: string; keepMinutes: string; severity: Rule['severity']; off: boolean
@@ -33,7 +33,7 @@ export const draftOf = (r: Rule | undefined, scope: Rule['scope'], scopeId: stri
 const minutes = (s: number) => String(+(s / 60).toFixed(4))
 const seconds = (text: string) => Math.round(Number(text || 0) * 60)
 
-// ruleOf is what is saved of a draft: nothing that its kind does not have.
+// ruleOf returns the rule to save, without fields that its kind does not have.
 export function ruleOf(d: Draft): Omit<Rule, 'id'> {
   const r: Omit<Rule, 'id'> = { scope: d.scope, scopeId: d.scopeId, severity: d.severity }
   if (d.name.trim()) r.name = d.name.trim()
@@ -50,13 +50,13 @@ export function ruleOf(d: Draft): Omit<Rule, 'id'> {
 
 const DECIMAL = /^-?\d+(\.\d+)?$/
 
-// wrong says what of a draft cannot be, or nothing.
+// wrong returns the first problem of a draft, or an empty string.
 export function wrong(d: Draft): string {
   if (!d.scopeId) return d.scope === 'device' ? 'Choose a device.' : 'Choose a profile.'
-  if (d.kind === 'silence') return seconds(d.forMinutes) > 0 ? '' : 'Say how long the silence lasts.'
+  if (d.kind === 'silence') return seconds(d.forMinutes) > 0 ? '' : 'Enter how long the device must be silent.'
   if (!d.metric) return 'Choose a metric.'
-  if (!DECIMAL.test(d.raise.trim())) return 'The level is a number, such as 80 or 0.5.'
-  if (d.clear.trim() && !DECIMAL.test(d.clear.trim())) return 'The level at which it ends is a number.'
-  if (d.clear.trim() && (d.below ? Number(d.clear) < Number(d.raise) : Number(d.clear) > Number(d.raise))) return `It would end at ${d.clear.trim()} while it still holds: choose ${d.raise.trim()} or ${d.below ? 'more' : 'less'}.`
+  if (!DECIMAL.test(d.raise.trim())) return '“Raise at” must be a number, such as 80 or 0.5.'
+  if (d.clear.trim() && !DECIMAL.test(d.clear.trim())) return '“End at” must be a number.'
+  if (d.clear.trim() && (d.below ? Number(d.clear) < Number(d.raise) : Number(d.clear) > Number(d.raise))) return `The alert would end at ${d.clear.trim()} while its condition still holds. Choose ${d.raise.trim()} or ${d.below ? 'more' : 'less'}.`
   return ''
 }

@@ -1,4 +1,4 @@
-// The client of the API of the event store, beside lib/api: other pages do not load it.
+// The client of the event store's API. It is separate from lib/api so that other pages do not load it.
 
 import { call } from '../lib/api'
 

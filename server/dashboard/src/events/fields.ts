@@ -1,4 +1,4 @@
-// What events say, as lines that can be read and compared.
+// Turns event data into lines that can be shown and compared.
 
 export type Kind = 'text' | 'number' | 'truth' | 'nothing' | 'empty' | 'group'
 export interface Line { path: string; name: string; depth: number; kind: Kind; value: string }
@@ -18,7 +18,7 @@ function kindOf(v: unknown): Kind {
 
 const written = (v: unknown) => (v === '' ? 'empty text' : Array.isArray(v) ? 'empty list' : isGroup(v) ? 'no fields' : String(v))
 
-// lines are the fields of a value, those within others after what they are in, LONGEST at most.
+// lines lists the fields of a value, nested fields after their parent, at most LONGEST of them.
 export const LONGEST = 2000
 export function lines(data: unknown, most = LONGEST): Line[] {
   const found: Line[] = []
@@ -35,7 +35,7 @@ export function lines(data: unknown, most = LONGEST): Line[] {
 
 export interface Difference { name: string; sign: '+' | '−' | '~'; before?: string; after?: string }
 
-// difference tells which fields are others, by their names.
+// difference compares two values field by field, sorted by field name.
 export function difference(before: unknown, after: unknown): Difference[] {
   const flat = (v: unknown) => new Map((isGroup(v) && entries(v).length ? lines(v, Infinity) : []).filter((l) => l.kind !== 'group').map((l) => [l.path, l]))
   const was = flat(before), is = flat(after)
@@ -50,7 +50,7 @@ export function difference(before: unknown, after: unknown): Difference[] {
   return all
 }
 
-// brief is what an event says in a line.
+// brief summarizes event data in one line.
 export function brief(data: unknown): string {
   const parts: string[] = []
   for (const l of lines(data, 12)) if (l.kind !== 'group') parts.push(l.name ? `${l.name} ${l.value}` : l.value)

@@ -1,2 +1,2 @@
-// The pages of the event store, in one file that only those load who look at events.
+// The event store's pages, in one file that is loaded only when events are shown.
 export { default as Events } from './Events.svelte'

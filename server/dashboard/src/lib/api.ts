@@ -1,4 +1,4 @@
-// The client of the HTTP API. Its types are the API's own, so that a page can only ask what the server answers.
+// The client of the HTTP API. Its types mirror the API, so that the compiler checks what pages ask for.
 
 export type Period = 'hour' | 'day' | 'month'
 export type Compare = 'none' | 'previous' | 'year'
@@ -37,7 +37,7 @@ export interface Stats {
   previousImported?: Imported
 }
 
-// Imported are days of a range that are known from what other analytics counted.
+// Imported is the part of a range whose counts were imported from another analytics product.
 export interface Imported { from: string; to: string; included: boolean; note: string }
 
 export interface Row {
@@ -93,7 +93,7 @@ export interface Goal {
   value?: string
   currency?: string
   counting: 'session' | 'every'
-  pending?: boolean // what came before the last change is not counted yet
+  pending?: boolean // past events are still being counted
 }
 
 export interface GoalResult { id: string; name: string; conversions: number; visits: number; rate: number; revenue: string | number }
@@ -150,16 +150,16 @@ export interface Verification {
   of?: number
   events?: number // of a site
   readings?: number // of a fleet
-  sealed?: number // days of a site, items of a fleet, that were left out because facts have expired
+  sealed?: number // days of a site, items of a fleet, left out because raw facts have expired
   firstSealed?: string
-  waiting?: number // days of a fleet that wait for a retraction
-  busy?: number // items that changed too often
+  waiting?: number // days of a fleet left out while a retraction is applied
+  busy?: number // items that changed too often to be compared
   count?: number // items that differ; differences holds the first of them
   problem?: string
   differences?: { item: string; field: string; stored: string; recomputed: string }[] | null
 }
 
-// Vital is one web vital at the 75th percentile, with the parts of the page loads that were good, middling and poor.
+// Vital is one web vital at the 75th percentile, with the shares of page loads that were good, in need of improvement, and poor.
 export interface Vital { p75: number; rating: 'good' | 'needs improvement' | 'poor'; loads: number; good: number; needsImprovement: number; poor: number }
 export interface VitalsRow { value?: string; loads: number; lcp?: Vital; inp?: Vital; cls?: Vital }
 export interface Vitals { total: VitalsRow; previous?: VitalsRow; pages: VitalsRow[] | null; devices: VitalsRow[] | null; found: number; notes?: string[] | null }
@@ -175,7 +175,7 @@ export interface ImportWork {
   id: string
   state: 'uploading' | 'waiting' | 'running' | 'done' | 'failed'
   dryRun: boolean
-  done: number // bytes that were read
+  done: number // bytes read so far
   of: number
   result?: Import & { days: number; cut: number; held: number; tables: { file: string; rows: number; problem?: string; ignored?: string[] | null }[] | null }
   malformed?: string[] | null
@@ -183,13 +183,13 @@ export interface ImportWork {
 }
 export interface Imports { imports: Import[] | null; work?: ImportWork; maxBytes: number }
 
-// Me is who asks. The user is absent where a shared view's cookie asks, not a person.
+// Me is the caller. user is absent for the cookie of a shared view.
 export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; eventStore?: Role; sites: { id: string; role: Role }[] | null; fleets: { id: string; role: Role }[] | null }
 export type Scope = 'ingest' | 'read' | 'write'
 export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; expires?: string; creator?: string; refused?: boolean; formerUntil?: string; token?: string }
-// placeName is what people call a place that roles and keys are for.
-export const placeName = (place: string) => (place === '*' ? 'every site' : place === 'events:main' ? 'the event store' : place)
-// Made is what a person made, and what ends with that person's rights.
+// placeName names the scope of a role or key.
+export const placeName = (place: string) => (place === '*' ? 'all sites' : place === 'events:main' ? 'the event store' : place)
+// Made lists the keys and shared links that a person created. They stop working when the person loses their rights.
 export interface Made { keys: Key[] | null; shares: { site: string; name: string; id: string }[] | null }
 export interface User { id: string; email: string; name: string; disabled: boolean; roles: Record<string, Role> | null }
 export interface Share { id: string; name: string; created: string; expires?: string; password: boolean; token?: string }
@@ -197,14 +197,14 @@ export interface Member { id: string; email: string; name: string; role: Role; a
 export interface Invitation { id: string; email: string; role: Role; expires: string; token?: string }
 export interface AuditEntry { at: string; actor: string; action: string; site?: string; subject?: string; changes?: { field: string; before?: string; after?: string; hidden?: boolean }[] }
 
-// HotKey is a partition key at its busiest; reads and writes are curves. Spread is how a site's events are, or should be.
+// HotKey is a partition key with its peak load; reads and writes are load curves. spread has the current and the advised number of
+// partitions of the site's events.
 export interface HotKey {
   key: string; index?: string; at: string; peakReads: number; peakWrites: number; share: number; reads: number[]; writes: number[]; entities: string[] | null; patterns: string[] | null
   hot: boolean; until?: string; fix?: string; spread?: { site: string; shards: number; advised: number; from?: string; next?: number }
 }
 export interface Heat { metered: boolean; from: string; to: string; step: number; partitionReads: number; partitionWrites: number; hottest: number[] | null; keys: HotKey[] | null }
 
-// Problem is the API's answer to what it refuses: what happened, and a stable code to tell one from another.
 export interface Session { id: string; current: boolean; browser?: string; system?: string; method?: 'password' | 'code' | 'recovery_code' | 'passkey' | 'openid'; created: string; used: string; expires: string }
 export interface Passkey { id: string; name: string; created: string; used?: string; synced: boolean; refused: boolean }
 export type Proof = { password: string } | { code: string }
@@ -212,6 +212,7 @@ export interface Enrolment { secret: string; uri: string; qr: string }
 export interface RecoveryCodes { recoveryCodes: string[] }
 interface PublicKey { publicKey: unknown }
 
+// Problem is an error of the API: a message for people, and a stable code for programs.
 export class Problem extends Error {
   constructor(readonly status: number, readonly code: string, detail: string, readonly content?: unknown) {
     super(detail)
@@ -236,7 +237,7 @@ export async function call<T>(method: string, path: string, query?: Query, body?
     })
   } catch (e) {
     if (e instanceof DOMException && e.name === 'AbortError') throw e
-    throw new Problem(0, 'offline', 'The server cannot be reached. Check the connection, then try again.')
+    throw new Problem(0, 'offline', 'Cannot reach the server. Check your connection and try again.')
   }
   if (answer.status === 204) return undefined as T
   const type = answer.headers.get('Content-Type') ?? ''
@@ -248,10 +249,10 @@ export async function call<T>(method: string, path: string, query?: Query, body?
 function problemOf(status: number, content: unknown): Problem {
   const p = typeof content === 'object' && content ? content as { type?: string; code?: string; detail?: string; title?: string; errors?: { message?: string; location?: string }[] } : {}
   const reasons = (p.errors ?? []).map((e) => [e.location?.replace(/^(body|query)\./, ''), e.message].filter(Boolean).join(': ')).filter(Boolean)
-  return new Problem(status, p.code ?? (p.type ?? '').split(':').pop() ?? '', [p.detail || p.title || `The server answered ${status}.`, ...reasons].join(' '), content)
+  return new Problem(status, p.code ?? (p.type ?? '').split(':').pop() ?? '', [p.detail || p.title || `The server returned status ${status}.`, ...reasons].join(' '), content)
 }
 
-// upload sends files, and tells how much of them is sent, 0 to 1: fetch does not.
+// upload sends files and reports progress from 0 to 1, which fetch cannot.
 function upload<T>(path: string, files: File[], progress: (part: number) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     const body = new FormData()
@@ -263,11 +264,11 @@ function upload<T>(path: string, files: File[], progress: (part: number) => void
     request.upload.onprogress = (e) => { if (e.lengthComputable) progress(e.loaded / e.total) }
     request.onload = () => {
       let content: unknown
-      try { content = JSON.parse(request.responseText) } catch { /* the status says it */ }
+      try { content = JSON.parse(request.responseText) } catch { /* the status is enough */ }
       if (request.status >= 200 && request.status < 300) resolve(content as T)
       else reject(problemOf(request.status, content))
     }
-    request.onerror = () => reject(new Problem(0, 'offline', 'The upload broke off. Check the connection, then send the files again.'))
+    request.onerror = () => reject(new Problem(0, 'offline', 'The upload was interrupted. Check your connection and send the files again.'))
     request.send(body)
   })
 }
@@ -356,7 +357,7 @@ export const api = {
   createShare: (site: string, body: { name: string; expires?: string; password?: string }) => call<Share>('POST', at(site) + '/shares', undefined, body),
   deleteShare: (site: string, share: string) => call<void>('DELETE', at(site) + '/shares/' + id(share)),
   openShare: (token: string, password?: string) => call<{ site: { id: string } }>('POST', '/shared/' + id(token), undefined, password ? { password } : {}),
-  // Of members, what they are of is named as in an address: /sites/ID, /fleets/ID or /events.
+  // The parameter of is the path of a site, fleet or the event store: /sites/ID, /fleets/ID or /events.
   members: (of: string, s?: Abort) => call<{ members: Member[] | null; invitations: Invitation[] | null }>('GET', of + '/members', undefined, undefined, s),
   addMember: (of: string, body: { email: string; role: Role }) => call<{ member?: Member; invitation?: Invitation }>('POST', of + '/members', undefined, body),
   changeMember: (of: string, member: string, role: Role) => call<Member>('PATCH', of + '/members/' + id(member), undefined, { role }),

@@ -1,4 +1,4 @@
-// Days of a site's zone as YYYY-MM-DD. Arithmetic is on calendar days, which have no length in hours.
+// Days in a site's time zone as YYYY-MM-DD. Arithmetic is on calendar days, so days of 23 or 25 hours do not matter.
 
 export const parseDay = (day: string) => new Date(day + 'T00:00:00Z')
 export const formatDay = (d: Date) => d.toISOString().slice(0, 10)
@@ -9,7 +9,7 @@ export function addDays(day: string, n: number): string {
   return formatDay(d)
 }
 
-// addMonths keeps the day of the month where the month has it, else takes its last.
+// addMonths keeps the day of the month, or uses the last day of a shorter month.
 export function addMonths(day: string, n: number): string {
   const d = parseDay(day)
   const want = d.getUTCDate()
@@ -25,7 +25,7 @@ export const isDay = (s: string | null | undefined): s is string => !!s && /^\d{
 export const monthStart = (day: string) => day.slice(0, 8) + '01'
 export const weekStart = (day: string) => addDays(day, -((parseDay(day).getUTCDay() + 6) % 7))
 
-// todayIn is the day that it is in a time zone; a zone that the browser does not know counts as UTC.
+// todayIn returns the current day in a time zone, in UTC if the browser does not know the zone.
 export function todayIn(timezone: string, now: Date): string {
   try {
     return new Intl.DateTimeFormat('en-CA', { timeZone: timezone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(now)

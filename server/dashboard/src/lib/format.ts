@@ -1,5 +1,5 @@
-// How figures, days and names are written. Numbers keep their digits as long as they fit; nothing is rounded silently
-// where the exact number is not one hover away.
+// Formats figures, days and names. Numbers keep their digits as long as they fit. Where a number is rounded, its tooltip has the
+// exact one.
 
 import type { Figures, Imported, Period } from './api'
 import { parseDay } from './days'
@@ -10,7 +10,7 @@ const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFraction
 export const exact = (n: number) => whole.format(n)
 export const count = (n: number) => (Math.abs(n) < 100_000 ? whole.format(n) : short.format(n))
 export const compact = (n: number) => (Math.abs(n) < 1_000 ? whole.format(n) : short.format(n))
-// many says how many there are of what, by its singular.
+// many formats a count with its noun, given in the singular.
 export const many = (n: number, what: string) => `${exact(n)} ${what}${n === 1 ? '' : 's'}`
 export const percent = (r: number) => {
   const p = r * 100
@@ -38,13 +38,13 @@ export function money(amount: string | number | undefined, currency?: string, br
 export type Metric = 'visitors' | 'visits' | 'pageViews' | 'viewsPerVisit' | 'bounceRate' | 'duration' | 'revenue' | 'conversions' | 'events'
 
 export const METRICS: Record<Metric, { label: string; hint: string; lessIsBetter?: boolean }> = {
-  visitors: { label: 'Visitors', hint: 'People, counted once a day. Days cannot be linked, so who comes on two days counts twice.' },
-  visits: { label: 'Visits', hint: 'Sequences of events with less than 30 minutes between each and the next.' },
-  pageViews: { label: 'Page views', hint: 'Every page that was opened.' },
+  visitors: { label: 'Visitors', hint: 'Unique visitors per day. Days cannot be linked, so a visitor who returns the next day is counted again.' },
+  visits: { label: 'Visits', hint: 'Events less than 30 minutes apart form one visit.' },
+  pageViews: { label: 'Page views', hint: 'All pages viewed.' },
   viewsPerVisit: { label: 'Views per visit', hint: 'Page views divided by visits.' },
-  bounceRate: { label: 'Bounce rate', hint: 'Visits of one page view and no custom event.', lessIsBetter: true },
-  duration: { label: 'Visit duration', hint: 'From the first to the last event of a visit, on average. A bounce lasts 0 s.' },
-  revenue: { label: 'Revenue', hint: 'Sum of the revenue that events carry, exact.' },
+  bounceRate: { label: 'Bounce rate', hint: 'Share of visits with one page view and no custom event.', lessIsBetter: true },
+  duration: { label: 'Visit duration', hint: 'Average time from the first to the last event of a visit. A bounce lasts 0 s.' },
+  revenue: { label: 'Revenue', hint: 'Exact sum of the revenue of all events.' },
   conversions: { label: 'Conversions', hint: 'Goals reached.' },
   events: { label: 'Events', hint: 'Custom events.' },
 }
@@ -61,13 +61,13 @@ export function formatMetric(m: Metric, n: number, currency?: string, brief = fa
   }
 }
 
-// vital writes a web vital: milliseconds, or a layout shift, which has no unit.
+// vital formats a web vital: a time given in milliseconds, or a layout shift, which has no unit.
 export function vital(metric: 'lcp' | 'inp' | 'cls', n: number): string {
   if (metric === 'cls') return n.toFixed(2)
   return n < 1000 ? `${Math.round(n)} ms` : `${(n / 1000).toFixed(1)} s`
 }
 
-// change is the relative difference; null when there is nothing to compare with.
+// change returns the relative difference, or null if there is nothing to compare with.
 export function change(now: number, before: number | undefined): number | null {
   if (before === undefined) return null
   if (before === 0) return now === 0 ? 0 : null
@@ -95,7 +95,7 @@ export function dayRange(from: string, to: string): string {
   return `${(sameYear ? dayOnly : dayYear).format(parseDay(from))} – ${dayYear.format(parseDay(to))}`
 }
 
-// importedNote is what the server says of imported days, with their days written as elsewhere.
+// importedNote is the server's note on imported days, with dates formatted as elsewhere on the page.
 export const importedNote = (i: Imported) => (i.from === i.to ? i.note.replace(' include ', ' includes ') : i.note).replace(`${i.from} to ${i.to}`, dayRange(i.from, i.to))
 
 export function zoned(timezone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
@@ -106,13 +106,13 @@ export function zoned(timezone: string, options: Intl.DateTimeFormatOptions): In
   }
 }
 
-// dated is zoned with the year of every date that is not of this one.
+// dated formats like zoned, and adds the year to dates of other years.
 export function dated(timezone: string, options: Intl.DateTimeFormatOptions): Pick<Intl.DateTimeFormat, 'format'> {
   const year = zoned(timezone, { year: 'numeric' }), near = zoned(timezone, options), far = zoned(timezone, { ...options, year: 'numeric' })
   return { format: (at) => (year.format(at) === year.format(Date.now()) ? near : far).format(at) }
 }
 
-// bucketLabel names a bucket: short for an axis, long for a tooltip.
+// bucketLabel formats the start of a bucket: short for an axis, long for a tooltip.
 export function bucketLabel(start: string, period: Period, timezone: string, long: boolean): string {
   if (period === 'month') return (long ? monthYear : monthOnly).format(parseDay(start.slice(0, 7) + '-01'))
   if (period === 'day') return (long ? dayLong : dayOnly).format(parseDay(start.slice(0, 10)))
@@ -125,9 +125,9 @@ export function bucketLabel(start: string, period: Period, timezone: string, lon
 const regions = new Intl.DisplayNames('en', { type: 'region', fallback: 'code' })
 const languages = new Intl.DisplayNames('en', { type: 'language', fallback: 'code' })
 
-// DIMENSIONS are the names of what can be broken down and filtered by.
+// DIMENSIONS has the labels of all dimensions for breakdowns and filters.
 export const DIMENSIONS: Record<string, string> = {
-  page: 'Page', entry_page: 'Entry page', exit_page: 'Exit page', hostname: 'Host name',
+  page: 'Page', entry_page: 'Entry page', exit_page: 'Exit page', hostname: 'Hostname',
   channel: 'Channel', source: 'Source', referrer: 'Referrer',
   utm_campaign: 'Campaign', utm_source: 'UTM source', utm_medium: 'UTM medium', utm_content: 'UTM content', utm_term: 'UTM term',
   country: 'Country', region: 'Region', city: 'City',
@@ -137,7 +137,7 @@ export const DIMENSIONS: Record<string, string> = {
 
 export const dimensionLabel = (d: string) => (d.startsWith('prop:') ? d.slice(5) : (DIMENSIONS[d] ?? d))
 
-// valueLabel is how a value of a dimension is shown; the value itself stays what is filtered by.
+// valueLabel returns the label of a dimension's value. Filters use the value itself.
 export function valueLabel(dimension: string, value: string): string {
   if (value === '(none)') return dimension === 'source' || dimension === 'referrer' ? 'Direct or none' : 'None'
   if (value === '(other)') return 'Everything else'

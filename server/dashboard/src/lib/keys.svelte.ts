@@ -1,4 +1,4 @@
-// Shortcuts: a page registers what its keys do while it is shown; "?" lists them.
+// Keyboard shortcuts. A page registers its keys while it is shown; "?" lists them.
 
 import { untrack } from 'svelte'
 
@@ -8,7 +8,7 @@ let groups = $state.raw<Shortcut[][]>([])
 
 export const shortcuts = { get all() { return groups.flat() } }
 
-// useShortcuts registers for the life of the component.
+// useShortcuts registers shortcuts for the lifetime of the component.
 export function useShortcuts(list: () => Shortcut[]) {
   $effect(() => {
     const mine = list()
@@ -17,7 +17,7 @@ export function useShortcuts(list: () => Shortcut[]) {
   })
 }
 
-// onKey runs a shortcut unless somebody types, or a dialog is open.
+// onKey runs a shortcut, unless the user is typing or a dialog is open.
 export function onKey(e: KeyboardEvent): boolean {
   if (e.metaKey || e.ctrlKey || e.altKey || e.defaultPrevented) return false
   const t = e.target as HTMLElement

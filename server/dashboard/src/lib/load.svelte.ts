@@ -1,5 +1,5 @@
-// Loading: what was shown stays while newer is fetched; a failure says what to do; asking again aborts the question
-// before. Only reading is ever repeated.
+// Loading of data. Old data stays on show while new data is fetched, and a new request aborts the previous one. Only reads are ever
+// repeated.
 
 import { untrack } from 'svelte'
 import { Problem } from './api'
@@ -11,7 +11,7 @@ export class Loaded<T> {
   #again = $state(0)
   #kept: string | undefined
 
-  // key names what is asked for; null asks nothing. Data of another subject (the key's first line) is not kept on show.
+  // key identifies the request; null makes none. Data of another subject (the key's first line) is not kept on show.
   constructor(key: () => string | null, fetcher: (signal: AbortSignal) => Promise<T>) {
     $effect(() => {
       void this.#again
@@ -44,7 +44,7 @@ export class Loaded<T> {
   reload() { this.#again++ }
 }
 
-// Action runs something that changes data. While it runs a second call does nothing, so that two clicks are one.
+// Action runs a change of data. While it runs, further calls do nothing, so that a double click counts once.
 export class Action<A extends unknown[]> {
   busy = $state(false)
   error = $state.raw<Problem | undefined>()

@@ -1,8 +1,8 @@
-// What of an answer has happened yet. A day that is not over must not look like a collapse.
+// Separates the past from the future in a report, so that an unfinished day does not look like a collapse.
 
 import type { Figures, Stats } from './api'
 
-// begun is how many buckets have begun; the rest is future.
+// begun returns how many buckets have begun; the rest are in the future.
 export function begun(stats: Stats, today: string, now: Date): number {
   const has = (start: string) => (stats.period === 'hour' ? new Date(start) <= now : stats.period === 'day' ? start <= today : start <= today.slice(0, 7))
   return stats.buckets.filter((b) => has(b.start)).length
@@ -10,8 +10,8 @@ export function begun(stats: Stats, today: string, now: Date): number {
 
 const derive = (f: Figures): Figures => ({ ...f, bounceRate: f.visits ? f.bounces / f.visits : 0, duration: f.visits ? f.seconds / f.visits : 0, viewsPerVisit: f.visits ? f.pageViews / f.visits : 0 })
 
-// comparable are the figures to compare totals with. Today is compared with the same hours of the other day, as far as
-// hours add up: visitors do not, so they are left out. Nothing is compared with a range that had nothing.
+// comparable returns the figures to compare totals with. Today is compared with the same hours of the other day. Visitors do not add
+// up over hours, so they are omitted then. A range without data is not compared with.
 export function comparable(stats: Stats, today: string, now: Date): Partial<Figures> | undefined {
   const before = stats.previous
   if (!before || before.pageViews + before.events === 0) return undefined

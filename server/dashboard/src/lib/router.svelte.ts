@@ -1,4 +1,4 @@
-// The address is the state. Links are links; the router only spares the reload.
+// The URL is the state. Links are plain links; the router only avoids the page reload.
 
 const here = () => ({ path: location.pathname, query: new URLSearchParams(location.search) })
 
@@ -27,7 +27,7 @@ export function go(to: string, options: { replace?: boolean; keepScroll?: boolea
   }
 }
 
-// setQuery changes the query and stays on the page.
+// setQuery changes the query without leaving the page.
 export const setQuery = (query: URLSearchParams, replace = false) => go(address(current.path, query), { replace, keepScroll: true })
 
 export function startRouter() {

@@ -1,4 +1,4 @@
-// Who looks, and what that person may do.
+// The logged-in person and their permissions.
 
 import { api, Problem, setCsrf, type Me, type Role } from './api'
 
@@ -10,11 +10,11 @@ export const session = {
   get me() { return me },
   get known() { return me !== undefined },
 
-  // role on a site; people without an account have none and only read what is public or shared with them.
+  // role on a site. People without an account have none, and read only public and shared sites.
   role(site: string): Role | undefined {
     return me?.sites?.find((s) => s.id === site)?.role
   },
-  // Visits one by one and what verifies them are for people with a role; public and shared views show statistics only.
+  // Sessions and checks need a role; public and shared views show statistics only.
   mayRead(site: string): boolean {
     return session.role(site) !== undefined
   },

@@ -1,4 +1,4 @@
-// Light or dark: as the system says, unless somebody chose.
+// Light or dark theme: the system's unless the user chose one.
 
 export type Choice = 'system' | 'light' | 'dark'
 const KEY = 'onefold.theme'
@@ -29,7 +29,7 @@ export const theme = {
     try {
       if (next === 'system') localStorage.removeItem(KEY)
       else localStorage.setItem(KEY, next)
-    } catch { /* no storage: the choice lasts as long as the page */ }
+    } catch { /* no storage: the choice lasts until the page is closed */ }
     apply()
   },
   toggle() { theme.choose(shown === 'dark' ? 'light' : 'dark') },

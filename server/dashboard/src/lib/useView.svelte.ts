@@ -1,4 +1,4 @@
-// The view of the page that is shown, read from the address, and the way to change it.
+// useView reads the view of the current page from the URL, and changes it there.
 
 import type { Site } from './api'
 import { todayIn } from './days'

@@ -1,5 +1,5 @@
-// A view is what a page of statistics shows: which days, in what steps, compared with what, filtered by what. It lives
-// in the address, so that every view can be linked to, and the back button works.
+// A view is the range, interval, comparison and filters of a statistics page. It is part of the URL, so that every view can be linked
+// to and the back button works.
 
 import type { Compare, Period } from './api'
 import { addDays, addMonths, daysBetween, isDay, monthStart, weekStart } from './days'
@@ -46,7 +46,7 @@ export function rangeDays(range: string, today: string): [from: string, to: stri
   }
 }
 
-// periodsFor are the steps that make sense of a range: neither one lonely bucket nor thousands. The first is the default.
+// periodsFor returns the intervals that suit a range, with neither one bucket nor thousands. The first is the default.
 export function periodsFor(from: string, to: string): Period[] {
   const days = daysBetween(from, to) + 1
   if (days <= 2) return ['hour', 'day']
@@ -72,7 +72,7 @@ export function readView(q: URLSearchParams, today: string): View {
   }
 }
 
-// withView changes a view in an address, and leaves out what is the default.
+// withView changes the view in a query, and omits defaults.
 export function withView(q: URLSearchParams, change: Partial<View>): URLSearchParams {
   const next = new URLSearchParams(q)
   if (change.range !== undefined) {
@@ -94,7 +94,7 @@ export function withView(q: URLSearchParams, change: Partial<View>): URLSearchPa
   return next
 }
 
-// askView is the view as the API wants to be asked.
+// askView returns the query parameters of the API for a view.
 export function askView(v: View, withSteps = false): URLSearchParams {
   const q = new URLSearchParams({ from: v.from, to: v.to })
   if (withSteps) {
@@ -123,7 +123,7 @@ export function parseFilter(text: string): Filter | null {
   return { dimension: m[1]!, op: m[2] as Op, values }
 }
 
-// toggleValue adds a value to the filter of its dimension and op, or takes it away again.
+// toggleValue adds a value to the filter of its dimension and op, or removes it.
 export function toggleValue(filters: Filter[], dimension: string, op: Op, value: string): Filter[] {
   const i = filters.findIndex((f) => f.dimension === dimension && f.op === op)
   if (i < 0) return [...filters, { dimension, op, values: [value] }]

@@ -1,4 +1,4 @@
-// The pages beside the overview, in one file: they are small, and compress better together.
+// A site's pages other than the overview, in one file: they are small, and compress better together.
 export { default as Funnels } from './Funnels.svelte'
 export { default as Goals } from './Goals.svelte'
 export { default as Journeys } from './Journeys.svelte'

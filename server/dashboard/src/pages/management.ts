@@ -1,4 +1,4 @@
-// The pages of those who look after sites, in one file: they are small, and compress better together.
+// The management pages, in one file: they are small, and compress better together.
 export { default as Account } from './Account.svelte'
 export { default as Heat } from './Heat.svelte'
 export { default as Invite } from './Invite.svelte'

@@ -79,7 +79,7 @@ func TestOperationsOfServer(t *testing.T) {
 	if err := os.Truncate(at("out.jsonl.gz"), 60); err != nil {
 		t.Fatal(err)
 	}
-	if code, errs := fails("dynamodb", "import", "copy", at("out.jsonl.gz"), "--data", at("restored")); code != exitFailed || !strings.Contains(errs, "unreadable") || strings.Contains(errs, "import again") {
+	if code, errs := fails("dynamodb", "import", "copy", at("out.jsonl.gz"), "--data", at("restored")); code != exitFailed || !strings.Contains(errs, "unreadable") || strings.Contains(errs, "Fix the line") {
 		t.Errorf("a file that is cut off: %d %s", code, errs)
 	}
 }

@@ -114,13 +114,13 @@ func TestImportOfDevices(t *testing.T) {
 	list := "id,name,tags,note:room\na1,\"A, one\",x;y,7\nd1,,,\ntheirs,,,\na b,,,\na2,short\na3,,,\n"
 	send("text/csv", "?dryRun=true", list, 200, `"created":0,"existing":0,"rejected":1`)
 	answer := send("text/csv; charset=utf-8", "?tokens=true", list, 200, `"created":2,"existing":1,"rejected":3`)
-	if strings.Count(answer, `"token":"a`) != 2 || !strings.Contains(answer, `{"line":6,"id":"","status":"rejected","detail":"it has 2 columns, the first line 4"}`) {
+	if strings.Count(answer, `"token":"a`) != 2 || !strings.Contains(answer, `{"line":6,"id":"","status":"rejected","detail":"expected as many columns as the header: got 2, want 4"}`) {
 		t.Errorf("%s", answer)
 	}
 	w.owner.Want(200, `"name":"A, one"`, "GET", plantPath+"/devices/a1", "")
 	send("text/csv", "", list, 200, `"created":0,"existing":3`)
 	send("application/jsonl", "", "{\"id\":\"b1\",\"type\":\"pump\"}\n\n{\"id\":1}\n{\"name\":\"x\",\"colour\":1}\n{}\n", 200, `"created":1,"existing":0,"rejected":3`)
-	send("text/csv", "", "id,profile\nc1,nope\n", 200, `"detail":"there is no profile \"nope\" in the fleet"`)
+	send("text/csv", "", "id,profile\nc1,nope\n", 200, `"detail":"the fleet has no profile \"nope\""`)
 	send("text/csv", "", "id,profile\nc#1,\n..,\n", 200, `"rejected":2`)
 	send("text/csv", "", "id,colour\n", 400, "bad_csv")
 	send("text/csv", "", "id\n\"a", 200, `"rejected":1`)

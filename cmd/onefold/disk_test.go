@@ -124,6 +124,7 @@ func soon(t *testing.T, what string, is func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("it never came to be: %s", what)
 		}
+		time.Sleep(5 * time.Millisecond) // leaves the processor to what is waited for
 	}
 }
 

@@ -52,7 +52,7 @@ func TestWorkStatusAlarms(t *testing.T) {
 		{"nobody has worked", func() {}, exitOK, ""},
 		{"a worker that works", func() { lease(0) }, exitOK, ""},
 		{"silent for eleven hours", func() { lease(11 * time.Hour) }, exitOK, ""},
-		{"silent for thirteen hours", func() { lease(13 * time.Hour) }, exitDifferences, "shardId-1 is 13h"},
+		{"silent for thirteen hours", func() { lease(13 * time.Hour) }, exitDifferences, "shardId-1 lags by 13h"},
 		{"it works again", func() { lease(0) }, exitOK, ""},
 		{"changes were missed", func() { missed(time.Time{}) }, exitDifferences, "changes were lost"},
 		{"and made again", func() { missed(time.Now()) }, exitOK, ""},

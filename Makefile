@@ -13,6 +13,11 @@ RUNS ?= 10
 FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
+# The binary, its tests and their check compile each package once, in every clone: paths of this machine are left out, and
+# all are built without cgo, as releases are. What needs cgo says so.
+export GOFLAGS := $(strip $(GOFLAGS) $(if $(findstring -trimpath,$(GOFLAGS)),,-trimpath))
+export CGO_ENABLED = 0
+
 # Packages whose tests take longest are tested first, so that no processor is idle while they end.
 LONGEST = $(if $(filter ./...,$(PACKAGES)),./cmd/onefold ./server ./server/devices ./fold/foldsim)
 # Without what debuggers read, test binaries are linked in less time. `make check` vets the packages, tests included.
@@ -21,17 +26,17 @@ LEAN = -vet=off -ldflags="-s -w"
 WAITING = -parallel 4
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist notices docs web test test-fast prose browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
+.PHONY: build build-duckdb lambda dist notices docs pictures web test test-fast prose browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
 
 build: web ## build bin/onefold, static
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
+	$(GO) build -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
 
 build-duckdb: web ## build bin/onefold with DuckDB, for `onefold query`: with cgo, so it needs a C++ compiler, and is neither static nor small
-	CGO_ENABLED=1 $(GO) build -trimpath -tags duckdb -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
+	CGO_ENABLED=1 $(GO) build -tags duckdb -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
 
 lambda: web ## build what AWS Lambda runs: bin/onefold-lambda-arm64.zip and bin/onefold-lambda-amd64.zip, the same bytes each time
 	@for arch in arm64 amd64; do mkdir -p bin/lambda-$$arch || exit 1; \
-	  GOOS=linux GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags "-s -w -buildid=" -o bin/lambda-$$arch/bootstrap ./cmd/onefold-lambda || exit 1; \
+	  GOOS=linux GOARCH=$$arch $(GO) build -tags lambda.norpc -ldflags "-s -w -buildid=" -o bin/lambda-$$arch/bootstrap ./cmd/onefold-lambda || exit 1; \
 	  $(GO) run ./cmd/onefold-lambda/zip bin/lambda-$$arch/bootstrap bin/onefold-lambda-$$arch.zip || exit 1; done
 
 notices: web ## write bin/THIRD_PARTY_NOTICES.txt and bin/onefold.cdx.json, the licences and the bill of materials (CycloneDX) of a release
@@ -41,7 +46,7 @@ dist: notices ## build dist/onefold_VERSION_SYSTEM_ARCH.tar.gz for Linux and mac
 	@rm -rf dist && mkdir -p dist && cp bin/onefold.cdx.json dist/onefold_$(VERSION).cdx.json
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
 	  name=onefold_$(VERSION)_$$(echo $$target | tr / _); mkdir -p dist/$$name || exit 1; \
-	  GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid= -X main.version=$(VERSION)" -o dist/$$name/onefold ./cmd/onefold || exit 1; \
+	  GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build -ldflags "-s -w -buildid= -X main.version=$(VERSION)" -o dist/$$name/onefold ./cmd/onefold || exit 1; \
 	  cp LICENSE README.md CHANGELOG.md SECURITY.md bin/THIRD_PARTY_NOTICES.txt packaging/onefold.service packaging/onefold.env packaging/prometheus/onefold.rules.yml packaging/grafana/onefold.json dist/$$name/ || exit 1; \
 	  tar -C dist -cf dist/$$name.tar $$name && gzip -n9 dist/$$name.tar || exit 1; rm -r dist/$$name; \
 	  echo "dist/$$name.tar.gz: $$(wc -c < dist/$$name.tar.gz) bytes"; \
@@ -139,8 +144,8 @@ bin/vale: packaging/prose/vale/go.mod packaging/prose/vale/go.sum
 	CGO_ENABLED=1 $(GO) build -C packaging/prose/vale -ldflags="-s -w" -o $(CURDIR)/bin/vale github.com/vale-cli/vale/v3/cmd/vale
 	@touch $@
 
-race: ## every test under the race detector
-	$(GO) test -race -timeout 90m $(PACKAGES)
+race: ## every test under the race detector, which needs cgo
+	CGO_ENABLED=1 $(GO) test -race -timeout 90m $(PACKAGES)
 
 fuzz: ## each fuzz target for FUZZTIME
 	@set -e; for package in $$($(GO) list $(PACKAGES)); do \
@@ -175,7 +180,7 @@ ledger: web ## KILLS kills of a server under page views, readings, appends and c
 	ONEFOLD_LEDGER_KILLS=$(KILLS) $(GO) test -count=1 -timeout 60m -run '^TestKillLedger$$' -v ./cmd/onefold
 
 endurance: web ## DURATION (1h) of RATE events a second to a server with everything on, and what it takes of the machine
-	CGO_ENABLED=0 ONEFOLD_ENDURANCE=$(DURATION) ONEFOLD_ENDURANCE_RATE=$(RATE) $(GO) test -count=1 -timeout 0 -v -run '^TestEndurance$$' ./cmd/onefold
+	ONEFOLD_ENDURANCE=$(DURATION) ONEFOLD_ENDURANCE_RATE=$(RATE) $(GO) test -count=1 -timeout 0 -v -run '^TestEndurance$$' ./cmd/onefold
 
 chaos: web ## EVENTS events to two servers and three workers on one table, of which all goes wrong that can
 	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestChaos$$' ./cmd/onefold
@@ -185,6 +190,9 @@ bench: build ## the import benchmark: a generated log of two million lines
 
 demo: build ## start the product on a fresh directory with 90 days of two sites and a week of a fleet
 	bin/onefold demo
+
+pictures: build server/e2e/node_modules/.package-lock.json browser ## take the README's pictures of the dashboard again, from a running demo
+	CHROMIUM="$$(command -v chromium chromium-browser google-chrome | head -n 1)" node server/e2e/pictures.mjs bin/onefold docs/images
 
 clean:
 	rm -rf bin dist

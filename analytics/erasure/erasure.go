@@ -89,12 +89,12 @@ const (
 // Receipts holds the receipts of sites.
 var Receipts = table.Define[Receipt, ReceiptKey]("analytics.erasure", table.Def[Receipt]{
 	PK: "SITE#{siteId}", SK: "ERASURE#{receiptId}", MaxBytes: maxReceiptBytes,
-	Doc: "What was deleted of a person, without saying whose it was.",
+	Doc: "A receipt of an erasure: what was deleted, without naming the person.",
 })
 
 // ReceiptsOfSite queries the receipts of a site, latest first.
 var ReceiptsOfSite = table.NewQuery(Receipts, table.QueryDef[analytics.SiteIn]{
-	ID: "W15", Question: "what was erased on a site", Desc: true,
+	ID: "W15", Question: "the erasure receipts of a site", Desc: true,
 	Load: table.Load{PerSecond: 0.001, Items: 10, ItemBytes: 400},
 })
 

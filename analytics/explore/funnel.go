@@ -44,7 +44,7 @@ func (s Step) Name() string { return s.Path + s.Event }
 // Funnels holds the funnels of sites.
 var Funnels = table.Define[Funnel, FunnelKey]("explore.funnel", table.Def[Funnel]{
 	PK: "SITE#{siteId}", SK: "FUNNEL#{funnelId}",
-	Doc: "Steps that a site wants its visitors to take.",
+	Doc: "A funnel: steps that lead visitors to a goal.",
 })
 
 // FunnelsOfSite queries the funnels of a site, oldest first.

@@ -35,7 +35,7 @@ const keepJob = 24 * time.Hour
 var Jobs = table.Define[Job, JobKey]("analytics.job", table.Def[Job]{
 	PK: "FOLD#{group}", SK: "JOB#{verb}#{siteId}#{from}#{to}",
 	Expires: func(j *Job) time.Time { return j.At.Add(keepJob) },
-	Doc:     "How far a verify or rebuild came.",
+	Doc:     "The progress of a site's verify or rebuild.",
 })
 
 // Schema holds the entities of this package and of package analytics.

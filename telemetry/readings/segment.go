@@ -40,7 +40,7 @@ var Segments = table.Define[Segment, SegmentKey]("telemetry.segment", table.Def[
 	PK: devicePK, SK: "READINGS#{hour}#{part:03}",
 	MaxBytes: maxSegmentBytes,
 	Example:  exampleSegment,
-	Doc:      "What a device measured in one hour: readings in the order of time.",
+	Doc:      "The readings of a device in one hour, in time order.",
 	Growth:   table.Growth{Writes: 0.02, Items: 0.017, Bytes: 700, Keep: 30 * 24 * time.Hour},
 })
 

@@ -39,7 +39,7 @@ const keepJob = 24 * time.Hour
 var Jobs = table.Define[Job, JobKey]("telemetry.recount", table.Def[Job]{
 	PK: "FLEET#{fleetId}", SK: "RECOUNT#{verb}#{deviceId}#{from}#{to}", MaxBytes: 128 << 10,
 	Expires: func(j *Job) time.Time { return j.At.Add(keepJob) },
-	Doc:     "How far a verify or rebuild of a fleet came.",
+	Doc:     "The progress of a fleet's verify or rebuild.",
 })
 
 // Schema holds the entities of this package and of package telemetry.

@@ -82,7 +82,7 @@ func GroupBy[R, G any](p *Projection[R], d Grouping[R, G]) (*Groups[R, G], error
 func groupsOf[G any](projection, name string, version int) (*table.Entity[Group[G], GroupKey], *table.Query[struct{}, Group[G], GroupKey]) {
 	e := table.Define[Group[G], GroupKey](foldName(projection, version)+"."+name, table.Def[Group[G]]{
 		PK: fmt.Sprintf("PROJECTION#%s#%d", projection, version), SK: "GROUP#" + name + "#{group}",
-		Doc: "What the read models of a group come to.",
+		Doc: "The totals of a group of read models.",
 	})
 	return e, table.NewQuery(e, table.QueryDef[struct{}]{
 		ID: "P1", Question: "the groups of a projection", PK: fmt.Sprintf("PROJECTION#%s#%d", projection, version), Prefix: "GROUP#" + name + "#",

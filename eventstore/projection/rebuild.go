@@ -33,7 +33,7 @@ type Checkpoint struct {
 // Checkpoints holds the checkpoints of rebuilds in progress.
 var Checkpoints = table.Define[Checkpoint, CheckpointKey]("eventstore.projectioncheckpoint", table.Def[Checkpoint]{
 	PK: "PROJECTION#{name}#{version}", SK: "CHECKPOINT#{part}",
-	Doc: "How far a part of a rebuild of a projection is.",
+	Doc: "The progress of one part of a projection's rebuild.",
 })
 
 // CheckpointsIn selects a version of a projection.
@@ -44,7 +44,7 @@ type CheckpointsIn struct {
 
 // CheckpointsOf queries the checkpoints of a rebuild.
 var CheckpointsOf = table.NewQuery(Checkpoints, table.QueryDef[CheckpointsIn]{
-	ID: "P2", Question: "how far a rebuild is", Prefix: "CHECKPOINT#",
+	ID: "P2", Question: "the progress of a rebuild", Prefix: "CHECKPOINT#",
 	Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 150},
 })
 

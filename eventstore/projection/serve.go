@@ -37,7 +37,7 @@ type Served struct {
 // Pointers holds the active versions of projections.
 var Pointers = table.Define[Served, ServedKey]("eventstore.projection", table.Def[Served]{
 	PK: "PROJECTION#{name}", SK: "#SERVED",
-	Doc: "Which version of a projection is served.",
+	Doc: "The active version of a projection.",
 })
 
 var servedVersion = table.FieldOf(Pointers, func(s *Served) *int { return &s.Version })

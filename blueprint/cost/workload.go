@@ -178,7 +178,7 @@ func runtime(d *blueprint.Design, perDay float64, delayed bool) *Line {
 	}
 	checkpoints := secondsMonth * together(perDay/secondsDay*checkpointsPerEvent, most)
 	n := checkpoints + secondsMonth*leastShards*leasesPerSecond
-	return &Line{Entity: d.Entities[i].Name, Question: "how far workers are, and who reads which shard", Writes: n, WriteUnits: n, ReadUnits: checkpoints * checkpointReads}
+	return &Line{Entity: d.Entities[i].Name, Question: "checkpoints and leases of workers", Writes: n, WriteUnits: n, ReadUnits: checkpoints * checkpointReads}
 }
 
 // Looks scales reads to the given number of views of figures a day. Patterns declare the reads for

@@ -32,13 +32,13 @@ const (
 var Jobs = table.Define[Item, Key]("server.job", table.Def[Item]{
 	PK: "JOB#{kind}", SK: "ON#{on}", MaxBytes: 64 << 10,
 	Expires: func(i *Item) time.Time { return i.Told.Add(keep) },
-	Doc:     "How far long work of a server is, or how it ended, for a day.",
+	Doc:     "The progress or result of a long-running job of a server, kept for a day.",
 })
 
 // LastJob reads the last job of a kind on a subject. Errors: table.ErrNotFound if there was none
 // recently.
 var LastJob = table.NewGet[Key](Jobs, table.GetDef{
-	ID: "J1", Question: "how far the work of a kind on a thing is",
+	ID: "J1", Question: "the progress of a job of one kind on an object",
 	Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 600},
 })
 

@@ -68,7 +68,7 @@ func (x *Explorer) Journeys(ctx context.Context, in JourneysIn) (Journeys, error
 	in.Direction, in.Steps = cmp.Or(in.Direction, Forward), cmp.Or(in.Steps, 3)
 	switch {
 	case in.Page == "" || len(in.Page) > maxValueBytes:
-		return Journeys{}, fmt.Errorf("%w: journeys are from or to a page: give its path, of at most %d bytes", ErrQuestion, maxValueBytes)
+		return Journeys{}, fmt.Errorf("%w: journeys need a page: give a path of at most %d bytes", ErrQuestion, maxValueBytes)
 	case in.Direction != Forward && in.Direction != Back:
 		return Journeys{}, fmt.Errorf("%w: direction %q: want forward or back", ErrQuestion, in.Direction)
 	case in.Steps < 1 || in.Steps > maxJourneySteps:

@@ -143,7 +143,7 @@ func (in RangeIn) check() error {
 		}
 	}
 	if n := calendar.DaysBetween(in.From, in.To) + 1; n < 1 || n > maxRangeDays {
-		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrRange, in.From, in.To, n, maxRangeDays)
+		return fmt.Errorf("%w: %s to %s is %d days: want 1 to %d", ErrRange, in.From, in.To, n, maxRangeDays)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // ErrUnsealed is returned by a store without Options.Secrets on a table with crypto-shredding, if
 // it would append an event with personal fields or save a snapshot, or use reservations after the
 // table's secret was encrypted. Nothing was stored.
-var ErrUnsealed = errors.New("eventstore: this table keeps what is personal sealed, and this store has no keys to it: open it with Options.Secrets")
+var ErrUnsealed = errors.New("eventstore: this table has encrypted personal fields, but this store has no keys: open it with Options.Secrets")
 
 // PersonalRule declares the personal fields of an event type; see shred.Personal.
 type PersonalRule struct {

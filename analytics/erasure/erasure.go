@@ -116,7 +116,7 @@ func User(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, userI
 		return Receipt{}, fmt.Errorf("%w: the user ID is empty", ErrNobody)
 	}
 	if err := w.Drain(ctx); err != nil { // sessions name most of the user's days
-		return Receipt{}, fmt.Errorf("erasure: wait until everything is folded: %w", err)
+		return Receipt{}, fmt.Errorf("erasure: wait for folds: %w", err)
 	}
 	left, found, err := daysOfUser(ctx, t, &site, userID)
 	if err != nil {

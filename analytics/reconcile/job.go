@@ -59,7 +59,7 @@ func (r *reconciler) resume(ctx context.Context, in RangeIn) (*Job, error) {
 func (r *reconciler) finished(ctx context.Context, job *Job, day string) error {
 	job.Last, job.Found, job.At = day, r.found, r.t.Now()
 	if err := Jobs.Put(ctx, r.t, job); err != nil {
-		return fmt.Errorf("write the progress down: %w", err)
+		return fmt.Errorf("save the progress: %w", err)
 	}
 	return nil
 }

@@ -210,7 +210,7 @@ func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 		sealed = analytics.ErrSealed
 	}
 	if err := Jobs.Delete(ctx, r.t, job.JobKey); err != nil {
-		return fmt.Errorf("forget the progress: %w", err)
+		return fmt.Errorf("delete the progress: %w", err)
 	}
 	return sealed
 }

@@ -52,7 +52,7 @@ type Groups[R, G any] struct {
 // Call it before Folds. Errors: ErrDefinition.
 func GroupBy[R, G any](p *Projection[R], d Grouping[R, G]) (*Groups[R, G], error) {
 	if d.Name == "" || len(d.Name) > 64 || strings.ContainsAny(d.Name, "#{}[]") || d.Add == nil || d.Merge == nil {
-		return nil, fmt.Errorf("%w: groups %q of %s: a name without # and brackets, Add and Merge are needed", ErrDefinition, d.Name, p.def.Name)
+		return nil, fmt.Errorf("%w: groups %q of %s: use a name without # and brackets, and set Add and Merge", ErrDefinition, d.Name, p.def.Name)
 	}
 	entity, all := groupsOf[G](p.def.Name, d.Name, p.def.Version)
 	if _, err := entity.Key(GroupKey{"g"}); err != nil {

@@ -95,7 +95,7 @@ func (p *Projection[R]) Rebuild(ctx context.Context, o RebuildOptions) (c Compar
 		}
 	}()
 	if len(p.groups) > 0 && o.CaughtUp == nil {
-		return c, fmt.Errorf("%w: groups are made by the worker: CaughtUp is needed", ErrDefinition)
+		return c, fmt.Errorf("%w: CaughtUp is required, because a worker maintains the groups", ErrDefinition)
 	}
 	r := &rebuild[R]{p: p, o: o, found: map[string]Checkpoint{}}
 	if r.was, err = p.Served(ctx); err != nil && !errors.Is(err, ErrNotServed) {
@@ -327,7 +327,7 @@ func (r *rebuild[R]) end(ctx context.Context) error {
 }
 
 // ErrServed is returned by Remove for the active version.
-var ErrServed = errors.New("projection: the version is served")
+var ErrServed = errors.New("projection: the version is active")
 
 // Remove deletes the read models and groups of an inactive version. No worker may run its folds any
 // more. Errors: ErrServed, those of the store.

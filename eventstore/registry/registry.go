@@ -172,7 +172,7 @@ func (r *Registry) open(what string, args ...any) bool {
 	if r.verdict.Load() == nil {
 		return true
 	}
-	r.late = append(r.late, invalid(what+": it comes after the registry was checked, and is not used", args...))
+	r.late = append(r.late, invalid(what+": registered after the registry was checked, so it is not used", args...))
 	return false
 }
 

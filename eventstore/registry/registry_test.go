@@ -233,7 +233,7 @@ func TestTooLate(t *testing.T) {
 	}()
 	registry.Register[Measured](r, "B", 1)
 	<-done
-	if err := r.Check(); !errors.Is(err, registry.ErrRegistry) || !strings.Contains(err.Error(), `type "B": it comes after`) {
+	if err := r.Check(); !errors.Is(err, registry.ErrRegistry) || !strings.Contains(err.Error(), `type "B": registered after`) {
 		t.Error(err)
 	}
 }

@@ -219,7 +219,7 @@ func (b *Block) completed(all []Reading) ([]Reading, error) {
 		r.FleetID = b.FleetID
 		r.complete()
 		if ShardOf(r.DeviceID) != b.Shard {
-			return nil, b.damaged(fmt.Errorf("device %q is not in its place", r.DeviceID))
+			return nil, b.damaged(fmt.Errorf("device %q is out of order", r.DeviceID))
 		}
 	}
 	return all, nil

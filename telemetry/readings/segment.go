@@ -74,7 +74,7 @@ func (s *Segment) readings(to []Reading) ([]Reading, error) {
 		}
 		r.complete()
 		if r.At.Before(hour) || r.At.Sub(hour) >= time.Hour {
-			return to, s.damaged(fmt.Errorf("reading of %s is not in its place", r.At.Format(time.RFC3339)))
+			return to, s.damaged(fmt.Errorf("reading of %s is out of order", r.At.Format(time.RFC3339)))
 		}
 	}
 	return all, nil

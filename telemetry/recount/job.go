@@ -63,7 +63,7 @@ func (r *recounter) resume(ctx context.Context) (*Job, error) {
 func (r *recounter) finished(ctx context.Context, job *Job, id string) error {
 	job.Last, job.Found, job.At = id, r.found, r.t.Now()
 	if err := Jobs.Put(ctx, r.t, job); err != nil {
-		return fmt.Errorf("write the progress down: %w", err)
+		return fmt.Errorf("save the progress: %w", err)
 	}
 	return nil
 }

@@ -240,7 +240,7 @@ func (s *scan) notes() []string {
 	if len(s.lost) == 0 {
 		return s.archivedNotes()
 	}
-	return append([]string{fmt.Sprintf("Raw events are kept for %d days. Those of %s are gone, so these days are left out.",
+	return append([]string{fmt.Sprintf("Raw events are kept for %d days. Events of %s have expired, so these days are omitted.",
 		int(s.site.Retention.Raw()/(24*time.Hour)), spansText(s.lost))}, s.archivedNotes()...)
 }
 

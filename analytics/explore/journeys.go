@@ -138,7 +138,7 @@ func (w *walker) notes() []string {
 	if w.left == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("There are more than %d different ways; %d visits are left out.", w.most, w.left)}
+	return []string{fmt.Sprintf("There are more than %d different paths; %d visits are omitted.", w.most, w.left)}
 }
 
 // journeys builds the levels and links of the counted journeys.

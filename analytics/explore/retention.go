@@ -188,7 +188,7 @@ func (x *Explorer) eachRawSession(ctx context.Context, r Range, filters []Filter
 func (s *scan) sessionNotes(r Range) []string {
 	kept := s.site.Retention.Of(analytics.Hour)
 	if oldest := s.cal.Day(s.x.t.Now().Add(-kept)); r.From <= oldest {
-		return []string{fmt.Sprintf("Sessions are kept for %d days: those until %s are gone.", int(kept/(24*time.Hour)), oldest)}
+		return []string{fmt.Sprintf("Sessions are kept for %d days. Sessions until %s have expired.", int(kept/(24*time.Hour)), oldest)}
 	}
 	return []string{}
 }

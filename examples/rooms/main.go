@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	case args[0] == "cost":
 		return price(ctx, out)
 	}
-	return fmt.Errorf("%q is neither design nor cost", args[0])
+	return fmt.Errorf("unknown command %q; use design or cost", args[0])
 }
 
 // meet books rooms, one of them twice, and reads bookings.

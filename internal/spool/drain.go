@@ -147,7 +147,7 @@ func (d *Drain) give(ctx context.Context, records []Record) error {
 	for kind, some := range bodies {
 		sink, known := d.Sinks[kind]
 		if !known {
-			errs = append(errs, errors.New("spool: records of a kind that this version does not know: start the one that wrote them"))
+			errs = append(errs, errors.New("spool: records have a kind that this version does not know: start the version that wrote them"))
 			continue
 		}
 		left, err := sink(ctx, some)

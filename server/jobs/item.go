@@ -49,7 +49,7 @@ var Schema = table.MustSchema("jobs", Jobs, LastJob)
 
 // ErrBusy is returned when a job of the kind is running on the same subject, or when this server
 // already runs as many as it may.
-var ErrBusy = errors.New("jobs: one is under way")
+var ErrBusy = errors.New("jobs: another job is running")
 
 // ErrStopping is returned when the server is stopping.
 var ErrStopping = errors.New("jobs: the server is stopping")

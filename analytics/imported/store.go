@@ -266,7 +266,7 @@ func (c *Counts) count(f *exports.Fact) error {
 		into = &v
 	}
 	if max(c.Visitors, into.PageViews, into.Visits, into.Events, into.Bounces, into.Seconds, into.EngagedMS, into.Scroll) > maxSum {
-		return fmt.Errorf("%w: the total of %s is more than %d by %s", ErrTooMuch, f.Day, int64(maxSum), f.Dimension)
+		return fmt.Errorf("%w: the counts of %s add up to more than %d by %s", ErrTooMuch, f.Day, int64(maxSum), f.Dimension)
 	}
 	return nil
 }

@@ -241,7 +241,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p)
 	if *b.left -= int64(n); *b.left < 0 {
-		return n, fmt.Errorf("%w: the unpacked tables are too large", ErrTooMuch)
+		return n, fmt.Errorf("%w: the unpacked tables have too many bytes", ErrTooMuch)
 	}
 	if b.tell != nil {
 		b.tell(int64(n))

@@ -11,37 +11,37 @@ var (
 	Users = table.Define[User, UserKey]("accounts.user", table.Def[User]{
 		PK: "ACCOUNT#USER#{userId}", SK: "PROFILE",
 		Indexes: []table.Index[User]{{Name: "gsi1", PK: "ACCOUNT#USERS", SK: "USER#{userId}"}},
-		Doc:     "A person with a password, and roles on sites.",
+		Doc:     "A user with a password and roles on sites.",
 	})
 	Emails = table.Define[Email, EmailKey]("accounts.email", table.Def[Email]{
 		PK: "ACCOUNT#EMAIL#{hash}", SK: "RESERVATION",
-		Doc: "Holds an address for one user.",
+		Doc: "An email address and the user who has it.",
 	})
 	Identities = table.Define[Identity, IdentityKey]("accounts.identity", table.Def[Identity]{
 		PK: "ACCOUNT#IDENTITY#{hash}", SK: "IDENTITY",
-		Doc: "Which user a person of an OpenID provider is.",
+		Doc: "An identity at an OpenID provider and its user.",
 	})
 	Sessions = table.Define[Session, SessionKey]("accounts.session", table.Def[Session]{
 		PK: "ACCOUNT#SESSION#{hash}", SK: "SESSION",
 		Indexes: []table.Index[Session]{{Name: "gsi1", PK: "ACCOUNT#SESSIONS#{userId}", SK: "SESSION#{hash}"}},
-		Doc:     "A browser that logged in, or opened a shared view. Those of users are on the index.",
+		Doc:     "A session of a browser that logged in or opened a shared view. Sessions of users are on the index.",
 		Allow:   map[string]string{"heartbeat-index": "used is written once an hour at most"},
 	})
 	SecondFactors = table.Define[SecondFactor, UserKey]("accounts.secondFactor", table.Def[SecondFactor]{
 		PK: "ACCOUNT#USER#{userId}", SK: "SECOND_FACTOR",
-		Doc: "The secret of a person's authenticator app, and hashes of recovery codes.",
+		Doc: "The secret of a user's authenticator app, and hashes of recovery codes.",
 	})
 	Passkeys = table.Define[Passkey, PasskeyKey]("accounts.passkey", table.Def[Passkey]{
 		PK: "ACCOUNT#USER#{userId}", SK: "PASSKEY#{passkeyId}",
-		Doc: "The public key of a passkey of a user.",
+		Doc: "A passkey of a user: its public key.",
 	})
 	Notices = table.Define[Notice, NoticeKey]("accounts.notice", table.Def[Notice]{
 		PK: "ACCOUNT#USER#{userId}", SK: "NOTICE#{kind}",
-		Doc: "A user was told something, and is not told again for a while.",
+		Doc: "A notice that was sent to a user and is not repeated for a while.",
 	})
 	Challenges = table.Define[Challenge, ChallengeKey]("accounts.challenge", table.Def[Challenge]{
 		PK: "ACCOUNT#CHALLENGE#{hash}", SK: "CHALLENGE",
-		Doc: "The second step of a login that is waited for, or a challenge that a passkey has answered. It is kept for minutes.",
+		Doc: "A pending second step of a login, or a challenge that a passkey has answered. It is kept for minutes.",
 	})
 	Keys = table.Define[Key, KeyKey]("accounts.key", table.Def[Key]{
 		PK: "ACCOUNT#KEY#{keyId}", SK: "KEY",
@@ -52,29 +52,29 @@ var (
 	Shares = table.Define[Share, ShareKey]("accounts.share", table.Def[Share]{
 		PK: "ACCOUNT#SHARE#{shareId}", SK: "SHARE",
 		Indexes: []table.Index[Share]{{Name: "gsi1", PK: "ACCOUNT#SHARES#{site}", SK: "SHARE#{shareId}"}},
-		Doc:     "A link that shows a site's statistics.",
+		Doc:     "A link to a site's statistics.",
 	})
 	Invitations = table.Define[Invitation, InvitationKey]("accounts.invitation", table.Def[Invitation]{
 		PK: "ACCOUNT#INVITATION#{invitationId}", SK: "INVITATION",
 		Indexes: []table.Index[Invitation]{{Name: "gsi1", PK: "ACCOUNT#INVITATIONS#{site}", SK: "INVITATION#{invitationId}"}},
-		Doc:     "A link by which somebody makes an account that has a role on a site.",
+		Doc:     "A link to create an account with a role on a site.",
 	})
 	Setups = table.Define[Setup, SetupKey]("accounts.setup", table.Def[Setup]{
 		PK: "ACCOUNT#SETUP", SK: "STATE",
-		Doc: "Whether the installation has an owner, and until then its set-up link.",
+		Doc: "Whether the installation has an owner, and its setup link until it has one.",
 	})
 	SharedSecrets = table.Define[Shared, SharedKey]("accounts.shared", table.Def[Shared]{
 		PK: "ACCOUNT#SHARED#{name}", SK: "SECRET",
-		Doc: "A secret that all servers of the table have.",
+		Doc: "A secret that all servers of the table share.",
 	})
 	Entries = table.Define[Entry, EntryKey]("accounts.audit", table.Def[Entry]{
 		PK: "ACCOUNT#AUDIT#{month}", SK: "ENTRY#{entryId}",
 		Immutable: true,
-		Doc:       "One change, for the record.",
+		Doc:       "An entry of the audit record: one change.",
 	})
 	Heads = table.Define[ChainHead, HeadKey]("accounts.audithead", table.Def[ChainHead]{
 		PK: "ACCOUNT#AUDIT", SK: "HEAD",
-		Doc: "The end of the chain that the record's entries are.",
+		Doc: "The head of the hash chain of the audit record.",
 	})
 )
 
@@ -85,7 +85,7 @@ var (
 		ID: "A1", Question: "a user", Load: table.Load{PerSecond: 5, Items: 1, ItemBytes: 500},
 	})
 	UserByEmail = table.NewGet[EmailKey](Emails, table.GetDef{
-		ID: "A2", Question: "who has an address (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 200},
+		ID: "A2", Question: "the user with an email address (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 200},
 	})
 	AllUsers = table.NewQuery(Users, table.QueryDef[struct{}]{
 		ID: "A3", Question: "the users", Index: "gsi1", Load: table.Load{PerSecond: 0.001, Items: 100, ItemBytes: 500},
@@ -106,11 +106,11 @@ var (
 		ID: "A8", Question: "the shares of a site", Index: "gsi1", Load: table.Load{PerSecond: 0.001, Items: 5, ItemBytes: 400},
 	})
 	EntriesOfMonth = table.NewQuery(Entries, table.QueryDef[AuditIn]{
-		ID: "A9", Question: "what was changed in a month, latest first", Desc: true,
+		ID: "A9", Question: "the audit record of a month, latest first", Desc: true,
 		Load: table.Load{PerSecond: 0.001, Items: 50, ItemBytes: 500},
 	})
 	SetupState = table.NewGet[SetupKey](Setups, table.GetDef{
-		ID: "A10", Question: "whether there is an owner", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 150},
+		ID: "A10", Question: "whether the installation has an owner", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 150},
 	})
 	InvitationByID = table.NewGet[InvitationKey](Invitations, table.GetDef{
 		ID: "A11", Question: "an invitation", Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 350},
@@ -119,7 +119,7 @@ var (
 		ID: "A12", Question: "the open invitations to a site", Index: "gsi1", Load: table.Load{PerSecond: 0.001, Items: 5, ItemBytes: 350},
 	})
 	SharedByName = table.NewGet[SharedKey](SharedSecrets, table.GetDef{
-		ID: "A13", Question: "a secret that servers share", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 150},
+		ID: "A13", Question: "a secret that all servers share", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 150},
 	})
 	SessionsOfUser = table.NewQuery(Sessions, table.QueryDef[OfUserIn]{
 		ID: "A14", Question: "the sessions of a user", Index: "gsi1", Load: table.Load{PerSecond: 0.02, Items: 5, ItemBytes: 350},
@@ -132,7 +132,7 @@ var (
 		ID: "A15", Question: "a user's second factor (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 1000},
 	})
 	ChallengeByHash = table.NewGet[ChallengeKey](Challenges, table.GetDef{
-		ID: "A16", Question: "a second step that is waited for", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
+		ID: "A16", Question: "a pending second step of a login", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
 	})
 	PasskeysOfUser = table.NewQuery(Passkeys, table.QueryDef[OfUserIn]{
 		ID: "A17", Question: "the passkeys of a user", Load: table.Load{PerSecond: 0.01, Items: 3, ItemBytes: 500},
@@ -144,20 +144,20 @@ var (
 
 // The access pattern of OpenID identities.
 var IdentityByHash = table.NewGet[IdentityKey](Identities, table.GetDef{
-	ID: "A22", Question: "which user a person of an OpenID provider is (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
+	ID: "A22", Question: "the user of an identity at an OpenID provider (login)", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
 })
 
 // The access patterns of the record's chain.
 var (
 	EntriesInOrder = table.NewQuery(Entries, table.QueryDef[AuditIn]{
-		ID: "A19", Question: "what was changed in a month, oldest first",
+		ID: "A19", Question: "the audit record of a month, oldest first",
 		Load: table.Load{PerSecond: 0.0001, Items: 1000, ItemBytes: 500},
 	})
 	EntryByID = table.NewGet[EntryKey](Entries, table.GetDef{
-		ID: "A20", Question: "an entry of the record", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 500},
+		ID: "A20", Question: "an entry of the audit record", Load: table.Load{PerSecond: 0.0001, Items: 1, ItemBytes: 500},
 	})
 	HeadOfRecord = table.NewGet[HeadKey](Heads, table.GetDef{
-		ID: "A21", Question: "where the record ends", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
+		ID: "A21", Question: "the head of the audit record", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 250},
 	})
 )
 

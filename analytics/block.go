@@ -194,7 +194,7 @@ func (b *Block) appendEvents(to []Event, only ...byte) ([]Event, error) {
 	for i := len(to); i < len(events); i++ {
 		e := &events[i]
 		if e.EventID <= last || len(e.EventID) != ulid.EncodedSize || spanOf(timeIn(e.EventID)) != span {
-			return to, b.damaged(fmt.Errorf("event %q is not in its place", e.EventID))
+			return to, b.damaged(fmt.Errorf("event %q is out of order", e.EventID))
 		}
 		e.SiteID, e.Shard, e.ExpiresAt, last = b.SiteID, b.Shard, b.ExpiresAt, e.EventID
 	}

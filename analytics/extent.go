@@ -18,7 +18,7 @@ type PeriodIn struct {
 
 // LatestStats are the statistics of a site, the newest bucket first.
 var LatestStats = table.NewQuery(StatsItems, table.QueryDef[PeriodIn]{
-	ID: "W7b", Question: "the latest bucket of a site that has statistics",
+	ID: "W7b", Question: "the latest bucket with statistics of a site",
 	Prefix: "STATS#{period}#", Desc: true,
 	Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 250},
 })

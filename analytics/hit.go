@@ -158,7 +158,7 @@ func (s *siteState) identify(h *Hit, now time.Time) (string, time.Time, *refusal
 		return "", at, refuse(InTheFuture, "%s is more than %s ahead of %s", at.UTC().Format(time.RFC3339), maxFuture, now.UTC().Format(time.RFC3339))
 	}
 	if oldest := now.Add(-s.site.Retention.Raw()); !h.Imported && at.Before(oldest) {
-		return "", at, refuse(TooOld, "%s is before %s: raw facts of then are gone; import it instead", at.UTC().Format(time.RFC3339), oldest.UTC().Format(time.RFC3339))
+		return "", at, refuse(TooOld, "%s is before %s, when raw events have expired; import the event instead", at.UTC().Format(time.RFC3339), oldest.UTC().Format(time.RFC3339))
 	}
 	return id.String(), at, nil
 }
@@ -175,19 +175,19 @@ func newULID(ms, high uint64, low uint16) (id ulid.ULID) {
 func (h *Hit) check() *refusal {
 	switch {
 	case len(h.Name) > maxName:
-		return refuse(NameTooLong, "the event's name has %d bytes, at most %d are allowed", len(h.Name), maxName)
+		return refuse(NameTooLong, "the event name has %d bytes; use at most %d", len(h.Name), maxName)
 	case len(h.UserID) > maxUserID || strings.Contains(h.UserID, "#") || !utf8.ValidString(h.UserID):
-		return refuse(BadUserID, "a user id has at most %d bytes, and no '#'", maxUserID)
+		return refuse(BadUserID, "use a user ID of at most %d bytes without '#'", maxUserID)
 	case len(h.SessionID) > maxSessionID || h.SessionID == visits.OtherOwn || !utf8.ValidString(h.SessionID):
-		return refuse(BadSessionID, "a session id has at most %d bytes", maxSessionID)
+		return refuse(BadSessionID, "use a session ID of at most %d bytes", maxSessionID)
 	case len(h.Properties) > maxProperties:
-		return refuse(TooManyProps, "%d properties, at most %d are allowed", len(h.Properties), maxProperties)
+		return refuse(TooManyProps, "%d properties; use at most %d", len(h.Properties), maxProperties)
 	case h.Address == "" && h.UserAgent == "":
-		return refuse(NoVisitor, "neither address nor user agent is known: there is no visitor")
+		return refuse(NoVisitor, "the event has neither an address nor a user agent to identify the visitor")
 	}
 	for name, value := range h.Properties {
 		if len(name) == 0 || len(name) > maxPropertyName || len(value) > maxPropertyValue {
-			return refuse(PropertyTooLong, "property %q: a name has 1 to %d bytes, a value at most %d", clip(name, maxPropertyName), maxPropertyName, maxPropertyValue)
+			return refuse(PropertyTooLong, "property %q: use a name of 1 to %d bytes and a value of at most %d", clip(name, maxPropertyName), maxPropertyName, maxPropertyValue)
 		}
 	}
 	return nil
@@ -200,18 +200,18 @@ func (s *siteState) pageOf(h *Hit) (page referral.Address, r *refusal) {
 		page = referral.Locate(h.Path)
 	}
 	if !h.Imported && (!webAddress(h.URL) || len(page.Host) > maxHost || !referral.PlausibleHost(page.Host) || hasControls(page.Path)) {
-		return page, refuse(BadURL, "the page's address is not one of a web page: use https://host/path or /path")
+		return page, refuse(BadURL, "the page URL is invalid: use https://host/path or /path")
 	}
 	if page.Path, r = pathOf(page.Path, h.Imported); r != nil {
 		return page, r
 	}
 	switch {
 	case h.DNT && s.site.RespectDNT || h.GPC && s.site.RespectGPC:
-		return page, refuse(OptedOut, "the browser asks not to be tracked, and the site respects that")
+		return page, refuse(OptedOut, "the browser requests not to be tracked, and the site respects that")
 	case !h.Imported && page.Host != "" && len(s.site.Domains) > 0 && !referral.Within(page.Host, s.site.Domains):
-		return page, refuse(WrongDomain, "%s is none of the site's domains", clip(page.Host, maxText))
+		return page, refuse(WrongDomain, "%s is not one of the site's domains", clip(page.Host, maxText))
 	case s.excluded.Host(page.Host) || s.excluded.Path(page.Path) || s.excluded.Address(h.Address):
-		return page, refuse(Excluded, "the site does not count this page, host or address")
+		return page, refuse(Excluded, "the site excludes this page, host or address")
 	}
 	return page, nil
 }
@@ -255,7 +255,7 @@ func bounded(x, most float64) float64 {
 // pathOf returns the path by which a page is counted.
 func pathOf(path string, imported bool) (string, *refusal) {
 	if len(path) > maxSentPath && !imported {
-		return "", refuse(PathTooLong, "the path has %d bytes, at most %d are allowed", len(path), maxSentPath)
+		return "", refuse(PathTooLong, "the path has %d bytes; use at most %d", len(path), maxSentPath)
 	}
 	if path == "" || path[0] != '/' {
 		path = "/" + path

@@ -32,7 +32,7 @@ func partOf(shard, parts int) int {
 // notice within ten seconds. Errors: ErrSite for another number, table.ErrNotFound.
 func SetParts(ctx context.Context, t *table.Table, siteID string, parts int) (Site, error) {
 	if parts < 1 || parts > table.MaxShards {
-		return Site{}, fmt.Errorf("analytics: set parts of site %s: %w: %d parts: 1 to %d", siteID, ErrSite, parts, table.MaxShards)
+		return Site{}, fmt.Errorf("analytics: set parts of site %s: %w: %d parts: use 1 to %d", siteID, ErrSite, parts, table.MaxShards)
 	}
 	s, err := Sites.Modify(ctx, t, SiteKey{siteID}, func(s *Site) error {
 		if !s.DeletedAt.IsZero() {

@@ -30,7 +30,7 @@ var Schema = table.MustSchema("analytics",
 
 // StoreEvents writes a block of events.
 var StoreEvents = table.NewCreate(Blocks, table.CreateDef{
-	ID: "W1", Question: "store events, as many as come together",
+	ID: "W1", Question: "store a block of events that arrived together",
 	Load: table.Load{PerSecond: 12, Items: 1, ItemBytes: 350},
 })
 
@@ -47,7 +47,7 @@ type BlocksIn struct {
 var SessionEvents = table.NewQuery(Blocks, blocksDef("W2", "the events of a session", table.Load{PerSecond: 0.01, Items: 40, ItemBytes: 2_000}))
 
 // EventsByTime queries the raw events of a site; see EventsBetween.
-var EventsByTime = table.NewQuery(Blocks, blocksDef("W11", "the page views or custom events of a site by date", table.Load{PerSecond: 0.001, Items: 50_000, ItemBytes: 2_000}))
+var EventsByTime = table.NewQuery(Blocks, blocksDef("W11", "the page views or custom events of a site in a time range", table.Load{PerSecond: 0.001, Items: 50_000, ItemBytes: 2_000}))
 
 var lastOfBlock = table.FieldOf(Blocks, func(b *Block) *int64 { return &b.Last })
 
@@ -72,7 +72,7 @@ type SpansIn struct {
 
 // KnownEvents queries the windows of a time range: which events arrived, and in which block first.
 var KnownEvents = table.NewQuery(Windows, table.QueryDef[SpansIn]{
-	ID: "W1b", Question: "which events of a time have come",
+	ID: "W1b", Question: "the events of a time range that have arrived",
 	From: "WINDOW#{from}", To: "WINDOW#{to}",
 	Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 1_000},
 })
@@ -100,13 +100,13 @@ type VisitsIn struct {
 }
 
 // VisitPagesByTime queries the sessions of a site, latest pages first; see SessionsIn.Latest.
-var VisitPagesByTime = table.NewQuery(VisitPages, visitsDef("W4", "the sessions of a site, the latest to start first", true, table.Load{PerSecond: 0.2, Items: 4, ItemBytes: 6_000}))
+var VisitPagesByTime = table.NewQuery(VisitPages, visitsDef("W4", "the sessions of a site, latest start first", true, table.Load{PerSecond: 0.2, Items: 4, ItemBytes: 6_000}))
 
 // VisitPagesOfSession queries the pages of one session; see GetSession.
 var VisitPagesOfSession = table.NewQuery(VisitPages, visitsDef("W3", "one session", true, table.Load{PerSecond: 0.05, Items: 4, ItemBytes: 6_000}))
 
 // VisitDays queries the days of a site that have sessions; see SessionsIn.All.
-var VisitDays = table.NewQuery(VisitPages, visitsDef("W4b", "the next day of a site that has sessions which started in a range of time", false, table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 6_000}))
+var VisitDays = table.NewQuery(VisitPages, visitsDef("W4b", "the next day of a site with sessions that started in a time range", false, table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 6_000}))
 
 var (
 	firstOfVisits = table.FieldOf(VisitPages, func(p *VisitPage) *int64 { return &p.First })
@@ -170,7 +170,7 @@ type StatsIn struct {
 
 // StatsByTime queries the statistics of a site by bucket.
 var StatsByTime = table.NewQuery(StatsItems, table.QueryDef[StatsIn]{
-	ID: "W7", Question: "the statistics of a site for a range, by hour, day or month",
+	ID: "W7", Question: "the statistics of a site for a time range, by hour, day or month",
 	From: "STATS#{period}#{from}", To: "STATS#{period}#{to}",
 	Load: table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 250},
 })
@@ -186,7 +186,7 @@ type BreakdownIn struct {
 
 // BreakdownByTime queries the values of one dimension by bucket.
 var BreakdownByTime = table.NewQuery(Breakdowns, table.QueryDef[BreakdownIn]{
-	ID: "W8", Question: "the breakdown of one dimension of a site for a range",
+	ID: "W8", Question: "the breakdown of a site by one dimension for a time range",
 	From: "BREAKDOWN#{period}#{dimension}#{from}", To: "BREAKDOWN#{period}#{dimension}#{to}",
 	Load: table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 4_000},
 })
@@ -200,7 +200,7 @@ type MinutesIn struct {
 
 // Minutes queries the last minutes of a site. A minute is kept for RealtimeWindow.
 var Minutes = table.NewQuery(Realtimes, table.QueryDef[MinutesIn]{
-	ID: "W9", Question: "realtime: the last minutes of a site",
+	ID: "W9", Question: "the last minutes of a site (realtime)",
 	From: "REALTIME#{from}", To: "REALTIME#{to}",
 	Load: table.Load{PerSecond: 0.2, Items: 5, ItemBytes: 2_000},
 })
@@ -233,7 +233,7 @@ var SitesOfOwner = table.NewQuery(Sites, table.QueryDef[OwnerIn]{
 
 // OwnersOfSites queries the owners who have or had a site, by ID, except DefaultOwner.
 var OwnersOfSites = table.NewQuery(Owners, table.QueryDef[struct{}]{
-	ID: "W10c", Question: "the owners of sites",
+	ID: "W10c", Question: "all owners of sites",
 	Load: table.Load{PerSecond: 0.07, Items: 1, ItemBytes: 100},
 })
 
@@ -248,7 +248,7 @@ const (
 
 // GoalsOfSite queries the goals of a site by ID, including deleted ones.
 var GoalsOfSite = table.NewQuery(Goals, table.QueryDef[SiteIn]{
-	ID: "W12", Question: "the goals of a site, those that are being deleted too", Load: table.Load{PerSecond: 0.1, Items: 5, ItemBytes: 150},
+	ID: "W12", Question: "the goals of a site, including those that are being deleted", Load: table.Load{PerSecond: 0.1, Items: 5, ItemBytes: 150},
 })
 
 // DaysIn selects days in [From, To); an empty end is open.
@@ -274,7 +274,7 @@ type UserSessionsIn struct {
 
 // UserSessionsByTime queries the sessions of identified users by start; SessionsIn.All has all.
 var UserSessionsByTime = table.NewQuery(Sessions, table.QueryDef[UserSessionsIn]{
-	ID: "W5b", Question: "the sessions of identified users of a site that started in a range of time",
+	ID: "W5b", Question: "the sessions of a site's identified users that started in a time range",
 	From: "SESSION#{from}", To: "SESSION#{to}",
 	Load: table.Load{PerSecond: 0.001, Items: 1_000, ItemBytes: 500},
 })

@@ -12,13 +12,13 @@ var remarks = table.Remarks{
 		{Name: "erasure", Patterns: []string{"W2", "W3", "W6", "W11"}},
 		{Name: "roll-up", Patterns: []string{"W7", "W8", "W10b", "W10c", "W13"}},
 		{Name: "verify, rebuild", Patterns: []string{"W5b", "W6", "W7", "W8", "W11"}},
-		{Name: "goals of the past", Patterns: []string{"W11"}},
+		{Name: "goals on past events", Patterns: []string{"W11"}},
 	},
 	Gaps: []table.Gap{
-		{Question: "two dimensions at once in a standard report, such as pages by country", Needs: "a breakdown of both, which multiplies their values; explore answers it from raw events while these are kept"},
-		{Question: "a person on two days", Needs: "a visitor id that outlives the day's salt, which there is not on purpose; users who log in are found by their id"},
-		{Question: "exact unique visitors of a week or a month", Needs: "an item a visitor and month; a mergeable sketch is kept, with its stated error"},
-		{Question: "sessions by country, channel or device", Needs: "an item a session with an index key of each; explore reads the sessions of the time"},
+		{Question: "two dimensions at once in a standard report, such as pages by country", Needs: "a breakdown by both, which multiplies the number of values; explore answers it from raw events while they are kept"},
+		{Question: "a visitor across days", Needs: "a visitor ID that outlives the salt of the day, which is deleted on purpose; users who log in can be found by user ID"},
+		{Question: "exact unique visitors of a week or a month", Needs: "an item per visitor and month; reports use a mergeable sketch with a stated error"},
+		{Question: "sessions by country, channel or device", Needs: "an item per session with an index key for each; explore reads all sessions of the time range"},
 	},
 	Decisions: []table.Decision{
 		{Title: "0002: Lifetimes count from arrival", Link: "../decisions/0002-expiry-counts-from-arrival.md"},

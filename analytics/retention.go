@@ -56,15 +56,15 @@ func (r Retention) Check() error {
 	leastHour, leastDay := raw+rollUpMargin, raw+longestMonth+rollUpMargin
 	switch {
 	case raw < minRawDays || raw > maxDays:
-		return fmt.Errorf("%w: raw facts are kept for %d days; choose %d to %d", ErrRetention, raw, minRawDays, maxDays)
+		return fmt.Errorf("%w: raw events for %d days: use %d to %d", ErrRetention, raw, minRawDays, maxDays)
 	case hour < leastHour || hour > maxDays:
-		return fmt.Errorf("%w: hours are kept for %d days; with raw facts of %d days choose %d to %d, or a late event would be rolled up from hours that are gone",
+		return fmt.Errorf("%w: hours for %d days: with raw events for %d days use %d to %d, so that hours do not expire before a late event is rolled up",
 			ErrRetention, hour, raw, leastHour, maxDays)
 	case day < max(leastDay, hour) || day > maxDays:
-		return fmt.Errorf("%w: days are kept for %d days; with raw facts of %d days and hours of %d choose %d to %d, or a month would be rolled up from days that are gone",
+		return fmt.Errorf("%w: days for %d days: with raw events for %d days and hours for %d use %d to %d, so that days do not expire before their month is rolled up",
 			ErrRetention, day, raw, hour, max(leastDay, hour), maxDays)
 	case r.MonthDays != 0 && (r.MonthDays < day || r.MonthDays > maxDays):
-		return fmt.Errorf("%w: months are kept for %d days; with days of %d choose %d to %d, or 0 for ever", ErrRetention, r.MonthDays, day, day, maxDays)
+		return fmt.Errorf("%w: months for %d days: with days for %d use %d to %d, or 0 to keep them forever", ErrRetention, r.MonthDays, day, day, maxDays)
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func (in EventsIn) change(b *Block, change func(*Event) (Rewrite, error)) (n int
 		return 0, err
 	}
 	if len(body) > maxBlockBytes-1<<10 {
-		return 0, fmt.Errorf("its %d events would take %d bytes", len(keep), len(body))
+		return 0, fmt.Errorf("the remaining %d events would take %d bytes", len(keep), len(body))
 	}
 	b.Body, b.Last = body, timeIn(keep[len(keep)-1].EventID)
 	return n, nil

@@ -32,13 +32,13 @@ var Sites = table.Define[Site, SiteKey]("analytics.site", table.Def[Site]{
 // Owners holds the owners of sites, except DefaultOwner. An owner is written before their site.
 var Owners = table.Define[Owner, OwnerKey]("analytics.owner", table.Def[Owner]{
 	PK: "OWNERS", SK: "OWNER#{ownerId}",
-	Doc: "Somebody who has, or had, a site.",
+	Doc: "An owner who has or had a site.",
 })
 
 // Goals holds the goals of sites.
 var Goals = table.Define[Goal, GoalKey]("analytics.goal", table.Def[Goal]{
 	PK: sitePK, SK: "GOAL#{goalId}",
-	Doc: "A page or custom event that a site wants its visitors to reach.",
+	Doc: "A page or custom event that counts as a conversion.",
 })
 
 // Blocks holds the raw facts: events that arrived together share an item. Events are spread over
@@ -74,7 +74,7 @@ var Windows = table.Define[Window, WindowKey]("analytics.window", table.Def[Wind
 	Expires:  func(w *Window) time.Time { return w.Expiry() },
 	MaxBytes: maxWindowBytes,
 	Example:  exampleWindow,
-	Doc:      "Which block had an event first: one that is sent again does not count again.",
+	Doc:      "Which block had each event first, so that a repeated event is counted once.",
 	Growth:   table.Growth{Writes: 1, Most: 4.8, MostDelayed: 0.02, Delayed: 0.023, Items: 0.02, Bytes: 600, Keep: Retention{}.Raw()},
 })
 
@@ -88,7 +88,7 @@ var VisitPages = table.Define[VisitPage, VisitsKey]("analytics.visits", table.De
 	PK: eventPK, SK: "VISITS#{day}#{page:07}",
 	MaxBytes: maxVisitsBytes,
 	Example:  exampleVisitPage,
-	Doc:      "The visitors of a day whose visits began or went on, as they were and as they became.",
+	Doc:      "Changes of visitors' days: the visits of a visitor before and after.",
 	Allow: map[string]string{
 		"fan-out-filter": "shards are few, and so are the pages of a day; the filter drops those of other hours",
 	},
@@ -101,7 +101,7 @@ var Sessions = table.Define[Session, SessionKey]("analytics.session", table.Def[
 	Indexes: []table.Index[Session]{{Name: "gsi1", PK: "USER#{userId}", SK: "SESSION#{sessionId}"}},
 	Expires: func(s *Session) time.Time { return s.ExpiresAt },
 	Example: exampleSession,
-	Doc:     "One visit of a user whom the site identified.",
+	Doc:     "One visit of an identified user.",
 })
 
 // Keys that are shared by two views of an item.
@@ -118,7 +118,7 @@ var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stat
 	PK: sitePK, SK: statsSK,
 	Expires: func(s *Stats) time.Time { return s.ExpiresAt },
 	Example: exampleStats,
-	Doc:     "Counts of one hour, day or month of a site.",
+	Doc:     "Figures of a site for one hour, day or month.",
 	Growth:  table.Growth{Writes: 2.3, Most: 45, MostDelayed: 0.05, Delayed: 0.005, Bytes: 250},
 })
 
@@ -128,7 +128,7 @@ var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", ta
 	Expires:  func(b *Breakdown) time.Time { return b.ExpiresAt },
 	MaxBytes: maxBreakdownBytes,
 	Example:  exampleBreakdown,
-	Doc:      "Counts of one hour, day or month of a site by the values of one dimension.",
+	Doc:      "Figures of a site for one hour, day or month, by the values of one dimension.",
 	Growth:   table.Growth{Writes: 6.6, Most: 85, MostDelayed: 0.05, Delayed: 0.003, Bytes: 2_000},
 })
 
@@ -136,7 +136,7 @@ var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", ta
 var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.Def[Realtime]{
 	PK: sitePK, SK: "REALTIME#{minute}[#{part:03}]",
 	Expires: func(r *Realtime) time.Time { return r.ExpiresAt },
-	Doc:     "What happened in one minute of a site.",
+	Doc:     "Realtime figures of a site for one minute.",
 	Growth:  table.Growth{Writes: 0.97, Most: 50, MostDelayed: 0.08, Delayed: 0.0095, Bytes: 500},
 })
 
@@ -144,13 +144,13 @@ var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.
 var Salts = table.Define[Salt, SaltKey]("analytics.salt", table.Def[Salt]{
 	PK: sitePK, SK: "SALT#{day}",
 	Expires: func(s *Salt) time.Time { return s.ExpiresAt },
-	Doc:     "The secret of a site's day, of which its visitor ids are made; deleted soon after the day.",
+	Doc:     "The secret of a site's day, from which visitor IDs are computed. It is deleted two days after the day.",
 })
 
 // RollupMarks holds the days that need a roll-up.
 var RollupMarks = table.Define[RollupMark, RollupKey]("analytics.rollup", table.Def[RollupMark]{
 	PK: sitePK, SK: "ROLLUP#{day}",
 	Example: exampleRollupMark,
-	Doc:     "A day whose hours changed since it was last rolled up.",
+	Doc:     "A day of a site whose hours changed since its last roll-up.",
 	Growth:  table.Growth{Writes: 1.9, Most: 7, MostDelayed: 0.042, Bytes: 200},
 })

@@ -41,7 +41,7 @@ func CheckRaw(ctx context.Context, t *table.Table, site *Site, day string, now t
 	}
 	keep := site.Retention.Raw()
 	if gone := time.Unix(since, 0).Add(keep); !now.Before(gone) {
-		return fmt.Errorf("%w: day %s: its raw events began to expire on %s; ask from %s on", ErrSealed, day,
+		return fmt.Errorf("%w: day %s: its raw events began to expire on %s; the first day with all raw events is %s", ErrSealed, day,
 			gone.UTC().Format(time.DateTime), calendar.ShiftDay(cal.Day(now.Add(-keep)), 1))
 	}
 	return nil

@@ -33,10 +33,10 @@ func (s *Settings) check() error {
 		return fmt.Errorf("%w: name: use at most %d bytes of UTF-8", ErrSite, maxSiteName)
 	}
 	if s.Currency = strings.ToUpper(s.Currency); s.Currency != "" && (len(s.Currency) != 3 || strings.Trim(s.Currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
-		return fmt.Errorf("%w: currency %q: use a code of ISO 4217, such as EUR", ErrSite, s.Currency)
+		return fmt.Errorf("%w: currency %q: use an ISO 4217 code such as EUR", ErrSite, s.Currency)
 	}
 	if len(s.CustomProperties) > MaxCustomProperties {
-		return fmt.Errorf("%w: %d custom properties: choose at most %d", ErrSite, len(s.CustomProperties), MaxCustomProperties)
+		return fmt.Errorf("%w: %d custom properties: use at most %d", ErrSite, len(s.CustomProperties), MaxCustomProperties)
 	}
 	for i, name := range s.CustomProperties {
 		if name == "" || len(name) > maxPropertyName || strings.ContainsAny(name, `#|\`) || valid(name) != name {

@@ -155,7 +155,7 @@ func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(
 			return err
 		}
 		if s.TimeZone != was.TimeZone && counted {
-			return fmt.Errorf("%w %s: its time zone is %s and stays so: all of its buckets are in it", ErrSite, siteID, was.TimeZone)
+			return fmt.Errorf("%w %s: the time zone is %s and cannot be changed, because existing statistics use it", ErrSite, siteID, was.TimeZone)
 		}
 		s.SiteKey, s.CreatedAt, s.DeletedAt, s.ImportKey, s.Sharding = was.SiteKey, was.CreatedAt, was.DeletedAt, was.ImportKey, was.Sharding
 		if err := s.check(); err != nil || s.OwnerID == was.OwnerID {
@@ -184,7 +184,7 @@ func hasEvents(ctx context.Context, t *table.Table, s *Site) (bool, error) {
 // 100 changes; table.ErrNotFound.
 func SetShards(ctx context.Context, t *table.Table, siteID string, shards int) (Site, error) {
 	if shards < 1 || shards > table.MaxShards {
-		return Site{}, fmt.Errorf("analytics: set shards of site %s: %w: %d partitions: 1 to %d", siteID, ErrSite, shards, table.MaxShards)
+		return Site{}, fmt.Errorf("analytics: set shards of site %s: %w: %d partitions: use 1 to %d", siteID, ErrSite, shards, table.MaxShards)
 	}
 	s, err := Sites.Modify(ctx, t, SiteKey{siteID}, func(s *Site) error {
 		if !s.DeletedAt.IsZero() {
@@ -194,7 +194,7 @@ func SetShards(ctx context.Context, t *table.Table, siteID string, shards int) (
 			return nil
 		}
 		if len(s.Sharding) > maxShardings {
-			return fmt.Errorf("%w: its partitions were changed %d times, and every read knows all of them", ErrSite, maxShardings)
+			return fmt.Errorf("%w: the number of partitions was already changed %d times, which is the maximum", ErrSite, maxShardings)
 		}
 		next, err := s.Sharding.Then(t.Now().Add(shardingNotice), shards)
 		s.Sharding = next
@@ -218,7 +218,7 @@ func (s *Site) check() error {
 		return fmt.Errorf("%w %s: time zone %q: use an IANA name like Europe/Berlin", ErrSite, s.SiteID, s.TimeZone)
 	}
 	if len(s.Domains) > maxDomains {
-		return fmt.Errorf("%w %s: %d domains: at most %d", ErrSite, s.SiteID, len(s.Domains), maxDomains)
+		return fmt.Errorf("%w %s: %d domains: use at most %d", ErrSite, s.SiteID, len(s.Domains), maxDomains)
 	}
 	domains := slices.Clone(s.Domains)
 	for i, d := range domains {

@@ -74,7 +74,7 @@ func (c *siteCache) entry(siteID string) *siteEntry {
 // get returns a site. Errors: ErrUnknownSite.
 func (c *siteCache) get(ctx context.Context, siteID string) (*siteState, error) {
 	if !validSiteID(siteID) {
-		return nil, fmt.Errorf("%w: %q cannot be a site's id", ErrUnknownSite, siteID)
+		return nil, fmt.Errorf("%w: %q is not a valid site ID", ErrUnknownSite, siteID)
 	}
 	entry := c.entry(siteID)
 	entry.mu.Lock()
@@ -98,7 +98,7 @@ func (c *siteCache) get(ctx context.Context, siteID string) (*siteState, error) 
 		}
 	}
 	if entry.state == nil {
-		return nil, fmt.Errorf("%w: %q: create it first", ErrUnknownSite, siteID)
+		return nil, fmt.Errorf("%w: %q; create the site first", ErrUnknownSite, siteID)
 	}
 	return entry.state, nil
 }

@@ -232,7 +232,7 @@ func TestPatternsThatFindNothing(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if _, err := blueprint.New(t.Context(), s, blueprint.Options{Store: db}); err == nil || !strings.Contains(err.Error(), "P1: it finds none of the example rows of test.parcel") {
+	if _, err := blueprint.New(t.Context(), s, blueprint.Options{Store: db}); err == nil || !strings.Contains(err.Error(), "P1: it finds no example row of test.parcel") {
 		t.Errorf("error %v", err)
 	}
 	for _, rows := range []int{-1, 6} {

@@ -116,7 +116,7 @@ func New(ctx context.Context, s *table.Schema, o Options) (*Design, error) {
 		o.Rows = 2
 	}
 	if o.Rows < 1 || o.Rows > maxRows {
-		return nil, fmt.Errorf("%w: Rows is %d: 1 to %d", ErrOptions, o.Rows, maxRows)
+		return nil, fmt.Errorf("%w: Rows is %d: use 1 to %d", ErrOptions, o.Rows, maxRows)
 	}
 	if o.Now.IsZero() {
 		o.Now = Epoch

@@ -82,7 +82,7 @@ func (r *run) execute(ctx context.Context, info *table.PatternInfo, e *Entity) (
 			return x, err
 		}
 	}
-	return nil, errors.New("it finds none of the example rows of " + e.Name + ": give the entity or the pattern an Example that fits")
+	return nil, errors.New("it finds no example row of " + e.Name + ": set a matching Example in the entity or the pattern")
 }
 
 // use executes a pattern with an input that finds a row.

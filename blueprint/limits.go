@@ -47,7 +47,7 @@ func (e *Entity) sizeLimit(d *Design) Limit {
 	}
 	l := Limit{What: "item of " + e.Name, Is: bytesText(size), Limit: bytesText(LargestItem), Share: float64(size) / LargestItem}
 	if e.MaxBytes > 0 {
-		l.Limit, l.Share, l.Note = bytesText(e.MaxBytes), float64(size)/float64(e.MaxBytes), "larger ones are refused when they are written"
+		l.Limit, l.Share, l.Note = bytesText(e.MaxBytes), float64(size)/float64(e.MaxBytes), "larger items are rejected when written"
 	}
 	return l
 }
@@ -80,7 +80,7 @@ func (d *Design) heatLimits() []Limit {
 		all = append(all, Limit{
 			What: where + k.pk, Is: Units{Read: h.Reads, Write: h.Writes}.String() + " units/s",
 			Limit: fmt.Sprintf("%d read, %d write", PartitionReads, PartitionWrites),
-			Share: max(h.Reads/PartitionReads, h.Writes/PartitionWrites), Note: "if all of " + strings.Join(asked[k], ", ") + " met in one",
+			Share: max(h.Reads/PartitionReads, h.Writes/PartitionWrites), Note: "if all calls of " + strings.Join(asked[k], ", ") + " use one key",
 		})
 	}
 	return all
@@ -107,19 +107,19 @@ func (d *Design) Growths() []Growth {
 	var all []Growth
 	for i := range d.Entities {
 		e := &d.Entities[i]
-		g := Growth{Entity: e.Name, PK: e.PK, How: "one item a partition"}
+		g := Growth{Entity: e.Name, PK: e.PK, How: "one item per partition"}
 		switch {
 		case len(variables(e.SK)) == 0:
 		case e.Expires:
-			g.How = "as many as are not expired"
+			g.How = "items that have not expired"
 		default:
-			g.How = "for ever: they are deleted by whoever wrote them"
+			g.How = "without limit, unless the application deletes items"
 			if e.Immutable {
-				g.How = "for ever: they are facts"
+				g.How = "without limit: facts are kept forever"
 			}
 		}
 		if f := &e.Growth; f.Writes > 0 {
-			g.How += fmt.Sprintf("; a fact makes %.2g new ones and %.2g writes, of %s each", f.Items, f.Writes, bytesText(f.Bytes))
+			g.How += fmt.Sprintf("; each fact adds %.2g items and %.2g writes of %s each", f.Items, f.Writes, bytesText(f.Bytes))
 		}
 		all = append(all, g)
 	}

@@ -15,9 +15,9 @@ func (d *Design) Markdown(w io.Writer) error {
 	m := &markdown{d: d}
 	m.line("# The design of `%s`", d.Name)
 	m.line("")
-	m.line("Made from the schema that runs, by `onefold design`. Do not edit it: change the schema.")
+	m.line("Generated from the running schema by `onefold design`. Do not edit: change the schema instead.")
 	if !d.Executed {
-		m.line("The patterns were not executed while this was made.")
+		m.line("The patterns were not executed for this document.")
 	}
 	m.summary()
 	m.entities()
@@ -82,7 +82,7 @@ func (m *markdown) entities() {
 	m.heading("Entities")
 	head := []string{"entity", "pk", "sk"}
 	head = append(head, m.d.Indexes...)
-	head = append(head, "expires", "example bytes", "what it is")
+	head = append(head, "expires", "example bytes", "description")
 	var rows [][]string
 	for i := range m.d.Entities {
 		e := &m.d.Entities[i]
@@ -116,10 +116,10 @@ func yes(v bool) string {
 
 func (m *markdown) patterns() {
 	m.heading("Access patterns")
-	m.line("Units are those of one call at the declared load. The hottest key is the worst case: all calls ask one key, whose partition takes")
-	m.line("%d read and %d write units a second.\n", PartitionReads, PartitionWrites)
+	m.line("Units are per call at the declared load. The hottest key is the worst case: all calls use one key, whose partition supports")
+	m.line("%d read and %d write units per second.\n", PartitionReads, PartitionWrites)
 	if m.d.Prices != nil {
-		m.line("A month costs what the requests of the declared load do on demand, in %s; storage and what folds write come on top: see `onefold cost`.\n", m.d.Prices.Of)
+		m.line("Monthly costs are for the requests of the declared load, on demand, in %s. Storage and the writes of folds are not included: see `onefold cost`.\n", m.d.Prices.Of)
 	}
 	head := []string{"#", "question", "caller", "operation", "entity", "on", "key condition", "read", "items", "units", "calls/s", "a month", "hottest key", "code"}
 	var rows [][]string
@@ -176,7 +176,7 @@ func (m *markdown) executions() {
 		return
 	}
 	m.heading("The patterns, executed")
-	m.line("Each was run on the example rows while this was made: what was sent, what came back, and what it took.")
+	m.line("Each pattern was run on the example rows: the request, the returned items and the consumed units.")
 	for i := range m.d.Patterns {
 		m.execution(&m.d.Patterns[i])
 	}

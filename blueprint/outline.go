@@ -46,7 +46,7 @@ func ReadOutline(r io.Reader) (*Outline, error) {
 		return nil, fmt.Errorf("%w: %w", ErrOutline, err)
 	}
 	if o.Name == "" || len(o.Entities) == 0 {
-		return nil, fmt.Errorf("%w: it has no name or no entities; write one with `onefold design --format json`", ErrOutline)
+		return nil, fmt.Errorf("%w: the name or the entities are missing; create one with `onefold design --format json`", ErrOutline)
 	}
 	for i, e := range o.Entities {
 		if e.Name == "" {

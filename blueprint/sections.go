@@ -64,7 +64,7 @@ func (m *markdown) overload(index string) {
 	if index == "" {
 		return
 	}
-	m.line("\nWhat is on `%s`, and who asks it:\n", index)
+	m.line("\nEntities on `%s`, and patterns that query them:\n", index)
 	var rows [][]string
 	for _, p := range m.d.Overload(index) {
 		whole := "every item"
@@ -96,18 +96,18 @@ func (m *markdown) lifecycle() {
 			}
 			rows = append(rows, []string{tier.Name, tier.BucketText(), tier.KeepText(), next})
 		}
-		m.line("The tiers of %s; a coarser one is made before the finer one expires:\n", t.Name)
-		m.table([]string{"tier", "an item covers", "is kept", "rolled up into"}, rows)
+		m.line("Tiers of %s. A coarser tier is rolled up before the finer tier expires:\n", t.Name)
+		m.table([]string{"tier", "an item covers", "kept for", "rolled up into"}, rows)
 		m.line("")
 	}
-	m.line("Items that expire, of which reads return none whether or not they were deleted yet: %s.", codes(expire))
+	m.line("Entities whose items expire: %s. Reads do not return expired items, even before they are deleted.", codes(expire))
 }
 
 func (m *markdown) flows() {
 	if len(m.d.Flows) == 0 {
 		return
 	}
-	m.heading("What reads the change stream")
+	m.heading("Readers of the change stream")
 	m.line("```mermaid\nflowchart LR")
 	for _, f := range m.d.Flows {
 		for _, from := range f.From {
@@ -122,7 +122,7 @@ func (m *markdown) flows() {
 	for _, f := range m.d.Flows {
 		into := code(f.Into)
 		if into == "" {
-			into = "nothing: it watches, and acts"
+			into = "nothing (observer)"
 		}
 		rows = append(rows, []string{f.Name, codes(f.From), into})
 	}
@@ -136,16 +136,16 @@ func (m *markdown) gaps() {
 		for _, g := range m.d.Gaps {
 			rows = append(rows, []string{g.Question, g.Needs})
 		}
-		m.table([]string{"question", "what it would need"}, rows)
+		m.table([]string{"question", "requires"}, rows)
 		m.line("")
 	}
-	m.line("An entity's items are found by the variables of its keys. By its other attributes they are not: that needs an index key with")
-	m.line("the attribute first, or a filter, which reads, and pays for, all that the key finds.\n")
+	m.line("Items of an entity can be queried by the variables of its keys. A query by another attribute needs an index key that begins")
+	m.line("with the attribute, or a filter, which reads and pays for all items that match the key.\n")
 	var rows [][]string
 	for _, u := range m.d.Unasked() {
 		rows = append(rows, []string{code(u.Entity), strings.Join(u.By, ", "), strings.Join(u.Attributes, ", ")})
 	}
-	m.table([]string{"entity", "found by", "not found by"}, rows)
+	m.table([]string{"entity", "queried by", "not queried by"}, rows)
 }
 
 func (m *markdown) limits() {
@@ -154,14 +154,14 @@ func (m *markdown) limits() {
 	for _, l := range m.d.Limits() {
 		rows = append(rows, []string{code(l.What), l.Is, l.Limit, Percent(l.Share), l.Note})
 	}
-	m.table([]string{"what", "is", "limit", "of the limit", ""}, rows)
-	m.line("\nHow item collections grow, which have no largest size in a table without local indexes:\n")
+	m.table([]string{"what", "value", "limit", "share of the limit", ""}, rows)
+	m.line("\nGrowth of item collections, which have no maximum size in a table without local indexes:\n")
 	rows = nil
 	for _, g := range m.d.Growths() {
 		rows = append(rows, []string{code(g.PK), code(g.Entity), g.How})
 	}
 	slices.SortStableFunc(rows, func(a, b []string) int { return compareText(a[0], b[0]) })
-	m.table([]string{"partition", "entity", "grows"}, rows)
+	m.table([]string{"partition", "entity", "growth"}, rows)
 }
 
 func (m *markdown) decisions() {

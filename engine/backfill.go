@@ -49,7 +49,7 @@ func (db *DB) startBackfill(t *table) {
 			err = db.backfill(t)
 		}
 		if err != nil && !errors.Is(err, errStopped) && db.ctx.Err() == nil {
-			db.o.Logger.Error("engine: backfill stopped; it goes on when the database is opened again", "error", err)
+			db.o.Logger.Error("engine: backfill of an index stopped; it continues when the database is opened again", "error", err)
 		}
 	}()
 }

@@ -17,7 +17,7 @@ import (
 
 var (
 	// ErrBackupRunning is returned if another backup of the same database is running.
-	ErrBackupRunning = errors.New("engine: another backup is under way")
+	ErrBackupRunning = errors.New("engine: another backup is running")
 	// ErrNotEmpty is returned if the target directory of a backup or restore is not empty.
 	ErrNotEmpty = backup.ErrNotEmpty
 	// ErrBackupIncomplete is returned if a backup was interrupted, or the source is not a backup.

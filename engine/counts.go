@@ -172,7 +172,7 @@ func (db *DB) markOpen() error {
 		for _, t := range *db.tables.Load() {
 			if err := db.recount(t); err != nil {
 				if !errors.Is(err, errStopped) {
-					db.o.Logger.Error("engine: counting items stopped; it is tried again when the database is opened again", "error", err)
+					db.o.Logger.Error("engine: counting items stopped; it continues when the database is opened again", "error", err)
 				}
 				return
 			}

@@ -21,10 +21,10 @@ var (
 	// ErrInUse is returned if a directory is already open, in this process or another.
 	ErrInUse = store.ErrInUse
 	// ErrBackup is returned if a directory is a backup, which opening would modify.
-	ErrBackup = errors.New("engine: directory is a backup: restore it first")
+	ErrBackup = errors.New("engine: directory is a backup; restore it first")
 	// ErrNoDirectory is returned if no directory is given.
-	ErrNoDirectory = errors.New("engine: no directory is named; OpenMemory needs none")
+	ErrNoDirectory = errors.New("engine: directory is empty; use OpenMemory for a database in memory")
 	// errWrongKey is returned if an item would be stored under a key other than its own, which is a
 	// bug in this package.
-	errWrongKey = errors.New("its attributes are not those of the key that it would be stored under")
+	errWrongKey = errors.New("its attributes differ from the key that it would be stored under")
 )

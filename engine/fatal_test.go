@@ -53,7 +53,7 @@ func TestProcessEnds(t *testing.T) {
 		if !errors.As(err, &exit) || exit.ExitCode() != engine.ExitFatal {
 			t.Errorf("%s: %v, want exit code %d\n%s", way, err, engine.ExitFatal, out)
 		}
-		if n := strings.Count(string(out), "the process ends"); n != 1 || !strings.Contains(string(out), says) {
+		if n := strings.Count(string(out), "the process exits"); n != 1 || !strings.Contains(string(out), says) {
 			t.Errorf("%s: it says\n%s", way, out)
 		}
 	}

@@ -89,7 +89,7 @@ const ExitFatal = 74
 
 // exit is the default of OnFatal.
 func (o *Options) exit(err error) {
-	o.Logger.Error("the process ends: what was acknowledged is on disk; restart it when the disk is well", "error", err)
+	o.Logger.Error("the process exits because the engine failed; acknowledged writes are on disk; fix the cause and restart it", "error", err)
 	os.Exit(ExitFatal)
 }
 

@@ -191,7 +191,7 @@ func (db *DB) startUpkeep() {
 				return
 			case <-tick.C:
 				if err := db.upkeep(db.ctx); err != nil && db.ctx.Err() == nil {
-					db.o.Logger.Error("engine: upkeep failed; it is tried again", "error", err)
+					db.o.Logger.Error("engine: maintenance failed; retrying", "error", err)
 				}
 			}
 		}

@@ -124,11 +124,11 @@ func (a *appending) check(events []NewEvent) error {
 	}
 	switch {
 	case len(events) == 0:
-		return fmt.Errorf("%w: there are no events", ErrInvalid)
+		return fmt.Errorf("%w: an append needs an event", ErrInvalid)
 	case a.s.o.OneByOne && (len(events) > 1 || len(a.claims) > 0):
-		return fmt.Errorf("%w: without transactions an append has one event, and reserves nothing", ErrInvalid)
+		return fmt.Errorf("%w: in put mode an append has one event and no reservations", ErrInvalid)
 	case a.expected.version < 0:
-		return fmt.Errorf("%w: version %d", ErrInvalid, a.expected.version)
+		return fmt.Errorf("%w: expected version %d is negative", ErrInvalid, a.expected.version)
 	}
 	for i := range a.claims {
 		if err := a.claims[i].check(); err != nil {
@@ -255,7 +255,7 @@ func (a *appending) look(ctx context.Context, why error) (Commit, error) {
 		}
 		return c, nil
 	}
-	return c, fmt.Errorf("%w: %s has fewer events than its head says", ErrHole, a.id)
+	return c, fmt.Errorf("%w: %s has fewer events than the version in its head", ErrHole, a.id)
 }
 
 // readSince reads the events after the version, as many as a conflict carries. If an attempt of

@@ -22,7 +22,7 @@ import (
 
 // ErrChain is returned when the hashes of a stream do not match its events: it was changed, or is
 // damaged.
-var ErrChain = errors.New("eventstore: the chain of hashes is broken")
+var ErrChain = errors.New("eventstore: the hash chain is broken")
 
 var headHash = table.FieldOf(Heads, func(h *Head) *[]byte { return &h.Hash })
 
@@ -126,7 +126,7 @@ func (l *link) follow(e *Event) error {
 	if l.prev, l.known = e.Hash, true; e.Seq == l.head.Version {
 		l.open = false
 		if !bytes.Equal(e.Hash, l.head.Hash) {
-			return fmt.Errorf("%w: the head has another hash than event %d", ErrChain, e.Seq)
+			return fmt.Errorf("%w: the hash in the head differs from that of event %d", ErrChain, e.Seq)
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func (s *Store) Delete(ctx context.Context, id ID) error { return s.end(ctx, id,
 func (s *Store) end(ctx context.Context, id ID, state StreamState) error {
 	err := id.check()
 	if err == nil && s.o.OneByOne {
-		err = fmt.Errorf("%w: without transactions streams cannot be closed", ErrInvalid)
+		err = fmt.Errorf("%w: streams cannot be closed in put mode", ErrInvalid)
 	}
 	if err == nil {
 		err = s.agree(ctx)
@@ -32,7 +32,7 @@ func (s *Store) end(ctx context.Context, id ID, state StreamState) error {
 	case errors.Is(err, table.ErrCondition) && state == Deleted:
 		return nil
 	case errors.Is(err, table.ErrCondition):
-		return fmt.Errorf("eventstore: close %s: %w: it is deleted", id, ErrClosed)
+		return fmt.Errorf("eventstore: close %s: %w: the aggregate is deleted", id, ErrClosed)
 	case err != nil:
 		return fmt.Errorf("eventstore: end %s: %w", shorten(id.String()), err)
 	}

@@ -79,14 +79,14 @@ func (s sum) event(e *Event, dated bool) {
 func (a *appending) compare(m *Mark) error {
 	switch {
 	case m.N != len(a.events):
-		return fmt.Errorf("%w: %q, of %d events", ErrCommitReused, a.commit, m.N)
+		return fmt.Errorf("%w: %q, an append of %d events", ErrCommitReused, a.commit, m.N)
 	case m.Parts > 0 && m.Parts != a.parts:
-		return fmt.Errorf("%w: %q, to %d aggregates", ErrCommitReused, a.commit, m.Parts)
+		return fmt.Errorf("%w: %q, an append to %d aggregates", ErrCommitReused, a.commit, m.Parts)
 	case len(m.Digest) > 0 && len(a.content.digest) == 0:
 		return errUntold
 	case len(m.Digest) > 0 && !bytes.Equal(m.Digest, a.content.digest),
 		len(m.Sealed) > 0 && len(a.content.sealed) > 0 && !bytes.Equal(m.Sealed, a.content.sealed):
-		return fmt.Errorf("%w: %q, of events that say something else", ErrCommitReused, a.commit)
+		return fmt.Errorf("%w: %q, an append of other events", ErrCommitReused, a.commit)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (e *NewEvent) check() error {
 		return err
 	}
 	if e.Schema < 0 || len(e.Metadata) > maxMetadata {
-		return fmt.Errorf("%w: event %q: a schema version is 1 or more, and there are at most %d entries of metadata", ErrInvalid, shorten(e.Type), maxMetadata)
+		return fmt.Errorf("%w: event %q: use a schema version from 1 and at most %d metadata entries", ErrInvalid, shorten(e.Type), maxMetadata)
 	}
 	return nil
 }

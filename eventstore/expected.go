@@ -66,7 +66,7 @@ func (e Expected) meets(version int64) bool {
 
 // ErrConflict is returned when a stream does not have the expected version. The error is a
 // *Conflict.
-var ErrConflict = errors.New("eventstore: the stream has another version than expected")
+var ErrConflict = errors.New("eventstore: the stream does not have the expected version")
 
 // Conflict describes the actual state of the stream.
 type Conflict struct {
@@ -93,7 +93,7 @@ var (
 	// events. Nothing was written.
 	ErrTooLarge = errors.New("eventstore: too large")
 	// ErrCommitReused is returned when a commit ID was used for two different appends.
-	ErrCommitReused = errors.New("eventstore: the commit id belongs to another append")
+	ErrCommitReused = errors.New("eventstore: the commit ID belongs to another append")
 	// ErrReserved is returned when another aggregate has a value that an append would reserve.
 	ErrReserved = errors.New("eventstore: the value is taken")
 	// ErrBusy is returned when other writers changed a stream at every attempt of an append that

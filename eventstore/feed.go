@@ -155,7 +155,7 @@ func (s *Store) FeedCommits(ctx context.Context, after int64) iter.Seq2[FeedComm
 // a query that runs at the same time may see a chunk and miss an earlier one: then it is repeated.
 func (s *Store) eachCommit(ctx context.Context, after int64, yield func(FeedCommit, error) bool) error {
 	if s.o.OneByOne {
-		return fmt.Errorf("%w: without transactions there is no feed", ErrInvalid)
+		return fmt.Errorf("%w: there is no feed in put mode", ErrInvalid)
 	}
 	for atOnce, tries := 2, 0; ; atOnce = min(2*atOnce, 64) {
 		page, err := FeedFrom.Page(ctx, s.t, FeedIn{After: after + 1, To: EndOfStream}, "", atOnce)

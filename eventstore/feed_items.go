@@ -44,7 +44,7 @@ const keepEntry = 48 * time.Hour
 var FeedEntries = table.Define[FeedEntry, FeedEntryKey]("eventstore.feedentry", table.Def[FeedEntry]{
 	PK: "FEED_ENTRIES", SK: "ENTRY#{entry}",
 	Example: exampleFeedEntry,
-	Doc:     "An append on its way into the feed.",
+	Doc:     "An append that is not in the feed yet.",
 	Growth:  table.Growth{Writes: 1, Items: 1, Bytes: 250, Transact: true, Keep: keepEntry},
 })
 
@@ -67,7 +67,7 @@ const feedPK = "FEED"
 var FeedChunks = table.Define[FeedChunk, FeedChunkKey]("eventstore.feed", table.Def[FeedChunk]{
 	PK: feedPK, SK: "POSITION#{last:012}", Immutable: true,
 	Example: exampleFeedChunk,
-	Doc:     "Appends of all aggregates in one order without gaps.",
+	Doc:     "Appends of all aggregates, in one order without gaps.",
 	Growth:  table.Growth{Writes: 1, Delayed: 0.1, Most: flushesPerSecond, Items: 1, Bytes: 250, Transact: true}, // ten appends take a KB
 })
 
@@ -95,7 +95,7 @@ type FeedMark struct {
 var FeedHeads = table.Define[FeedHead, FeedHeadKey]("eventstore.feedhead", table.Def[FeedHead]{
 	PK: feedPK, SK: "#HEAD",
 	Example: exampleFeedHead,
-	Doc:     "Where the feed goes on, and what of the change stream is in it.",
+	Doc:     "The last position of the feed, and how much of the change stream it contains.",
 	Growth:  table.Growth{Writes: 1, Delayed: 0.034, Most: flushesPerSecond, Bytes: 500, Transact: true, Reads: 2},
 })
 
@@ -107,11 +107,11 @@ type FeedIn struct {
 
 // FeedFrom queries the chunks of the feed in order.
 var FeedFrom = table.NewQuery(FeedChunks, table.QueryDef[FeedIn]{
-	ID: "E12", Question: "the appends of all aggregates behind a position", From: "POSITION#{after:012}", To: "POSITION#{to:012}",
+	ID: "E12", Question: "the appends of all aggregates after a position", From: "POSITION#{after:012}", To: "POSITION#{to:012}",
 	Load: table.Load{PerSecond: 1, Items: 2, ItemBytes: 20000},
 })
 
 // FeedHeadNow reads the feed head.
 var FeedHeadNow = table.NewGet[FeedHeadKey](FeedHeads, table.GetDef{
-	ID: "E13", Question: "how far the feed is", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 500},
+	ID: "E13", Question: "the last position of the feed", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 500},
 })

@@ -19,7 +19,7 @@ type FeedRepair struct {
 }
 
 // ErrFeedBusy is returned when another RepairFeed is running. Wait for it.
-var ErrFeedBusy = errors.New("eventstore: the feed is being repaired by somebody else")
+var ErrFeedBusy = errors.New("eventstore: another process is repairing the feed")
 
 // RepairFeed adds appends that are missing from the feed, for all aggregates of ListTypes and of
 // the given types. Appends are missing if no worker ran while the change stream kept their records,
@@ -36,7 +36,7 @@ func (s *Store) RepairFeed(ctx context.Context, caughtUp func(context.Context) e
 		}
 	}()
 	if s.o.OneByOne {
-		return r, fmt.Errorf("%w: without transactions there is no feed", ErrInvalid)
+		return r, fmt.Errorf("%w: there is no feed in put mode", ErrInvalid)
 	}
 	h, err := readFeedHead(ctx, s.t)
 	if err != nil {

@@ -30,7 +30,7 @@ type joint struct {
 func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
 	j := &joint{s: s}
 	if len(parts) == 0 || len(parts) > maxParts {
-		return j, fmt.Errorf("%w: an append is to 1 to %d aggregates, not to %d", ErrInvalid, maxParts, len(parts))
+		return j, fmt.Errorf("%w: an append can have 1 to %d aggregates, not %d", ErrInvalid, maxParts, len(parts))
 	}
 	seen := map[ID]bool{}
 	for i := range parts {
@@ -39,17 +39,17 @@ func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
 			o(a)
 		}
 		if len(a.claims) > 0 {
-			return j, fmt.Errorf("%w: say for which of the aggregates a value is reserved", ErrInvalid)
+			return j, fmt.Errorf("%w: reserve a value in the options of one aggregate", ErrInvalid)
 		}
 		common := a.commit
 		for _, o := range parts[i].Options {
 			o(a)
 		}
 		if len(parts) > 1 && a.commit != common {
-			return j, fmt.Errorf("%w: one commit id is for all parts of an append", ErrInvalid)
+			return j, fmt.Errorf("%w: all parts of an append have the same commit ID", ErrInvalid)
 		}
 		if seen[a.id] {
-			return j, fmt.Errorf("%w: %s is there twice: join its events", ErrInvalid, shorten(a.id.String()))
+			return j, fmt.Errorf("%w: %s is listed twice; pass its events in one part", ErrInvalid, shorten(a.id.String()))
 		}
 		seen[a.id] = true
 		j.parts = append(j.parts, a)
@@ -69,9 +69,9 @@ func (j *joint) prepare(parts []AppendTo) error {
 	}
 	switch most := maxOperations - (operations - events); {
 	case operations > maxOperations:
-		return fmt.Errorf("%w: %d events: at most %d at once here", ErrTooLarge, events, most)
+		return fmt.Errorf("%w: %d events; this append can have at most %d", ErrTooLarge, events, most)
 	case j.s.o.OneByOne && len(j.parts) > 1:
-		return fmt.Errorf("%w: without transactions an append is to one aggregate", ErrInvalid)
+		return fmt.Errorf("%w: in put mode an append is limited to one aggregate", ErrInvalid)
 	}
 	now := j.s.t.Now().UTC().Truncate(time.Millisecond)
 	ids, err := j.s.newIDs(now, events)
@@ -90,7 +90,7 @@ func (j *joint) prepare(parts []AppendTo) error {
 		ids, size = ids[n:], size+a.size
 	}
 	if size > maxCommitBytes {
-		return fmt.Errorf("%w: the events have %d bytes, at most %d at once", ErrTooLarge, size, maxCommitBytes)
+		return fmt.Errorf("%w: the events have %d bytes; an append can have at most %d", ErrTooLarge, size, maxCommitBytes)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (j *joint) attempt(ctx context.Context) ([]Commit, error) {
 }
 
 // errTaken means that another append was faster, or that this append happened before.
-var errTaken = errors.New("eventstore: another append was quicker")
+var errTaken = errors.New("eventstore: another append was first")
 
 // final reports whether a failed append will always fail.
 func final(err error) bool {
@@ -224,7 +224,7 @@ func (j *joint) look(ctx context.Context, why error) ([]Commit, error) {
 		}
 	}
 	if found < len(j.parts) {
-		return nil, fmt.Errorf("%w: %q, of other aggregates", ErrCommitReused, j.parts[0].commit)
+		return nil, fmt.Errorf("%w: %q, an append to other aggregates", ErrCommitReused, j.parts[0].commit)
 	}
 	return commits, nil
 }

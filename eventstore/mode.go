@@ -12,7 +12,7 @@ import (
 
 // ErrWriteMode is returned when the store's write mode differs from that of the table: transactions
 // or put mode. Nothing was stored.
-var ErrWriteMode = errors.New("eventstore: the table is appended to in another way")
+var ErrWriteMode = errors.New("eventstore: the table has another write mode")
 
 // WriteMode is how all stores append to a table. The first append decides it.
 type WriteMode string
@@ -52,9 +52,9 @@ func (s *Store) sameMode(r *Rules) error {
 	case r.Mode == "" || r.Mode == s.mode():
 		return nil
 	case s.o.OneByOne:
-		return fmt.Errorf("%w: in transactions, and this store appends one by one: open it without Options.OneByOne, or use another table", ErrWriteMode)
+		return fmt.Errorf("%w: transactions, but this store uses put mode: open it without Options.OneByOne or use another table", ErrWriteMode)
 	}
-	return fmt.Errorf("%w: one by one, and this store appends in transactions: open it with Options.OneByOne, or use another table", ErrWriteMode)
+	return fmt.Errorf("%w: put mode, but this store uses transactions: open it with Options.OneByOne or use another table", ErrWriteMode)
 }
 
 // CheckMode checks, without writing, that the table has the store's write mode or none yet. Errors:

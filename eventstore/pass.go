@@ -11,7 +11,7 @@ import (
 )
 
 // ErrTruncated is returned when reading events that were truncated and are not in Options.Archive.
-var ErrTruncated = errors.New("eventstore: the events were truncated, and are in no archive that is at hand")
+var ErrTruncated = errors.New("eventstore: the events were truncated, and no configured archive has them")
 
 // Archived reads events outside the table: those of an aggregate in a range of numbers, inclusive,
 // in order, as they were stored. The error for a missing event is ErrTruncated.
@@ -95,7 +95,7 @@ func (p *pass) table(ctx context.Context) error {
 	}
 	for e, err := range query.All(ctx, p.s.t, in) {
 		if err == nil && p.next != anyNumber && e.Seq != p.next {
-			err = fmt.Errorf("%w: %d follows where %d should", ErrHole, e.Seq, p.next)
+			err = fmt.Errorf("%w: found event %d instead of %d", ErrHole, e.Seq, p.next)
 		}
 		if err == nil {
 			err = p.take(ctx, &e)
@@ -149,7 +149,7 @@ func (p *pass) truncated(ctx context.Context) (went bool, err error) {
 		p.next = h.FirstKept
 		return true, nil
 	case p.s.o.Archive == nil:
-		return false, fmt.Errorf("%w: those before %d", ErrTruncated, h.FirstKept)
+		return false, fmt.Errorf("%w: events before %d", ErrTruncated, h.FirstKept)
 	case p.back:
 		return true, p.archivedBack(ctx)
 	}

@@ -36,7 +36,7 @@ var AppendEvents = table.NewOperation(Events, table.OperationDef{
 
 // AppendEvent creates one event. It is the whole append in put mode.
 var AppendEvent = table.NewCreate(Events, table.CreateDef{
-	ID: "E1b", Question: "append one event where there are no transactions",
+	ID: "E1b", Question: "append one event without a transaction (put mode)",
 	Load: table.Load{PerSecond: 17, Items: 1, ItemBytes: 600},
 })
 
@@ -52,7 +52,7 @@ type ReplayIn struct {
 
 // Replay queries the events of an aggregate in order. Store.Read also detects holes.
 var Replay = table.NewQuery(Events, table.QueryDef[ReplayIn]{
-	ID: "E2", Question: "the events of an aggregate, from any of them on",
+	ID: "E2", Question: "the events of an aggregate from a sequence number on",
 	From: "EVENT#{from:012}", To: "EVENT#{to:012}",
 	Load: table.Load{PerSecond: 10, Items: 20, ItemBytes: 600},
 })
@@ -87,7 +87,7 @@ type TypeIn struct {
 // time. The index lags behind, and IDs are created before the append, so new events may appear
 // before the end; Feed misses none.
 var EventsOfType = table.NewQuery(Events, table.QueryDef[TypeIn]{
-	ID: "E6", Question: "the events of a type across aggregates, in the order of time", Index: "gsi1",
+	ID: "E6", Question: "the events of a type across aggregates, in time order", Index: "gsi1",
 	PK: "EVENT_TYPE#{eventType}[#{shard}]", From: "EVENT#{from}", To: "EVENT#{to}",
 	FanOut: "shard", Over: func(in TypeIn) []int { return upTo(max(in.Shards, 1)) },
 	Load: table.Load{PerSecond: 0.1, Items: 100, ItemBytes: 600},
@@ -117,19 +117,19 @@ type AggregatesFrom struct {
 // AggregatesOfShard queries the heads of a part of a type's aggregates by ID, for work that is
 // divided and resumed.
 var AggregatesOfShard = table.NewQuery(Heads, table.QueryDef[AggregatesFrom]{
-	ID: "E8b", Question: "a part of the aggregates of a type, from an id on", Index: "gsi1",
+	ID: "E8b", Question: "the aggregates of a type in a range of IDs", Index: "gsi1",
 	From: "AGGREGATE#{from}", To: "AGGREGATE#{to}",
 	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 300},
 })
 
 // MarkByID reads the mark of a commit ID.
 var MarkByID = table.NewGet[MarkKey](Marks, table.GetDef{
-	ID: "E9", Question: "which events an append made", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 200},
+	ID: "E9", Question: "the events that an append stored", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 200},
 })
 
 // ReservationByValue reads the owner of a reserved value.
 var ReservationByValue = table.NewGet[ReservationKey](Reservations, table.GetDef{
-	ID: "E10", Question: "who has a value that only one may have", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 250},
+	ID: "E10", Question: "the aggregate that has a unique value", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 250},
 })
 
 // SubjectIn selects a person.
@@ -139,7 +139,7 @@ type SubjectIn struct {
 
 // ReservationsOf queries the reserved values about a person.
 var ReservationsOf = table.NewQuery(PersonalReservations, table.QueryDef[SubjectIn]{
-	ID: "E10b", Question: "the reserved values that are about a person", Prefix: "RESERVATION#", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 200},
+	ID: "E10b", Question: "the reserved values with data of a person", Prefix: "RESERVATION#", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 200},
 })
 
 func upTo(n int) []int {
@@ -153,7 +153,7 @@ func upTo(n int) []int {
 // ProjectChanges is what folds do with changes of the stream: they read a derived item and write it
 // with the position in the stream up to which it counts, on condition that nobody else wrote it.
 var ProjectChanges = table.NewOperation(Types, table.OperationDef{
-	ID: "E7", Question: "projections off the change stream: here, the counts of a type", Operation: "PutItem",
+	ID: "E7", Question: "update a projection from the change stream, such as the counts of a type", Operation: "PutItem",
 	Condition: "the derived item: absent, or fv as it was read",
 	Load:      table.Load{PerSecond: 1, Items: 1, ItemBytes: 250},
 	Example: func(ctx context.Context, t *table.Table) error {

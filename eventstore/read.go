@@ -54,7 +54,7 @@ func (s *Store) Read(ctx context.Context, id ID, options ...ReadOption) iter.Seq
 
 func (r *reading) check(id ID) error {
 	if r.back && (!r.asOf.IsZero() || r.verified) {
-		return fmt.Errorf("%w: neither AsOf nor Verified goes together with Backwards", ErrInvalid)
+		return fmt.Errorf("%w: AsOf and Verified cannot be combined with Backwards", ErrInvalid)
 	}
 	return id.check()
 }

@@ -17,11 +17,11 @@ var remarks = table.Remarks{
 		{Name: "feed", Patterns: []string{"E12", "E13"}},
 	},
 	Gaps: []table.Gap{
-		{Question: "events by what is in their payload", Needs: "a projection into an entity whose key has that value: a fold of events"},
-		{Question: "events of all types between two times", Needs: "the feed, read from a position on; or an index key of the day, in shards"},
-		{Question: "the states of many aggregates at once", Needs: "a projection: a state is folded from one stream"},
+		{Question: "events by a value in their payload", Needs: "a projection into an entity whose key contains that value: a fold of events"},
+		{Question: "events of all types between two times", Needs: "the feed, read from a position; or a sharded index key of the day"},
+		{Question: "the states of many aggregates at once", Needs: "a projection; a state is computed from one stream"},
 	},
 	Decisions: []table.Decision{
-		{Title: "The event store: what it promises, and what that costs", Link: "../guides/eventstore.md"},
+		{Title: "The event store: guarantees and costs", Link: "../guides/eventstore.md"},
 	},
 }

@@ -51,7 +51,7 @@ func (c *claim) operations() int {
 
 func (c *claim) check() error {
 	if strings.ContainsRune(c.scope, '#') {
-		return fmt.Errorf("%w: scope %q of a value: use no '#'", ErrInvalid, shorten(c.scope))
+		return fmt.Errorf("%w: scope %q of a value must not contain '#'", ErrInvalid, shorten(c.scope))
 	}
 	if c.subject == "" {
 		return nil
@@ -116,9 +116,9 @@ func (a *appending) refused(op int) error {
 			continue
 		}
 		if c.free {
-			return fmt.Errorf("%w: %s does not have the value of scope %q that it would release", ErrReserved, shorten(a.id.String()), shorten(c.scope))
+			return fmt.Errorf("%w: %s cannot release a value of scope %q that it does not have", ErrReserved, shorten(a.id.String()), shorten(c.scope))
 		}
-		return fmt.Errorf("%w: another aggregate than %s has the value of scope %q", ErrReserved, shorten(a.id.String()), shorten(c.scope))
+		return fmt.Errorf("%w: an aggregate other than %s has the value of scope %q", ErrReserved, shorten(a.id.String()), shorten(c.scope))
 	}
 	return ErrReserved
 }

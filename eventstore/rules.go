@@ -18,7 +18,7 @@ import (
 // ErrUnsealed is returned by a store without Options.Secrets on a table with crypto-shredding, if
 // it would append an event with personal fields or save a snapshot, or use reservations after the
 // table's secret was encrypted. Nothing was stored.
-var ErrUnsealed = errors.New("eventstore: this table keeps what is personal sealed, and this store has no keys to it: open it with Options.Secrets")
+var ErrUnsealed = errors.New("eventstore: this table has encrypted personal fields, but this store has no keys: open it with Options.Secrets")
 
 // PersonalRule declares the personal fields of an event type; see shred.Personal.
 type PersonalRule struct {
@@ -59,7 +59,7 @@ func (r *Rules) Wait(now time.Time) time.Duration {
 var TableRules = table.Define[Rules, RulesKey]("eventstore.rules", table.Def[Rules]{
 	PK: "EVENT_STORE", SK: "#RULES",
 	Example: exampleRules,
-	Doc:     "What holds for all event stores on the table: which fields of which events are sealed.",
+	Doc:     "Settings of all event stores on the table, such as which fields of events are encrypted.",
 	Growth:  table.Growth{Writes: 1, Most: 1 / holdFor.Seconds(), Bytes: 500}, // each appending process records how long it uses them
 })
 
@@ -67,7 +67,7 @@ func exampleRules(r *Rules) { r.Mode, r.TypeShards = InTransactions, 4 }
 
 // RulesNow reads the rules of the table.
 var RulesNow = table.NewGet[RulesKey](TableRules, table.GetDef{
-	ID: "E14", Question: "what holds for all event stores on the table", Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 500},
+	ID: "E14", Question: "the settings of all event stores on the table", Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 500},
 })
 
 // Stores use rules for holdFor after reading them. A change of the rules waits until that time is

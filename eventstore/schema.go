@@ -23,7 +23,7 @@ var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{
 	PK: aggregatePK, SK: "#METADATA",
 	Indexes: []table.Index[Head]{{Name: "gsi1", PK: "AGGREGATE_TYPE#{type}#{shard}", SK: "AGGREGATE#{id}"}},
 	Example: exampleHead,
-	Doc:     "The version of an aggregate's stream, and whether it is open.",
+	Doc:     "The version of an aggregate's stream, and whether the stream is open.",
 	Growth:  table.Growth{Writes: 1, Items: 0.1, Bytes: 300, Indexes: 1, Transact: true},
 })
 
@@ -34,7 +34,7 @@ var Events = table.Define[Event, EventKey]("eventstore.event", table.Def[Event]{
 	Immutable: true,
 	MaxBytes:  maxEventBytes,
 	Example:   exampleEvent,
-	Doc:       "What happened to an aggregate, once and for ever.",
+	Doc:       "An event of an aggregate. It never changes and does not expire.",
 	Growth:    table.Growth{Writes: 1, Items: 1, Bytes: 600, Indexes: 1, Transact: true},
 })
 
@@ -78,7 +78,7 @@ type Mark struct {
 // Marks holds appends by commit ID.
 var Marks = table.Define[Mark, MarkKey]("eventstore.mark", table.Def[Mark]{
 	PK: aggregatePK, SK: "COMMIT#{commitId}", Immutable: true,
-	Doc: "Which events an append made, by the id that its caller gave it.",
+	Doc: "The events that an append stored, by commit ID.",
 })
 
 // ReservationKey names a reserved value, such as an address in the scope email. Value is a hash
@@ -99,7 +99,7 @@ type Reservation struct {
 // Reservations holds values that only one aggregate may have.
 var Reservations = table.Define[Reservation, ReservationKey]("eventstore.reservation", table.Def[Reservation]{
 	PK: "UNIQUE#{scope}#{value}", SK: "RESERVATION",
-	Doc: "A value that only one aggregate may have, and whose it is.",
+	Doc: "A value that only one aggregate may have, and which aggregate has it.",
 })
 
 // PersonalReservationKey names a reserved value about a person.
@@ -115,5 +115,5 @@ type PersonalReservation struct{ PersonalReservationKey }
 // PersonalReservations holds the reserved values by person.
 var PersonalReservations = table.Define[PersonalReservation, PersonalReservationKey]("eventstore.personalreservation", table.Def[PersonalReservation]{
 	PK: "SUBJECT#{subject}", SK: "RESERVATION#{scope}#{value}",
-	Doc: "A reserved value that is about a person.",
+	Doc: "A reserved value with data of a person, by person.",
 })

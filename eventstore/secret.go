@@ -31,7 +31,7 @@ func (s *Store) secretIn(ctx context.Context, r Rules) (secret []byte, err error
 		r, err = s.keepSecret(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keep the secret of the table: %w", err)
+		return nil, fmt.Errorf("store the secret of the table: %w", err)
 	}
 	if secret, err = s.openSecret(ctx, &r); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (s *Store) Open(ctx context.Context, e *Event) error {
 		return nil
 	}
 	if err := s.o.Secrets.Open(ctx, e); err != nil {
-		return fmt.Errorf("open event %d: %w", e.Seq, err)
+		return fmt.Errorf("decrypt event %d: %w", e.Seq, err)
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (j *joint) sealEach(ctx context.Context) error {
 	}
 	for _, a := range j.parts {
 		if err := j.s.o.Secrets.Seal(ctx, a.events); err != nil {
-			return fmt.Errorf("seal events: %w", err)
+			return fmt.Errorf("encrypt events: %w", err)
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ var (
 // a state without events, ErrTooLarge, ErrUnsealed, those of the store.
 func SaveSnapshot[S any](ctx context.Context, s *Store, f Fold[S], at Loaded[S]) (saved bool, err error) {
 	if f.Version < 1 || at.Version < 1 {
-		return false, fmt.Errorf("%w: a snapshot needs a fold of version 1 or more, and an event", ErrInvalid)
+		return false, fmt.Errorf("%w: a snapshot needs an event and a fold with version 1 or higher", ErrInvalid)
 	}
 	state, err := json.Marshal(at.State)
 	if err != nil {

@@ -24,7 +24,7 @@ type Snapshotting[S any] struct {
 }
 
 // errUnfit means that a snapshot can never be taken.
-var errUnfit = errors.New("eventstore: no snapshot can be made")
+var errUnfit = errors.New("eventstore: cannot create a snapshot")
 
 // SnapshotFold returns a fold that takes snapshots asynchronously, for a fold.Worker. Load ignores
 // snapshots of older versions of the fold; they are replaced at the next multiple. Concurrent

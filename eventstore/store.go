@@ -56,7 +56,7 @@ func New(t *table.Table, o Options) (*Store, error) {
 		o.TypeShards = 1
 	}
 	if o.TypeShards < 1 || o.TypeShards > table.MaxShards {
-		return nil, fmt.Errorf("%w: TypeShards is %d: 1 to %d", ErrInvalid, o.TypeShards, table.MaxShards)
+		return nil, fmt.Errorf("%w: TypeShards is %d: use 1 to %d", ErrInvalid, o.TypeShards, table.MaxShards)
 	}
 	return &Store{t: t, o: o, sleep: backoff.For, ids: ulid.Monotonic(rand.Reader, 0)}, nil
 }

@@ -28,13 +28,13 @@ type TypeCounts struct {
 var Types = table.Define[TypeCounts, TypeKey]("eventstore.type", table.Def[TypeCounts]{
 	PK: "AGGREGATE_TYPES", SK: "TYPE#{type}",
 	Example: exampleTypeCounts,
-	Doc:     "How many aggregates and events there are of a type of aggregates.",
+	Doc:     "The numbers of aggregates and events of an aggregate type.",
 	Growth:  table.Growth{Writes: 1, Delayed: 0.1, Most: 3 * flushesPerSecond, Bytes: 250}, // of three types
 })
 
 // AllTypes queries the types of aggregates, by name.
 var AllTypes = table.NewQuery(Types, table.QueryDef[struct{}]{
-	ID: "E11", Question: "which types of aggregates there are", Load: table.Load{PerSecond: 0.1, Items: 20, ItemBytes: 200},
+	ID: "E11", Question: "the aggregate types", Load: table.Load{PerSecond: 0.1, Items: 20, ItemBytes: 200},
 })
 
 // ListTypes returns the types of aggregates by name, as far as they are folded. In put mode there

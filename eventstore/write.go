@@ -73,7 +73,7 @@ func (a *appending) blame(err error, blamed *table.TxError, at int) error {
 	case at == 0:
 		return a.headRefused(blamed)
 	case at <= len(a.events) && errors.Is(err, table.ErrExists):
-		return fmt.Errorf("%w: %s has version %d, and event %d all the same", ErrHole, a.id, a.version, a.events[at-1].Seq)
+		return fmt.Errorf("%w: %s has version %d, but event %d exists", ErrHole, a.id, a.version, a.events[at-1].Seq)
 	case errors.Is(err, table.ErrExists) && blamed.Op == "create "+Marks.Name():
 		return errTaken // by the same append: it will be found
 	case errors.Is(err, table.ErrExists) || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrNotFound):

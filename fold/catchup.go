@@ -125,7 +125,7 @@ func (c *catching[E, R, RK]) round(ctx context.Context, open []behind[E]) (lost 
 func (c *catching[E, R, RK]) prepare(ctx context.Context, b *behind[E]) error {
 	b.in = nil
 	if b.d.held == nil { // load could not read the item and has buried it
-		c.out[b.at].Poison = errors.New("the read model cannot be read")
+		c.out[b.at].Poison = errors.New("cannot read the read model")
 		return nil
 	}
 	s := b.d.held.state.(*projected[R])

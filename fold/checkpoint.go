@@ -239,7 +239,7 @@ func (w *Worker) flushDead(ctx context.Context) error {
 	return err
 }
 
-var errTooOld = errors.New("fold: the batch is too old to be written")
+var errTooOld = errors.New("fold: the batch is too old to write")
 
 // discardOld gives up a batch that was held for maxBatchAge: other workers may have done so much
 // since that the batch can no longer be written safely.
@@ -247,7 +247,7 @@ func (w *Worker) discardOld(ctx context.Context) error {
 	if w.waiting == 0 || w.o.Clock().Sub(w.opened) < maxBatchAge {
 		return nil
 	}
-	w.o.Logger.Warn("fold: reading again from the checkpoints", "group", w.o.Group, "err", errTooOld)
+	w.o.Logger.Warn("fold: restarting from the checkpoints", "group", w.o.Group, "err", errTooOld)
 	return w.discard(ctx)
 }
 

@@ -101,7 +101,7 @@ func (w *Worker) explore(ctx context.Context, f Fence, sh *shard, sc *scout) err
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("look ahead in shard %s: %w", sh.id, err)
+			return fmt.Errorf("read ahead in shard %s: %w", sh.id, err)
 		}
 		for i := range b.Changes {
 			if c := &b.Changes[i]; !c.Expired { // folds do not see expired items
@@ -139,7 +139,7 @@ func (w *Worker) help(c *crossing, sh *shard) {
 		w.jump(sh, durable)
 		sh.end = false
 		c.helped = append(c.helped, sh)
-		w.o.Logger.Info("fold: helping with a shard whose owner does not come forward", "group", w.o.Group, "shard", sh.id)
+		w.o.Logger.Info("fold: reading a shard whose owner makes no progress", "group", w.o.Group, "shard", sh.id)
 	}
 }
 

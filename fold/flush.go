@@ -466,7 +466,7 @@ func (w *Worker) encode(d *delta, s *stored, removable bool) (table.Item, *store
 		it[table.AttrTTL] = number(now.Add(keepTombstone).Unix())
 		next.state, err = d.lane.decode(d, nil)
 	} else if it, err = d.lane.encode(s.state); err == nil && itemID(it) != d.id {
-		err = &poisonError{err: errors.New("fold: merge or finish changed the state's key")}
+		err = &poisonError{err: errors.New("fold: merge or finish changed the key of the state")}
 	}
 	if err != nil {
 		return nil, nil, err

@@ -41,7 +41,7 @@ var Checkpoints = table.Define[Checkpoint, CheckpointKey]("fold.checkpoint", tab
 	PK: "FOLD#{group}", SK: "CHECKPOINT#{shard}",
 	Expires: func(c *Checkpoint) time.Time { return c.At.Add(keepCheckpoint) },
 	Example: func(c *Checkpoint) { c.Owner = "worker-1" },
-	Doc:     "How far a group of folds has counted a stream shard.",
+	Doc:     "The position up to which a group of folds has counted a stream shard.",
 })
 
 // LeaseKey identifies the lease of a stream shard.
@@ -72,7 +72,7 @@ var Leases = table.Define[Lease, LeaseKey]("fold.lease", table.Def[Lease]{
 	PK: "FOLD#{group}", SK: "LEASE#{shard}",
 	Expires: func(l *Lease) time.Time { return l.At.Add(l.For + keepLease) },
 	Example: func(l *Lease) { l.Owner, l.For, l.Siblings = "worker-1", 30*time.Second, 4 },
-	Doc:     "Which worker reads a stream shard now.",
+	Doc:     "The worker that reads a stream shard.",
 })
 
 // MissedKey identifies a gap.
@@ -99,7 +99,7 @@ var Misses = table.Define[Missed, MissedKey]("fold.missed", table.Def[Missed]{
 	PK: "FOLD#{group}", SK: "MISSED#{shard}#{after}",
 	Expires: func(m *Missed) time.Time { return m.Found.Add(keepMissed) },
 	Example: func(m *Missed) { m.Owner, m.Told = "worker-1", "made again: 2 sites, 3 days" },
-	Doc:     "Changes that were trimmed before a group had folded them, and whether what they touch was made again.",
+	Doc:     "A gap: changes that expired from the stream before a group folded them, and whether the derived items were repaired.",
 })
 
 // DeadKey identifies a dead letter.
@@ -129,5 +129,5 @@ var DeadLetters = table.Define[Dead, DeadKey]("fold.dead", table.Def[Dead]{
 	PK: "FOLD#{fold}", SK: "DEAD#{seq}#{shard}#{part}",
 	Expires: func(d *Dead) time.Time { return d.Found.Add(keepDead) },
 	Example: func(d *Dead) { d.Kind, d.Reason = "MODIFY", "the new image has no total" },
-	Doc:     "A change that a fold could not apply, with the reason.",
+	Doc:     "A dead letter: a change that a fold could not apply, with the reason.",
 })

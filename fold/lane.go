@@ -175,10 +175,10 @@ func openSum[S any, K comparable](def *Fold, into *table.Entity[S, K], merge fun
 		return nil, err
 	}
 	if merge == nil || len(from) == 0 {
-		return nil, fmt.Errorf("%w: fold %s: a fold needs a merge function and at least one On", ErrDefinition, def.name)
+		return nil, fmt.Errorf("%w: fold %s needs a merge function and at least one On", ErrDefinition, def.name)
 	}
 	if l.part != nil && o.partials < 1 {
-		return nil, fmt.Errorf("%w: fold %s: %d partials", ErrDefinition, def.name, o.partials)
+		return nil, fmt.Errorf("%w: fold %s: %d partials; use 1 or more", ErrDefinition, def.name, o.partials)
 	}
 	for _, fr := range from {
 		l.from[fr.source.is] = append(l.from[fr.source.is], fr)
@@ -318,7 +318,7 @@ func (l *sum[S, K]) rebuild(d *delta, counted func(*kept) bool) error {
 		}
 		if err := l.apply(k, at); err != nil {
 			d.changes = slices.Delete(d.changes, i, i+1)
-			return &poisonError{change: k, err: fmt.Errorf("applied once, but not again: %w", err)}
+			return &poisonError{change: k, err: fmt.Errorf("the change was applied once but cannot be applied again: %w", err)}
 		}
 		d.extend(k)
 	}

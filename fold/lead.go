@@ -45,7 +45,7 @@ func Lead(ctx context.Context, t *table.Table, name string, o LeadOptions, work 
 		if !lost || ctx.Err() != nil {
 			return cmp.Or(err, ctx.Err())
 		}
-		w.o.Logger.Info("fold: another process leads now", "job", name)
+		w.o.Logger.Info("fold: another process has taken over a job", "job", name)
 	}
 }
 
@@ -76,7 +76,7 @@ func (l *leader) seek(ctx context.Context) error {
 		}
 		if err != nil && ctx.Err() == nil {
 			failures++
-			w.o.Logger.Warn("fold: cannot ask who leads, trying again", "job", l.sh.id, "err", err)
+			w.o.Logger.Warn("fold: cannot read the lease of a job; retrying", "job", l.sh.id, "err", err)
 		}
 		if err := w.o.Sleep(ctx, max(w.o.LeaseFor/3, w.backoff(failures))); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (l *leader) seek(ctx context.Context) error {
 }
 
 // errTaken is the cause with which work's context ends when another process leads.
-var errTaken = errors.New("fold: another process leads")
+var errTaken = errors.New("fold: another process has the lease")
 
 // hold runs work and renews the lease in the meantime. lost reports that another process has the
 // lease now.
@@ -136,7 +136,7 @@ func (l *leader) renew(ctx context.Context, lose context.CancelCauseFunc) {
 			lose(errTaken)
 			return
 		case err != nil:
-			w.o.Logger.Warn("fold: cannot renew the lease of a job, trying again", "job", l.sh.id, "err", err)
+			w.o.Logger.Warn("fold: cannot renew the lease of a job; retrying", "job", l.sh.id, "err", err)
 		}
 	}
 }

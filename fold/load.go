@@ -73,7 +73,7 @@ func (w *Worker) getItems(ctx context.Context, keys []table.Item) (map[string]ta
 			}
 		}
 		if attempt > w.o.Retries {
-			return nil, fmt.Errorf("%d items stayed unprocessed", len(keys))
+			return nil, fmt.Errorf("%d items remained unprocessed", len(keys))
 		}
 		var out *dynamodb.BatchGetItemOutput
 		err := w.retry(ctx, func() (err error) {

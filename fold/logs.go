@@ -82,7 +82,7 @@ func (l *openLogs) of(d *delta) (*openLog, error) {
 		return err
 	})
 	if err == nil && stringOf(first[table.AttrPK]) != stringOf(d.key[table.AttrPK]) {
-		err = fmt.Errorf("%w: fold %s: pages in partition %s, states in %s", ErrDefinition, d.lane.fold().name, stringOf(first[table.AttrPK]), stringOf(d.key[table.AttrPK]))
+		err = fmt.Errorf("%w: fold %s: pages are in partition %s, but states in %s", ErrDefinition, d.lane.fold().name, stringOf(first[table.AttrPK]), stringOf(d.key[table.AttrPK]))
 	}
 	if err != nil {
 		return nil, err

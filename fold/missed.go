@@ -76,7 +76,7 @@ func (w *Worker) putMissed(ctx context.Context, shard string, g gap) error {
 		return fmt.Errorf("fold: missed changes: %w", err)
 	}
 	w.counts.missed.Add(1)
-	w.o.Logger.Error("fold: changes were trimmed before they were read: what they touch is to be made again",
+	w.o.Logger.Error("fold: changes expired from the stream before they were read; derived items will be repaired",
 		"group", w.o.Group, "shard", shard, "after", g.after, "from", m.From)
 	return nil
 }
@@ -121,7 +121,7 @@ func Mend(ctx context.Context, t *table.Table, group string, rebuild func(ctx co
 	}
 	told, err := rebuild(ctx, from, to)
 	if err != nil {
-		return false, fmt.Errorf("fold: mend what was missed from %s to %s: %w", from.Format(time.RFC3339), to.Format(time.RFC3339), err)
+		return false, fmt.Errorf("fold: repair the gap from %s to %s: %w", from.Format(time.RFC3339), to.Format(time.RFC3339), err)
 	}
 	for i := range open {
 		_, err := Misses.Modify(ctx, t, open[i].MissedKey, func(m *Missed) error {

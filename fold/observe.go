@@ -27,10 +27,10 @@ func Observe[S any](name string, act func(ctx context.Context, t *table.Table, s
 	}
 	f.open = func(f *Fold, t *table.Table) (lane, error) {
 		if act == nil || len(from) == 0 {
-			return nil, fmt.Errorf("%w: observer %s: it needs an act and at least one On", ErrDefinition, f.name)
+			return nil, fmt.Errorf("%w: observer %s needs an act and at least one On", ErrDefinition, f.name)
 		}
 		if f.options != (options{}) {
-			return nil, fmt.Errorf("%w: observer %s: the options are for commutative folds", ErrDefinition, f.name)
+			return nil, fmt.Errorf("%w: observer %s cannot have options of commutative folds", ErrDefinition, f.name)
 		}
 		l := &observer[S]{def: f, table: t, act: act, from: make(map[any][]From[S, struct{}]), none: newCache(-1)}
 		for _, fr := range from {

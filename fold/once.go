@@ -136,7 +136,7 @@ func (o *once) names(facts []fact) (ids []FactID, named []bool, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("name facts: %w", err)
+		return nil, nil, fmt.Errorf("compute the names of facts: %w", err)
 	}
 	return ids, named, nil
 }

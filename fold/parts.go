@@ -14,19 +14,19 @@ type GroupIn struct {
 
 // CheckpointsOf lists the checkpoints of a group.
 var CheckpointsOf = table.NewQuery(Checkpoints, table.QueryDef[GroupIn]{
-	ID: "F2", Question: "how far a group of folds is", PK: "FOLD#{group}", Prefix: "CHECKPOINT#",
+	ID: "F2", Question: "the checkpoints of a group of folds", PK: "FOLD#{group}", Prefix: "CHECKPOINT#",
 	Load: table.Load{PerSecond: 0.001, Items: 4, ItemBytes: 150},
 })
 
 // LeasesOf lists the leases of a group.
 var LeasesOf = table.NewQuery(Leases, table.QueryDef[GroupIn]{
-	ID: "F3", Question: "which worker of a group reads which shard", PK: "FOLD#{group}", Prefix: "LEASE#",
+	ID: "F3", Question: "the leases of a group of folds", PK: "FOLD#{group}", Prefix: "LEASE#",
 	Load: table.Load{PerSecond: 0.001, Items: 4, ItemBytes: 150},
 })
 
 // MissesOf lists the gaps of a group.
 var MissesOf = table.NewQuery(Misses, table.QueryDef[GroupIn]{
-	ID: "F4", Question: "what a group of folds has missed", PK: "FOLD#{group}", Prefix: "MISSED#",
+	ID: "F4", Question: "the gaps of a group of folds", PK: "FOLD#{group}", Prefix: "MISSED#",
 	Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 250},
 })
 

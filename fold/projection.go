@@ -52,10 +52,10 @@ func Project[E any, EK comparable, R any, RK comparable](name string, events *ta
 	f.addSource(sourceOf(events))
 	f.open = func(f *Fold, t *table.Table) (lane, error) {
 		if p.Key == nil || p.Seq == nil || p.Apply == nil || p.Missing == nil {
-			return nil, fmt.Errorf("%w: projection %s: Key, Seq, Apply and Missing are needed", ErrDefinition, f.name)
+			return nil, fmt.Errorf("%w: projection %s needs Key, Seq, Apply and Missing", ErrDefinition, f.name)
 		}
 		if f.options != (options{}) {
-			return nil, fmt.Errorf("%w: projection %s: the options are for commutative folds", ErrDefinition, f.name)
+			return nil, fmt.Errorf("%w: projection %s cannot have options of commutative folds", ErrDefinition, f.name)
 		}
 		return &ordered[E, R, RK]{def: f, table: t, into: into, p: p, byID: make(map[string]*delta), none: newCache(-1)}, nil
 	}
@@ -203,7 +203,7 @@ func (l *ordered[E, R, RK]) fillGap(ctx context.Context, s *projected[R], e *E, 
 		return err
 	}
 	if n := l.p.Seq(e); s.applied < n-1 && (last == 0 || s.applied < last) {
-		return &poisonError{err: fmt.Errorf("event %d is not in the table, but %d is in the stream", s.applied+1, n)}
+		return &poisonError{err: fmt.Errorf("event %d is missing from the table, but event %d is in the stream", s.applied+1, n)}
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func (l *ordered[E, R, RK]) apply(ctx context.Context, s *projected[R], e *E) er
 	case n <= s.applied:
 		return nil
 	case n > s.applied+1:
-		return &poisonError{err: fmt.Errorf("event %d is not in the table, but %d is", s.applied+1, n)}
+		return &poisonError{err: fmt.Errorf("event %d is missing from the table, but event %d is there", s.applied+1, n)}
 	}
 	if l.p.Open != nil {
 		opened := *e // other folds read the same event

@@ -12,7 +12,7 @@ import (
 )
 
 // ErrNoSource is returned by Run, Drain and WaitFor if the worker has no source.
-var ErrNoSource = errors.New("fold: the worker has no source: use Handle")
+var ErrNoSource = errors.New("fold: the worker has no source; use Handle")
 
 const (
 	stopWithin    = 10 * time.Second // for the last flush of Run
@@ -41,7 +41,7 @@ func (w *Worker) run(ctx context.Context, all bool) error {
 		case err != nil && ctx.Err() == nil:
 			failures++
 			w.counts.failures.Add(1)
-			w.o.Logger.Error("fold: turn failed, trying again", "group", w.o.Group, "failures", failures, "err", err)
+			w.o.Logger.Error("fold: turn failed; retrying", "group", w.o.Group, "failures", failures, "err", err)
 			err = w.o.Sleep(ctx, w.backoff(failures))
 		case n == 0:
 			failures = 0

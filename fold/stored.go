@@ -82,7 +82,7 @@ func ReplaceState[S any, K comparable](ctx context.Context, t *table.Table, into
 	switch {
 	case err != nil:
 	case itemID(it) != itemID(k):
-		err = fmt.Errorf("the state has another key than %v", key)
+		err = fmt.Errorf("the key of the state is not %v", key)
 	default:
 		err = replace(ctx, t, it, version)
 	}
@@ -130,7 +130,7 @@ func replace(ctx context.Context, t *table.Table, it table.Item, version int64) 
 	onVersion(in, s)
 	_, err = t.API().PutItem(ctx, in)
 	if dynamo.IsConditionFailed(err) {
-		return fmt.Errorf("%w: it was written meanwhile", table.ErrConflict)
+		return fmt.Errorf("%w: it was written concurrently", table.ErrConflict)
 	}
 	return err
 }

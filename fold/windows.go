@@ -103,7 +103,7 @@ func (w *Worker) loadWindows(ctx context.Context, d *routed, ids []FactID, named
 	}
 	for _, ask := range questions(missing) {
 		if err := w.readWindows(ctx, o, d.pk, ask[0], ask[1], func(start int64, part *Window) { w.mergeWindow(found[start], part) }); err != nil {
-			return fmt.Errorf("read what is known of %s: %w", d.pk, err)
+			return fmt.Errorf("read the windows of %s: %w", d.pk, err)
 		}
 	}
 	if d.shard.windows == nil {
@@ -135,7 +135,7 @@ func (w *Worker) mergeWindow(k *known, part *Window) {
 		return
 	}
 	if err := k.set.Merge(part.Known); err != nil {
-		w.o.Logger.Error("fold: facts that are sent again may count again", "partition", k.pk, "window", spanName(k.start), "err", err)
+		w.o.Logger.Error("fold: repeated facts may be counted twice", "partition", k.pk, "window", spanName(k.start), "err", err)
 	}
 	k.until = max(k.until, part.Until)
 }

@@ -216,19 +216,19 @@ func (w *Worker) wants(entity string) bool { return len(w.read[entity]) > 0 }
 func checkFolds(folds []*Fold, o *Options) error {
 	errs := []error{checkName("group", o.Group), checkWait("FlushAge", o.FlushAge)}
 	if o.LeaseFor < 0 || o.LeaseFor > maxLease {
-		errs = append(errs, fmt.Errorf("LeaseFor: %s is not from 0 to %s", o.LeaseFor, maxLease))
+		errs = append(errs, fmt.Errorf("LeaseFor: %s is not between 0 and %s", o.LeaseFor, maxLease))
 	}
 	if len(folds) == 0 {
-		errs = append(errs, errors.New("no folds"))
+		errs = append(errs, errors.New("there are no folds"))
 	}
 	names, into := map[string]bool{}, map[string]string{}
 	for _, f := range folds {
 		errs = append(errs, checkName("fold", f.name), checkWait("Hold of fold "+f.name, f.options.hold))
 		if names[f.name] {
-			errs = append(errs, fmt.Errorf("two folds are called %s", f.name))
+			errs = append(errs, fmt.Errorf("two folds have the name %s", f.name))
 		}
 		if other, taken := into[f.into]; taken && f.into != "" {
-			errs = append(errs, fmt.Errorf("folds %s and %s both write %s: make one fold with two Ons, for marks belong to one fold", other, f.name, f.into))
+			errs = append(errs, fmt.Errorf("folds %s and %s both write %s: combine them into one fold with two Ons", other, f.name, f.into))
 		}
 		names[f.name], into[f.into] = true, f.name
 	}
@@ -241,7 +241,7 @@ func checkFolds(folds []*Fold, o *Options) error {
 // checkName rejects names that cannot be part of the keys of checkpoints and dead letters.
 func checkName(what, name string) error {
 	if name == "" || strings.Contains(name, "#") {
-		return fmt.Errorf("%s %q: a name is not empty and has no '#'", what, name)
+		return fmt.Errorf("%s %q: a name must not be empty or contain '#'", what, name)
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ const maxWait = maxBatchAge / 2
 // checkWait rejects waits so long that a batch would be given back before it is written.
 func checkWait(what string, d time.Duration) error {
 	if d < 0 || d > maxWait {
-		return fmt.Errorf("%s: %s is not from 0 to %s", what, d, maxWait)
+		return fmt.Errorf("%s: %s is not between 0 and %s", what, d, maxWait)
 	}
 	return nil
 }
@@ -267,7 +267,7 @@ func chainDepth(folds []*Fold) (int, error) {
 	var depth func(f *Fold, path []string) (int, error)
 	depth = func(f *Fold, path []string) (int, error) {
 		if slices.Contains(path, f.name) {
-			return 0, fmt.Errorf("%w: folds feed themselves: %v", ErrDefinition, append(path, f.name))
+			return 0, fmt.Errorf("%w: folds form a cycle: %v", ErrDefinition, append(path, f.name))
 		}
 		most := 0
 		for _, s := range f.sources {

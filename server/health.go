@@ -57,7 +57,7 @@ func (s *Server) health(ctx context.Context, _ *struct{}) (*healthAnswer, error)
 	if status, reason := s.trouble(ctx); status != "" {
 		fails(status, reason)
 	} else if err := s.probe(ctx); err != nil {
-		s.o.Logger.ErrorContext(ctx, "health: the table does not answer", "error", err)
+		s.o.Logger.ErrorContext(ctx, "health: the table does not respond", "error", err)
 		fails("unreachable", "The table does not answer.")
 	} else if lag.Late {
 		fails("behind", "The folds are behind. Statistics are older than "+StaleAfter.String()+".")

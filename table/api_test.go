@@ -317,7 +317,7 @@ func TestPatchRefuses(t *testing.T) {
 	must(t, notes.Put(ctx, tb, &n))
 	_, err := notes.Patch(ctx, tb, n.noteKey, noteStatus.Set("done"))
 	wantErr(t, "the index needs the author too", err, table.ErrUnknownValue)
-	if err == nil || !strings.Contains(err.Error(), "index gsi1 is derived from author too") {
+	if err == nil || !strings.Contains(err.Error(), "index gsi1 is also derived from author") {
 		t.Errorf("the error does not say what is needed: %v", err)
 	}
 	_, err = notes.Patch(ctx, tb, n.noteKey, noteText.Set("x"), table.If[note](noteCount.Eq(2)))
@@ -423,7 +423,7 @@ func TestTransactions(t *testing.T) {
 	tx = table.NewTx(tb, "")
 	notes.TxPut(tx, &a)
 	notes.TxDelete(tx, a.noteKey)
-	if err := tx.Commit(ctx); err == nil || !strings.Contains(err.Error(), "are on one item") {
+	if err := tx.Commit(ctx); err == nil || !strings.Contains(err.Error(), "are on the same item") {
 		t.Errorf("two operations on one item: %v", err)
 	}
 	got, err := notes.GetMany(ctx, tb, []noteKey{a.noteKey, b.noteKey})

@@ -106,7 +106,7 @@ func (t *Table) waitRetry(ctx context.Context, idle *int, cause error) error {
 		if cause != nil {
 			return fmt.Errorf("%w: %w", ErrThrottled, cause)
 		}
-		return fmt.Errorf("%w: a batch made no progress in %d attempts", ErrThrottled, *idle)
+		return fmt.Errorf("%w: a batch made no progress after %d attempts", ErrThrottled, *idle)
 	}
 	*idle++
 	return t.sleep(ctx, retryDelay(*idle-1))

@@ -46,7 +46,7 @@ func joined(join joiner, conds []Cond) Cond {
 		}
 		all.err = errors.Join(all.err, c.err)
 		if all.of != nil && c.of != nil && all.of != c.of {
-			all.err = errors.Join(all.err, fmt.Errorf("a condition joins fields of %s and %s", all.of.name, c.of.name))
+			all.err = errors.Join(all.err, fmt.Errorf("a condition combines fields of %s and %s", all.of.name, c.of.name))
 		}
 		if c.of != nil {
 			all.of = c.of

@@ -154,9 +154,9 @@ func (s *Schema) differences(d *types.TableDescription) []error {
 		problems = append(problems, indexDifferences(x, d.GlobalSecondaryIndexes)...)
 	}
 	if sp := d.StreamSpecification; sp == nil || sp.StreamEnabled == nil || !*sp.StreamEnabled {
-		problems = append(problems, errors.New("it has no change stream: enable one with NEW_AND_OLD_IMAGES"))
+		problems = append(problems, errors.New("it has no change stream: enable it with NEW_AND_OLD_IMAGES"))
 	} else if sp.StreamViewType != types.StreamViewTypeNewAndOldImages {
-		problems = append(problems, fmt.Errorf("its change stream shows %s, not NEW_AND_OLD_IMAGES: enable it anew", sp.StreamViewType))
+		problems = append(problems, fmt.Errorf("its change stream has view type %s, not NEW_AND_OLD_IMAGES: disable it and enable it again", sp.StreamViewType))
 	}
 	return problems
 }
@@ -213,7 +213,7 @@ func expiry(ctx context.Context, api dynamo.API, name string) (bool, error) {
 			}
 			return true, nil
 		case types.TimeToLiveStatusDisabling:
-			return false, errors.New("its TTL is being disabled: try again when it is")
+			return false, errors.New("its TTL is being disabled: try again when this is done")
 		}
 	}
 	return false, nil

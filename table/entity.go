@@ -130,7 +130,7 @@ func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
 		return e
 	}
 	if len(d.ExpiresReads) > 0 && d.Expires == nil {
-		core.fail(errors.New("ExpiresReads is given without Expires"))
+		core.fail(errors.New("ExpiresReads is set without Expires"))
 	}
 	e.keyField = core.compile(t, k)
 	core.bindKeys(d.PK, d.SK)
@@ -233,7 +233,7 @@ func (e *entity) addIndex(name, pk, sk string, conditional bool, reads []string)
 // checkDefinition checks for names that this package reserves, and for limits.
 func (e *entity) checkDefinition() {
 	if e.name == "" || strings.Contains(e.name, "#") || e.name == Removed {
-		e.fail(fmt.Errorf("%q is not an entity's name", e.name))
+		e.fail(fmt.Errorf("%q is not a valid entity name", e.name))
 	}
 	reserved := []string{AttrPK, AttrSK, AttrEntity, AttrTTL, "fv", "fm"}
 	for _, x := range e.indexes {
@@ -245,7 +245,7 @@ func (e *entity) checkDefinition() {
 			continue
 		}
 		if slices.Contains(reserved, f.Name) {
-			e.fail(fmt.Errorf("field %q: the name is kept for the kit: %s", f.Name, strings.Join(reserved, ", ")))
+			e.fail(fmt.Errorf("field %q: the name is reserved: %s", f.Name, strings.Join(reserved, ", ")))
 		}
 	}
 	if e.maxBytes < 0 || e.maxBytes > maxItemBytes {
@@ -306,11 +306,11 @@ func (e *entity) encodeKey(enc *codec.Encoder, k reflect.Value, into Item) error
 		key, missing, err = e.sk.appendTo(key, k)
 	}
 	if err == nil && missing == "" && (pkLen > maxPKBytes || len(key)-pkLen > maxSKBytes) {
-		err = fmt.Errorf("%w: pk and sk have %d and %d bytes, at most %d and %d are allowed",
+		err = fmt.Errorf("%w: pk and sk have %d and %d bytes; use at most %d and %d",
 			ErrTooLarge, pkLen, len(key)-pkLen, maxPKBytes, maxSKBytes)
 	}
 	if err == nil && missing == "" && !e.mayBegin(key) {
-		err = fmt.Errorf("%w: it begins with none of the words %s", ErrKeyFormat, strings.Join(e.words, ", "))
+		err = fmt.Errorf("%w: it begins with none of %s", ErrKeyFormat, strings.Join(e.words, ", "))
 	}
 	if err = e.keyError(missing, err); err != nil {
 		return err
@@ -368,7 +368,7 @@ func (e *Entity[T, K]) encode(v *T, it Item) (Item, error) {
 	}
 	if c.maxBytes > 0 {
 		if n := ItemSize(it); n > c.maxBytes {
-			return nil, fmt.Errorf("%w: %s has %d bytes, at most %d are declared", ErrTooLarge, c.name, n, c.maxBytes)
+			return nil, fmt.Errorf("%w: %s has %d bytes; its declared maximum is %d", ErrTooLarge, c.name, n, c.maxBytes)
 		}
 	}
 	return it, nil
@@ -410,7 +410,7 @@ func (x *entityIndex) keys(enc *codec.Encoder, rv reflect.Value) (pk, sk string,
 	}
 	sk = enc.Text(text)
 	if len(pk) > maxPKBytes || len(sk) > maxSKBytes {
-		return "", "", false, fmt.Errorf("%w: keys of index %s have %d and %d bytes, at most %d and %d are allowed",
+		return "", "", false, fmt.Errorf("%w: keys of index %s have %d and %d bytes; use at most %d and %d",
 			ErrTooLarge, x.name, len(pk), len(sk), maxPKBytes, maxSKBytes)
 	}
 	return pk, sk, true, nil
@@ -426,7 +426,7 @@ func (e *Entity[T, K]) ttl(v *T) (string, error) {
 		return "", nil
 	}
 	if at.Unix() <= 0 {
-		return "", fmt.Errorf("table: %s expires at %v, before 1970: no store would delete it", e.core.name, at)
+		return "", fmt.Errorf("table: %s expires at %v, before 1970, so it would never be deleted", e.core.name, at)
 	}
 	return strconv.FormatInt(at.Unix(), 10), nil
 }

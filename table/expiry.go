@@ -42,11 +42,11 @@ func (t Tiers) Check() error {
 				tier.Name, tier.Bucket, fine.Name, fine.Bucket))
 		}
 		if need := tier.Bucket + grace; fine.Keep > 0 && fine.Keep < need {
-			problems = append(problems, fmt.Errorf("tier %s is kept %v, but tier %s is rolled up from it up to %v later: data would be lost; keep it at least that long",
+			problems = append(problems, fmt.Errorf("tier %s is kept for %v, but tier %s is rolled up from it up to %v later: keep it at least that long, or data is lost",
 				fine.Name, fine.Keep, tier.Name, need))
 		}
 		if tier.Keep > 0 && (fine.Keep == 0 || tier.Keep < fine.Keep) {
-			problems = append(problems, fmt.Errorf("tier %s is kept %v, less than the finer tier %s: keep it longer",
+			problems = append(problems, fmt.Errorf("tier %s is kept for %v, less than the finer tier %s: keep it longer",
 				tier.Name, tier.Keep, fine.Name))
 		}
 	}

@@ -181,7 +181,7 @@ func Add[T any, V Number](f Field[T, V], delta V) Change[T] {
 func Append[T, E any](f Field[T, []E], elements ...E) Change[T] {
 	av, err := f.encode(elements)
 	if _, list := av.(*types.AttributeValueMemberL); err == nil && !list {
-		err = errors.New("Append needs elements, and a field that is stored as a list")
+		err = errors.New("Append needs elements and a field that is stored as a list")
 	}
 	return Change[T]{
 		name: f.field.Name, err: err,

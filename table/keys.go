@@ -76,7 +76,7 @@ func newVariable(p templatePart, f *codec.Field, sorted bool) (*variable, error)
 		}
 	case kind == reflect.String:
 		if p.format != "" {
-			return nil, fmt.Errorf("{%s:%s}: a string takes no format", p.name, p.format)
+			return nil, fmt.Errorf("{%s:%s}: a string has no format", p.name, p.format)
 		}
 	case kind >= reflect.Int && kind <= reflect.Int64, kind >= reflect.Uint && kind <= reflect.Uint64:
 		v.kind = intVariable
@@ -197,14 +197,14 @@ func (k *keyTemplate) parse(key string, rv reflect.Value) error {
 		if v == nil {
 			text, ok := strings.CutPrefix(rest, k.parts[i].lit)
 			if !ok {
-				return fmt.Errorf("%w: key %q is not of the form %q", ErrKeyFormat, key, k.src)
+				return fmt.Errorf("%w: key %q does not match %q", ErrKeyFormat, key, k.src)
 			}
 			rest = text
 			continue
 		}
 		end := k.valueEnd(rest, i)
 		if end <= 0 {
-			return fmt.Errorf("%w: key %q is not of the form %q", ErrKeyFormat, key, k.src)
+			return fmt.Errorf("%w: key %q does not match %q", ErrKeyFormat, key, k.src)
 		}
 		if err := v.set(rest[:end], codec.At(rv, v.index)); err != nil {
 			return fmt.Errorf("key %q: %w", key, err)
@@ -212,7 +212,7 @@ func (k *keyTemplate) parse(key string, rv reflect.Value) error {
 		rest = rest[end:]
 	}
 	if rest != "" {
-		return fmt.Errorf("%w: key %q is not of the form %q", ErrKeyFormat, key, k.src)
+		return fmt.Errorf("%w: key %q does not match %q", ErrKeyFormat, key, k.src)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func NewOperation[T, K any](e *Entity[T, K], d OperationDef) *Operation {
 	}
 	p.pkAttr, p.skAttr, p.ownPK, p.ownSK = AttrPK, AttrSK, e.core.pk, e.core.sk
 	if d.Operation == "" || d.Example == nil {
-		p.fail(errors.New("an operation has an Operation and an Example"))
+		p.fail(errors.New("set Operation and Example"))
 	}
 	p.seal()
 	p.explainAny = func(*Table, any) ([]Request, error) { return nil, nil }

@@ -98,7 +98,7 @@ func (p *pattern) resume(asks []ask, after position) ([]ask, error) {
 	for i := range asks {
 		a := &asks[i]
 		if !a.span.contains(after[0]) {
-			return nil, fmt.Errorf("%w: it is outside of the range that is asked for", ErrCursor)
+			return nil, fmt.Errorf("%w: it is outside the requested range", ErrCursor)
 		}
 		switch {
 		case a.pk == after[1]:

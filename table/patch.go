@@ -125,7 +125,7 @@ func (e *Entity[T, K]) plan(k K, changes []Change[T]) (*patchPlan[T], error) {
 		}
 	}
 	if len(p.changed) == 0 {
-		return nil, errors.New("nothing is changed")
+		return nil, errors.New("the patch has no changes")
 	}
 	return p, nil
 }
@@ -182,7 +182,7 @@ func (p *patchPlan[T]) touches(what string, reads []string, opaque bool) (bool, 
 		}
 	}
 	if len(missing) > 0 {
-		return false, fmt.Errorf("%w: %s is derived from %s too: set them in the same patch, or use Modify",
+		return false, fmt.Errorf("%w: %s is also derived from %s: set all of them in one patch, or use Modify",
 			ErrUnknownValue, what, strings.Join(missing, ", "))
 	}
 	return true, nil

@@ -57,7 +57,7 @@ func (p *pattern) fail(problems ...error) {
 
 func (p *pattern) seal() {
 	if p.id == "" {
-		p.fail(errors.New("it has no ID"))
+		p.fail(errors.New("the ID is missing"))
 	}
 	switch {
 	case p.entity.err != nil:
@@ -137,7 +137,7 @@ func (p *pattern) fanPart(src string) *codec.Field {
 func (p *pattern) bindRange(r rangeTemplates) {
 	switch {
 	case r.prefix != "" && (r.from != "" || r.to != ""):
-		p.fail(errors.New("give Prefix, or From and To, not both"))
+		p.fail(errors.New("set Prefix, or From and To, not both"))
 	case r.from != "" || r.to != "":
 		p.from, p.to = p.bindSK("From", r.from), p.bindSK("To", r.to)
 	case r.prefix != "":
@@ -195,7 +195,7 @@ func (p *pattern) unused() []error {
 	var problems []error
 	for _, name := range p.in.Names() {
 		if !slices.Contains(used, name) {
-			problems = append(problems, fmt.Errorf("input field %q of %s is in none of its key templates; they name: %s",
+			problems = append(problems, fmt.Errorf("input field %q of %s is in none of its key templates, which have: %s",
 				name, p.in.Type, strings.Join(used, ", ")))
 		}
 	}
@@ -269,12 +269,12 @@ func (v *variable) agrees(o *variable, last bool) error {
 	integer := func(k variableKind) bool { return k == intVariable || k == uintVariable }
 	switch {
 	case integer(v.kind) != integer(o.kind):
-		return fmt.Errorf("{%s} and {%s} are not of one kind: an integer is compared with text", v.name, o.name)
+		return fmt.Errorf("{%s} and {%s} have different kinds: an integer is compared with text", v.name, o.name)
 	case v.width != o.width:
 		return fmt.Errorf("{%s} and {%s} are padded differently: %d and %d digits", v.name, o.name, v.width, o.width)
 	case v.kind == timeVariable && o.kind == timeVariable && v.layout != o.layout:
 		if !last || !strings.HasPrefix(strings.TrimSuffix(o.layout, "Z"), strings.TrimSuffix(v.layout, "Z")) || strings.HasSuffix(v.layout, "Z") {
-			return fmt.Errorf("{%s} and {%s} are times of different formats", v.name, o.name)
+			return fmt.Errorf("{%s} and {%s} are times with different formats", v.name, o.name)
 		}
 	case v.kind == stringVariable && o.kind == timeVariable && !last:
 		return fmt.Errorf("{%s} is text where {%s} is a time", v.name, o.name)

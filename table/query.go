@@ -62,7 +62,7 @@ func NewQuery[In, T, K any](e *Entity[T, K], d QueryDef[In]) *Query[In, T, K] {
 	}
 	p.describe(reflect.TypeFor[In](), d.PK, rangeTemplates{d.Prefix, d.From, d.To})
 	if (d.FanOut == "") != (d.Over == nil) {
-		p.fail(errors.New("FanOut and Over go together: one names the variable, the other gives its numbers"))
+		p.fail(errors.New("set FanOut and Over together: FanOut names the variable, and Over returns its numbers"))
 	}
 	if d.Over == nil && d.Filter == nil {
 		p.fail(p.unused()...)

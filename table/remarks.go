@@ -70,22 +70,22 @@ func (s *Schema) checkRemarks() []error {
 	var problems []error
 	for _, c := range s.remarks.Callers {
 		if c.Name == "" || len(c.Patterns) == 0 {
-			problems = append(problems, fmt.Errorf("remarks: caller %q of patterns %q: it has a name and patterns", c.Name, c.Patterns))
+			problems = append(problems, fmt.Errorf("remarks: caller %q of patterns %q: set a name and patterns", c.Name, c.Patterns))
 		}
 		for _, id := range c.Patterns {
 			if !slices.ContainsFunc(s.patterns, func(p *pattern) bool { return p.id == id }) {
-				problems = append(problems, fmt.Errorf("remarks: caller %q asks pattern %q, which the schema does not have", c.Name, id))
+				problems = append(problems, fmt.Errorf("remarks: caller %q uses pattern %q, which is not in the schema", c.Name, id))
 			}
 		}
 	}
 	for _, g := range s.remarks.Gaps {
 		if g.Question == "" || g.Needs == "" {
-			problems = append(problems, fmt.Errorf("remarks: gap %q: it says what is not answered, and what that needs", g.Question))
+			problems = append(problems, fmt.Errorf("remarks: gap %q: set Question and Needs", g.Question))
 		}
 	}
 	for _, d := range s.remarks.Decisions {
 		if d.Title == "" || d.Link == "" {
-			problems = append(problems, errors.New("remarks: a decision has a title and a link"))
+			problems = append(problems, errors.New("remarks: a decision needs a title and a link"))
 		}
 	}
 	return problems

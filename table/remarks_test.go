@@ -25,9 +25,9 @@ func TestRemarks(t *testing.T) {
 		t.Errorf("orders %+v", o)
 	}
 	for want, wrong := range map[string]Remarks{
-		`caller "page" asks pattern "P9"`: {Callers: []Caller{{"page", []string{"P9"}}}},
-		`it has a name and patterns`:      {Callers: []Caller{{Name: "page"}}},
-		`it says what is not answered`:    {Gaps: []Gap{{Question: "why"}}},
+		`caller "page" uses pattern "P9"`: {Callers: []Caller{{"page", []string{"P9"}}}},
+		`set a name and patterns`:         {Callers: []Caller{{Name: "page"}}},
+		`set Question and Needs`:          {Gaps: []Gap{{Question: "why"}}},
 		`a title and a link`:              {Decisions: []Decision{{Title: "why"}}},
 	} {
 		if _, err := NewSchema("s", sites, wrong); err == nil || !strings.Contains(err.Error(), want) {

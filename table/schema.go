@@ -98,7 +98,7 @@ func (s *Schema) checkNames() []error {
 	entities, patterns := map[string]bool{}, map[string]bool{}
 	for _, e := range s.entities {
 		if entities[e.name] {
-			problems = append(problems, fmt.Errorf("two entities are called %q", e.name))
+			problems = append(problems, fmt.Errorf("two entities have the name %q", e.name))
 		}
 		entities[e.name] = true
 	}

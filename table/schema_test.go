@@ -95,7 +95,7 @@ func TestSchemaFindings(t *testing.T) {
 		{"format of an integer", []Part{seq("s", "ID#{id}", "AT#{at:ms}#{seq:12}")}, `the format of an integer is 0 and a width`},
 		{"unformatted time", []Part{seq("s", "ID#{id}", "AT#{at}#{seq:012}")}, `time {at} needs a fixed-width format`},
 		{"time format that has no fixed width", []Part{seq("s", "ID#{id}", "AT#{at:nano}#{seq:012}")}, `time {at} needs a fixed-width format`},
-		{"format of a string", []Part{pair("p", "A#{a:ms}", "B#{b}")}, `a string takes no format`},
+		{"format of a string", []Part{pair("p", "A#{a:ms}", "B#{b}")}, `a string has no format`},
 		{"touching variables", []Part{pair("p", "A#{a}{b}", "B")}, `variables {a} and {b} touch`},
 		{"separator that values may contain", []Part{pair("p", "A#{a}-{b}", "B")}, `parted by "-", which a value may contain`},
 		{"empty template", []Part{pair("p", "A#{a}#{b}", "")}, `template is empty`},
@@ -107,7 +107,7 @@ func TestSchemaFindings(t *testing.T) {
 		}, siteKey]("site", Def[struct {
 			siteKey
 			TTL int `dynamodbav:"ttl"`
-		}]{PK: "SITE#{siteId}", SK: "M"})}, `field "ttl": the name is kept for the kit`},
+		}]{PK: "SITE#{siteId}", SK: "M"})}, `field "ttl": the name is reserved`},
 		{"key not embedded", []Part{Define[siteItem, pairKey]("site", Def[siteItem]{PK: "A#{a}", SK: "B#{b}"})}, `does not embed its key struct`},
 		{"unknown tag option", []Part{Define[struct {
 			siteKey
@@ -118,7 +118,7 @@ func TestSchemaFindings(t *testing.T) {
 		}]{PK: "SITE#{siteId}", SK: "M"})}, `unknown tag option "omitzero"`},
 		{"too large", []Part{site(Def[siteItem]{PK: "SITE#{siteId}", SK: "M", MaxBytes: 1 << 20})}, `MaxBytes 1048576 is not between`},
 		{"expiry reads nothing", []Part{site(Def[siteItem]{PK: "SITE#{siteId}", SK: "M", ExpiresReads: []string{"at"}})}, `without Expires`},
-		{"name taken", []Part{pair("p", "A#{a}", "B#{b}"), pair("p", "C#{a}", "B#{b}")}, `two entities are called "p"`},
+		{"name taken", []Part{pair("p", "A#{a}", "B#{b}"), pair("p", "C#{a}", "B#{b}")}, `two entities have the name "p"`},
 
 		{"same keys", []Part{pair("p", "A#{a}", "B#{b}"), pair("q", "A#{a}", "B#{b}")}, `entities p and q collide on the table`},
 		{"prefix of a sort key", []Part{pair("p", "A#{a}", "B#{b}"), pair("q", "A#{a}", "B#C#{b}")}, `entities p and q collide`},
@@ -140,27 +140,27 @@ func TestSchemaFindings(t *testing.T) {
 		}]{{Name: "gsi1", PK: "OWNER#{ownerId}", SK: "SITE#{b}"}}})}, `entities site and other collide on index gsi1`},
 
 		{"pattern", []Part{pairQuery(QueryDef[abIn]{Prefix: "B#{b}"})}, ``},
-		{"pattern without ID", []Part{NewQuery(goodPairs, QueryDef[aIn]{})}, `it has no ID`},
+		{"pattern without ID", []Part{NewQuery(goodPairs, QueryDef[aIn]{})}, `the ID is missing`},
 		{"pattern that ignores an input", []Part{pairQuery(QueryDef[abIn]{})}, `input field "b" of table.abIn is in none of its key templates`},
 		{"pattern without a needed input", []Part{NewQuery(goodPairs, QueryDef[siteKey]{ID: "Q"})}, `unknown field {a}; known: siteId`},
 		{"pattern on no index", []Part{pairQuery(QueryDef[abIn]{Index: "gsi9"})}, `the entity is not on index "gsi9"`},
 		{"pattern of another partition", []Part{pairQuery(QueryDef[abIn]{PK: "X#{a}", Prefix: "B#{b}"})}, `not of the form of the entity's "A#{a}"`},
 		{"pattern of another prefix", []Part{pairQuery(QueryDef[abIn]{Prefix: "C#{b}"})}, `not of the form of the entity's "B#{b}"`},
-		{"prefix and range", []Part{pairQuery(QueryDef[abIn]{Prefix: "B#{b}", From: "B#{b}"})}, `give Prefix, or From and To, not both`},
-		{"fan-out without numbers", []Part{pairQuery(QueryDef[abIn]{FanOut: "a"})}, `FanOut and Over go together`},
-		{"fan-out over text", []Part{pairQuery(QueryDef[abIn]{FanOut: "a", Over: func(abIn) []int { return nil }})}, `not of one kind`},
+		{"prefix and range", []Part{pairQuery(QueryDef[abIn]{Prefix: "B#{b}", From: "B#{b}"})}, `set Prefix, or From and To, not both`},
+		{"fan-out without numbers", []Part{pairQuery(QueryDef[abIn]{FanOut: "a"})}, `set FanOut and Over together`},
+		{"fan-out over text", []Part{pairQuery(QueryDef[abIn]{FanOut: "a", Over: func(abIn) []int { return nil }})}, `have different kinds`},
 		{"range over text of a time", []Part{seqQuery(QueryDef[timesIn]{From: "AT#{since}"})}, `time {since} needs a fixed-width format`},
 		{"range over a coarser time", []Part{seqQuery(QueryDef[timesIn]{From: "AT#{since:day}"})}, ``},
-		{"range over another time", []Part{seqQuery(QueryDef[timesIn]{From: "AT#{since:s}"})}, `times of different formats`},
+		{"range over another time", []Part{seqQuery(QueryDef[timesIn]{From: "AT#{since:s}"})}, `times with different formats`},
 		{"range over another width", []Part{seqQuery(QueryDef[timesIn]{From: "AT#{since:ms}#{n:06}"})}, `padded differently`},
 		{"ambiguous prefix", []Part{NewQuery(pair("p", "A#x", "B#{a}#{b}"), QueryDef[aIn]{ID: "Q", Prefix: "B#{a}"})},
 			`end it with '#'`},
 
 		{"tiers", []Part{ExpiryOrder("o", tiers(30, 90, 730))}, ``},
-		{"raw gone before the day is rolled up", []Part{ExpiryOrder("o", tiers(0.5, 90, 730))}, `tier raw is kept 12h0m0s, but tier hour`},
+		{"raw gone before the day is rolled up", []Part{ExpiryOrder("o", tiers(0.5, 90, 730))}, `tier raw is kept for 12h0m0s, but tier hour`},
 		{"hours gone before the month", []Part{ExpiryOrder("o", Tiers{Tiers: []Tier{
-			{"hour", time.Hour, 10 * day}, {"month", 31 * day, 0}}})}, `tier hour is kept 240h0m0s, but tier month`},
-		{"coarser tier gone first", []Part{ExpiryOrder("o", tiers(90, 30, 730))}, `tier hour is kept 720h0m0s, less than the finer tier raw`},
+			{"hour", time.Hour, 10 * day}, {"month", 31 * day, 0}}})}, `tier hour is kept for 240h0m0s, but tier month`},
+		{"coarser tier gone first", []Part{ExpiryOrder("o", tiers(90, 30, 730))}, `tier hour is kept for 720h0m0s, less than the finer tier raw`},
 	}
 	for _, test := range tests {
 		_, err := NewSchema("s", test.parts...)

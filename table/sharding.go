@@ -73,10 +73,10 @@ func (s Sharding) Then(from time.Time, n int) (Sharding, error) {
 func (s Sharding) Validate() error {
 	for i, step := range s {
 		if step.N < 1 || step.N > MaxShards {
-			return fmt.Errorf("table: %d shards: 1 to %d are allowed", step.N, MaxShards)
+			return fmt.Errorf("table: %d shards: use 1 to %d", step.N, MaxShards)
 		}
 		if i > 0 && !step.From.After(s[i-1].From) {
-			return fmt.Errorf("table: sharding from %s does not come after %s: a history is only added to",
+			return fmt.Errorf("table: sharding from %s is not after %s: a history can only be extended",
 				codec.FormatMS(step.From), codec.FormatMS(s[i-1].From))
 		}
 	}

@@ -32,7 +32,7 @@ var (
 	// has expired.
 	ErrNotFound = errors.New("table: item not found")
 	// ErrExists is returned if Create finds an existing item.
-	ErrExists = errors.New("table: item exists already")
+	ErrExists = errors.New("table: item already exists")
 	// ErrImmutable is returned by Put, Patch and Modify of an immutable entity.
 	ErrImmutable = errors.New("table: entity is immutable: create and delete only")
 	// ErrKeyValue is returned if a value for a key contains '#', the separator in key templates.
@@ -41,9 +41,9 @@ var (
 	ErrKeyEmpty = errors.New("table: key value is empty")
 	// ErrKeyFormat is returned if a value does not fit the fixed-width format in its template, or a
 	// stored key does not match its template.
-	ErrKeyFormat = errors.New("table: key value does not fit its format")
+	ErrKeyFormat = errors.New("table: key value does not match its format")
 	// ErrWrongEntity is returned if a decoded item belongs to another entity.
-	ErrWrongEntity = errors.New("table: item is of another entity")
+	ErrWrongEntity = errors.New("table: item belongs to another entity")
 	// ErrCondition is returned if a condition given by the caller does not hold.
 	ErrCondition = errors.New("table: condition does not hold")
 	// ErrConflict is returned if other writers kept changing an item, or another transaction held
@@ -51,7 +51,7 @@ var (
 	ErrConflict = errors.New("table: item changed meanwhile")
 	// ErrUnknownValue is returned if a patch changes a value from which an index key or the expiry
 	// is derived, and does not set another value that is also needed.
-	ErrUnknownValue = errors.New("table: patch does not know a value that it needs")
+	ErrUnknownValue = errors.New("table: patch needs a value that it does not have")
 	// ErrTooLarge is returned if an item or a part of its key is larger than allowed.
 	ErrTooLarge = errors.New("table: too large")
 	// ErrCursor is returned if a page cursor was altered, or belongs to another pattern, input or

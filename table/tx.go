@@ -44,7 +44,7 @@ type txOp struct {
 func NewTx(t *Table, token string) *Tx {
 	tx := &Tx{t: t, token: token}
 	if len(token) > maxTxToken {
-		tx.err = fmt.Errorf("table: the token has %d characters, at most %d are allowed", len(token), maxTxToken)
+		tx.err = fmt.Errorf("table: the token has %d characters; use at most %d", len(token), maxTxToken)
 	}
 	return tx
 }
@@ -67,7 +67,7 @@ func (tx *Tx) add(op txOp, err error) {
 	}
 	for i, other := range tx.ops {
 		if err == nil && other.key != nil && keyOf(other.key) == keyOf(op.key) {
-			tx.err = errors.Join(tx.err, fmt.Errorf("table: transaction: operations %d (%s) and %d (%s) are on one item: join them",
+			tx.err = errors.Join(tx.err, fmt.Errorf("table: transaction: operations %d (%s) and %d (%s) are on the same item: combine them",
 				i, other.name, len(tx.ops), op.name))
 		}
 	}
@@ -178,7 +178,7 @@ func (tx *Tx) Commit(ctx context.Context) error {
 	case len(tx.ops) == 0:
 		return nil
 	case len(tx.ops) > maxTxOps:
-		return fmt.Errorf("table: transaction: %d operations, at most %d are allowed", len(tx.ops), maxTxOps)
+		return fmt.Errorf("table: transaction: %d operations; use at most %d", len(tx.ops), maxTxOps)
 	}
 	in := &dynamodb.TransactWriteItemsInput{}
 	if tx.token != "" {

@@ -131,7 +131,7 @@ func UpdateDevice(ctx context.Context, t *table.Table, deviceID string, change f
 		}
 		d.DeviceKey, d.FleetID, d.Tokens, d.CreatedAt, d.DeletedAt = was.DeviceKey, was.FleetID, was.Tokens, was.CreatedAt, was.DeletedAt
 		if !was.Status.MayBecome(d.Status) {
-			return fmt.Errorf("%w: a device that is %s cannot become %q; it can become %v", ErrTransition, was.Status, d.Status, transitions[was.Status])
+			return fmt.Errorf("%w: a device with status %s cannot change to %q; it can change to %v", ErrTransition, was.Status, d.Status, transitions[was.Status])
 		}
 		if err := d.check(); err != nil {
 			return err
@@ -162,7 +162,7 @@ func (d *Device) check() error {
 		return err
 	}
 	if !d.Status.Valid() {
-		return fmt.Errorf("%w: status %q: choose provisioned, active, inactive, maintenance or retired", ErrInvalid, shorten(string(d.Status)))
+		return fmt.Errorf("%w: status %q: use provisioned, active, inactive, maintenance or retired", ErrInvalid, shorten(string(d.Status)))
 	}
 	for what, s := range map[string]string{"type": d.Type, "firmware": d.Firmware} {
 		if err := checkLabel(what, s); err != nil {
@@ -170,11 +170,11 @@ func (d *Device) check() error {
 		}
 	}
 	if len(d.Name) > maxName || len(d.Location) > maxName || len(d.Notes) > maxNotes {
-		return fmt.Errorf("%w: name and location have at most %d bytes, notes are at most %d", ErrInvalid, maxName, maxNotes)
+		return fmt.Errorf("%w: name and location can have at most %d bytes, and there can be at most %d notes", ErrInvalid, maxName, maxNotes)
 	}
 	for k, v := range d.Notes {
 		if len(k) > maxLabel || len(v) > maxName {
-			return fmt.Errorf("%w: note %q: at most %d bytes, of %d", ErrInvalid, shorten(k), maxLabel, maxName)
+			return fmt.Errorf("%w: note %q: use at most %d bytes for the name and %d for the value", ErrInvalid, shorten(k), maxLabel, maxName)
 		}
 	}
 	d.Shard = table.Shard(d.DeviceID, Shards)
@@ -183,7 +183,7 @@ func (d *Device) check() error {
 
 func (d *Device) checkTags() error {
 	if len(d.Tags) > maxTags {
-		return fmt.Errorf("%w: %d tags: at most %d", ErrInvalid, len(d.Tags), maxTags)
+		return fmt.Errorf("%w: %d tags: use at most %d", ErrInvalid, len(d.Tags), maxTags)
 	}
 	for i, tag := range d.Tags {
 		d.Tags[i] = strings.TrimSpace(tag)

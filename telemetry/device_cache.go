@@ -227,7 +227,7 @@ func (s *deviceState) allow(in *Reading, imported bool, now time.Time) ([]Omitte
 	if len(names) == 0 {
 		return nil, nil
 	}
-	detail := fmt.Sprintf("the device has sent %d different metrics within a day, as many as its fleet allows", most)
+	detail := fmt.Sprintf("the device has sent %d different metrics within a day, the limit of its fleet", most)
 	if len(names) == len(in.Values) {
 		return nil, refuse(TooManyMetrics, "%s", detail)
 	}

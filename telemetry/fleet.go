@@ -105,7 +105,7 @@ func UpdateFleet(ctx context.Context, t *table.Table, fleetID string, change fun
 			return err
 		}
 		if f.TimeZone != was.TimeZone {
-			return fmt.Errorf("%w: the time zone is %s and stays so: all buckets are in it", ErrInvalid, was.TimeZone)
+			return fmt.Errorf("%w: the time zone is %s and cannot be changed, because existing figures use it", ErrInvalid, was.TimeZone)
 		}
 		f.FleetKey, f.CreatedAt = was.FleetKey, was.CreatedAt
 		return f.check()
@@ -124,13 +124,13 @@ func (f *Fleet) check() error {
 		return fmt.Errorf("%w: owner %q: use 1 to %d bytes without '#'", ErrInvalid, f.OwnerID, maxName)
 	}
 	if len(f.Name) > maxName {
-		return fmt.Errorf("%w: the name has %d bytes: at most %d", ErrInvalid, len(f.Name), maxName)
+		return fmt.Errorf("%w: the name has %d bytes: use at most %d", ErrInvalid, len(f.Name), maxName)
 	}
 	if _, err := calendar.LoadZone(f.TimeZone); err != nil {
 		return fmt.Errorf("%w: time zone %q: use an IANA name like Europe/Berlin", ErrInvalid, f.TimeZone)
 	}
 	if f.Limits.PerMinute < 0 || f.Limits.PerMinute > maxPerMinute || f.Limits.Metrics < 0 || f.Limits.Metrics > maxMetrics {
-		return fmt.Errorf("%w: limits: readings a minute 1 to %d, metrics 1 to %d; 0 is the default", ErrInvalid, maxPerMinute, maxMetrics)
+		return fmt.Errorf("%w: limits: use 1 to %d readings per minute and 1 to %d metrics; 0 is the default", ErrInvalid, maxPerMinute, maxMetrics)
 	}
 	if err := metric.CheckProperties(f.PropertyTags); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -154,7 +154,7 @@ func checkID(what, id string) error {
 // checkLabel validates a text that devices are listed by.
 func checkLabel(what, s string) error {
 	if len(s) > maxLabel || strings.ContainsAny(s, "#\x00") {
-		return fmt.Errorf("%w: %s %q: at most %d bytes without '#'", ErrInvalid, what, shorten(s), maxLabel)
+		return fmt.Errorf("%w: %s %q: use at most %d bytes without '#'", ErrInvalid, what, shorten(s), maxLabel)
 	}
 	return nil
 }

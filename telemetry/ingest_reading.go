@@ -75,9 +75,9 @@ func (s *deviceState) checkTime(r *Reading, imported bool, now time.Time) *refus
 	r.ExpiresAt = r.At.Add(raw)
 	switch {
 	case r.At.Before(plausibleFrom) || ahead > maxFromFirst || r.At.Year() > 9999:
-		return refuse(ClockImplausible, "%s cannot be right", r.At.Format(time.RFC3339))
+		return refuse(ClockImplausible, "time %s is not plausible", r.At.Format(time.RFC3339))
 	case ahead > clock.future():
-		return refuse(ClockAhead, "its clock is %s ahead", ahead.Round(time.Second))
+		return refuse(ClockAhead, "the device's clock is %s ahead", ahead.Round(time.Second))
 	case imported:
 		r.ExpiresAt = latest(r.ExpiresAt, now.Add(raw))
 		return nil
@@ -87,9 +87,9 @@ func (s *deviceState) checkTime(r *Reading, imported bool, now time.Time) *refus
 	r.Late, r.Correction = true, clock.Late == LateCorrect
 	switch expired := age >= raw; {
 	case clock.Late == LateReject:
-		return refuse(TooLate, "it is %s late, and the profile rejects what is late by more than %s", age.Round(time.Second), clock.late())
+		return refuse(TooLate, "the reading is %s late; the profile rejects readings more than %s late", age.Round(time.Second), clock.late())
 	case expired && !r.Correction:
-		return refuse(Expired, "it is %s old, and readings are kept for %s", age.Round(time.Second), raw)
+		return refuse(Expired, "the reading is %s old, but readings are kept for %s", age.Round(time.Second), raw)
 	case expired:
 		r.ExpiresAt = now.Add(raw)
 	}
@@ -111,7 +111,7 @@ func (s *deviceState) checkValues(in *Incoming) *refusal {
 	case len(in.Values) == 0:
 		return refuse(NoValues, "the reading has no values")
 	case len(in.Values) > maxValues:
-		return refuse(TooManyValues, "%d values: at most %d", len(in.Values), maxValues)
+		return refuse(TooManyValues, "%d values: use at most %d", len(in.Values), maxValues)
 	}
 	for name, v := range in.Values {
 		if refused := s.checkValue(name, v, in.Units[name]); refused != nil {
@@ -125,11 +125,11 @@ func (s *deviceState) checkValues(in *Incoming) *refusal {
 func (s *deviceState) faultOf(name string, v Value) *refusal {
 	switch {
 	case !metric.Valid(name):
-		return refuse(BadMetric, "metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", shorten(name), metric.MaxBytes)
+		return refuse(BadMetric, "metric %q: use 1 to %d bytes of letters, digits and . _ - / : and spaces (not at either end)", shorten(name), metric.MaxBytes)
 	case v.IsText() && (v.String() == "" || len(v.String()) > maxText || !utf8.ValidString(v.String())):
-		return refuse(BadValue, "metric %q: a text has 1 to %d bytes of UTF-8", name, maxText)
+		return refuse(BadValue, "metric %q: use text of 1 to %d bytes of UTF-8", name, maxText)
 	case s.metrics[name] == nil && v.IsText() && decimalsum.IsNoNumber(v.String()):
-		return refuse(BadValue, "metric %q: %q is no number", name, v.String())
+		return refuse(BadValue, "metric %q: %q is not a number", name, v.String())
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (s *deviceState) checkValue(name string, v Value, unit string) *refusal {
 	case def == nil:
 		return nil
 	case def.Kind != State && !v.IsNumber():
-		return refuse(WrongKind, "metric %q is a %s: %q is no number", name, def.Kind, shorten(v.String()))
+		return refuse(WrongKind, "metric %q is a %s: %q is not a number", name, def.Kind, shorten(v.String()))
 	case unit != "" && def.Unit != "" && unit != def.Unit:
 		return refuse(WrongUnit, "metric %q is in %q, not in %q", name, def.Unit, shorten(unit))
 	}

@@ -78,7 +78,7 @@ type AggregatesIn struct {
 // AggregatesByTime queries the aggregates of a device by bucket. The current day has none:
 // ReadSeries computes it from its hours.
 var AggregatesByTime = table.NewQuery(Aggregates, table.QueryDef[AggregatesIn]{
-	ID: "T7", Question: "the hourly or daily aggregates of a device for a range",
+	ID: "T7", Question: "the aggregates of a device for a time range",
 	From: "AGG#{period}#{from}", To: "AGG#{period}#{to}",
 	Load: table.Load{PerSecond: 1, Items: 48, ItemBytes: 900},
 })
@@ -131,7 +131,7 @@ var DevicesLabelled = table.NewQuery(Labels, table.QueryDef[LabelIn]{
 
 // LabelsOfFleet queries the labels of all devices of a fleet, including devices being deleted.
 var LabelsOfFleet = table.NewQuery(Labels, table.QueryDef[FleetIn]{
-	ID: "T2c", Question: "the labels of all devices of a fleet, to compare them with the devices", Prefix: "LABEL#",
+	ID: "T2c", Question: "the labels of all devices of a fleet, to check them against the devices", Prefix: "LABEL#",
 	Load: table.Load{PerSecond: 0.0001, Items: 5000, ItemBytes: 120},
 })
 
@@ -165,29 +165,29 @@ type ConnectivityIn struct {
 
 // StatusesByConnectivity queries the statuses of all online or all offline devices of all fleets.
 var StatusesByConnectivity = table.NewQuery(Statuses, table.QueryDef[ConnectivityIn]{
-	ID: "T13", Question: "the devices of all fleets that are online, or offline", Index: "gsi1",
+	ID: "T13", Question: "the online or offline devices of all fleets", Index: "gsi1",
 	FanOut: "shard", Over: allShards[ConnectivityIn],
 	Load: table.Load{PerSecond: 0.02, Items: 1000, ItemBytes: 500},
 })
 
 // RetractionsOfDevice queries the retractions of a device, by creation.
 var RetractionsOfDevice = table.NewQuery(Retractions, table.QueryDef[DeviceIn]{
-	ID: "T14", Question: "what of a device's readings was retracted", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
+	ID: "T14", Question: "the retractions of a device", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
 })
 
 // QuarantineOfDevice queries the quarantined readings of a device, by claimed time.
 var QuarantineOfDevice = table.NewQuery(Quarantine, table.QueryDef[DeviceIn]{
-	ID: "T15", Question: "the readings of a device whose time cannot be right", Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 200},
+	ID: "T15", Question: "the quarantined readings of a device", Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 200},
 })
 
 // CountsOfFleet reads the device counts of a fleet.
 var CountsOfFleet = table.NewGet[FleetIn](Counts, table.GetDef{
-	ID: "T16", Question: "how many devices a fleet has", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
+	ID: "T16", Question: "the number of devices of a fleet", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
 })
 
 // SilenceOfFleet reads the silence of a fleet, if there is one.
 var SilenceOfFleet = table.NewGet[FleetIn](Silences, table.GetDef{
-	ID: "T17", Question: "whether a fleet fell silent", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 100},
+	ID: "T17", Question: "whether a fleet is silent", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 100},
 })
 
 // ShardIn names a shard.
@@ -198,6 +198,6 @@ type ShardIn struct {
 
 // DaysToRollUp queries the days that need a roll-up.
 var DaysToRollUp = table.NewQuery(RollupMarks, table.QueryDef[ShardIn]{
-	ID: "T18", Question: "the days that wait to be made of their hours", From: "DAY#", To: "DAY#{to}",
+	ID: "T18", Question: "the days of devices that wait for a roll-up", From: "DAY#", To: "DAY#{to}",
 	Load: table.Load{PerSecond: 0.1, Items: 100, ItemBytes: 120},
 })

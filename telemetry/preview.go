@@ -61,4 +61,4 @@ func (c *Collector) recognize(ctx context.Context, all []Reading) error {
 }
 
 // keptApart is the explanation for a quarantined reading.
-const keptApart = "its time cannot be right, so it is kept apart and counts nowhere"
+const keptApart = "its time cannot be right, so the reading is quarantined and counts in no figure"

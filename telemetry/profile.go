@@ -38,7 +38,7 @@ func (p *Profile) check() error {
 		return err
 	}
 	if len(p.Name) > maxName || p.Every < 0 || p.Every > 31*24*3600 || len(p.Metrics) > maxMetrics {
-		return fmt.Errorf("%w: a name has at most %d bytes, readings are 1 second to 31 days apart, %d metrics at most", ErrInvalid, maxName, maxMetrics)
+		return fmt.Errorf("%w: use a name of at most %d bytes, an interval of 1 second to 31 days and at most %d metrics", ErrInvalid, maxName, maxMetrics)
 	}
 	seen := map[string]bool{}
 	for _, m := range p.Metrics {
@@ -46,7 +46,7 @@ func (p *Profile) check() error {
 			return err
 		}
 		if seen[m.Name] {
-			return fmt.Errorf("%w: metric %q is there twice", ErrInvalid, m.Name)
+			return fmt.Errorf("%w: metric %q is listed twice", ErrInvalid, m.Name)
 		}
 		seen[m.Name] = true
 	}
@@ -55,10 +55,10 @@ func (p *Profile) check() error {
 
 func (m *MetricDef) check() error {
 	if !metric.Valid(m.Name) {
-		return fmt.Errorf("%w: metric %q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", ErrInvalid, shorten(m.Name), metric.MaxBytes)
+		return fmt.Errorf("%w: metric %q: use 1 to %d bytes of letters, digits and . _ - / : and spaces (not at either end)", ErrInvalid, shorten(m.Name), metric.MaxBytes)
 	}
 	if m.Kind != Gauge && m.Kind != Counter && m.Kind != State {
-		return fmt.Errorf("%w: metric %q is a %q: choose gauge, counter or state", ErrInvalid, m.Name, m.Kind)
+		return fmt.Errorf("%w: metric %q has kind %q: use gauge, counter or state", ErrInvalid, m.Name, m.Kind)
 	}
 	for _, bound := range []string{m.Min, m.Max} {
 		if _, err := decimalsum.Parse(bound); bound != "" && err != nil {
@@ -72,10 +72,10 @@ func (c *ClockPolicy) check() error {
 	switch c.Late {
 	case "", LateAccept, LateCorrect, LateReject:
 	default:
-		return fmt.Errorf("%w: late readings: %q: choose accept, correct or reject", ErrInvalid, c.Late)
+		return fmt.Errorf("%w: late readings: %q: use accept, correct or reject", ErrInvalid, c.Late)
 	}
 	if c.LateAfter < 0 || c.FutureWithin < 0 || c.FutureWithin > maxFutureSeconds {
-		return fmt.Errorf("%w: seconds of clocks: 0 or more, ahead by at most %d", ErrInvalid, maxFutureSeconds)
+		return fmt.Errorf("%w: clock limits: use 0 or more seconds, and at most %d seconds ahead", ErrInvalid, maxFutureSeconds)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (c *ClockPolicy) future() time.Duration {
 // profileTaken explains a failed condition of PutProfile.
 func profileTaken(err error) error {
 	if errors.Is(err, table.ErrCondition) {
-		return fmt.Errorf("%w: another fleet has it", table.ErrExists)
+		return fmt.Errorf("%w: another fleet has this profile ID", table.ErrExists)
 	}
 	return err
 }

@@ -5,20 +5,20 @@ import "github.com/onefold/onefold/table"
 // remarks are the annotations of the schema in its documents.
 var remarks = table.Remarks{
 	Callers: []table.Caller{
-		{Name: "ingest over HTTP, MQTT and of files", Patterns: []string{"T1", "T8", "T9", "T10", "T12", "T14", "T20"}},
-		{Name: "board of a fleet", Patterns: []string{"T2b", "T9", "T9b", "T10b", "T13", "T16", "T17"}},
-		{Name: "page of a device", Patterns: []string{"T1", "T4", "T5", "T7", "T12", "T14", "T15"}},
-		{Name: "lists over all fleets", Patterns: []string{"T2"}},
-		{Name: "curves, exports", Patterns: []string{"T3", "T7", "T14"}},
+		{Name: "ingest over HTTP, MQTT and from files", Patterns: []string{"T1", "T8", "T9", "T10", "T12", "T14", "T20"}},
+		{Name: "fleet page", Patterns: []string{"T2b", "T9", "T9b", "T10b", "T13", "T16", "T17"}},
+		{Name: "device page", Patterns: []string{"T1", "T4", "T5", "T7", "T12", "T14", "T15"}},
+		{Name: "lists across all fleets", Patterns: []string{"T2"}},
+		{Name: "charts, exports", Patterns: []string{"T3", "T7", "T14"}},
 		{Name: "alerts", Patterns: []string{"T3", "T4", "T6", "T7", "T11", "T11b", "T13"}},
-		{Name: "roll-up, upkeep", Patterns: []string{"T7", "T18", "T19"}},
+		{Name: "roll-up, maintenance", Patterns: []string{"T7", "T18", "T19"}},
 		{Name: "verify, rebuild", Patterns: []string{"T2c", "T3", "T7"}},
 	},
 	Gaps: []table.Gap{
-		{Question: "the devices whose last value is above a limit", Needs: "a rule, whose open alerts are on the index; values are in no key"},
-		{Question: "one curve over all devices of a fleet", Needs: "an aggregate of the fleet: a fold of the devices' aggregates"},
-		{Question: "readings by the time of their arrival", Needs: "an index key of the arrival's day, in shards, a write more a reading; the change stream tells them as they come"},
-		{Question: "devices near a place", Needs: "a key of cells of the map, such as geohashes, as a label of devices"},
+		{Question: "the devices whose last value is above a limit", Needs: "a rule, whose open alerts are on the index; no key contains values"},
+		{Question: "one chart of all devices of a fleet", Needs: "aggregates of the fleet: a fold of the devices' aggregates"},
+		{Question: "readings by time of arrival", Needs: "a sharded index key of the day of arrival, which costs one more write per reading; the change stream delivers readings as they arrive"},
+		{Question: "devices near a place", Needs: "a label of devices with a map cell, such as a geohash"},
 	},
 	Decisions: []table.Decision{
 		{Title: "0002: Lifetimes count from arrival", Link: "../decisions/0002-expiry-counts-from-arrival.md"},

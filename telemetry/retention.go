@@ -53,14 +53,14 @@ func (r Retention) Check() error {
 	least := raw + rollUpMargin
 	switch {
 	case raw < minRawDays || raw > maxDays:
-		return fmt.Errorf("%w: readings are kept for %d days; choose %d to %d", ErrRetention, raw, minRawDays, maxDays)
+		return fmt.Errorf("%w: readings for %d days: use %d to %d", ErrRetention, raw, minRawDays, maxDays)
 	case fine < least || fine > maxDays:
-		return fmt.Errorf("%w: aggregates of ten minutes are kept for %d days; with readings of %d days choose %d to %d", ErrRetention, fine, raw, least, maxDays)
+		return fmt.Errorf("%w: ten-minute aggregates for %d days: with readings for %d days use %d to %d", ErrRetention, fine, raw, least, maxDays)
 	case hour < least || hour > maxDays:
-		return fmt.Errorf("%w: hourly aggregates are kept for %d days; with readings of %d days choose %d to %d, or a day would be made of hours that are gone",
+		return fmt.Errorf("%w: hourly aggregates for %d days: with readings for %d days use %d to %d, so that hours do not expire before their day is rolled up",
 			ErrRetention, hour, raw, least, maxDays)
 	case r.DayDays != 0 && (r.DayDays < hour || r.DayDays > maxDays):
-		return fmt.Errorf("%w: daily aggregates are kept for %d days; with hours of %d choose %d to %d, or 0 for ever", ErrRetention, r.DayDays, hour, hour, maxDays)
+		return fmt.Errorf("%w: daily aggregates for %d days: with hours for %d use %d to %d, or 0 to keep them forever", ErrRetention, r.DayDays, hour, hour, maxDays)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ func (w *Retraction) check() error {
 		return fmt.Errorf("%w: from %s to %s", ErrRange, w.From.Format(time.RFC3339), w.To.Format(time.RFC3339))
 	}
 	if len(w.Metrics) > maxMetrics || len(w.Reason) > maxName || len(w.By) > maxName {
-		return fmt.Errorf("%w: at most %d metrics, and %d bytes of reason", ErrInvalid, maxMetrics, maxName)
+		return fmt.Errorf("%w: use at most %d metrics and a reason of at most %d bytes", ErrInvalid, maxMetrics, maxName)
 	}
 	for _, name := range w.Metrics {
 		if !metric.Valid(name) {
@@ -62,7 +62,7 @@ func (w *Retraction) check() error {
 func roomForOne(ctx context.Context, t *table.Table, deviceID string) error {
 	all, err := RetractionsOfDevice.Collect(ctx, t, DeviceIn{deviceID})
 	if err == nil && len(all) >= maxRetractions {
-		err = fmt.Errorf("%w: the device has %d retractions: at most %d", ErrInvalid, len(all), maxRetractions)
+		err = fmt.Errorf("%w: the device has %d retractions; it can have at most %d", ErrInvalid, len(all), maxRetractions)
 	}
 	return err
 }

@@ -34,7 +34,7 @@ var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{
 	PK: fleetPK, SK: metadata,
 	Indexes: []table.Index[Fleet]{{Name: "gsi1", PK: "OWNER#{ownerId}", SK: fleetPK}},
 	Example: exampleFleet,
-	Doc:     "A set of devices that belong together, with their time zone.",
+	Doc:     "A set of devices with one time zone, limits and permissions.",
 })
 
 // Profiles holds the profiles of devices.
@@ -42,7 +42,7 @@ var Profiles = table.Define[Profile, ProfileKey]("telemetry.profile", table.Def[
 	PK: "PROFILE#{profileId}", SK: metadata,
 	Indexes: []table.Index[Profile]{{Name: "gsi1", PK: "FLEET_PROFILES#{fleetId}", SK: "PROFILE#{profileId}"}},
 	Example: exampleProfile,
-	Doc:     "What devices of one kind measure, and how their clocks are dealt with.",
+	Doc:     "The metrics of devices of one kind, and how their clocks are handled.",
 })
 
 // Devices holds the properties of devices.
@@ -60,13 +60,13 @@ var Quarantine = table.Define[Quarantined, QuarantineKey]("telemetry.quarantined
 	Immutable: true,
 	MaxBytes:  maxReadingBytes,
 	Example:   exampleQuarantined,
-	Doc:       "A reading whose time cannot be right: it counts nowhere.",
+	Doc:       "A reading whose time cannot be right. It counts in no figure.",
 })
 
 // Retractions holds the retractions of devices.
 var Retractions = table.Define[Retraction, RetractionKey]("telemetry.retraction", table.Def[Retraction]{
 	PK: devicePK, SK: "RETRACTION#{retractionId}",
-	Doc: "A time of which a device's readings count in no aggregate.",
+	Doc: "A time range of a device whose readings count in no aggregate.",
 })
 
 // Alerts holds the episodes of rules. Only open ones are indexed, so their list stays short.
@@ -76,7 +76,7 @@ var Alerts = table.Define[Alert, AlertKey]("telemetry.alert", table.Def[Alert]{
 		Name: "gsi1", PK: "ALERT_SEVERITY#{severity}", SK: "ALERT#{alertId}",
 		When: (*Alert).Open, WhenReads: []string{"state"},
 	}},
-	Doc: "One episode in which a rule held for a device.",
+	Doc: "One period in which a device breached a rule.",
 	Example: func(a *Alert) {
 		*a = Alert{AlertKey: a.AlertKey, FleetID: a.FleetID, RuleID: a.RuleID, Metric: a.Metric, Severity: Critical, State: Firing,
 			Since: a.Since, Fired: a.Since + 900_000, Value: "103.5", Peak: "106.2"}
@@ -89,7 +89,7 @@ var Rules = table.Define[Rule, RuleKey]("telemetry.rule", table.Def[Rule]{
 	PKWords: []string{string(ForDevice), string(ForProfile)},
 	Indexes: []table.Index[Rule]{{Name: "gsi1", PK: "FLEET_RULES#{fleetId}", SK: "RULE#{ruleId}"}},
 	Example: exampleRule,
-	Doc:     "When there is an alert, for a device or all devices of a profile.",
+	Doc:     "A rule that raises alerts, for a device or all devices of a profile.",
 })
 
 // Aggregates holds hourly, daily and ten-minute aggregates. Days are rolled up, the others folded.
@@ -98,7 +98,7 @@ var Aggregates = table.Define[Aggregate, AggregateKey]("telemetry.aggregate", ta
 	Expires:  func(a *Aggregate) time.Time { return a.ExpiresAt },
 	MaxBytes: maxAggregateBytes,
 	Example:  exampleAggregate,
-	Doc:      "What a device measured in one hour, day or ten minutes.",
+	Doc:      "The figures of a device for ten minutes, an hour or a day.",
 	Growth:   table.Growth{Writes: 1.05, Items: 0.12, Bytes: 600, Keep: Retention{}.Of(TenMinutes), Reads: 1.2},
 })
 
@@ -107,38 +107,38 @@ var Statuses = table.Define[Status, StatusKey]("telemetry.status", table.Def[Sta
 	PK: devicePK, SK: "#STATUS",
 	Indexes: []table.Index[Status]{{Name: "gsi1", PK: "FLEET#{connectivity}#{shard}", SK: deviceSK}},
 	Example: exampleStatus,
-	Doc:     "The latest values of a device and when it was heard of last.",
+	Doc:     "The latest values of a device and when it was last seen.",
 	Growth:  table.Growth{Writes: 1, Bytes: 500, Indexes: 1, Reads: 1.1},
 })
 
 // Claims holds the claim codes of devices.
 var Claims = table.Define[Claim, ClaimKey]("telemetry.claim", table.Def[Claim]{
 	PK: "CLAIM#{codeHash}", SK: metadata,
-	Doc: "The right to take a device into service, by a code.",
+	Doc: "A claim code of a device.",
 })
 
 // Labels lists the devices of a fleet by property, folded from devices.
 var Labels = table.Define[Label, LabelKey]("telemetry.label", table.Def[Label]{
 	PK: fleetPK, SK: "LABEL#{kind}#{value}#{deviceId}",
 	Example: exampleLabel,
-	Doc:     "A device of a fleet under one of its properties.",
+	Doc:     "A device of a fleet, listed by one of its properties.",
 })
 
 // Counts holds the device counts of fleets, folded from devices and statuses.
 var Counts = table.Define[FleetCounts, FleetCountsKey]("telemetry.counts", table.Def[FleetCounts]{
 	PK: fleetPK, SK: "COUNTS",
-	Doc: "How many devices a fleet has, by status and connectivity.",
+	Doc: "The number of devices of a fleet, by status and connectivity.",
 })
 
 // Silences holds the current silences of fleets.
 var Silences = table.Define[Silence, SilenceKey]("telemetry.silence", table.Def[Silence]{
 	PK: fleetPK, SK: "SILENCE",
 	Example: exampleSilence,
-	Doc:     "Most of a fleet fell silent at once.",
+	Doc:     "A silence of most of a fleet at once.",
 })
 
 // RollupMarks holds the days that need a roll-up.
 var RollupMarks = table.Define[RollupMark, RollupKey]("telemetry.rollup", table.Def[RollupMark]{
 	PK: "DEVICE_ROLLUPS#{shard}", SK: "DAY#{day}#{deviceId}",
-	Doc: "A day of a device whose hours have changed since the day was made of them.",
+	Doc: "A day of a device whose hours changed since its last roll-up.",
 })

@@ -36,12 +36,12 @@ type Sequence struct {
 var Sequences = table.Define[Sequence, SequenceKey]("telemetry.sequence", table.Def[Sequence]{
 	PK: devicePK, SK: "SEQUENCE#{number}",
 	Example: exampleSequence,
-	Doc:     "A sequence number that a device gave, and the times of the readings that bear it.",
+	Doc:     "A sequence number of a device, and the times of the readings that have it.",
 })
 
 // FirstOfSequence creates a sequence number unless it exists.
 var FirstOfSequence = table.NewCreate(Sequences, table.CreateDef{
-	ID: "T20", Question: "note a reading's sequence number, before the reading",
+	ID: "T20", Question: "store a reading's sequence number, before the reading",
 	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 110},
 })
 

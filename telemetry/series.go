@@ -107,9 +107,9 @@ func newSeriesReader(ctx context.Context, t *table.Table, in *SeriesIn) (*series
 	case !in.From.Before(in.To) || in.To.Sub(in.From) > maxRange:
 		return nil, fmt.Errorf("%w: from %s to %s: want up to 50 years", ErrRange, in.From.Format(time.RFC3339), in.To.Format(time.RFC3339))
 	case in.Fill != FillNone && in.Fill != FillNull && in.Fill != FillPrevious && in.Fill != FillLinear:
-		return nil, fmt.Errorf("%w: fill %q: choose null, previous or linear", ErrInvalid, shorten(string(in.Fill)))
+		return nil, fmt.Errorf("%w: fill %q: use null, previous or linear", ErrInvalid, shorten(string(in.Fill)))
 	case in.Resolution != "" && in.Resolution != Raw && in.Resolution != TenMinutes && in.Resolution != Hourly && in.Resolution != Daily:
-		return nil, fmt.Errorf("%w: resolution %q: choose raw, 10min, hourly or daily", ErrInvalid, shorten(string(in.Resolution)))
+		return nil, fmt.Errorf("%w: resolution %q: use raw, 10min, hourly or daily", ErrInvalid, shorten(string(in.Resolution)))
 	case !metric.Valid(in.Metric):
 		return nil, fmt.Errorf("%w: metric %q", ErrInvalid, shorten(in.Metric))
 	}
@@ -176,7 +176,7 @@ func (r *seriesReader) readings(ctx context.Context, s *Series) error {
 		return true
 	}, func() bool { looked++; return looked <= maxRead })
 	if err == nil && looked > maxRead {
-		err = fmt.Errorf("%w: more than %d readings: choose a shorter one, or a coarser resolution", ErrRange, maxRead)
+		err = fmt.Errorf("%w: more than %d readings: use a shorter range or a coarser resolution", ErrRange, maxRead)
 	}
 	return err
 }

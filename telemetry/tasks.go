@@ -33,7 +33,7 @@ const (
 // Tasks holds the pending work.
 var Tasks = table.Define[Task, TaskKey]("telemetry.task", table.Def[Task]{
 	PK: "DEVICE_TASKS#{shard}", SK: "TASK#{verb}#{id}",
-	Doc: "Work on a device or a fleet that waits for its time.",
+	Doc: "Scheduled work on a device or a fleet.",
 })
 
 // TasksIn names a shard.
@@ -43,7 +43,7 @@ type TasksIn struct {
 
 // TasksWaiting queries the pending work of a shard.
 var TasksWaiting = table.NewQuery(Tasks, table.QueryDef[TasksIn]{
-	ID: "T19", Question: "the work on devices that waits", Load: table.Load{PerSecond: 0.3, Items: 1, ItemBytes: 120},
+	ID: "T19", Question: "the scheduled work on devices and fleets", Load: table.Load{PerSecond: 0.3, Items: 1, ItemBytes: 120},
 })
 
 // ask requests work on a device or fleet. It is harmless if the work was done in the meantime.

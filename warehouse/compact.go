@@ -126,7 +126,7 @@ func (w *Warehouse) join(ctx context.Context, p Partition, files []File) (made i
 		return 0, err
 	}
 	if !ok || f.Rows != want {
-		return 0, errors.Join(fmt.Errorf("%w: %d rows of %d came out of %s", ErrDamaged, f.Rows, want, p.Folder()), w.Discard(ctx, f))
+		return 0, errors.Join(fmt.Errorf("%w: %d of %d rows were read from %s", ErrDamaged, f.Rows, want, p.Folder()), w.Discard(ctx, f))
 	}
 	e.Add = []File{f}
 	if err := w.Commit(ctx, base, e); err != nil {

@@ -61,7 +61,7 @@ func escape(s string) string {
 
 // parsePath returns the partition of a file, given its path.
 func parsePath(name string) (Partition, error) {
-	bad := fmt.Errorf("%w: %q is no file of a dataset", ErrDamaged, name)
+	bad := fmt.Errorf("%w: %q is not a file of a dataset", ErrDamaged, name)
 	parts := strings.Split(name, "/")
 	if len(parts) != 4 || path.Clean(name) != name || !strings.HasSuffix(name, extension) {
 		return Partition{}, bad

@@ -151,7 +151,7 @@ func (w *Warehouse) rows(ctx context.Context, f File, as form, from, to int64) i
 func openParquet(o Object) (f *parquet.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("no Parquet: %v", r)
+			err = fmt.Errorf("not a Parquet file: %v", r)
 		}
 	}()
 	return parquet.OpenFile(o, o.Size(), parquet.SkipBloomFilters(true))

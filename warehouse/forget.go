@@ -43,7 +43,7 @@ func (w *Warehouse) Forget(ctx context.Context, site string, p Person) (rows int
 			return rows, nil
 		}
 		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) || try == forgetTries {
-			return rows, fmt.Errorf("warehouse: forget a person of %s: %w", site, err)
+			return rows, fmt.Errorf("warehouse: erase a person of %s: %w", site, err)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func (w *Warehouse) without(ctx context.Context, f File, who map[analytics.Visit
 		e.Add = append(e.Add, left)
 	}
 	if left.Rows != f.Rows-rows {
-		return 0, fmt.Errorf("%w: %d rows of %d are left of %s, without %d", ErrDamaged, left.Rows, f.Rows, f.Path, rows)
+		return 0, fmt.Errorf("%w: %d of %d rows of %s are left after removing %d", ErrDamaged, left.Rows, f.Rows, f.Path, rows)
 	}
 	return rows, nil
 }

@@ -121,10 +121,10 @@ func parseEntry(name string, b []byte) (*Entry, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
 	if e.Format > logFormat {
-		return nil, fmt.Errorf("%w: %s has format %d, and this program reads %d", ErrFormat, name, e.Format, logFormat)
+		return nil, fmt.Errorf("%w: %s has format %d; this program reads format %d", ErrFormat, name, e.Format, logFormat)
 	}
 	if entryName(e.Version) != name {
-		return nil, fmt.Errorf("%w: %s says it is %d", ErrDamaged, name, e.Version)
+		return nil, fmt.Errorf("%w: %s contains version %d", ErrDamaged, name, e.Version)
 	}
 	return e, placeFiles(e.Add)
 }

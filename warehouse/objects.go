@@ -43,7 +43,7 @@ var (
 	// ErrDamaged is returned for stored data that differs from what was written.
 	ErrDamaged = errors.New("damaged: the warehouse")
 	// ErrFormat is returned for a warehouse that a later version of the program wrote.
-	ErrFormat = errors.New("format: the warehouse is of a later version of the program")
+	ErrFormat = errors.New("format: the warehouse was written by a newer version of the program")
 )
 
 // maxMeta is the largest size in bytes of an object of the log that is read.

@@ -89,7 +89,7 @@ type goal struct {
 func NewEventRow(e *analytics.Event, expires time.Time) (*EventRow, error) {
 	id, err := ulid.ParseStrict(e.EventID)
 	if err != nil {
-		return nil, fmt.Errorf("warehouse: event id %q: %w", e.EventID, err)
+		return nil, fmt.Errorf("warehouse: event ID %q: %w", e.EventID, err)
 	}
 	r := &EventRow{
 		Time: int64(id.Time()), EventID: e.EventID, VisitorID: e.VisitorID, VisitorShard: int32(e.VisitorShard), Kind: pageView, Name: e.Name,

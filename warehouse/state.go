@@ -45,7 +45,7 @@ func (s *state) apply(e *Entry) error {
 	for _, path := range e.Remove {
 		f, ok := s.files[path]
 		if !ok {
-			return fmt.Errorf("%w: entry %d of the log removes %s, which is not there", ErrDamaged, e.Version, path)
+			return fmt.Errorf("%w: entry %d of the log removes %s, which does not exist", ErrDamaged, e.Version, path)
 		}
 		delete(s.files, path)
 		delete(s.parts[f.Partition], path)
@@ -117,10 +117,10 @@ func parseState(name string, b []byte) (*state, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 	}
 	if s.Format > logFormat {
-		return nil, fmt.Errorf("%w: %s has format %d, and this program reads %d", ErrFormat, name, s.Format, logFormat)
+		return nil, fmt.Errorf("%w: %s has format %d; this program reads format %d", ErrFormat, name, s.Format, logFormat)
 	}
 	if checkName(s.Version) != name {
-		return nil, fmt.Errorf("%w: %s says it is %d", ErrDamaged, name, s.Version)
+		return nil, fmt.Errorf("%w: %s contains version %d", ErrDamaged, name, s.Version)
 	}
 	if err := placeFiles(s.List); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 
 // ErrConflict is returned by Commit if another writer has made a commit that this one cannot
 // follow. The caller must then read its input again.
-var ErrConflict = errors.New("warehouse: another has committed meanwhile")
+var ErrConflict = errors.New("warehouse: a conflicting commit was first")
 
 // Options configures a Warehouse.
 type Options struct {
@@ -100,7 +100,7 @@ func (w *Warehouse) readOn(ctx context.Context, each func(*Entry)) error {
 // it.
 func (w *Warehouse) readCheckpoint(ctx context.Context, checks []int64) ([]int64, error) {
 	if len(checks) == 0 {
-		return nil, fmt.Errorf("%w: its log has no beginning", ErrDamaged)
+		return nil, fmt.Errorf("%w: the beginning of its log is missing", ErrDamaged)
 	}
 	name := checkName(checks[len(checks)-1])
 	b, err := readAll(ctx, w.objects, name)
@@ -151,7 +151,7 @@ func (w *Warehouse) Commit(ctx context.Context, base int64, e *Entry) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if base != w.state.Version {
-		return fmt.Errorf("%w: it was begun at %d, and %d is read", ErrConflict, base, w.state.Version)
+		return fmt.Errorf("%w: the entry was started at version %d, but the version is %d", ErrConflict, base, w.state.Version)
 	}
 	e.Format, e.ID, e.At = logFormat, rand.Text(), w.now().UTC()
 	for {

@@ -48,12 +48,12 @@ const keepArchive = 400 * 24 * time.Hour
 var Archives = table.Define[Archive, ArchiveKey]("analytics.archive", table.Def[Archive]{
 	PK: "ARCHIVES", SK: "ARCHIVE#{name}",
 	Expires: func(a *Archive) time.Time { return a.At.Add(keepArchive) },
-	Doc:     "That facts are kept in a warehouse, too, which has to forget whom the table forgets.",
+	Doc:     "A note that facts are also kept in a warehouse, from which persons must be erased as well.",
 })
 
 // ArchivesKnown reads the announced warehouse.
 var ArchivesKnown = table.NewGet[ArchiveKey](Archives, table.GetDef{
-	ID: "W15b", Question: "whether a warehouse has to forget people, too", Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 100},
+	ID: "W15b", Question: "whether persons must be erased from a warehouse as well", Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 100},
 })
 
 var theArchive = ArchiveKey{"warehouse"}

@@ -22,7 +22,7 @@ import (
 
 var (
 	// ErrNobody is returned when no data is stored under the given user or session ID.
-	ErrNobody = errors.New("erasure: nobody is known by that")
+	ErrNobody = errors.New("erasure: no such visitor, session or user")
 	// ErrTooMany is returned when a person has more visitors' days than fit in one receipt.
 	ErrTooMany = errors.New("erasure: too many days")
 	// ErrBusy is returned when new events for a visitor's day kept arriving. Completed parts of the
@@ -89,12 +89,12 @@ const (
 // Receipts holds the receipts of sites.
 var Receipts = table.Define[Receipt, ReceiptKey]("analytics.erasure", table.Def[Receipt]{
 	PK: "SITE#{siteId}", SK: "ERASURE#{receiptId}", MaxBytes: maxReceiptBytes,
-	Doc: "What was deleted of a person, without saying whose it was.",
+	Doc: "A receipt of an erasure: what was deleted, without naming the person.",
 })
 
 // ReceiptsOfSite queries the receipts of a site, latest first.
 var ReceiptsOfSite = table.NewQuery(Receipts, table.QueryDef[analytics.SiteIn]{
-	ID: "W15", Question: "what was erased on a site", Desc: true,
+	ID: "W15", Question: "the erasure receipts of a site", Desc: true,
 	Load: table.Load{PerSecond: 0.001, Items: 10, ItemBytes: 400},
 })
 
@@ -113,10 +113,10 @@ func User(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, userI
 		return Receipt{}, err
 	}
 	if userID == "" {
-		return Receipt{}, fmt.Errorf("%w: the user id is empty", ErrNobody)
+		return Receipt{}, fmt.Errorf("%w: the user ID is empty", ErrNobody)
 	}
 	if err := w.Drain(ctx); err != nil { // sessions name most of the user's days
-		return Receipt{}, fmt.Errorf("erasure: wait until everything is folded: %w", err)
+		return Receipt{}, fmt.Errorf("erasure: wait for folds: %w", err)
 	}
 	left, found, err := daysOfUser(ctx, t, &site, userID)
 	if err != nil {
@@ -127,7 +127,7 @@ func User(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, userI
 		return Receipt{}, err
 	}
 	if !found && archive == "" {
-		return Receipt{}, fmt.Errorf("%w: no user", ErrNobody)
+		return Receipt{}, fmt.Errorf("%w: there are no sessions of this user", ErrNobody)
 	}
 	return begin(ctx, t, w, &site, Receipt{Archive: archive, Kind: OfUser, Subject: subject(&site, OfUser, userID), UserID: userID, Left: left})
 }
@@ -141,7 +141,7 @@ func Visitor(ctx context.Context, t *table.Table, w reconcile.Folded, siteID, se
 	}
 	s, err := analytics.GetSession(ctx, t, &site, sessionID)
 	if errors.Is(err, table.ErrNotFound) {
-		return Receipt{}, fmt.Errorf("%w: no session", ErrNobody)
+		return Receipt{}, fmt.Errorf("%w: there is no such session", ErrNobody)
 	}
 	if err != nil {
 		return Receipt{}, fmt.Errorf("erasure: session of %s: %w", siteID, err)
@@ -207,7 +207,7 @@ func daysOfUser(ctx context.Context, t *table.Table, site *analytics.Site, userI
 		}
 	}
 	if len(seen) > maxDays {
-		return nil, false, fmt.Errorf("%w: the user has %d visitors' days, at most %d can be erased at once", ErrTooMany, len(seen), maxDays)
+		return nil, false, fmt.Errorf("%w: the user was active on %d days; at most %d days can be erased at once", ErrTooMany, len(seen), maxDays)
 	}
 	for k := range seen {
 		days = append(days, k)

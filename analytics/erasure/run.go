@@ -97,7 +97,7 @@ func (e *eraser) run(ctx context.Context) error {
 
 func (e *eraser) drain(ctx context.Context) error {
 	if err := e.w.Drain(ctx); err != nil {
-		return fmt.Errorf("wait until everything is folded: %w", err)
+		return fmt.Errorf("wait for folds: %w", err)
 	}
 	return nil
 }

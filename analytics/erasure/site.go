@@ -78,7 +78,7 @@ func (p *purging) run(ctx context.Context, w reconcile.Folded, siteID string) er
 	}
 	now := p.t.Now()
 	if site.DeletedAt.IsZero() {
-		return errors.New("it is not deleted; DeleteSite comes first")
+		return errors.New("the site is not marked as deleted; call DeleteSite first")
 	}
 	if p.done.Waiting = now.Before(site.DeletedAt.Add(analytics.SettingsNotice)); p.done.Waiting {
 		return nil

@@ -197,7 +197,7 @@ func (s *scan) readDay(ctx context.Context, day string, from, to time.Time) (all
 // took charges events that were read. Errors: ErrTooMuch.
 func (s *scan) took(events int) error {
 	if s.left.Add(-int64(events)) < 0 {
-		return fmt.Errorf("%w: the range has more than %d events; ask for fewer days, or without filters", ErrTooMuch, s.most)
+		return fmt.Errorf("%w: the range has more than %d events; request fewer days or remove the filters", ErrTooMuch, s.most)
 	}
 	return nil
 }

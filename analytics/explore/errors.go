@@ -12,12 +12,12 @@ var (
 	ErrQuestion = errors.New("explore: question")
 	// ErrTooMuch is returned when an answer would need more events or memory than one question may
 	// use. The message says how to ask for less.
-	ErrTooMuch = errors.New("explore: too much for one question")
+	ErrTooMuch = errors.New("explore: too many events for one request")
 	// ErrGone is returned when all raw events of a range have expired.
-	ErrGone = errors.New("explore: the raw events are gone")
+	ErrGone = errors.New("explore: the raw events have expired")
 	// ErrArchive is returned when the archive fails and the table does not have the requested
 	// events.
-	ErrArchive = errors.New("explore: the archive does not answer")
+	ErrArchive = errors.New("explore: the archive is unavailable")
 
 	// errEnough stops a scan that found enough.
 	errEnough = errors.New("explore: enough")

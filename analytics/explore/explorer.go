@@ -88,7 +88,7 @@ func (r *Range) check() error {
 		}
 	}
 	if n := calendar.DaysBetween(r.From, r.To) + 1; n < 1 || n > maxDays {
-		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrQuestion, r.From, r.To, n, maxDays)
+		return fmt.Errorf("%w: %s to %s is %d days: want 1 to %d", ErrQuestion, r.From, r.To, n, maxDays)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (x *Explorer) scan(ctx context.Context, r Range, filters []Filter) (*scan, 
 		return nil, fmt.Errorf("explore: %s: %w", r.Site, err)
 	}
 	if len(s.days) == 0 {
-		return nil, fmt.Errorf("%w: those of %s to %s; ask for later days, or without filters", ErrGone, r.From, r.To)
+		return nil, fmt.Errorf("%w: from %s to %s; request later days or remove the filters", ErrGone, r.From, r.To)
 	}
 	return s, nil
 }
@@ -240,7 +240,7 @@ func (s *scan) notes() []string {
 	if len(s.lost) == 0 {
 		return s.archivedNotes()
 	}
-	return append([]string{fmt.Sprintf("Raw events are kept for %d days. Those of %s are gone, so these days are left out.",
+	return append([]string{fmt.Sprintf("Raw events are kept for %d days. Events of %s have expired, so these days are omitted.",
 		int(s.site.Retention.Raw()/(24*time.Hour)), spansText(s.lost))}, s.archivedNotes()...)
 }
 

@@ -37,7 +37,7 @@ type ExportIn struct {
 func (x *Explorer) Export(ctx context.Context, in ExportIn, w io.Writer) error {
 	names := map[Kind][]string{Events: eventColumns, Sessions: sessionColumns, Stats: statsColumns}[in.Kind]
 	if names == nil {
-		return fmt.Errorf("%w: export of %q: want events, sessions or stats", ErrQuestion, in.Kind)
+		return fmt.Errorf("%w: export %q: want events, sessions or stats", ErrQuestion, in.Kind)
 	}
 	if err := in.check(); err != nil {
 		return err

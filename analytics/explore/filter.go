@@ -113,10 +113,10 @@ func (f *Filter) check() error {
 	}
 	for _, v := range f.Values {
 		if v == "" || len(v) > maxValueBytes {
-			return fmt.Errorf("%w: a filter's value has 1 to %d bytes; what has no value is %s", ErrQuestion, maxValueBytes, analytics.None)
+			return fmt.Errorf("%w: a filter's value has 1 to %d bytes; use %s for an empty value", ErrQuestion, maxValueBytes, analytics.None)
 		}
 		if v == analytics.Other {
-			return fmt.Errorf("%w: %s stands for many values, and cannot be filtered by", ErrQuestion, analytics.Other)
+			return fmt.Errorf("%w: %s stands for many values and cannot be used as a filter", ErrQuestion, analytics.Other)
 		}
 	}
 	return nil

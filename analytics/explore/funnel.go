@@ -44,7 +44,7 @@ func (s Step) Name() string { return s.Path + s.Event }
 // Funnels holds the funnels of sites.
 var Funnels = table.Define[Funnel, FunnelKey]("explore.funnel", table.Def[Funnel]{
 	PK: "SITE#{siteId}", SK: "FUNNEL#{funnelId}",
-	Doc: "Steps that a site wants its visitors to take.",
+	Doc: "A funnel: steps that lead visitors to a goal.",
 })
 
 // FunnelsOfSite queries the funnels of a site, oldest first.
@@ -67,16 +67,16 @@ func (c *Course) check() error {
 		return fmt.Errorf("%w: a funnel has %d to %d steps", ErrQuestion, minSteps, maxSteps)
 	}
 	if c.WindowMinutes < 0 || c.WindowMinutes > maxWindow {
-		return fmt.Errorf("%w: a funnel's window is of 1 to %d minutes, or 0 for the whole visit", ErrQuestion, maxWindow)
+		return fmt.Errorf("%w: a funnel's window is 1 to %d minutes, or 0 for the whole visit", ErrQuestion, maxWindow)
 	}
 	for i, s := range c.Steps {
 		switch {
 		case (s.Path == "") == (s.Event == ""):
 			return fmt.Errorf("%w: step %d: give either a path or an event", ErrQuestion, i+1)
 		case len(s.Name()) > maxValueBytes:
-			return fmt.Errorf("%w: step %d: at most %d bytes", ErrQuestion, i+1, maxValueBytes)
+			return fmt.Errorf("%w: step %d: use at most %d bytes", ErrQuestion, i+1, maxValueBytes)
 		case s.Path != "" && !strings.HasPrefix(s.Path, "/") && !strings.HasPrefix(s.Path, "*"):
-			return fmt.Errorf("%w: step %d: a path begins with a slash, or with *", ErrQuestion, i+1)
+			return fmt.Errorf("%w: step %d: a path begins with / or *", ErrQuestion, i+1)
 		}
 	}
 	return nil

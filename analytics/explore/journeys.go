@@ -68,7 +68,7 @@ func (x *Explorer) Journeys(ctx context.Context, in JourneysIn) (Journeys, error
 	in.Direction, in.Steps = cmp.Or(in.Direction, Forward), cmp.Or(in.Steps, 3)
 	switch {
 	case in.Page == "" || len(in.Page) > maxValueBytes:
-		return Journeys{}, fmt.Errorf("%w: journeys are from or to a page: give its path, of at most %d bytes", ErrQuestion, maxValueBytes)
+		return Journeys{}, fmt.Errorf("%w: journeys need a page: give a path of at most %d bytes", ErrQuestion, maxValueBytes)
 	case in.Direction != Forward && in.Direction != Back:
 		return Journeys{}, fmt.Errorf("%w: direction %q: want forward or back", ErrQuestion, in.Direction)
 	case in.Steps < 1 || in.Steps > maxJourneySteps:
@@ -138,7 +138,7 @@ func (w *walker) notes() []string {
 	if w.left == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("There are more than %d different ways; %d visits are left out.", w.most, w.left)}
+	return []string{fmt.Sprintf("There are more than %d different paths; %d visits are omitted.", w.most, w.left)}
 }
 
 // journeys builds the levels and links of the counted journeys.

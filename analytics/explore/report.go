@@ -82,7 +82,7 @@ func (r *Range) checkPeriod(period analytics.Period) error {
 	case period != analytics.Hour && period != analytics.Day && period != analytics.Month:
 		return fmt.Errorf("%w: period %q: want hour, day or month", ErrQuestion, period)
 	case period == analytics.Hour && n > maxHourDays:
-		return fmt.Errorf("%w: %d days by hour: at most %d", ErrQuestion, n, maxHourDays)
+		return fmt.Errorf("%w: %d days by hour: use at most %d", ErrQuestion, n, maxHourDays)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (x *Explorer) Retention(ctx context.Context, in RetentionIn) (Retention, er
 	}
 	n := calendar.DaysBetween(first, in.To)/width + 1
 	if n > maxCohorts {
-		return Retention{}, fmt.Errorf("%w: %d cohorts: at most %d; ask by week or for fewer days", ErrQuestion, n, maxCohorts)
+		return Retention{}, fmt.Errorf("%w: %d cohorts, more than %d; use weeks or fewer days", ErrQuestion, n, maxCohorts)
 	}
 	seen := make(map[string]periods)
 	notes, err := x.eachSession(ctx, in.Range, in.Filters, x.turn, func(s *analytics.Session) error {
@@ -62,7 +62,7 @@ func (x *Explorer) Retention(ctx context.Context, in RetentionIn) (Retention, er
 			return nil
 		}
 		if seen[s.UserID] == nil && len(seen) >= x.o.Users {
-			return fmt.Errorf("%w: there are more than %d users; ask for fewer days", ErrTooMuch, x.o.Users)
+			return fmt.Errorf("%w: there are more than %d users; request fewer days", ErrTooMuch, x.o.Users)
 		}
 		seen[s.UserID] = seen[s.UserID].with(calendar.DaysBetween(first, s.Day) / width)
 		return nil
@@ -147,7 +147,7 @@ func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, t
 			return nil, fmt.Errorf("explore: sessions of %s: %w", r.Site, err)
 		}
 		if s.left.Add(-1) < 0 {
-			return nil, fmt.Errorf("%w: there are more than %d sessions; ask for fewer days", ErrTooMuch, x.o.Events)
+			return nil, fmt.Errorf("%w: there are more than %d sessions; request fewer days", ErrTooMuch, x.o.Events)
 		}
 		if selected(all, &session) {
 			if err := use(&session); err != nil {
@@ -188,7 +188,7 @@ func (x *Explorer) eachRawSession(ctx context.Context, r Range, filters []Filter
 func (s *scan) sessionNotes(r Range) []string {
 	kept := s.site.Retention.Of(analytics.Hour)
 	if oldest := s.cal.Day(s.x.t.Now().Add(-kept)); r.From <= oldest {
-		return []string{fmt.Sprintf("Sessions are kept for %d days: those until %s are gone.", int(kept/(24*time.Hour)), oldest)}
+		return []string{fmt.Sprintf("Sessions are kept for %d days. Sessions until %s have expired.", int(kept/(24*time.Hour)), oldest)}
 	}
 	return []string{}
 }

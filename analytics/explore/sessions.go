@@ -230,7 +230,7 @@ func (x *Explorer) Timeline(ctx context.Context, siteID, sessionID string) (Time
 		}
 	}
 	if out.lacks() && len(out.Notes) == 0 {
-		out.Notes = append(out.Notes, "Some of its raw events are gone.")
+		out.Notes = append(out.Notes, "Some of its raw events have expired.")
 	}
 	return out, nil
 }

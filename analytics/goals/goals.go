@@ -59,7 +59,7 @@ func Create(ctx context.Context, t *table.Table, g Goal) (Goal, error) {
 		return Goal{}, err
 	}
 	if len(all) >= MaxGoals {
-		return Goal{}, fmt.Errorf("%w: the site has %d goals already; delete one first", ErrGoal, len(all))
+		return Goal{}, fmt.Errorf("%w: the site already has %d goals; delete one first", ErrGoal, len(all))
 	}
 	g.Changed, g.Pending, g.Deleted, g.Since = t.Now().UnixMilli(), true, false, ""
 	if err := analytics.Goals.Create(ctx, t, &g); err != nil {
@@ -125,12 +125,12 @@ func check(ctx context.Context, t *table.Table, g *Goal) error {
 		return fmt.Errorf("%w: id %q: use letters, digits and . _ - , at most %d", ErrGoal, g.GoalID, maxID)
 	}
 	if g.Name == "" || len(g.Name) > maxName || strings.ToValidUTF8(g.Name, "") != g.Name {
-		return fmt.Errorf("%w: give it a name of at most %d bytes of UTF-8", ErrGoal, maxName)
+		return fmt.Errorf("%w: use a name of 1 to %d bytes of UTF-8", ErrGoal, maxName)
 	}
 	switch g.PathKind {
 	case "", analytics.WildcardPath, analytics.RegexpPath:
 	default:
-		return fmt.Errorf("%w: kind of path %q: use wildcard or regexp", ErrGoal, g.PathKind)
+		return fmt.Errorf("%w: path kind %q: use wildcard or regexp", ErrGoal, g.PathKind)
 	}
 	switch g.Counting {
 	case "", analytics.OncePerSession, analytics.EveryTime:
@@ -145,7 +145,7 @@ func check(ctx context.Context, t *table.Table, g *Goal) error {
 		g.Currency = currency
 	}
 	if g.Currency != currency {
-		return fmt.Errorf("%w: currency %q: the site's revenue is in %s", ErrGoal, g.Currency, currency)
+		return fmt.Errorf("%w: currency %q: use the currency of the site, %s", ErrGoal, g.Currency, currency)
 	}
 	if err := g.Check(); err != nil {
 		return fmt.Errorf("%w: %w", ErrGoal, err)

@@ -128,7 +128,7 @@ const (
 // Imports holds the imports.
 var Imports = table.Define[Import, ImportKey]("analytics.import", table.Def[Import]{
 	PK: sitePK, SK: "IMPORT#{importId}",
-	Doc: "Daily counts of other analytics that were imported at once.",
+	Doc: "An import of daily counts of another analytics product.",
 })
 
 // Days holds the imported counts of days.
@@ -136,7 +136,7 @@ var Days = table.Define[Day, DayKey]("analytics.imported", table.Def[Day]{
 	PK: sitePK, SK: "IMPORTED#day#{dimension}#{day}",
 	Expires:  func(d *Day) time.Time { return d.ExpiresAt },
 	MaxBytes: maxBytes,
-	Doc:      "What other analytics counted in one day, by the values of one dimension.",
+	Doc:      "Imported counts of one day, by the values of one dimension.",
 })
 
 // Months holds the imported counts of months.
@@ -144,7 +144,7 @@ var Months = table.Define[Month, MonthKey]("analytics.imported.month", table.Def
 	PK: sitePK, SK: "IMPORTED#month#{dimension}#{month}#{importId}",
 	Expires:  func(m *Month) time.Time { return m.ExpiresAt },
 	MaxBytes: maxBytes,
-	Doc:      "What other analytics counted in one month, by the values of one dimension.",
+	Doc:      "Imported counts of one month, by the values of one dimension.",
 })
 
 // SiteIn names a site.

@@ -106,7 +106,7 @@ func (r *runner) run(ctx context.Context) error {
 	r.out.Dry = r.o.DryRun
 	r.out.Import = r.begin(contents)
 	if len(parts) == 0 {
-		return fmt.Errorf("%w: the export ends on %s, and the site counts itself, or the day is not over, from %s on", ErrNothing, contents.To, r.into.Until)
+		return fmt.Errorf("%w: the export ends on %s, but only days before %s are imported: from then on the site has its own statistics or the day is not over", ErrNothing, contents.To, r.into.Until)
 	}
 	if err := r.announce(ctx); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (r *runner) announce(ctx context.Context) error {
 	case at >= 0 && all[at].State == Done, r.o.DryRun:
 		return nil
 	case at < 0 && len(all) >= MaxImports:
-		return fmt.Errorf("%w: the site has %d imports; delete one", ErrTooMuch, len(all))
+		return fmt.Errorf("%w: the site already has %d imports; delete one first", ErrTooMuch, len(all))
 	}
 	return Imports.Put(ctx, r.t, &r.out.Import)
 }
@@ -189,7 +189,7 @@ func (r *runner) parts(c *exports.Contents) (parts [][]string, err error) {
 			continue
 		}
 		if n > factsOfDay {
-			return nil, fmt.Errorf("%w: %s has %d counts, at most %d are read of a day", ErrTooMuch, d, n, factsOfDay)
+			return nil, fmt.Errorf("%w: %s has %d counts; a day can have at most %d", ErrTooMuch, d, n, factsOfDay)
 		}
 		n += int64(len(c.Measured(d))) // an empty dimension takes the space of a count
 		if facts += n; len(parts) == 0 || facts > cmp.Or(r.o.atOnce, factsAtOnce) {
@@ -266,7 +266,7 @@ func (c *Counts) count(f *exports.Fact) error {
 		into = &v
 	}
 	if max(c.Visitors, into.PageViews, into.Visits, into.Events, into.Bounces, into.Seconds, into.EngagedMS, into.Scroll) > maxSum {
-		return fmt.Errorf("%w: %s counts more than %d by %s", ErrTooMuch, f.Day, int64(maxSum), f.Dimension)
+		return fmt.Errorf("%w: the counts of %s add up to more than %d by %s", ErrTooMuch, f.Day, int64(maxSum), f.Dimension)
 	}
 	return nil
 }
@@ -307,7 +307,7 @@ func (r *runner) put(ctx context.Context, key DayKey, sum *Counts, leftOver stri
 	day.Counts.add(sum)
 	err := Days.Put(ctx, r.t, &day, table.Or(table.Absent(), importOfDay.Eq(r.out.ImportID), importOfDay.Eq(leftOver)))
 	if errors.Is(err, table.ErrCondition) {
-		return fmt.Errorf("another import of %s by %s is under way; wait for it, and import again", key.Day, key.Dimension)
+		return fmt.Errorf("another import of %s by %s is running; wait until it ends and import again", key.Day, key.Dimension)
 	}
 	return err
 }

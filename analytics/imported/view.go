@@ -211,7 +211,7 @@ func (v *View) checkKept(days []string) error {
 			continue
 		}
 		if i, _ := slices.BinarySearch(days, im.From); i < len(days) && days[i] <= im.To {
-			return fmt.Errorf("%w: imported days of %s; ask for whole months by month", ErrGone, calendar.MonthOf(days[i]))
+			return fmt.Errorf("%w: imported days of %s; request whole months by month", ErrGone, calendar.MonthOf(days[i]))
 		}
 	}
 	return nil

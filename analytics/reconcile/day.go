@@ -223,7 +223,7 @@ func (r *reconciler) folded(ctx context.Context, day string) (*analytics.Derived
 
 func (r *reconciler) drain(ctx context.Context) error {
 	if err := r.w.Drain(ctx); err != nil {
-		return fmt.Errorf("wait until everything is folded: %w", err)
+		return fmt.Errorf("wait for folds: %w", err)
 	}
 	return nil
 }

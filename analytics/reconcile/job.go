@@ -35,7 +35,7 @@ const keepJob = 24 * time.Hour
 var Jobs = table.Define[Job, JobKey]("analytics.job", table.Def[Job]{
 	PK: "FOLD#{group}", SK: "JOB#{verb}#{siteId}#{from}#{to}",
 	Expires: func(j *Job) time.Time { return j.At.Add(keepJob) },
-	Doc:     "How far a verify or rebuild came.",
+	Doc:     "The progress of a site's verify or rebuild.",
 })
 
 // Schema holds the entities of this package and of package analytics.
@@ -59,7 +59,7 @@ func (r *reconciler) resume(ctx context.Context, in RangeIn) (*Job, error) {
 func (r *reconciler) finished(ctx context.Context, job *Job, day string) error {
 	job.Last, job.Found, job.At = day, r.found, r.t.Now()
 	if err := Jobs.Put(ctx, r.t, job); err != nil {
-		return fmt.Errorf("write the progress down: %w", err)
+		return fmt.Errorf("save the progress: %w", err)
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (in RangeIn) check() error {
 		}
 	}
 	if n := calendar.DaysBetween(in.From, in.To) + 1; n < 1 || n > maxRangeDays {
-		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrRange, in.From, in.To, n, maxRangeDays)
+		return fmt.Errorf("%w: %s to %s is %d days: want 1 to %d", ErrRange, in.From, in.To, n, maxRangeDays)
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 		sealed = analytics.ErrSealed
 	}
 	if err := Jobs.Delete(ctx, r.t, job.JobKey); err != nil {
-		return fmt.Errorf("forget the progress: %w", err)
+		return fmt.Errorf("delete the progress: %w", err)
 	}
 	return sealed
 }

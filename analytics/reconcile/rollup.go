@@ -101,7 +101,7 @@ func newRoller(ctx context.Context, t *table.Table, siteID string, now time.Time
 
 func refuseFinal(final bool, err error) error {
 	if err == nil && final {
-		return fmt.Errorf("%w: the buckets that it was made of have begun to expire", analytics.ErrSealed)
+		return fmt.Errorf("%w: the buckets it is rolled up from have begun to expire", analytics.ErrSealed)
 	}
 	return err
 }

@@ -30,13 +30,13 @@ const keepVerification = 30 * 24 * time.Hour
 var Verifications = table.Define[Verification, analytics.SiteKey]("analytics.verification", table.Def[Verification]{
 	PK: "SITE#{siteId}", SK: "VERIFICATION", MaxBytes: 128 << 10,
 	Expires: func(v *Verification) time.Time { return v.At.Add(keepVerification) },
-	Doc:     "How the last comparison of a site's statistics with its raw events ended.",
+	Doc:     "The result of the last comparison of a site's statistics with its raw events.",
 })
 
 // LastVerification reads the result of a site's last verification. Error: table.ErrNotFound if
 // there is none, or none of the last 30 days.
 var LastVerification = table.NewGet[analytics.SiteKey](Verifications, table.GetDef{
-	ID: "W16", Question: "how the last verify of a site ended",
+	ID: "W16", Question: "the result of the last verify of a site",
 	Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 400},
 })
 

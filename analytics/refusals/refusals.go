@@ -37,7 +37,7 @@ const lifetime = 2 * 365 * 24 * time.Hour
 var Days = table.Define[Day, DayKey]("analytics.refusals", table.Def[Day]{
 	PK: "SITE#{siteId}", SK: "REFUSED#{day}",
 	Expires: func(d *Day) time.Time { return d.ExpiresAt },
-	Doc:     "How many events of one day of a site were turned away, and why.",
+	Doc:     "The number of events of a site that were filtered out in one day, by reason.",
 })
 
 // RangeIn selects the days in [From, To); an empty end is open.
@@ -49,7 +49,7 @@ type RangeIn struct {
 
 // ByDay queries the counts of a site by day.
 var ByDay = table.NewQuery(Days, table.QueryDef[RangeIn]{
-	ID: "W14", Question: "the events of a site that were turned away, by day",
+	ID: "W14", Question: "the filtered-out events of a site, by day",
 	From: "REFUSED#{from}", To: "REFUSED#{to}",
 	Load: table.Load{PerSecond: 0.01, Items: 30, ItemBytes: 400},
 })

@@ -110,7 +110,7 @@ func (r *reporter) checkKept() error {
 		for _, d := range r.days {
 			stored := r.byDay[d]
 			if !r.fresh[d] && stored != nil && stored.Sealed(r.site.Retention, r.now) && !stored.Same(r.sumOfHours(d)) {
-				return fmt.Errorf("%w: hours of %s; ask by day", ErrExpired, d)
+				return fmt.Errorf("%w: hours of %s; request days", ErrExpired, d)
 			}
 		}
 	}
@@ -120,7 +120,7 @@ func (r *reporter) checkKept() error {
 			continue
 		}
 		if sum := r.sumOfDays(m); sum == nil || !stored.Same(sum) {
-			return fmt.Errorf("%w: days of %s; ask for whole months by month", ErrExpired, m)
+			return fmt.Errorf("%w: days of %s; request whole months by month", ErrExpired, m)
 		}
 	}
 	return nil

@@ -201,7 +201,7 @@ func (in Request) check() error {
 		return fmt.Errorf("%w: period %q: want hour, day or month", ErrInvalid, in.Period)
 	}
 	if n := calendar.DaysBetween(in.From, in.To) + 1; n < 1 || n > most {
-		return fmt.Errorf("%w: %s to %s are %d days: want 1 to %d", ErrInvalid, in.From, in.To, n, most)
+		return fmt.Errorf("%w: %s to %s is %d days: want 1 to %d", ErrInvalid, in.From, in.To, n, most)
 	}
 	return nil
 }

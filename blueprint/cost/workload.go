@@ -61,7 +61,7 @@ func Declared(d *blueprint.Design, eventsPerDay float64, months int, delayed boo
 		return nil, fmt.Errorf("%w: %g events a day: 0 to %g", ErrOptions, eventsPerDay, float64(MaxEventsPerDay))
 	}
 	if months < 1 || months > 1200 {
-		return nil, fmt.Errorf("%w: %d months: 1 to 1200", ErrOptions, months)
+		return nil, fmt.Errorf("%w: %d months: use 1 to 1200", ErrOptions, months)
 	}
 	w := &Workload{Name: d.Name, EventsPerDay: eventsPerDay}
 	grows := make(map[string]bool)
@@ -99,7 +99,7 @@ type Metered struct {
 // Errors: ErrOptions if the time or number of events is not positive.
 func Observed(name string, all []Metered, took time.Duration, events, eventsPerDay float64) (*Workload, error) {
 	if took <= 0 || !(events > 0) {
-		return nil, fmt.Errorf("%w: %g events in %s say nothing of a month", ErrOptions, events, took)
+		return nil, fmt.Errorf("%w: %g events in %s are not enough to estimate a month", ErrOptions, events, took)
 	}
 	if !(eventsPerDay >= 0 && eventsPerDay <= MaxEventsPerDay) {
 		return nil, fmt.Errorf("%w: %g events a day: 0 to %g", ErrOptions, eventsPerDay, float64(MaxEventsPerDay))
@@ -178,7 +178,7 @@ func runtime(d *blueprint.Design, perDay float64, delayed bool) *Line {
 	}
 	checkpoints := secondsMonth * together(perDay/secondsDay*checkpointsPerEvent, most)
 	n := checkpoints + secondsMonth*leastShards*leasesPerSecond
-	return &Line{Entity: d.Entities[i].Name, Question: "how far workers are, and who reads which shard", Writes: n, WriteUnits: n, ReadUnits: checkpoints * checkpointReads}
+	return &Line{Entity: d.Entities[i].Name, Question: "checkpoints and leases of workers", Writes: n, WriteUnits: n, ReadUnits: checkpoints * checkpointReads}
 }
 
 // Looks scales reads to the given number of views of figures a day. Patterns declare the reads for

@@ -44,12 +44,12 @@ func Compare(before, after *blueprint.Outline) []Finding {
 		if was := entity(before, e.Name); was != nil {
 			c.entity(was, e)
 		} else {
-			c.add(Compatible, "entity %s is new", e.Name)("nothing: nothing is stored of it")
+			c.add(Compatible, "entity %s is new", e.Name)("nothing: it has no stored items")
 		}
 	}
 	for i := range before.Entities {
 		if e := &before.Entities[i]; entity(after, e.Name) == nil {
-			c.add(Breaks, "entity %s is gone", e.Name)("its items stay in the table, and nothing reads them: delete them before, or keep the entity until they are expired")
+			c.add(Breaks, "entity %s was removed", e.Name)("its items stay in the table unread: delete them first, or keep the entity until they have expired")
 		}
 	}
 	c.patterns()
@@ -81,12 +81,12 @@ func entity(o *blueprint.Outline, name string) *blueprint.OutlineEntity {
 func (c *comparison) indexes() {
 	for _, name := range c.after.Indexes {
 		if !slices.Contains(c.before.Indexes, name) {
-			c.add(NeedsIndex, "index %s is new", name)("make it before the code is released, one index an update: DynamoDB fills it with the items that have its keys")
+			c.add(NeedsIndex, "index %s is new", name)("create it before you release the code, one index per update; DynamoDB fills it with the items that have its keys")
 		}
 	}
 	for _, name := range c.before.Indexes {
 		if !slices.Contains(c.after.Indexes, name) {
-			c.add(NeedsIndex, "index %s is gone", name)("drop it when no release that is running asks it: until then every write pays for it")
+			c.add(NeedsIndex, "index %s was removed", name)("delete it once no running release queries it; until then every write pays for it")
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (c *comparison) indexes() {
 func changed(was, is string) bool { return was != "" && is != "" && was != is }
 
 func (c *comparison) entity(was, is *blueprint.OutlineEntity) {
-	const moves = "items that are stored keep their keys and are not found under the new ones: copy each to its new key, read both for the time, then delete the old ones; of what is folded, rebuild"
+	const moves = "stored items keep their old keys and are not found under the new keys: copy each item to its new key, read both in the meantime, then delete the old items; rebuild derived items"
 	if changed(was.PK, is.PK) {
 		c.add(Breaks, "%s: pk was %s, is %s", is.Name, was.PK, is.PK)(moves)
 	}
@@ -109,18 +109,18 @@ func (c *comparison) entity(was, is *blueprint.OutlineEntity) {
 	c.placements(was, is)
 	switch {
 	case is.Expires && !was.Expires:
-		c.add(Backfill, "%s: items expire now", is.Name)("items that are stored have no ttl and stay for ever: write them again, or delete them")
+		c.add(Backfill, "%s: items now expire", is.Name)("stored items have no TTL and never expire: rewrite or delete them")
 	case was.Expires && !is.Expires:
-		c.add(Backfill, "%s: items expire no more", is.Name)("items that are stored still have their ttl and are deleted: write those again that are to stay, before they expire")
+		c.add(Backfill, "%s: items no longer expire", is.Name)("stored items still have a TTL and will be deleted: rewrite the items to keep before they expire")
 	}
 	if c.before.Partial || c.after.Partial {
 		return
 	}
 	if is.Immutable && !was.Immutable {
-		c.add(Compatible, "%s: items are not changed any more", is.Name)("nothing: what is stored stays; code that changes it no longer compiles")
+		c.add(Compatible, "%s: items are now immutable", is.Name)("nothing: stored items stay; code that changes them no longer compiles")
 	}
 	if is.MaxBytes > 0 && (was.MaxBytes == 0 || is.MaxBytes < was.MaxBytes) {
-		c.add(Backfill, "%s: items have at most %d bytes", is.Name, is.MaxBytes)("larger ones are read, but refused when they are written: look for them, and split them")
+		c.add(Backfill, "%s: items have at most %d bytes", is.Name, is.MaxBytes)("larger items can be read but not written: find and split them")
 	}
 }
 
@@ -129,18 +129,18 @@ func (c *comparison) placements(was, is *blueprint.OutlineEntity) {
 	for _, x := range is.Indexes {
 		i := slices.IndexFunc(was.Indexes, func(o table.IndexInfo) bool { return o.Name == x.Name })
 		if i < 0 {
-			c.add(Backfill, "%s: items are on %s now, as %s / %s", is.Name, x.Name, x.PK, x.SK)("items that are stored have no such keys: write them again, so that queries find them")
+			c.add(Backfill, "%s: items are now on %s, as %s / %s", is.Name, x.Name, x.PK, x.SK)("stored items do not have these keys: rewrite them so that queries find them")
 			continue
 		}
 		if o := was.Indexes[i]; changed(o.PK, x.PK) || changed(o.SK, x.SK) {
-			c.add(Backfill, "%s: keys on %s were %s / %s, are %s / %s", is.Name, x.Name, o.PK, o.SK, x.PK, x.SK)("items that are stored stand under the old keys: write them again; until then ask both")
+			c.add(Backfill, "%s: keys on %s were %s / %s, are %s / %s", is.Name, x.Name, o.PK, o.SK, x.PK, x.SK)("stored items have the old keys: rewrite them; until then query both")
 		} else if o.Conditional != x.Conditional && o.PK != "" && x.PK != "" {
-			c.add(Backfill, "%s: which items are on %s has changed", is.Name, x.Name)("items that are stored are there, or not, as before: write them again")
+			c.add(Backfill, "%s: the condition for items on %s has changed", is.Name, x.Name)("stored items follow the old condition: rewrite them")
 		}
 	}
 	for _, o := range was.Indexes {
 		if !slices.ContainsFunc(is.Indexes, func(x table.IndexInfo) bool { return x.Name == o.Name }) {
-			c.add(Backfill, "%s: items are on %s no more", is.Name, o.Name)("items that are stored stay there, and are paid for, until they are written again")
+			c.add(Backfill, "%s: items are no longer on %s", is.Name, o.Name)("stored items stay on the index, and are paid for, until they are rewritten")
 		}
 	}
 }
@@ -154,17 +154,17 @@ func (c *comparison) attributes(name string, was, is []table.AttributeInfo, key 
 		i := slices.IndexFunc(was, func(o table.AttributeInfo) bool { return o.Name == a.Name })
 		switch {
 		case i >= 0 && changed(word(was[i].Type), word(a.Type)):
-			c.add(Breaks, "%s: %s %s was a %s, is a %s", name, of, a.Name, word(was[i].Type), word(a.Type))("items that are stored are not read: give the attribute a new name, or write all items again before")
+			c.add(Breaks, "%s: %s %s was a %s, is a %s", name, of, a.Name, word(was[i].Type), word(a.Type))("stored items cannot be read: give the attribute a new name, or rewrite all items first")
 		case i >= 0 || key || a.Name == table.AttrTTL: // expiry is reported separately
 		case a.Optional || c.before.Partial:
-			c.add(Compatible, "%s: attribute %s is new", name, a.Name)("nothing: items that are stored are read without it")
+			c.add(Compatible, "%s: attribute %s is new", name, a.Name)("nothing: stored items are read without it")
 		default:
-			c.add(Backfill, "%s: attribute %s is new, and always there", name, a.Name)("items that are stored are read with its zero value: write them again where that is not what it means")
+			c.add(Backfill, "%s: attribute %s is new and required", name, a.Name)("stored items are read with its zero value: rewrite them where the zero value is wrong")
 		}
 	}
 	for _, o := range was {
 		if !key && !c.after.Partial && o.Name != table.AttrTTL && !slices.ContainsFunc(is, func(a table.AttributeInfo) bool { return a.Name == o.Name }) {
-			c.add(Compatible, "%s: attribute %s is gone", name, o.Name)("nothing: it is not read, and is dropped when an item is written again")
+			c.add(Compatible, "%s: attribute %s was removed", name, o.Name)("nothing: it is not read, and is dropped when an item is rewritten")
 		}
 	}
 }
@@ -194,16 +194,16 @@ func (c *comparison) patterns() {
 		was := find(c.before, p.ID)
 		switch {
 		case was == nil && p.Index != "" && !slices.Contains(c.before.Indexes, p.Index):
-			c.add(NeedsIndex, "pattern %s (%s) is new, on the new index %s", p.ID, p.Question, p.Index)("release it when the index is active and filled")
+			c.add(NeedsIndex, "pattern %s (%s) is new and uses the new index %s", p.ID, p.Question, p.Index)("release the code once the index is active and filled")
 		case was == nil:
-			c.add(Compatible, "pattern %s (%s) is new", p.ID, p.Question)("nothing, but capacity: see its units")
+			c.add(Compatible, "pattern %s (%s) is new", p.ID, p.Question)("nothing; check its units against the capacity")
 		case was.Operation != p.Operation || was.Index != p.Index || was.PK != p.PK || was.Condition != p.Condition:
-			c.add(Compatible, "pattern %s (%s) asks otherwise: %s", p.ID, p.Question, strings.TrimSpace(p.Operation+" "+p.Index+" "+p.PK+" "+p.Condition))("nothing, if what it now asks is stored: see what is said of its entity")
+			c.add(Compatible, "pattern %s (%s) has changed: %s", p.ID, p.Question, strings.TrimSpace(p.Operation+" "+p.Index+" "+p.PK+" "+p.Condition))("nothing, if the items it now reads are stored: see the changes of its entity")
 		}
 	}
 	for i := range c.before.Patterns {
 		if p := &c.before.Patterns[i]; find(c.after, p.ID) == nil {
-			c.add(Compatible, "pattern %s (%s) is gone", p.ID, p.Question)("nothing, when nobody asks it")
+			c.add(Compatible, "pattern %s (%s) was removed", p.ID, p.Question)("nothing, once no code uses it")
 		}
 	}
 }
@@ -217,7 +217,7 @@ func Worst(found []Finding) Kind {
 }
 
 var headings = map[Kind]string{
-	Breaks: "Breaks what is stored", NeedsIndex: "Needs a change of indexes", Backfill: "Needs a backfill", Compatible: "Compatible",
+	Breaks: "Breaks stored items", NeedsIndex: "Needs an index change", Backfill: "Needs a backfill", Compatible: "Compatible",
 }
 
 // printable replaces control characters, so that text from a file cannot affect the terminal.

@@ -125,15 +125,15 @@ func (f *Finding) explain(s *table.Schema, share float64) {
 func (f *Finding) fix() string {
 	switch {
 	case f.Site != "":
-		return fmt.Sprintf("raise the site's shards to %d times as many: onefold site reshard %s N", f.Times, f.Site)
+		return fmt.Sprintf("multiply the site's shards by %d: onefold site reshard %s N", f.Times, f.Site)
 	case strings.Contains(f.Template, "{shard"):
-		return fmt.Sprintf("raise the number of its shards to %d times as many", f.Times)
+		return fmt.Sprintf("multiply the number of its shards by %d", f.Times)
 	case f.PeakReads/blueprint.PartitionReads > f.PeakWrites/blueprint.PartitionWrites:
-		return "keep the answer for a few seconds where it is asked for, or read it eventually consistent, which takes half"
+		return "cache the answer for a few seconds, or use eventually consistent reads, which cost half"
 	case f.Template != "":
-		return "write it less often: let what is derived wait (onefold serve --fold-delay 30s), or count in partials that a reader adds up"
+		return "write it less often: delay derived items (onefold serve --fold-delay 30s), or count in partials that readers add up"
 	}
-	return "no entity of the schema makes this key: look who writes it"
+	return "no entity of the schema has this key: find out which program writes it"
 }
 
 // siteOf returns the site in a sharded key.

@@ -50,7 +50,7 @@ func TestAdviceCoolsAHotKey(t *testing.T) {
 	}
 	hot := burst()
 	if len(hot) != 1 || hot[0].Key != "SITE#blog#SHARD#0" || hot[0].Times != 2 || !slices.Contains(hot[0].Entities, "analytics.block") ||
-		!strings.HasPrefix(hot[0].Patterns[0], "W1 ") || !strings.Contains(hot[0].Fix, "2 times as many: onefold site reshard blog N") {
+		!strings.HasPrefix(hot[0].Patterns[0], "W1 ") || !strings.Contains(hot[0].Fix, "shards by 2: onefold site reshard blog N") {
 		t.Fatalf("hot keys %+v", hot)
 	}
 	if site, err = analytics.SetShards(t.Context(), tbl, "blog", site.Sharding.At(now)*hot[0].Times*2); err != nil {

@@ -97,7 +97,7 @@ func Apply(ctx context.Context, api dynamo.API, s *table.Schema, a Applying) (do
 		case len(steps) == 0:
 			return done, nil
 		case slices.Contains(done.Did, steps[0].does):
-			return done, fmt.Errorf("%w: no_effect: the service took the update %q, and the table is as it was", ErrDiffers, steps[0].does)
+			return done, fmt.Errorf("%w: no_effect: the service accepted the update %q, but the table did not change", ErrDiffers, steps[0].does)
 		}
 		if err := a.run(ctx, api, steps[0]); err != nil {
 			return done, fmt.Errorf("infra: %s: %w", steps[0].does, err)

@@ -29,7 +29,7 @@ func Policy(s *table.Schema, name, tableARN string) ([]byte, error) {
 	}
 	d := PolicyDocument{policyVersion, documented(statements, tableARN)}
 	if n := d.length(); n > MaxInlinePolicies {
-		return nil, fmt.Errorf("%w: %d characters, and a role's inline policies have at most %d: attach its parts as managed policies", ErrPolicyLength, n, MaxInlinePolicies)
+		return nil, fmt.Errorf("%w: %d characters; a role's inline policies can have at most %d: attach its parts as managed policies", ErrPolicyLength, n, MaxInlinePolicies)
 	}
 	return d.write()
 }
@@ -47,7 +47,7 @@ func Policies(s *table.Schema, name, tableARN string) ([][]byte, error) {
 	for _, one := range documented(statements, tableARN) {
 		alone := PolicyDocument{policyVersion, []documentStatement{one}}
 		if n := alone.length(); n > MaxManagedPolicy {
-			return nil, fmt.Errorf("%w: statement %s alone has %d characters, and a managed policy at most %d", ErrPolicyLength, one.Sid, n, MaxManagedPolicy)
+			return nil, fmt.Errorf("%w: statement %s alone has %d characters; a managed policy can have at most %d", ErrPolicyLength, one.Sid, n, MaxManagedPolicy)
 		}
 		last := &parts[len(parts)-1]
 		longer := PolicyDocument{policyVersion, append(slices.Clone(last.Statement), one)}
@@ -106,7 +106,7 @@ func (o *Options) checkRoles(s *table.Schema) error {
 		}
 		d := PolicyDocument{policyVersion, documented(statements, "arn:aws:dynamodb:ap-southeast-2:123456789012:table/"+o.TableName)}
 		if n := d.length() + beside; n > MaxInlinePolicies {
-			return fmt.Errorf("%w: that of the %s has about %d characters, and a role's inline policies at most %d: give the table a shorter name, or leave the functions out and attach the parts that `onefold infra iam` writes",
+			return fmt.Errorf("%w: the policy of the %s has about %d characters; a role's inline policies can have at most %d: use a shorter table name, or omit the functions and attach the parts from `onefold infra iam`",
 				ErrPolicyLength, name, n, MaxInlinePolicies)
 		}
 	}

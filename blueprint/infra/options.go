@@ -75,7 +75,7 @@ func (o *Options) complete(s *table.Schema) error {
 		o.TableName = strings.ReplaceAll(s.Name(), "/", "-")
 	}
 	if !tableName.MatchString(o.TableName) {
-		return fmt.Errorf("%w: a table's name has 3 to 255 letters, digits, dots, dashes and underscores, not %q", ErrOptions, o.TableName)
+		return fmt.Errorf("%w: a table name has 3 to 255 letters, digits, dots, dashes and underscores, unlike %q", ErrOptions, o.TableName)
 	}
 	switch o.Ingest {
 	case NoIngest:
@@ -84,13 +84,13 @@ func (o *Options) complete(s *table.Schema) error {
 			return fmt.Errorf("%w: Ingest needs Functions", ErrOptions)
 		}
 	default:
-		return fmt.Errorf("%w: Ingest is %q: function-url or http-api", ErrOptions, o.Ingest)
+		return fmt.Errorf("%w: Ingest is %q: use function-url or http-api", ErrOptions, o.Ingest)
 	}
 	if o.Shifts && !o.Functions {
 		return fmt.Errorf("%w: Shifts needs Functions", ErrOptions)
 	}
 	if o.AlarmTopic != "" && !strings.HasPrefix(o.AlarmTopic, "arn:") {
-		return fmt.Errorf("%w: AlarmTopic is %q: the ARN of an SNS topic", ErrOptions, o.AlarmTopic)
+		return fmt.Errorf("%w: AlarmTopic is %q: use the ARN of an SNS topic", ErrOptions, o.AlarmTopic)
 	}
 	if o.Indexes == nil {
 		o.Indexes = s.Indexes()
@@ -115,11 +115,11 @@ func (b *Bounds) complete(what string, provisioned bool) error {
 	}
 	switch {
 	case b.Min < 0 || b.Max < 0 || b.Max > maxUnits:
-		return fmt.Errorf("%w: %s is %d to %d: 0 to %d units a second", ErrOptions, what, b.Min, b.Max, maxUnits)
+		return fmt.Errorf("%w: %s is %d to %d: use 0 to %d units per second", ErrOptions, what, b.Min, b.Max, maxUnits)
 	case b.Max > 0 && b.Min > b.Max:
-		return fmt.Errorf("%w: %s is at least %d and at most %d", ErrOptions, what, b.Min, b.Max)
+		return fmt.Errorf("%w: %s has a minimum of %d and a maximum of %d", ErrOptions, what, b.Min, b.Max)
 	case !provisioned && b.Min > 0:
-		return fmt.Errorf("%w: %s has a least, which is for provisioned capacity", ErrOptions, what)
+		return fmt.Errorf("%w: %s has a minimum, which needs provisioned capacity", ErrOptions, what)
 	}
 	return nil
 }

@@ -51,17 +51,17 @@ func is(b *bool) bool { return b != nil && *b }
 // fixed rejects differences that no update can change.
 func (a *Applying) fixed(want *dynamodb.CreateTableInput, d *types.TableDescription) error {
 	if !slices.EqualFunc(want.KeySchema, d.KeySchema, sameKey) {
-		return fmt.Errorf("%w: breaks_keys: the key of %s is another than the schema's: use another table", ErrDiffers, a.TableName)
+		return fmt.Errorf("%w: breaks_keys: the key of %s differs from the schema; use another table", ErrDiffers, a.TableName)
 	}
 	if d.StreamSpecification != nil && is(d.StreamSpecification.StreamEnabled) && d.StreamSpecification.StreamViewType != types.StreamViewTypeNewAndOldImages {
-		return fmt.Errorf("%w: stream_view: the change stream of %s shows %s, not NEW_AND_OLD_IMAGES: disable it, when nobody reads it, and apply again", ErrDiffers, a.TableName, d.StreamSpecification.StreamViewType)
+		return fmt.Errorf("%w: stream_view: the change stream of %s has view type %s, not NEW_AND_OLD_IMAGES: disable it when nothing reads it, and apply again", ErrDiffers, a.TableName, d.StreamSpecification.StreamViewType)
 	}
 	if a.Prune {
 		return nil
 	}
 	for _, x := range want.GlobalSecondaryIndexes {
 		if have := indexOf(d, *x.IndexName); have != nil && !sameIndex(x, have) {
-			return fmt.Errorf("%w: index_differs: index %s of %s has other keys, or does not project all attributes: --prune removes it and makes it anew, during which its patterns fail", ErrDiffers, *x.IndexName, a.TableName)
+			return fmt.Errorf("%w: index_differs: index %s of %s has other keys or does not project all attributes: --prune removes and recreates it; its patterns fail until then", ErrDiffers, *x.IndexName, a.TableName)
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func (a *Applying) expires(ctx context.Context, api dynamo.API) (bool, error) {
 	switch d := out.TimeToLiveDescription; d.TimeToLiveStatus {
 	case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
 		if d.AttributeName != nil && *d.AttributeName != table.AttrTTL {
-			return false, fmt.Errorf("%w: ttl_attribute: items of %s expire by attribute %q, not %q: disable that first, which takes up to an hour", ErrDiffers, a.TableName, *d.AttributeName, table.AttrTTL)
+			return false, fmt.Errorf("%w: ttl_attribute: items of %s expire by attribute %q, not %q: disable TTL first, which takes up to an hour", ErrDiffers, a.TableName, *d.AttributeName, table.AttrTTL)
 		}
 		return true, nil
 	}

@@ -81,7 +81,7 @@ func node(v any) (*yaml.Node, error) {
 	case object:
 		return v.node()
 	}
-	return nil, fmt.Errorf("infra: a %T cannot be written", v)
+	return nil, fmt.Errorf("infra: cannot write a %T", v)
 }
 
 func (o object) node() (*yaml.Node, error) {

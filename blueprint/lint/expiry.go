@@ -25,8 +25,8 @@ func clockExpiry(s *schema) []Finding {
 		if young == 0 || old == 0 || young != old {
 			continue // the example does not expire, or its ttl follows its time
 		}
-		all = append(all, Finding{Entity: e.Name, What: "its ttl is the same whenever it happened: what is loaded later lives too long, and a wrong clock makes it expire at once or never",
-			Fix: "reckon Expires from the item's own time"})
+		all = append(all, Finding{Entity: e.Name, What: "its TTL does not depend on the item's own time: items loaded later live too long, and a wrong clock makes items expire at once or never",
+			Fix: "compute Expires from the item's own time"})
 	}
 	return all
 }

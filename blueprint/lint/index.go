@@ -27,8 +27,8 @@ func duplicateIndexes(s *schema) []Finding {
 		if shape(x.PK) != shape(e.PK) {
 			return "", ""
 		}
-		return fmt.Sprintf("%s is the partition key of the table, too, so that the index is as hot, and every write costs twice", x.PK),
-			"let the sort key of the table answer it, in time order, and leave the index out"
+		return fmt.Sprintf("%s is also the partition key of the table, so the index is equally hot and every write costs twice", x.PK),
+			"use the table's sort key, in time order, instead of the index"
 	})
 }
 
@@ -39,7 +39,7 @@ func unusedIndexes(s *schema) []Finding {
 				return "", ""
 			}
 		}
-		return "no pattern asks it, and every write pays for it", "declare the pattern that asks it, or take the entity off the index"
+		return "no pattern queries it, but every write pays for it", "declare the pattern that queries it, or remove the entity from the index"
 	})
 }
 
@@ -54,7 +54,7 @@ func growingIndexes(s *schema) []Finding {
 		}
 		for _, v := range variables(x.PK) {
 			if stateful.MatchString(v) {
-				return fmt.Sprintf("every %s stays on the list of its %s for ever, when it is over, too", e.Name, v), "give the index a When, so that only open items are on it"
+				return fmt.Sprintf("every %s stays in the list of its %s forever, even when it is closed", e.Name, v), "give the index a When, so that it has only open items"
 			}
 		}
 		return "", ""
@@ -67,8 +67,8 @@ func heartbeatIndexes(s *schema) []Finding {
 	return s.eachIndex(func(e *table.EntityInfo, x *table.IndexInfo) (what, fix string) {
 		for _, a := range e.Attributes {
 			if seen.MatchString(a.Name) {
-				return fmt.Sprintf("%s is on the item, and the index projects it: a heartbeat is two writes, one of them on %s", a.Name, x.PK),
-					"keep it in an item of its own that is on no index"
+				return fmt.Sprintf("%s is on the item and projected to the index: a heartbeat is two writes, one of them to %s", a.Name, x.PK),
+					"store it in a separate item that is on no index"
 			}
 		}
 		return "", ""
@@ -79,8 +79,8 @@ func hotIndexes(s *schema) []Finding {
 	return s.eachIndex(func(e *table.EntityInfo, x *table.IndexInfo) (what, fix string) {
 		perSecond, bytes := s.writes(e.Name)
 		if units := perSecond * writeUnits(bytes); units > partitionWrites && !sharded(x.PK) {
-			return fmt.Sprintf("%.0f units a second are written to the index, all of them to one key if they have one %s; a partition takes %d, and then the table is held back",
-				units, x.PK, partitionWrites), "put {shard} into the index's partition key, and ask all shards"
+			return fmt.Sprintf("%.0f units per second are written to the index, possibly all with the same %s; a partition supports %d, beyond which writes to the table are throttled",
+				units, x.PK, partitionWrites), "add {shard} to the index's partition key, and query all shards"
 		}
 		return "", ""
 	})
@@ -98,8 +98,8 @@ func hotPartitions(s *schema) []Finding {
 		e := &s.entities[i]
 		perSecond, bytes := s.writes(e.Name)
 		if units := perSecond * writeUnits(bytes); units > partitionWrites && !sharded(e.PK) {
-			all = append(all, Finding{Entity: e.Name, What: fmt.Sprintf("%.0f units a second are written, all of them to one key if they have one %s; a partition takes %d", units, e.PK, partitionWrites),
-				Fix: "put {shard} into the partition key, made of the item's own id, and ask all shards; or derive it by a fold, which writes once for many changes"})
+			all = append(all, Finding{Entity: e.Name, What: fmt.Sprintf("%.0f units per second are written, possibly all with the same %s; a partition supports %d", units, e.PK, partitionWrites),
+				Fix: "add {shard}, computed from the item's own ID, to the partition key, and query all shards; or derive the item with a fold, which writes once for many changes"})
 		}
 	}
 	return all

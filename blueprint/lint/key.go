@@ -52,8 +52,8 @@ func timesAsText(s *schema) []Finding {
 	look := func(e *table.EntityInfo, index, template string) {
 		for _, v := range variables(template) {
 			if typeOf(e, v) == "string" && timely.MatchString(v) {
-				all = append(all, Finding{Entity: e.Name, Index: index, What: fmt.Sprintf("{%s} in %s is text: 14:00:00.500Z sorts before 14:00:00Z, and a range misses its first second", v, template),
-					Fix: "make it a time.Time, and write it with a fixed width, such as {" + v + ":ms}"})
+				all = append(all, Finding{Entity: e.Name, Index: index, What: fmt.Sprintf("{%s} in %s is text: 14:00:00.500Z sorts before 14:00:00Z, so a range misses its first second", v, template),
+					Fix: "make it a time.Time with a fixed-width format, such as {" + v + ":ms}"})
 			}
 		}
 	}
@@ -76,8 +76,8 @@ func timeOnlyKeys(s *schema) []Finding {
 			continue
 		}
 		if v := names[0]; typeOf(e, v) == "time.Time" || timely.MatchString(v) {
-			all = append(all, Finding{Entity: e.Name, What: fmt.Sprintf("two with the same %s and {%s} have one key: the second is lost, or overwrites the first", e.PK, v),
-				Fix: "add what tells them apart, such as the sender's own number or a hash of the content: " + e.SK + "#{disc}"})
+			all = append(all, Finding{Entity: e.Name, What: fmt.Sprintf("two items with the same %s and {%s} have the same key: the second is lost or overwrites the first", e.PK, v),
+				Fix: "add a discriminator, such as the sender's sequence number or a hash of the content: " + e.SK + "#{disc}"})
 		}
 	}
 	return all
@@ -89,8 +89,8 @@ func twoIDs(s *schema) []Finding {
 		e := &s.entities[i]
 		pk, sk := variables(e.PK), variables(e.SK)
 		if len(pk) == 1 && len(sk) == 1 && pk[0] != sk[0] && shape(e.PK) == shape(e.SK) {
-			all = append(all, Finding{Entity: e.Name, What: fmt.Sprintf("%s and %s are two ids of one item: who knows one cannot read it, and a retry makes another", e.PK, e.SK),
-				Fix: "let both be made of {" + pk[0] + "}"})
+			all = append(all, Finding{Entity: e.Name, What: fmt.Sprintf("%s and %s are two IDs of one item: a caller with only one of them cannot read it, and a retry creates another item", e.PK, e.SK),
+				Fix: "compute both from {" + pk[0] + "}"})
 		}
 	}
 	return all
@@ -100,8 +100,8 @@ func fanOutFilters(s *schema) []Finding {
 	var all []Finding
 	for _, p := range s.patterns {
 		if p.FanOut != "" && p.Filtered {
-			all = append(all, Finding{Entity: p.Entity, Pattern: p.ID, What: "every shard is asked, at half a unit or one even when it has nothing, and what the filter drops is paid for",
-				Fix: "keep the shards few, narrow the range of the sort key, or let a fold keep an item of what is asked for"})
+			all = append(all, Finding{Entity: p.Entity, Pattern: p.ID, What: "every shard is queried, for half a unit or one even if it is empty, and filtered items are paid for",
+				Fix: "use few shards, narrow the sort key range, or maintain the result with a fold"})
 		}
 	}
 	return all
@@ -111,7 +111,7 @@ func withoutLoads(s *schema) []Finding {
 	var all []Finding
 	for _, p := range s.patterns {
 		if p.Load == (table.Load{}) {
-			all = append(all, Finding{Entity: p.Entity, Pattern: p.ID, What: "no load is declared: neither cost nor heat can be told", Fix: "give it a Load: calls a second, items, and bytes of an item"})
+			all = append(all, Finding{Entity: p.Entity, Pattern: p.ID, What: "no load is declared, so its cost and heat are unknown", Fix: "set Load: calls per second, items, and bytes per item"})
 		}
 	}
 	return all

@@ -44,18 +44,18 @@ type Lint struct {
 func Lints() []Lint { return slices.Clone(lints) }
 
 var lints = []Lint{
-	{"duplicate-index", "An index has the partition key of the table: it costs a write for what the sort key answers already.", duplicateIndexes},
-	{"fan-out-filter", "A pattern asks every shard and drops most of what it reads: it pays for the shards, however little it finds.", fanOutFilters},
-	{"growing-index", "What piles up stays on an index by its state: the list only grows.", growingIndexes},
-	{"heartbeat-index", "An item on an index says when something was last seen: every heartbeat writes the index, too.", heartbeatIndexes},
-	{"hot-index", "More is written to one key of an index than a partition takes; an index that cannot keep up holds the table back.", hotIndexes},
-	{"hot-partition", "More is written to one partition key than a partition takes.", hotPartitions},
-	{"no-load", "A pattern declares no load: its cost and heat are not known.", withoutLoads},
-	{"time-as-text", "A time stands in a key as whatever text comes: texts of different width do not sort as times.", timesAsText},
-	{"time-only-key", "Facts are told apart by their time alone: two in one moment are one.", timeOnlyKeys},
-	{"ttl-from-clock", "Items expire by the clock of who writes them, not by their own time: what comes late lives too long.", clockExpiry},
-	{"two-ids", "Partition and sort key hold two ids for one item: it cannot be read by one of them.", twoIDs},
-	{"unused-index", "No pattern asks an index that is paid for with every write.", unusedIndexes},
+	{"duplicate-index", "An index has the partition key of the table: it costs writes, but the table's sort key answers the same queries.", duplicateIndexes},
+	{"fan-out-filter", "A pattern queries every shard and filters out most items: it pays for all shards, however few items it returns.", fanOutFilters},
+	{"growing-index", "Items stay on an index by state after they are closed: the list only grows.", growingIndexes},
+	{"heartbeat-index", "An item on an index has the time of the last heartbeat: every heartbeat also writes the index.", heartbeatIndexes},
+	{"hot-index", "One key of an index gets more writes than a partition supports; an index that cannot keep up throttles the table.", hotIndexes},
+	{"hot-partition", "One partition key gets more writes than a partition supports.", hotPartitions},
+	{"no-load", "A pattern declares no load: its cost and heat are unknown.", withoutLoads},
+	{"time-as-text", "A key contains a time as free text: text of different widths does not sort by time.", timesAsText},
+	{"time-only-key", "The key of a fact has only its time: two facts at the same time are stored as one.", timeOnlyKeys},
+	{"ttl-from-clock", "Items expire by the writer's clock, not by their own time: late items live too long.", clockExpiry},
+	{"two-ids", "Partition and sort key have two IDs of one item: it cannot be read by one of them.", twoIDs},
+	{"unused-index", "No pattern queries an index that every write pays for.", unusedIndexes},
 }
 
 // Check returns the problems of a schema, including accepted ones, by lint and entity.

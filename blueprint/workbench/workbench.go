@@ -85,7 +85,7 @@ func Write(w io.Writer, d *blueprint.Design) error {
 		ModelName: d.Name,
 		ModelMetadata: metadata{
 			Author: "onefold", DateCreated: madeAt, DateLastModified: madeAt,
-			Description: "Made from the schema that runs, by onefold design.", AWSService: "Amazon DynamoDB", Version: "3.0",
+			Description: "Generated from the running schema by onefold design.", AWSService: "Amazon DynamoDB", Version: "3.0",
 		},
 		DataModel: []tableModel{t},
 	})

@@ -178,13 +178,13 @@ func (s *sender) note(a admission, became outcome, r request, err error) {
 	}
 	switch s.breaker.note(a, became, s.o.Clock()) {
 	case Open:
-		then := "requests are refused at once until it does"
+		then := "requests fail immediately until it responds"
 		if s.o.Patience > 0 {
-			then = "requests wait for it up to " + s.o.Patience.String()
+			then = "requests wait up to " + s.o.Patience.String()
 		}
-		s.o.Logger.Error(s.name+": it does not answer; "+then, "operation", r.op, "error", err)
+		s.o.Logger.Error(s.name+": not responding; "+then, "operation", r.op, "error", err)
 	case Closed:
-		s.o.Logger.Info(s.name+": it answers again", "operation", r.op)
+		s.o.Logger.Info(s.name+": responding again", "operation", r.op)
 	}
 }
 

@@ -105,7 +105,7 @@ func (a *Archive) find(id eventstore.ID, seq int64) (place, error) {
 			}
 		}
 	}
-	return place{}, fmt.Errorf("%w: %d of %s", eventstore.ErrTruncated, seq, id)
+	return place{}, fmt.Errorf("%w: event %d of %s", eventstore.ErrTruncated, seq, id)
 }
 
 // Read yields the events of an aggregate in a range of numbers, inclusive, in order, as they were
@@ -168,7 +168,7 @@ func (a *Archive) readSpan(p place, do func(*eventstore.Event) bool) error {
 		}
 		e, err := parseLine(b)
 		if err == nil && (e.EventKey.ID != p.aggregate() || e.Seq != next) {
-			err = fmt.Errorf("it has event %d of %s where %d should be", e.Seq, e.EventKey.ID, next)
+			err = fmt.Errorf("found event %d of %s instead of event %d", e.Seq, e.EventKey.ID, next)
 		}
 		if err != nil {
 			return damaged(err)

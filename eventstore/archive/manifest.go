@@ -69,7 +69,7 @@ func (m *Manifest) check(segment string) error {
 	case m.Format != format:
 		return fmt.Errorf("%w: segment %s has format %d: this program reads %d", eventstore.ErrInvalid, segment, m.Format, format)
 	case m.Segment != segment || !ok:
-		return fmt.Errorf("%w: the manifest in %s is of %q", ErrDamaged, segment, m.Segment)
+		return fmt.Errorf("%w: the manifest in %s is of segment %q", ErrDamaged, segment, m.Segment)
 	}
 	for _, s := range m.Spans {
 		if s.From < 1 || s.To < s.From || s.Offset < 0 || s.Bytes < 1 || s.Offset > lines.Bytes-s.Bytes {

@@ -16,14 +16,14 @@ import (
 var (
 	// ErrNoSnapshot is returned when an aggregate has no snapshot of the fold's version that covers
 	// the events to delete.
-	ErrNoSnapshot = errors.New("archive: there is no snapshot to go on from")
+	ErrNoSnapshot = errors.New("archive: there is no snapshot of the events to delete")
 	// ErrWrongSnapshot is returned when the snapshot does not match the events.
-	ErrWrongSnapshot = errors.New("archive: the snapshot is not what its events make")
+	ErrWrongSnapshot = errors.New("archive: the snapshot differs from its events")
 	// ErrNotArchived is returned when the archive lacks the events, or has different ones.
-	ErrNotArchived = errors.New("archive: the events are not in the archive as they are in the table")
+	ErrNotArchived = errors.New("archive: the archive does not have the events as they are in the table")
 	// ErrPersonal is returned when truncating without an archive an aggregate with personal data:
 	// erasing a person deletes the snapshot, which could then not be recomputed.
-	ErrPersonal = errors.New("archive: the aggregate has persons in it, and has to be archived")
+	ErrPersonal = errors.New("archive: the aggregate has personal data and must be archived first")
 )
 
 var (
@@ -80,13 +80,13 @@ type cut struct {
 
 func (c *cut) prepare(ctx context.Context) (err error) {
 	if c.s.OneByOne() {
-		return fmt.Errorf("%w: without transactions nothing is truncated", eventstore.ErrInvalid)
+		return fmt.Errorf("%w: streams cannot be truncated in put mode", eventstore.ErrInvalid)
 	}
 	if c.head, err = c.s.Head(ctx, c.id); err != nil {
 		return err
 	}
 	if c.keep < 2 || c.keep > c.head.Version {
-		return fmt.Errorf("%w: of the events 1 to %d at least one goes, and the last stays", eventstore.ErrInvalid, c.head.Version)
+		return fmt.Errorf("%w: the stream has events 1 to %d; truncate at least one and keep the last", eventstore.ErrInvalid, c.head.Version)
 	}
 	return nil
 }
@@ -100,14 +100,14 @@ func (c *cut) verify(ctx context.Context, replay fsck.Replay) error {
 	case err != nil:
 		return err
 	case snap.Reducer != c.reducer || snap.LastSeq < c.keep-1:
-		return fmt.Errorf("%w: it is of event %d and version %d of the fold", ErrNoSnapshot, snap.LastSeq, snap.Reducer)
+		return fmt.Errorf("%w: the snapshot is of event %d and version %d of the fold", ErrNoSnapshot, snap.LastSeq, snap.Reducer)
 	}
 	differs, ok, err := replay(ctx, c.s, snap)
 	switch {
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("%w: it cannot be opened any more", ErrNoSnapshot)
+		return fmt.Errorf("%w: the snapshot cannot be decrypted any more", ErrNoSnapshot)
 	case differs != "":
 		return fmt.Errorf("%w: %s", ErrWrongSnapshot, differs)
 	case c.a == nil:
@@ -132,7 +132,7 @@ func (c *cut) impersonal(ctx context.Context) error {
 func (c *cut) archived(ctx context.Context) error {
 	begin := max(c.head.FirstKept, 1)
 	if has := c.a.Has(c.id, begin); has < c.keep-1 {
-		return fmt.Errorf("%w: of %d to %d it has those up to %d", ErrNotArchived, begin, c.keep-1, has)
+		return fmt.Errorf("%w: events %d to %d are needed, it has events up to %d", ErrNotArchived, begin, c.keep-1, has)
 	}
 	next, stop := iter.Pull2(c.a.Read(ctx, c.id, begin, c.keep-1))
 	defer stop()

@@ -63,7 +63,7 @@ func (n *New) Event() (eventstore.NewEvent, error) {
 		return e, nil
 	}
 	if len(n.Binary) > 0 {
-		return e, fmt.Errorf("%w: event %q has data and binary: one of them", eventstore.ErrInvalid, n.Type)
+		return e, fmt.Errorf("%w: event %q: give data or binary, not both", eventstore.ErrInvalid, n.Type)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, n.Data); err != nil {

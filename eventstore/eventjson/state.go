@@ -38,7 +38,7 @@ func (s *State) Add(e *eventstore.Event) error {
 	}
 	s.grown = 0
 	if size, err := json.Marshal(s.Fields); err != nil || len(size) > maxState {
-		return fmt.Errorf("%w: the fields up to event %d come to more than %d bytes", eventstore.ErrTooLarge, e.Seq, maxState)
+		return fmt.Errorf("%w: the fields up to event %d have more than %d bytes", eventstore.ErrTooLarge, e.Seq, maxState)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func parseCursor(s string) (c cursor, err error) {
 		err = json.Unmarshal(b, &c)
 	}
 	if err != nil || c.Pass != overTable && c.Pass != overIndex && c.Pass != finished {
-		return c, fmt.Errorf("%w: the cursor is not of a check", eventstore.ErrInvalid)
+		return c, fmt.Errorf("%w: invalid cursor", eventstore.ErrInvalid)
 	}
 	return c, nil
 }

@@ -85,7 +85,7 @@ func (a *aggregate) told() error {
 	last, missing := int64(0), int64(0)
 	for _, s := range f.spans {
 		if s.from <= last {
-			return a.report(Finding{Kind: FeedTwice, ID: a.id, Item: headItem(a.id), Says: fmt.Sprintf("the feed tells event %d of %s twice", s.from, a.id)})
+			return a.report(Finding{Kind: FeedTwice, ID: a.id, Item: headItem(a.id), Says: fmt.Sprintf("the feed has event %d of %s twice", s.from, a.id)})
 		}
 		if s.from > last+1 && missing == 0 {
 			missing = last + 1
@@ -93,7 +93,7 @@ func (a *aggregate) told() error {
 		last = s.to
 	}
 	if last > max(a.head.Version, a.prev.Seq) {
-		return a.report(Finding{Kind: FeedAhead, ID: a.id, Item: headItem(a.id), Says: fmt.Sprintf("the feed tells event %d of %s, whose last is %d", last, a.id, a.prev.Seq)})
+		return a.report(Finding{Kind: FeedAhead, ID: a.id, Item: headItem(a.id), Says: fmt.Sprintf("the feed has event %d of %s, whose last event is %d", last, a.id, a.prev.Seq)})
 	}
 	if last < a.head.Version && missing == 0 {
 		missing = last + 1
@@ -103,7 +103,7 @@ func (a *aggregate) told() error {
 	}
 	return a.report(Finding{
 		Kind: FeedBehind, ID: a.id, Item: headItem(a.id),
-		Says: fmt.Sprintf("the feed does not tell event %d of %s, and the change stream has it no more: RepairFeed appends it", missing, a.id),
+		Says: fmt.Sprintf("event %d of %s is missing from the feed and has expired from the change stream; RepairFeed appends it", missing, a.id),
 	})
 }
 
@@ -117,7 +117,7 @@ func (c *checker) unseen() error {
 		if f.seen {
 			continue
 		}
-		if err := c.report(Finding{Kind: FeedAhead, ID: id, Item: headItem(id), Says: fmt.Sprintf("the feed tells events of %s, which is not there", id)}); err != nil {
+		if err := c.report(Finding{Kind: FeedAhead, ID: id, Item: headItem(id), Says: fmt.Sprintf("the feed has events of %s, which does not exist", id)}); err != nil {
 			return err
 		}
 	}

@@ -50,9 +50,9 @@ type Finding struct {
 // Errors of repairs.
 var (
 	// ErrNoRepair is returned for a finding that cannot be repaired without inventing facts.
-	ErrNoRepair = errors.New("fsck: this cannot be repaired without inventing facts")
+	ErrNoRepair = errors.New("fsck: the finding cannot be repaired without inventing facts")
 	// ErrChanged is returned when the finding no longer applies. Check again.
-	ErrChanged = errors.New("fsck: it has changed since it was found")
+	ErrChanged = errors.New("fsck: the item has changed since the check")
 )
 
 // Repair does what Plan says, on condition that the finding still applies. Errors: ErrNoRepair,

@@ -37,7 +37,7 @@ func (a *aggregate) models(ctx context.Context) error {
 		}
 		f := Finding{
 			Kind: ModelWrong, ID: a.id, Item: fmt.Sprintf("read model %s of %s", m.Name(), a.id), Says: fmt.Sprintf("the read model %s of %s: %s", m.Name(), a.id, clip([]byte(differs))),
-			Plan: "make the read model anew of the events", fix: func(ctx context.Context) error { return m.Remake(ctx, a.id) },
+			Plan: "rebuild the read model from the events", fix: func(ctx context.Context) error { return m.Remake(ctx, a.id) },
 		}
 		if err := a.report(f); err != nil {
 			return err

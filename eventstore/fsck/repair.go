@@ -39,13 +39,13 @@ func changed(err error) error {
 // nothing is planned, because the version is then unknown.
 func (a *aggregate) planHead(f *Finding) {
 	if a.broken {
-		f.Says += "; its events are damaged, too"
+		f.Says += "; its events are damaged as well"
 		return
 	}
 	h, first, last := a.head, a.first, a.prev
 	if !a.found {
 		h = eventstore.Head{ID: a.id, Shard: table.Shard(a.id.ID, eventstore.HeadShards), CreatedAt: first.RecordedAt}
-		f.Plan = fmt.Sprintf("make a head of version %d, open to appends, as nobody knows whether it was closed", last.Seq)
+		f.Plan = fmt.Sprintf("create a head with version %d, open for appends, because it is unknown whether it was closed", last.Seq)
 	} else {
 		f.Plan = fmt.Sprintf("set the version from %d to %d", h.Version, last.Seq)
 	}
@@ -65,7 +65,7 @@ func (a *aggregate) planHead(f *Finding) {
 func (a *aggregate) leftover(e *eventstore.Event) error {
 	key := e.EventKey
 	return a.report(Finding{
-		Kind: Leftover, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s is truncated before event %d, and %d is still there", a.id, a.head.FirstKept, e.Seq),
+		Kind: Leftover, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s is truncated before event %d, but event %d still exists", a.id, a.head.FirstKept, e.Seq),
 		Plan: fmt.Sprintf("delete event %d", e.Seq),
 		fix:  func(ctx context.Context) error { return eventstore.Events.Delete(ctx, a.t, key) },
 	})
@@ -83,10 +83,10 @@ func (c *checker) reservation(ctx context.Context, it table.Item) error {
 			return err
 		}
 	}
-	f := Finding{Kind: Orphan, Item: keysOf(it), Says: fmt.Sprintf("the value is reserved for %q, which was never there", who)}
+	f := Finding{Kind: Orphan, Item: keysOf(it), Says: fmt.Sprintf("the value is reserved for %q, which never existed", who)}
 	scope, value, ok := strings.Cut(strings.TrimPrefix(text(it, table.AttrPK), "UNIQUE#"), "#")
 	if ok {
-		f.Plan = "give the value free"
+		f.Plan = "release the value"
 		f.fix = func(ctx context.Context) error {
 			return changed(eventstore.Reservations.Delete(ctx, c.t, eventstore.ReservationKey{Scope: scope, Value: value}, owner.Eq(who)))
 		}

@@ -24,7 +24,7 @@ func ReplayOf[S any](f eventstore.Fold[S]) Replay {
 		var have, want S
 		state, ok, err := s.OpenState(ctx, snap.ID, snap.State)
 		if err != nil {
-			return fmt.Sprintf("its state cannot be opened: %v", err), true, nil
+			return fmt.Sprintf("its state cannot be decrypted: %v", err), true, nil
 		}
 		if !ok {
 			return "", false, nil
@@ -48,7 +48,7 @@ func ReplayOf[S any](f eventstore.Fold[S]) Replay {
 		if err != nil || bytes.Equal(a, b) {
 			return "", true, err
 		}
-		return fmt.Sprintf("it is %s, and its events make %s", clip(a), clip(b)), true, nil
+		return fmt.Sprintf("it is %s, but its events give %s", clip(a), clip(b)), true, nil
 	}
 }
 
@@ -64,12 +64,12 @@ func clip(b []byte) string {
 // snapshot checks the snapshot against the events.
 func (a *aggregate) snapshot(ctx context.Context) error {
 	f := Finding{Kind: SnapAhead, ID: a.id, Item: fmt.Sprintf("AGGREGATE#%s#%s #SNAPSHOT", a.id.Type, a.id.ID)}
-	f.Plan = "delete the snapshot, which loads then do without and makers make again"
+	f.Plan = "delete the snapshot; loads work without it, and it is created again"
 	f.fix = func(ctx context.Context) error {
 		return changed(eventstore.Snapshots.Delete(ctx, a.t, a.snap.SnapshotKey, snapSeq.Eq(a.snap.LastSeq)))
 	}
 	if a.snap.LastSeq > a.prev.Seq {
-		f.Says = fmt.Sprintf("%s has a snapshot of event %d, and its last event is %d", a.id, a.snap.LastSeq, a.prev.Seq)
+		f.Says = fmt.Sprintf("%s has a snapshot of event %d, but its last event is %d", a.id, a.snap.LastSeq, a.prev.Seq)
 		return a.report(f)
 	}
 	replay := a.o.Folds[a.id.Type]

@@ -36,7 +36,7 @@ const maxSamples = 10
 
 // ErrNotSwitched is returned by Rebuild when aggregates are parked in the new version. The previous
 // version stays active.
-var ErrNotSwitched = fmt.Errorf("projection: the version before is still served, for aggregates are parked in the new one")
+var ErrNotSwitched = fmt.Errorf("projection: the previous version stays active, because aggregates are parked in the new version")
 
 // compare reads all read models again, updates those that are behind, and compares them with the
 // active version.

@@ -52,7 +52,7 @@ type Groups[R, G any] struct {
 // Call it before Folds. Errors: ErrDefinition.
 func GroupBy[R, G any](p *Projection[R], d Grouping[R, G]) (*Groups[R, G], error) {
 	if d.Name == "" || len(d.Name) > 64 || strings.ContainsAny(d.Name, "#{}[]") || d.Add == nil || d.Merge == nil {
-		return nil, fmt.Errorf("%w: groups %q of %s: a name without # and brackets, Add and Merge are needed", ErrDefinition, d.Name, p.def.Name)
+		return nil, fmt.Errorf("%w: groups %q of %s: use a name without # and brackets, and set Add and Merge", ErrDefinition, d.Name, p.def.Name)
 	}
 	entity, all := groupsOf[G](p.def.Name, d.Name, p.def.Version)
 	if _, err := entity.Key(GroupKey{"g"}); err != nil {
@@ -82,7 +82,7 @@ func GroupBy[R, G any](p *Projection[R], d Grouping[R, G]) (*Groups[R, G], error
 func groupsOf[G any](projection, name string, version int) (*table.Entity[Group[G], GroupKey], *table.Query[struct{}, Group[G], GroupKey]) {
 	e := table.Define[Group[G], GroupKey](foldName(projection, version)+"."+name, table.Def[Group[G]]{
 		PK: fmt.Sprintf("PROJECTION#%s#%d", projection, version), SK: "GROUP#" + name + "#{group}",
-		Doc: "What the read models of a group come to.",
+		Doc: "The totals of a group of read models.",
 	})
 	return e, table.NewQuery(e, table.QueryDef[struct{}]{
 		ID: "P1", Question: "the groups of a projection", PK: fmt.Sprintf("PROJECTION#%s#%d", projection, version), Prefix: "GROUP#" + name + "#",

@@ -58,7 +58,7 @@ func (l *LinesFile) recover() error {
 		}
 		var line Line
 		if err := json.Unmarshal(text, &line); err != nil || line.Position <= l.position {
-			return fmt.Errorf("byte %d is not the beginning of a line of positions that grow", whole)
+			return fmt.Errorf("there is no line with a higher position at byte %d", whole)
 		}
 		l.position = line.Position
 		whole += int64(len(text))
@@ -76,7 +76,7 @@ func (l *LinesFile) Position(context.Context) (int64, error) { return l.position
 // Put writes lines and syncs the file. After an error the file must be opened again.
 func (l *LinesFile) Put(_ context.Context, events []eventstore.FeedEvent, through int64) error {
 	if l.position < 0 {
-		return errors.New("projection: lines: a write failed: open the file again")
+		return errors.New("projection: lines: an earlier write failed; open the file again")
 	}
 	var b bytes.Buffer
 	to := json.NewEncoder(&b)

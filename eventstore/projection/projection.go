@@ -71,7 +71,7 @@ func Define[R any](t *table.Table, s *eventstore.Store, d Definition[R], o Optio
 	case d.Name == "" || len(d.Name) > 64 || strings.ContainsAny(d.Name, "#{}[]"):
 		return nil, fmt.Errorf("%w: name %q: use 1 to 64 bytes without # and brackets", ErrDefinition, d.Name)
 	case d.Version < 1 || len(d.Of) == 0 || d.Apply == nil:
-		return nil, fmt.Errorf("%w: %s: Version from 1, Of and Apply are needed", ErrDefinition, d.Name)
+		return nil, fmt.Errorf("%w: %s: set Version (from 1), Of and Apply", ErrDefinition, d.Name)
 	}
 	d.Of = slices.Clone(d.Of)
 	for v, to := range map[*time.Duration]time.Duration{&o.Within: 5 * time.Second, &o.Poll: 10 * time.Millisecond} {

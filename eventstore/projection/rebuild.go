@@ -33,7 +33,7 @@ type Checkpoint struct {
 // Checkpoints holds the checkpoints of rebuilds in progress.
 var Checkpoints = table.Define[Checkpoint, CheckpointKey]("eventstore.projectioncheckpoint", table.Def[Checkpoint]{
 	PK: "PROJECTION#{name}#{version}", SK: "CHECKPOINT#{part}",
-	Doc: "How far a part of a rebuild of a projection is.",
+	Doc: "The progress of one part of a projection's rebuild.",
 })
 
 // CheckpointsIn selects a version of a projection.
@@ -44,7 +44,7 @@ type CheckpointsIn struct {
 
 // CheckpointsOf queries the checkpoints of a rebuild.
 var CheckpointsOf = table.NewQuery(Checkpoints, table.QueryDef[CheckpointsIn]{
-	ID: "P2", Question: "how far a rebuild is", Prefix: "CHECKPOINT#",
+	ID: "P2", Question: "the progress of a rebuild", Prefix: "CHECKPOINT#",
 	Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 150},
 })
 
@@ -95,7 +95,7 @@ func (p *Projection[R]) Rebuild(ctx context.Context, o RebuildOptions) (c Compar
 		}
 	}()
 	if len(p.groups) > 0 && o.CaughtUp == nil {
-		return c, fmt.Errorf("%w: groups are made by the worker: CaughtUp is needed", ErrDefinition)
+		return c, fmt.Errorf("%w: CaughtUp is required, because a worker maintains the groups", ErrDefinition)
 	}
 	r := &rebuild[R]{p: p, o: o, found: map[string]Checkpoint{}}
 	if r.was, err = p.Served(ctx); err != nil && !errors.Is(err, ErrNotServed) {
@@ -327,7 +327,7 @@ func (r *rebuild[R]) end(ctx context.Context) error {
 }
 
 // ErrServed is returned by Remove for the active version.
-var ErrServed = errors.New("projection: the version is served")
+var ErrServed = errors.New("projection: the version is active")
 
 // Remove deletes the read models and groups of an inactive version. No worker may run its folds any
 // more. Errors: ErrServed, those of the store.

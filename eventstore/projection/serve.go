@@ -13,7 +13,7 @@ import (
 // Errors of reads.
 var (
 	// ErrNotServed is returned when no version of a projection is active. Call Start or Rebuild.
-	ErrNotServed = errors.New("projection: no version is served")
+	ErrNotServed = errors.New("projection: no version is active")
 	// ErrBehind is returned by WaitFor when a read model did not reach a version in time.
 	ErrBehind = errors.New("projection: the read model is behind")
 	// ErrParked is returned by WaitFor when a read model will not reach the version until a fault
@@ -37,7 +37,7 @@ type Served struct {
 // Pointers holds the active versions of projections.
 var Pointers = table.Define[Served, ServedKey]("eventstore.projection", table.Def[Served]{
 	PK: "PROJECTION#{name}", SK: "#SERVED",
-	Doc: "Which version of a projection is served.",
+	Doc: "The active version of a projection.",
 })
 
 var servedVersion = table.FieldOf(Pointers, func(s *Served) *int { return &s.Version })
@@ -67,7 +67,7 @@ func (p *Projection[R]) Start(ctx context.Context) error {
 	for _, of := range p.def.Of {
 		_, err := eventstore.AggregatesOfType.First(ctx, p.t, eventstore.AggregatesIn{Type: of})
 		if err == nil {
-			return fmt.Errorf("%w: %s: there are aggregates of type %s already: rebuild it", ErrNotServed, p.def.Name, of)
+			return fmt.Errorf("%w: %s: aggregates of type %s already exist; call Rebuild", ErrNotServed, p.def.Name, of)
 		}
 		if !errors.Is(err, table.ErrNotFound) {
 			return fmt.Errorf("projection: start %s: %w", p.def.Name, err)
@@ -175,8 +175,8 @@ func (p *Projection[R]) whyBehind(ctx context.Context, m Model[R], version int64
 	}
 	for _, a := range parked {
 		if a.ID == m.ID {
-			return fmt.Errorf("%w: %s of %s is at %d: %s", ErrParked, p.def.Name, m.ID, m.Applied, a.Reason)
+			return fmt.Errorf("%w: %s of %s is at event %d: %s", ErrParked, p.def.Name, m.ID, m.Applied, a.Reason)
 		}
 	}
-	return fmt.Errorf("%w: %s of %s is at %d after %s, not %d: does its worker run?", ErrBehind, p.def.Name, m.ID, m.Applied, p.o.Within, version)
+	return fmt.Errorf("%w: %s of %s is at event %d after %s, not %d; check that a worker is running", ErrBehind, p.def.Name, m.ID, m.Applied, p.o.Within, version)
 }

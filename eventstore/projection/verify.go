@@ -35,7 +35,7 @@ func (p *Projection[R]) Verify(ctx context.Context, id eventstore.ID) (differs s
 		}
 	}
 	if want.Applied < have.Applied {
-		return fmt.Sprintf("it has event %d, and the last one is %d", have.Applied, want.Applied), nil
+		return fmt.Sprintf("it has event %d, but the last event is %d", have.Applied, want.Applied), nil
 	}
 	stored, err := p.stored(want)
 	if err != nil || reflect.DeepEqual(stored.State, have.State) {
@@ -46,7 +46,7 @@ func (p *Projection[R]) Verify(ctx context.Context, id eventstore.ID) (differs s
 		return "", err
 	}
 	b, err := json.Marshal(stored.State)
-	return fmt.Sprintf("it is %s, and its events make %s", a, b), err
+	return fmt.Sprintf("it is %s, but its events give %s", a, b), err
 }
 
 // stored returns a read model as it would be read from the table.

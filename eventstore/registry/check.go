@@ -54,11 +54,11 @@ func (r *Registry) addUpcast(u *upcast) {
 	case t == nil:
 		r.problem("an upcast of type %q, which is not registered", u.name)
 	case u.from < 1 || u.to <= u.from:
-		r.problem("an upcast of type %q from version %d to %d: it has to lead forward, from 1 or later", u.name, u.from, u.to)
+		r.problem("an upcast of type %q from version %d to %d must lead to a later version, from version 1 on", u.name, u.from, u.to)
 	case u.to > t.version:
 		r.problem("an upcast of type %q leads to version %d, but %d is registered", u.name, u.to, t.version)
 	case u.form.goes.Kind() == reflect.Interface:
-		r.problem("an upcast of type %q from version %d takes an interface: no payload is decoded to one", u.name, u.from)
+		r.problem("an upcast of type %q from version %d takes an interface, to which no payload can be decoded", u.name, u.from)
 	case t.olds[u.from] != nil:
 		r.problem("two upcasts of type %q from version %d", u.name, u.from)
 	default:
@@ -71,7 +71,7 @@ func (r *Registry) checkChain(t *eventType) {
 	for v := 1; v < t.version; v++ {
 		u := t.olds[v]
 		if u == nil {
-			r.problem("no upcast of type %q begins with version %d", t.name, v)
+			r.problem("there is no upcast of type %q from version %d", t.name, v)
 			continue
 		}
 		takes := t.form.goes
@@ -81,7 +81,7 @@ func (r *Registry) checkChain(t *eventType) {
 			continue // a missing version, which is reported on its own turn
 		}
 		if u.makes != takes {
-			r.problem("the upcast of type %q from version %d makes a %s, but version %d is a %s", t.name, v, u.makes, u.to, takes)
+			r.problem("the upcast of type %q from version %d returns a %s, but version %d is a %s", t.name, v, u.makes, u.to, takes)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (r *Registry) Decode(e *eventstore.Event) (any, error) {
 func (t *eventType) decode(e *eventstore.Event) (any, error) {
 	version, f := max(e.Schema, 1), t.form
 	if version > t.version {
-		return nil, fmt.Errorf("%w: event %d of %s is a %s of version %d; %d is registered", ErrUnknownVersion, e.Seq, e.ID, t.name, version, t.version)
+		return nil, fmt.Errorf("%w: event %d of %s is a %s with version %d; version %d is registered", ErrUnknownVersion, e.Seq, e.ID, t.name, version, t.version)
 	}
 	if version < t.version {
 		f = t.olds[version].form
@@ -96,7 +96,7 @@ func (t *eventType) decode(e *eventstore.Event) (any, error) {
 		version = u.to
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: event %d of %s, a %s of version %d: %w", ErrPayload, e.Seq, e.ID, t.name, max(e.Schema, 1), err)
+		return nil, fmt.Errorf("%w: event %d of %s, a %s with version %d: %w", ErrPayload, e.Seq, e.ID, t.name, max(e.Schema, 1), err)
 	}
 	return v, nil
 }

@@ -81,7 +81,7 @@ func ExampleRegistry_Check() {
 		return OrderPlaced{old.Customer, "EUR"}, nil
 	})
 	fmt.Println(r.Check())
-	// Output: registry: invalid: no upcast of type "OrderPlaced" begins with version 2
+	// Output: registry: invalid: there is no upcast of type "OrderPlaced" from version 2
 }
 
 // open opens an in-memory event store.

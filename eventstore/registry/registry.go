@@ -103,7 +103,7 @@ func New(o Options) *Registry {
 	}
 	r := &Registry{o: o, names: map[string]*eventType{}, types: map[reflect.Type]*eventType{}}
 	if o.Unknown < Refuse || o.Unknown > AsRaw {
-		r.problem("there is no policy %d for unknown types", o.Unknown)
+		r.problem("unknown policy %d for unknown types", o.Unknown)
 	}
 	return r
 }
@@ -138,15 +138,15 @@ func (r *Registry) register(name string, version int, f *form) {
 	}
 	switch other := r.types[f.goes]; {
 	case name == "" || strings.ContainsRune(name, '#'):
-		r.problem("type %q: an event's type is not empty and has no '#'", name)
+		r.problem("type %q: an event type must not be empty or contain '#'", name)
 	case version < 1:
-		r.problem("type %q: version %d: versions begin at 1", name, version)
+		r.problem("type %q: version %d: use versions from 1", name, version)
 	case f.goes.Kind() == reflect.Interface || f.goes == reflect.TypeFor[Raw]():
-		r.problem("type %q: %s is of no type of event", name, f.goes)
+		r.problem("type %q: %s cannot be an event type", name, f.goes)
 	case r.names[name] != nil:
 		r.problem("type %q is registered twice", name)
 	case other != nil:
-		r.problem("%s is registered for %q and for %q: make a type of its own for each", f.goes, other.name, name)
+		r.problem("%s is registered for %q and for %q: use a separate Go type for each", f.goes, other.name, name)
 	default:
 		t := &eventType{name: name, version: version, form: f, olds: map[int]*upcast{}}
 		r.names[name], r.types[f.goes] = t, t
@@ -172,7 +172,7 @@ func (r *Registry) open(what string, args ...any) bool {
 	if r.verdict.Load() == nil {
 		return true
 	}
-	r.late = append(r.late, invalid(what+": it comes after the registry was checked, and is not used", args...))
+	r.late = append(r.late, invalid(what+": registered after the registry was checked, so it is not used", args...))
 	return false
 }
 

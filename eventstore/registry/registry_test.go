@@ -180,21 +180,21 @@ func TestCheck(t *testing.T) {
 		registry.Upcast(r, "A", from, to, func(o Other) (Other, error) { return o, nil })
 	}
 	for want, fill := range map[string]func(*registry.Registry){
-		`type "A" is registered twice`:                            func(r *registry.Registry) { registry.Register[Measured](r, "A", 1) },
-		`registered for "A" and for "B": make a type of its own`:  func(r *registry.Registry) { registry.Register[Other](r, "B", 1) },
-		`type "": an event's type is not empty`:                   func(r *registry.Registry) { registry.Register[Measured](r, "", 1) },
-		`type "a#b": an event's type is not empty and has no '#'`: func(r *registry.Registry) { registry.Register[Measured](r, "a#b", 1) },
-		`versions begin at 1`:                                     func(r *registry.Registry) { registry.Register[Measured](r, "B", 0) },
-		`is of no type of event`:                                  func(r *registry.Registry) { registry.Register[any](r, "B", 1) },
-		`no upcast of type "B" begins with version 1`:             func(r *registry.Registry) { registry.Register[Measured](r, "B", 2) },
-		`two upcasts of type "A" from version 1`:                  func(r *registry.Registry) { step(r, 1, 3); step(r, 1, 2); step(r, 2, 3) },
-		`from version 2 to 1: it has to lead forward`:             func(r *registry.Registry) { step(r, 2, 1) },
-		`leads to version 4, but 3 is registered`:                 func(r *registry.Registry) { step(r, 1, 4) },
-		`no upcast of type "A" begins with version 2`:             func(r *registry.Registry) { step(r, 1, 2) },
+		`type "A" is registered twice`:                               func(r *registry.Registry) { registry.Register[Measured](r, "A", 1) },
+		`registered for "A" and for "B": use a separate Go type`:     func(r *registry.Registry) { registry.Register[Other](r, "B", 1) },
+		`type "": an event type must not be empty`:                   func(r *registry.Registry) { registry.Register[Measured](r, "", 1) },
+		`type "a#b": an event type must not be empty or contain '#'`: func(r *registry.Registry) { registry.Register[Measured](r, "a#b", 1) },
+		`version 0: use versions from 1`:                             func(r *registry.Registry) { registry.Register[Measured](r, "B", 0) },
+		`cannot be an event type`:                                    func(r *registry.Registry) { registry.Register[any](r, "B", 1) },
+		`no upcast of type "B" from version 1`:                       func(r *registry.Registry) { registry.Register[Measured](r, "B", 2) },
+		`two upcasts of type "A" from version 1`:                     func(r *registry.Registry) { step(r, 1, 3); step(r, 1, 2); step(r, 2, 3) },
+		`from version 2 to 1 must lead to a later version`:           func(r *registry.Registry) { step(r, 2, 1) },
+		`leads to version 4, but 3 is registered`:                    func(r *registry.Registry) { step(r, 1, 4) },
+		`no upcast of type "A" from version 2`:                       func(r *registry.Registry) { step(r, 1, 2) },
 		`an upcast of type "B", which is not registered`: func(r *registry.Registry) {
 			registry.Upcast(r, "B", 1, 2, func(o Other) (Other, error) { return o, nil })
 		},
-		`from version 1 makes a registry_test.Measured, but version 3 is`: func(r *registry.Registry) {
+		`from version 1 returns a registry_test.Measured, but version 3 is`: func(r *registry.Registry) {
 			registry.Upcast(r, "A", 1, 3, func(Other) (m Measured, _ error) { return })
 		},
 		`takes an interface`: func(r *registry.Registry) { registry.Upcast(r, "A", 1, 3, func(any) (o Other, _ error) { return }) },
@@ -233,7 +233,7 @@ func TestTooLate(t *testing.T) {
 	}()
 	registry.Register[Measured](r, "B", 1)
 	<-done
-	if err := r.Check(); !errors.Is(err, registry.ErrRegistry) || !strings.Contains(err.Error(), `type "B": it comes after`) {
+	if err := r.Check(); !errors.Is(err, registry.ErrRegistry) || !strings.Contains(err.Error(), `type "B": registered after`) {
 		t.Error(err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // errShape means that a value does not match a path.
-var errShape = fmt.Errorf("%w: the payload is not as it was declared", eventstore.ErrInvalid)
+var errShape = fmt.Errorf("%w: the payload does not match the declared fields", eventstore.ErrInvalid)
 
 // change replaces each value at a path with the result of by, which also gets the value's place. It
 // skips null and missing values. Objects on the way are encoded again, with sorted fields. Errors:

@@ -55,7 +55,7 @@ func (k *Keeper) Forget(ctx context.Context, subject string) (Receipt, error) {
 			err = k.derived(ctx, link.ID, &r)
 		}
 		if err != nil {
-			return r, fmt.Errorf("shred: forget: what follows from the deleted key: %w", err)
+			return r, fmt.Errorf("shred: forget: clean up after deleting the key: %w", err)
 		}
 	}
 	if err := k.release(ctx, subject, &r); err != nil {
@@ -120,7 +120,7 @@ func (k *Keeper) derived(ctx context.Context, id eventstore.ID, r *Receipt) erro
 		return nil
 	}
 	if err := k.o.Remake(id); err != nil {
-		return fmt.Errorf("remake %s: %w", id, err)
+		return fmt.Errorf("rebuild %s: %w", id, err)
 	}
 	return nil
 }

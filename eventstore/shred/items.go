@@ -31,7 +31,7 @@ type Subject struct {
 var Subjects = table.Define[Subject, SubjectKey]("eventstore.subject", table.Def[Subject]{
 	PK: "SUBJECT#{subject}", SK: "KEY",
 	Indexes: []table.Index[Subject]{{Name: "gsi1", PK: "SUBJECTS#{shard}", SK: "SUBJECT#{subject}"}},
-	Doc:     "The key of a person in events, until the person is forgotten.",
+	Doc:     "The encryption key of a person, until the person is erased.",
 })
 
 // LinkKey names an aggregate that a subject is in.
@@ -47,28 +47,28 @@ type Link struct{ LinkKey }
 // Links holds aggregates by subject.
 var Links = table.Define[Link, LinkKey]("eventstore.link", table.Def[Link]{
 	PK: "SUBJECT#{subject}", SK: "AGGREGATE#{type}#{id}",
-	Doc: "An aggregate that a person is in.",
+	Doc: "An aggregate with data of a person, by person.",
 })
 
 // Backlinks holds subjects by aggregate.
 var Backlinks = table.Define[Link, LinkKey]("eventstore.backlink", table.Def[Link]{
 	PK: "AGGREGATE#{type}#{id}", SK: "SUBJECT#{subject}",
-	Doc: "A person who is in an aggregate.",
+	Doc: "A person with data in an aggregate, by aggregate.",
 })
 
 // AggregatesOf queries the aggregates that a subject is in.
 var AggregatesOf = table.NewQuery(Links, table.QueryDef[SubjectKey]{
-	ID: "E31", Question: "the aggregates that a person is in", Prefix: "AGGREGATE#", Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 150},
+	ID: "E31", Question: "the aggregates with data of a person", Prefix: "AGGREGATE#", Load: table.Load{PerSecond: 0.01, Items: 10, ItemBytes: 150},
 })
 
 // SubjectsOf queries the subjects in an aggregate.
 var SubjectsOf = table.NewQuery(Backlinks, table.QueryDef[eventstore.ID]{
-	ID: "E32", Question: "the persons who are in an aggregate", Prefix: "SUBJECT#", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 150},
+	ID: "E32", Question: "the persons with data in an aggregate", Prefix: "SUBJECT#", Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 150},
 })
 
 // SubjectByID reads a subject.
 var SubjectByID = table.NewGet[SubjectKey](Subjects, table.GetDef{
-	ID: "E33", Question: "the key of a person", Load: table.Load{PerSecond: 5, Items: 1, ItemBytes: 250},
+	ID: "E33", Question: "the encryption key of a person", Load: table.Load{PerSecond: 5, Items: 1, ItemBytes: 250},
 })
 
 // EveryIn selects all subjects.

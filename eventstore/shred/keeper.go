@@ -23,12 +23,12 @@ const Forgotten = "[forgotten]"
 var (
 	// ErrForgotten is returned when appending an event with personal fields of an erased subject. A
 	// person who returns is another subject.
-	ErrForgotten = errors.New("shred: the subject was forgotten")
+	ErrForgotten = errors.New("shred: the subject was erased")
 	// ErrNoSubject is returned for an event with personal fields that does not name its subject.
-	ErrNoSubject = errors.New("shred: the event does not say whom its personal fields are about")
+	ErrNoSubject = errors.New("shred: the event does not name the subject of its personal fields")
 	// ErrUnreadable is returned when encrypted data cannot be decrypted although its subject was
 	// not erased: it was changed or moved, or the master key is wrong.
-	ErrUnreadable = errors.New("shred: this was not encrypted here, with these keys")
+	ErrUnreadable = errors.New("shred: the data cannot be decrypted with these keys")
 )
 
 // Master is a master key, which encrypts the keys of subjects. It is never stored, so the table
@@ -75,13 +75,13 @@ func New(t *table.Table, o Options) (*Keeper, error) {
 		o.Keys = 10_000
 	}
 	if len(o.Masters) == 0 || o.Keep < 0 || o.Keys < 0 {
-		return nil, fmt.Errorf("%w: a keeper needs a master key, and numbers that are not negative", eventstore.ErrInvalid)
+		return nil, fmt.Errorf("%w: a keeper needs a master key, and Keep and Keys must not be negative", eventstore.ErrInvalid)
 	}
 	k := &Keeper{t: t, o: o, masters: map[string]cipher.AEAD{}}
 	for _, m := range o.Masters {
 		aead, err := newAEAD(m.Key)
 		if err != nil || m.ID == "" || k.masters[m.ID] != nil {
-			return nil, fmt.Errorf("%w: master %q: a key has 32 bytes and an id of its own", eventstore.ErrInvalid, m.ID)
+			return nil, fmt.Errorf("%w: master key %q: use a key of 32 bytes and a unique ID", eventstore.ErrInvalid, m.ID)
 		}
 		k.masters[m.ID] = aead
 	}
@@ -108,7 +108,7 @@ func (k *Keeper) Secrets() *eventstore.Secrets {
 // newAEAD returns AES-256-GCM with random nonces.
 func newAEAD(key []byte) (cipher.AEAD, error) {
 	if len(key) != 32 {
-		return nil, fmt.Errorf("a key has 32 bytes, not %d", len(key))
+		return nil, fmt.Errorf("a key must have 32 bytes, not %d", len(key))
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {

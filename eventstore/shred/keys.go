@@ -98,11 +98,11 @@ func (k *Keeper) wrap(s *Subject, data []byte) {
 func (k *Keeper) unwrap(s *Subject) ([]byte, error) {
 	master := k.masters[s.Master]
 	if master == nil {
-		return nil, fmt.Errorf("%w: the key of %q is encrypted with master %q, which is not at hand", ErrUnreadable, s.Subject, s.Master)
+		return nil, fmt.Errorf("%w: the key of %q is encrypted with master key %q, which is not configured", ErrUnreadable, s.Subject, s.Master)
 	}
 	data, err := master.Open(nil, nil, s.Wrapped, s.binding())
 	if err != nil {
-		return nil, fmt.Errorf("%w: the key of %q does not open with master %q", ErrUnreadable, s.Subject, s.Master)
+		return nil, fmt.Errorf("%w: the key of %q cannot be decrypted with master key %q", ErrUnreadable, s.Subject, s.Master)
 	}
 	return data, nil
 }
@@ -120,11 +120,11 @@ func (k *Keeper) sealSecret(_ context.Context, secret []byte) (wrapped []byte, m
 func (k *Keeper) openSecret(_ context.Context, wrapped []byte, master string) ([]byte, error) {
 	aead := k.masters[master]
 	if aead == nil {
-		return nil, fmt.Errorf("%w: the secret of the table is encrypted with master %q, which is not at hand", ErrUnreadable, master)
+		return nil, fmt.Errorf("%w: the secret of the table is encrypted with master key %q, which is not configured", ErrUnreadable, master)
 	}
 	secret, err := aead.Open(nil, nil, wrapped, bind("secret", master))
 	if err != nil {
-		return nil, fmt.Errorf("%w: the secret of the table does not open with master %q", ErrUnreadable, master)
+		return nil, fmt.Errorf("%w: the secret of the table cannot be decrypted with master key %q", ErrUnreadable, master)
 	}
 	return secret, nil
 }

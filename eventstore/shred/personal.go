@@ -31,22 +31,22 @@ func (p *Personal) compile() (r rule, err error) {
 	split := func(path string) []string {
 		parts := strings.Split(path, ".")
 		if slices.Contains(parts, "") && err == nil {
-			err = fmt.Errorf("%w: %q of event type %q is no path such as address.street", eventstore.ErrInvalid, path, p.Event)
+			err = fmt.Errorf("%w: %q of event type %q is not a path such as address.street", eventstore.ErrInvalid, path, p.Event)
 		}
 		return parts
 	}
 	if r.subject = split(p.Subject); slices.Contains(r.subject, "*") {
-		err = fmt.Errorf("%w: the subject of event type %q is one field, not %q", eventstore.ErrInvalid, p.Event, p.Subject)
+		err = fmt.Errorf("%w: the subject of event type %q must be one field, not %q", eventstore.ErrInvalid, p.Event, p.Subject)
 	}
 	for _, f := range p.Fields {
 		path := split(f)
 		if len(path) <= len(r.subject) && slices.Equal(path, r.subject[:len(path)]) {
-			err = fmt.Errorf("%w: the subject of event type %q is in its personal field %q, and could not be read any more", eventstore.ErrInvalid, p.Event, f)
+			err = fmt.Errorf("%w: the subject of event type %q is inside its personal field %q and would be encrypted", eventstore.ErrInvalid, p.Event, f)
 		}
 		r.fields = append(r.fields, path)
 	}
 	if r.metadata = p.Metadata; p.Event == "" || len(r.fields)+len(r.metadata) == 0 {
-		err = fmt.Errorf("%w: event type %q has nothing that is personal", eventstore.ErrInvalid, p.Event)
+		err = fmt.Errorf("%w: event type %q has no personal fields", eventstore.ErrInvalid, p.Event)
 	}
 	return r, err
 }
@@ -107,7 +107,7 @@ func (p *Personal) field(f reflect.StructField, path []string, within []reflect.
 		p.Fields = append(p.Fields, strings.Join(at, "."))
 	case "subject":
 		if p.Subject != "" {
-			return fmt.Errorf("%w: event type %q has two subjects; declare them one by one", eventstore.ErrInvalid, p.Event)
+			return fmt.Errorf("%w: event type %q has two subjects; declare each separately", eventstore.ErrInvalid, p.Event)
 		}
 		p.Subject = strings.Join(at, ".")
 	default:

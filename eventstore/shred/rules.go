@@ -38,7 +38,7 @@ func (k *Keeper) personal(ctx context.Context) (map[string][]rule, error) {
 			return k.rules.compile(held.Personal)
 		}
 		if err := k.o.Sleep(ctx, wait); err != nil {
-			return nil, fmt.Errorf("shred: wait until every store seals what is personal: %w", err)
+			return nil, fmt.Errorf("shred: wait until every store encrypts personal fields: %w", err)
 		}
 		k.rules.waitedFor(held.ReliedFrom)
 	}

@@ -49,7 +49,7 @@ func (k *Keeper) seal(ctx context.Context, events []eventstore.Event) error {
 	for i := range events {
 		e := &events[i]
 		if _, ok := e.Metadata[sealedName]; ok {
-			return fmt.Errorf("%w: metadata cannot be called %s", eventstore.ErrInvalid, sealedName)
+			return fmt.Errorf("%w: metadata name %s is reserved", eventstore.ErrInvalid, sealedName)
 		}
 		var all contents
 		for _, r := range personal[e.EventType] {
@@ -146,7 +146,7 @@ func (k *Keeper) subjectOf(ctx context.Context, e *eventstore.Event, r rule) (*s
 		return nil, err
 	}
 	if id == "" || strings.ContainsAny(id, "#{[") || len(id) > maxSubject {
-		return nil, fmt.Errorf("%w: its field %s has to have an id of 1 to %d bytes without '#'", ErrNoSubject, strings.Join(r.subject, "."), maxSubject)
+		return nil, fmt.Errorf("%w: field %s must have an ID of 1 to %d bytes without '#'", ErrNoSubject, strings.Join(r.subject, "."), maxSubject)
 	}
 	found, err := k.make(ctx, id)
 	if err != nil {
@@ -272,7 +272,7 @@ func (k *Keeper) openBox(ctx context.Context, e *eventstore.Event, at string, va
 	by, err := k.find(ctx, b.By)
 	switch {
 	case errors.Is(err, table.ErrNotFound):
-		return nil, nil, fmt.Errorf("%w: there is no key of %q", ErrUnreadable, b.By)
+		return nil, nil, fmt.Errorf("%w: there is no key for %q", ErrUnreadable, b.By)
 	case err != nil:
 		return nil, nil, err
 	case by.AEAD == nil && b.As == asText:

@@ -36,7 +36,7 @@ type Account struct {
 // Accounts are changed only by transfers, Freeze and Thaw after they are created.
 var Accounts = table.Define[Account, AccountKey]("ledger.account", table.Def[Account]{
 	PK: "ACCOUNT#{account}", SK: "ACCOUNT#{account}",
-	Doc:     "what somebody has",
+	Doc:     "an account with its balance",
 	Example: func(a *Account) { a.Balance, a.State = 100_00, Open },
 })
 
@@ -75,7 +75,7 @@ type Transfer struct {
 // partition.
 var Transfers = table.Define[Transfer, TransferKey]("ledger.transfer", table.Def[Transfer]{
 	PK: "TRANSFER#{transferId}", SK: "TRANSFER#{transferId}",
-	Doc: "money that went from one account to another",
+	Doc: "a transfer from one account to another",
 	Example: func(t *Transfer) {
 		t.From, t.To, t.Amount, t.Status = "account-1", "account-2", 12_50, Posted
 	},
@@ -104,6 +104,6 @@ type Notice struct {
 // Notices are in the partition of their account, ordered by time.
 var Notices = table.Define[Notice, NoticeKey]("ledger.notice", table.Def[Notice]{
 	PK: "ACCOUNT#{account}", SK: "NOTICE#{at:ms}#{status}#{transferId}", Immutable: true,
-	Doc:     "what the holder of an account was told: a line of its statement",
+	Doc:     "a notice to the holder of an account: a line of its statement",
 	Example: func(n *Notice) { n.Amount, n.Other, n.Status = -12_50, "account-2", Posted },
 })

@@ -28,13 +28,13 @@ type StatementIn struct {
 
 // StatementOf reads the statement of an account.
 var StatementOf = table.NewQuery(Notices, table.QueryDef[StatementIn]{
-	ID: "L3", Question: "the statement of an account, the latest first", From: "NOTICE#{from:ms}", To: "NOTICE#{to:ms}", Desc: true,
+	ID: "L3", Question: "the statement of an account, newest line first", From: "NOTICE#{from:ms}", To: "NOTICE#{to:ms}", Desc: true,
 	Load: table.Load{PerSecond: 5, Items: 50, ItemBytes: 200},
 })
 
 // MakeTransfer documents Send.
 var MakeTransfer = table.NewOperation(Transfers, table.OperationDef{
-	ID: "L4", Question: "send money, once", Operation: "TransactWriteItems",
+	ID: "L4", Question: "transfer money, once", Operation: "TransactWriteItems",
 	Condition: "transfer: absent; from: open, with balance ≥ amount; to: open",
 	Load:      table.Load{PerSecond: 11.6, Items: 3, ItemBytes: 250},
 	Example: func(ctx context.Context, t *table.Table) error {
@@ -45,7 +45,7 @@ var MakeTransfer = table.NewOperation(Transfers, table.OperationDef{
 
 // ReverseTransfer documents Reverse.
 var ReverseTransfer = table.NewOperation(Transfers, table.OperationDef{
-	ID: "L5", Question: "take a transfer back, once", Operation: "TransactWriteItems",
+	ID: "L5", Question: "reverse a transfer, once", Operation: "TransactWriteItems",
 	Condition: "transfer: posted; to: open, with balance ≥ amount; from: open",
 	Load:      table.Load{PerSecond: 0.012, Items: 3, ItemBytes: 250},
 	Example: func(ctx context.Context, t *table.Table) error {
@@ -56,7 +56,7 @@ var ReverseTransfer = table.NewOperation(Transfers, table.OperationDef{
 
 // TellHolder documents the writes of Notify.
 var TellHolder = table.NewCreate(Notices, table.CreateDef{
-	ID: "L6", Question: "tell a holder, once", Load: table.Load{PerSecond: 23.2, Items: 1, ItemBytes: 200},
+	ID: "L6", Question: "notify an account holder, once", Load: table.Load{PerSecond: 23.2, Items: 1, ItemBytes: 200},
 })
 
 // Schema is the schema of the table: entities and access patterns.

@@ -22,7 +22,7 @@ var (
 	// ErrFull is returned if a balance would exceed MaxBalance.
 	ErrFull = errors.New("ledger: the account cannot hold that much")
 	// ErrOther is returned if the ID belongs to a transfer with other accounts or another amount.
-	ErrOther = errors.New("ledger: the id belongs to another transfer")
+	ErrOther = errors.New("ledger: the ID belongs to another transfer")
 )
 
 // maxID is the maximum length of a transaction's token.
@@ -65,9 +65,9 @@ func Send(ctx context.Context, t *table.Table, v Transfer) (Transfer, error) {
 func check(v *Transfer) error {
 	switch {
 	case v.TransferID == "" || len(v.TransferID) > maxID || strings.Contains(v.TransferID, "#"):
-		return fmt.Errorf("%w: an id has 1 to %d characters, none of them '#'", ErrInvalid, maxID)
+		return fmt.Errorf("%w: an ID must have 1 to %d characters without '#'", ErrInvalid, maxID)
 	case v.Amount <= 0 || v.Amount > MaxBalance:
-		return fmt.Errorf("%w: %d is no amount: 1 to %d", ErrInvalid, v.Amount, MaxBalance)
+		return fmt.Errorf("%w: amount %d: use 1 to %d", ErrInvalid, v.Amount, MaxBalance)
 	case v.From == v.To:
 		return fmt.Errorf("%w: from %s to itself", ErrInvalid, v.From)
 	}

@@ -26,7 +26,7 @@ type Customer struct {
 var Customers = table.Define[Customer, CustomerKey]("orders.customer", table.Def[Customer]{
 	PK: "CUSTOMER#{customerId}", SK: "CUSTOMER#{customerId}",
 	Indexes: []table.Index[Customer]{{Name: "gsi1", PK: "TIER#{tier}", SK: "CUSTOMER#{name}"}},
-	Doc:     "who orders",
+	Doc:     "a customer",
 	Example: func(c *Customer) { c.Tier = "gold" },
 })
 
@@ -47,7 +47,7 @@ type Product struct {
 var Products = table.Define[Product, ProductKey]("orders.product", table.Def[Product]{
 	PK: "PRODUCT#{productId}", SK: "PRODUCT#{productId}",
 	Indexes: []table.Index[Product]{{Name: "gsi1", PK: "CATEGORY#{category}", SK: "PRODUCT#{name}"}},
-	Doc:     "what can be ordered",
+	Doc:     "a product",
 	Example: func(p *Product) { p.Name = map[string]string{"garden": "Rake", "kitchen": "Kettle"}[p.Category] },
 })
 
@@ -94,7 +94,7 @@ var Orders = table.Define[Order, OrderKey]("orders.order", table.Def[Order]{
 		Name: "gsi1", PK: "STATUS#{status}[#{shard}]", SK: "ORDER#{placedAt:ms}#{orderId}",
 		When: func(o *Order) bool { return o.Status.Open() }, WhenReads: []string{"status"},
 	}},
-	Doc:     "what a customer wants",
+	Doc:     "an order of a customer, with its status and total",
 	Example: func(o *Order) { o.CustomerID, o.Status, o.Shard = "42", Pending, table.Shard(o.OrderID, StatusShards) },
 })
 
@@ -121,7 +121,7 @@ type Item struct {
 // Items are in the partition of their order.
 var Items = table.Define[Item, ItemKey]("orders.item", table.Def[Item]{
 	PK: "ORDER#{orderId}", SK: "ITEM#{productId}", Immutable: true,
-	Doc:     "how much of a product an order has, at the price of that day",
+	Doc:     "a line of an order: a product, its quantity and the price when it was ordered",
 	Example: func(i *Item) { i.Name = "Rake" },
 })
 
@@ -141,7 +141,7 @@ type Change struct {
 // Changes are in the partition of their order, ordered by time.
 var Changes = table.Define[Change, ChangeKey]("orders.change", table.Def[Change]{
 	PK: "ORDER#{orderId}", SK: "STATUS#{at:ms}#{status}", Immutable: true,
-	Doc:     "that an order reached a status",
+	Doc:     "a change of an order's status",
 	Example: func(c *Change) { c.Status = Pending },
 })
 
@@ -163,7 +163,7 @@ type Placed struct {
 // PlacedOrders are in the partition of their customer.
 var PlacedOrders = table.Define[Placed, PlacedKey]("orders.placed", table.Def[Placed]{
 	PK: "CUSTOMER#{customerId}", SK: "ORDER#{orderId}",
-	Doc:     "what a customer's list shows of an order",
+	Doc:     "a copy of an order for the customer's list of orders",
 	Example: func(p *Placed) { p.Status = Pending },
 })
 

@@ -12,14 +12,14 @@ import (
 var (
 	// ErrPlaced is returned by Place if the order ID is in use, by an attempt whose response was
 	// lost or by another order.
-	ErrPlaced = errors.New("orders: the order was placed before")
+	ErrPlaced = errors.New("orders: the order already exists")
 	// ErrNoCustomer is returned by Place if the customer does not exist.
 	ErrNoCustomer = errors.New("orders: there is no such customer")
 	// ErrItems is returned by Place for an order without items, or with invalid items.
-	ErrItems = errors.New("orders: an order has 1 to 96 items, each of 1 to 999 pieces at a price of 0 to 10,000,000.00")
+	ErrItems = errors.New("orders: an order must have 1 to 96 items, each with a quantity of 1 to 999 and a price of 0 to 10,000,000.00")
 	// ErrMove is returned by Move if the order's status, which may have changed meanwhile, does not
 	// allow the change.
-	ErrMove = errors.New("orders: the order's status does not allow that")
+	ErrMove = errors.New("orders: the status cannot be changed in this way")
 )
 
 // Limits of an order. maxItems is what remains of the 100 operations of a transaction besides the
@@ -87,7 +87,7 @@ func Move(ctx context.Context, t *table.Table, k OrderKey, to Status, note strin
 	PlacedOrders.TxPatch(tx, PlacedKey{o.CustomerID, o.OrderID}, placedStatus.Set(to))
 	Changes.TxCreate(tx, &Change{ChangeKey{o.OrderID, t.Now(), to}, note})
 	if err = tx.Commit(ctx); errors.Is(err, table.ErrCondition) {
-		err = fmt.Errorf("%w: %s was moved meanwhile", ErrMove, o.OrderID)
+		err = fmt.Errorf("%w: the status of %s was changed concurrently", ErrMove, o.OrderID)
 	}
 	return err
 }

@@ -109,7 +109,7 @@ func TestPlaceRefuses(t *testing.T) {
 		})
 	}
 	twice := orders.Place(t.Context(), s.table, &orders.Order{OrderKey: key("1"), CustomerID: "42", PlacedAt: s.db.Now()}, item("rake", 1, 1), item("rake", 2, 1))
-	if twice == nil || !strings.Contains(twice.Error(), "are on one item") {
+	if twice == nil || !strings.Contains(twice.Error(), "are on the same item") {
 		t.Errorf("one product twice: error %v", twice)
 	}
 	if _, err := orders.GetOrder.Get(t.Context(), s.table, key("1")); !errors.Is(err, table.ErrNotFound) {

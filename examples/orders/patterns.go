@@ -21,7 +21,7 @@ var ItemsOf = table.NewQuery(Items, table.QueryDef[OrderKey]{
 
 // OrdersOf reads the orders of a customer.
 var OrdersOf = table.NewQuery(PlacedOrders, table.QueryDef[CustomerKey]{
-	ID: "O3", Question: "the orders of a customer, the latest id first", Desc: true, Load: table.Load{PerSecond: 0.5, Items: 10, ItemBytes: 180},
+	ID: "O3", Question: "the orders of a customer, latest ID first", Desc: true, Load: table.Load{PerSecond: 0.5, Items: 10, ItemBytes: 180},
 })
 
 // GetCustomer reads a customer.
@@ -44,7 +44,7 @@ type StatusIn struct {
 // OrdersIn reads the open orders in a status. It queries every shard of the index, and merges the
 // results by time.
 var OrdersIn = table.NewQuery(Orders, table.QueryDef[StatusIn]{
-	ID: "O6", Question: "the open orders in a status, the latest first", Index: "gsi1", PK: "STATUS#{status}[#{shard}]",
+	ID: "O6", Question: "the open orders with a status, newest first", Index: "gsi1", PK: "STATUS#{status}[#{shard}]",
 	From: "ORDER#{from:ms}", To: "ORDER#{to:ms}", Desc: true,
 	FanOut: "shard", Over: func(StatusIn) []int { return table.Shards(StatusShards).Over(time.Time{}, time.Time{}) },
 	Load: table.Load{PerSecond: 0.1, Items: 50, ItemBytes: 250},
@@ -83,7 +83,7 @@ var PlaceOrder = table.NewOperation(Orders, table.OperationDef{
 
 // MoveOrder documents Move.
 var MoveOrder = table.NewOperation(Orders, table.OperationDef{
-	ID: "O10", Question: "move an order on to another status", Operation: "TransactWriteItems",
+	ID: "O10", Question: "change the status of an order", Operation: "TransactWriteItems",
 	Condition: "order: in the status that was read; change: absent",
 	Load:      table.Load{PerSecond: 0.84, Items: 3, ItemBytes: 250},
 	Example: func(ctx context.Context, t *table.Table) error {

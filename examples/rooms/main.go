@@ -33,12 +33,12 @@ var Bookings = table.Define[Booking, BookingKey]("rooms.booking", table.Def[Book
 	PK: "ROOM#{room}", SK: "BOOKING#{hour:hour}", Immutable: true,
 	Indexes: []table.Index[Booking]{{Name: "gsi1", PK: "PERSON#{person}", SK: "BOOKING#{hour:hour}#{room}"}},
 	Expires: func(b *Booking) time.Time { return b.Hour.AddDate(0, 1, 0) },
-	Doc:     "that somebody has a room for an hour",
+	Doc:     "a booking of a room for an hour",
 })
 
 // Book books a room, if it is free.
 var Book = table.NewCreate(Bookings, table.CreateDef{
-	ID: "R1", Question: "take a room for an hour, if it is free", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
+	ID: "R1", Question: "book a room for an hour, if it is free", Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 200},
 })
 
 // RoomIn selects a room and the hours [From, To).
@@ -50,7 +50,7 @@ type RoomIn struct {
 
 // OfRoom reads the bookings of a room.
 var OfRoom = table.NewQuery(Bookings, table.QueryDef[RoomIn]{
-	ID: "R2", Question: "the bookings of a room from one hour to another", From: "BOOKING#{from:hour}", To: "BOOKING#{to:hour}",
+	ID: "R2", Question: "the bookings of a room in a range of hours", From: "BOOKING#{from:hour}", To: "BOOKING#{to:hour}",
 	Load: table.Load{PerSecond: 2, Items: 8, ItemBytes: 200},
 })
 
@@ -62,7 +62,7 @@ type PersonIn struct {
 
 // OfPerson reads the next bookings of a person.
 var OfPerson = table.NewQuery(Bookings, table.QueryDef[PersonIn]{
-	ID: "R3", Question: "the bookings of a person from an hour on", Index: "gsi1", From: "BOOKING#{from:hour}",
+	ID: "R3", Question: "the bookings of a person from a given hour on", Index: "gsi1", From: "BOOKING#{from:hour}",
 	Load: table.Load{PerSecond: 1, Items: 5, ItemBytes: 200},
 })
 
@@ -95,7 +95,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	case args[0] == "cost":
 		return price(ctx, out)
 	}
-	return fmt.Errorf("%q is neither design nor cost", args[0])
+	return fmt.Errorf("unknown command %q; use design or cost", args[0])
 }
 
 // meet books rooms, one of them twice, and reads bookings.

@@ -71,7 +71,7 @@ func TestDesign(t *testing.T) {
 			t.Errorf("the design does not say %q", want)
 		}
 	}
-	if err := run(t.Context(), []string{"price"}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), `"price" is neither design nor cost`) {
+	if err := run(t.Context(), []string{"price"}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), `unknown command "price"`) {
 		t.Errorf("an unknown word: error %v", err)
 	}
 }

@@ -19,7 +19,7 @@ type User struct {
 
 // Users are in the partition of their follows.
 var Users = table.Define[User, UserKey]("social.user", table.Def[User]{
-	PK: "USER#{userId}", SK: "USER#{userId}", Doc: "somebody",
+	PK: "USER#{userId}", SK: "USER#{userId}", Doc: "a user",
 })
 
 // FollowKey is the key of an edge of the graph.
@@ -39,7 +39,7 @@ type Follow struct {
 var Follows = table.Define[Follow, FollowKey]("social.follow", table.Def[Follow]{
 	PK: "USER#{follower}", SK: "FOLLOWS#{followee}", Immutable: true,
 	Indexes: []table.Index[Follow]{{Name: "gsi1", PK: "FOLLOWED_BY#{followee}", SK: "USER#{follower}"}},
-	Doc:     "that one user follows another",
+	Doc:     "a user follows another user",
 })
 
 // SessionKey is the key of a session.
@@ -69,7 +69,7 @@ var Sessions = table.Define[Session, SessionKey]("social.session", table.Def[Ses
 		Name: "gsi1", PK: "SESSION#active[#{shard}]", SK: "SESSION#{startedAt:ms}#{sessionId}",
 		When: func(s *Session) bool { return s.EndedAt.IsZero() }, WhenReads: []string{"endedAt"},
 	}},
-	Doc: "a user's visit, until it is ended or expires",
+	Doc: "a login session of a user, until it ends or expires",
 	Example: func(s *Session) {
 		s.ExpiresAt, s.Shard = s.StartedAt.Add(SessionLasts), table.Shard(s.SessionID, SessionShards)
 	},

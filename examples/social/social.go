@@ -13,9 +13,9 @@ import (
 
 var (
 	// ErrSelf is returned if a user would follow themselves.
-	ErrSelf = errors.New("social: nobody follows himself")
+	ErrSelf = errors.New("social: a user cannot follow themselves")
 	// ErrOver is returned for a session that does not exist, was ended or has expired.
-	ErrOver = errors.New("social: the session is over")
+	ErrOver = errors.New("social: the session has ended")
 )
 
 // SessionLasts is how long a session is active unless it is ended.

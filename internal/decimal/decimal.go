@@ -75,7 +75,7 @@ func Parse(s string) (string, error) {
 	whole, fraction, _ := strings.Cut(digits, ".")
 	onlyDigits := strings.Trim(whole+fraction, "0123456789") == ""
 	if len(s)-len(digits) > 1 || whole+fraction == "" || !onlyDigits || len(whole) > maxWholeDigits || len(fraction) > maxFractionDigits {
-		return "", fmt.Errorf("%q is not an amount of at most %d digits before the point and %d behind it", s, maxWholeDigits, maxFractionDigits)
+		return "", fmt.Errorf("%q is not an amount with at most %d digits before the decimal point and %d after it", s, maxWholeDigits, maxFractionDigits)
 	}
 	d, _, err := apd.NewFromString(s)
 	if err != nil {

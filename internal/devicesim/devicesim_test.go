@@ -106,7 +106,7 @@ func TestRefusesOptions(t *testing.T) {
 	for _, o := range []devicesim.Options{
 		{Devices: -1}, {Devices: 2_000_000}, {Every: time.Millisecond}, {Rate: 1.5}, {Faults: []devicesim.Fault{"gremlins"}},
 	} {
-		if _, err := devicesim.New(o); err == nil || !strings.Contains(err.Error(), "choose") {
+		if _, err := devicesim.New(o); err == nil || !strings.Contains(err.Error(), "use ") {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

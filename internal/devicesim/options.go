@@ -61,16 +61,16 @@ func (o Options) withDefaults() (Options, error) {
 	o.Start = o.Start.UTC().Truncate(time.Second)
 	for _, f := range o.Faults {
 		if !slices.Contains(Faults, f) {
-			return o, fmt.Errorf("%w: no fault is called %q; choose of %v", ErrInvalidOptions, f, Faults)
+			return o, fmt.Errorf("%w: unknown fault %q; use any of %v", ErrInvalidOptions, f, Faults)
 		}
 	}
 	switch {
 	case o.Devices < 1 || o.Devices > maxDevices:
-		return o, fmt.Errorf("%w: %d devices; choose 1 to %d", ErrInvalidOptions, o.Devices, maxDevices)
+		return o, fmt.Errorf("%w: %d devices; use 1 to %d", ErrInvalidOptions, o.Devices, maxDevices)
 	case o.Every < leastEvery || o.Every > mostEvery:
-		return o, fmt.Errorf("%w: a reading every %s; choose %s to %s", ErrInvalidOptions, o.Every, leastEvery, mostEvery)
+		return o, fmt.Errorf("%w: a reading every %s; use %s to %s", ErrInvalidOptions, o.Every, leastEvery, mostEvery)
 	case !(o.Rate >= 0 && o.Rate <= 1):
-		return o, fmt.Errorf("%w: faults in %g of all readings; choose 0 to 1", ErrInvalidOptions, o.Rate)
+		return o, fmt.Errorf("%w: fault rate %g; use 0 to 1", ErrInvalidOptions, o.Rate)
 	}
 	return o, nil
 }

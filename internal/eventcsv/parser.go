@@ -110,7 +110,7 @@ func (p *Parser) header(row []byte) ([]string, error) {
 		case !ok || len(version) > 3 || strings.Trim(version, "0123456789") != "":
 			return nil, fmt.Errorf("%w: it begins with %.40q instead of 2Path", ErrNoExport, names[0])
 		case version != "1" && version != "2":
-			return nil, fmt.Errorf("%w: GoatCounter's version %q; 1 and 2 are known", ErrVersion, version)
+			return nil, fmt.Errorf("%w: GoatCounter version %q; versions 1 and 2 are supported", ErrVersion, version)
 		}
 		names[0] = "path"
 	}

@@ -37,7 +37,7 @@ type Matcher struct {
 // Compile validates rules and compiles them. Errors: ErrRule.
 func (r *Rules) Compile() (*Matcher, error) {
 	if len(r.Addresses) > maxRules || len(r.Paths) > maxRules || len(r.Hosts) > maxRules {
-		return nil, fmt.Errorf("%w: at most %d rules of a kind are allowed", ErrRule, maxRules)
+		return nil, fmt.Errorf("%w: use at most %d rules of a kind", ErrRule, maxRules)
 	}
 	m := &Matcher{paths: r.Paths}
 	for _, text := range r.Addresses {
@@ -49,7 +49,7 @@ func (r *Rules) Compile() (*Matcher, error) {
 	}
 	for _, path := range r.Paths {
 		if len(path) > maxPattern || !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "*") {
-			return nil, fmt.Errorf("%w: path %q: use a path like /admin/**, of at most %d bytes", ErrRule, path, maxPattern)
+			return nil, fmt.Errorf("%w: path %q: use a path like /admin/** of at most %d bytes", ErrRule, path, maxPattern)
 		}
 	}
 	for _, host := range r.Hosts {

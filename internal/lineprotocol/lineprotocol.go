@@ -111,7 +111,7 @@ func cut(text []byte) (line, rest []byte) {
 }
 
 // errOpen is wrapped by the error of a text without a closing quote.
-var errOpen = errors.New("a text has no closing quote")
+var errOpen = errors.New("a string has no closing quote")
 
 // read parses a line. there is false if the line is empty or a comment.
 func read(line []byte, unit time.Duration) (p Point, there bool, err error) {
@@ -142,7 +142,7 @@ func read(line []byte, unit time.Duration) (p Point, there bool, err error) {
 		p.At, err = readTime(string(stamp), unit)
 	}
 	if err == nil && d.Next() {
-		err = errors.New("there is something after the point")
+		err = errors.New("there is data after the point")
 	}
 	return p, true, plain(err)
 }
@@ -177,7 +177,7 @@ func (p *Point) readFields(d *influx.Decoder) error {
 func readTime(stamp string, unit time.Duration) (time.Time, error) {
 	n, err := strconv.ParseInt(stamp, 10, 64)
 	if err != nil || n > math.MaxInt64/int64(unit) || n < math.MinInt64/int64(unit) {
-		return time.Time{}, fmt.Errorf("timestamp %q is no number of nanoseconds that there can be", shorten(stamp))
+		return time.Time{}, fmt.Errorf("timestamp %q is not a valid number of nanoseconds", shorten(stamp))
 	}
 	return time.Unix(0, n*int64(unit)).UTC(), nil
 }

@@ -97,7 +97,7 @@ func (d *Drain) empty(ctx context.Context, allowed *allowance) error {
 			d.failures.Add(1)
 			if failures == 1 || now.Sub(told) >= tellEvery {
 				told = now
-				d.Logger.Warn("spool: what waits cannot be drained yet", "records", d.Spool.Stats().Records, "failures", failures, "error", err)
+				d.Logger.Warn("spool: cannot drain the queue yet", "records", d.Spool.Stats().Records, "failures", failures, "error", err)
 			}
 			wait := min(firstPause<<min(failures, 10), mostPause)
 			if err := d.Sleep(ctx, wait/2+rand.N(wait/2)); err != nil {
@@ -105,7 +105,7 @@ func (d *Drain) empty(ctx context.Context, allowed *allowance) error {
 			}
 		case n == 0:
 			if done > 0 {
-				d.Logger.Info("spool: it is empty", "records", done, "seconds", now.Sub(began).Seconds())
+				d.Logger.Info("spool: drained", "records", done, "seconds", now.Sub(began).Seconds())
 			}
 			return nil
 		default:
@@ -147,7 +147,7 @@ func (d *Drain) give(ctx context.Context, records []Record) error {
 	for kind, some := range bodies {
 		sink, known := d.Sinks[kind]
 		if !known {
-			errs = append(errs, errors.New("spool: records of a kind that this version does not know: start the one that wrote them"))
+			errs = append(errs, errors.New("spool: records have a kind that this version does not know: start the version that wrote them"))
 			continue
 		}
 		left, err := sink(ctx, some)
@@ -158,7 +158,7 @@ func (d *Drain) give(ctx context.Context, records []Record) error {
 		return err
 	}
 	d.refused.Add(int64(len(refused)))
-	d.Logger.Error("spool: records that nobody takes were put aside", "records", len(refused), "file", d.Spool.refusedFile())
+	d.Logger.Error("spool: rejected records were moved to a file", "records", len(refused), "file", d.Spool.refusedFile())
 	return d.Spool.putAside(refused)
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrOther is returned by Open when records wait for something other than Options.For.
-var ErrOther = errors.New("spool_of_another: what waits there is for another store")
+var ErrOther = errors.New("spool_of_another: the queue belongs to another store")
 
 // claim stores what the records are for, so that no other store gets them. An empty spool can be
 // claimed for anything.
@@ -28,7 +28,7 @@ func (s *Spool) claim() error {
 		return nil
 	}
 	if was != "" && s.Waiting() {
-		return fmt.Errorf("%w: %d records for %s, and this is %s; start with the former until none waits, or choose another directory; if both are the same store, delete %s",
+		return fmt.Errorf("%w: it has %d records for %s, but this is %s; start with the former until the queue is empty, or use another directory; if both are the same store, delete %s",
 			ErrOther, s.waiting.Load(), was, s.o.For, name)
 	}
 	if err := writeSynced(name+".new", s.o.For+"\n"); err != nil {

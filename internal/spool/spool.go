@@ -39,11 +39,11 @@ type file interface {
 
 var (
 	// ErrFull is returned when there is no room for the records.
-	ErrFull = errors.New("spool_full: what waits for the store has filled its place; send it again later")
+	ErrFull = errors.New("spool_full: the queue for the store is full; send the data again later")
 	// ErrInUse is returned when another process has the directory open.
-	ErrInUse = errors.New("spool_in_use: another process keeps what waits there; choose another directory")
+	ErrInUse = errors.New("spool_in_use: another process uses the queue; use another directory")
 	// ErrVersion is returned by Open for another version of the format. Nothing is changed then.
-	ErrVersion = errors.New("spool_version: another version of onefold wrote what waits there; start that one until none waits")
+	ErrVersion = errors.New("spool_version: another version of onefold wrote the queue; run that version until the queue is empty")
 	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("spool_closed: the spool is closed")
 )
@@ -196,7 +196,7 @@ func (s *Spool) Append(ctx context.Context, records []Record) error {
 	}
 	for i := range records {
 		if len(records[i].Body) > maxRecord {
-			return fmt.Errorf("spool: a record of %d bytes: at most %d", len(records[i].Body), maxRecord)
+			return fmt.Errorf("spool: a record has %d bytes; use at most %d", len(records[i].Body), maxRecord)
 		}
 	}
 	if err := ctx.Err(); err != nil {

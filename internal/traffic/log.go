@@ -13,7 +13,7 @@ import (
 // events are POST requests, so that page views are the GET requests of people for pages.
 func (g *Generator) WriteLog(w io.Writer, lines int) error {
 	if lines < 1 {
-		return fmt.Errorf("%w: %d lines; choose at least one", ErrInvalidOptions, lines)
+		return fmt.Errorf("%w: %d lines; use at least one", ErrInvalidOptions, lines)
 	}
 	perVisit := g.o.EventsPerVisit * (1 + g.assets) / (1 - g.o.BotShare)
 	perDay := float64(lines) / perVisit / float64(g.o.Days)

@@ -67,15 +67,15 @@ func orDefault[T comparable](value, otherwise T) T {
 func (o Options) validate() error {
 	switch {
 	case o.Days < 1 || o.Days > 3660:
-		return fmt.Errorf("%w: %d days; choose 1 to 3,660", ErrInvalidOptions, o.Days)
+		return fmt.Errorf("%w: %d days; use 1 to 3,660", ErrInvalidOptions, o.Days)
 	case o.VisitsPerDay < 1 || o.VisitsPerDay > 10_000_000:
-		return fmt.Errorf("%w: %d visits per day; choose 1 to 10 million", ErrInvalidOptions, o.VisitsPerDay)
+		return fmt.Errorf("%w: %d visits per day; use 1 to 10 million", ErrInvalidOptions, o.VisitsPerDay)
 	case !(o.EventsPerVisit >= 1 && o.EventsPerVisit <= 50):
-		return fmt.Errorf("%w: %g events per visit; choose 1 to 50", ErrInvalidOptions, o.EventsPerVisit)
+		return fmt.Errorf("%w: %g events per visit; use 1 to 50", ErrInvalidOptions, o.EventsPerVisit)
 	case o.Pages < 2 || o.Pages > 100_000:
-		return fmt.Errorf("%w: %d pages; choose 2 to 100,000", ErrInvalidOptions, o.Pages)
+		return fmt.Errorf("%w: %d pages; use 2 to 100,000", ErrInvalidOptions, o.Pages)
 	case !(o.BotShare <= 0.9) || !(o.AssetShare <= 0.9) || o.BotShare+o.AssetShare > 0.9:
-		return fmt.Errorf("%w: %g of bots and %g of assets; leave at least a tenth to people's page views",
+		return fmt.Errorf("%w: shares of %g for bots and %g for assets; leave at least a tenth for page views of people",
 			ErrInvalidOptions, o.BotShare, o.AssetShare)
 	}
 	return nil

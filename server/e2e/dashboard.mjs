@@ -301,7 +301,7 @@ const steps = {
     await page.getByLabel('Files').setInputFiles([file('totals.csv', `date,totalUsers,sessions,screenPageViews\n${day},7,8,4321\n`), file('wide.csv', 'date,country,browser,sessions\n')])
     await page.getByRole('button', { name: 'Preview' }).click()
     await page.getByRole('heading', { name: 'An import would add' }).waitFor()
-    await page.getByText('export one dimension beside the date').waitFor()
+    await page.getByText('export the date and one dimension per file').waitFor()
     await accessible(page, 'looked at')
     await shot(page, 'imports')
     await page.getByRole('button', { name: 'Import', exact: true }).click()

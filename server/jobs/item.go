@@ -32,13 +32,13 @@ const (
 var Jobs = table.Define[Item, Key]("server.job", table.Def[Item]{
 	PK: "JOB#{kind}", SK: "ON#{on}", MaxBytes: 64 << 10,
 	Expires: func(i *Item) time.Time { return i.Told.Add(keep) },
-	Doc:     "How far long work of a server is, or how it ended, for a day.",
+	Doc:     "The progress or result of a long-running job of a server, kept for a day.",
 })
 
 // LastJob reads the last job of a kind on a subject. Errors: table.ErrNotFound if there was none
 // recently.
 var LastJob = table.NewGet[Key](Jobs, table.GetDef{
-	ID: "J1", Question: "how far the work of a kind on a thing is",
+	ID: "J1", Question: "the progress of a job of one kind on an object",
 	Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 600},
 })
 
@@ -49,7 +49,7 @@ var Schema = table.MustSchema("jobs", Jobs, LastJob)
 
 // ErrBusy is returned when a job of the kind is running on the same subject, or when this server
 // already runs as many as it may.
-var ErrBusy = errors.New("jobs: one is under way")
+var ErrBusy = errors.New("jobs: another job is running")
 
 // ErrStopping is returned when the server is stopping.
 var ErrStopping = errors.New("jobs: the server is stopping")

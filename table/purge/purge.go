@@ -53,7 +53,7 @@ func Ranges(ctx context.Context, t *table.Table, drain func(context.Context) err
 	p := purge{t: t}
 	for range maxRounds {
 		if err := drain(ctx); err != nil {
-			return p.deleted.Load(), fmt.Errorf("wait until everything is folded: %w", err)
+			return p.deleted.Load(), fmt.Errorf("wait for folds: %w", err)
 		}
 		before := p.deleted.Load()
 		for _, r := range ranges {

@@ -135,7 +135,7 @@ func (q *Queue) create(ctx context.Context, wave []waiting) (refused [][]byte, e
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("later: %w", err)
+		return nil, fmt.Errorf("writebehind: %w", err)
 	}
 	return refused, nil
 }

@@ -15,11 +15,11 @@ import (
 // Errors of actions on an alert.
 var (
 	// ErrEnded is returned when acknowledging or snoozing an alert that has ended.
-	ErrEnded = errors.New("alerts: the alert has ended")
+	ErrEnded = errors.New("alerts: the alert is closed")
 	// ErrSnooze is returned for a snooze that ends in the past, or more than 31 days from now.
-	ErrSnooze = errors.New("alerts: snooze until a time within the next 31 days")
+	ErrSnooze = errors.New("alerts: the end of a snooze must be within the next 31 days")
 	// ErrComment is returned for a comment that is empty or longer than 2,000 bytes.
-	ErrComment = errors.New("alerts: a comment has 1 to 2,000 bytes")
+	ErrComment = errors.New("alerts: a comment must have 1 to 2,000 bytes")
 )
 
 const (

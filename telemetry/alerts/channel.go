@@ -31,7 +31,7 @@ func CheckChannel(c *Channel) error {
 	case strings.ContainsAny(c.ChannelID, "#.\x00") || len(c.ChannelID) > 64:
 		return bad("channelId", "at most 64 letters, digits, _ and -")
 	case len(c.Name) > maxName || strings.ContainsAny(c.Name, "\r\n\x00"):
-		return bad("name", "at most %d bytes in one line", maxName)
+		return bad("name", "use at most %d bytes on one line", maxName)
 	case c.Least != "" && rank(c.Least) < 0:
 		return bad("least", "choose info, warning or critical, or none for all")
 	case c.Within < -1 || c.Within > maxFor:
@@ -39,26 +39,26 @@ func CheckChannel(c *Channel) error {
 	}
 	for _, e := range c.Events {
 		if e != telemetry.Fires && e != telemetry.Resolves && e != telemetry.Withdraws {
-			return bad("events", "choose of firing, resolved and withdrawn, or none for all")
+			return bad("events", "use firing, resolved and withdrawn, or leave it empty for all")
 		}
 	}
 	switch c.Kind {
 	case Webhook:
 		u, err := url.Parse(c.URL)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || len(c.URL) > maxURL || len(c.To) > 0 {
-			return bad("url", "an address that begins with https:// or http://, without a user, at most %d bytes", maxURL)
+			return bad("url", "use an http:// or https:// URL without a user name, of at most %d bytes", maxURL)
 		}
 	case Email:
 		if len(c.To) == 0 || len(c.To) > maxRecipients || c.URL != "" {
-			return bad("to", "1 to %d addresses", maxRecipients)
+			return bad("to", "give 1 to %d addresses", maxRecipients)
 		}
 		for _, to := range c.To {
 			if a, err := mail.ParseAddress(to); err != nil || a.Address != to || len(to) > 254 || strings.ContainsAny(to, "\r\n") {
-				return bad("to", "an address such as ops@example.com")
+				return bad("to", "use an address such as ops@example.com")
 			}
 		}
 	default:
-		return bad("kind", "choose %s or %s", Webhook, Email)
+		return bad("kind", "use %s or %s", Webhook, Email)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (c *Channel) prepare(ctx context.Context, t *table.Table) error {
 		}
 	}
 	if !known && len(all) >= maxChannels {
-		return &RuleError{Code: "channel_limit", Field: "channelId", What: fmt.Sprintf("the fleet has %d channels: at most that many", maxChannels)}
+		return &RuleError{Code: "channel_limit", Field: "channelId", What: fmt.Sprintf("the fleet already has %d channels, the maximum", maxChannels)}
 	}
 	if c.Kind == Webhook && c.Secret == "" {
 		raw := make([]byte, 32)

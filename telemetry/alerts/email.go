@@ -168,7 +168,7 @@ func (o *Mail) auth(c *smtp.Client, host string) (smtp.Auth, error) {
 			return &loginAuth{o.User, o.Password}, nil
 		}
 	}
-	return nil, fmt.Errorf("it offers AUTH %q, and PLAIN or LOGIN is needed", offered)
+	return nil, fmt.Errorf("the server offers AUTH %q, but PLAIN or LOGIN is needed", offered)
 }
 
 // loginAuth is AUTH LOGIN, a nonstandard mechanism that is the only one of some servers: the server
@@ -192,7 +192,7 @@ func (a *loginAuth) Next(asked []byte, more bool) ([]byte, error) {
 	case strings.HasPrefix(question, "pass"):
 		return []byte(a.password), nil
 	}
-	return nil, fmt.Errorf("it asks %.40q, neither for a user nor for a password", asked)
+	return nil, fmt.Errorf("the server asks for %.40q, not for a user name or password", asked)
 }
 
 func post(c *smtp.Client, from string, to []string, letter []byte) error {

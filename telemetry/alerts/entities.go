@@ -34,7 +34,7 @@ func (w *Watch) until() episode.Key { return episode.Key{At: w.UntilAt, Disc: w.
 // Watches holds the state of rules for devices.
 var Watches = table.Define[Watch, WatchKey]("telemetry.watch", table.Def[Watch]{
 	PK: "DEVICE#{deviceId}", SK: "WATCH#{ruleId}",
-	Doc: "Where a rule is with a device: what is pending or fires, and from when on nothing does.",
+	Doc: "The state of a rule for a device: pending, firing, or cleared since some reading.",
 })
 
 // ChannelKey names a notification channel.
@@ -72,7 +72,7 @@ const (
 // Channels holds the notification channels of fleets.
 var Channels = table.Define[Channel, ChannelKey]("telemetry.channel", table.Def[Channel]{
 	PK: "FLEET#{fleetId}", SK: "CHANNEL#{channelId}",
-	Doc: "A way to tell people of a fleet's alerts.",
+	Doc: "A channel that notifies people of a fleet's alerts.",
 })
 
 // NotificationKey names a notification. The ID consists of alert, transition and channel, so each
@@ -137,7 +137,7 @@ var Notifications = table.Define[Notification, NotificationKey]("telemetry.notif
 		Name: "gsi1", PK: "OUTBOX#{shard}", SK: "DUE#{due:ms}#{notificationId}",
 		When: func(n *Notification) bool { return n.State == Waiting }, WhenReads: []string{"state"},
 	}},
-	Doc: "What is to be told of an alert by one channel, and how that went.",
+	Doc: "A notification of an alert through one channel, with its delivery status.",
 	Example: func(n *Notification) {
 		n.Event, n.State, n.Attempts, n.LastError = telemetry.Fires, Waiting, 0, ""
 	},
@@ -160,31 +160,31 @@ func ofRule(in ruleIn) table.Cond { return alertRule.Eq(in.RuleID) }
 // alertsFrom and alertsBack query the alerts of a device and a rule, oldest and latest first.
 var (
 	alertsFrom = table.NewQuery(telemetry.Alerts, table.QueryDef[ruleIn]{
-		ID: "TA1", Question: "the alerts of a device and a rule since a time", From: "ALERT#{from}", To: "ALERT#{to}", Filter: ofRule,
+		ID: "TA1", Question: "the alerts of a rule and a device since a time", From: "ALERT#{from}", To: "ALERT#{to}", Filter: ofRule,
 		Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 400}, Example: exampleRule,
 	})
 	alertsBack = table.NewQuery(telemetry.Alerts, table.QueryDef[ruleIn]{
-		ID: "TA2", Question: "the latest alert of a device and a rule before a time", From: "ALERT#{from}", To: "ALERT#{to}", Filter: ofRule,
+		ID: "TA2", Question: "the latest alert of a rule and a device before a time", From: "ALERT#{from}", To: "ALERT#{to}", Filter: ofRule,
 		Desc: true, Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 400}, Example: exampleRule,
 	})
 	aggregatesBack = table.NewQuery(telemetry.Aggregates, table.QueryDef[telemetry.AggregatesIn]{
-		ID: "TA4", Question: "the aggregates of a device before a time, the latest first", From: "AGG#{period}#{from}", To: "AGG#{period}#{to}",
+		ID: "TA4", Question: "the aggregates of a device before a time, latest first", From: "AGG#{period}#{from}", To: "AGG#{period}#{to}",
 		Desc: true, Load: table.Load{PerSecond: 0.1, Items: 8, ItemBytes: 900},
 	})
 )
 
 var watchesOf = table.NewQuery(Watches, table.QueryDef[telemetry.DeviceIn]{
-	ID: "TA8", Question: "which rules are pending for a device", Load: table.Load{PerSecond: 0.1, Items: 3, ItemBytes: 120},
+	ID: "TA8", Question: "the rules that are pending for a device", Load: table.Load{PerSecond: 0.1, Items: 3, ItemBytes: 120},
 })
 
 // ChannelsOfFleet queries the notification channels of a fleet.
 var ChannelsOfFleet = table.NewQuery(Channels, table.QueryDef[telemetry.FleetIn]{
-	ID: "TA5", Question: "how people are told of a fleet's alerts", Load: table.Load{PerSecond: 0.1, Items: 3, ItemBytes: 300},
+	ID: "TA5", Question: "the notification channels of a fleet", Load: table.Load{PerSecond: 0.1, Items: 3, ItemBytes: 300},
 })
 
 // NotificationsOfFleet queries the notifications of a fleet, latest alerts first.
 var NotificationsOfFleet = table.NewQuery(Notifications, table.QueryDef[DeliveriesIn]{
-	ID: "TA6", Question: "the notifications of a fleet, dead letters among them", Desc: true,
+	ID: "TA6", Question: "the notifications of a fleet, including dead letters", Desc: true,
 	Filter: func(in DeliveriesIn) table.Cond {
 		if in.State == "" {
 			return table.Cond{}

@@ -45,27 +45,27 @@ func CheckRule(r *telemetry.Rule) error {
 			errs = append(errs, wrong(field, format, args...))
 		}
 	}
-	refuse(r.Scope != telemetry.ForDevice && r.Scope != telemetry.ForProfile, "scope", "choose %s or %s", telemetry.ForDevice, telemetry.ForProfile)
-	refuse(r.ScopeID == "", "scopeId", "name the device or profile that it is for")
+	refuse(r.Scope != telemetry.ForDevice && r.Scope != telemetry.ForProfile, "scope", "use %s or %s", telemetry.ForDevice, telemetry.ForProfile)
+	refuse(r.ScopeID == "", "scopeId", "name the device or profile of the rule")
 	refuse(r.FleetID == "", "fleetId", "name the fleet")
-	refuse(len(r.Name) > maxName || strings.ContainsAny(r.Name, "\r\n\x00"), "name", "at most %d bytes in one line", maxName)
-	refuse(rank(r.Severity) < 0, "severity", "choose info, warning or critical")
-	refuse(r.For < 0 || r.For > maxFor, "for", "0 to %d seconds", maxFor)
-	refuse(r.KeepFor < 0 || r.KeepFor > maxFor, "keepFor", "0 to %d seconds", maxFor)
+	refuse(len(r.Name) > maxName || strings.ContainsAny(r.Name, "\r\n\x00"), "name", "use at most %d bytes on one line", maxName)
+	refuse(rank(r.Severity) < 0, "severity", "use info, warning or critical")
+	refuse(r.For < 0 || r.For > maxFor, "for", "use 0 to %d seconds", maxFor)
+	refuse(r.KeepFor < 0 || r.KeepFor > maxFor, "keepFor", "use 0 to %d seconds", maxFor)
 	if r.NoData {
-		refuse(r.For < minQuiet, "for", "silence of at least %d seconds", minQuiet)
+		refuse(r.For < minQuiet, "for", "use at least %d seconds of silence", minQuiet)
 		refuse(r.Metric != "" || r.Over != "" || r.Function != "" || r.Raise != "" || r.Clear != "" || r.KeepFor != 0, "noData",
-			"a rule about silence has no metric, aggregate, levels and keepFor")
+			"a silence rule has no metric, aggregate, thresholds or keepFor")
 		return errors.Join(errs...)
 	}
 	refuse(r.Metric == "" || len(r.Metric) > maxName || strings.Contains(r.Metric, "#"), "metric", "name the metric")
 	switch r.Over {
 	case "":
-		refuse(r.Function != "", "function", "only an aggregate has one: say over which period")
+		refuse(r.Function != "", "function", "a function needs an aggregate: set over to a period")
 	case telemetry.TenMinutes, telemetry.Hourly, telemetry.Daily:
-		refuse(figures[r.Function] == nil, "function", "choose mean, min, max, sum, count, first, last, deviation, p50, p90, p95, p99, increase or rate")
+		refuse(figures[r.Function] == nil, "function", "use mean, min, max, sum, count, first, last, deviation, p50, p90, p95, p99, increase or rate")
 	default:
-		refuse(true, "over", "choose %s, %s or %s, or none for the readings", telemetry.TenMinutes, telemetry.Hourly, telemetry.Daily)
+		refuse(true, "over", "use %s, %s or %s, or leave it empty for readings", telemetry.TenMinutes, telemetry.Hourly, telemetry.Daily)
 	}
 	return errors.Join(append(errs, checkLevels(r))...)
 }
@@ -74,11 +74,11 @@ func checkLevels(r *telemetry.Rule) error {
 	c, err := compile(*r)
 	switch {
 	case err != nil:
-		return wrong("raise", "raise and clear are decimal numbers: %v", err)
+		return wrong("raise", "raise and clear must be decimal numbers: %v", err)
 	case !r.Below && c.levels.Clear.Cmp(&c.levels.Raise) > 0:
-		return wrong("clear", "%s is above %s: what raises the alert would clear it", r.Clear, r.Raise)
+		return wrong("clear", "%s is above %s: a value that raises the alert would also clear it", r.Clear, r.Raise)
 	case r.Below && c.levels.Clear.Cmp(&c.levels.Raise) < 0:
-		return wrong("clear", "%s is below %s: what raises the alert would clear it", r.Clear, r.Raise)
+		return wrong("clear", "%s is below %s: a value that raises the alert would also clear it", r.Clear, r.Raise)
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func checkScope(ctx context.Context, t *table.Table, r *telemetry.Rule) error {
 func roomForRule(ctx context.Context, t *table.Table, r *telemetry.Rule) error {
 	all, err := telemetry.RulesOf.Collect(ctx, t, telemetry.RulesIn{Scope: r.Scope, ScopeID: r.ScopeID})
 	if err == nil && len(all) >= maxRules {
-		err = wrong("scopeId", "it has %d rules: at most %d", len(all), maxRules)
+		err = wrong("scopeId", "it has %d rules, the maximum is %d", len(all), maxRules)
 	}
 	return err
 }

@@ -26,7 +26,7 @@ const (
 )
 
 // ErrPrivate is returned for a webhook with a private or loopback address.
-var ErrPrivate = errors.New("alerts: the webhook is at a private address, which this server does not call")
+var ErrPrivate = errors.New("alerts: the webhook has a private address, which this server does not call")
 
 // message is the body of a webhook.
 type message struct {
@@ -60,7 +60,7 @@ func WebhookSender(private bool) func(context.Context, *Channel, *Notification, 
 		}
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(body))
 		if err != nil {
-			return errors.New("the address cannot be used")
+			return errors.New("the address is invalid")
 		}
 		at := strconv.FormatInt(now.Unix(), 10)
 		r.Header.Set("Content-Type", "application/json")
@@ -74,7 +74,7 @@ func WebhookSender(private bool) func(context.Context, *Channel, *Notification, 
 		}
 		defer answer.Body.Close()
 		if _, err := io.Copy(io.Discard, io.LimitReader(answer.Body, maxAnswer)); err != nil {
-			return fmt.Errorf("the answer broke off: %w", withoutAddress(err))
+			return fmt.Errorf("the response was cut off: %w", withoutAddress(err))
 		}
 		if answer.StatusCode < 200 || answer.StatusCode > 299 {
 			return fmt.Errorf("answered %s", answer.Status)

@@ -85,7 +85,7 @@ func NewClaim(ctx context.Context, t *table.Table, deviceID string) (code string
 		return "", err
 	}
 	if d.Status != telemetry.Provisioned {
-		return "", fmt.Errorf("%w: device %q is %s; only one that is provisioned can be claimed", telemetry.ErrTransition, deviceID, d.Status)
+		return "", fmt.Errorf("%w: device %q is %s; only a provisioned device can be claimed", telemetry.ErrTransition, deviceID, d.Status)
 	}
 	code = secret.NewCode()
 	c := telemetry.Claim{ClaimKey: telemetry.ClaimKey{CodeHash: secret.CodeHash(code)}, DeviceID: deviceID, ExpiresAt: now(t).Add(claimTime)}

@@ -29,7 +29,7 @@ func PurgeDevice(ctx context.Context, t *table.Table, w telemetry.Folded, device
 	return p.done, err
 }
 
-var errNotDeleted = errors.New("it is not deleted; that comes first")
+var errNotDeleted = errors.New("it is not marked as deleted; delete it first")
 
 type purging struct {
 	t    *table.Table

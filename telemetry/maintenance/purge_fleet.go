@@ -36,7 +36,7 @@ func (p *purging) fleet(ctx context.Context, w telemetry.Folded, fleetID string)
 		return nil
 	}
 	if err := w.Drain(ctx); err != nil {
-		return fmt.Errorf("wait until everything is folded: %w", err)
+		return fmt.Errorf("wait for folds: %w", err)
 	}
 	for label, err := range telemetry.DevicesLabelled.All(ctx, p.t, telemetry.LabelIn{FleetID: fleetID, Kind: telemetry.ByFleet, Value: telemetry.Any}) {
 		if err == nil {

@@ -115,7 +115,7 @@ func (l *Lines) setSender(p *lineprotocol.Point, in *telemetry.Incoming) error {
 	case host != "":
 		in.DeviceID, in.Tags = l.Device, l.tagsOf(p, isHost)
 	default:
-		return fmt.Errorf("line %d: it is of device %.64q, and the sender is %q", p.Line, named, l.Device)
+		return fmt.Errorf("line %d: the device is %.64q, but the sender is %q", p.Line, named, l.Device)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestLines(t *testing.T) {
 		{"disk,device=sda,host=h,mode=rw free=9", "me - 0 disk.free=9 device:sda mode:rw", payload.Lines{Device: "me"}},
 		{"disk,device=me,host=h,mode=rw free=9", "me - 0 disk.free=9 mode:rw", payload.Lines{Device: "me"}},
 		{"cpu,b=2,a=1,host=h idle=9 5", "me 1970-01-01T00:00:05Z 0 cpu.idle=9 a:1 b:2", payload.Lines{Device: "me", Unit: time.Second}},
-		{"cpu,device=you idle=9 5", "line 1: it is of device \"you\"", payload.Lines{Device: "me"}},
+		{"cpu,device=you idle=9 5", "line 1: the device is \"you\"", payload.Lines{Device: "me"}},
 		{"cpu idle=9", "line 1: no tag names the device: use device, device_id, host", payload.Lines{}},
 		{"cpu,host=h idle=9", "line 1: no tag names the device: use sensor", payload.Lines{DeviceTags: []string{"sensor"}}},
 		{"cpu,host=h idle=1e99999", "line 1: field", payload.Lines{}},

@@ -65,7 +65,7 @@ func parseCarefully(text []byte, device string) ([]Reading, error) {
 	}
 	in := json.NewDecoder(bytes.NewReader(text))
 	if start, err := in.Token(); err != nil || start != json.Delim('[') {
-		return nil, fmt.Errorf("%w: it begins with neither { nor [", ErrSyntax)
+		return nil, fmt.Errorf("%w: the body must begin with { or [", ErrSyntax)
 	}
 	var readings []Reading
 	for in.More() {
@@ -83,7 +83,7 @@ func parseCarefully(text []byte, device string) ([]Reading, error) {
 		return nil, fmt.Errorf("%w: %v", ErrSyntax, err)
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: there is something after the readings", ErrSyntax)
+		return nil, fmt.Errorf("%w: there is data after the readings", ErrSyntax)
 	}
 	return readings, nil
 }
@@ -145,10 +145,10 @@ func parseOne(text []byte, device string) (Reading, error) {
 	in.DisallowUnknownFields()
 	err := in.Decode(&f)
 	if err == nil && in.More() {
-		err = errors.New("there is something after the reading")
+		err = errors.New("there is data after the reading")
 	}
 	if err == nil && (f.Nth < 0 || f.Nth > maxNth) {
-		err = fmt.Errorf("nth %d: from 0 to %d", f.Nth, maxNth)
+		err = fmt.Errorf("nth %d: use 0 to %d", f.Nth, maxNth)
 	}
 	return readingOf(&f, device, err), err
 }
@@ -159,7 +159,7 @@ type sent struct {
 	err error
 }
 
-var errNested = errors.New("a value is a number, a text, true or false")
+var errNested = errors.New("a value must be a number, a string, true or false")
 
 // UnmarshalJSON accepts any JSON.
 func (v *sent) UnmarshalJSON(b []byte) error {
@@ -208,7 +208,7 @@ func (m *moment) UnmarshalJSON(text []byte) error {
 	}
 	ms, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil || ms < 0 || ms > maxMilliseconds {
-		return fmt.Errorf("time %.40s: use RFC 3339, or whole milliseconds since 1970", text)
+		return fmt.Errorf("time %.40s: use RFC 3339 or whole milliseconds since 1970", text)
 	}
 	m.Time = time.UnixMilli(ms).UTC()
 	return nil

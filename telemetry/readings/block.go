@@ -77,7 +77,7 @@ var Blocks = table.Define[Block, BlockKey]("telemetry.block", table.Def[Block]{
 	Immutable: true,
 	MaxBytes:  maxBlockBytes,
 	Example:   exampleBlock,
-	Doc:       "Readings of devices that arrived together, until they are in segments.",
+	Doc:       "Readings that arrived together, until they are moved into segments.",
 	Growth:    table.Growth{Writes: 1, Most: lingersPerSecond, Bytes: 200, Packed: 15},
 })
 
@@ -101,7 +101,7 @@ var Windows = table.Define[Window, WindowKey]("telemetry.window", table.Def[Wind
 	Expires:  func(w *Window) time.Time { return w.Expiry() },
 	MaxBytes: maxWindowBytes,
 	Example:  exampleWindow,
-	Doc:      "Which block had a reading first: one that is sent again does not count again.",
+	Doc:      "Which block had each reading first, so that a repeated reading is counted once.",
 	Growth:   table.Growth{Writes: 1, Most: lingersPerSecond, MostDelayed: 0.05, Delayed: 0.003, Items: 0.003, Bytes: 400, Keep: 30 * 24 * time.Hour},
 })
 
@@ -219,7 +219,7 @@ func (b *Block) completed(all []Reading) ([]Reading, error) {
 		r.FleetID = b.FleetID
 		r.complete()
 		if ShardOf(r.DeviceID) != b.Shard {
-			return nil, b.damaged(fmt.Errorf("device %q is not in its place", r.DeviceID))
+			return nil, b.damaged(fmt.Errorf("device %q is out of order", r.DeviceID))
 		}
 	}
 	return all, nil

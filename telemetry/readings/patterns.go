@@ -27,7 +27,7 @@ type SegmentsIn struct {
 
 // SegmentsByHour queries the segments of a device by hour.
 var SegmentsByHour = table.NewQuery(Segments, table.QueryDef[SegmentsIn]{
-	ID: "T3", Question: "the readings of a device in a range of time",
+	ID: "T3", Question: "the readings of a device in a time range",
 	From: "READINGS#{from}", To: "READINGS#{to}",
 	Load: table.Load{PerSecond: 1, Items: 24, ItemBytes: 700},
 })
@@ -41,7 +41,7 @@ var NewestSegments = table.NewQuery(Segments, table.QueryDef[SegmentsIn]{
 
 // StoreBlocks creates blocks.
 var StoreBlocks = table.NewCreate(Blocks, table.CreateDef{
-	ID: "T8", Question: "write readings that arrive together, with their ttl",
+	ID: "T8", Question: "store a block of readings, with its expiry",
 	Load: table.Load{PerSecond: 1, Items: 1, ItemBytes: 600},
 })
 
@@ -56,7 +56,7 @@ type SpansIn struct {
 // KnownReadings queries the windows of a time range: which readings arrived, and in which block
 // first.
 var KnownReadings = table.NewQuery(Windows, table.QueryDef[SpansIn]{
-	ID: "T8b", Question: "which readings of a time have come",
+	ID: "T8b", Question: "the readings of a time range that have arrived",
 	From: "WINDOW#{from}", To: "WINDOW#{to}",
 	Load: table.Load{PerSecond: 0.1, Items: 10, ItemBytes: 1_000},
 })
@@ -92,7 +92,7 @@ type ListIn struct {
 
 // ArrivingFleets queries the fleets in which readings arrive.
 var ArrivingFleets = table.NewQuery(Arrivals, table.QueryDef[ListIn]{
-	ID: "T8c", Question: "the fleets in which readings arrive", Load: table.Load{PerSecond: 0.15, Items: 3, ItemBytes: 120},
+	ID: "T8c", Question: "the fleets with readings to move into segments", Load: table.Load{PerSecond: 0.15, Items: 3, ItemBytes: 120},
 })
 
 // Schema holds all entities and access patterns of this package.

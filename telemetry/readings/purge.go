@@ -52,7 +52,7 @@ var Removals = table.Define[Removal, RemovalKey]("telemetry.removal", table.Def[
 	Expires:  func(r *Removal) time.Time { return r.At.Add(keepRemoval) },
 	MaxBytes: maxSegmentBytes,
 	Example:  exampleRemoval,
-	Doc:      "Readings of a deleted device, told to those who read the change stream.",
+	Doc:      "Readings of a deleted device, for readers of the change stream.",
 })
 
 // keepRemoval is how long a removal is stored. Only its change in the stream matters.

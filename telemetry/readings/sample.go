@@ -90,7 +90,7 @@ func (p *sampler) hour(r *reader, s *Segment, start time.Time) (on bool, err err
 	from, to := start.UnixMilli(), start.Add(time.Hour).UnixMilli()
 	for i := range all {
 		if at := all[i].at; at < from || at >= to {
-			return true, s.damaged(fmt.Errorf("reading of %s is not in its place", time.UnixMilli(at).UTC().Format(time.RFC3339)))
+			return true, s.damaged(fmt.Errorf("reading of %s is out of order", time.UnixMilli(at).UTC().Format(time.RFC3339)))
 		}
 	}
 	now := r.now.Unix()

@@ -40,7 +40,7 @@ var Segments = table.Define[Segment, SegmentKey]("telemetry.segment", table.Def[
 	PK: devicePK, SK: "READINGS#{hour}#{part:03}",
 	MaxBytes: maxSegmentBytes,
 	Example:  exampleSegment,
-	Doc:      "What a device measured in one hour: readings in the order of time.",
+	Doc:      "The readings of a device in one hour, in time order.",
 	Growth:   table.Growth{Writes: 0.02, Items: 0.017, Bytes: 700, Keep: 30 * 24 * time.Hour},
 })
 
@@ -74,7 +74,7 @@ func (s *Segment) readings(to []Reading) ([]Reading, error) {
 		}
 		r.complete()
 		if r.At.Before(hour) || r.At.Sub(hour) >= time.Hour {
-			return to, s.damaged(fmt.Errorf("reading of %s is not in its place", r.At.Format(time.RFC3339)))
+			return to, s.damaged(fmt.Errorf("reading of %s is out of order", r.At.Format(time.RFC3339)))
 		}
 	}
 	return all, nil

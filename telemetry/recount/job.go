@@ -39,7 +39,7 @@ const keepJob = 24 * time.Hour
 var Jobs = table.Define[Job, JobKey]("telemetry.recount", table.Def[Job]{
 	PK: "FLEET#{fleetId}", SK: "RECOUNT#{verb}#{deviceId}#{from}#{to}", MaxBytes: 128 << 10,
 	Expires: func(j *Job) time.Time { return j.At.Add(keepJob) },
-	Doc:     "How far a verify or rebuild of a fleet came.",
+	Doc:     "The progress of a fleet's verify or rebuild.",
 })
 
 // Schema holds the entities of this package and of package telemetry.
@@ -63,7 +63,7 @@ func (r *recounter) resume(ctx context.Context) (*Job, error) {
 func (r *recounter) finished(ctx context.Context, job *Job, id string) error {
 	job.Last, job.Found, job.At = id, r.found, r.t.Now()
 	if err := Jobs.Put(ctx, r.t, job); err != nil {
-		return fmt.Errorf("write the progress down: %w", err)
+		return fmt.Errorf("save the progress: %w", err)
 	}
 	return nil
 }

@@ -217,7 +217,7 @@ func (r *recounter) run(ctx context.Context) error {
 		}
 	}
 	if err := Jobs.Delete(ctx, r.t, job.JobKey); err != nil {
-		return fmt.Errorf("forget the progress: %w", err)
+		return fmt.Errorf("delete the progress: %w", err)
 	}
 	return nil
 }

@@ -30,13 +30,13 @@ const keepVerification = 30 * 24 * time.Hour
 var Verifications = table.Define[Verification, telemetry.FleetKey]("telemetry.verification", table.Def[Verification]{
 	PK: "FLEET#{fleetId}", SK: "VERIFICATION", MaxBytes: 128 << 10,
 	Expires: func(v *Verification) time.Time { return v.At.Add(keepVerification) },
-	Doc:     "How the last comparison of a fleet's figures with its raw readings ended.",
+	Doc:     "The result of the last comparison of a fleet's figures with its raw readings.",
 })
 
 // LastVerification reads the result of a fleet's last verification. Error: table.ErrNotFound if
 // there is none, or none of the last 30 days.
 var LastVerification = table.NewGet[telemetry.FleetKey](Verifications, table.GetDef{
-	ID: "T21", Question: "how the last verify of a fleet ended",
+	ID: "T21", Question: "the result of the last verify of a fleet",
 	Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 400},
 })
 

@@ -54,7 +54,7 @@ func Recount(ctx context.Context, t *table.Table, w telemetry.Folded) (Recounted
 func run(ctx context.Context, r *recounter) (Recounted, error) {
 	for _, do := range []func(context.Context) error{r.w.Drain, r.lacking, r.left, r.counts} {
 		if err := do(ctx); err != nil {
-			return r.did, fmt.Errorf("census: recount: %w", err)
+			return r.did, fmt.Errorf("reindex: recount: %w", err)
 		}
 	}
 	return r.did, nil

@@ -34,10 +34,10 @@ var (
 func (t *Tables) check() error {
 	t.Location = strings.TrimSuffix(t.Location, "/")
 	if !places.MatchString(t.Location) {
-		return fmt.Errorf("bad_location: %q is not s3://BUCKET/PREFIX; a bucket's name has 3 to 63 letters (lower-case, digits, dots, hyphens)", t.Location)
+		return fmt.Errorf("bad_location: %q is not s3://BUCKET/PREFIX; a bucket name has 3 to 63 letters (lower case), digits, dots and hyphens", t.Location)
 	}
 	if !names.MatchString(t.Database) {
-		return fmt.Errorf("bad_database: %q: lower-case letters, digits and _", t.Database)
+		return fmt.Errorf("bad_database: %q: use lower-case letters, digits and _", t.Database)
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ func open() (*sql.DB, error) {
 }
 
 // errReads is returned for a statement that is not a single SELECT.
-var errReads = errors.New("one SELECT is taken, and nothing else: statements that write, change settings or come in numbers are not; " +
-	"a PIVOT needs its values listed (ON x IN (…)), and for EXPLAIN there is --explain")
+var errReads = errors.New("one SELECT statement is allowed, not several and none that writes or changes settings; " +
+	"a PIVOT must list its values (ON x IN (…)), and --explain replaces EXPLAIN")
 
 // checkReads returns an error unless the query is a single statement that reads. The query is
 // parsed and bound, but not run.
@@ -31,7 +31,7 @@ func checkReads(conn *sql.Conn, query string) error {
 	return conn.Raw(func(driverConn any) error {
 		c, ok := driverConn.(*duckdb.Conn)
 		if !ok {
-			return fmt.Errorf("duck: not a connection of DuckDB's: %T", driverConn)
+			return fmt.Errorf("duck: not a DuckDB connection: %T", driverConn)
 		}
 		prepared, err := c.Prepare(query)
 		if err != nil {

@@ -1,4 +1,4 @@
--- view: goals that sessions reached, one row for each session and goal
+-- view: goals reached in sessions, one row per session and goal
 WITH reached AS (
   SELECT * EXCLUDE (goals), unnest(goals) AS reached FROM sessions
 ), counted AS (
@@ -13,14 +13,14 @@ WITH reached AS (
   FROM counted
 )
 SELECT
-  site, -- site VARCHAR: id of the site
-  day, -- day DATE: of the session in the site's time zone
-  goal, -- goal VARCHAR: id of the goal
-  session_id, -- session_id VARCHAR: the session
-  visitor_day, -- visitor_day VARCHAR: the visitor's day
-  CAST(conversions AS BIGINT) AS conversions, -- conversions BIGINT: how often it counts as reached
-  CASE WHEN value = '' THEN revenue ELSE CAST(conversions * CAST(value AS DECIMAL(21, 6)) AS DECIMAL(38, 6)) END AS revenue, -- revenue DECIMAL(38,6): what that is worth, by the goal's value or that of its events
-  source, -- source VARCHAR: where the session came from
-  country, -- country VARCHAR: where the session came from
-  entry_page -- entry_page VARCHAR: of the session
+  site, -- site VARCHAR: site ID
+  day, -- day DATE: day of the session in the site's time zone
+  goal, -- goal VARCHAR: goal ID
+  session_id, -- session_id VARCHAR: session ID
+  visitor_day, -- visitor_day VARCHAR: visitor's day; see sessions
+  CAST(conversions AS BIGINT) AS conversions, -- conversions BIGINT: number of conversions that count
+  CASE WHEN value = '' THEN revenue ELSE CAST(conversions * CAST(value AS DECIMAL(21, 6)) AS DECIMAL(38, 6)) END AS revenue, -- revenue DECIMAL(38,6): value of these conversions: the goal's fixed value or the revenue of its events
+  source, -- source VARCHAR: source of the session
+  country, -- country VARCHAR: country of the session
+  entry_page -- entry_page VARCHAR: entry page of the session
 FROM worth

@@ -1,23 +1,23 @@
--- view: events of aggregates of the event store
+-- view: events of the event store, one row each
 SELECT
-  type, -- type VARCHAR: of the event; a part of files' paths, so asking for one reads only its files
-  date, -- date DATE: day on which it was recorded in UTC; a part of files' paths, so asking for some reads only theirs
-  time, -- time TIMESTAMP WITH TIME ZONE: when it was recorded
-  occurred_at, -- occurred_at TIMESTAMP WITH TIME ZONE: when it happened
-  event_id, -- event_id VARCHAR: its id
-  aggregate_type, -- aggregate_type VARCHAR: kind of aggregate
-  aggregate_id, -- aggregate_id VARCHAR: the aggregate that it is of
-  seq, -- seq BIGINT: its number among the events of the aggregate, from 1
-  schema, -- schema INTEGER: version of its data
-  TRY_CAST(data AS JSON) AS data, -- data JSON: what it says: data->>'total'; sealed personal fields stay sealed; NULL where it is no JSON
-  data AS text, -- text VARCHAR: the same as text; NULL where it is binary
-  "binary", -- binary BLOB: what it says, where that is no text
-  correlation_id, -- correlation_id VARCHAR: what it belongs to
-  causation_id, -- causation_id VARCHAR: what caused it
-  actor, -- actor VARCHAR: who did it
-  tenant, -- tenant VARCHAR: for whom
-  CAST(nullif(metadata, '') AS JSON) AS metadata, -- metadata JSON: what else was noted; NULL: nothing
-  commit_id, -- commit_id VARCHAR: the append that it was a part of
-  nth, -- nth INTEGER: its number in that append
-  "of" -- of INTEGER: how many events that append has
+  type, -- type VARCHAR: event type; part of the file paths, so a filter on it reads only matching files
+  date, -- date DATE: day of recording in UTC; part of the file paths, so a filter on it reads only matching files
+  time, -- time TIMESTAMP WITH TIME ZONE: time of recording
+  occurred_at, -- occurred_at TIMESTAMP WITH TIME ZONE: time of the event
+  event_id, -- event_id VARCHAR: event ID
+  aggregate_type, -- aggregate_type VARCHAR: aggregate type
+  aggregate_id, -- aggregate_id VARCHAR: aggregate ID
+  seq, -- seq BIGINT: sequence number in the stream of the aggregate, from 1
+  schema, -- schema INTEGER: schema version of the payload
+  TRY_CAST(data AS JSON) AS data, -- data JSON: payload: data->>'total'; encrypted personal fields stay encrypted; NULL if it is not JSON
+  data AS text, -- text VARCHAR: payload as text; NULL if it is binary
+  "binary", -- binary BLOB: payload if it is binary; else NULL
+  correlation_id, -- correlation_id VARCHAR: correlation ID
+  causation_id, -- causation_id VARCHAR: causation ID
+  actor, -- actor VARCHAR: actor, such as a user ID
+  tenant, -- tenant VARCHAR: tenant
+  CAST(nullif(metadata, '') AS JSON) AS metadata, -- metadata JSON: other metadata; NULL: none
+  commit_id, -- commit_id VARCHAR: commit ID of the append
+  nth, -- nth INTEGER: number of the event in its append
+  "of" -- of INTEGER: number of events in the append
 FROM {files}

@@ -14,7 +14,7 @@ import (
 
 var (
 	// ErrNoDuckDB is returned by builds that have no DuckDB.
-	ErrNoDuckDB = errors.New("no_duckdb: this build has no DuckDB; get one that has, or build it with cgo and a C++ compiler: `make build-duckdb`")
+	ErrNoDuckDB = errors.New("no_duckdb: this build does not include DuckDB; use one that does, or build it with cgo and a C++ compiler: `make build-duckdb`")
 	// ErrQuery is returned for a query that cannot be run as it is. The message is DuckDB's and
 	// points at the place of the error.
 	ErrQuery = errors.New("bad_query")
@@ -280,11 +280,11 @@ func (d *DB) told(ctx context.Context, err error) error {
 	text := strings.TrimSpace(err.Error())
 	switch {
 	case errors.Is(context.Cause(ctx), ErrTimeout):
-		return fmt.Errorf("%w: the query took longer than %s; ask for less, or give it more time with --timeout", ErrTimeout, d.o.Timeout)
+		return fmt.Errorf("%w: the query took longer than %s; make it smaller or increase --timeout", ErrTimeout, d.o.Timeout)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case strings.HasPrefix(text, "Out of Memory Error"):
-		return fmt.Errorf("%w: the query needs more than %d MB of memory and %d MB of disk; ask for less, or give it more with --memory and --temp: %s",
+		return fmt.Errorf("%w: the query needs more than %d MB of memory and %d MB of disk; make it smaller or increase --memory and --temp: %s",
 			ErrTooLarge, d.o.MemoryMB, d.o.TempMB, text)
 	}
 	return fmt.Errorf("%w: %s", ErrQuery, text)

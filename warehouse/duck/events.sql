@@ -1,45 +1,45 @@
--- view: page views, custom events and measurements of pages, one row each
--- What is NULL may be '' in a dictionary of the file, which DuckDB casts as a whole, hence nullif.
+-- view: page views, custom events and page measurements, one row each
+-- DuckDB casts the dictionary of a column as a whole, and NULL can be '' in it, hence nullif.
 SELECT
-  site, -- site VARCHAR: id of the site; a part of files' paths, so asking for one reads only its files
-  date, -- date DATE: day of the event in UTC; a part of files' paths, so asking for some reads only theirs
-  time, -- time TIMESTAMP WITH TIME ZONE: when it happened, to the millisecond
+  site, -- site VARCHAR: site ID; part of the file paths, so a filter on it reads only matching files
+  date, -- date DATE: day of the event in UTC; part of the file paths, so a filter on it reads only matching files
+  time, -- time TIMESTAMP WITH TIME ZONE: time of the event, to the millisecond
   CAST(make_timestamp((epoch_ms(time) + 60000 * zone_minutes) * 1000) AS DATE) AS day, -- day DATE: day of the event in the site's time zone, by which statistics count
-  make_timestamp((epoch_ms(time) + 60000 * zone_minutes) * 1000) AS local_time, -- local_time TIMESTAMP: when it happened, by the clock of the site
-  event_id, -- event_id VARCHAR: its id, a ULID: the order of ids is that of time
+  make_timestamp((epoch_ms(time) + 60000 * zone_minutes) * 1000) AS local_time, -- local_time TIMESTAMP: time of the event in the site's time zone
+  event_id, -- event_id VARCHAR: event ID, a ULID; IDs sort by time
   kind, -- kind VARCHAR: pageview or event
-  name, -- name VARCHAR: of a custom event, empty for a page view; engagement and vitals are measurements and no part of a visit
-  path, -- path VARCHAR: of the page
-  hostname, -- hostname VARCHAR: that the page was on
-  visitor_id, -- visitor_id VARCHAR: the visitor; another one every day, so visitors of two days cannot be linked
-  visitor_shard, -- visitor_shard INTEGER: no meaning; a visitor's day is one of (visitor_id, visitor_shard, day)
-  user_id, -- user_id VARCHAR: the user as the site identifies him, if it does
-  session_id AS client_session, -- client_session VARCHAR: the sender's own session, if it keeps some
-  referrer, -- referrer VARCHAR: address of the page before
-  source, -- source VARCHAR: where the visitor came from
-  channel, -- channel VARCHAR: kind of source
-  utm_source, -- utm_source VARCHAR: of the campaign
-  utm_medium, -- utm_medium VARCHAR: of the campaign
-  utm_campaign, -- utm_campaign VARCHAR: of the campaign
-  utm_term, -- utm_term VARCHAR: of the campaign
-  utm_content, -- utm_content VARCHAR: of the campaign
-  country, -- country VARCHAR: ISO 3166-1 alpha-2
-  region, -- region VARCHAR: where the visitor is
-  city, -- city VARCHAR: where the visitor is
-  browser, -- browser VARCHAR: that shows the page
+  name, -- name VARCHAR: name of a custom event; empty for a page view. engagement and vitals are measurements and not part of a visit
+  path, -- path VARCHAR: path of the page
+  hostname, -- hostname VARCHAR: hostname of the page
+  visitor_id, -- visitor_id VARCHAR: visitor ID; it changes every day, so that a visitor cannot be tracked across days
+  visitor_shard, -- visitor_shard INTEGER: shard of the visitor ID; (visitor_id, visitor_shard, day) identifies a visitor's day
+  user_id, -- user_id VARCHAR: ID of an identified user
+  session_id AS client_session, -- client_session VARCHAR: session ID of the sender, if it has sessions of its own
+  referrer, -- referrer VARCHAR: referring URL
+  source, -- source VARCHAR: source of the visit, such as a website or app
+  channel, -- channel VARCHAR: marketing channel of the source
+  utm_source, -- utm_source VARCHAR: utm_source of the campaign
+  utm_medium, -- utm_medium VARCHAR: utm_medium of the campaign
+  utm_campaign, -- utm_campaign VARCHAR: utm_campaign of the campaign
+  utm_term, -- utm_term VARCHAR: utm_term of the campaign
+  utm_content, -- utm_content VARCHAR: utm_content of the campaign
+  country, -- country VARCHAR: country of the visitor, ISO 3166-1 alpha-2
+  region, -- region VARCHAR: region of the visitor
+  city, -- city VARCHAR: city of the visitor
+  browser, -- browser VARCHAR: browser of the visitor
   os, -- os VARCHAR: operating system
-  device, -- device VARCHAR: kind of device
-  screen, -- screen VARCHAR: width and height
-  language, -- language VARCHAR: of the browser
-  CAST(nullif(properties, '') AS JSON) AS properties, -- properties JSON: of the event, texts by name: properties->>'plan'; NULL: none
-  CAST(nullif(counted, '') AS JSON) AS counted, -- counted JSON: names of those properties that statistics count; NULL: none
-  CAST(nullif(goals, '') AS JSON) AS goals, -- goals JSON: goals of the site that it reaches; NULL: none. See conversions
-  CAST(nullif(revenue, '') AS DECIMAL(38, 6)) AS revenue, -- revenue DECIMAL(38,6): exact, in the site's currency; NULL: none
-  engaged_ms, -- engaged_ms BIGINT: attention that the page had, milliseconds; of events named engagement
-  scroll, -- scroll INTEGER: how far down the page was seen, percent; of events named engagement
-  lcp, -- lcp DOUBLE: largest contentful paint, milliseconds; of events named vitals
-  inp, -- inp DOUBLE: interaction to next paint, milliseconds; of events named vitals
-  cls, -- cls DOUBLE: cumulative layout shift; of events named vitals
-  zone_minutes, -- zone_minutes INTEGER: the site's offset from UTC at that time
-  arrived_at -- arrived_at TIMESTAMP WITH TIME ZONE: when it came, if more than a day late; else NULL
+  device, -- device VARCHAR: device type
+  screen, -- screen VARCHAR: screen size, width x height
+  language, -- language VARCHAR: language of the browser
+  CAST(nullif(properties, '') AS JSON) AS properties, -- properties JSON: properties of the event: properties->>'plan'; NULL: none
+  CAST(nullif(counted, '') AS JSON) AS counted, -- counted JSON: names of the properties that statistics count; NULL: none
+  CAST(nullif(goals, '') AS JSON) AS goals, -- goals JSON: goals that the event reaches; NULL: none. See conversions
+  CAST(nullif(revenue, '') AS DECIMAL(38, 6)) AS revenue, -- revenue DECIMAL(38,6): exact revenue in the site's currency; NULL: none
+  engaged_ms, -- engaged_ms BIGINT: engagement time of the page in milliseconds; only events named engagement
+  scroll, -- scroll INTEGER: maximum scroll depth of the page in percent; only events named engagement
+  lcp, -- lcp DOUBLE: largest contentful paint in milliseconds; only events named vitals
+  inp, -- inp DOUBLE: interaction to next paint in milliseconds; only events named vitals
+  cls, -- cls DOUBLE: cumulative layout shift; only events named vitals
+  zone_minutes, -- zone_minutes INTEGER: UTC offset of the site at that time, in minutes
+  arrived_at -- arrived_at TIMESTAMP WITH TIME ZONE: time of arrival, if more than a day after the event; else NULL
 FROM {files}

@@ -1,7 +1,7 @@
--- view: events with the session (visit) that each is a part of; without measurements of pages
--- Visits are to the unit those of analytics/internal/visits. Of a day of a visitor, events of one session of the sender's are
--- a visit each, for the least 24 of their ids, and all others share one; events without are a visit as long as less than
--- half an hour is between each and the next.
+-- view: events with their session (visit), without page measurements
+-- Visits are exactly those of analytics/internal/visits. Within a visitor's day, each session ID of the sender is a visit,
+-- for the 24 smallest IDs; all others share one visit. Events without a session ID belong to one visit as long as they are
+-- less than half an hour apart.
 WITH steps AS (
   SELECT
     *,
@@ -19,6 +19,6 @@ WITH steps AS (
   WINDOW days AS (PARTITION BY site, visitor_shard, visitor_id, day ORDER BY client_session, event_id ROWS UNBOUNDED PRECEDING)
 )
 SELECT
-  CASE WHEN own > 24 THEN 0 ELSE nth END AS visit, -- visit BIGINT: number of the visit among those of (visitor_id, visitor_shard, day), in no order
+  CASE WHEN own > 24 THEN 0 ELSE nth END AS visit, -- visit BIGINT: number of the visit within (visitor_id, visitor_shard, day), in no particular order
   * EXCLUDE (begins, nth, own) -- * EVENTS: the columns of events
 FROM numbered

@@ -120,7 +120,7 @@ func (x *Exporter) CatchUp(ctx context.Context) error {
 // again discards the uncommitted batch and waits after a failure.
 func (x *Exporter) again(ctx context.Context, failures int, err error) error {
 	x.batch = nil
-	x.o.Logger.Warn("warehouse: export begins anew from the last commit", "error", err)
+	x.o.Logger.Warn("warehouse: export restarts from the last commit", "error", err)
 	return x.o.Sleep(ctx, min(100*time.Millisecond<<min(failures, 10), 30*time.Second))
 }
 
@@ -222,7 +222,7 @@ func (x *Exporter) Run(ctx context.Context) error {
 		}
 		compactAt = x.t.Now().Add(compactEvery)
 		if err := x.compact(ctx); err != nil && ctx.Err() == nil {
-			x.o.Logger.Warn("warehouse: join files", "error", err)
+			x.o.Logger.Warn("warehouse: merging files failed", "error", err)
 			x.batch = nil
 		}
 	}

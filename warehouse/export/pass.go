@@ -66,7 +66,7 @@ func (x *Exporter) rest(ctx context.Context) error {
 		return x.o.Sleep(ctx, x.o.Poll)
 	}
 	if x.holds++; x.holds == 1 {
-		x.o.Logger.Warn("warehouse: the stream cannot be read for now; what was read is kept", "error", x.held)
+		x.o.Logger.Warn("warehouse: cannot read the stream; exporting what was read before", "error", x.held)
 	}
 	return x.o.Sleep(ctx, min(x.o.Poll<<min(x.holds, 10), restMost))
 }

@@ -79,7 +79,7 @@ func (p *plan) chunk(ctx context.Context, r warehouse.Repair) (*chunk, error) {
 	case warehouse.DomainEvents:
 		return p.domain(ctx, r)
 	}
-	return nil, fmt.Errorf("%w: a repair of %q", warehouse.ErrDamaged, r.Dataset)
+	return nil, fmt.Errorf("%w: a repair of unknown dataset %q", warehouse.ErrDamaged, r.Dataset)
 }
 
 // begin makes the next chunk begin another dataset.

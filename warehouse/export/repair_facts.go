@@ -163,7 +163,7 @@ const theEnd = "\U0010FFFF"
 func (p *plan) dayReadings(ctx context.Context, c *chunk, date, after string) (upTo string, err error) {
 	from, err := time.Parse(time.DateOnly, date)
 	if err != nil {
-		return "", fmt.Errorf("%w: a day %q", warehouse.ErrDamaged, date)
+		return "", fmt.Errorf("%w: invalid date %q", warehouse.ErrDamaged, date)
 	}
 	for _, d := range p.devices {
 		if d.id <= after || date < d.first || date > d.last {

@@ -79,7 +79,7 @@ func (x *Exporter) take(shard string, r *fold.Batch) {
 	for i := range r.Changes {
 		if err := b.take(&r.Changes[i]); err != nil {
 			b.skipped++
-			x.o.Logger.Error("warehouse: a change cannot be exported", "shard", shard, "sequence", string(r.Changes[i].Seq), "error", err)
+			x.o.Logger.Error("warehouse: cannot export a change", "shard", shard, "sequence", string(r.Changes[i].Seq), "error", err)
 		}
 	}
 	if r.Read == 0 && !r.End && !r.Missed {
@@ -99,7 +99,7 @@ func (x *Exporter) take(shard string, r *fold.Batch) {
 
 func (x *Exporter) miss(shard string) {
 	x.batch.missed = append(x.batch.missed, warehouse.Missed{At: x.t.Now().UTC(), Shard: shard, After: x.at[shard].After})
-	x.o.Logger.Error("warehouse: changes were trimmed before they were exported; they are looked for in the table", "shard", shard)
+	x.o.Logger.Error("warehouse: changes expired from the stream before they were exported; searching the table for them", "shard", shard)
 }
 
 // list lists the shards, and notices those that no longer exist.

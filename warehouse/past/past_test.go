@@ -289,7 +289,7 @@ func TestPartsAreNotTakenForAll(t *testing.T) {
 	s.export("2026-03-30", "2026-03-30", 3)
 	s.expire(40)
 	r, err := s.report(s.x)
-	if err != nil || len(r.Notes) != 2 || !strings.Contains(r.Notes[0], "Those of 2026-03-29 to 2026-03-31 are gone") || !strings.Contains(r.Notes[1], "2026-03-27 to 2026-03-28 were read from the warehouse") {
+	if err != nil || len(r.Notes) != 2 || !strings.Contains(r.Notes[0], "Events of 2026-03-29 to 2026-03-31 have expired") || !strings.Contains(r.Notes[1], "2026-03-27 to 2026-03-28 were read from the warehouse") {
 		t.Errorf("%v, %v", r.Notes, err)
 	}
 	s.objects.err = errors.New("away")

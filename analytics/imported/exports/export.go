@@ -183,7 +183,7 @@ func (e *Export) addFile(name string, size int64) error {
 // names are used only for display.
 func (e *Export) addArchive(archive *zip.Reader) error {
 	if len(archive.File) > maxEntry {
-		return fmt.Errorf("%w: the archive has %d files, at most %d are read", ErrTooMuch, len(archive.File), maxEntry)
+		return fmt.Errorf("%w: the archive has %d files, more than %d", ErrTooMuch, len(archive.File), maxEntry)
 	}
 	for _, f := range archive.File {
 		if f.Mode()&fs.ModeType == 0 && isTable(f.Name) {
@@ -208,7 +208,7 @@ func (e *Export) check() error {
 	case len(e.members) == 0:
 		return fmt.Errorf("%w: there is no .csv file", ErrFormat)
 	case len(e.members) > maxFiles:
-		return fmt.Errorf("%w: %d tables, at most %d are read", ErrTooMuch, len(e.members), maxFiles)
+		return fmt.Errorf("%w: %d tables, more than %d", ErrTooMuch, len(e.members), maxFiles)
 	case bytes > maxBytes:
 		return fmt.Errorf("%w: the tables have more than %d GiB", ErrTooMuch, maxBytes>>30)
 	}
@@ -241,7 +241,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p)
 	if *b.left -= int64(n); *b.left < 0 {
-		return n, fmt.Errorf("%w: the tables have more bytes unpacked than are read", ErrTooMuch)
+		return n, fmt.Errorf("%w: the unpacked tables have too many bytes", ErrTooMuch)
 	}
 	if b.tell != nil {
 		b.tell(int64(n))

@@ -267,7 +267,7 @@ func TestMalformedRows(t *testing.T) {
 	if c.Rows != 2 || c.Malformed != 5 || len(c.Shown) != 5 {
 		t.Errorf("%+v", c)
 	}
-	for i, want := range []string{`line 5: not a count: "-4"`, `line 6: not a day from 1993-01-01 on: "bad"`, "line 7: 1 columns: want 2", "line 8: ", `line 9: not a count: "9999999999999"`} {
+	for i, want := range []string{`line 5: not a count: "-4"`, `line 6: not a date on or after 1993-01-01: "bad"`, "line 7: 1 columns: want 2", "line 8: ", `line 9: not a count: "9999999999999"`} {
 		if !strings.Contains(c.Shown[i], want) {
 			t.Errorf("%q does not say %q", c.Shown[i], want)
 		}
@@ -299,7 +299,7 @@ func TestRefusals(t *testing.T) {
 		"an endless header": {table("x.csv", strings.Repeat("a", 3<<20)), ErrTooMuch, "line 1"},
 		"many columns":      {table("x.csv", strings.Repeat("a,", 500)+"\n1\n"), ErrFormat, ""},
 		"too many bytes":    {small, ErrTooMuch, "bytes"},
-		"the same twice":    {overlapping, ErrFormat, "a.csv and b.csv count the same"},
+		"the same twice":    {overlapping, ErrFormat, "a.csv and b.csv have the same counts"},
 	} {
 		if _, err := c.e.Inspect(t.Context(), nil); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)

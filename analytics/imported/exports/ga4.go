@@ -69,7 +69,7 @@ func ga4Layout(header, comments []string) (*layout, error) {
 			l.day = i
 		case key == "nthday":
 			if l.nth = startDate(comments); l.nth == "" {
-				return nil, fmt.Errorf("%w: its days are numbers, and no comment tells the start date", ErrFormat)
+				return nil, fmt.Errorf("%w: days are numbers, but no comment has the start date", ErrFormat)
 			}
 			l.day = i
 		case ga4Metrics[key] != noMetric:
@@ -79,19 +79,19 @@ func ga4Layout(header, comments []string) (*layout, error) {
 		case ga4Derived[key]:
 			l.ignored = append(l.ignored, clip(name, shown))
 		case key != "" && key != "totals":
-			return nil, fmt.Errorf("%w: column %q is not known", ErrFormat, clip(name, shown))
+			return nil, fmt.Errorf("%w: unknown column %q", ErrFormat, clip(name, shown))
 		}
 	}
 	switch {
 	case l.day < 0:
-		return nil, fmt.Errorf("%w: there is no column with the date", ErrFormat)
+		return nil, fmt.Errorf("%w: there is no date column", ErrFormat)
 	case len(by) > 1:
-		return nil, fmt.Errorf("%w: columns %q and %q: export one dimension beside the date, in one file each", ErrFormat, clip(header[by[0].column], shown), clip(header[by[1].column], shown))
+		return nil, fmt.Errorf("%w: columns %q and %q: export the date and one dimension per file", ErrFormat, clip(header[by[0].column], shown), clip(header[by[1].column], shown))
 	}
 	l.width = 1 + slices.Max(append(slices.Collect(maps.Keys(l.metrics)), l.day))
 	l.choose(by)
 	if len(l.metrics) == 0 {
-		return nil, fmt.Errorf("%w: no column is a metric that is counted here", ErrFormat)
+		return nil, fmt.Errorf("%w: no column has a supported metric", ErrFormat)
 	}
 	return l, nil
 }

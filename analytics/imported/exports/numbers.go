@@ -99,7 +99,7 @@ func (m *measures) numbers() (numbers, error) {
 	if !m.has[seconds] && m.has[secondsPerVisit] {
 		total := m.value[visits] * m.value[secondsPerVisit]
 		if total > maxCount {
-			return n, fmt.Errorf("%w: visits of %g seconds together", errNumber, total)
+			return n, fmt.Errorf("%w: total duration of visits is %g seconds", errNumber, total)
 		}
 		n.seconds = int64(math.Round(total))
 	}
@@ -135,7 +135,7 @@ func rate(text string) (float64, error) {
 		v /= 100
 	}
 	if err != nil || !(v >= 0 && v <= 1) {
-		return 0, fmt.Errorf("%w: %q: want a share of 0 to 1, or of 0%% to 100%%", errNumber, clip(text, shown))
+		return 0, fmt.Errorf("%w: %q: want a ratio of 0 to 1, or 0%% to 100%%", errNumber, clip(text, shown))
 	}
 	return v, nil
 }
@@ -183,7 +183,7 @@ func day(text string) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("not a day from %s on: %q: want 2026-05-12 or 20260512", earliest, clip(text, shown))
+	return "", fmt.Errorf("not a date on or after %s: %q: want 2026-05-12 or 20260512", earliest, clip(text, shown))
 }
 
 // nthDay returns the day that is the given number of days after first.

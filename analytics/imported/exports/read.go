@@ -139,7 +139,7 @@ func (c *Contents) twice() error {
 			}
 			for _, what := range a.layout.metrics {
 				if slices.Contains(slices.Collect(maps.Values(b.layout.metrics)), what) {
-					return fmt.Errorf("%w: %s and %s count the same by %s, of the same days: give one of them, or both as one file", ErrFormat, a.File, b.File, a.Table)
+					return fmt.Errorf("%w: %s and %s have the same counts by %s for the same days: import only one of them, or merge them into one file", ErrFormat, a.File, b.File, a.Table)
 				}
 			}
 		}

@@ -101,7 +101,7 @@ func (s *sections) hand(part []byte, _ bool) {
 		s.quoted = !s.quoted
 	}
 	if s.record > maxRecord {
-		s.err = fmt.Errorf("%w: the row at line %d has more than %d bytes, or a quote that does not end", ErrTooMuch, s.line, maxRecord)
+		s.err = fmt.Errorf("%w: the row at line %d has more than %d bytes or an unclosed quote", ErrTooMuch, s.line, maxRecord)
 	}
 	if !s.quoted && !s.inLine {
 		s.record = 0

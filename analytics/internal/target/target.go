@@ -44,10 +44,10 @@ func (d Definition) compile() (t target, err error) {
 		return t, fmt.Errorf("%w: give either a path or an event", ErrTarget)
 	}
 	if len(d.Path) > maxPattern || len(d.Event) > maxEvent {
-		return t, fmt.Errorf("%w: a path has at most %d bytes, the name of an event %d", ErrTarget, maxPattern, maxEvent)
+		return t, fmt.Errorf("%w: a path has at most %d bytes, an event name %d", ErrTarget, maxPattern, maxEvent)
 	}
 	if d.Path != "" && !d.Regexp && !strings.HasPrefix(d.Path, "/") && !strings.HasPrefix(d.Path, "*") {
-		return t, fmt.Errorf("%w: path %q: begin with a slash, or with *", ErrTarget, d.Path)
+		return t, fmt.Errorf("%w: path %q: begin with / or *", ErrTarget, d.Path)
 	}
 	if d.Value, err = decimal.Parse(d.Value); err != nil {
 		return t, fmt.Errorf("%w: value: %w", ErrTarget, err)

@@ -82,7 +82,7 @@ var States = table.Define[State, Key]("onefold.move", table.Def[State]{
 		s.Phase, s.Peer, s.Stream, s.Owner = Following, "embedded:/var/lib/onefold", "onefold/stream/2026-05-12T08:00:00.000", "host-4711"
 		s.Source = map[string]Position{"shardId-00000001": {Seq: "100000000000000000042"}}
 	},
-	Doc: "That the table is moved from or to another, and how far that is.",
+	Doc: "A migration from or to another table, and its progress.",
 })
 
 // FenceKey is the key of a fence.
@@ -104,12 +104,12 @@ const keepFence = 24 * time.Hour
 var Fences = table.Define[Fence, FenceKey]("onefold.fence", table.Def[Fence]{
 	PK: "MOVEFENCE#{name}", SK: "FENCE",
 	Expires: func(f *Fence) time.Time { return f.At.Add(keepFence) },
-	Doc:     "A place in the change stream that a move waits for.",
+	Doc:     "A point in the change stream that a migration waits for.",
 })
 
 // Now reads the state of the table.
 var Now = table.NewGet[Key](States, table.GetDef{
-	ID: "O1", Question: "whether the table is moved", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 500},
+	ID: "O1", Question: "whether a migration of the table is running", Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 500},
 })
 
 // Schema is the schema of migrations.

@@ -25,7 +25,7 @@ func Fill(fs vfs.FS, dir string, fn func(dir string) (*Manifest, error)) (*Manif
 		}
 	}
 	if _, err := fs.Stat(partial); err == nil {
-		return nil, fmt.Errorf("%w: %s, which was left by a backup or restore that did not end: remove it", ErrNotEmpty, partial)
+		return nil, fmt.Errorf("%w: %s remains from an unfinished backup or restore: remove it", ErrNotEmpty, partial)
 	}
 	m, err := fn(partial)
 	if err == nil && exists {

@@ -13,7 +13,7 @@ import (
 var (
 	// ErrIncomplete is returned if there is no manifest: the backup was interrupted, or it is not a
 	// backup.
-	ErrIncomplete = errors.New("backup: no manifest; the backup was cut off, or this is none")
+	ErrIncomplete = errors.New("backup: no manifest; the backup is incomplete, or this is not a backup")
 	// ErrDamaged is returned if the files of a backup do not match its manifest.
 	ErrDamaged = errors.New("backup: damaged")
 	// ErrFormat is returned if a backup was made by a newer version.
@@ -78,7 +78,7 @@ func (m *Manifest) encode() ([]byte, error) {
 		return nil, fmt.Errorf("backup: encode manifest: %w", err)
 	}
 	if len(b) >= longest(len(m.Files)) {
-		return nil, fmt.Errorf("backup: the manifest of %d tables is longer than %d bytes, and could not be read again", len(m.Tables), longest(len(m.Files)))
+		return nil, fmt.Errorf("backup: the manifest of %d tables is longer than %d bytes, the most that can be read back", len(m.Tables), longest(len(m.Files)))
 	}
 	return append(b, '\n'), nil
 }

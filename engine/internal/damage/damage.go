@@ -91,6 +91,6 @@ func (d *Log) tell(file, what string) {
 	defer d.mu.Unlock()
 	if !d.told[file] {
 		d.told[file] = true
-		d.log.Error("engine: a file is damaged; check tells what of it, and a backup brings it back", "file", file, "error", what)
+		d.log.Error("engine: a file is damaged; `onefold dynamodb check` shows what it held; restore a backup", "file", file, "error", what)
 	}
 }

@@ -39,7 +39,7 @@ const (
 )
 
 // ErrManifest is returned if a manifest is damaged or contains unknown data.
-var ErrManifest = errors.New("logfile: the manifest is damaged, or says something that is not understood")
+var ErrManifest = errors.New("logfile: the manifest is damaged or has unknown contents")
 
 // ReadManifest reads the current manifest of a store. It omits an unreadable record at the end,
 // which may be an interrupted write. Errors: ErrManifest, and those of the file system.

@@ -35,7 +35,7 @@ var ErrCopy = errors.New("engine: the copy of the database cannot be opened")
 // row files.
 func (s *Store) Checkpoint(ctx context.Context, dir string, o Options) (format byte, err error) {
 	if format, err = s.copyTo(dir, o); errors.Is(err, ErrCopy) {
-		o.Logger.Info("engine: store: the copy is made again after a flush", "error", err)
+		o.Logger.Info("engine: store: retrying the copy after a flush", "error", err)
 		if err = errors.Join(o.FS.RemoveAll(dir), s.flush(ctx)); err == nil {
 			format, err = s.copyTo(dir, o)
 		}

@@ -355,9 +355,9 @@ func (d *disk) look() {
 	case d.ops.look() > stallLooks:
 		d.fail(fmt.Errorf("a write has taken longer than %v", limit))
 	case d.stuck > damageLooks && pebble.IsCorruptionError(d.room.why()):
-		d.fail(fmt.Errorf("what was written cannot be moved to tables: %w; restore a backup, or bring out what can be read with `onefold dynamodb salvage`", damage.Of(d.room.why())))
+		d.fail(fmt.Errorf("memory cannot be flushed to tables: %w; restore a backup, or save readable data with `onefold dynamodb salvage`", damage.Of(d.room.why())))
 	case d.stuck > stallLooks:
-		d.fail(fmt.Errorf("what was written could not be moved to tables for %v: %w", limit, d.room.why()))
+		d.fail(fmt.Errorf("memory could not be flushed to tables for %v: %w", limit, d.room.why()))
 	}
 }
 

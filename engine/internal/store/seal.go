@@ -87,7 +87,7 @@ func unseal(fs vfs.FS, dir string, keep bool, warn func(msg string, args ...any)
 			return err
 		}
 		if file, ok := difference(noted, now); ok && slices.Equal(markers(noted), markers(now)) {
-			return fmt.Errorf("%w: %s is not as it was when the database was closed", row.ErrCorrupt, file)
+			return fmt.Errorf("%w: %s has changed since the database was closed", row.ErrCorrupt, file)
 		} // else a program that knows of no seals has opened the store since, and moved its marker
 	} // else the seal is what is damaged
 	if keep {

@@ -60,14 +60,14 @@ const maxProperties = 32
 // CheckProperties validates property tags: each must be a valid metric name, at most 32, distinct.
 func CheckProperties(tags []string) error {
 	if len(tags) > maxProperties {
-		return fmt.Errorf("%d property tags: at most %d", len(tags), maxProperties)
+		return fmt.Errorf("%d property tags: use at most %d", len(tags), maxProperties)
 	}
 	for i, name := range tags {
 		if !Valid(name) {
-			return fmt.Errorf("property tag %.64q: use 1 to %d bytes of letters, digits and . _ - / : and blanks within", name, MaxBytes)
+			return fmt.Errorf("property tag %.64q: use 1 to %d bytes of letters, digits and . _ - / : and spaces (not at either end)", name, MaxBytes)
 		}
 		if slices.Contains(tags[:i], name) {
-			return fmt.Errorf("property tag %q is there twice", name)
+			return fmt.Errorf("property tag %q is listed twice", name)
 		}
 	}
 	return nil

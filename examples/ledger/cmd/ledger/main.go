@@ -40,7 +40,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	if s.clients < 1 || s.clients > 1000 || s.each < 1 || s.each > 1_000_000 || s.accounts < 2 || s.accounts > 1000 {
-		return errors.New("an option is out of its range: see --help")
+		return errors.New("an option is out of range; see --help")
 	}
 	open := engine.OpenMemory
 	if data != "" {

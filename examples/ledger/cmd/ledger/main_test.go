@@ -44,7 +44,7 @@ func TestREADME(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	for _, args := range [][]string{{"--clients", "0"}, {"--each", "0"}, {"--accounts", "1"}, {"--accounts", "1001"}} {
-		if err := run(t.Context(), args, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "out of its range") {
+		if err := run(t.Context(), args, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "out of range") {
 			t.Errorf("%v: error %v", args, err)
 		}
 	}

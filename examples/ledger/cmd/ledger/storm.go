@@ -127,12 +127,12 @@ func (b *bank) check(ctx context.Context, accounts int, out io.Writer) error {
 			lines++
 		}
 		if a.Balance < 0 || a.Balance != statement {
-			return fmt.Errorf("%w: %s has %s, by its statement %s", errUnbalanced, a.Account, money(a.Balance), money(statement))
+			return fmt.Errorf("%w: %s has a balance of %s, but its statement adds up to %s", errUnbalanced, a.Account, money(a.Balance), money(statement))
 		}
 		sum += a.Balance
 	}
 	if want := ledger.Cents(accounts) * opening; sum != want {
-		return fmt.Errorf("%w: together they have %s, not %s", errUnbalanced, money(sum), money(want))
+		return fmt.Errorf("%w: their total is %s, not %s", errUnbalanced, money(sum), money(want))
 	}
 	_, err := fmt.Fprintf(out, "%d accounts have %s together, as at the start; none is overdrawn; each is what its statement says, in %d lines\n",
 		accounts, money(sum), lines)

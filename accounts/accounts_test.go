@@ -160,6 +160,39 @@ func TestSessionsEnd(t *testing.T) {
 	must(t, w.DeleteUser(ctx, other.UserID))
 }
 
+// A change of several fields of a user is made as a whole or not at all.
+func TestChangesAreWhole(t *testing.T) {
+	w, ctx := newWorld(t), t.Context()
+	u := w.user("ann@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
+	const next = "another sentence that nobody guesses"
+	rename := func(u *accounts.User) { u.Name = "Anna" }
+	for _, c := range []struct {
+		name, password string
+		change         func(*accounts.User)
+		want           error
+	}{
+		{"short password", "123456789", rename, accounts.ErrInvalid},
+		{"long name", next, func(u *accounts.User) { u.Name = strings.Repeat("a", 101) }, accounts.ErrInvalid},
+		{"last owner", next, func(u *accounts.User) { rename(u); u.Disabled = true }, accounts.ErrLastOwner},
+	} {
+		_, err := w.UpdateUserAndPassword(ctx, u.UserID, c.password, c.change)
+		wantErr(t, c.name, err, c.want)
+		got, _, err := w.LogIn(ctx, u.Email, password, accounts.Device{})
+		if err != nil || got.Name != u.Name || got.Disabled {
+			t.Errorf("%s: changed to %+v, %v", c.name, got, err)
+		}
+	}
+	_, login, err := w.LogIn(ctx, u.Email, password, accounts.Device{})
+	must(t, err)
+	_, err = w.UpdateUserAndPassword(ctx, u.UserID, next, rename)
+	must(t, err)
+	_, _, err = w.Resume(ctx, login.Token)
+	wantErr(t, "a session of before", err, accounts.ErrDenied)
+	if got, _, err := w.LogIn(ctx, u.Email, next, accounts.Device{}); err != nil || got.Name != "Anna" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	good := accounts.NewUser{Email: "ann@example.com", Password: password}

@@ -153,17 +153,31 @@ func (s *Store) Users(ctx context.Context) ([]User, error) {
 // UpdateUser changes a user's name, grants or disabled state. Other changes are ignored. Disabling
 // logs the user out. Errors: table.ErrNotFound, ErrInvalid, ErrLastOwner.
 func (s *Store) UpdateUser(ctx context.Context, userID string, change func(*User)) (User, error) {
+	return s.write(ctx, userID, func(u *User) error { return u.update(change) })
+}
+
+// UpdateUserAndPassword is UpdateUser and SetPassword in one write: it makes all changes or none.
+func (s *Store) UpdateUserAndPassword(ctx context.Context, userID, password string, change func(*User)) (User, error) {
+	hash, err := s.newPassword(ctx, userID, password)
+	if err != nil {
+		return User{}, err
+	}
 	return s.write(ctx, userID, func(u *User) error {
-		was := *u
-		next := was
-		next.Grants = cloned(was.Grants)
-		change(&next)
-		u.Name, u.Grants, u.Disabled = strings.TrimSpace(next.Name), next.Grants, next.Disabled
-		if u.Disabled && !was.Disabled {
-			u.Generation++
-		}
-		return u.check()
+		u.setPassword(hash)
+		return u.update(change)
 	})
+}
+
+// update applies a change to name, grants and disabled state.
+func (u *User) update(change func(*User)) error {
+	next := *u
+	next.Grants = cloned(u.Grants)
+	change(&next)
+	if next.Disabled && !u.Disabled {
+		u.Generation++
+	}
+	u.Name, u.Grants, u.Disabled = strings.TrimSpace(next.Name), next.Grants, next.Disabled
+	return u.check()
 }
 
 func cloned(g Grants) Grants {
@@ -177,23 +191,33 @@ func cloned(g Grants) Grants {
 // SetPassword changes a user's password and ends all sessions of the user. Errors:
 // table.ErrNotFound, ErrInvalid.
 func (s *Store) SetPassword(ctx context.Context, userID, password string) error {
-	u, err := s.User(ctx, userID)
-	if err != nil {
-		return err
-	}
-	if err := checkPassword(password, u.Email); err != nil {
-		return err
-	}
-	hash, err := s.hashes.hash(ctx, password)
+	hash, err := s.newPassword(ctx, userID, password)
 	if err != nil {
 		return err
 	}
 	_, err = s.write(ctx, userID, func(u *User) error {
-		u.Password = hash
-		u.Generation++
+		u.setPassword(hash)
 		return nil
 	})
 	return err
+}
+
+// newPassword checks and hashes a password that a user is to have.
+func (s *Store) newPassword(ctx context.Context, userID, password string) (hash string, err error) {
+	u, err := s.User(ctx, userID)
+	if err != nil {
+		return "", err
+	}
+	if err := checkPassword(password, u.Email); err != nil {
+		return "", err
+	}
+	return s.hashes.hash(ctx, password)
+}
+
+// setPassword replaces the password, which ends all sessions.
+func (u *User) setPassword(hash string) {
+	u.Password = hash
+	u.Generation++
 }
 
 // write changes a stored user, unless nobody would be left who can manage accounts. The transaction

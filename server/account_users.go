@@ -139,8 +139,7 @@ func (s *Server) checkSite(ctx context.Context, site string) error {
 	return middleware.Problem(http.StatusUnprocessableEntity, "unknown_site", "There is no site "+strconv.Quote(site)+".")
 }
 
-// updateUser changes name, roles and state in one write, and the password in a second one, which
-// also ends the user's sessions.
+// updateUser makes all changes or none. A new password also ends the user's sessions.
 func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAnswer, error) {
 	if in.Body.Roles != nil {
 		before, err := s.o.Accounts.User(ctx, in.ID)
@@ -152,7 +151,7 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 		}
 	}
 	var before accounts.User
-	user, err := s.o.Accounts.UpdateUser(ctx, in.ID, func(u *accounts.User) {
+	change := func(u *accounts.User) {
 		before = *u
 		before.Grants = maps.Clone(u.Grants)
 		if in.Body.Name != nil {
@@ -164,9 +163,13 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 		if in.Body.Roles != nil {
 			u.Grants = *in.Body.Roles
 		}
-	})
-	if err == nil && in.Body.Password != nil {
-		err = s.o.Accounts.SetPassword(ctx, in.ID, *in.Body.Password)
+	}
+	var user accounts.User
+	var err error
+	if in.Body.Password != nil {
+		user, err = s.o.Accounts.UpdateUserAndPassword(ctx, in.ID, *in.Body.Password, change)
+	} else {
+		user, err = s.o.Accounts.UpdateUser(ctx, in.ID, change)
 	}
 	if err != nil {
 		return nil, s.door.Error(ctx, err)

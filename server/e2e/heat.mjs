@@ -27,7 +27,7 @@ const steps = {
     await hot.getByText('analytics.block', { exact: true }).waitFor()
     await hot.getByRole('listitem').getByText(/^W1 /).waitFor()
     await hot.getByText('over 2 partitions instead of 1').waitFor()
-    await page.getByText('is a hash after ~').waitFor()
+    await page.getByText('as a hash after ~').waitFor()
     await look(page, 'hot')
     await page.getByLabel('Hot from').selectOption('0.8')
     await page.waitForFunction(() => location.search.includes('share=0.8'))

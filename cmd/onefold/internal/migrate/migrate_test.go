@@ -20,8 +20,8 @@ import (
 
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/cmd/internal/products"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/migrate"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"

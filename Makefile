@@ -19,20 +19,23 @@ export GOFLAGS := $(strip $(GOFLAGS) $(if $(findstring -trimpath,$(GOFLAGS)),,-t
 export CGO_ENABLED = 0
 
 # Packages whose tests take longest are tested first, so that no processor is idle while they end.
-LONGEST = $(if $(filter ./...,$(PACKAGES)),./cmd/onefold ./server ./server/devices ./fold/foldsim)
+LONGEST = $(if $(filter ./...,$(PACKAGES)),./cmd/onefold ./server ./server/devices ./fold/foldsim ./cmd/onefold-bench)
 # Without what debuggers read, test binaries are linked in less time. `make check` vets the packages, tests included.
 LEAN = -vet=off -ldflags="-s -w"
 # Tests that wait for processes, browsers or disks run in parallel: more of them at a time than there are processors.
 WAITING = -parallel 4
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb lambda dist notices docs pictures web test test-fast prose browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
+.PHONY: build build-duckdb bench-tools lambda dist notices docs pictures web test test-fast prose browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
 
-build: web ## build bin/onefold, static
-	$(GO) build -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
+build: web ## build bin/onefold, static and stripped
+	$(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
 
 build-duckdb: web ## build bin/onefold with DuckDB, for `onefold query`: with cgo, so it needs a C++ compiler, and is neither static nor small
-	CGO_ENABLED=1 $(GO) build -tags duckdb -ldflags "-X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
+	CGO_ENABLED=1 $(GO) build -tags duckdb -ldflags "-s -w -X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
+
+bench-tools: build ## build bin/onefold-bench, the benchmarks; those of servers start bin/onefold
+	$(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/onefold-bench ./cmd/onefold-bench
 
 lambda: web ## build what AWS Lambda runs: bin/onefold-lambda-arm64.zip and bin/onefold-lambda-amd64.zip, the same bytes each time
 	@for arch in arm64 amd64; do mkdir -p bin/lambda-$$arch || exit 1; \
@@ -185,8 +188,8 @@ endurance: web ## DURATION (1h) of RATE events a second to a server with everyth
 chaos: web ## EVENTS events to two servers and three workers on one table, of which all goes wrong that can
 	ONEFOLD_SOAK_EVENTS=$(EVENTS) $(GO) test -count=1 -timeout 0 -v -run 'TestChaos$$' ./cmd/onefold
 
-bench: build ## the import benchmark: a generated log of two million lines
-	bin/onefold bench import
+bench: bench-tools ## the import benchmark: a generated log of two million lines
+	bin/onefold-bench import
 
 demo: build ## start the product on a fresh directory with 90 days of two sites and a week of a fleet
 	bin/onefold demo

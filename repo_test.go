@@ -289,6 +289,40 @@ func standard(name string) bool {
 	return !strings.Contains(first, ".")
 }
 
+// notShipped are packages for benchmarks and tests.
+var notShipped = regexp.MustCompile(`^cmd/onefold-bench\b|test$|^cmd/internal/lambdasim$|^fold/foldsim$|^engine/internal/oracle$`)
+
+func TestReleasesHaveNoTestCode(t *testing.T) {
+	imports := map[string][]string{} // of packages of the project, without those of tests
+	for _, f := range goFiles(t) {
+		for _, imp := range f.syntax.Imports {
+			if name, ok := strings.CutPrefix(strings.Trim(imp.Path.Value, `"`), module+"/"); ok && !f.test {
+				imports[f.dir] = append(imports[f.dir], name)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	var visit func(dir, from string)
+	visit = func(dir, from string) {
+		if notShipped.MatchString(dir) {
+			t.Errorf("%s imports %s, so releases would contain it. It is for benchmarks and tests: move what both need to a package of its own.", from, dir)
+			return
+		}
+		if seen[dir] {
+			return
+		}
+		seen[dir] = true
+		for _, next := range imports[dir] {
+			visit(next, dir)
+		}
+	}
+	visit("cmd/onefold", "")
+	visit("cmd/onefold-lambda", "")
+	if len(seen) < 50 {
+		t.Errorf("only %d packages were found", len(seen))
+	}
+}
+
 func TestClientsAreMadeInCmd(t *testing.T) {
 	client := regexp.MustCompile(`\b(dynamodb|dynamodbstreams)\.New(FromConfig)?\(|aws-sdk-go-v2/config"`)
 	for _, f := range goFiles(t) {

@@ -27,7 +27,7 @@ const (
 )
 
 // Growth assumes devices that report once a minute; a fold delay of less changes little. For other
-// figures see `onefold bench telemetry --only units`. A test compares Growth with metered writes.
+// figures see `onefold-bench telemetry --only units`. A test compares Growth with metered writes.
 
 // Fleets holds the fleets and their settings.
 var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{

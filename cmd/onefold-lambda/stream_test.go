@@ -187,7 +187,7 @@ func TestSettings(t *testing.T) {
 		{"ONEFOLD_MODE=work\nONEFOLD_VISIT_DELAY=-1s", "bad_delay: "},
 		{"ONEFOLD_MODE=work\nONEFOLD_LEASE_FOR=1ms", "bad_setting: "},
 		{"ONEFOLD_MODE=ingest\nONEFOLD_TRUSTED_PROXY=x", "use a network such as"},
-		{"ONEFOLD_MODE=ingest\nONEFOLD_TRACKER_PATH=/api/event", "choose one like"},
+		{"ONEFOLD_MODE=ingest\nONEFOLD_TRACKER_PATH=/api/event", "choose a path like"},
 		{"ONEFOLD_MODE=schedule\nONEFOLD_SMTP=mail", "smtp"},
 	} {
 		cmd := exec.Command(binary)

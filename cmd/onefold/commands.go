@@ -8,13 +8,13 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/auditcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/blueprintcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/eventcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/migrate"
 	"github.com/onefold/onefold/cmd/onefold/internal/querycli"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/engine"
@@ -49,7 +49,6 @@ type commands struct {
 	Demo    demoCommand       `cmd:"" help:"Serve a fresh directory with generated data: 90 days of two sites, a week of a device fleet and two weeks of orders as events, with more arriving."`
 	Verify  verifyCommand     `cmd:"" help:"Recompute statistics from raw facts and compare."`
 	Rebuild rebuildCommand    `cmd:"" help:"Recompute statistics from raw facts and replace what differs."`
-	Bench   benchCommands     `cmd:"" help:"Measure this machine."`
 
 	Fleet    devicecli.Fleets   `cmd:"" help:"Create and manage fleets of devices."`
 	Profile  devicecli.Profiles `cmd:"" help:"Manage profiles, which define what kinds of devices measure."`

@@ -11,11 +11,12 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/onefold/onefold/cmd/internal/goruntime"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/cmd/onefold/internal/protocol"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrub"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/supervise"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamohttp"
@@ -103,9 +104,9 @@ func (c *dynamodbServe) Run(ctx context.Context, std streams, g *globals, line *
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	runtime.GOMAXPROCS(serverProcessors())
+	runtime.GOMAXPROCS(goruntime.Processors())
 	logger := g.logger(std.err)
-	budget, err := (&memory.Flags{}).Budget(engineOutsideGo > 0) // not memory.Flags of the command line: --memory means an in-memory database here
+	budget, err := (&memory.Flags{}).Budget(goruntime.OutsideHeap > 0) // not memory.Flags of the command line: --memory means an in-memory database here
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,13 @@ package main
 
 import (
 	"context"
-	"runtime/debug"
 
+	"github.com/onefold/onefold/cmd/internal/bulkimport"
+	"github.com/onefold/onefold/cmd/internal/goruntime"
+	"github.com/onefold/onefold/cmd/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
 // ground returns an open table in the form that product commands use.
@@ -30,7 +31,7 @@ func (g *globals) ground(std streams) *cmdenv.Env {
 		In: std.in, Out: std.out, Err: std.err, JSON: g.JSON, Data: g.Data, Logger: g.logger(std.err), NoTable: storeurl.ErrNoTable,
 		Make: open(tuning{}), Open: open(tuning{existing: true}),
 		Load: func(ctx context.Context, work func(*cmdenv.Store) error) error {
-			defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory - engineOutsideGo))
+			defer goruntime.LimitMemory(bulkimport.Memory)()
 			return open(much)(ctx, work)
 		},
 		Progress: func(files []string, quiet bool) (logimport.Progress, func()) {

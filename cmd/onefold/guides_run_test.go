@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/guidetest"
 	"github.com/onefold/onefold/internal/traffic"
 	"github.com/onefold/onefold/server/servertest"
 )
@@ -130,8 +131,8 @@ func (r *reader) steps(file, heading string) (all []step) {
 		case block:
 			all = append(all, stepsOf(code)...)
 		default:
-			for _, m := range inline.FindAllStringSubmatch(line, -1) {
-				if len(commandsIn(m[1])) > 0 {
+			for _, m := range guidetest.Inline.FindAllStringSubmatch(line, -1) {
+				if len(guidetest.Commands(m[1], "onefold")) > 0 {
 					all = append(all, step{text: m[1], says: "prose"})
 				}
 			}
@@ -142,8 +143,8 @@ func (r *reader) steps(file, heading string) (all []step) {
 
 // stepsOf returns the commands in a line of a block.
 func stepsOf(code string) (all []step) {
-	says := strings.TrimSpace(comment.FindString(code))
-	code = strings.TrimSpace(comment.ReplaceAllString(code, ""))
+	says := strings.TrimSpace(guidetest.Comment.FindString(code))
+	code = strings.TrimSpace(guidetest.Comment.ReplaceAllString(code, ""))
 	for code != "" {
 		end := ampersand.FindStringIndex(code)
 		if end == nil {
@@ -199,7 +200,7 @@ func (r *reader) follow(file, heading string, promised map[string]outcome) {
 
 // goesOn reports whether a command runs until it is stopped, like a server or worker.
 func goesOn(text string) bool {
-	for _, words := range commandsIn(text) {
+	for _, words := range guidetest.Commands(text, "onefold") {
 		plain := len(words) == 1 || strings.HasPrefix(words[1], "--")
 		if plain && slices.Contains([]string{"serve", "work", "dynamodb"}, words[0]) {
 			return true
@@ -240,7 +241,7 @@ func (r *reader) must(text string, is *outcome) {
 // start starts a command without waiting for its end.
 func (r *reader) start(text string) {
 	r.Helper()
-	words := commandsIn(text)
+	words := guidetest.Commands(text, "onefold")
 	if len(words) != 1 || !goesOn(text) {
 		r.Fatalf("%s &: the test only knows how to wait for servers and workers", text)
 	}

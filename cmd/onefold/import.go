@@ -5,34 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
-	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/analytics/reconcile"
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
-	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/cmd/internal/bulkimport"
+	"github.com/onefold/onefold/cmd/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 )
 
-// The folds of an import use large batches: nobody waits for the first statistics, and an item that
-// many lines change is written once per batch. An import rarely reads what it wrote long ago, so it
-// needs a smaller cache. Patience lets a service be unavailable for a while, so that an outage does
-// not end an import that has run for hours.
-var importTuning = tuning{works: true, flushBytes: importFlush, flushAge: 5 * time.Second, cacheBytes: 12 << 20, known: importKnown, patience: 2 * time.Minute}
-
-// importKnown is how many event names an import keeps in memory, separately for stored and counted
-// ones. Logs are ordered by time, so an import returns to few earlier names, and memory used for
-// names makes garbage collections more frequent.
-const importKnown = 200_000
-
-// importFlush is the size of a batch in bytes of blocks and their events, which is some 18,000
-// events.
-const importFlush = 16 << 20
-
-// importMemory is the soft memory limit of an import in bytes. Go collects garbage more often near
-// it.
-const importMemory = 272 << 20
+// importTuning is for imports. Patience lets a service be unavailable for a while, so that an outage
+// does not end an import that has run for hours.
+var importTuning = tuning{
+	works: true, flushBytes: bulkimport.FlushBytes, flushAge: bulkimport.FlushAge, cacheBytes: bulkimport.CacheBytes, known: bulkimport.Known, patience: 2 * time.Minute,
+}
 
 type importCommand struct {
 	Site          string   `required:"" help:"Site of the events. It is created, in UTC, if it does not exist."`
@@ -105,34 +89,17 @@ func (c *importCommand) checkFiles() error {
 }
 
 func (c *importCommand) run(ctx context.Context, std streams, s *store) (*importSummary, error) {
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory - engineOutsideGo))
 	if err := c.checkFiles(); err != nil {
 		return nil, err
 	}
-	if err := siteForImport(ctx, s.table, c.Site); err != nil {
-		return nil, err
-	}
-	start := time.Now()
-	summary := new(importSummary)
-	var read, folded time.Duration
-	err := s.folding(ctx, func(ctx context.Context) error {
-		if err := c.read(ctx, std, analytics.NewCollector(s.table, analytics.CollectorOptions{Known: importKnown}), summary); err != nil {
-			return err
-		}
-		read = time.Since(start)
-		err := s.worker.Drain(ctx)
-		folded = time.Since(start)
-		return err
-	})
+	bar := terminal.NewFiles(std.err, c.Quiet, c.Files)
+	defer bar.Close()
+	im := bulkimport.Import{Table: s.table, Worker: s.worker, Files: c.Files, Stdin: std.in, Progress: bar, Options: c.options()}
+	r, err := im.Run(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("import: %w\nImported events stay; import the same files again to resume", err)
-	}
-	if _, err := reconcile.RollUp(ctx, s.table, c.Site, time.Now()); err != nil {
 		return nil, err
 	}
-	total := time.Since(start)
-	summary.Seconds = importSeconds{Read: read.Seconds(), Fold: (folded - read).Seconds(), Roll: (total - folded).Seconds(), Total: total.Seconds()}
-	return summary, nil
+	return &importSummary{Summary: r.Summary, Seconds: r.Seconds, unread: r.Damage}, nil
 }
 
 func (c *importCommand) options() logimport.Options {
@@ -141,34 +108,9 @@ func (c *importCommand) options() logimport.Options {
 
 // read reads the files in order and passes their events to a taker. If a file cannot be read to its
 // end, that is noted and the next files are read.
-func (c *importCommand) read(ctx context.Context, std streams, taker logimport.Taker, into *importSummary) error {
+func (c *importCommand) read(ctx context.Context, std streams, taker logimport.Taker, into *importSummary) (err error) {
 	bar := terminal.NewFiles(std.err, c.Quiet, c.Files)
 	defer bar.Close()
-	im, err := logimport.New(taker, bar, c.options())
-	if err != nil {
-		return err
-	}
-	for _, name := range c.Files {
-		err := im.File(ctx, name, std.in)
-		if damaged := (*logimport.DamagedError)(nil); errors.As(err, &damaged) {
-			into.unread = errors.Join(into.unread, err)
-		} else if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	into.Summary = im.Summary
-	return nil
-}
-
-// siteForImport creates the site if it does not exist.
-func siteForImport(ctx context.Context, t *table.Table, id string) error {
-	_, err := analytics.GetSite(ctx, t, id)
-	if !errors.Is(err, table.ErrNotFound) {
-		return err
-	}
-	_, err = analytics.CreateSite(ctx, t, analytics.NewSite{ID: id, TimeZone: "UTC"})
-	if errors.Is(err, table.ErrExists) {
-		return nil
-	}
+	into.Summary, into.unread, err = logimport.Read(ctx, taker, bar, c.options(), std.in, c.Files)
 	return err
 }

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/goruntime"
+	"github.com/onefold/onefold/cmd/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 )
 
 // countsMemory is the soft memory limit of an import of daily counts, in bytes.
@@ -53,7 +53,7 @@ func (c *importCommand) runCounts(ctx context.Context, std streams, g *globals) 
 	if c.Server != "" {
 		return c.sendCounts(ctx, std, g)
 	}
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(countsMemory - engineOutsideGo))
+	defer goruntime.LimitMemory(countsMemory)()
 	var s *store
 	if c.DryRun {
 		s, err = c.rehearsalStore(ctx, std.err, g)
@@ -99,7 +99,7 @@ func tellCounts(w io.Writer, r *imported.Result, asJSON bool) error {
 
 func (c *importCommand) counts(ctx context.Context, std streams, s *store) (result imported.Result, err error) {
 	if !c.DryRun {
-		if err := siteForImport(ctx, s.table, c.Site); err != nil {
+		if err := logimport.EnsureSite(ctx, s.table, c.Site); err != nil {
 			return result, err
 		}
 		if err := s.worker.Drain(ctx); err != nil { // the import skips days that the site has counted itself

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
+	"github.com/onefold/onefold/cmd/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
 )
@@ -59,7 +59,7 @@ func (c *importCommand) rehearsalStore(ctx context.Context, logs io.Writer, g *g
 		return nil, err
 	}
 	s = &store{Opened: opened, table: table.New(opened.API, opened.Table, table.Options{})}
-	if err = siteForImport(ctx, s.table, c.Site); err != nil {
+	if err = logimport.EnsureSite(ctx, s.table, c.Site); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/tail"
@@ -27,7 +27,7 @@ func (c *importCommand) follow(ctx context.Context, std streams, g *globals) (*i
 	start := time.Now()
 	summary := new(importSummary)
 	err := g.withStore(ctx, std.err, tuning{works: true}, func(s *store) error {
-		if err := siteForImport(ctx, s.table, c.Site); err != nil {
+		if err := logimport.EnsureSite(ctx, s.table, c.Site); err != nil {
 			return err
 		}
 		logger := g.logger(std.err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/logimport"
 )
 
 // send imports into the table of a running server, which folds the events.

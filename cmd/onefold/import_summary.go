@@ -9,25 +9,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/bulkimport"
+	"github.com/onefold/onefold/cmd/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 )
 
 // importSummary is the result of an import, with its timings.
 type importSummary struct {
 	logimport.Summary
-	DryRun  bool          `json:"dryRun,omitempty"`
-	Seconds importSeconds `json:"seconds"`
+	DryRun  bool               `json:"dryRun,omitempty"`
+	Seconds bulkimport.Seconds `json:"seconds"`
 
 	unread error // joined errors of files that could not be read to their end
-}
-
-// importSeconds are the phases of an import in seconds. Reading and folding overlap.
-type importSeconds struct {
-	Read  float64 `json:"read"`  // until the last line was stored
-	Fold  float64 `json:"fold"`  // then until the folds had caught up
-	Roll  float64 `json:"roll"`  // roll-up of days and months
-	Total float64 `json:"total"` // all of it
 }
 
 // tell prints the result of an import or dry run. It returns an error if the import is incomplete.

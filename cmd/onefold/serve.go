@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/cmd/internal/delays"
+	"github.com/onefold/onefold/cmd/internal/goruntime"
 	"github.com/onefold/onefold/cmd/internal/ingestflags"
 	"github.com/onefold/onefold/cmd/internal/products"
+	"github.com/onefold/onefold/cmd/internal/profile"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/backupcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/gauges"
@@ -81,7 +83,7 @@ func (c *serveCommand) Validate() error {
 
 // Run serves until the process is interrupted.
 func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
-	stop, err := startProfile(c.CPUProfile)
+	stop, err := profile.CPU(c.CPUProfile)
 	if err != nil {
 		return err
 	}
@@ -126,8 +128,8 @@ type service = func(context.Context) error
 // serve listens, calls hello with the address, and runs the server, the folds, roll-ups and other
 // services until ctx ends or one of them fails.
 func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *store, hello func(url, token string) error, more ...service) (err error) {
-	runtime.GOMAXPROCS(serverProcessors())
-	defer collectLessOften()()
+	runtime.GOMAXPROCS(goruntime.Processors())
+	defer goruntime.CollectLessOften()()
 	printed := c.Token == ""
 	if printed {
 		c.Token = rand.Text()

@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/onefold/onefold/cmd/internal/products"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
 )
 
 // startDatabase starts `onefold dynamodb` in its own process, which requires signatures.
@@ -47,7 +47,7 @@ func TestScriptsOnAService(t *testing.T) {
 	t.Parallel()
 	needProcesses(t)
 	ofDirectories := []string{ // these concern directories, or no table
-		"backup", "backups", "bench_eventstore", "cost", "design", "dynamodb", "dynamodb_operations", "heat", "infra", "lint", "serve_flags",
+		"backup", "backups", "cost", "design", "dynamodb", "dynamodb_operations", "heat", "infra", "lint", "serve_flags",
 	}
 	dir := t.TempDir()
 	all, err := filepath.Glob("testdata/script/*.txtar")

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/table"
 )
 

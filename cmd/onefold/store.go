@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -15,13 +14,14 @@ import (
 
 	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/cmd/internal/goruntime"
 	"github.com/onefold/onefold/cmd/internal/maintenance"
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/cmd/internal/products"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/gauges"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/supervise"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
@@ -53,22 +53,20 @@ type store struct {
 
 // tuning adapts the folds and the store to a command.
 type tuning struct {
-	flushChanges int                                        // 0: default of fold.Options
-	flushBytes   int                                        // 0: from the memory budget, or the default of fold.Options
-	flushAge     time.Duration                              // 0: default of fold.Options
-	wait         time.Duration                              // additional delay of visitors' days and breakdowns
-	cacheBytes   int64                                      // cache of the engine; 0: its default
-	known        int                                        // fact names that folds keep in memory; 0: default of fold.Options
-	memory       *memory.Flags                              // memory budget; nil: none
-	existing     bool                                       // fail if the table does not exist: read-only commands create none
-	serves       bool                                       // sign cursors, which clients may send to another server or after a restart
-	works        bool                                       // fold beside other processes of a shared table; otherwise wait for them
-	leaseFor     time.Duration                              // 0: default of fold.Options
-	owner        string                                     // "": a unique name
-	waits        *await.Options                             // wait for an unreachable table; nil: fail
-	patience     time.Duration                              // how long to retry an unavailable service after opening; 0: no retries
-	clock        func() time.Time                           // nil: the system clock
-	sleep        func(context.Context, time.Duration) error // sleep of the worker; nil: a timer
+	flushChanges int            // 0: default of fold.Options
+	flushBytes   int            // 0: from the memory budget, or the default of fold.Options
+	flushAge     time.Duration  // 0: default of fold.Options
+	wait         time.Duration  // additional delay of visitors' days and breakdowns
+	cacheBytes   int64          // cache of the engine; 0: its default
+	known        int            // fact names that folds keep in memory; 0: default of fold.Options
+	memory       *memory.Flags  // memory budget; nil: none
+	existing     bool           // fail if the table does not exist: read-only commands create none
+	serves       bool           // sign cursors, which clients may send to another server or after a restart
+	works        bool           // fold beside other processes of a shared table; otherwise wait for them
+	leaseFor     time.Duration  // 0: default of fold.Options
+	owner        string         // "": a unique name
+	waits        *await.Options // wait for an unreachable table; nil: fail
+	patience     time.Duration  // how long to retry an unavailable service after opening; 0: no retries
 }
 
 // openStore opens the table and prepares the fold worker, but does not start it. A new embedded
@@ -81,10 +79,10 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	}
 	where.Patience = tune.patience
 	o := g.engine(logs)
-	o.CacheBytes, o.Clock = tune.cacheBytes, tune.clock
+	o.CacheBytes = tune.cacheBytes
 	var budget memory.Budget
 	if tune.memory != nil {
-		if budget, err = tune.memory.Budget(engineOutsideGo > 0); err != nil {
+		if budget, err = tune.memory.Budget(goruntime.OutsideHeap > 0); err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
 		o.CacheBytes, o.MemTableBytes = budget.Cache, budget.MemTable
@@ -103,7 +101,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	}
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
-		Group: products.Group, FlushChanges: tune.flushChanges, FlushBytes: cmp.Or(tune.flushBytes, int(budget.Folds)), FlushAge: tune.flushAge, Known: tune.known, Sleep: tune.sleep, Logger: logger,
+		Group: products.Group, FlushChanges: tune.flushChanges, FlushBytes: cmp.Or(tune.flushBytes, int(budget.Folds)), FlushAge: tune.flushAge, Known: tune.known, Logger: logger,
 		Leases: s.Shared, Aside: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
 	}, tune.wait); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -115,16 +113,15 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 // tableOf returns the table of an API. For a server it has the secret that signs cursors, which all
 // servers of the table share.
 func tableOf(ctx context.Context, api dynamo.API, name string, tune tuning) (*table.Table, error) {
-	o := table.Options{Clock: tune.clock}
-	t := table.New(api, name, o)
+	t := table.New(api, name, table.Options{})
 	if !tune.serves {
 		return t, nil
 	}
-	var err error
-	if o.CursorKey, err = accounts.SharedSecret(ctx, t, "cursors"); err != nil {
+	secret, err := accounts.SharedSecret(ctx, t, "cursors")
+	if err != nil {
 		return nil, err
 	}
-	return table.New(api, name, o), nil
+	return table.New(api, name, table.Options{CursorKey: secret}), nil
 }
 
 // place returns the store of --store, or of --data if --store is not set.
@@ -221,25 +218,5 @@ func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, wo
 
 // folding runs the fold worker beside work, and stops it when work is done.
 func (s *store) folding(ctx context.Context, work func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stopped := make(chan error, 1)
-	workerCtx, stopWorker := context.WithCancel(ctx)
-	defer stopWorker()
-	go func() {
-		err := s.worker.Run(workerCtx)
-		if err != nil && workerCtx.Err() == nil {
-			cancel(fmt.Errorf("fold: %w", err)) // work needs the folds
-		}
-		stopped <- err
-	}()
-	err := work(ctx)
-	if cause := context.Cause(ctx); errors.Is(err, context.Canceled) && cause != nil {
-		err = cause
-	}
-	stopWorker()
-	if folded := <-stopped; err == nil && folded != nil && !errors.Is(folded, context.Canceled) {
-		err = folded
-	}
-	return err
+	return products.Folding(ctx, s.worker, work)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 )
 
 // grouped formats n with commas between thousands.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/cmd/internal/goruntime"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold/internal/auditcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
@@ -21,7 +22,7 @@ func (g *globals) workEnv(std streams) *workcli.Env {
 			tune.memory = &t.Memory
 			tune.existing, tune.leaseFor, tune.owner = true, t.LeaseFor, t.Owner
 			tune.waits = &await.Options{Flag: "--metrics", Addr: t.Addr, Err: std.err}
-			defer collectLessOften()()
+			defer goruntime.CollectLessOften()()
 			return g.withStore(ctx, std.err, tune, func(s *store) error { return work(s.crew(g.logger(std.err))) })
 		},
 		Look: func(ctx context.Context, work func(*table.Table, string) error) error {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/cmd/internal/products"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 )
 
 // Env is the environment of the commands.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/blueprint/infra"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/internal/backoff"
 )
 

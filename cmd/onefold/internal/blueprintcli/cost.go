@@ -12,7 +12,7 @@ import (
 
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/blueprint/cost"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/usage"
 )
 

@@ -19,8 +19,8 @@ import (
 	"github.com/onefold/onefold/blueprint/cost"
 	"github.com/onefold/onefold/blueprint/page"
 	"github.com/onefold/onefold/blueprint/workbench"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/blueprint/diff"
 	"github.com/onefold/onefold/blueprint/workbench"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 )
 
 // ErrChange is returned if a change requires more than is allowed.

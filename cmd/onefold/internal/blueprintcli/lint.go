@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/onefold/onefold/blueprint/lint"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 )
 
 // ErrFindings is returned if a schema has findings.

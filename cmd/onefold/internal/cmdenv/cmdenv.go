@@ -7,7 +7,7 @@ import (
 	"io"
 	"log/slog"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/logimport"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"

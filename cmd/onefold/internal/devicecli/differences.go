@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/telemetry/recount"
 )
 

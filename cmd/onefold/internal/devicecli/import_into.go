@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/logimport"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/payload"

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/telemetry"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/internal/devicesim"
 	"github.com/onefold/onefold/telemetry"
 )

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/internal/devicesim"
 	"github.com/onefold/onefold/telemetry"
 )

@@ -12,7 +12,7 @@ import (
 	"os"
 	"strconv"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
 )

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/archive"
 )

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/fsck"
 )

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 )
 
 // summary counts rows by outcome. Every row is in exactly one of malformed, rejected, imported and

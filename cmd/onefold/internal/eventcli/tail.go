@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/eventstore/eventjson"
 	"github.com/onefold/onefold/internal/backoff"
 )

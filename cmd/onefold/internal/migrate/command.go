@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/cmd/internal/migration"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/internal/backoff"
 )

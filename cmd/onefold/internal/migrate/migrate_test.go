@@ -20,8 +20,8 @@ import (
 
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/cmd/internal/products"
+	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold/internal/migrate"
-	"github.com/onefold/onefold/cmd/onefold/internal/storeurl"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
@@ -553,8 +553,8 @@ func TestFollowBearsThrottles(t *testing.T) {
 func TestCommandRefuses(t *testing.T) {
 	for want, c := range map[string]migrate.Command{
 		"bad_store: give":  {From: "embedded:a", Segments: 8},
-		"bad_store: mem":   {From: "memory:", To: "embedded:a", Segments: 8},
-		"bad_store: memo":  {From: "embedded:a", To: "memory:", Segments: 8},
+		"bad_store: a m":   {From: "memory:", To: "embedded:a", Segments: 8},
+		"bad_store: a me":  {From: "embedded:a", To: "memory:", Segments: 8},
 		"bad_store: \"b\"": {From: "embedded:a", To: "b", Segments: 8},
 		"bad_store: --fr":  {From: "embedded:a", To: "embedded:./a/", Segments: 8},
 		"bad_finish: ":     {From: "embedded:a", To: "embedded:b", Segments: 8, Finish: true, FinishFrom: "embedded:a"},

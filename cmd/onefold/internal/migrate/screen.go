@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
 )
 
 // screen shows the progress of a migration: a bar for people, or with --json one line per second.

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/warehouse"
 )
 

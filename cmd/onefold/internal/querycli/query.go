@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/warehouse"
 	"github.com/onefold/onefold/warehouse/duck"
 )

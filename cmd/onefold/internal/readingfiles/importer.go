@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/logimport"
 	"github.com/onefold/onefold/internal/accesslog"
 	"github.com/onefold/onefold/telemetry"
 )

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/onefold/onefold/cmd/onefold/internal/logimport"
+	"github.com/onefold/onefold/cmd/internal/logimport"
 	"github.com/onefold/onefold/internal/accesslog"
 	"github.com/onefold/onefold/telemetry"
 )

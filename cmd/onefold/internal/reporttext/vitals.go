@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/onefold/onefold/analytics/report"
-	"github.com/onefold/onefold/cmd/onefold/internal/terminal"
+	"github.com/onefold/onefold/cmd/internal/terminal"
 )
 
 // PrintVitals writes Web Vitals.

@@ -157,7 +157,7 @@ func TestTroubles(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-			if err := s.Run(ctx); err != nil || !slices.Equal(f.read, []uint64{1, 2, 3}) || !strings.Contains(log.String(), "read again") {
+			if err := s.Run(ctx); err != nil || !slices.Equal(f.read, []uint64{1, 2, 3}) || !strings.Contains(log.String(), "starting from the first file") {
 				t.Errorf("after the note %q: read %v, %v; the log:\n%s", text, f.read, err, &log)
 			}
 			cancel()

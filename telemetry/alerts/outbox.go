@@ -105,7 +105,7 @@ func (s *Senders) try(ctx context.Context, t *table.Table, n *Notification) (ski
 func (s *Senders) send(ctx context.Context, c *Channel, n *Notification, now time.Time) error {
 	send := map[ChannelKind]func(context.Context, *Channel, *Notification, time.Time) error{Webhook: s.Webhook, Email: s.Email}[c.Kind]
 	if send == nil {
-		return fmt.Errorf("this server is not configured to send %s", c.Kind)
+		return fmt.Errorf("this server is not configured to send notifications by %s", c.Kind)
 	}
 	return send(ctx, c, n, now)
 }

@@ -99,7 +99,7 @@ func TestDeadLetter(t *testing.T) {
 		w.Advance(time.Hour)
 	}
 	n := w.notifications()[0]
-	if n.State != alerts.Dead || n.Attempts != 12 || !strings.Contains(n.LastError, "sends no webhook") {
+	if n.State != alerts.Dead || n.Attempts != 12 || !strings.Contains(n.LastError, "send notifications by webhook") {
 		t.Fatalf("after twelve attempts %+v", n)
 	}
 	n, err := alerts.Resend(w.Ctx, w.Table, n.NotificationKey)

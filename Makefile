@@ -22,8 +22,8 @@ export CGO_ENABLED = 0
 LONGEST = $(if $(filter ./...,$(PACKAGES)),./cmd/onefold ./server ./server/devices ./fold/foldsim ./cmd/onefold-bench)
 # Without what debuggers read, test binaries are linked in less time. `make check` vets the packages, tests included.
 LEAN = -vet=off -ldflags="-s -w"
-# Tests that wait for processes, browsers or disks run in parallel: more of them at a time than there are processors.
-WAITING = -parallel 4
+# Tests that wait for processes, browsers or disks run in parallel: more of them, and more packages, at a time than there are processors.
+WAITING = -p 4 -parallel 4
 
 .DEFAULT_GOAL := build
 .PHONY: build build-duckdb bench-tools lambda dist notices docs pictures web test test-fast prose browser mosquitto dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
@@ -121,11 +121,10 @@ blueprint/infra/servicespec/node_modules/.package-lock.json: blueprint/infra/ser
 	npm ci --prefix blueprint/infra/servicespec --no-audit --no-fund
 	@touch $@
 
-test-busy: web dynalite openid servicespec browser mosquitto ## every test RUNS (10) times while other programs keep all processors busy, until one fails
+test-busy: web dynalite openid servicespec browser mosquitto ## every test RUNS (10) times in a row while other programs keep all processors busy
 	@set -e; busy=; trap 'kill $$busy 2>/dev/null || true' EXIT; trap 'exit 130' INT TERM; \
 	for n in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & busy="$$busy $$!"; done; \
-	for run in $$(seq $(RUNS)); do echo "run $$run of $(RUNS)"; \
-	  ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test -count=1 -timeout 180m $(PACKAGES); done
+	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -count=$(RUNS) -timeout 0 $(LONGEST) $(PACKAGES)
 
 check: ## vet, staticcheck and the house rules
 	$(GO) vet $(PACKAGES)

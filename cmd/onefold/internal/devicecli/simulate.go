@@ -39,7 +39,7 @@ func (c *Simulate) Validate() error {
 		if strings.ContainsFunc(name, func(r rune) bool {
 			return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("._-:", r))
 		}) {
-			return fmt.Errorf("invalid: %.40q may contain only letters, digits and . _ - :", name)
+			return fmt.Errorf("invalid: %.40q: use only letters, digits and the characters . _ : -", name)
 		}
 	}
 	switch {

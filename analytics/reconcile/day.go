@@ -49,9 +49,7 @@ func (c *checkOf[S, K]) left() int { return len(c.suspects) }
 
 func (c *checkOf[S, K]) busy() {
 	for _, k := range c.suspects {
-		if len(c.r.found.Busy) < maxListed {
-			c.r.found.Busy = append(c.r.found.Busy, keyText(c.kind.entity, k))
-		}
+		c.r.listBusy(keyText(c.kind.entity, k))
 	}
 	c.suspects = nil
 }

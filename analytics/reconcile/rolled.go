@@ -64,8 +64,15 @@ func (r *reconciler) rolledUp(ctx context.Context, b rolling, first, last string
 			return err
 		}
 	}
-	r.found.Busy = append(r.found.Busy, fmt.Sprintf("%s %s", b.period, b.start))
+	r.listBusy(fmt.Sprintf("%s %s", b.period, b.start))
 	return nil
+}
+
+// listBusy lists an item that was written too often to be compared, unless the list is full.
+func (r *reconciler) listBusy(name string) {
+	if len(r.found.Busy) < maxListed {
+		r.found.Busy = append(r.found.Busy, name)
+	}
 }
 
 // settleRollup reports or repairs items that differ from the sum of the finer tier. It returns

@@ -78,7 +78,7 @@ server/dashboard/node_modules/.package-lock.json: server/dashboard/package-lock.
 server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-lock.json server/dashboard/index.html server/dashboard/vite.config.ts $(wildcard server/dashboard/src/* server/dashboard/src/*/*)
 	npm run --prefix server/dashboard build
 
-test: web check dynalite openid servicespec browser mosquitto ## everything that CI runs: lint, then every test
+test: web check prose dynalite openid servicespec browser mosquitto ## everything that CI runs: lint, then every test
 	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -timeout 60m $(LONGEST) $(PACKAGES)
 	CGO_ENABLED=1 $(GO) test $(LEAN) -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 

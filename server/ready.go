@@ -17,7 +17,7 @@ type readyAnswer struct {
 		Status string        `json:"status" enum:"ready,spooling,unreachable,full,unwritable" doc:"spooling: events and readings are kept here until the store answers; other requests are rejected. full: requests that add data are rejected. unwritable: a write failed or timed out."`
 		Reason string        `json:"reason,omitempty" doc:"Why the server is not ready, and what to do about it."`
 		Store  serviceHealth `json:"store"`
-		Spool  *spoolHealth  `json:"spool,omitempty" doc:"What waits for the store, if this server has a spool."`
+		Spool  *spoolHealth  `json:"spool,omitempty" doc:"Events and readings that wait for the store, if this server has a spool."`
 	}
 }
 

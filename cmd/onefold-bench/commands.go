@@ -28,7 +28,7 @@ type commands struct {
 	Scale      scaleCommand      `cmd:"" help:"Measure workers that share a stream, the warehouse, and the write units of an event, with servers and with functions."`
 	Eventstore eventstoreCommand `cmd:"" help:"Measure the event store in this process, appends beside a raw disk sync."`
 	Warehouse  warehouseCommand  `cmd:"" help:"Measure a month of events in a warehouse: writing, SQL queries and dashboard filters."`
-	Filters    filtersCommand    `cmd:"" help:"Measure filtered reports on a month of raw events in a table, uncached and cached."`
+	Filters    filtersCommand    `cmd:"" help:"Measure filtered reports on a month of raw events in a table, with and without a cache."`
 	Telemetry  telemetryCommand  `cmd:"" help:"Measure telemetry: a server in its own process, driven over HTTP and MQTT."`
 }
 

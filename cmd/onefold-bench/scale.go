@@ -13,7 +13,7 @@ import (
 type scaleCommand struct {
 	Events   int            `help:"Number of events for workers to fold and to export." default:"100000"`
 	Rows     int            `help:"Number of events in the month of the queried warehouse." default:"10000000"`
-	LeaseFor time.Duration  `help:"Lease duration of the workers, one of which is killed." default:"10s"`
+	LeaseFor time.Duration  `help:"Lease duration of the workers. The benchmark kills one." default:"10s"`
 	Lambda   string         `help:"onefold-lambda program, as built by make lambda, to measure the writes of functions." type:"existingfile"`
 	Only     *regexp.Regexp `help:"Run only benchmarks whose name matches this regexp. Names: workers, takeover, export, query, units of servers, units of functions, units of shifts." placeholder:"REGEXP"`
 	Dir      string         `help:"Directory for the tables, which are removed afterwards (default: a temporary directory)." type:"path"`

@@ -27,8 +27,8 @@ type Event struct {
 
 // Said is the content of an event and its envelope. At most one of Data and Binary is set.
 type Said struct {
-	Data   json.RawMessage `json:"data,omitempty" doc:"What it says: any JSON."`
-	Binary []byte          `json:"binary,omitempty" doc:"What it says, in base64, when that is no JSON."`
+	Data   json.RawMessage `json:"data,omitempty" doc:"Content: any JSON."`
+	Binary []byte          `json:"binary,omitempty" doc:"Content in base64, if it is not JSON."`
 	eventstore.Envelope
 }
 

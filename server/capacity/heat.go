@@ -52,7 +52,7 @@ type heatKeyBody struct {
 	Patterns   []string    `json:"patterns" doc:"Access patterns that read or write such keys, those with the highest declared frequency first."`
 	Hot        bool        `json:"hot"`
 	Until      *time.Time  `json:"until,omitempty" doc:"When the key was last hot."`
-	Fix        string      `json:"fix,omitempty" doc:"What to do about a hot key."`
+	Fix        string      `json:"fix,omitempty" doc:"Remedy for a hot key."`
 	Spread     *spreadBody `json:"spread,omitempty" doc:"For a hot key of a site's events, which can be spread."`
 }
 

@@ -35,7 +35,7 @@ type seriesRequest struct {
 	Metric     string           `query:"metric" required:"true" maxLength:"100"`
 	Resolution telemetry.Period `query:"resolution" enum:"raw,10min,hourly,daily" doc:"Default: the finest with at most maxPoints."`
 	MaxPoints  int              `query:"maxPoints" minimum:"3" maximum:"10000" default:"500" doc:"If there are more, points whose loss is least visible are dropped."`
-	Fill       telemetry.Fill   `query:"fill" enum:"null,previous,linear" doc:"What to return where nothing was measured. Default: nothing."`
+	Fill       telemetry.Fill   `query:"fill" enum:"null,previous,linear" doc:"Values for times without a measurement. Default: none."`
 }
 
 type seriesAnswer struct{ Body telemetry.Series }

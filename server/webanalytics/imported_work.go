@@ -33,7 +33,7 @@ type ImportWork struct {
 	Done   int64     `json:"done" doc:"Bytes read so far. Files are read twice; large files that are not ordered by day are read more often."`
 	Of     int64     `json:"of"`
 
-	Result    *ImportResult `json:"result,omitempty" doc:"What was imported or would be. Partial if the import failed."`
+	Result    *ImportResult `json:"result,omitempty" doc:"Counts that were imported or would be. Partial if the import failed."`
 	Malformed []string      `json:"malformed,omitempty" doc:"The first malformed rows."`
 	Code      string        `json:"code,omitempty" doc:"Reason of the failure, as a code."`
 	Problem   string        `json:"problem,omitempty" doc:"Reason of the failure."`

@@ -52,7 +52,7 @@ type statsBody struct {
 	Previous        *FiguresBody `json:"previous,omitempty" doc:"Totals of the comparison range."`
 	Buckets         []bucketBody `json:"buckets"`
 	PreviousBuckets []bucketBody `json:"previousBuckets,omitempty"`
-	Notes           []string     `json:"notes" doc:"What readers need to know about these numbers."`
+	Notes           []string     `json:"notes" doc:"Notes for readers of these numbers."`
 
 	Imported         *report.Imported `json:"imported,omitempty" doc:"Days of the range with counts imported from another analytics product."`
 	PreviousImported *report.Imported `json:"previousImported,omitempty" doc:"Imported days of the comparison range."`

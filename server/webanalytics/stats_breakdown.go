@@ -35,7 +35,7 @@ type breakdownBody struct {
 	Rows   []rowBody `json:"rows"`
 	Other  *rowBody  `json:"other,omitempty" doc:"Values beyond the limit of the stored counts, added up."`
 	Total  int       `json:"total" doc:"Number of values on all pages."`
-	Notes  []string  `json:"notes" doc:"What readers need to know about these numbers."`
+	Notes  []string  `json:"notes" doc:"Notes for readers of these numbers."`
 
 	Imported *report.Imported `json:"imported,omitempty" doc:"Days of the range with counts imported from another analytics product."`
 }

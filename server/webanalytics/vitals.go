@@ -26,7 +26,7 @@ type vitalsBody struct {
 	Pages    []report.VitalsRow `json:"pages" doc:"Sorted by page loads, most first. Pages beyond the limit of the stored counts are added up as (other)."`
 	Found    int                `json:"found" doc:"Number of pages, including those not listed."`
 	Previous *report.VitalsRow  `json:"previous,omitempty" doc:"Total of the comparison range."`
-	Notes    []string           `json:"notes" doc:"What readers need to know about these numbers."`
+	Notes    []string           `json:"notes" doc:"Notes for readers of these numbers."`
 }
 
 type vitalsAnswer struct{ Body vitalsBody }

@@ -12,7 +12,7 @@ import (
 
 // Flags configure the ingest of events.
 type Flags struct {
-	TrustProxy   bool     `help:"Trust X-Forwarded-For and geo headers from the proxy in front of this server." env:"ONEFOLD_TRUST_PROXY"`
+	TrustProxy   bool     `help:"Trust X-Forwarded-For and the location headers of the proxy in front of this server." env:"ONEFOLD_TRUST_PROXY"`
 	TrustedProxy []string `help:"Network of further proxies before that proxy, such as 10.0.0.0/8. Repeat or separate by commas." placeholder:"CIDR" env:"ONEFOLD_TRUSTED_PROXY"`
 	Geo          string   `help:"MaxMind GeoIP database (.mmdb), such as GeoLite2-City.mmdb." type:"path" placeholder:"FILE" env:"ONEFOLD_GEO"`
 	TrackerPath  string   `help:"Additional path to serve the tracker at, such as /js/numbers.js." placeholder:"PATH" env:"ONEFOLD_TRACKER_PATH"`

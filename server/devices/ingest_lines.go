@@ -207,7 +207,7 @@ var codes = map[int]string{
 func (s *Service) failed(ctx context.Context, err error) written {
 	p := new(huma.ErrorModel)
 	if !errors.As(err, &p) {
-		err = s.door.Error(ctx, err)
+		err = s.mw.Error(ctx, err)
 		errors.As(err, &p)
 	}
 	w := written{status: p.Status, code: codes[p.Status], message: p.Detail}

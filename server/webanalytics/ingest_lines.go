@@ -40,10 +40,10 @@ func (s *Service) linesIngest(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		start := s.door.Clock()
+		start := s.mw.Clock()
 		answer, err := s.takeLines(w, r)
 		status := s.writeOutcomes(w, r, answer, err)
-		s.door.Metrics.Answered(manyOperation, status, start)
+		s.mw.Metrics.Answered(manyOperation, status, start)
 	})
 }
 

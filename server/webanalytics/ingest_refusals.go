@@ -38,7 +38,7 @@ func (s *Service) countRejected(ctx context.Context, site string, outcomes []ana
 		}
 		day, err := s.o.Collector.Today(ctx, site)
 		if err != nil { // the site existed a moment ago; the outcomes stand anyway
-			s.door.Logger.WarnContext(ctx, "counting rejected events failed", "site", site, "error", err)
+			s.mw.Logger.WarnContext(ctx, "counting rejected events failed", "site", site, "error", err)
 			return
 		}
 		s.refusals.Count(refusals.DayKey{SiteID: site, Day: day}, refusals.Other, string(outcomes[i].Reason), 1)
@@ -88,7 +88,7 @@ func (s *Service) bots(ctx context.Context, in *refusalsRequest) (*refusalsAnswe
 		return nil, err
 	}
 	if err := s.refusals.Flush(ctx); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(refusalsAnswer)
 	answer.Body.From, answer.Body.To = from, to
@@ -96,7 +96,7 @@ func (s *Service) bots(ctx context.Context, in *refusalsRequest) (*refusalsAnswe
 	answer.Body.Days = []refusalsOfDay{}
 	for day, err := range refusals.ByDay.All(ctx, s.table, refusals.RangeIn{SiteID: in.Site, From: from, To: to + "~"}) {
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		total.Add(&day)
 		answer.Body.Days = append(answer.Body.Days, refusalsOfDay{Day: day.Day, Bots: sum(day.Bots), AICrawlers: sum(day.AI), Refused: sum(day.Others)})
@@ -110,7 +110,7 @@ func (s *Service) bots(ctx context.Context, in *refusalsRequest) (*refusalsAnswe
 func (s *Service) recentDays(ctx context.Context, in *refusalsRequest) (from, to string, err error) {
 	today, err := s.o.Collector.Today(ctx, in.Site)
 	if err != nil {
-		return "", "", s.door.Error(ctx, err)
+		return "", "", s.mw.Error(ctx, err)
 	}
 	to = cmp.Or(in.To, today)
 	from = cmp.Or(in.From, calendar.ShiftDay(to, 1-reportDays))

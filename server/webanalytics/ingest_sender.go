@@ -44,9 +44,9 @@ func (s *Service) tellsVisitors(ctx context.Context, site string, from *Sender, 
 	if !ok || !accounts.IsKey(token) {
 		return false, middleware.Problem(http.StatusUnauthorized, "unauthorized", "Events with a visitor need a key of the site: Authorization: Bearer <key>.")
 	}
-	key, err := s.door.SenderKey(ctx, token)
+	key, err := s.mw.SenderKey(ctx, token)
 	if err != nil && !errors.Is(err, accounts.ErrDenied) {
-		return false, s.door.Error(ctx, err)
+		return false, s.mw.Error(ctx, err)
 	}
 	if err != nil || key.Scope == accounts.Read || key.Site != site && key.Site != accounts.AllSites {
 		return false, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send events of this site. Create a key with scope ingest.")

@@ -194,7 +194,7 @@ func TestForgottenStates(t *testing.T) {
 		t.Errorf("all add up to %+v", all)
 	}
 	keys := []customerKey{{"eu", "ann"}, {"eu", "bob"}, {"eu", "cyd"}}
-	if err := customerLog.Forget(t.Context(), tab, keys, fails(t)); err != nil {
+	if err := customerLog.Erase(t.Context(), tab, keys, fails(t)); err != nil {
 		t.Fatal(err)
 	}
 	drain(t, w)

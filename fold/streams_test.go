@@ -164,7 +164,7 @@ func (l *late) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 }
 
 // TestFenceDoesNotCountPagesOfBefore has an idle shard, and then a change that only the fourth read
-// after the fence finds. It tests the worker that reads the shard, and a worker that looks ahead in
+// after the barrier finds. It tests the worker that reads the shard, and a worker that looks ahead in
 // a shard that another worker reads.
 func TestFenceDoesNotCountPagesOfBefore(t *testing.T) {
 	for _, aside := range []bool{false, true} {
@@ -175,7 +175,7 @@ func TestFenceDoesNotCountPagesOfBefore(t *testing.T) {
 			if aside {
 				drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFor: time.Hour, Owner: "owner"}, totalsFold()))
 			}
-			w := newWorker(t, tab, streamsource.New(src, hosted), fold.Options{Leases: aside, Aside: aside, Owner: "w"}, totalsFold())
+			w := newWorker(t, tab, streamsource.New(src, hosted), fold.Options{Leases: aside, LeaseFree: aside, Owner: "w"}, totalsFold())
 			for range 3 {
 				drain(t, w)
 			}

@@ -273,7 +273,7 @@ func TestMissedChangesAreTold(t *testing.T) {
 	if got := w.Status().Missed; got != 1 {
 		t.Errorf("missed changes were told %d times, want 1", got)
 	}
-	mended, err := fold.Mend(t.Context(), tab, "main", func(_ context.Context, from, to time.Time) (string, error) {
+	mended, err := fold.RepairGaps(t.Context(), tab, "main", func(_ context.Context, from, to time.Time) (string, error) {
 		if begin := newClock().now(); from.Before(begin.Add(-time.Hour)) || from.After(begin) || to.Before(begin.Add(29*time.Hour)) {
 			t.Errorf("missed from %s to %s", from, to)
 		}
@@ -282,11 +282,11 @@ func TestMissedChangesAreTold(t *testing.T) {
 	if err != nil || !mended {
 		t.Errorf("mended: %v (%v)", mended, err)
 	}
-	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
-	if err != nil || len(misses) != 1 || misses[0].Told != "done" || misses[0].Mended.IsZero() {
+	misses, err := fold.GapsOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
+	if err != nil || len(misses) != 1 || misses[0].Report != "done" || misses[0].Repaired.IsZero() {
 		t.Errorf("misses are %+v (%v)", misses, err)
 	}
-	if mended, err := fold.Mend(t.Context(), tab, "main", nil); mended || err != nil {
+	if mended, err := fold.RepairGaps(t.Context(), tab, "main", nil); mended || err != nil {
 		t.Errorf("mended again (%v)", err)
 	}
 	w = newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold())
@@ -306,11 +306,11 @@ func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
 	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold()))
 	begin := clock.now()
 	at := checkpoints(t, tab)[0]
-	old := fold.Missed{
-		MissedKey: fold.MissedKey{Group: "main", Shard: at.Shard, After: at.Position},
-		From:      begin.Add(-time.Hour), To: begin, Found: begin, Mended: begin, Told: "done",
+	old := fold.Gap{
+		GapKey: fold.GapKey{Group: "main", Shard: at.Shard, After: at.Position},
+		From:   begin.Add(-time.Hour), To: begin, Found: begin, Repaired: begin, Report: "done",
 	}
-	if err := fold.Misses.Create(t.Context(), tab, &old); err != nil {
+	if err := fold.Gaps.Create(t.Context(), tab, &old); err != nil {
 		t.Fatal(err)
 	}
 	put(t, tab, order{orderKey{"2"}, "r", 10})
@@ -322,8 +322,8 @@ func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold()))
-	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
-	if err != nil || len(misses) != 1 || !misses[0].Mended.IsZero() || misses[0].To.Before(begin.Add(29*time.Hour)) || misses[0].From.After(old.From) {
+	misses, err := fold.GapsOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
+	if err != nil || len(misses) != 1 || !misses[0].Repaired.IsZero() || misses[0].To.Before(begin.Add(29*time.Hour)) || misses[0].From.After(old.From) {
 		t.Errorf("misses are %+v (%v), want one that is open and ends now", misses, err)
 	}
 }
@@ -355,7 +355,7 @@ func TestFedGroupsMissNothing(t *testing.T) {
 	}
 	beside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold())
 	drain(t, beside)
-	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
+	misses, err := fold.GapsOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
 	if err != nil || len(misses) != 0 || beside.Status().Missed != 0 {
 		t.Errorf("a fed group has missed %+v (%v)", misses, err)
 	}

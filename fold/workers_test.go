@@ -42,7 +42,7 @@ func amountOf(t *testing.T, tab *table.Table, region string) int {
 	return got.Amount
 }
 
-// TestFenceCoversShardsOfOthers waits for a fence in a worker that has no shard. The worker that
+// TestFenceCoversShardsOfOthers waits for a barrier in a worker that has no shard. The worker that
 // has all shards has stopped.
 func TestFenceCoversShardsOfOthers(t *testing.T) {
 	clock := newClock()
@@ -50,7 +50,7 @@ func TestFenceCoversShardsOfOthers(t *testing.T) {
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
 	owner := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Owner: "owner"}, totalsFold(), worldFold())
 	drain(t, owner)
-	aside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold(), worldFold())
+	aside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFree: true, Owner: "aside"}, totalsFold(), worldFold())
 	drain(t, aside)
 	if before := aside.Status().Writes; before != 0 {
 		t.Errorf("%d items were written though nothing was to do", before)
@@ -100,7 +100,7 @@ func TestFenceGoesOnBehindAParent(t *testing.T) {
 	if undone == 0 {
 		t.Fatal("no shard has ended")
 	}
-	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold()))
+	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFree: true, Owner: "aside"}, totalsFold()))
 	if got := amountOf(t, tab, "r"); got != 100 {
 		t.Errorf("after the fence the total is %d, want 100", got)
 	}
@@ -115,7 +115,7 @@ func TestFenceAwaitsTheOwner(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var run errgroup.Group
 	run.Go(func() error { return owner.Run(ctx) })
-	aside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold())
+	aside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFree: true, Owner: "aside"}, totalsFold())
 	for i := range 20 {
 		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
 		drain(t, aside)
@@ -294,7 +294,7 @@ func TestInterruptedRenewalsAreReleased(t *testing.T) {
 		},
 		"release": func(w *fold.Worker, _ *clock, interrupt func() context.Context) error {
 			drain(t, w)
-			return w.Leave(interrupt())
+			return w.Release(interrupt())
 		},
 	} {
 		for how, failure := range failures {
@@ -315,7 +315,7 @@ func TestInterruptedRenewalsAreReleased(t *testing.T) {
 				if api.next != nil || (err == nil) != (how == "retried") {
 					t.Fatalf("it was not interrupted as it should be: %v", err)
 				}
-				if err := w.Leave(t.Context()); err != nil {
+				if err := w.Release(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				next := worker("next", b.db)

@@ -21,7 +21,7 @@ func TestHealthTellsNoLagOfOthers(t *testing.T) {
 		options      fold.Options
 	}{
 		{"in the process", "", fold.Options{}},
-		{"elsewhere", "no worker in this process", fold.Options{Group: "others", Leases: true, Aside: true, Owner: "server"}},
+		{"elsewhere", "no worker in this process", fold.Options{Group: "others", Leases: true, LeaseFree: true, Owner: "server"}},
 		{"no shard", "the worker in this process reads no shards", fold.Options{Group: "shared", Leases: true, Owner: "server"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestHealthTellsNoLagOfOthers(t *testing.T) {
 					servertest.Must(t, err)
 					o.Worker = worker
 				}
-				if !c.options.Aside {
+				if !c.options.LeaseFree {
 					servertest.Must(t, o.Worker.Drain(t.Context()))
 				}
 			})

@@ -111,7 +111,7 @@ func (l Lag) Seconds() *float64 {
 func FoldsBehind(w *fold.Worker, since, now time.Time) Lag {
 	status := w.Status()
 	switch owned := slices.ContainsFunc(status.Shards, func(s fold.ShardStatus) bool { return s.Owned }); {
-	case status.Aside:
+	case status.LeaseFree:
 		return Lag{Unknown: "no worker in this process"}
 	case !owned && !status.At.IsZero():
 		return Lag{Unknown: "the worker in this process reads no shards"}

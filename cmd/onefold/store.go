@@ -102,7 +102,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
 		Group: products.Group, FlushChanges: tune.flushChanges, FlushBytes: cmp.Or(tune.flushBytes, int(budget.Folds)), FlushAge: tune.flushAge, Known: tune.known, Logger: logger,
-		Leases: s.Shared, Aside: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
+		Leases: s.Shared, LeaseFree: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
 	}, tune.wait); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -211,7 +211,7 @@ func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, wo
 	}
 	err = work(s)
 	if s.Shared {
-		err = errors.Join(err, s.worker.Leave(ctx))
+		err = errors.Join(err, s.worker.Release(ctx))
 	}
 	return errors.Join(err, s.Close())
 }

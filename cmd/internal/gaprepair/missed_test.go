@@ -336,7 +336,7 @@ func TestAnythingMissed(t *testing.T) {
 // mend repairs the gaps, and is killed at times.
 func (l *life) mend() {
 	l.Helper()
-	if o := must(fold.Read(l.Ctx, l.Table, products.Group)); o.OpenMisses() == 0 {
+	if o := must(fold.Read(l.Ctx, l.Table, products.Group)); o.OpenGaps() == 0 {
 		l.Fatal("nothing was missed: the test shows nothing")
 	}
 	for deaths := 0; ; deaths++ {
@@ -355,8 +355,8 @@ func (l *life) mend() {
 			l.live(5)
 		}
 	}
-	misses := must(fold.Read(l.Ctx, l.Table, products.Group)).Misses
-	if slices.ContainsFunc(misses, func(m fold.Missed) bool { return m.Mended.IsZero() }) {
+	misses := must(fold.Read(l.Ctx, l.Table, products.Group)).Gaps
+	if slices.ContainsFunc(misses, func(m fold.Gap) bool { return m.Repaired.IsZero() }) {
 		l.Errorf("not mended: %+v", misses)
 	}
 }

@@ -154,7 +154,7 @@ func Service(ctx context.Context, place string, s *cmdenv.Store, env *cmdenv.Env
 		return work, lag, nil
 	}
 	return func(ctx context.Context) error {
-		return fold.Lead(ctx, s.Table, leadName, fold.LeadOptions{Logger: env.Logger}, work)
+		return fold.RunAsLeader(ctx, s.Table, leadName, fold.LeaderOptions{Logger: env.Logger}, work)
 	}, lag, nil
 }
 

@@ -103,9 +103,9 @@ func statusOf(o *fold.Overview) *statusOutput {
 	for _, name := range o.Owners {
 		out.Workers = append(out.Workers, workerOutput{name, shards[name]})
 	}
-	for i := range o.Misses {
-		m := &o.Misses[i]
-		out.Missed = append(out.Missed, missedOutput{m.Shard, m.From, m.To, m.Found, m.Mended, m.Told})
+	for i := range o.Gaps {
+		m := &o.Gaps[i]
+		out.Missed = append(out.Missed, missedOutput{m.Shard, m.From, m.To, m.Found, m.Repaired, m.Report})
 	}
 	return out
 }
@@ -136,7 +136,7 @@ func alarms(o *fold.Overview) []string {
 			out = append(out, fmt.Sprintf("shard %s has had no news for %s: start workers", s.ID, brief(s.Age)))
 		}
 	}
-	if n := o.OpenMisses(); n > 0 {
+	if n := o.OpenGaps(); n > 0 {
 		out = append(out, fmt.Sprintf("changes were lost %s, and the repair is not complete yet: a worker runs it, see its log", terminal.Count(n, "time")))
 	}
 	return out

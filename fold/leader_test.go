@@ -43,7 +43,7 @@ func TestOneLeads(t *testing.T) {
 			}
 			clock := func() time.Time { return time.Now().Add(time.Duration(i) * time.Hour) }
 			group.Go(func() error {
-				return fold.Lead(ctx, table.New(db, "table", table.Options{Clock: clock}), "job", fold.LeadOptions{Sleep: sleep}, func(ctx context.Context) error {
+				return fold.RunAsLeader(ctx, table.New(db, "table", table.Options{Clock: clock}), "job", fold.LeaderOptions{Sleep: sleep}, func(ctx context.Context) error {
 					leads <- i
 					select {
 					case <-ctx.Done():

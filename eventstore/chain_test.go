@@ -16,7 +16,7 @@ import (
 
 // chained runs a test on chains, with and without transactions.
 func chained(t *testing.T, test func(*world)) {
-	for name, o := range map[string]eventstore.Options{"transactions": {Chain: true}, "one by one": {Chain: true, OneByOne: true}} {
+	for name, o := range map[string]eventstore.Options{"transactions": {Chain: true}, "one by one": {Chain: true, PutMode: true}} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, o)) })
 	}
 }

@@ -101,7 +101,7 @@ func TestFeedTellsAllAppendsInOneOrder(t *testing.T) {
 }
 
 func TestFeedNeedsTransactions(t *testing.T) {
-	w := newWorld(t, eventstore.Options{OneByOne: true})
+	w := newWorld(t, eventstore.Options{PutMode: true})
 	for _, err := range w.store.Feed(w.ctx, 0) {
 		if !errors.Is(err, eventstore.ErrInvalid) {
 			t.Errorf("feed: %v, want ErrInvalid", err)

@@ -49,7 +49,7 @@ func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 		}
 		(*due)[id] = true
 	}
-	if s.o.OneByOne {
+	if s.o.PutMode {
 		return fold.Observe(name, act, fold.On(Events, func(c fold.Typed[Event], at func(struct{}) *map[ID]bool) error {
 			if c.New != nil {
 				note(c.New.ID, c.New.Seq-1, c.New.Seq, at)
@@ -70,7 +70,7 @@ func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 	}))
 }
 
-// marked distinguishes an event that cannot be applied from a store that cannot be read.
+// findMark distinguishes an event that cannot be applied from a store that cannot be read.
 func marked[S any](apply func(S, Event) (S, error)) func(S, Event) (S, error) {
 	return func(state S, e Event) (next S, err error) {
 		defer func() {

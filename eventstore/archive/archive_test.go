@@ -38,7 +38,7 @@ type world struct {
 	turns   int
 	archive *archive.Archive
 	dir     string
-	keeper  *shred.Keeper
+	keeper  *shred.KeyStore
 }
 
 func newWorld(t *testing.T) *world {
@@ -383,7 +383,7 @@ func TestTruncateForGood(t *testing.T) {
 }
 
 // Forgetting also applies to what was archived before.
-func TestForgottenInArchive(t *testing.T) {
+func TestErasedPersonInArchive(t *testing.T) {
 	w := newWorld(t)
 	w.append(order(0), eventstore.NewEvent{Type: "Registered", Payload: []byte(`{"who":"w","name":"Lovelace"}`)}, eventstore.NewEvent{Type: "Noted"})
 	w.snapshot(order(0))
@@ -397,7 +397,7 @@ func TestForgottenInArchive(t *testing.T) {
 	if err != nil || before.State[`Registered{"name":"Lovelace","who":"w"}`] != 1 {
 		t.Errorf("%+v, %v", before, err)
 	}
-	_, err = w.keeper.Forget(w.ctx, "w")
+	_, err = w.keeper.Erase(w.ctx, "w")
 	w.must(err)
 	after, err := eventstore.Load(w.ctx, w.store, order(0), tally)
 	if err != nil || after.Read != 2 || after.State[`Registered{"name":"[forgotten]","who":"w"}`] != 1 {

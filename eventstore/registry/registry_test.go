@@ -147,7 +147,7 @@ func TestUnknownTypes(t *testing.T) {
 	if _, err := s.Append(t.Context(), sensor, eventstore.NoStream(), events); err != nil {
 		t.Fatal(err)
 	}
-	for policy, want := range map[registry.Unknown]string{registry.Skip: "[1 2]", registry.AsRaw: "[1 Strange 2]", registry.Refuse: "[1] registry: unknown type"} {
+	for policy, want := range map[registry.Unknown]string{registry.Skip: "[1 2]", registry.AsRaw: "[1 Strange 2]", registry.Reject: "[1] registry: unknown type"} {
 		r := registry.New(registry.Options{Unknown: policy})
 		registry.Register[Other](r, "Counted", 1)
 		list := registry.Fold(r, 1,
@@ -167,7 +167,7 @@ func TestUnknownTypes(t *testing.T) {
 				read = append(read, strings.TrimPrefix(fmt.Sprintf("%T", e.Data), "registry"))
 			}
 		}
-		if n := map[registry.Unknown]int{registry.Skip: 2, registry.AsRaw: 3, registry.Refuse: 1}[policy]; len(read) != n {
+		if n := map[registry.Unknown]int{registry.Skip: 2, registry.AsRaw: 3, registry.Reject: 1}[policy]; len(read) != n {
 			t.Errorf("policy %d: %v are read", policy, read)
 		}
 	}

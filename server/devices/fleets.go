@@ -117,7 +117,7 @@ func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnsw
 		PropertyTags: b.PropertyTags,
 	}
 	if _, err := telemetry.GetFleet(ctx, s.table, n.ID); errors.Is(err, table.ErrNotFound) { // only if new: nobody can have a role on a new fleet
-		if err := s.mw.Accounts.ForgetSite(ctx, accounts.OfFleet(n.ID)); err != nil {
+		if err := s.mw.Accounts.RemoveSite(ctx, accounts.OfFleet(n.ID)); err != nil {
 			return nil, s.mw.Error(ctx, err)
 		}
 	}
@@ -193,7 +193,7 @@ func (s *Service) deleteFleet(ctx context.Context, in *middleware.FleetPath) (*s
 		err = telemetry.DeleteFleet(ctx, s.table, in.Fleet)
 	}
 	if err == nil {
-		err = s.mw.Accounts.ForgetSite(ctx, accounts.OfFleet(in.Fleet))
+		err = s.mw.Accounts.RemoveSite(ctx, accounts.OfFleet(in.Fleet))
 	}
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)

@@ -22,7 +22,7 @@ import (
 type Projection interface {
 	Name() string
 	Version() int
-	Served(context.Context) (projection.Served, error)
+	ActiveVersion(context.Context) (projection.ActiveVersion, error)
 	Parked(context.Context) ([]projection.Parked, error)
 	Retry(context.Context) ([]projection.Parked, error)
 	Rebuild(context.Context, projection.RebuildOptions) (projection.Comparison, error)
@@ -122,10 +122,10 @@ func (s *Service) describeProjection(ctx context.Context, p Projection) (project
 	if body.Rebuild, err = s.lastRebuild(ctx, p.Name()); err != nil {
 		return body, err
 	}
-	served, err := p.Served(ctx)
+	active, err := p.ActiveVersion(ctx)
 	if err == nil {
-		body.Served = &servedBody{served.Version, served.Previous, served.Since}
-	} else if !errors.Is(err, projection.ErrNotServed) {
+		body.Served = &servedBody{active.Version, active.Previous, active.Since}
+	} else if !errors.Is(err, projection.ErrNotActive) {
 		return body, err
 	}
 	parked, err := p.Parked(ctx)
@@ -219,7 +219,7 @@ func (s *Service) runRebuild(ctx context.Context, p Projection, job *jobs.Job[re
 	failed := err
 	if err := job.End(context.WithoutCancel(ctx), func(r *rebuildBody) {
 		r.Running, r.Ended = false, s.table.Now().UTC()
-		r.Same, r.Different, r.Fewer, r.Unserved = differs.Same, differs.Different, differs.Fewer, differs.Unserved
+		r.Same, r.Different, r.Fewer, r.Unserved = differs.Same, differs.Different, differs.Fewer, differs.Inactive
 		if failed != nil {
 			r.Error = middleware.Detail(failed)
 		}

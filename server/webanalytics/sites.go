@@ -239,7 +239,7 @@ func (s *Service) deleteSite(ctx context.Context, in *middleware.SitePath) (*str
 	}
 	if err == nil {
 		s.o.Collector.Forget(in.Site)
-		err = s.mw.Accounts.ForgetSite(ctx, in.Site)
+		err = s.mw.Accounts.RemoveSite(ctx, in.Site)
 	}
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)

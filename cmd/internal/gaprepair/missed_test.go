@@ -269,7 +269,7 @@ func (l *life) wrong() (all []string) {
 	say(typed.Wrong+len(typed.Busy), "types")
 	for f, err := range fsck.Check(l.Ctx, l.events, fsck.Options{}) {
 		l.Must(err)
-		say(1, "finding: %s %s", f.Kind, f.Says)
+		say(1, "finding: %s %s", f.Kind, f.Detail)
 	}
 	return all
 }

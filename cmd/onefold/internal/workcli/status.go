@@ -54,12 +54,12 @@ type shardOutput struct {
 }
 
 type missedOutput struct {
-	Shard  string    `json:"shard"`
-	From   time.Time `json:"from"`
-	To     time.Time `json:"to"`
-	Found  time.Time `json:"found"`
-	Mended time.Time `json:"mended,omitzero"`
-	Told   string    `json:"told,omitempty"`
+	Shard    string    `json:"shard"`
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+	Found    time.Time `json:"found"`
+	Repaired time.Time `json:"mended,omitzero"`
+	Told     string    `json:"told,omitempty"`
 }
 
 // errLate is returned if the status needs attention.
@@ -170,8 +170,8 @@ func (s *statusOutput) print(w io.Writer) error {
 			break
 		}
 		state := "not repaired yet"
-		if !m.Mended.IsZero() {
-			state = "repaired " + m.Mended.UTC().Format(time.DateTime) + ": " + terminal.Printable(m.Told)
+		if !m.Repaired.IsZero() {
+			state = "repaired " + m.Repaired.UTC().Format(time.DateTime) + ": " + terminal.Printable(m.Told)
 		}
 		fmt.Fprintf(w, "gap in %s, from %s to %s UTC: %s\n", terminal.Printable(m.Shard), m.From.UTC().Format(time.DateTime), m.To.UTC().Format(time.DateTime), state)
 	}

@@ -83,7 +83,7 @@ func storedEvents(ctx context.Context, t *table.Table, at spanAt) (ids []known.I
 	return ids, nil
 }
 
-func (k *knownEvents) there(ctx context.Context, events []Event) ([]bool, error) {
+func (k *knownEvents) findStored(ctx context.Context, events []Event) ([]bool, error) {
 	there, read := make([]bool, len(events)), make(map[spanAt]map[known.ID]bool)
 	for i := range events {
 		at := placeOf(&events[i])

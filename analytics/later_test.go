@@ -110,8 +110,8 @@ func (f *far) store() {
 		for i := range records {
 			bodies[i] = records[i].Body
 		}
-		if refused, err := sink(f.Ctx, bodies); err != nil || len(refused) > 0 {
-			f.Fatalf("%d are refused: %v", len(refused), err)
+		if rejected, err := sink(f.Ctx, bodies); err != nil || len(rejected) > 0 {
+			f.Fatalf("%d are refused: %v", len(rejected), err)
 		}
 		f.Must(f.spool.Done(pos))
 	}

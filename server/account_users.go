@@ -129,7 +129,7 @@ func (s *Server) checkSite(ctx context.Context, site string) error {
 	if site == accounts.AllSites {
 		return nil
 	}
-	err := s.isThere(ctx, site)
+	err := s.checkExists(ctx, site)
 	if !errors.Is(err, table.ErrNotFound) && !errors.Is(err, table.ErrKeyValue) {
 		return err
 	}
@@ -180,7 +180,7 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 	}
 	s.mw.RecordChange(ctx, e, describeUser(&before), describeUser(&user))
 	if in.Body.Password != nil {
-		s.notices.tell(&user, "New password of your onefold account", "An owner of this onefold installation set a new password for your account "+user.Email+".")
+		s.notices.notify(&user, "New password of your onefold account", "An owner of this onefold installation set a new password for your account "+user.Email+".")
 	}
 	return &userAnswer{describeUser(&user)}, nil
 }

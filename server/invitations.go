@@ -53,7 +53,7 @@ func (s *Server) invitationRoutes(api huma.API) {
 func (s *Server) findInvitation(ctx context.Context, token string) (accounts.Invitation, error) {
 	i, err := s.o.Accounts.FindInvitation(ctx, token)
 	if err == nil {
-		err = s.isThere(ctx, i.Site)
+		err = s.checkExists(ctx, i.Site)
 	}
 	return i, s.invitationError(ctx, err)
 }

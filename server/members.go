@@ -107,9 +107,9 @@ func (s *Server) memberRoutes(api huma.API) {
 	}
 }
 
-// isThere fails with table.ErrNotFound unless the place exists: a site, or a fleet if place is from
+// checkExists fails with table.ErrNotFound unless the place exists: a site, or a fleet if place is from
 // accounts.OfFleet. The event store always exists.
-func (s *Server) isThere(ctx context.Context, place string) error {
+func (s *Server) checkExists(ctx context.Context, place string) error {
 	if place == accounts.EventStore {
 		return nil
 	}
@@ -156,7 +156,7 @@ func described[T, B any](items []T, describe func(*T) B) []B {
 // record never contains the invitation's token.
 func (s *Server) addMember(ctx context.Context, in *newMemberRequest) (*newMemberAnswer, error) {
 	who, answer := middleware.CallerOf(ctx), new(newMemberAnswer)
-	if err := s.isThere(ctx, who.Place); err != nil {
+	if err := s.checkExists(ctx, who.Place); err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
 	user, err := s.o.Accounts.AddMember(ctx, who.Place, in.Body.Email, in.Body.Role)

@@ -218,7 +218,7 @@ func (s *Server) addPasskey(ctx context.Context, in *newPasskeyRequest) (*passke
 		return nil, s.passkeyError(ctx, http.StatusForbidden, err)
 	}
 	s.mw.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey", Subject: who.User.UserID}, nil, describePasskey(&k))
-	s.notices.tell(who.User, "Passkey added to your onefold account", "The passkey "+strconv.Quote(k.Name)+" was added to your onefold account "+who.User.Email+".")
+	s.notices.notify(who.User, "Passkey added to your onefold account", "The passkey "+strconv.Quote(k.Name)+" was added to your onefold account "+who.User.Email+".")
 	return &passkeyAnswer{describePasskey(&k)}, nil
 }
 
@@ -238,6 +238,6 @@ func (s *Server) removePasskey(ctx context.Context, in *PasskeyPath) (*struct{},
 		return nil, s.mw.Error(ctx, err)
 	}
 	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey_remove", Subject: who.User.UserID})
-	s.notices.tell(who.User, "Passkey removed from your onefold account", "A passkey was removed from your onefold account "+who.User.Email+".")
+	s.notices.notify(who.User, "Passkey removed from your onefold account", "A passkey was removed from your onefold account "+who.User.Email+".")
 	return nil, nil
 }

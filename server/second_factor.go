@@ -140,7 +140,7 @@ func (s *Server) usedCode(ctx context.Context, user *accounts.User, by accounts.
 		return
 	}
 	s.mw.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "user.recovery_code", Subject: user.UserID})
-	s.notices.tell(user, "Recovery code used for your onefold account", "A recovery code of your onefold account "+user.Email+" was used.")
+	s.notices.notify(user, "Recovery code used for your onefold account", "A recovery code of your onefold account "+user.Email+" was used.")
 }
 
 // codesOf returns the key under which attempts at a user's codes are counted, separate from those
@@ -227,7 +227,7 @@ func (s *Server) confirmSecondFactor(ctx context.Context, in *confirmRequest) (*
 	}
 	s.mw.ResetAttempts(who, codesOf(who.User.UserID), who.Login.Token)
 	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.second_factor", Subject: who.User.UserID})
-	s.notices.tell(who.User, "Authenticator app added to your onefold account", "An authenticator app was set up for your onefold account "+who.User.Email+".")
+	s.notices.notify(who.User, "Authenticator app added to your onefold account", "An authenticator app was set up for your onefold account "+who.User.Email+".")
 	answer := new(recoveryAnswer)
 	answer.Body.RecoveryCodes = codes
 	return answer, nil
@@ -243,7 +243,7 @@ func (s *Server) renewRecoveryCodes(ctx context.Context, in *proofRequest) (*rec
 		return nil, s.factorError(ctx, err)
 	}
 	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.recovery_codes", Subject: who.User.UserID})
-	s.notices.tell(who.User, "New recovery codes for your onefold account", "New recovery codes replaced the old ones of your onefold account "+who.User.Email+".")
+	s.notices.notify(who.User, "New recovery codes for your onefold account", "New recovery codes replaced the old ones of your onefold account "+who.User.Email+".")
 	answer := new(recoveryAnswer)
 	answer.Body.RecoveryCodes = codes
 	return answer, nil
@@ -258,7 +258,7 @@ func (s *Server) removeSecondFactor(ctx context.Context, in *proofRequest) (*str
 		return nil, s.factorError(ctx, err)
 	}
 	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.second_factor_remove", Subject: who.User.UserID})
-	s.notices.tell(who.User, "Authenticator app removed from your onefold account", "The authenticator app was removed from your onefold account "+who.User.Email+".")
+	s.notices.notify(who.User, "Authenticator app removed from your onefold account", "The authenticator app was removed from your onefold account "+who.User.Email+".")
 	return nil, nil
 }
 

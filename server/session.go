@@ -257,6 +257,6 @@ func (s *Server) changePassword(ctx context.Context, who *middleware.Caller, old
 		return user, login, s.sessionError(ctx, err)
 	}
 	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID, Changes: []accounts.Change{{Field: "password", Hidden: true}}})
-	s.notices.tell(&user, "New password of your onefold account", "The password of your onefold account "+user.Email+" was changed.")
+	s.notices.notify(&user, "New password of your onefold account", "The password of your onefold account "+user.Email+" was changed.")
 	return user, login, nil
 }

@@ -191,7 +191,7 @@ func TestSequenceNumberWithoutItsReading(t *testing.T) {
 		}
 	}
 	key := ReadingKey{DeviceID: "d1", At: first, Disc: "000000000007"}
-	if there, err := (ReadingsIn{DeviceID: "d1"}).There(w.Ctx, w.Table, []ReadingKey{key}); err != nil || !there[key] {
+	if there, err := (ReadingsIn{DeviceID: "d1"}).Exists(w.Ctx, w.Table, []ReadingKey{key}); err != nil || !there[key] {
 		t.Error(there, err)
 	}
 }

@@ -86,7 +86,7 @@ func describeDevice(d *telemetry.Device, s *telemetry.Status, now time.Time) dev
 		return b
 	}
 	if s.LastSeen != 0 {
-		b.Connectivity, b.LastSeen, b.Rhythm = s.Connectivity, time.UnixMilli(s.LastSeen).UTC(), s.Rhythm().Seconds()
+		b.Connectivity, b.LastSeen, b.Rhythm = s.Connectivity, time.UnixMilli(s.LastSeen).UTC(), s.Interval().Seconds()
 	}
 	for name, v := range s.Values {
 		at := time.UnixMilli(v.At).UTC()

@@ -85,5 +85,5 @@ func (s *Service) imported(ctx context.Context, fleetID string, made []string, r
 		s.record(ctx, "device.create", fleetID, id)
 	}
 	s.metrics.count(became)
-	s.tail.tell(readings, became)
+	s.tail.publish(readings, became)
 }

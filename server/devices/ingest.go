@@ -145,7 +145,7 @@ func (s *Service) take(ctx context.Context, from sender, n int, reading func(int
 		outcomes[of[i]] = became[i]
 	}
 	s.metrics.count(outcomes)
-	s.tail.tell(readings, became)
+	s.tail.publish(readings, became)
 	return outcomes, err
 }
 

@@ -92,7 +92,7 @@ func (s *Service) Close() { s.background.Close() }
 // Login authenticates devices and gateways over MQTT; see Messages.
 func (s *Service) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
 	m := Messages{
-		Collector: s.o.Collector, Gateway: s.gateway, Count: s.metrics.count, Stored: s.tail.tell,
+		Collector: s.o.Collector, Gateway: s.gateway, Count: s.metrics.count, Stored: s.tail.publish,
 		Device: s.o.Collector.Device, Overloaded: s.o.Overloaded,
 	}
 	return m.Login(ctx, l)

@@ -68,8 +68,8 @@ func (t *tail) listen(device string) (l *listener, leave func()) {
 	}
 }
 
-// tell distributes new readings to listeners without waiting for any.
-func (t *tail) tell(readings []telemetry.Incoming, became []telemetry.Outcome) {
+// publish distributes new readings to listeners without waiting for any.
+func (t *tail) publish(readings []telemetry.Incoming, became []telemetry.Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.listeners) == 0 {

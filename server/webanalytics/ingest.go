@@ -96,7 +96,7 @@ func (s *Service) ingestRoutes(api huma.API) {
 // ingest stores events. decided has an outcome with a status for each event that is already
 // rejected; nil if there are none.
 func (s *Service) ingest(ctx context.Context, site string, from *Sender, events []Event, decided []analytics.Outcome) (*outcomes, error) {
-	told, err := s.tellsVisitors(ctx, site, from, events)
+	told, err := s.identifiesVisitors(ctx, site, from, events)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/analytics/filtered"
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
@@ -175,6 +175,6 @@ func (s *Service) countBroken(ctx context.Context, site string, reason analytics
 	if err != nil {
 		return err
 	}
-	s.refusals.Count(refusals.DayKey{SiteID: site, Day: day}, refusals.Other, string(reason), 1)
+	s.filtered.Count(filtered.DayKey{SiteID: site, Day: day}, filtered.Other, string(reason), 1)
 	return nil
 }

@@ -34,9 +34,9 @@ type Visitor struct {
 	UserAgent string `json:"userAgent" maxLength:"2048" doc:"User agent of the visitor's browser."`
 }
 
-// tellsVisitors reports whether the events describe their visitors, which requires a key: otherwise
+// identifiesVisitors reports whether the events describe their visitors, which requires a key: otherwise
 // anybody could invent visitors, each with another address.
-func (s *Service) tellsVisitors(ctx context.Context, site string, from *Sender, events []Event) (bool, error) {
+func (s *Service) identifiesVisitors(ctx context.Context, site string, from *Sender, events []Event) (bool, error) {
 	if !slices.ContainsFunc(events, func(e Event) bool { return e.Visitor != nil }) {
 		return false, nil
 	}

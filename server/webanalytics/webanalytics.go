@@ -12,7 +12,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
-	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/analytics/filtered"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/geo"
 	"github.com/onefold/onefold/internal/useragent"
@@ -66,7 +66,7 @@ type Service struct {
 
 	limits     *middleware.Limiter // by address
 	siteLimits *middleware.Limiter // by site
-	refusals   *refusals.Counter
+	filtered   *filtered.Counter
 
 	raw           *explore.Explorer
 	verifications *jobs.Board[verifyBody]
@@ -92,7 +92,7 @@ func New(mw *middleware.Stack, t *table.Table, w *fold.Worker, o Options) (*Serv
 		o: o, mw: mw, table: t, worker: w, agents: agents, metrics: newMetrics(&mw.Metrics),
 		limits:     middleware.NewLimiter(o.EventRate, o.EventBurst, mw.Clock),
 		siteLimits: middleware.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), mw.Clock),
-		refusals:   refusals.NewCounter(t),
+		filtered:   filtered.NewCounter(t),
 		raw:        explore.New(t, explore.Options{Archive: o.Archive, KeepBytes: o.KeepBytes}),
 		background: work,
 		erasing:    make(chan struct{}, 1),
@@ -132,11 +132,11 @@ func (s *Service) Wrap(next http.Handler) http.Handler {
 
 // Run periodically stores what is counted in memory until ctx ends, and then once more.
 func (s *Service) Run(ctx context.Context) {
-	s.refusals.Run(ctx, func(err error) { s.mw.Logger.Warn("rejections not stored yet", "error", err) })
+	s.filtered.Run(ctx, func(err error) { s.mw.Logger.Warn("rejections not stored yet", "error", err) })
 }
 
 // Settle immediately stores what is counted in memory.
-func (s *Service) Settle(ctx context.Context) error { return s.refusals.Flush(ctx) }
+func (s *Service) Settle(ctx context.Context) error { return s.filtered.Flush(ctx) }
 
 // Close ends streams and background work, and waits for them.
 func (s *Service) Close() { s.background.Close() }

@@ -54,7 +54,7 @@ func TestConnectivity(t *testing.T) {
 	if did := w.sweep(); len(did.Offline) != 1 || did.Offline[0].DeviceID != "fast" {
 		t.Errorf("offline: %+v", did)
 	}
-	if s := w.status("slow"); s.Rhythm() != time.Hour || s.Connectivity != telemetry.Online || s.Values["up"].Value.String() != "true" {
+	if s := w.status("slow"); s.Interval() != time.Hour || s.Connectivity != telemetry.Online || s.Values["up"].Value.String() != "true" {
 		t.Errorf("slow is %+v", s)
 	}
 	if did := w.sweep(); len(did.Offline) != 0 {
@@ -147,11 +147,11 @@ func TestThePastIsNoSignOfLife(t *testing.T) {
 				}
 			}
 			w.Drain()
-			if s := w.status("new"); s.Connectivity != telemetry.Never || s.LastSeen != 0 || s.Rhythm() != 0 || len(s.Values) != 1 {
+			if s := w.status("new"); s.Connectivity != telemetry.Never || s.LastSeen != 0 || s.Interval() != 0 || len(s.Values) != 1 {
 				t.Errorf("a device that was never heard of is %+v", s)
 			}
-			if s := w.status("was"); s.Rhythm() != 10*time.Minute {
-				t.Errorf("the past taught a rhythm of %s", s.Rhythm())
+			if s := w.status("was"); s.Interval() != 10*time.Minute {
+				t.Errorf("the past taught a rhythm of %s", s.Interval())
 			}
 			w.Advance(25 * time.Minute)
 			did := w.sweep()

@@ -71,7 +71,7 @@ func (r *recounter) readStatus(ctx context.Context, id string) (*telemetry.Statu
 	if err != nil {
 		return nil, err
 	}
-	future := r.t.Now().Add(telemetry.LeastPause).UnixMilli()
+	future := r.t.Now().Add(telemetry.MinTimeout).UnixMilli()
 	s := &telemetry.Status{StatusKey: telemetry.StatusKey{DeviceID: id}}
 	for one, err := range (telemetry.ReadingsIn{DeviceID: id}).Back(ctx, r.t) {
 		if err != nil {

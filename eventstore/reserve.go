@@ -108,7 +108,7 @@ func (c *claim) addTo(tx *table.Tx, id ID, now time.Time) {
 	}
 }
 
-// unsealable returns the error for a claim that failed, without the value. op is the index among the
+// claimError returns the error for a claim that failed, without the value. op is the index among the
 // operations of all claims.
 func (a *appending) claimError(op int) error {
 	for _, c := range a.claims {

@@ -70,7 +70,7 @@ func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 	}))
 }
 
-// findMark distinguishes an event that cannot be applied from a store that cannot be read.
+// marked distinguishes an event that cannot be applied from a store that cannot be read.
 func marked[S any](apply func(S, Event) (S, error)) func(S, Event) (S, error) {
 	return func(state S, e Event) (next S, err error) {
 		defer func() {

@@ -33,7 +33,7 @@ func newCache(size int) *cache {
 // disable disables the cache.
 func (c *cache) disable() { c.lru = nil }
 
-// addBatch removes a state from the cache and returns it, or nil if it is absent. Because the merge
+// take removes a state from the cache and returns it, or nil if it is absent. Because the merge
 // that follows modifies the state in place, no second delta may obtain it.
 func (c *cache) take(id string) *stored {
 	if c.lru == nil {

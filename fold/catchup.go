@@ -70,7 +70,7 @@ type catchUp[E, R any, RK comparable] struct {
 	out []CatchUpResult
 }
 
-// checkpointDue is an aggregate whose read model has to catch up.
+// staleModel is an aggregate whose read model has to catch up.
 type staleModel[E any] struct {
 	// at is the index of the aggregate in the result.
 	at     int

@@ -41,7 +41,7 @@ func (w *Worker) load(ctx context.Context, deltas []*delta) error {
 	})
 }
 
-// lead gives a delta the item to merge into. An item that cannot be decoded is poison.
+// hold gives a delta the item to merge into. An item that cannot be decoded is poison.
 func (w *Worker) hold(d *delta, it table.Item, tick uint64) {
 	s, err := d.read(it, tick)
 	if err != nil {

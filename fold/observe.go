@@ -83,7 +83,7 @@ func (l *observer[S]) route(k *pendingChange) error {
 	return nil
 }
 
-// raiseCheckpoint calls act. If act panics, the batch continues without it, since it would only panic
+// observe calls act. If act panics, the batch continues without it, since it would only panic
 // again.
 func (l *observer[S]) observe(ctx context.Context, w *Worker) (err error) {
 	if l.seen == nil {

@@ -85,7 +85,7 @@ func (d *delta) extend(k *pendingChange) {
 // waiting reports whether the delta still has to be written.
 func (d *delta) waiting() bool { return !d.done && len(d.changes) > 0 }
 
-// dropWritten removes the change that was applied last. The state must be rebuilt, because apply may
+// dropChange removes the change that was applied last. The state must be rebuilt, because apply may
 // have modified it.
 func (d *delta) dropChange(k *pendingChange) {
 	if n := len(d.changes); n > 0 && d.changes[n-1] == k {

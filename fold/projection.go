@@ -85,7 +85,7 @@ func (l *ordered[E, R, RK]) deltas() []*delta { return l.list }
 func (l *ordered[E, R, RK]) cache() *cache    { return l.noCache }
 func (l *ordered[E, R, RK]) logs() *openLogs  { return nil }
 
-// erase drops everything, because projections have no Hold.
+// dropWritten drops everything, because projections have no Hold.
 func (l *ordered[E, R, RK]) dropWritten() { l.reset() }
 
 func (l *ordered[E, R, RK]) reset() {

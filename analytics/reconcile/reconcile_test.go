@@ -248,8 +248,8 @@ func TestVerifyFindsAndRebuildMends(t *testing.T) {
 				t.Errorf("verify found %d differences: %+v", found.Count, found.List)
 			}
 			mended := w.rebuild("2026-03-31", "2026-04-02")
-			if mended.Mended == 0 || mended.Mended != mended.Count || len(mended.Busy) > 0 {
-				t.Errorf("rebuild mended %d of %d, busy %v: %+v", mended.Mended, mended.Count, mended.Busy, mended.List)
+			if mended.Repaired == 0 || mended.Repaired != mended.Count || len(mended.Busy) > 0 {
+				t.Errorf("rebuild mended %d of %d, busy %v: %+v", mended.Repaired, mended.Count, mended.Busy, mended.List)
 			}
 			w.checkMended("2026-03-31", "2026-04-02")
 		})
@@ -328,8 +328,8 @@ func TestFullBreakdowns(t *testing.T) {
 	for _, start := range []string{"2026-04-01T08:00:00Z", "2026-04-01T09:00:00Z"} {
 		overwrite(w, analytics.Breakdowns, analytics.BreakdownKey{SiteID: "shop", Period: analytics.Hour, Dimension: analytics.ByPage, Start: start}, func(b *analytics.Breakdown) { b.Other.PageViews++ })
 	}
-	if d := w.rebuild("2026-04-01", "2026-04-01"); d.Mended < 2 {
-		t.Errorf("rebuild mended %d", d.Mended)
+	if d := w.rebuild("2026-04-01", "2026-04-01"); d.Repaired < 2 {
+		t.Errorf("rebuild mended %d", d.Repaired)
 	}
 	w.drain()
 	w.rollUp()
@@ -362,7 +362,7 @@ func TestRebuildWhileWritesGoOn(t *testing.T) {
 		remove(w, analytics.Breakdowns, i.breakdown)
 		overwriteVisitor(w, i.visitor, func(v *analytics.Visitor) { v.Visits = v.Visits[:1]; v.Visits[0].End += 1000 })
 		d := w.rebuild("2026-04-01", "2026-04-01")
-		t.Logf("rebuild mended %d of %d, %d busy", d.Mended, d.Count, len(d.Busy))
+		t.Logf("rebuild mended %d of %d, %d busy", d.Repaired, d.Count, len(d.Busy))
 	}
 	stop()
 	w.must(<-folded)
@@ -539,7 +539,7 @@ func TestFitsBreakdown(t *testing.T) {
 		"a divided value":    {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 2}}, Other: tally.Count{PageViews: 4}, Full: true}, false},
 		"a place without":    {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 3}, "z": {}}, Other: tally.Count{PageViews: 3}, Full: true}, true},
 	} {
-		if got := fitsBreakdown(&tc.stored, want); got != tc.fits {
+		if got := matchesBreakdown(&tc.stored, want); got != tc.fits {
 			t.Errorf("%s: fits is %v", name, got)
 		}
 	}

@@ -164,13 +164,13 @@ func (s *store) crew(logger *slog.Logger) *workcli.Crew {
 
 // folds returns the services that fold, run maintenance and send notifications, if tell is set. It
 // returns none if other processes do this work.
-func (s *store) folds(logger *slog.Logger, tell service) []service {
+func (s *store) folds(logger *slog.Logger, notify service) []service {
 	if !s.works {
 		return nil
 	}
 	crew := s.crew(logger)
-	if tell != nil {
-		crew.Upkeep = append(crew.Upkeep, s.parts.Keep("notifications", tell))
+	if notify != nil {
+		crew.Upkeep = append(crew.Upkeep, s.parts.Keep("notifications", notify))
 	}
 	return []service{s.fold(logger), workcli.Once(crew, crew.Upkeep)}
 }

@@ -42,7 +42,7 @@ var Pointers = table.Define[ActiveVersion, ActiveVersionKey]("eventstore.project
 
 var activeVersion = table.FieldOf(Pointers, func(s *ActiveVersion) *int { return &s.Version })
 
-// Active returns the active version. Errors: ErrNotActive.
+// ActiveVersion returns the active version. Errors: ErrNotActive.
 func (p *Projection[R]) ActiveVersion(ctx context.Context) (ActiveVersion, error) {
 	s, err := Pointers.Get(ctx, p.t, ActiveVersionKey{p.def.Name})
 	switch {

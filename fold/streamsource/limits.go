@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// limits are the rate limits and polling rules for a stream.
+// streamLimits are the rate limits and polling rules for a stream.
 //
 // DynamoDB allows five reads a second of each shard and ten DescribeStream calls a second, shared
 // by all readers. Beyond that it returns LimitExceeded or ProvisionedThroughputExceeded. A read may

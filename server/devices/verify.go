@@ -200,7 +200,7 @@ func (s *Service) verified(ctx context.Context, in *middleware.FleetPath) (*flee
 func describeVerification(v *recount.Verification) fleetVerification {
 	body := fleetVerification{
 		ID: v.ID, State: "clean", At: v.At, Device: v.Device, From: v.From, To: v.To, Done: v.Found.Devices, Of: v.Of, Readings: v.Found.Readings,
-		Checked: v.Found.Items, Count: v.Found.Count, Rebuilt: v.Found.Mended, Sealed: v.Found.SealedItems, Waiting: v.Found.Waiting, Busy: len(v.Found.Busy),
+		Checked: v.Found.Items, Count: v.Found.Count, Rebuilt: v.Found.Repaired, Sealed: v.Found.SealedItems, Waiting: v.Found.Waiting, Busy: len(v.Found.Busy),
 		Differences: []fleetDifference{}, Problem: v.Failure,
 	}
 	if len(v.Found.Sealed) > 0 {
@@ -212,7 +212,7 @@ func describeVerification(v *recount.Verification) fleetVerification {
 	switch {
 	case v.Failure != "":
 		body.State = "failed"
-	case v.Found.Count > v.Found.Mended:
+	case v.Found.Count > v.Found.Repaired:
 		body.State = "differs"
 	case v.Found.Count > 0:
 		body.State = "rebuilt"

@@ -47,7 +47,7 @@ func (h *hush) sweep() {
 	h.Drain()
 }
 
-// describe returns the devices and events of all notifications.
+// told returns the devices and events of all notifications.
 func (h *hush) told() (all []string) {
 	h.Helper()
 	for _, n := range h.notifications() {

@@ -39,7 +39,7 @@ func TestPlantedDifferences(t *testing.T) {
 			}
 			mended, err := recount.Rebuild(w.Ctx, w.Table, w.Worker, recount.RangeIn{Fleet: fleetID}, nil)
 			w.Must(err)
-			if got, want := named(mended.List), named(found.List); !slices.Equal(got, want) || mended.Mended != mended.Count {
+			if got, want := named(mended.List), named(found.List); !slices.Equal(got, want) || mended.Repaired != mended.Count {
 				t.Errorf("mended %q\nfound  %q", got, want)
 			}
 			_, err = presence.Sweep(w.Ctx, w.Table, time.Time{}) // until then, a missing status counts as online

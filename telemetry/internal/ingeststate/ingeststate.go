@@ -72,7 +72,7 @@ func (s *State) Allow(now time.Time) (after time.Duration, ok bool) {
 // day, so that no daily aggregate has many more metrics than the limit.
 const alive = 24 * 60 * 60 * 1000
 
-// countNear reports whether a metric was sent within a day before or after a time.
+// near reports whether a metric was sent within a day before or after a time.
 func (m metric) near(at int64) bool { return max(m.at, at)-min(m.at, at) <= alive }
 
 // RecordMetrics records the metrics of a reading, unless the device would then have more than most within a

@@ -68,7 +68,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return fmt.Errorf("%w\nImported events stay; import the same files again to resume", err)
 	}
-	return summary.tell(env.Out, env.JSON)
+	return summary.printResult(env.Out, env.JSON)
 }
 
 // clock returns a parser of times for the flags.

@@ -64,7 +64,7 @@ func (c *exportCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 		if err := settled(ctx, s, run); err != nil {
 			return err
 		}
-		return c.tell(env, x.Progress(), w, time.Since(began))
+		return c.print(env, x.Progress(), w, time.Since(began))
 	})
 }
 
@@ -97,7 +97,7 @@ func follow(ctx context.Context, x *export.Exporter) error {
 	return err
 }
 
-func (c *exportCommand) tell(env *cmdenv.Env, p export.Progress, w *warehouse.Warehouse, took time.Duration) error {
+func (c *exportCommand) print(env *cmdenv.Env, p export.Progress, w *warehouse.Warehouse, took time.Duration) error {
 	missed := len(w.Status().Missed)
 	if env.JSON {
 		return terminal.JSON(env.Out, struct {

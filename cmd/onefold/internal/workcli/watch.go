@@ -51,7 +51,7 @@ func (w *Watch) Run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			w.last.Store(&o)
-			tell(w.crew.Logger, &o)
+			logOverview(w.crew.Logger, &o)
 		case ctx.Err() == nil:
 			w.crew.Logger.Warn("cannot determine the lag of the folds", "error", err)
 		}
@@ -63,7 +63,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-func tell(logger *slog.Logger, o *fold.Overview) {
+func logOverview(logger *slog.Logger, o *fold.Overview) {
 	for _, line := range alarms(o) {
 		logger.Error("folds: " + line)
 	}

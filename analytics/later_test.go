@@ -154,7 +154,7 @@ func (f *far) noAddress() {
 // at times, also over midnights and clock changes. In the end, every acknowledged event is stored
 // exactly once. A visitor has one ID per day, wherever and whenever the events arrived, and a
 // different one the next day. A server refuses events only if it lacks what it must know.
-func TestEventsWaitOverMidnight(t *testing.T) {
+func TestSpooledEventsOverMidnight(t *testing.T) {
 	for _, c := range []struct {
 		zone  string
 		start time.Time

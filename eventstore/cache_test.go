@@ -81,7 +81,7 @@ func TestCacheAheadOfTheStream(t *testing.T) {
 
 // Loads and decisions are the same with and without caches, in two processes, while snapshots are
 // made and removed.
-func TestCacheChangesNothing(t *testing.T) { seeds.Run(t, 1, cacheChangesNothing) }
+func TestCachedLoadsEqualUncached(t *testing.T) { seeds.Run(t, 1, cacheChangesNothing) }
 
 func cacheChangesNothing(t *testing.T, seed uint64) {
 	both(t, func(w *world) {

@@ -107,7 +107,7 @@ func TestChainFindsWhatIsMissing(t *testing.T) {
 }
 
 // A stream with a chain keeps it, whatever store appends. A stream without a chain may get one.
-func TestChainIsNotLeft(t *testing.T) {
+func TestChainIsKept(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	plain := w.store
 	w.append(order("1"), eventstore.Any(), "A", "B")

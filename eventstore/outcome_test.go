@@ -103,7 +103,7 @@ var _ dynamo.API = (*late)(nil)
 
 // An append whose first attempt is executed after all, at any moment during the second attempt,
 // happens once.
-func TestAttemptThatHappensLate(t *testing.T) {
+func TestDelayedFirstAttempt(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.Exists(), eventstore.Exact(1)} {
 			for after := 1; after < 12; after++ {

@@ -15,9 +15,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestOneLeads has three processes, with clocks that are hours apart, compete for work that only
+// TestOnlyOneLeader has three processes, with clocks that are hours apart, compete for work that only
 // one of them may do. One leader ends, and another is paused for longer than its lease.
-func TestOneLeads(t *testing.T) {
+func TestOnlyOneLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
 		if err != nil {

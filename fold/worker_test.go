@@ -247,9 +247,9 @@ func TestReplaceState(t *testing.T) {
 	}
 }
 
-// TestMissedChangesAreTold lets changes be trimmed before a worker reads them. The worker must
+// TestGapsAreRecorded lets changes be trimmed before a worker reads them. The worker must
 // report the gap.
-func TestMissedChangesAreTold(t *testing.T) {
+func TestGapsAreRecorded(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	tab := b.table()
@@ -296,9 +296,9 @@ func TestMissedChangesAreTold(t *testing.T) {
 	}
 }
 
-// TestSecondGapAtOnePlaceIsTold makes a gap at a place where a gap was reported, and repaired, days
+// TestSecondGapAtSamePosition makes a gap at a place where a gap was reported, and repaired, days
 // ago. The worker must report it again.
-func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
+func TestSecondGapAtSamePosition(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
@@ -328,9 +328,9 @@ func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
 	}
 }
 
-// TestFedGroupsMissNothing delivers changes through Handle, as Lambda does. Handle does not learn
+// TestFedGroupsRecordNoGaps delivers changes through Handle, as Lambda does. Handle does not learn
 // where shards end. A day later a worker reads the stream as well.
-func TestFedGroupsMissNothing(t *testing.T) {
+func TestFedGroupsRecordNoGaps(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
@@ -370,7 +370,7 @@ func checkpoints(t *testing.T, tab *table.Table) []fold.Checkpoint {
 	return all
 }
 
-func TestFaultyDefinitionsAreRefused(t *testing.T) {
+func TestFaultyDefinitionsAreRejected(t *testing.T) {
 	on := fold.On(orders, func(fold.Typed[order], func(totalKey) *total) error { return nil })
 	merge := func(into, d *total) {}
 	loop := fold.New("loop", orders, func(into, d *order) {}, fold.On(totals, func(fold.Typed[total], func(orderKey) *order) error { return nil }))

@@ -42,9 +42,9 @@ func amountOf(t *testing.T, tab *table.Table, region string) int {
 	return got.Amount
 }
 
-// TestFenceCoversShardsOfOthers waits for a barrier in a worker that has no shard. The worker that
+// TestBarrierCoversShardsOfOthers waits for a barrier in a worker that has no shard. The worker that
 // has all shards has stopped.
-func TestFenceCoversShardsOfOthers(t *testing.T) {
+func TestBarrierCoversShardsOfOthers(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
@@ -72,9 +72,9 @@ func TestFenceCoversShardsOfOthers(t *testing.T) {
 	}
 }
 
-// TestFenceGoesOnBehindAParent waits for shards whose parents were read to their last change by a
+// TestBarrierContinuesBehindParent waits for shards whose parents were read to their last change by a
 // worker that died before it could record that.
-func TestFenceGoesOnBehindAParent(t *testing.T) {
+func TestBarrierContinuesBehindParent(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{RollEvery: 30, Clock: clock.now})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
@@ -106,9 +106,9 @@ func TestFenceGoesOnBehindAParent(t *testing.T) {
 	}
 }
 
-// TestFenceAwaitsTheOwner waits for an owner that is running. The waiting worker writes nothing
+// TestBarrierWaitsForOwner waits for an owner that is running. The waiting worker writes nothing
 // itself.
-func TestFenceAwaitsTheOwner(t *testing.T) {
+func TestBarrierWaitsForOwner(t *testing.T) {
 	b := openEngine(t, engine.Options{StreamShards: 4})
 	tab := b.table()
 	owner := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Owner: "owner", Poll: time.Millisecond, FlushAge: time.Millisecond}, totalsFold())
@@ -207,9 +207,9 @@ func TestManyShardsAreShared(t *testing.T) {
 	}
 }
 
-// TestDrainNeedsNoTime has workers without leases, which all read all shards, while shards roll
+// TestDrainWithStoppedClock has workers without leases, which all read all shards, while shards roll
 // over and no time passes.
-func TestDrainNeedsNoTime(t *testing.T) {
+func TestDrainWithStoppedClock(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 2, Clock: clock.now})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})

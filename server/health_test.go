@@ -15,7 +15,7 @@ import (
 
 // A server reports the lag only of what it folds itself. It is unknown if others fold, and if
 // others read all shards. Neither is 0.
-func TestHealthTellsNoLagOfOthers(t *testing.T) {
+func TestHealthOmitsLagOfOthers(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
 		options      fold.Options

@@ -127,7 +127,7 @@ func describeIncoming(in *Incoming) string {
 
 // Two servers receive the same numbered readings at once, with different times: each is stored
 // once.
-func TestSequenceNumbersAtOnce(t *testing.T) {
+func TestConcurrentSequenceNumbers(t *testing.T) {
 	seed := seeds.One(t)
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	const numbers = 60

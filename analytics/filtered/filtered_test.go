@@ -74,7 +74,7 @@ func TestCountsOfTwoProcessesAddUp(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeWrittenIsKept(t *testing.T) {
+func TestFailedFlushIsRetried(t *testing.T) {
 	tbl, api := open(t)
 	c := filtered.NewCounter(tbl)
 	day := filtered.DayKey{SiteID: "site", Day: "2026-05-12"}

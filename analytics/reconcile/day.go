@@ -239,11 +239,11 @@ func (r *reconciler) compareDay(ctx context.Context, day string) error {
 		return err
 	}
 	if r.onlyHour == "" {
-		mended, err := r.compareVisitors(ctx, day, d)
+		repaired, err := r.compareVisitors(ctx, day, d)
 		if err != nil {
 			return err
 		}
-		if mended {
+		if repaired {
 			if d, err = r.deriveFolded(ctx, day); err != nil {
 				return err
 			}
@@ -259,7 +259,7 @@ func (r *reconciler) compareDay(ctx context.Context, day string) error {
 }
 
 // compareVisitors compares visitors' days, both computed and stored.
-func (r *reconciler) compareVisitors(ctx context.Context, day string, d *analytics.Derived) (mended bool, err error) {
+func (r *reconciler) compareVisitors(ctx context.Context, day string, d *analytics.Derived) (repaired bool, err error) {
 	c := &checkOf[analytics.Visitor, analytics.VisitorKey]{r: r, kind: kindOfVisitor}
 	for _, shard := range r.site.Sharding.Over(time.Time{}, time.Time{}) {
 		like := analytics.Visitor{VisitorKey: analytics.VisitorKey{SiteID: r.site.SiteID, Shard: shard, VisitorID: "any", Day: day}}

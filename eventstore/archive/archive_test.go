@@ -272,7 +272,7 @@ func TestTruncate(t *testing.T) {
 }
 
 // Events that cannot be restored are not deleted.
-func TestTruncateRefuses(t *testing.T) {
+func TestTruncateErrors(t *testing.T) {
 	snapshot, written := func(w *world) { w.snapshot(order(0)) }, func(w *world) { w.write(archive.WriteOptions{}) }
 	for name, c := range map[string]struct {
 		before []func(*world)
@@ -362,7 +362,7 @@ func (w *world) damage(name string, at int) {
 	w.must(os.WriteFile(files[0], b, 0o600))
 }
 
-func TestTruncateForGood(t *testing.T) {
+func TestTruncateWithoutArchive(t *testing.T) {
 	w := newWorld(t)
 	w.orders(1)
 	w.snapshot(order(0))

@@ -132,7 +132,7 @@ func (c *complaints) Fatalf(f string, args ...any) { c.Errorf(f, args...) }
 func (c *complaints) Cleanup(f func())             { c.cleanup = append(c.cleanup, f) }
 
 // A spec that fails reports what happened and what should have happened.
-func TestSpecThatDoesNotHold(t *testing.T) {
+func TestFailingSpec(t *testing.T) {
 	a := accounts()
 	for want, spec := range map[string]func(enginetest.T){
 		`then: Deposited "{ \"Cents\": 7 }"; want Deposited "{\"Cents\":8}"`: func(t enginetest.T) { a.Given(t, Opened{}).When(deposit(7)).Then(Deposited{8}) },

@@ -38,7 +38,7 @@ func TestReadModelsAndGroupsFollowTheEvents(t *testing.T) {
 	}
 }
 
-func TestOtherDefinitionsAreRefused(t *testing.T) {
+func TestOtherDefinitionsAreRejected(t *testing.T) {
 	w := newWorld(t)
 	for _, d := range []projection.Definition[orderState]{
 		{Version: 1, Of: []string{"order"}, Apply: tells},
@@ -63,9 +63,9 @@ func TestOtherDefinitionsAreRefused(t *testing.T) {
 	}
 }
 
-// TestABadEventParksItsAggregateAlone checks that other aggregates continue, and that the parked
+// TestBadEventParksOnlyItsAggregate checks that other aggregates continue, and that the parked
 // one continues where it stopped after the fault is fixed.
-func TestABadEventParksItsAggregateAlone(t *testing.T) {
+func TestBadEventParksOnlyItsAggregate(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
 	w.must(p.Start(w.ctx))
@@ -148,9 +148,9 @@ func TestWaitFor(t *testing.T) {
 	}
 }
 
-// TestAMissedStreamIsReadFromTheTable loses records: the next event of an aggregate catches up on
+// TestGapIsReadFromTable loses records: the next event of an aggregate catches up on
 // all of them, and so does Rebuild.
-func TestAMissedStreamIsReadFromTheTable(t *testing.T) {
+func TestGapIsReadFromTable(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
 	w.must(p.Start(w.ctx))
@@ -167,8 +167,8 @@ func TestAMissedStreamIsReadFromTheTable(t *testing.T) {
 	w.is("order 2", w.model(p, order(2)), "1Placed")
 }
 
-// TestAHoleParks deletes an event without the store's knowledge.
-func TestAHoleParks(t *testing.T) {
+// TestMissingEventParksAggregate deletes an event without the store's knowledge.
+func TestMissingEventParksAggregate(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
 	w.must(p.Start(w.ctx))
@@ -187,8 +187,8 @@ func TestAHoleParks(t *testing.T) {
 	}
 }
 
-// TestSeveralVersionsRunAtOnce keeps two versions up to date, of which the first is active.
-func TestSeveralVersionsRunAtOnce(t *testing.T) {
+// TestSeveralVersionsSideBySide keeps two versions up to date, of which the first is active.
+func TestSeveralVersionsSideBySide(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.define(1, tells), w.define(2, tells)
 	w.must(one.Start(w.ctx))

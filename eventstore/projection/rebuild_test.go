@@ -127,9 +127,9 @@ func (w *world) itemsOf(entity string) (n int) {
 	return n
 }
 
-// TestRebuildGoesOnAfterACrash ends a rebuild at each of its requests, before and after its effect,
+// TestRebuildResumesAfterCrash ends a rebuild at each of its requests, before and after its effect,
 // and continues in another process, while appends are made.
-func TestRebuildGoesOnAfterACrash(t *testing.T) {
+func TestRebuildResumesAfterCrash(t *testing.T) {
 	for _, effect := range []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer} {
 		steps := 0
 		for crashed := true; crashed; {
@@ -193,9 +193,9 @@ func crashRebuild(t *testing.T, step int, effect enginetest.Effect) (crashed boo
 	return crashed
 }
 
-// TestRebuildWhileAppendsGoOn runs writers, two workers that fold both versions, and a rebuild at
+// TestRebuildDuringAppends runs writers, two workers that fold both versions, and a rebuild at
 // the same time.
-func TestRebuildWhileAppendsGoOn(t *testing.T) {
+func TestRebuildDuringAppends(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.define(1, tells), w.define(2, louder)
 	w.must(one.Start(w.ctx))

@@ -75,9 +75,9 @@ func TestSubscriberGetsEachEventOnce(t *testing.T) {
 	}
 }
 
-// TestLinesFileIsWholeAfterACrash truncates a file at each byte. After it is opened again and has
+// TestLinesFileAfterCrash truncates a file at each byte. After it is opened again and has
 // caught up, it is complete.
-func TestLinesFileIsWholeAfterACrash(t *testing.T) {
+func TestLinesFileAfterCrash(t *testing.T) {
 	w := newWorld(t)
 	for i := range 3 {
 		w.append(order(i), "A:x", "B:y")

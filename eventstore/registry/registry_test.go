@@ -115,7 +115,7 @@ func TestUpcasts(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDecoded(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	r := registry.New(registry.Options{})
 	upcasts(r)
 	for name, c := range map[string]struct {
@@ -218,7 +218,7 @@ func TestCheck(t *testing.T) {
 }
 
 // A registration after the check is an error for everyone, without a data race.
-func TestTooLate(t *testing.T) {
+func TestRegisterAfterCheck(t *testing.T) {
 	r := registry.New(registry.Options{})
 	registry.Register[Other](r, "A", 1)
 	if err := r.Check(); err != nil {
@@ -267,7 +267,7 @@ func TestEncodeAll(t *testing.T) {
 
 // Changes after Check affect only themselves: a correct fold works, a wrong one fails, and a new
 // type is not used, which Check reports.
-func TestAfterCheck(t *testing.T) {
+func TestOverridesAfterCheck(t *testing.T) {
 	r := registry.New(registry.Options{})
 	registry.Register[Other](r, "Other", 1)
 	if err := r.Check(); err != nil {

@@ -283,7 +283,7 @@ func TestStolenTable(t *testing.T) {
 }
 
 // A sealed value can be opened only where it was sealed.
-func TestMovedAndChanged(t *testing.T) {
+func TestMovedSealedValue(t *testing.T) {
 	move := func(from, to *eventstore.Event) { to.Payload = from.Payload }
 	for name, forge := range map[string]func(a, b *eventstore.Event){
 		"to another event": move,
@@ -334,7 +334,7 @@ func TestMovedAndChanged(t *testing.T) {
 }
 
 // Events that cannot be sealed are not stored.
-func TestRefused(t *testing.T) {
+func TestRejectedEvents(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	for _, c := range []struct {
 		eventType, payload string
@@ -399,7 +399,7 @@ func TestSeveralSubjects(t *testing.T) {
 }
 
 // A state that was loaded before its subject was forgotten is not saved afterwards.
-func TestStateFromBefore(t *testing.T) {
+func TestStateLoadedBeforeErasure(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.must(w.say(customer("1"), "Registered", ada))
 	before, err := eventstore.Load(w.ctx, w.store, customer("1"), states)

@@ -128,9 +128,9 @@ func TestInvalidChannels(t *testing.T) {
 	}
 }
 
-// TestTestMessage sends a message that belongs to no alert: it arrives, signed, and nothing is
+// TestTestNotification sends a message that belongs to no alert: it arrives, signed, and nothing is
 // stored.
-func TestTestMessage(t *testing.T) {
+func TestTestNotification(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
 	c, err := alerts.Channels.Get(w.Ctx, w.Table, alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"})

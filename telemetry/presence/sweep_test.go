@@ -116,7 +116,7 @@ func TestSilenceOfMany(t *testing.T) {
 
 // Readings of the past are no sign of life, whichever way they arrive. They do not make or keep a
 // device online, and do not change its rhythm.
-func TestThePastIsNoSignOfLife(t *testing.T) {
+func TestPastReadingsKeepDevicesOffline(t *testing.T) {
 	for name, in := range map[string]func(id string, n int, now time.Time) telemetry.Incoming{
 		"imported": func(id string, n int, now time.Time) telemetry.Incoming {
 			r := reading(id, now.Add(-time.Duration(n)*time.Second)) // up to now
@@ -221,7 +221,7 @@ func TestSeason(t *testing.T) {
 
 // Devices that fall silent one after the other do not make the fleet silent, however many they are
 // in the end.
-func TestOneAfterTheOther(t *testing.T) {
+func TestGradualSilenceIsNotFleetSilence(t *testing.T) {
 	w := newWorld(t)
 	var ids []string
 	for i := range 8 {

@@ -41,7 +41,7 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-func TestMeet(t *testing.T) {
+func TestRecordMetrics(t *testing.T) {
 	var s State
 	if s.Loaded() {
 		t.Error("it has learned nothing")

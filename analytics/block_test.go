@@ -184,7 +184,7 @@ func TestDamagedBlockAffectsOnlyItself(t *testing.T) {
 	}
 }
 
-// Blocks with a valid body but invalid events are refused without a panic.
+// Blocks with a valid body but invalid events are rejected without a panic.
 func TestInvalidBlocksAreRejected(t *testing.T) {
 	first, second := testEvent(noon, 1, "/"), testEvent(noon.Add(time.Second), 2, "/")
 	far, bare := testEvent(noon.Add(time.Hour), 3, "/"), testEvent(noon.Add(time.Second), 4, "/")

@@ -33,7 +33,7 @@ func newKnownEvents(t *table.Table, most int) knownEvents {
 	}), t}
 }
 
-// id returns the event's ID, or zero if EventID is no ULID. Ingest refuses such events.
+// id returns the event's ID, or zero if EventID is no ULID. Ingest rejects such events.
 func (e *Event) id() ulid.ULID {
 	id, _ := ulid.ParseStrict(e.EventID) //nolint:errcheck // see above
 	return id

@@ -84,7 +84,7 @@ func TestNonNumericValues(t *testing.T) {
 	}
 }
 
-// A device that sends too many different names, or too fast, is refused, and other devices are not.
+// A device that sends too many different names, or too fast, is rejected, and other devices are not.
 func TestLimits(t *testing.T) {
 	now := utc("2026-04-20T14:30")
 	w := newWorld(t, "UTC", now)

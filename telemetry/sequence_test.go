@@ -196,7 +196,7 @@ func TestSequenceNumberWithoutItsReading(t *testing.T) {
 	}
 }
 
-// A dry run reports readings that exist under another time, and an impossible number is refused.
+// A dry run reports readings that exist under another time, and an impossible number is rejected.
 func TestSequenceNumbersOfImports(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	seq, negative := int64(7), int64(-1)

@@ -267,7 +267,7 @@ func TestReportErrors(t *testing.T) {
 	}
 }
 
-// Expired data is refused, not shown as zero. What is left of it in coarser tiers is shown.
+// Expired data is rejected, not shown as zero. What is left of it in coarser tiers is shown.
 func TestReportOfExpiredTiers(t *testing.T) {
 	ctx := context.Background()
 	w := newShop(t, "UTC", utc("2026-01-20T00:00"))

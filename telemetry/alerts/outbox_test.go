@@ -113,7 +113,7 @@ func TestDeadLetter(t *testing.T) {
 	}
 }
 
-// TestInvalidChannels checks that unusable channels are refused, with a code.
+// TestInvalidChannels checks that unusable channels are rejected, with a code.
 func TestInvalidChannels(t *testing.T) {
 	for _, c := range []alerts.Channel{
 		{Kind: "pigeon"}, {Kind: alerts.Webhook, URL: "ftp://x.example"}, {Kind: alerts.Webhook, URL: "https://a:b@x.example"}, {Kind: alerts.Webhook},

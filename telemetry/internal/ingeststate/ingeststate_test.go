@@ -56,7 +56,7 @@ func TestRecordMetrics(t *testing.T) {
 	}{
 		{1, values{"a": 0, "b": 0}, "[]"},
 		{2, values{"b": 0, "e": 0, "c": 0, "d": 0}, "[d e]"}, // the first ones by name are accepted
-		{3, values{"d": 0}, "[d]"},                           // refused ones are not remembered
+		{3, values{"d": 0}, "[d]"},                           // rejected ones are not remembered
 		{4, values{"a": 0, "b": 0, "c": 0}, "[]"},
 		{day + 4, values{"d": 0}, "[d]"},                          // one day later they still count
 		{day + 5, values{"d": 0, "a": 0, "e": 0, "b": 0}, "[e]"},  // a moment later they no longer do

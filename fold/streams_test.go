@@ -167,15 +167,15 @@ func (l *late) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 // after the barrier finds. It tests the worker that reads the shard, and a worker that looks ahead in
 // a shard that another worker reads.
 func TestBarrierIgnoresEarlierPages(t *testing.T) {
-	for _, aside := range []bool{false, true} {
+	for _, leaseFree := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			b := openEngine(t, engine.Options{TTLInterval: -1})
 			tab := b.table()
 			src := &late{Streams: b.db, arn: b.arn}
-			if aside {
+			if leaseFree {
 				drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFor: time.Hour, Owner: "owner"}, totalsFold()))
 			}
-			w := newWorker(t, tab, streamsource.New(src, hosted), fold.Options{Leases: aside, LeaseFree: aside, Owner: "w"}, totalsFold())
+			w := newWorker(t, tab, streamsource.New(src, hosted), fold.Options{Leases: leaseFree, LeaseFree: leaseFree, Owner: "w"}, totalsFold())
 			for range 3 {
 				drain(t, w)
 			}
@@ -183,7 +183,7 @@ func TestBarrierIgnoresEarlierPages(t *testing.T) {
 			src.empty = 3
 			drain(t, w)
 			if got, err := totals.Get(t.Context(), tab, totalKey{"r"}); err != nil || got.Amount != 1 {
-				t.Errorf("aside %v: behind the fence the total is %+v (%v), want 1", aside, got, err)
+				t.Errorf("lease-free %v: behind the barrier the total is %+v (%v), want 1", leaseFree, got, err)
 			}
 		})
 	}

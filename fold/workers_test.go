@@ -50,20 +50,20 @@ func TestBarrierCoversShardsOfOthers(t *testing.T) {
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
 	owner := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Owner: "owner"}, totalsFold(), worldFold())
 	drain(t, owner)
-	aside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFree: true, Owner: "aside"}, totalsFold(), worldFold())
-	drain(t, aside)
-	if before := aside.Status().Writes; before != 0 {
+	leaseFree := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFree: true, Owner: "aside"}, totalsFold(), worldFold())
+	drain(t, leaseFree)
+	if before := leaseFree.Status().Writes; before != 0 {
 		t.Errorf("%d items were written though nothing was to do", before)
 	}
 	for i := range 40 {
 		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
 	}
-	drain(t, aside)
+	drain(t, leaseFree)
 	if got := amountOf(t, tab, "r"); got != 40 {
 		t.Errorf("after the fence the total is %d, want 40", got)
 	}
-	if owned(aside) != 0 || owned(owner) != 4 {
-		t.Errorf("the shards are %d and %d of 4 workers', want the owner's", owned(aside), owned(owner))
+	if owned(leaseFree) != 0 || owned(owner) != 4 {
+		t.Errorf("the shards are %d and %d of 4 workers', want the owner's", owned(leaseFree), owned(owner))
 	}
 	put(t, tab, order{orderKey{"more"}, "r", 2})
 	drain(t, owner)
@@ -115,10 +115,10 @@ func TestBarrierWaitsForOwner(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var run errgroup.Group
 	run.Go(func() error { return owner.Run(ctx) })
-	aside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFree: true, Owner: "aside"}, totalsFold())
+	leaseFree := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFree: true, Owner: "aside"}, totalsFold())
 	for i := range 20 {
 		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
-		drain(t, aside)
+		drain(t, leaseFree)
 		if got := amountOf(t, tab, "r"); got != i+1 {
 			t.Fatalf("after fence %d the total is %d", i, got)
 		}

@@ -75,7 +75,7 @@ func New(t *table.Table, o Options) (*KeyStore, error) {
 		o.Keys = 10_000
 	}
 	if len(o.Masters) == 0 || o.Keep < 0 || o.Keys < 0 {
-		return nil, fmt.Errorf("%w: a keeper needs a master key, and Keep and Keys must not be negative", eventstore.ErrInvalid)
+		return nil, fmt.Errorf("%w: a key store needs a master key, and Keep and Keys must not be negative", eventstore.ErrInvalid)
 	}
 	k := &KeyStore{t: t, o: o, masters: map[string]cipher.AEAD{}}
 	for _, m := range o.Masters {

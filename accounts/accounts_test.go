@@ -534,8 +534,8 @@ func TestForgetSite(t *testing.T) {
 	must(t, err)
 	_, invitation, err := w.Invite(ctx, accounts.NewInvitation{Email: "bob@example.com", Site: "blog", Role: accounts.Viewer})
 	must(t, err)
-	must(t, w.ForgetSite(ctx, "blog"))
-	must(t, w.ForgetSite(ctx, "blog"))
+	must(t, w.RemoveSite(ctx, "blog"))
+	must(t, w.RemoveSite(ctx, "blog"))
 	u, err = w.User(ctx, u.UserID)
 	must(t, err)
 	if u.Grants.On("blog") != "" || u.Grants.On("shop") != accounts.Viewer {

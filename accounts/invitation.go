@@ -131,7 +131,7 @@ func (s *Store) RevokeInvitation(ctx context.Context, site, invitationID string)
 	return i, nil
 }
 
-func (s *Store) forgetInvitations(ctx context.Context, site string) error {
+func (s *Store) deleteInvitationsOf(ctx context.Context, site string) error {
 	open, err := s.Invitations(ctx, site)
 	if err != nil {
 		return err

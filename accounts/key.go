@@ -159,7 +159,7 @@ func (s *Store) RevokeKey(ctx context.Context, keyID string) error {
 	return nil
 }
 
-func (s *Store) forgetKeys(ctx context.Context, site string) error {
+func (s *Store) deleteKeysOf(ctx context.Context, site string) error {
 	keys, err := s.Keys(ctx)
 	if err != nil {
 		return err

@@ -168,7 +168,7 @@ func (s *Store) RevokeShare(ctx context.Context, site, shareID string) (Share, e
 	return sh, nil
 }
 
-func (s *Store) forgetShares(ctx context.Context, site string) error {
+func (s *Store) deleteSharesOf(ctx context.Context, site string) error {
 	shares, err := s.Shares(ctx, site)
 	if err != nil {
 		return err

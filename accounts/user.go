@@ -295,9 +295,9 @@ func (s *Store) holdAnotherOwner(ctx context.Context, tx *table.Tx, except strin
 	return ErrLastOwner
 }
 
-// ForgetSite removes a deleted site from all grants, and its keys, shares and invitations, so that
+// RemoveSite removes a deleted site from all grants, and its keys, shares and invitations, so that
 // a later site with the same ID starts without any. It can be repeated after an interruption.
-func (s *Store) ForgetSite(ctx context.Context, site string) error {
+func (s *Store) RemoveSite(ctx context.Context, site string) error {
 	users, err := s.Users(ctx)
 	if err != nil {
 		return err
@@ -311,5 +311,5 @@ func (s *Store) ForgetSite(ctx context.Context, site string) error {
 			return err
 		}
 	}
-	return errors.Join(s.forgetKeys(ctx, site), s.forgetShares(ctx, site), s.forgetInvitations(ctx, site))
+	return errors.Join(s.deleteKeysOf(ctx, site), s.deleteSharesOf(ctx, site), s.deleteInvitationsOf(ctx, site))
 }

@@ -70,9 +70,9 @@ func (w *benchWorld) events(b *testing.B, hits []Hit) []*Event {
 }
 
 func (w *benchWorld) event(b *testing.B, h *Hit) *Event {
-	e, at, refused := w.state.eventOf(h, time.Now())
-	if refused != nil {
-		b.Fatal(refused)
+	e, at, rejected := w.state.eventOf(h, time.Now())
+	if rejected != nil {
+		b.Fatal(rejected)
 	}
 	noError(b, w.state.addVisitor(context.Background(), w.table, h, &e, at))
 	return &e

@@ -147,7 +147,7 @@ func TestPackDividesByShardAndSpan(t *testing.T) {
 
 // A damaged block affects only itself: folds count all other blocks and continue, and readers
 // report its key.
-func TestADamagedBlockCostsItself(t *testing.T) {
+func TestDamagedBlockAffectsOnlyItself(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
 	for i := range 10 {
@@ -184,8 +184,8 @@ func TestADamagedBlockCostsItself(t *testing.T) {
 	}
 }
 
-// Blocks with a valid body but invalid events are refused without a panic.
-func TestEventsOutOfPlaceAreRefused(t *testing.T) {
+// Blocks with a valid body but invalid events are rejected without a panic.
+func TestInvalidBlocksAreRejected(t *testing.T) {
 	first, second := testEvent(noon, 1, "/"), testEvent(noon.Add(time.Second), 2, "/")
 	far, bare := testEvent(noon.Add(time.Hour), 3, "/"), testEvent(noon.Add(time.Second), 4, "/")
 	bare.EventID = ""
@@ -303,7 +303,7 @@ func TestEachEventIsStoredOnce(t *testing.T) {
 
 // Several independent servers store the same event. It is read once and counts once, regardless of
 // which worker reads which block and how often workers restart.
-func TestAnEventInSomeBlocksCountsOnce(t *testing.T) {
+func TestEventInSeveralBlocksCountsOnce(t *testing.T) {
 	w := newWorld(t, noon.Add(-2*time.Hour))
 	s := w.site("site", "UTC")
 	servers := make([]*Collector, 4)

@@ -120,9 +120,9 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 	}()
 	now := c.t.Now()
 	for i := range hits {
-		e, at, refused := s.eventOf(&hits[i], now)
-		if refused != nil {
-			outcomes[i] = Outcome{EventID: hits[i].EventID, Status: Rejected, Reason: refused.reason, Detail: refused.text}
+		e, at, rejected := s.eventOf(&hits[i], now)
+		if rejected != nil {
+			outcomes[i] = Outcome{EventID: hits[i].EventID, Status: Rejected, Reason: rejected.reason, Detail: rejected.text}
 			continue
 		}
 		s.stamp(&e)
@@ -142,7 +142,7 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 
 // store writes the events that are not stored yet, in blocks, and reports each outcome to tell.
 // Throttled blocks are retried. The first other error is returned after all blocks were tried.
-func (c *Collector) store(ctx context.Context, events []Event, tell func(i int, status Status)) error {
+func (c *Collector) store(ctx context.Context, events []Event, report func(i int, status Status)) error {
 	at := make([]int, len(events))
 	for i := range at {
 		at[i] = i
@@ -153,9 +153,9 @@ func (c *Collector) store(ctx context.Context, events []Event, tell func(i int, 
 			return err
 		}
 		for _, i := range claim.Known {
-			tell(i, Duplicate)
+			report(i, Duplicate)
 		}
-		if err := c.storeNew(ctx, events, claim, tell); err != nil {
+		if err := c.storeNew(ctx, events, claim, report); err != nil {
 			return err
 		}
 		if at, err = claim.Rest(ctx); err != nil {
@@ -166,7 +166,7 @@ func (c *Collector) store(ctx context.Context, events []Event, tell func(i int, 
 }
 
 // storeNew stores the new events of a claim and ends the claim.
-func (c *Collector) storeNew(ctx context.Context, events []Event, claim *known.Claim[spanAt], tell func(i int, status Status)) error {
+func (c *Collector) storeNew(ctx context.Context, events []Event, claim *known.Claim[spanAt], report func(i int, status Status)) error {
 	stored := make(map[int]bool, len(claim.Fresh))
 	defer claim.End(func(i int) bool { return stored[i] })
 	blocks, err := pack(events, claim.Fresh, c.t.Now())
@@ -185,7 +185,7 @@ func (c *Collector) storeNew(ctx context.Context, events []Event, claim *known.C
 			case err == nil, errors.Is(err, table.ErrExists): // ErrExists: an earlier answer was lost; block IDs are unique
 				for _, i := range blocks[n].of {
 					stored[i] = true
-					tell(i, Stored)
+					report(i, Stored)
 				}
 			case dynamo.IsThrottle(err):
 				throttled, slow = append(throttled, blocks[n]), err

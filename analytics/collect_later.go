@@ -49,15 +49,15 @@ func (c *Collector) Sinks() map[byte]spool.Sink {
 // storeOrKeep stores events, or spools them while the store is unreachable or earlier events are
 // still spooled. The spool holds the event as it would be stored: with its visitor ID, without
 // address and user agent. Imports are not spooled, because an importer can wait for the store.
-func (c *Collector) storeOrKeep(ctx context.Context, events []Event, imported bool, tell func(i int, status Status)) error {
+func (c *Collector) storeOrKeep(ctx context.Context, events []Event, imported bool, report func(i int, status Status)) error {
 	if c.queue == nil || imported || len(events) == 0 {
-		return c.storeAny(ctx, events, tell)
+		return c.storeAny(ctx, events, report)
 	}
 	told := make([]bool, len(events))
 	if !c.queue.Waiting() {
 		err := c.storeAny(ctx, events, func(i int, status Status) {
 			told[i] = true
-			tell(i, status)
+			report(i, status)
 		})
 		if !dynamo.IsUnavailable(err) {
 			return err
@@ -69,7 +69,7 @@ func (c *Collector) storeOrKeep(ctx context.Context, events []Event, imported bo
 		switch id := events[i].EventID; {
 		case told[i]:
 		case seen[id]:
-			tell(i, Queued)
+			report(i, Queued)
 		default:
 			seen[id] = true
 			left = append(left, i)
@@ -81,7 +81,7 @@ func (c *Collector) storeOrKeep(ctx context.Context, events []Event, imported bo
 	}
 	return c.queue.Keep(ctx, len(blocks), func(n int) (table.Item, error) { return Blocks.Encode(&blocks[n].Block) }, func(n int) {
 		for _, i := range blocks[n].of {
-			tell(i, Queued)
+			report(i, Queued)
 		}
 	})
 }

@@ -48,16 +48,16 @@ func (c *Collector) storeTogether(ctx context.Context, events []Event) []stored 
 
 // storeAny writes events and reports outcomes. A single event is batched with other callers'
 // events.
-func (c *Collector) storeAny(ctx context.Context, events []Event, tell func(i int, status Status)) error {
+func (c *Collector) storeAny(ctx context.Context, events []Event, report func(i int, status Status)) error {
 	if len(events) != 1 {
-		return c.store(ctx, events, tell)
+		return c.store(ctx, events, report)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	became := c.together.Do(ctx, events[0].SiteID, events[0])
 	if became.err == nil {
-		tell(0, became.status)
+		report(0, became.status)
 	}
 	return became.err
 }

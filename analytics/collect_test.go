@@ -83,7 +83,7 @@ func TestIngestOutcomes(t *testing.T) {
 	}
 }
 
-func TestIngestRefusesUnknownSites(t *testing.T) {
+func TestIngestRejectsUnknownSites(t *testing.T) {
 	w := newWorld(t, noon)
 	hit := Hit{Path: "/", Address: "192.0.2.1"}
 	for _, id := range []string{"none", "", "a#b", "a/b", strings.Repeat("x", 65)} {
@@ -149,7 +149,7 @@ func (w *world) visitorIDsOf(s Site, imported bool, times ...time.Time) (ids []s
 	return ids
 }
 
-func TestVisitorIDsTurnAtTheSitesMidnight(t *testing.T) {
+func TestVisitorIDsChangeAtSiteMidnight(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "America/New_York")
 	other := w.site("other", "America/New_York")
@@ -276,7 +276,7 @@ func (a *together) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts 
 	return a.API.PutItem(ctx, in, opts...)
 }
 
-func TestIngestWritesTogether(t *testing.T) {
+func TestIngestGroupsWrites(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
 	w.ingest("site", Hit{Path: "/", Address: "192.0.2.1"}) // creates the salt

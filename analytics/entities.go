@@ -131,7 +131,7 @@ type Visitor struct {
 }
 
 // Kept is the range of arrival times of the facts behind a derived item. It determines the expiry;
-// rebuilding is refused once the first of these facts may have expired. Merging widens the range.
+// rebuilding is rejected once the first of these facts may have expired. Merging widens the range.
 type Kept struct {
 	Since int64 `dynamodbav:"since,omitempty"` // epoch seconds of the first arrival
 	Until int64 `dynamodbav:"until,omitempty"` // epoch seconds of the last arrival

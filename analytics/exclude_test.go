@@ -10,9 +10,9 @@ import (
 	"github.com/onefold/onefold/internal/exclude"
 )
 
-// TestWhatASiteDoesNotCount sends hits that a site's settings exclude, and very similar ones that
+// TestExcludedHits sends hits that a site's settings exclude, and very similar ones that
 // they do not exclude.
-func TestWhatASiteDoesNotCount(t *testing.T) {
+func TestExcludedHits(t *testing.T) {
 	w := newWorld(t, noon)
 	w.site("site", "UTC")
 	_, err := UpdateSite(w.Ctx, w.Table, "site", func(s *Site) error {

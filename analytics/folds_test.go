@@ -285,10 +285,10 @@ func (w *world) checkSessions(s Site, want *expected) {
 	}
 }
 
-// TestDerivedIsARecountOfTheFacts sends events out of order, late, repeatedly and in batches of any
+// TestFoldsMatchRecount sends events out of order, late, repeatedly and in batches of any
 // size, runs folds at any time in between, and restarts them. Then it compares all derived items
 // with a recount. The days include clock changes.
-func TestDerivedIsARecountOfTheFacts(t *testing.T) {
+func TestFoldsMatchRecount(t *testing.T) {
 	for _, c := range []struct{ zone, from, to string }{
 		{"UTC", "2026-05-12T00:00:00Z", "2026-05-14T00:00:00Z"},
 		{"Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-30T00:00:00Z"},    // the clock goes forward

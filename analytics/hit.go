@@ -91,19 +91,19 @@ const (
 	OptedOut        Reason = "opted_out"
 )
 
-type refusal struct {
+type rejection struct {
 	reason Reason
 	text   string
 }
 
-func (r *refusal) Error() string { return string(r.reason) + ": " + r.text }
+func (r *rejection) Error() string { return string(r.reason) + ": " + r.text }
 
-func refuse(reason Reason, format string, args ...any) *refusal {
-	return &refusal{reason, fmt.Sprintf(format, args...)}
+func reject(reason Reason, format string, args ...any) *rejection {
+	return &rejection{reason, fmt.Sprintf(format, args...)}
 }
 
 // eventOf converts a hit into an event, except for its visitor key. now is the arrival time.
-func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *refusal) {
+func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *rejection) {
 	id, at, r := s.identify(h, now)
 	if r != nil {
 		return e, at, r
@@ -119,7 +119,7 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 	e.Path, e.Host = page.Path, page.Host
 	revenue, err := decimal.Parse(h.Revenue)
 	if err != nil {
-		return e, at, refuse(BadRevenue, "%v", err)
+		return e, at, reject(BadRevenue, "%v", err)
 	}
 	e.ZoneMinutes = s.cal.Minutes(at)
 	e.Name, e.UserID, e.SessionID, e.Revenue = valid(h.Name), h.UserID, h.SessionID, revenue
@@ -136,12 +136,12 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 }
 
 // identify returns the event's ID and its time, which is part of the ID.
-func (s *siteState) identify(h *Hit, now time.Time) (string, time.Time, *refusal) {
+func (s *siteState) identify(h *Hit, now time.Time) (string, time.Time, *rejection) {
 	var id ulid.ULID
 	if h.EventID != "" {
 		var err error
 		if id, err = ulid.ParseStrict(h.EventID); err != nil {
-			return "", now, refuse(BadEventID, "%q is not a ULID", clip(h.EventID, maxText))
+			return "", now, reject(BadEventID, "%q is not a ULID", clip(h.EventID, maxText))
 		}
 	} else {
 		at := h.At
@@ -149,16 +149,16 @@ func (s *siteState) identify(h *Hit, now time.Time) (string, time.Time, *refusal
 			at = now
 		}
 		if at.UnixMilli() < 0 {
-			return "", at, refuse(TooOld, "%s is before 1970", at.UTC().Format(time.RFC3339))
+			return "", at, reject(TooOld, "%s is before 1970", at.UTC().Format(time.RFC3339))
 		}
 		id = newULID(uint64(at.UnixMilli()), rand.Uint64(), uint16(rand.Uint32()))
 	}
 	at := time.UnixMilli(int64(id.Time()))
 	if at.After(now.Add(maxFuture)) {
-		return "", at, refuse(InTheFuture, "%s is more than %s ahead of %s", at.UTC().Format(time.RFC3339), maxFuture, now.UTC().Format(time.RFC3339))
+		return "", at, reject(InTheFuture, "%s is more than %s ahead of %s", at.UTC().Format(time.RFC3339), maxFuture, now.UTC().Format(time.RFC3339))
 	}
 	if oldest := now.Add(-s.site.Retention.Raw()); !h.Imported && at.Before(oldest) {
-		return "", at, refuse(TooOld, "%s is before %s, when raw events have expired; import the event instead", at.UTC().Format(time.RFC3339), oldest.UTC().Format(time.RFC3339))
+		return "", at, reject(TooOld, "%s is before %s, when raw events have expired; import the event instead", at.UTC().Format(time.RFC3339), oldest.UTC().Format(time.RFC3339))
 	}
 	return id.String(), at, nil
 }
@@ -172,46 +172,46 @@ func newULID(ms, high uint64, low uint16) (id ulid.ULID) {
 }
 
 // check rejects invalid identifying fields, which must not be cut.
-func (h *Hit) check() *refusal {
+func (h *Hit) check() *rejection {
 	switch {
 	case len(h.Name) > maxName:
-		return refuse(NameTooLong, "the event name has %d bytes; use at most %d", len(h.Name), maxName)
+		return reject(NameTooLong, "the event name has %d bytes; use at most %d", len(h.Name), maxName)
 	case len(h.UserID) > maxUserID || strings.Contains(h.UserID, "#") || !utf8.ValidString(h.UserID):
-		return refuse(BadUserID, "use a user ID of at most %d bytes without '#'", maxUserID)
+		return reject(BadUserID, "use a user ID of at most %d bytes without '#'", maxUserID)
 	case len(h.SessionID) > maxSessionID || h.SessionID == visits.OtherOwn || !utf8.ValidString(h.SessionID):
-		return refuse(BadSessionID, "use a session ID of at most %d bytes", maxSessionID)
+		return reject(BadSessionID, "use a session ID of at most %d bytes", maxSessionID)
 	case len(h.Properties) > maxProperties:
-		return refuse(TooManyProps, "%d properties; use at most %d", len(h.Properties), maxProperties)
+		return reject(TooManyProps, "%d properties; use at most %d", len(h.Properties), maxProperties)
 	case h.Address == "" && h.UserAgent == "":
-		return refuse(NoVisitor, "the event has neither an address nor a user agent to identify the visitor")
+		return reject(NoVisitor, "the event has neither an address nor a user agent to identify the visitor")
 	}
 	for name, value := range h.Properties {
 		if len(name) == 0 || len(name) > maxPropertyName || len(value) > maxPropertyValue {
-			return refuse(PropertyTooLong, "property %q: use a name of 1 to %d bytes and a value of at most %d", clip(name, maxPropertyName), maxPropertyName, maxPropertyValue)
+			return reject(PropertyTooLong, "property %q: use a name of 1 to %d bytes and a value of at most %d", clip(name, maxPropertyName), maxPropertyName, maxPropertyValue)
 		}
 	}
 	return nil
 }
 
 // pageOf returns the page of a hit with its normalized path, or why the site does not count it.
-func (s *siteState) pageOf(h *Hit) (page referral.Address, r *refusal) {
+func (s *siteState) pageOf(h *Hit) (page referral.Address, r *rejection) {
 	page = referral.Locate(h.URL)
 	if h.URL == "" {
 		page = referral.Locate(h.Path)
 	}
 	if !h.Imported && (!webAddress(h.URL) || len(page.Host) > maxHost || !referral.PlausibleHost(page.Host) || hasControls(page.Path)) {
-		return page, refuse(BadURL, "the page URL is invalid: use https://host/path or /path")
+		return page, reject(BadURL, "the page URL is invalid: use https://host/path or /path")
 	}
 	if page.Path, r = pathOf(page.Path, h.Imported); r != nil {
 		return page, r
 	}
 	switch {
 	case h.DNT && s.site.RespectDNT || h.GPC && s.site.RespectGPC:
-		return page, refuse(OptedOut, "the browser requests not to be tracked, and the site respects that")
+		return page, reject(OptedOut, "the browser requests not to be tracked, and the site respects that")
 	case !h.Imported && page.Host != "" && len(s.site.Domains) > 0 && !referral.Within(page.Host, s.site.Domains):
-		return page, refuse(WrongDomain, "%s is not one of the site's domains", clip(page.Host, maxText))
+		return page, reject(WrongDomain, "%s is not one of the site's domains", clip(page.Host, maxText))
 	case s.excluded.Host(page.Host) || s.excluded.Path(page.Path) || s.excluded.Address(h.Address):
-		return page, refuse(Excluded, "the site excludes this page, host or address")
+		return page, reject(Excluded, "the site excludes this page, host or address")
 	}
 	return page, nil
 }
@@ -253,9 +253,9 @@ func bounded(x, most float64) float64 {
 }
 
 // pathOf returns the path by which a page is counted.
-func pathOf(path string, imported bool) (string, *refusal) {
+func pathOf(path string, imported bool) (string, *rejection) {
 	if len(path) > maxSentPath && !imported {
-		return "", refuse(PathTooLong, "the path has %d bytes; use at most %d", len(path), maxSentPath)
+		return "", reject(PathTooLong, "the path has %d bytes; use at most %d", len(path), maxSentPath)
 	}
 	if path == "" || path[0] != '/' {
 		path = "/" + path

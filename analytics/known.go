@@ -33,7 +33,7 @@ func newKnownEvents(t *table.Table, most int) knownEvents {
 	}), t}
 }
 
-// id returns the event's ID, or zero if EventID is no ULID. Ingest refuses such events.
+// id returns the event's ID, or zero if EventID is no ULID. Ingest rejects such events.
 func (e *Event) id() ulid.ULID {
 	id, _ := ulid.ParseStrict(e.EventID) //nolint:errcheck // see above
 	return id
@@ -83,7 +83,7 @@ func storedEvents(ctx context.Context, t *table.Table, at spanAt) (ids []known.I
 	return ids, nil
 }
 
-func (k *knownEvents) there(ctx context.Context, events []Event) ([]bool, error) {
+func (k *knownEvents) findStored(ctx context.Context, events []Event) ([]bool, error) {
 	there, read := make([]bool, len(events)), make(map[spanAt]map[known.ID]bool)
 	for i := range events {
 		at := placeOf(&events[i])

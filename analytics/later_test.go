@@ -110,8 +110,8 @@ func (f *far) store() {
 		for i := range records {
 			bodies[i] = records[i].Body
 		}
-		if refused, err := sink(f.Ctx, bodies); err != nil || len(refused) > 0 {
-			f.Fatalf("%d are refused: %v", len(refused), err)
+		if rejected, err := sink(f.Ctx, bodies); err != nil || len(rejected) > 0 {
+			f.Fatalf("%d are refused: %v", len(rejected), err)
 		}
 		f.Must(f.spool.Done(pos))
 	}
@@ -153,8 +153,8 @@ func (f *far) noAddress() {
 // Two servers receive events of the same visitors over several days. Each loses its store for hours
 // at times, also over midnights and clock changes. In the end, every acknowledged event is stored
 // exactly once. A visitor has one ID per day, wherever and whenever the events arrived, and a
-// different one the next day. A server refuses events only if it lacks what it must know.
-func TestEventsWaitOverMidnight(t *testing.T) {
+// different one the next day. A server rejects events only if it lacks what it must know.
+func TestSpooledEventsOverMidnight(t *testing.T) {
 	for _, c := range []struct {
 		zone  string
 		start time.Time
@@ -258,7 +258,7 @@ func (w *world) checkSalts(cal calendar.Zone) {
 }
 
 // A server has today's salt but could not read tomorrow's. It keeps events until midnight, and then
-// refuses events and keeps nothing of them. As soon as its store is reachable for a moment, it has
+// rejects events and keeps nothing of them. As soon as its store is reachable for a moment, it has
 // what it needs.
 func TestSaltOfTomorrowFails(t *testing.T) {
 	w := newWorld(t, time.Date(2026, 5, 12, 21, 30, 0, 0, time.UTC))

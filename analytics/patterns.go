@@ -7,8 +7,8 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/analytics/filtered"
 	"github.com/onefold/onefold/analytics/imported"
-	"github.com/onefold/onefold/analytics/refusals"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -21,7 +21,7 @@ var Schema = table.MustSchema("analytics",
 	Sites, Owners, Goals, Blocks, Windows, VisitPages, Sessions, StatsItems, Breakdowns, Realtimes, Salts, RollupMarks,
 	StoreEvents, KnownEvents, SessionEvents, VisitPagesOfSession, VisitPagesByTime, VisitDays, SessionsOfUser, UserSessionsByTime, VisitPagesOfDay, StatsByTime, LatestStats,
 	BreakdownByTime, Minutes, SiteByID, SitesOfOwner, OwnersOfSites, EventsByTime, GoalsOfSite, DaysToRollUp,
-	refusals.Days, refusals.ByDay,
+	filtered.Days, filtered.ByDay,
 	imported.Imports, imported.Days, imported.Months, imported.ImportsOfSite, imported.DaysByTime, imported.MonthsByTime,
 	fold.Schema,
 	table.ExpiryOrder("analytics", Retention{}.Tiers()),

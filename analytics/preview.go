@@ -15,15 +15,15 @@ func (c *Collector) Preview(ctx context.Context, siteID string, hits []Hit) ([]O
 	outcomes := make([]Outcome, len(hits))
 	events, now := make([]Event, 0, len(hits)), c.t.Now()
 	for i := range hits {
-		e, _, refused := s.eventOf(&hits[i], now)
-		if refused != nil {
-			outcomes[i] = Outcome{EventID: hits[i].EventID, Status: Rejected, Reason: refused.reason, Detail: refused.text}
+		e, _, rejected := s.eventOf(&hits[i], now)
+		if rejected != nil {
+			outcomes[i] = Outcome{EventID: hits[i].EventID, Status: Rejected, Reason: rejected.reason, Detail: rejected.text}
 			continue
 		}
 		outcomes[i] = Outcome{EventID: e.EventID, Status: Stored}
 		events = append(events, e)
 	}
-	there, err := c.known.there(ctx, events)
+	there, err := c.known.findStored(ctx, events)
 	if err != nil {
 		return nil, fmt.Errorf("analytics: preview: %w", err)
 	}

@@ -26,7 +26,7 @@ func TestRetentionDefaults(t *testing.T) {
 	}
 }
 
-func TestRetentionRefused(t *testing.T) {
+func TestRetentionErrors(t *testing.T) {
 	for name, r := range map[string]Retention{
 		"raw gone before its day closes":             {RawDays: 1},
 		"negative":                                   {RawDays: -3},

@@ -43,7 +43,7 @@ func TestSites(t *testing.T) {
 	}
 }
 
-func TestCreateSiteRefuses(t *testing.T) {
+func TestCreateSiteErrors(t *testing.T) {
 	w := newWorld(t, noon)
 	for name, n := range map[string]NewSite{
 		"no id": {}, "id": {ID: "a#b"}, "zone": {ID: "a", TimeZone: "Mars/Base"}, "shards": {ID: "a", Shards: 1000},

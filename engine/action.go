@@ -76,7 +76,7 @@ func (s *schema) checkUpdate(u *expr.Update) error {
 // perform applies an action to the current item and stages the changed rows. The caller must hold
 // the stripe.
 func (c *commit) perform(a *action) (*change, error) {
-	ch, err := c.look(a.s, a.key, a.Keyed)
+	ch, err := c.loadChange(a.s, a.key, a.Keyed)
 	if err != nil {
 		return nil, err
 	}

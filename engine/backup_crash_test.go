@@ -125,10 +125,10 @@ type forgetfulFile struct{ vfs.File }
 
 func (forgetfulFile) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestBackupIsOpened loses the part of a database copy that is needed to open it. If this happens
+// TestBackupCanBeOpened loses the part of a database copy that is needed to open it. If this happens
 // once, the engine makes a second copy. If it always happens, the engine returns an error and there
 // is no backup.
-func TestBackupIsOpened(t *testing.T) {
+func TestBackupCanBeOpened(t *testing.T) {
 	it := item{"pk": str("a"), "sk": str("b")}
 	for times, want := range map[int]error{1: nil, 100: engine.ErrBackupUnusable} {
 		fs := &forgetful{FS: vfs.NewMem(), times: times}

@@ -111,7 +111,7 @@ func TestBackupOfMemory(t *testing.T) {
 	checkRestored(t, filepath.Join(dir, "data"), r, acked)
 }
 
-func TestRestoreRefuses(t *testing.T) {
+func TestRestoreErrors(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	db, r := busy(t, filepath.Join(dir, "data"))
 	r.end(t)

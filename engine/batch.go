@@ -45,7 +45,7 @@ func (c *commit) performAll(actions []action) error {
 	if err := c.resolveAll(actions, request.DuplicateKeys, nil); err != nil {
 		return err
 	}
-	return c.reading(func() error {
+	return c.withIterator(func() error {
 		for i := range actions {
 			if _, err := c.perform(&actions[i]); err != nil {
 				return err
@@ -64,7 +64,7 @@ func (c *commit) resolveAll(actions []action, duplicate string, reasons []error)
 	for i := range actions {
 		name := request.TableName(actions[i].Table)
 		if schemas[name] == nil {
-			s, err := c.enter(actions[i].Table)
+			s, err := c.enterTable(actions[i].Table)
 			if err != nil {
 				return err
 			}

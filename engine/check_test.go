@@ -304,9 +304,9 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// TestCheckOfAnything changes more and more random bytes of keys and values, and expects Check to
+// TestCheckOfRandomDamage changes more and more random bytes of keys and values, and expects Check to
 // read to the end anyway.
-func TestCheckOfAnything(t *testing.T) {
+func TestCheckOfRandomDamage(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))

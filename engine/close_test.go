@@ -53,9 +53,9 @@ func closers(db *engine.DB) map[string]func(ctx context.Context, n int) error {
 	}
 }
 
-// TestCloseWaits closes a database that many goroutines use. When it is opened again, it must
+// TestCloseWaitsForCalls closes a database that many goroutines use. When it is opened again, it must
 // contain every acknowledged write, and everything must agree.
-func TestCloseWaits(t *testing.T) {
+func TestCloseWaitsForCalls(t *testing.T) {
 	for range 3 {
 		ctx, dir := context.Background(), t.TempDir()
 		db := must[*engine.DB](t)(engine.Open(dir, engine.Options{NoSync: true}))

@@ -68,15 +68,15 @@ func (db *DB) newCommit(changes int) *commit {
 	return c
 }
 
-// keep copies b to the commit's memory.
-func (c *commit) keep(b []byte) []byte {
+// copyBytes copies b to the commit's memory.
+func (c *commit) copyBytes(b []byte) []byte {
 	at := len(c.buf)
 	c.buf = append(c.buf, b...)
 	return c.buf[at:len(c.buf):len(c.buf)]
 }
 
-// enter enters a table until the commit unlocks, so that its schema stays valid.
-func (c *commit) enter(name *string) (*schema, error) {
+// enterTable enters a table until the commit unlocks, so that its schema stays valid.
+func (c *commit) enterTable(name *string) (*schema, error) {
 	s, err := c.db.enter(name)
 	if err == nil {
 		c.entered = append(c.entered, s)
@@ -129,7 +129,7 @@ func (c *commit) abandon(err error) error {
 	}
 	db := c.db
 	c.release()
-	if serr := db.settle(); serr != nil {
+	if serr := db.waitDurable(); serr != nil {
 		return serr
 	}
 	return err
@@ -145,7 +145,7 @@ func (c *commit) publish() {
 		c.failed = c.apply()
 	}
 	if c.failed == nil {
-		c.tallyUp()
+		c.applyCounts()
 	}
 	c.unlock()
 }
@@ -158,7 +158,7 @@ func (c *commit) await() error {
 	case c.unsaved:
 		err = db.store.Wait(c.batch)
 	case c.batch.Empty():
-		err = db.settle()
+		err = db.waitDurable()
 	}
 	if c.unsaved {
 		db.unsaved.Add(-1)
@@ -207,7 +207,7 @@ func (c *commit) apply() error {
 		return err
 	}
 	if !c.ordered() {
-		return c.hand()
+		return c.applyBatch()
 	}
 	db := c.db
 	db.order.Lock()
@@ -215,7 +215,7 @@ func (c *commit) apply() error {
 	seq, reserved := db.seq, db.reserved
 	rolled, err := c.number()
 	if err == nil {
-		err = c.hand()
+		err = c.applyBatch()
 	}
 	if err != nil { // nothing was written: restore the numbers and shards
 		db.seq, db.reserved = seq, reserved
@@ -234,7 +234,7 @@ func (c *commit) apply() error {
 // ordered reports whether the commit adds to a stream, so that it must be applied under DB.order.
 func (c *commit) ordered() bool { return len(c.records) > 0 || len(c.rolls) > 0 }
 
-func (c *commit) hand() error {
+func (c *commit) applyBatch() error {
 	if c.unsaved {
 		return c.db.store.ApplyNoSyncWait(c.batch, pebble.Sync)
 	}
@@ -296,10 +296,10 @@ func (c *commit) roll(rolled map[*stream]*catalog.Stream, st *stream, slot int) 
 	return rolled, putStream(c.batch, d)
 }
 
-// settle waits until everything that readers may have seen so far is on disk. A response that
+// waitDurable waits until everything that readers may have seen so far is on disk. A response that
 // reveals another request's write, such as a failed condition, needs this: otherwise a power loss
 // could remove what the response was based on.
-func (db *DB) settle() error {
+func (db *DB) waitDurable() error {
 	if !db.durable() || db.unsaved.Load() == 0 {
 		return nil
 	}

@@ -22,10 +22,10 @@ func number(n int) types.AttributeValue {
 
 func accountKey(i int) item { return item{"pk": str(fmt.Sprint("account", i)), "sk": str("BALANCE")} }
 
-// TestTransfers moves money between accounts from many goroutines while others read. At every
+// TestConcurrentTransfers moves money between accounts from many goroutines while others read. At every
 // moment, a transactional read of all accounts must add up to the initial sum. At the end, so must
 // the stream records.
-func TestTransfers(t *testing.T) {
+func TestConcurrentTransfers(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	ctx := context.Background()
@@ -101,8 +101,8 @@ func intOf(t *testing.T, v types.AttributeValue) int {
 	return n
 }
 
-// TestOneWins has many goroutines create the same items. Each item must have exactly one creator.
-func TestOneWins(t *testing.T) {
+// TestConcurrentCreatesHaveOneWinner has many goroutines create the same items. Each item must have exactly one creator.
+func TestConcurrentCreatesHaveOneWinner(t *testing.T) {
 	ctx := context.Background()
 	db := memory(t, engine.Options{})
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))

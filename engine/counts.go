@@ -41,8 +41,8 @@ func (c *commit) noteEntry(of *tally, was, is capacity.Row) {
 	}
 }
 
-// tallyUp adds the changes of the commit to the counts.
-func (c *commit) tallyUp() {
+// applyCounts adds the changes of the commit to the counts.
+func (c *commit) applyCounts() {
 	for i := range c.changes {
 		ch, n := &c.changes[i], int64(0)
 		switch {
@@ -189,10 +189,10 @@ func (db *DB) recount(t *table) (err error) {
 	defer db.recounts.Unlock()
 	t.gate.Lock()
 	s, snap := t.schema.Load(), db.store.NewSnapshot()
-	var told []catalog.Held
+	var counted []catalog.Counts
 	if s != nil {
 		for _, n := range s.tallies() {
-			told = append(told, catalog.Held{Items: n.items.Load(), Bytes: n.bytes.Load()})
+			counted = append(counted, catalog.Counts{Items: n.items.Load(), Bytes: n.bytes.Load()})
 		}
 	}
 	t.gate.Unlock()
@@ -206,7 +206,7 @@ func (db *DB) recount(t *table) (err error) {
 		return fmt.Errorf("engine: count items: %w", err)
 	}
 	defer func() { err = joinClose(err, it) }()
-	is := make([]catalog.Held, len(told))
+	is := make([]catalog.Counts, len(counted))
 	for ok := it.First(); ok; ok = it.Next() {
 		v, err := damage.Value(it)
 		if err == nil {
@@ -221,14 +221,14 @@ func (db *DB) recount(t *table) (err error) {
 	}
 	if damage.Of(it.Error()) == nil {
 		for i, n := range s.tallies() {
-			n.add(is[i].Items-told[i].Items, is[i].Bytes-told[i].Bytes)
+			n.add(is[i].Items-counted[i].Items, is[i].Bytes-counted[i].Bytes)
 		}
 	}
 	return damage.Of(it.Error())
 }
 
 // addTo adds the item of a row, and its index entries, to the counts of the table and its indexes.
-func (s *schema) addTo(counts []catalog.Held, v []byte) error {
+func (s *schema) addTo(counts []catalog.Counts, v []byte) error {
 	size := int64(row.Size(v))
 	counts[0].Items, counts[0].Bytes = counts[0].Items+1, counts[0].Bytes+size
 	if len(s.Indexes) == 0 {

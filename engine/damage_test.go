@@ -111,8 +111,8 @@ func checkDamaged(t *testing.T, db *engine.DB) {
 	}
 }
 
-// TestOpenRefuses opens directories that do not contain a database of the engine.
-func TestOpenRefuses(t *testing.T) {
+// TestOpenErrors opens directories that do not contain a database of the engine.
+func TestOpenErrors(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	db := must[*engine.DB](t)(engine.Open(at("db"), engine.Options{}))

@@ -61,7 +61,7 @@ type DB struct {
 	applied atomic.Uint64 // last sequence number visible to readers
 	unsaved atomic.Int64  // commits that readers may see but are not on disk yet
 
-	postponed postponing
+	postponed delayQueue
 	counting  atomic.Bool // a recount is running after a crash
 	recounts  sync.Mutex  // held during the recount of a table: two at once would apply the same correction twice
 
@@ -139,7 +139,7 @@ func open(dir string, o Options, memory bool) (*DB, error) {
 // not wait. Do not call Close from a callback of another call, such as that of Check: it would
 // deadlock.
 func (db *DB) Close() error {
-	if !db.calls.Shut() {
+	if !db.calls.Close() {
 		return ErrClosed
 	}
 	db.closing()

@@ -19,15 +19,15 @@ import (
 // applied in commit order. Opening a database applies all of them, which allows their numbers to
 // start again.
 
-// postponing assigns times and numbers to postponed rows.
-type postponing struct {
+// delayQueue assigns times and numbers to postponed rows.
+type delayQueue struct {
 	mu     sync.Mutex
 	due    int64 // due time of the last one, in milliseconds since 1970
 	number uint64
 }
 
 // next returns the due time of a change, which never decreases, and its number.
-func (p *postponing) next(due int64) (int64, uint64) {
+func (p *delayQueue) next(due int64) (int64, uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.due = max(p.due, due)
@@ -66,7 +66,7 @@ func (db *DB) applyPostponed(now int64) error {
 		}
 	}
 	for {
-		n, err := db.applySome(now, live)
+		n, err := db.applyChunk(now, live)
 		if err != nil {
 			return fmt.Errorf("engine: apply postponed index entries: %w", err)
 		}
@@ -76,9 +76,9 @@ func (db *DB) applyPostponed(now int64) error {
 	}
 }
 
-// applySome applies a chunk of changes and returns their number. It drops entries of deleted
+// applyChunk applies a chunk of changes and returns their number. It drops entries of deleted
 // indexes.
-func (db *DB) applySome(now int64, live map[[2]uint32]bool) (n int, err error) {
+func (db *DB) applyChunk(now int64, live map[[2]uint32]bool) (n int, err error) {
 	upper := []byte{row.SpacePostponed + 1}
 	if now < math.MaxInt64 {
 		upper = row.AppendPostponedKey(nil, now+1, 0)

@@ -58,7 +58,7 @@ func (db *DB) describe(t *table) *types.TableDescription {
 		latest = st.desc.Load()
 		arn = db.streamARN(latest)
 	}
-	return s.desc.Describe(s.arn, t.held(), s.tell(), latest, arn)
+	return s.desc.Describe(s.arn, t.counts(), s.indexCounts(), latest, arn)
 }
 
 // ListTables returns the names of tables in ascending order, at most 100 per page.

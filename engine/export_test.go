@@ -18,7 +18,7 @@ func LookAtDisk(db *DB) { db.store.Look() }
 // that would refuse it.
 func StoreUnder(db *DB, table string, key, it item.Item) error {
 	c := db.newCommit(1)
-	s, err := c.enter(&table)
+	s, err := c.enterTable(&table)
 	if err != nil {
 		return c.abandon(err)
 	}
@@ -26,7 +26,7 @@ func StoreUnder(db *DB, table string, key, it item.Item) error {
 	if err != nil {
 		return c.abandon(err)
 	}
-	ch, err := c.look(s, at, key)
+	ch, err := c.loadChange(s, at, key)
 	if err != nil {
 		return c.abandon(err)
 	}

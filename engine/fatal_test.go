@@ -38,15 +38,15 @@ var ends = map[string]func(o engine.Options) (engine.Options, func()){
 	},
 }
 
-// TestProcessEnds makes a write fail behind a web server that recovers from panics. The process
+// TestFatalErrorEndsProcess makes a write fail behind a web server that recovers from panics. The process
 // must end anyway, with its own exit code and one line that gives the reason.
-func TestProcessEnds(t *testing.T) {
+func TestFatalErrorEndsProcess(t *testing.T) {
 	if way := os.Getenv("ONEFOLD_TEST_END"); way != "" {
 		serveUntilTheEnd(t, way)
 		return
 	}
 	for way, says := range map[string]string{"disk": "engine: the disk failed: input/output error", "panic": "a fault of the engine"} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestProcessEnds$")
+		cmd := exec.Command(os.Args[0], "-test.run=^TestFatalErrorEndsProcess$")
 		cmd.Env = append(os.Environ(), "ONEFOLD_TEST_END="+way)
 		out, err := cmd.CombinedOutput()
 		var exit *exec.ExitError

@@ -11,9 +11,9 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// TestNoItemWithoutItsKey stores rows under keys that are not theirs. The code that writes rows
+// TestItemsHaveTheirKeys stores rows under keys that are not theirs. The code that writes rows
 // must refuse them.
-func TestNoItemWithoutItsKey(t *testing.T) {
+func TestItemsHaveTheirKeys(t *testing.T) {
 	db, key := memory(t, engine.Options{}), item{"pk": str("p"), "sk": str("s")}
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(context.Background(), tableInput("table")))
 	for name, it := range map[string]item{
@@ -31,9 +31,9 @@ func TestNoItemWithoutItsKey(t *testing.T) {
 	}
 }
 
-// TestRemovingFromNothing removes attributes from an item that does not exist, in every way. No
+// TestRemoveFromMissingItem removes attributes from an item that does not exist, in every way. No
 // item may be created.
-func TestRemovingFromNothing(t *testing.T) {
+func TestRemoveFromMissingItem(t *testing.T) {
 	db, ctx := memory(t, engine.Options{}), context.Background()
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
 	key := item{"pk": str("p"), "sk": str("s")}

@@ -210,9 +210,9 @@ func TestShardsRoll(t *testing.T) {
 	}
 }
 
-// TestNoGaps reads a stream while many goroutines write. Sequence numbers must only grow, and no
+// TestStreamReadersSeeEveryRecord reads a stream while many goroutines write. Sequence numbers must only grow, and no
 // record may appear behind a reader.
-func TestNoGaps(t *testing.T) {
+func TestStreamReadersSeeEveryRecord(t *testing.T) {
 	ctx := context.Background()
 	db := memory(t, engine.Options{})
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
@@ -286,8 +286,8 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// TestTokensLapse checks that a token is valid for ten minutes.
-func TestTokensLapse(t *testing.T) {
+// TestTokensExpire checks that a token is valid for ten minutes.
+func TestTokensExpire(t *testing.T) {
 	ctx, c := context.Background(), newClock()
 	db := memory(t, engine.Options{Clock: c.now})
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))

@@ -77,9 +77,9 @@ func TestManyKeysSchema(t *testing.T) {
 	}
 }
 
-// TestManyKeysRefusals sends queries that an index with several attributes per key does not answer.
+// TestManyKeysErrors sends queries that an index with several attributes per key does not answer.
 // The queries that it does answer are compared with the model.
-func TestManyKeysRefusals(t *testing.T) {
+func TestManyKeysErrors(t *testing.T) {
 	ctx, db := context.Background(), memory(t, engine.Options{})
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, modelTable()))
 	values := item{":a": str("x"), ":b": num("1"), ":c": str("c"), ":n": num("2")}

@@ -50,10 +50,10 @@ func (db *DB) PutItems(ctx context.Context, ins []*dynamodb.PutItemInput) []erro
 			puts = append(puts, p)
 		}
 	}
-	var published []*puttingCommit
+	var published []*putCommit
 	held := 0
 	for len(puts) > 0 {
-		var pc *puttingCommit
+		var pc *putCommit
 		pc, puts = db.putSome(puts, errs)
 		published, held = append(published, pc), held+cap(pc.buf)
 		if held < bytesPublished && len(puts) > 0 {
@@ -84,20 +84,20 @@ type put struct {
 	at int
 }
 
-// puttingCommit is a commit and the inputs whose outcome it decides.
-type puttingCommit struct {
+// putCommit is a commit and the inputs whose outcome it decides.
+type putCommit struct {
 	*commit
 	decided []int // inputs that were put, or rejected because of the stored item
 }
 
 // putSome publishes a commit with the first puts, which must be for one table and different items.
 // It returns the rest.
-func (db *DB) putSome(puts []put, errs []error) (pc *puttingCommit, left []put) {
+func (db *DB) putSome(puts []put, errs []error) (pc *putCommit, left []put) {
 	n := putsOf(puts)
-	pc = &puttingCommit{commit: db.newCommit(n)}
+	pc = &putCommit{commit: db.newCommit(n)}
 	defer pc.fatalPanic()
 	table := request.TableName(puts[0].Table)
-	s, err := pc.enter(puts[0].Table)
+	s, err := pc.enterTable(puts[0].Table)
 	chosen := make([]*put, 0, n)
 	for i := range puts[:n] {
 		p := &puts[i]
@@ -130,12 +130,12 @@ func (db *DB) putSome(puts []put, errs []error) (pc *puttingCommit, left []put) 
 
 // putEach performs puts of different items, in the order of their keys, and publishes the changes.
 // If the store fails, it publishes nothing.
-func (pc *puttingCommit) putEach(puts []*put, errs []error) {
+func (pc *putCommit) putEach(puts []*put, errs []error) {
 	for _, p := range puts {
 		pc.wanted = append(pc.wanted, stripe.Of(p.key))
 	}
 	pc.lock()
-	err := pc.reading(func() (err error) {
+	err := pc.withIterator(func() (err error) {
 		for _, p := range puts {
 			if errs[p.at], err = pc.putOne(&p.action); err != nil {
 				return err
@@ -157,7 +157,7 @@ func (pc *puttingCommit) putEach(puts []*put, errs []error) {
 
 // putOne performs one put. refused is an error of this put alone; failed is an error after which
 // the batch contains part of the put and must not be used.
-func (pc *puttingCommit) putOne(a *action) (refused, failed error) {
+func (pc *putCommit) putOne(a *action) (refused, failed error) {
 	changes, entries, rows := len(pc.changes), len(pc.entries), pc.batch.Count()
 	if _, err := pc.perform(a); err != nil {
 		pc.changes, pc.entries = pc.changes[:changes], pc.entries[:entries]
@@ -171,7 +171,7 @@ func (pc *puttingCommit) putOne(a *action) (refused, failed error) {
 
 // settleAll waits until the commit is on disk, and with it everything that its failed conditions
 // have seen.
-func (pc *puttingCommit) settleAll(errs []error) {
+func (pc *putCommit) settleAll(errs []error) {
 	if err := pc.await(); err != nil {
 		for _, at := range pc.decided {
 			errs[at] = err

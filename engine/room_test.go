@@ -164,9 +164,9 @@ func TestReserve(t *testing.T) {
 	checkClean(t, db)
 }
 
-// TestFullOverTheProtocol uses an SDK with a database on a full disk. The error must tell the
+// TestFullDiskOverHTTP uses an SDK with a database on a full disk. The error must tell the
 // client to retry later, and why.
-func TestFullOverTheProtocol(t *testing.T) {
+func TestFullDiskOverHTTP(t *testing.T) {
 	ctx := context.Background()
 	db, leave := onDisk(t, engine.Options{})
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
@@ -187,8 +187,8 @@ func TestFullOverTheProtocol(t *testing.T) {
 	}
 }
 
-// TestReserveIsChosen sets the reserve, and leaves it at its default.
-func TestReserveIsChosen(t *testing.T) {
+// TestDefaultReserve sets the reserve, and leaves it at its default.
+func TestDefaultReserve(t *testing.T) {
 	for _, c := range []struct {
 		reserve int64
 		free    uint64

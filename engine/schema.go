@@ -42,9 +42,9 @@ func (n *tally) add(items, bytes int64) {
 	}
 }
 
-// held returns the counts to report. Counts that are being corrected can be negative for a while.
-func (n *tally) held() catalog.Held {
-	return catalog.Held{Items: max(0, n.items.Load()), Bytes: max(0, n.bytes.Load())}
+// counts returns the counts to report. Counts that are being corrected can be negative for a while.
+func (n *tally) counts() catalog.Counts {
+	return catalog.Counts{Items: max(0, n.items.Load()), Bytes: max(0, n.bytes.Load())}
 }
 
 // newSchema prepares a descriptor for use.
@@ -72,11 +72,11 @@ func (s *schema) countsOf(index uint32) *tally {
 // tallies returns the tallies of the table and its indexes.
 func (s *schema) tallies() []*tally { return append([]*tally{&s.table.tally}, s.counts...) }
 
-// tell returns the counts to report for the indexes.
-func (s *schema) tell() []catalog.Held {
-	held := make([]catalog.Held, len(s.counts))
+// indexCounts returns the counts to report for the indexes.
+func (s *schema) indexCounts() []catalog.Counts {
+	held := make([]catalog.Counts, len(s.counts))
 	for i, n := range s.counts {
-		held[i] = n.held()
+		held[i] = n.counts()
 	}
 	return held
 }

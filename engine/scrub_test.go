@@ -95,9 +95,9 @@ func unflip(t *testing.T, name string, at int64, bit int) {
 	}
 }
 
-// TestScrubGoesOn starts a scrub where another ended. A scrub must report a missing file, like an
+// TestScrubResumes starts a scrub where another ended. A scrub must report a missing file, like an
 // unreadable one, only if it is in use.
-func TestScrubGoesOn(t *testing.T) {
+func TestScrubResumes(t *testing.T) {
 	dir := twoTables(t)
 	db := must[*engine.DB](t)(engine.Open(dir, engine.Options{TTLInterval: -1, Logger: slog.New(slog.DiscardHandler)}))
 	defer db.Close()

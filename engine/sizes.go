@@ -27,7 +27,7 @@ func (db *DB) Sizes(ctx context.Context, count bool) (_ *Sizes, err error) {
 		return nil, err
 	}
 	defer done()
-	told := db.counted()
+	counted := db.counted()
 	snap := db.store.NewSnapshot()
 	defer func() { err = errors.Join(err, snap.Close()) }()
 	s, err := inspect.Measure(ctx, sourceOf(snap), db.diskUsage, count)
@@ -36,7 +36,7 @@ func (db *DB) Sizes(ctx context.Context, count bool) (_ *Sizes, err error) {
 	}
 	for i := range s.Tables {
 		if t := &s.Tables[i]; !count {
-			t.Rows, t.Bytes = told[t.Name][0], told[t.Name][1]
+			t.Rows, t.Bytes = counted[t.Name][0], counted[t.Name][1]
 		}
 	}
 	return s, nil

@@ -45,8 +45,8 @@ func (ch *change) before() (item.Item, error) {
 	return it, err
 }
 
-// look starts a change by reading the old row. The caller must hold the item's stripe.
-func (c *commit) look(s *schema, key []byte, keyed item.Item) (*change, error) {
+// loadChange starts a change by reading the old row. The caller must hold the item's stripe.
+func (c *commit) loadChange(s *schema, key []byte, keyed item.Item) (*change, error) {
 	old, err := c.get(key)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (c *commit) get(key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, damage.Of(err)
 	}
-	value := c.keep(v)
+	value := c.copyBytes(v)
 	if err := closer.Close(); err != nil {
 		return nil, err
 	}
@@ -77,9 +77,9 @@ func (c *commit) get(key []byte) ([]byte, error) {
 	return value, nil
 }
 
-// reading calls do with an iterator set up for reading rows as they are now. The caller must hold
+// withIterator calls do with an iterator set up for reading rows as they are now. The caller must hold
 // their stripes.
-func (c *commit) reading(do func() error) (err error) {
+func (c *commit) withIterator(do func() error) (err error) {
 	if c.rows, err = c.db.rows(); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *commit) seek(key []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	value := c.keep(v)
+	value := c.copyBytes(v)
 	if _, _, err := row.Split(value); err != nil {
 		return nil, err
 	}

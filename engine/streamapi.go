@@ -156,7 +156,7 @@ func (db *DB) RollShards(ctx context.Context, table string) error {
 	}
 	defer call.End()
 	c := db.newCommit(0)
-	s, err := c.enter(&table)
+	s, err := c.enterTable(&table)
 	if err != nil {
 		return c.abandon(err)
 	}

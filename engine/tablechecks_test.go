@@ -21,9 +21,9 @@ func refusedWith(t *testing.T, name, message string, err error) {
 	}
 }
 
-// TestUpdateTableSaysNothing sends updates of tables and indexes that change nothing, or that name
+// TestUpdateTableWithoutChanges sends updates of tables and indexes that change nothing, or that name
 // things that do not exist.
-func TestUpdateTableSaysNothing(t *testing.T) {
+func TestUpdateTableWithoutChanges(t *testing.T) {
 	db, ctx := memory(t, engine.Options{}), context.Background()
 	must[*dynamodb.CreateTableOutput](t)(db.CreateTable(ctx, tableInput("table")))
 	remove := &types.DeleteGlobalSecondaryIndexAction{IndexName: ptr("gsi1")}

@@ -63,7 +63,7 @@ func (c *commit) lockToken(key []byte) {
 // capacity of reads.
 func (c *commit) repeated(in *dynamodb.TransactWriteItemsInput, actions []action) (*dynamodb.TransactWriteItemsOutput, error) {
 	for i := range actions {
-		ch, err := c.look(actions[i].s, actions[i].key, actions[i].Keyed)
+		ch, err := c.loadChange(actions[i].s, actions[i].key, actions[i].Keyed)
 		if err != nil {
 			return nil, c.abandon(err)
 		}

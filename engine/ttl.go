@@ -146,7 +146,7 @@ func (db *DB) expireItem(t *table, expiry []byte) (bool, error) {
 	key := append(row.AppendItemPrefix(nil, s.desc.ID), expiry[row.ExpiryPrefixLen:]...)
 	c.wanted = append(c.wanted, stripe.Of(key))
 	c.lock()
-	ch, err := c.look(s, key, nil)
+	ch, err := c.loadChange(s, key, nil)
 	if err != nil {
 		return false, c.abandon(err)
 	}

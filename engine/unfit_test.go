@@ -10,9 +10,9 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// TestUnfitAttributes adds an index to items whose attributes cannot be its keys. The items must
+// TestBackfillSkipsInvalidKeys adds an index to items whose attributes cannot be its keys. The items must
 // not be in the index, and must still be replaceable and deletable.
-func TestUnfitAttributes(t *testing.T) {
+func TestBackfillSkipsInvalidKeys(t *testing.T) {
 	ctx := context.Background()
 	for name, v := range map[string]types.AttributeValue{
 		"a map":  &types.AttributeValueMemberM{Value: item{}},

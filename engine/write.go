@@ -114,7 +114,7 @@ func (a *action) returned(ch *change, how types.ReturnValue) (item.Item, error) 
 func (db *DB) write(a *action, answer func(*change) error) error {
 	c := db.newCommit(1)
 	defer c.fatalPanic()
-	s, err := c.enter(a.Table)
+	s, err := c.enterTable(a.Table)
 	if err != nil {
 		return c.abandon(err)
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 )
 
-// TestALogThatIsWrittenWrong writes one bit of the log wrong, without an error from the disk, and
+// TestMiswrittenLog writes one bit of the log wrong, without an error from the disk, and
 // closes the database. Nothing may be lost, because the written data is still in memory at that
 // point.
-func TestALogThatIsWrittenWrong(t *testing.T) {
+func TestMiswrittenLog(t *testing.T) {
 	for _, at := range []int{1, 5, 20, 60} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			var log bytes.Buffer

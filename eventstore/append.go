@@ -90,17 +90,17 @@ func (s *Store) AppendAll(ctx context.Context, parts []AppendTo, options ...Appe
 }
 
 func (s *Store) append(ctx context.Context, parts []AppendTo, options []AppendOption) ([]Commit, error) {
-	j, err := s.join(parts, options)
+	j, err := s.newMultiAppend(parts, options)
 	var commits []Commit
 	if err == nil {
-		err = s.agree(ctx)
+		err = s.agreeOnMode(ctx)
 	}
 	if err == nil {
 		err = j.claim(ctx)
 	}
 	if err == nil {
 		if err = j.seal(ctx); err != nil {
-			commits, err = j.before(ctx, err)
+			commits, err = j.findEarlier(ctx, err)
 		} else {
 			commits, err = j.run(ctx)
 		}
@@ -125,7 +125,7 @@ func (a *appending) check(events []NewEvent) error {
 	switch {
 	case len(events) == 0:
 		return fmt.Errorf("%w: an append needs an event", ErrInvalid)
-	case a.s.o.OneByOne && (len(events) > 1 || len(a.claims) > 0):
+	case a.s.o.PutMode && (len(events) > 1 || len(a.claims) > 0):
 		return fmt.Errorf("%w: in put mode an append has one event and no reservations", ErrInvalid)
 	case a.expected.version < 0:
 		return fmt.Errorf("%w: expected version %d is negative", ErrInvalid, a.expected.version)
@@ -188,7 +188,7 @@ func (a *appending) add(n *NewEvent, eventID string, now time.Time, of int) erro
 // start finds the version to append to. An expected version that the transaction checks need not be
 // read, unless a chain needs the hash of the last event.
 func (a *appending) start(ctx context.Context) error {
-	if a.version = a.expected.version; a.expected.pinned() && !a.s.o.OneByOne && (!a.chained || a.expected.version == 0) {
+	if a.version = a.expected.version; a.expected.pinned() && !a.s.o.PutMode && (!a.chained || a.expected.version == 0) {
 		return nil
 	}
 	h, err := a.latest(ctx)
@@ -219,15 +219,15 @@ func (a *appending) isClosed(as StreamState) error {
 	return fmt.Errorf("%w: %s is %s", ErrClosed, shorten(a.id.String()), as)
 }
 
-// happened returns the commit of an append that succeeded at the version.
-func (a *appending) happened() Commit {
+// result returns the commit of an append that succeeded at the version.
+func (a *appending) result() Commit {
 	return Commit{CommitID: a.commit, First: a.version + 1, Version: a.version + int64(len(a.events))}
 }
 
-// look determines the outcome of a failed append. It returns the commit if the append happened
+// findOutcome determines the outcome of a failed append. It returns the commit if the append happened
 // after all, a *Conflict if something is in its way, or neither if it may be retried.
-func (a *appending) look(ctx context.Context, why error) (Commit, error) {
-	c, err := a.marked(ctx)
+func (a *appending) findOutcome(ctx context.Context, why error) (Commit, error) {
+	c, err := a.findMark(ctx)
 	if err != nil {
 		return c, errors.Join(err, why)
 	}
@@ -272,7 +272,7 @@ func (a *appending) readSince(ctx context.Context, conflict *Conflict) (Commit, 
 		}
 		switch {
 		case e.CommitID == a.commit && a.named: // it happened after the mark was read
-			return a.marked(ctx)
+			return a.findMark(ctx)
 		case e.CommitID == a.commit:
 			return a.again(Mark{First: e.Seq - int64(e.Nth), N: e.Of})
 		}
@@ -297,12 +297,12 @@ func (a *appending) readActual(ctx context.Context, conflict *Conflict) error {
 	return nil
 }
 
-// marked returns the commit with the caller's commit ID, if it happened.
-func (a *appending) marked(ctx context.Context) (Commit, error) {
+// findMark returns the commit with the caller's commit ID, if it happened.
+func (a *appending) findMark(ctx context.Context) (Commit, error) {
 	if !a.named {
 		return Commit{}, nil
 	}
-	m, err := a.mark(ctx)
+	m, err := a.loadMark(ctx)
 	switch {
 	case err == nil:
 		return a.again(m)
@@ -312,10 +312,10 @@ func (a *appending) marked(ctx context.Context) (Commit, error) {
 	return Commit{}, err
 }
 
-// mark returns the mark of the commit ID. Without transactions there are no marks, so the whole
+// loadMark returns the mark of the commit ID. Without transactions there are no marks, so the whole
 // stream is searched.
-func (a *appending) mark(ctx context.Context) (Mark, error) {
-	if !a.s.o.OneByOne {
+func (a *appending) loadMark(ctx context.Context) (Mark, error) {
+	if !a.s.o.PutMode {
 		return MarkByID.Get(ctx, a.s.t, MarkKey{a.id, a.commit})
 	}
 	for e, err := range a.s.Read(ctx, a.id, AsStored()) {

@@ -38,7 +38,7 @@ func TestCache(t *testing.T) {
 		reads(order("1"), 6, "after another took its place")
 		fold.Cache.Drop(w.store, order("1"))
 		reads(order("1"), 6, "after it was dropped")
-		other, err := eventstore.New(w.table, eventstore.Options{OneByOne: w.oneByOne})
+		other, err := eventstore.New(w.table, eventstore.Options{PutMode: w.oneByOne})
 		w.must(err)
 		if at, err := eventstore.Load(w.ctx, other, order("1"), fold); err != nil || at.Read != 6 {
 			w.Errorf("through another store: %+v, %v", at, err)
@@ -63,7 +63,7 @@ func TestCacheKeepsNoSecrets(t *testing.T) {
 
 // A state that is ahead of its stream, because an older table was restored, is dropped.
 func TestCacheAheadOfTheStream(t *testing.T) {
-	w := newWorld(t, eventstore.Options{OneByOne: true})
+	w := newWorld(t, eventstore.Options{PutMode: true})
 	fold := tally
 	fold.Cache = eventstore.NewCache[map[string]int](10)
 	for range 3 {
@@ -81,13 +81,13 @@ func TestCacheAheadOfTheStream(t *testing.T) {
 
 // Loads and decisions are the same with and without caches, in two processes, while snapshots are
 // made and removed.
-func TestCacheChangesNothing(t *testing.T) { seeds.Run(t, 1, cacheChangesNothing) }
+func TestCachedLoadsEqualUncached(t *testing.T) { seeds.Run(t, 1, cacheChangesNothing) }
 
 func cacheChangesNothing(t *testing.T, seed uint64) {
 	both(t, func(w *world) {
 		var writers sync.WaitGroup
 		for n := range 4 {
-			store, err := eventstore.New(w.table, eventstore.Options{OneByOne: w.oneByOne})
+			store, err := eventstore.New(w.table, eventstore.Options{PutMode: w.oneByOne})
 			w.must(err)
 			fold := tally
 			if n > 0 { // the first has no cache

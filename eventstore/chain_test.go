@@ -16,7 +16,7 @@ import (
 
 // chained runs a test on chains, with and without transactions.
 func chained(t *testing.T, test func(*world)) {
-	for name, o := range map[string]eventstore.Options{"transactions": {Chain: true}, "one by one": {Chain: true, OneByOne: true}} {
+	for name, o := range map[string]eventstore.Options{"transactions": {Chain: true}, "one by one": {Chain: true, PutMode: true}} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, o)) })
 	}
 }
@@ -107,7 +107,7 @@ func TestChainFindsWhatIsMissing(t *testing.T) {
 }
 
 // A stream with a chain keeps it, whatever store appends. A stream without a chain may get one.
-func TestChainIsNotLeft(t *testing.T) {
+func TestChainIsKept(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	plain := w.store
 	w.append(order("1"), eventstore.Any(), "A", "B")

@@ -18,11 +18,11 @@ func (s *Store) Delete(ctx context.Context, id ID) error { return s.end(ctx, id,
 
 func (s *Store) end(ctx context.Context, id ID, state StreamState) error {
 	err := id.check()
-	if err == nil && s.o.OneByOne {
+	if err == nil && s.o.PutMode {
 		err = fmt.Errorf("%w: streams cannot be closed in put mode", ErrInvalid)
 	}
 	if err == nil {
-		err = s.agree(ctx)
+		err = s.agreeOnMode(ctx)
 	}
 	if err == nil {
 		_, err = Heads.Patch(ctx, s.t, id, headState.Set(state), headUpdated.Set(s.t.Now().UTC()),

@@ -80,7 +80,7 @@ func TestAppendsCostWhatTheGuideSays(t *testing.T) {
 		"with a `CommitID`":                {plain, 0, eventstore.Exact, []eventstore.AppendOption{eventstore.CommitID("c")}},
 		"with a `CommitID` and a value":    {plain, 0, eventstore.Exact, []eventstore.AppendOption{eventstore.CommitID("c"), eventstore.Reserve("s", "v")}},
 		"and 1 event to another aggregate": {plain, 1, eventstore.Exact, nil},
-		"`OneByOne`, each by itself":       {eventstore.Options{OneByOne: true}, 0, eventstore.Exact, nil},
+		"`PutMode`, each by itself":        {eventstore.Options{PutMode: true}, 0, eventstore.Exact, nil},
 	} {
 		row, ok := rows[name]
 		if !ok || len(row) != 3 {
@@ -112,7 +112,7 @@ func cost(t *testing.T, o eventstore.Options, n, others int, expected func(int64
 		expected = eventstore.Exact
 	}
 	event := eventstore.NewEvent{Type: "OrderPlaced", Payload: bytes.Repeat([]byte("x"), 320)}
-	if o.OneByOne {
+	if o.PutMode {
 		for range n {
 			_, err := store.Append(w.ctx, order("0"), expected(version), []eventstore.NewEvent{event})
 			w.must(err)

@@ -17,8 +17,8 @@ type content struct {
 	sealed []byte // of sealed fields, with their keys; nil: nothing is sealed, or a key is gone
 }
 
-// errUntold means that two appends cannot be compared.
-var errUntold = errors.New("eventstore: the append cannot be compared")
+// errIncomparable means that two appends cannot be compared.
+var errIncomparable = errors.New("eventstore: the append cannot be compared")
 
 // content hashes sealed events. dated marks the events whose times the caller gave. Numbers and IDs
 // are excluded, so a repeated append has equal hashes.
@@ -35,7 +35,7 @@ func (s *Store) content(ctx context.Context, id ID, events []Event, dated []bool
 				err = s.o.Secrets.Bare(&e)
 			}
 			if err != nil {
-				return content{}, fmt.Errorf("%w: %w", errUntold, err)
+				return content{}, fmt.Errorf("%w: %w", errIncomparable, err)
 			}
 			if sealed.bytes(tag); len(tag) > 0 && tagged >= 0 {
 				tagged++
@@ -74,7 +74,7 @@ func (s sum) event(e *Event, dated bool) {
 	s.time(e.OccurredAt)
 }
 
-// compare checks that the append equals that of the mark. Errors: ErrCommitReused; errUntold if its
+// compare checks that the append equals that of the mark. Errors: ErrCommitReused; errIncomparable if its
 // events could not be sealed.
 func (a *appending) compare(m *Mark) error {
 	switch {
@@ -83,7 +83,7 @@ func (a *appending) compare(m *Mark) error {
 	case m.Parts > 0 && m.Parts != a.parts:
 		return fmt.Errorf("%w: %q, an append to %d aggregates", ErrCommitReused, a.commit, m.Parts)
 	case len(m.Digest) > 0 && len(a.content.digest) == 0:
-		return errUntold
+		return errIncomparable
 	case len(m.Digest) > 0 && !bytes.Equal(m.Digest, a.content.digest),
 		len(m.Sealed) > 0 && len(a.content.sealed) > 0 && !bytes.Equal(m.Sealed, a.content.sealed):
 		return fmt.Errorf("%w: %q, an append of other events", ErrCommitReused, a.commit)

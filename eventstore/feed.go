@@ -154,7 +154,7 @@ func (s *Store) FeedCommits(ctx context.Context, after int64) iter.Seq2[FeedComm
 // eachCommit reads a few chunks at first, then increasingly many. Chunks are written in order, but
 // a query that runs at the same time may see a chunk and miss an earlier one: then it is repeated.
 func (s *Store) eachCommit(ctx context.Context, after int64, yield func(FeedCommit, error) bool) error {
-	if s.o.OneByOne {
+	if s.o.PutMode {
 		return fmt.Errorf("%w: there is no feed in put mode", ErrInvalid)
 	}
 	for atOnce, tries := 2, 0; ; atOnce = min(2*atOnce, 64) {

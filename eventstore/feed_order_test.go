@@ -79,7 +79,7 @@ func (o *ordering) run(ctx context.Context, owner string) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return worker.Leave(context.WithoutCancel(ctx))
+			return worker.Release(context.WithoutCancel(ctx))
 		case <-o.appended:
 		}
 		if err := worker.Drain(ctx); err != nil && ctx.Err() == nil {

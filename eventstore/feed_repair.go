@@ -35,7 +35,7 @@ func (s *Store) RepairFeed(ctx context.Context, caughtUp func(context.Context) e
 			err = fmt.Errorf("eventstore: repair the feed: %w", err)
 		}
 	}()
-	if s.o.OneByOne {
+	if s.o.PutMode {
 		return r, fmt.Errorf("%w: there is no feed in put mode", ErrInvalid)
 	}
 	h, err := readFeedHead(ctx, s.t)

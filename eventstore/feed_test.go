@@ -67,7 +67,7 @@ func (w *world) drain(worker *fold.Worker) {
 	w.must(worker.Drain(w.ctx))
 }
 
-func TestFeedTellsAllAppendsInOneOrder(t *testing.T) {
+func TestFeedHasAllAppendsInOneOrder(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	worker := w.worker(eventstore.FeedFold())
 	w.isFed(0, "")
@@ -101,7 +101,7 @@ func TestFeedTellsAllAppendsInOneOrder(t *testing.T) {
 }
 
 func TestFeedNeedsTransactions(t *testing.T) {
-	w := newWorld(t, eventstore.Options{OneByOne: true})
+	w := newWorld(t, eventstore.Options{PutMode: true})
 	for _, err := range w.store.Feed(w.ctx, 0) {
 		if !errors.Is(err, eventstore.ErrInvalid) {
 			t.Errorf("feed: %v, want ErrInvalid", err)
@@ -112,8 +112,8 @@ func TestFeedNeedsTransactions(t *testing.T) {
 	}
 }
 
-// TestFeedSaysWhenAnEventIsMissing deletes an event without the store's knowledge.
-func TestFeedSaysWhenAnEventIsMissing(t *testing.T) {
+// TestFeedReportsMissingEvent deletes an event without the store's knowledge.
+func TestFeedReportsMissingEvent(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.append(order("a"), eventstore.NoStream(), "Placed", "Paid")
 	w.drain(w.worker(eventstore.FeedFold()))
@@ -154,8 +154,8 @@ func TestFeedAfterAMissedStream(t *testing.T) {
 	}
 }
 
-// TestRepairsDoNotRunTogether starts a second repair while the first one waits.
-func TestRepairsDoNotRunTogether(t *testing.T) {
+// TestRepairsAreExclusive starts a second repair while the first one waits.
+func TestRepairsAreExclusive(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.append(order("a"), eventstore.NoStream(), "A1")
 	w.db.Advance(30 * time.Hour) // the feed is younger than the store

@@ -131,7 +131,7 @@ func linearizable(t *testing.T, seed uint64) {
 	both(t, func(w *world) {
 		for h := range histories {
 			r := rand.New(rand.NewPCG(seed, uint64(h)))
-			one := newWorld(w.T, eventstore.Options{OneByOne: w.oneByOne})
+			one := newWorld(w.T, eventstore.Options{PutMode: w.oneByOne})
 			if h%2 == 1 {
 				one.db.Inject(enginetest.Fault{Effect: []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer, enginetest.Conflict}[r.IntN(3)], Writes: true, Every: 2 + r.IntN(4)})
 			}
@@ -143,7 +143,7 @@ func linearizable(t *testing.T, seed uint64) {
 	})
 }
 
-// Wrong results are noticed: a read that misses an append, a doubled event, half of a joint append.
+// Wrong results are noticed: a read that misses an append, a doubled event, half of a multi-stream append.
 func TestLinearizableChecks(t *testing.T) {
 	anything := func(int) bool { return true }
 	done := &storeCall{at: []int{0, 1}, meets: []func(int) bool{anything, anything}, token: "a", versions: []int{1, 1}, refused: -1}

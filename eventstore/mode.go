@@ -20,19 +20,19 @@ type WriteMode string
 // The write modes.
 const (
 	InTransactions WriteMode = "transactions"
-	OneByOne       WriteMode = "one by one" // put mode, see Options.OneByOne
+	PutMode        WriteMode = "one by one" // put mode, see Options.PutMode
 )
 
 func (s *Store) mode() WriteMode {
-	if s.o.OneByOne {
-		return OneByOne
+	if s.o.PutMode {
+		return PutMode
 	}
 	return InTransactions
 }
 
-// agree makes the store's mode that of the table, or detects that the table has another, and
+// agreeOnMode makes the store's mode that of the table, or detects that the table has another, and
 // records the store's TypeShards. It asks once, because a table keeps its mode.
-func (s *Store) agree(ctx context.Context) error {
+func (s *Store) agreeOnMode(ctx context.Context) error {
 	if s.agreed.Load() {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (s *Store) agree(ctx context.Context) error {
 		err = s.sameMode(&r)
 	}
 	if err == nil {
-		err = s.tellShards(ctx, &r)
+		err = s.recordShards(ctx, &r)
 	}
 	s.agreed.Store(err == nil)
 	return err
@@ -51,10 +51,10 @@ func (s *Store) sameMode(r *Rules) error {
 	switch {
 	case r.Mode == "" || r.Mode == s.mode():
 		return nil
-	case s.o.OneByOne:
-		return fmt.Errorf("%w: transactions, but this store uses put mode: open it without Options.OneByOne or use another table", ErrWriteMode)
+	case s.o.PutMode:
+		return fmt.Errorf("%w: transactions, but this store uses put mode: open it without Options.PutMode or use another table", ErrWriteMode)
 	}
-	return fmt.Errorf("%w: put mode, but this store uses transactions: open it with Options.OneByOne or use another table", ErrWriteMode)
+	return fmt.Errorf("%w: put mode, but this store uses transactions: open it with Options.PutMode or use another table", ErrWriteMode)
 }
 
 // CheckMode checks, without writing, that the table has the store's write mode or none yet. Errors:

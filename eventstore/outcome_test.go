@@ -16,7 +16,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// to returns a part of a joint append.
+// to returns a part of a multi-stream append.
 func to(id eventstore.ID, expected eventstore.Expected, types ...string) eventstore.AppendTo {
 	return eventstore.AppendTo{ID: id, Expected: expected, Events: said(types...)}
 }
@@ -45,7 +45,7 @@ func TestOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// Whatever fails, a joint append that is repeated happens once, to all of its aggregates.
+// Whatever fails, a multi-stream append that is repeated happens once, to all of its aggregates.
 func TestAppendAllOutcomeUnknown(t *testing.T) {
 	for _, effect := range []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer, enginetest.Throttle, enginetest.Conflict} {
 		w := newWorld(t, eventstore.Options{})
@@ -103,7 +103,7 @@ var _ dynamo.API = (*late)(nil)
 
 // An append whose first attempt is executed after all, at any moment during the second attempt,
 // happens once.
-func TestAttemptThatHappensLate(t *testing.T) {
+func TestDelayedFirstAttempt(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.Exists(), eventstore.Exact(1)} {
 			for after := 1; after < 12; after++ {

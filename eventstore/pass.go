@@ -132,7 +132,7 @@ func (p *pass) take(ctx context.Context, e *Event) error {
 
 // truncated continues in the archive if the missing event was truncated.
 func (p *pass) truncated(ctx context.Context) (went bool, err error) {
-	if p.s.o.OneByOne {
+	if p.s.o.PutMode {
 		return false, nil
 	}
 	h, err := p.s.Head(ctx, p.id)

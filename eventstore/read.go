@@ -77,7 +77,7 @@ func (s *Store) Head(ctx context.Context, id ID) (Head, error) {
 	if err := id.check(); err != nil {
 		return Head{}, err
 	}
-	if !s.o.OneByOne {
+	if !s.o.PutMode {
 		h, err := HeadByID.Get(ctx, s.t, id)
 		if err != nil && !errors.Is(err, table.ErrNotFound) {
 			err = fmt.Errorf("eventstore: head of %s: %w", id, err)

@@ -32,7 +32,7 @@ const recountTries = 6
 // of these are counted. caughtUp is that of RepairFeed. In put mode there are no heads, and nothing
 // to count.
 func (s *Store) RecountTypes(ctx context.Context, caughtUp func(context.Context) error) (r Recounted, err error) {
-	if s.o.OneByOne {
+	if s.o.PutMode {
 		return r, nil
 	}
 	names, err := s.typesOfHeads(ctx)

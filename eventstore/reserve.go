@@ -71,7 +71,7 @@ func (s *Store) reservationOf(ctx context.Context, scope, value string) (Reserva
 }
 
 // claim computes the keys of the values that the parts reserve or release.
-func (j *joint) claim(ctx context.Context) (err error) {
+func (j *multiAppend) claim(ctx context.Context) (err error) {
 	if !slices.ContainsFunc(j.parts, func(a *appending) bool { return len(a.claims) > 0 }) {
 		return nil
 	}
@@ -108,9 +108,9 @@ func (c *claim) addTo(tx *table.Tx, id ID, now time.Time) {
 	}
 }
 
-// refused returns the error for a claim that failed, without the value. op is the index among the
+// claimError returns the error for a claim that failed, without the value. op is the index among the
 // operations of all claims.
-func (a *appending) refused(op int) error {
+func (a *appending) claimError(op int) error {
 	for _, c := range a.claims {
 		if op -= c.operations(); op >= 0 {
 			continue

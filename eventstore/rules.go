@@ -49,7 +49,7 @@ type Rules struct {
 	ReliedFrom int64 `dynamodbav:"reliedFrom,omitempty"`
 }
 
-// Wait returns how long a keeper must wait before it relies on these rules, at most 9 seconds,
+// Wait returns how long a key store must wait before it relies on these rules, at most 9 seconds,
 // because stores may still use older ones. Zero or less means no wait.
 func (r *Rules) Wait(now time.Time) time.Duration {
 	return min(time.UnixMilli(r.ReliedFrom).Sub(now), maxWait)
@@ -154,7 +154,7 @@ func DeclarePersonal(ctx context.Context, t *table.Table, add []PersonalRule) er
 	_, err = TableRules.Modify(ctx, t, RulesKey{}, func(r *Rules) error {
 		merged := mergeRules(r.Personal, add)
 		if slices.EqualFunc(merged, r.Personal, sameRule) {
-			return nil // another keeper was faster, and recorded from when to rely on them
+			return nil // another key store was faster, and recorded from when to rely on them
 		}
 		latest := min(r.HeldUntil+holdMargin.Milliseconds(), t.Now().Add(maxWait).UnixMilli())
 		r.Personal, r.ReliedFrom = merged, max(r.ReliedFrom, latest)

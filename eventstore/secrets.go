@@ -48,7 +48,7 @@ func (s *Store) Open(ctx context.Context, e *Event) error {
 
 // seal seals the events of all parts by the current rules, which hold for as long as an attempt may
 // take. A store without secrets gets ErrUnsealed if the events have personal fields.
-func (j *joint) seal(ctx context.Context) error {
+func (j *multiAppend) seal(ctx context.Context) error {
 	for i, a := range j.parts {
 		if len(j.plain) == i {
 			j.plain = append(j.plain, a.events)
@@ -62,11 +62,11 @@ func (j *joint) seal(ctx context.Context) error {
 			a.content, err = j.s.content(ctx, a.id, a.events, a.dated)
 		}
 	}
-	j.refused = err != nil
+	j.unsealable = err != nil
 	return err
 }
 
-func (j *joint) sealEach(ctx context.Context) error {
+func (j *multiAppend) sealEach(ctx context.Context) error {
 	if j.s.o.Secrets == nil {
 		return j.s.unsealed(ctx, func(r PersonalRule) bool {
 			return slices.ContainsFunc(j.parts, func(a *appending) bool {

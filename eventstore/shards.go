@@ -21,9 +21,9 @@ func (s *Store) TypeShards(ctx context.Context) (int, error) {
 	return max(r.TypeShards, s.o.TypeShards), nil
 }
 
-// tellShards records the store's TypeShards before its first append, so that readers with other
+// recordShards records the store's TypeShards before its first append, so that readers with other
 // options read every partition. The number never decreases, because events stay where they are.
-func (s *Store) tellShards(ctx context.Context, r *Rules) error {
+func (s *Store) recordShards(ctx context.Context, r *Rules) error {
 	if s.o.TypeShards <= max(r.TypeShards, 1) {
 		return nil
 	}

@@ -49,7 +49,7 @@ func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 		}
 		(*due)[id] = true
 	}
-	if s.o.OneByOne {
+	if s.o.PutMode {
 		return fold.Observe(name, act, fold.On(Events, func(c fold.Typed[Event], at func(struct{}) *map[ID]bool) error {
 			if c.New != nil {
 				note(c.New.ID, c.New.Seq-1, c.New.Seq, at)

@@ -79,9 +79,9 @@ func TestSnapshotsOfAnotherReducer(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeASnapshotHoldsNothingUp has an event that cannot be applied, one that panics, and
+// TestFailedSnapshotsBlockNothing has an event that cannot be applied, one that panics, and
 // a snapshot that was changed.
-func TestWhatCannotBeASnapshotHoldsNothingUp(t *testing.T) {
+func TestFailedSnapshotsBlockNothing(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	picky := eventstore.Fold[map[string]int]{Version: 1, Apply: func(m map[string]int, e eventstore.Event) (map[string]int, error) {
 		switch e.EventType {

@@ -16,10 +16,10 @@ import (
 
 // Options configures a Store. The zero value has good defaults.
 type Options struct {
-	// OneByOne enables put mode, for stores without transactions: one conditional put per event. An
+	// PutMode enables put mode, for stores without transactions: one conditional put per event. An
 	// append then has one event, and there are no heads, marks, reservations and feed. The first
 	// append to a table decides its mode: stores in the other mode get ErrWriteMode.
-	OneByOne bool
+	PutMode bool
 	// TypeShards is the number of partitions for the events of one type in the index, 1 to 256;
 	// default 1, which suffices for a thousand appends a second of one type. It may be increased.
 	// Readers must read all partitions, see Store.TypeShards.
@@ -64,8 +64,8 @@ func New(t *table.Table, o Options) (*Store, error) {
 // Table returns the table with the events.
 func (s *Store) Table() *table.Table { return s.t }
 
-// OneByOne reports whether the store is in put mode, without heads, marks and reservations.
-func (s *Store) OneByOne() bool { return s.o.OneByOne }
+// PutMode reports whether the store is in put mode, without heads, marks and reservations.
+func (s *Store) PutMode() bool { return s.o.PutMode }
 
 // newIDs returns n increasing event IDs, also greater than those of earlier calls within the same
 // millisecond.

@@ -139,7 +139,7 @@ func (l Loaded[S]) repeated(ctx context.Context, s *Store, f Fold[S], options []
 		o(a)
 	}
 	if a.named && checkName("commit id", a.commit, maxCommitID) == nil {
-		c, err := a.marked(ctx)
+		c, err := a.findMark(ctx)
 		if err != nil {
 			return l, errors.Join(err, refused)
 		}

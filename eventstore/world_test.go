@@ -27,12 +27,12 @@ type world struct {
 func newWorld(t *testing.T, o eventstore.Options) *world {
 	t.Helper()
 	s := eventstoretest.New(t, o)
-	return &world{T: t, ctx: t.Context(), db: s.DB, table: s.Table, store: s.Store, oneByOne: o.OneByOne}
+	return &world{T: t, ctx: t.Context(), db: s.DB, table: s.Table, store: s.Store, oneByOne: o.PutMode}
 }
 
 // both runs a test with and without transactions.
 func both(t *testing.T, test func(*world)) {
-	for name, o := range map[string]eventstore.Options{"transactions": {}, "one by one": {OneByOne: true}} {
+	for name, o := range map[string]eventstore.Options{"transactions": {}, "one by one": {PutMode: true}} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, o)) })
 	}
 }

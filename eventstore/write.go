@@ -67,8 +67,8 @@ func (a *appending) types() []string {
 	return slices.Compact(types)
 }
 
-// blame interprets the failure of the append's operation with index at.
-func (a *appending) blame(err error, blamed *table.TxError, at int) error {
+// explain interprets the failure of the append's operation with index at.
+func (a *appending) explain(err error, blamed *table.TxError, at int) error {
 	switch {
 	case at == 0:
 		return a.headRefused(blamed)
@@ -77,7 +77,7 @@ func (a *appending) blame(err error, blamed *table.TxError, at int) error {
 	case errors.Is(err, table.ErrExists) && blamed.Op == "create "+Marks.Name():
 		return errTaken // by the same append: it will be found
 	case errors.Is(err, table.ErrExists) || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrNotFound):
-		return a.refused(at - 1 - len(a.events) - a.marks())
+		return a.claimError(at - 1 - len(a.events) - a.marks())
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 // condition. Using a state removes it from the cache; writing it puts it back.
 type cache struct {
 	lru *lru.Cache[string, *stored]
-	odds
+	newItemRate
 }
 
 // newCache returns a cache for size states. 0 means defaultCache; a negative size disables the
@@ -30,8 +30,8 @@ func newCache(size int) *cache {
 	return &cache{lru: l}
 }
 
-// keepNothing disables the cache.
-func (c *cache) keepNothing() { c.lru = nil }
+// disable disables the cache.
+func (c *cache) disable() { c.lru = nil }
 
 // take removes a state from the cache and returns it, or nil if it is absent. Because the merge
 // that follows modifies the state in place, no second delta may obtain it.
@@ -53,31 +53,31 @@ func (c *cache) put(id string, s *stored) {
 	}
 }
 
-// odds counts how many of the recently used items that were not in memory turned out to be new
+// newItemRate counts how many of the recently used items that were not in memory turned out to be new
 // (fresh) or stored already (known). See ExpectNew.
-type odds struct {
+type newItemRate struct {
 	fresh, known atomic.Int64
 }
 
 const (
-	oddsFirst = 16   // fresh items assumed before any is counted
-	oddsMost  = 1024 // counts beyond this are halved, so that old ones fade
+	rateFirst = 16   // fresh items assumed before any is counted
+	rateMost  = 1024 // counts beyond this are halved, so that old ones fade
 )
 
 // expects reports whether at least the given share of the counted items were new. Only one
 // goroutine may call it; saw may run concurrently.
-func (o *odds) expects(share float64) bool {
+func (o *newItemRate) expects(share float64) bool {
 	fresh, known := o.fresh.Load(), o.known.Load()
-	if fresh+known > oddsMost {
+	if fresh+known > rateMost {
 		o.fresh.Add(-fresh / 2)
 		o.known.Add(-known / 2)
 	}
-	fresh += oddsFirst
+	fresh += rateFirst
 	return float64(fresh) >= share*float64(fresh+known)
 }
 
-// saw counts an item as new or as already stored.
-func (o *odds) saw(fresh bool) {
+// record counts an item as new or as already stored.
+func (o *newItemRate) record(fresh bool) {
 	if fresh {
 		o.fresh.Add(1)
 	} else {

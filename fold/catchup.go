@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Caught is the result of CatchUp for one aggregate.
-type Caught struct {
+// CatchUpResult is the result of CatchUp for one aggregate.
+type CatchUpResult struct {
 	Applied int64 // the last event in the read model
 	// Wrote reports whether the read model was written.
 	Wrote bool
@@ -31,20 +31,20 @@ type Caught struct {
 //
 // CatchUp may run beside workers: each write is conditional on the version it was computed from,
 // and is tried up to 16 times if others interfere. An event that cannot be applied is reported in
-// Caught.Poison, not as an error.
-func CatchUp[E, R any, RK comparable](ctx context.Context, t *table.Table, name string, into *table.Entity[R, RK], p Projection[E, R, RK], aggregates []E, o Options) ([]Caught, error) {
-	c := &catching[E, R, RK]{
+// CatchUpResult.Poison, not as an error.
+func CatchUp[E, R any, RK comparable](ctx context.Context, t *table.Table, name string, into *table.Entity[R, RK], p Projection[E, R, RK], aggregates []E, o Options) ([]CatchUpResult, error) {
+	c := &catchUp[E, R, RK]{
 		w:   &Worker{table: t, o: o.withDefaults(t)},
-		l:   &ordered[E, R, RK]{def: &Fold{name: name}, table: t, into: into, p: p, none: newCache(-1)},
-		out: make([]Caught, len(aggregates)),
+		l:   &ordered[E, R, RK]{def: &Fold{name: name}, table: t, into: into, p: p, noCache: newCache(-1)},
+		out: make([]CatchUpResult, len(aggregates)),
 	}
-	open := make([]behind[E], len(aggregates))
+	open := make([]staleModel[E], len(aggregates))
 	for i := range aggregates {
 		key, err := into.Key(p.Key(&aggregates[i]))
 		if err != nil {
 			return nil, fmt.Errorf("fold: catch up %s: %w", name, err)
 		}
-		open[i] = behind[E]{at: i, e: &aggregates[i], d: &delta{lane: c.l, id: itemID(key), key: key}}
+		open[i] = staleModel[E]{at: i, e: &aggregates[i], d: &delta{pipeline: c.l, id: itemID(key), key: key}}
 	}
 	var err error
 	for try := 1; len(open) > 0 && err == nil; try++ {
@@ -63,15 +63,15 @@ func CatchUp[E, R any, RK comparable](ctx context.Context, t *table.Table, name 
 	return c.out, nil
 }
 
-// catching is the state of a running CatchUp.
-type catching[E, R any, RK comparable] struct {
+// catchUp is the state of a running CatchUp.
+type catchUp[E, R any, RK comparable] struct {
 	w   *Worker
 	l   *ordered[E, R, RK]
-	out []Caught
+	out []CatchUpResult
 }
 
-// behind is an aggregate whose read model has to catch up.
-type behind[E any] struct {
+// staleModel is an aggregate whose read model has to catch up.
+type staleModel[E any] struct {
 	// at is the index of the aggregate in the result.
 	at     int
 	e      *E
@@ -82,7 +82,7 @@ type behind[E any] struct {
 
 // round makes one attempt for each open aggregate and returns those that another writer changed in
 // the meantime.
-func (c *catching[E, R, RK]) round(ctx context.Context, open []behind[E]) (lost []behind[E], err error) {
+func (c *catchUp[E, R, RK]) round(ctx context.Context, open []staleModel[E]) (lost []staleModel[E], err error) {
 	deltas := make([]*delta, len(open))
 	for i, b := range open {
 		deltas[i], b.d.held = b.d, nil
@@ -94,7 +94,7 @@ func (c *catching[E, R, RK]) round(ctx context.Context, open []behind[E]) (lost 
 		return nil, err
 	}
 	var puts []*dynamodb.PutItemInput
-	var of []behind[E]
+	var of []staleModel[E]
 	for _, b := range open {
 		if b.in != nil {
 			puts, of = append(puts, b.in), append(of, b)
@@ -114,15 +114,15 @@ func (c *catching[E, R, RK]) round(ctx context.Context, open []behind[E]) (lost 
 			if !poison {
 				return nil, err
 			}
-			c.out[of[i].at] = Caught{Applied: of[i].before}
-			c.bury(&of[i], p)
+			c.out[of[i].at] = CatchUpResult{Applied: of[i].before}
+			c.addDeadLetter(&of[i], p)
 		}
 	}
 	return lost, nil
 }
 
 // prepare applies the missing events and builds the request that writes the result.
-func (c *catching[E, R, RK]) prepare(ctx context.Context, b *behind[E]) error {
+func (c *catchUp[E, R, RK]) prepare(ctx context.Context, b *staleModel[E]) error {
 	b.in = nil
 	if b.d.held == nil { // load could not read the item and has buried it
 		c.out[b.at].Poison = errors.New("cannot read the read model")
@@ -140,9 +140,9 @@ func (c *catching[E, R, RK]) prepare(ctx context.Context, b *behind[E]) error {
 			return err
 		}
 	}
-	c.out[b.at] = Caught{Applied: s.applied}
+	c.out[b.at] = CatchUpResult{Applied: s.applied}
 	if poison {
-		c.bury(b, p)
+		c.addDeadLetter(b, p)
 	}
 	if s.applied == b.before {
 		return nil
@@ -154,7 +154,7 @@ func (c *catching[E, R, RK]) prepare(ctx context.Context, b *behind[E]) error {
 
 // upTo rebuilds the state as of event last, from the item as it was loaded. The failed event may
 // have been half applied to the first copy.
-func (c *catching[E, R, RK]) upTo(ctx context.Context, b *behind[E], last int64) (*projected[R], error) {
+func (c *catchUp[E, R, RK]) upTo(ctx context.Context, b *staleModel[E], last int64) (*projected[R], error) {
 	good, err := c.l.decode(b.d, b.d.held.state.(*projected[R]).origin)
 	if err != nil {
 		return nil, err
@@ -167,11 +167,11 @@ func (c *catching[E, R, RK]) upTo(ctx context.Context, b *behind[E], last int64)
 }
 
 // encode builds the request that writes a state. A state that does not fit into an item is poison.
-func (c *catching[E, R, RK]) encode(b *behind[E], held *stored) error {
+func (c *catchUp[E, R, RK]) encode(b *staleModel[E], held *stored) error {
 	it, next, err := c.w.encode(b.d, held, false)
 	if p, refused := isPoison(err); refused {
 		c.out[b.at].Applied = b.before
-		c.bury(b, p)
+		c.addDeadLetter(b, p)
 		return nil
 	}
 	if err != nil {
@@ -183,13 +183,13 @@ func (c *catching[E, R, RK]) encode(b *behind[E], held *stored) error {
 	return nil
 }
 
-// bury records that the next event of an aggregate cannot be applied.
-func (c *catching[E, R, RK]) bury(b *behind[E], p *poisonError) {
+// addDeadLetter records that the next event of an aggregate cannot be applied.
+func (c *catchUp[E, R, RK]) addDeadLetter(b *staleModel[E], p *poisonError) {
 	next := &c.out[b.at]
 	next.Poison = p.err
 	h := fnv.New64a()
 	h.Write([]byte(b.d.id)) //nolint:errcheck // a hash never fails
-	c.w.bury(Dead{
+	c.w.addDeadLetter(Dead{
 		DeadKey: DeadKey{Fold: c.l.def.name, Seq: fmt.Sprint(next.Applied + 1), Shard: "table", Part: fmt.Sprintf("%016x", h.Sum64())},
 		Reason:  reason(p.err), Changes: 1, At: c.w.o.Clock(), ItemPK: stringOf(b.d.key[table.AttrPK]), ItemSK: stringOf(b.d.key[table.AttrSK]),
 	})

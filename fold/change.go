@@ -22,8 +22,8 @@ func (s Sequence) Compare(o Sequence) int {
 	return strings.Compare(string(s), string(o))
 }
 
-// later returns the greater of two sequences.
-func later(a, b Sequence) Sequence {
+// maxSequence returns the greater of two sequences.
+func maxSequence(a, b Sequence) Sequence {
 	if a.Compare(b) >= 0 {
 		return a
 	}

@@ -22,25 +22,25 @@ const (
 	skipAge     = time.Hour
 )
 
-// behind reports whether the durable checkpoint of the shard should be advanced now.
-func (sh *shard) behind(now time.Time) bool {
+// checkpointDue reports whether the durable checkpoint of the shard should be advanced now.
+func (sh *shard) checkpointDue(now time.Time) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	switch {
 	case sh.end && !sh.done:
 		return true
-	case sh.through().Compare(sh.checkpoint) <= 0:
+	case sh.flushedTo().Compare(sh.checkpoint) <= 0:
 		return false
 	}
 	return sh.counted || sh.waiting > 0 || sh.skipped >= skipRecords || sh.skipped > 0 && now.Sub(sh.advancedAt) >= skipAge
 }
 
-// dueSkips reports whether some shard without waiting changes needs a checkpoint or has gaps to
+// checkpointsDue reports whether some shard without waiting changes needs a checkpoint or has gaps to
 // record.
-func (w *Worker) dueSkips() bool {
+func (w *Worker) checkpointsDue() bool {
 	now := w.o.Clock()
 	for _, sh := range w.order {
-		if sh.waiting == 0 && (sh.behind(now) || len(sh.gaps) > 0) {
+		if sh.waiting == 0 && (sh.checkpointDue(now) || len(sh.gaps) > 0) {
 			return true
 		}
 	}
@@ -53,7 +53,7 @@ func (w *Worker) advanceAll(ctx context.Context) error {
 	now := w.o.Clock()
 	var behind []*shard
 	for _, sh := range w.order {
-		if sh.behind(now) {
+		if sh.checkpointDue(now) {
 			behind = append(behind, sh)
 		}
 	}
@@ -65,15 +65,15 @@ func (w *Worker) advanceAll(ctx context.Context) error {
 // advanced it further, that value stays.
 func (w *Worker) advance(ctx context.Context, sh *shard) error {
 	for attempt := 1; ; attempt++ {
-		if !sh.behind(w.o.Clock()) {
-			sh.settled()
+		if !sh.checkpointDue(w.o.Clock()) {
+			sh.resetProgress()
 			return nil
 		}
 		tick := w.tick.Add(1)
 		err := w.putCheckpoint(ctx, sh)
 		if err == nil {
-			sh.observe(sh.through(), true, sh.end, tick)
-			sh.settled()
+			sh.raiseCheckpoint(sh.flushedTo(), true, sh.end, tick)
+			sh.resetProgress()
 			sh.advancedAt = w.o.Clock()
 			w.counts.checkpoints.Add(1)
 			return nil
@@ -91,15 +91,15 @@ func (w *Worker) advance(ctx context.Context, sh *shard) error {
 	}
 }
 
-// settled notes that everything read so far is durable.
-func (sh *shard) settled() { sh.counted, sh.skipped = false, 0 }
+// resetProgress notes that everything read so far is durable.
+func (sh *shard) resetProgress() { sh.counted, sh.skipped = false, 0 }
 
 // putCheckpoint writes the shard's checkpoint on condition that it still has the value last seen,
 // or does not exist yet.
 func (w *Worker) putCheckpoint(ctx context.Context, sh *shard) error {
 	it, err := Checkpoints.Encode(&Checkpoint{
 		CheckpointKey: CheckpointKey{Group: w.o.Group, Shard: sh.id},
-		Position:      string(sh.through()), Read: sh.readUntil(), Done: sh.end, Missed: sh.missed, Fed: sh.isFed(), Owner: w.o.Owner, At: w.o.Clock(),
+		Position:      string(sh.flushedTo()), Read: sh.readUntil(), Done: sh.end, Missed: sh.missed, Fed: sh.isFed(), Owner: w.o.Owner, At: w.o.Clock(),
 	})
 	if err != nil {
 		return err
@@ -136,9 +136,9 @@ func (w *Worker) readCheckpoints(ctx context.Context, shards []*shard) error {
 	}
 	for _, sh := range shards {
 		c, exists := found[sh.id]
-		sh.observe(Sequence(c.Position), exists, c.Done, tick)
+		sh.raiseCheckpoint(Sequence(c.Position), exists, c.Done, tick)
 		if !exists {
-			sh.lost()
+			sh.checkpointExpired()
 		} else {
 			sh.remember(&c)
 			if c.Fed && w.o.Clock().Sub(c.At) < feedsWithin {
@@ -244,7 +244,7 @@ var errTooOld = errors.New("fold: the batch is too old to write")
 // discardOld gives up a batch that was held for maxBatchAge: other workers may have done so much
 // since that the batch can no longer be written safely.
 func (w *Worker) discardOld(ctx context.Context) error {
-	if w.waiting == 0 || w.o.Clock().Sub(w.opened) < maxBatchAge {
+	if w.waiting == 0 || w.o.Clock().Sub(w.batchStarted) < maxBatchAge {
 		return nil
 	}
 	w.o.Logger.Warn("fold: restarting from the checkpoints", "group", w.o.Group, "err", errTooOld)
@@ -259,7 +259,7 @@ func (w *Worker) discard(ctx context.Context) error {
 	}
 	for _, sh := range w.order {
 		seq, _ := sh.durable()
-		w.jump(sh, seq)
+		w.moveTo(sh, seq)
 	}
 	return nil
 }
@@ -273,6 +273,6 @@ func (w *Worker) giveBack() {
 		sh.position, _ = sh.durable()
 		sh.end, sh.gaps, sh.lastAt = false, nil, time.Time{}
 		sh.mark.Forget()
-		sh.settled()
+		sh.resetProgress()
 	}
 }

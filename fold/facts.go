@@ -32,7 +32,7 @@ func Each[T any, TK comparable, F any](src *table.Entity[T, TK], factBytes int, 
 		if err != nil {
 			return to, err
 		}
-		last := whole
+		last := wholeChange
 		for nth, f := range each {
 			if nth <= last {
 				return to, fmt.Errorf("fold: fact %d follows fact %d", nth, last)

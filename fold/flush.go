@@ -32,23 +32,23 @@ func (w *Worker) flush(ctx context.Context, all bool) error {
 	w.unsettled = true
 	all = all || w.full() || slices.ContainsFunc(w.order, func(sh *shard) bool { return sh.end && sh.waiting > 0 })
 	if w.waiting > 0 {
-		if err := w.flushItems(ctx, w.due(all)); err != nil {
+		if err := w.flushItems(ctx, w.dueDeltas(all)); err != nil {
 			return fmt.Errorf("fold: flush: %w", err)
 		}
 		if err := w.flushWindows(ctx, all); err != nil {
 			return fmt.Errorf("fold: flush: %w", err)
 		}
-		if err := w.tellObservers(ctx); err != nil {
+		if err := w.callObservers(ctx); err != nil {
 			return fmt.Errorf("fold: flush: %w", err)
 		}
 	}
 	if err := w.flushDead(ctx); err != nil {
 		return fmt.Errorf("fold: flush: %w", err)
 	}
-	if err := w.tellMissed(ctx); err != nil {
+	if err := w.recordGaps(ctx); err != nil {
 		return fmt.Errorf("fold: flush: %w", err)
 	}
-	w.leave()
+	w.carryOver()
 	if err := w.advanceAll(ctx); err != nil {
 		return fmt.Errorf("fold: flush: %w", err)
 	}
@@ -63,19 +63,19 @@ func (w *Worker) flush(ctx context.Context, all bool) error {
 	return nil
 }
 
-// due returns the deltas that must be written now.
-func (w *Worker) due(all bool) (due []*delta) {
+// dueDeltas returns the deltas that must be written now.
+func (w *Worker) dueDeltas(all bool) (due []*delta) {
 	now := w.o.Clock()
-	for _, l := range w.lanes {
+	for _, l := range w.pipelines {
 		hold := l.fold().options.hold
 		for _, d := range l.deltas() {
 			if !d.waiting() {
 				continue
 			}
-			if d.waits.IsZero() {
-				d.waits = now
+			if d.waitingSince.IsZero() {
+				d.waitingSince = now
 			}
-			if all || now.Sub(d.waits) >= hold {
+			if all || now.Sub(d.waitingSince) >= hold {
 				due = append(due, d)
 			}
 		}
@@ -83,40 +83,40 @@ func (w *Worker) due(all bool) (due []*delta) {
 	return due
 }
 
-// leave drops what is written, and records which changes keep waiting and the first of them in each
+// carryOver drops what is written, and records which changes keep waiting and the first of them in each
 // shard.
-func (w *Worker) leave() {
+func (w *Worker) carryOver() {
 	for _, sh := range w.order {
 		sh.counted = sh.counted || sh.waiting > 0
 		sh.waiting, sh.held = 0, nil
 	}
-	w.waiting, w.bytes, w.opened = 0, 0, w.o.Clock()
+	w.waiting, w.bytes, w.batchStarted = 0, 0, w.o.Clock()
 	seen := make(map[*Change]bool)
-	for _, l := range w.lanes {
+	for _, l := range w.pipelines {
 		if l.fold().options.hold <= 0 {
 			l.reset()
 			continue
 		}
-		l.forget()
+		l.dropWritten()
 		for _, d := range l.deltas() {
 			for _, k := range d.changes {
 				if !seen[k.change] {
 					seen[k.change] = true
-					w.leaveWaiting(k)
+					w.carryOverChange(k)
 				}
 			}
 		}
 	}
-	for _, l := range w.lanes {
+	for _, l := range w.pipelines {
 		if logs := l.logs(); logs != nil {
 			logs.trim(w.o.Clock())
 		}
 	}
-	w.leaveWindows()
+	w.carryOverWindows()
 }
 
-// leaveWaiting counts a change that keeps waiting.
-func (w *Worker) leaveWaiting(k *kept) {
+// carryOverChange counts a change that keeps waiting.
+func (w *Worker) carryOverChange(k *pendingChange) {
 	w.waiting++
 	w.bytes += k.change.bytes
 	k.shard.waiting++
@@ -131,7 +131,7 @@ func (w *Worker) clear() {
 		return
 	}
 	w.waiting, w.bytes = 0, 0
-	for _, l := range w.lanes {
+	for _, l := range w.pipelines {
 		l.reset()
 	}
 	for _, sh := range w.order {
@@ -142,34 +142,34 @@ func (w *Worker) clear() {
 // flushItems loads, merges and writes the given deltas. The checkpoints are read after the states,
 // never before; see the package comment.
 func (w *Worker) flushItems(ctx context.Context, open []*delta) error {
-	rows, groups := w.apart(open)
-	unknown := w.recall(rows)
+	rows, groups := w.splitLogged(open)
+	unknown := w.attachStates(rows)
 	if err := w.load(ctx, unknown); err != nil {
 		return err
 	}
 	for _, d := range unknown {
 		if d.held != nil {
-			d.lane.cache().saw(!d.held.exists)
+			d.pipeline.cache().record(!d.held.exists)
 		}
 	}
 	if err := w.each(w.o.Readers, len(groups), func(i int) error { return w.holdLogged(ctx, groups[i]) }); err != nil {
 		return err
 	}
-	if err := errors.Join(w.consult(ctx, open), w.consultElders(ctx, open)); err != nil {
+	if err := errors.Join(w.readCheckpointsFor(ctx, open), w.readUnlistedCheckpoints(ctx, open)); err != nil {
 		return err
 	}
 	w.counts.flushes.Add(1)
-	if err := w.settleAll(ctx, rows); err != nil {
+	if err := w.writeDeltas(ctx, rows); err != nil {
 		return err
 	}
-	return w.each(w.o.Readers, len(groups), func(i int) error { return w.settleLog(ctx, groups[i]) })
+	return w.each(w.o.Readers, len(groups), func(i int) error { return w.writeLog(ctx, groups[i]) })
 }
 
-// apart separates deltas of items from deltas of logged states, and groups the latter by log.
-func (w *Worker) apart(open []*delta) (rows []*delta, groups []*logGroup) {
+// splitLogged separates deltas of items from deltas of logged states, and groups the latter by log.
+func (w *Worker) splitLogged(open []*delta) (rows []*delta, groups []*logGroup) {
 	var logged []*delta
 	for _, d := range open {
-		if d.lane.logs() == nil {
+		if d.pipeline.logs() == nil {
 			rows = append(rows, d)
 		} else {
 			logged = append(logged, d)
@@ -178,22 +178,22 @@ func (w *Worker) apart(open []*delta) (rows []*delta, groups []*logGroup) {
 	return rows, w.grouped(logged)
 }
 
-// recall gives deltas the states that are in memory and returns the deltas whose items must be
+// attachStates gives deltas the states that are in memory and returns the deltas whose items must be
 // loaded. For a fold that expects new items, the others are assumed absent as of now. Like states
 // loaded now, they depend on checkpoints that are read afterwards.
-func (w *Worker) recall(open []*delta) (unknown []*delta) {
+func (w *Worker) attachStates(open []*delta) (unknown []*delta) {
 	tick := w.tick.Add(1)
-	guess := make(map[*cache]bool, len(w.lanes))
-	for _, l := range w.lanes {
+	guess := make(map[*cache]bool, len(w.pipelines))
+	for _, l := range w.pipelines {
 		share := l.fold().options.expectNew
 		guess[l.cache()] = share > 0 && l.cache().expects(share)
 	}
 	for _, d := range open {
-		c := d.lane.cache()
+		c := d.pipeline.cache()
 		if d.held == nil {
 			d.held = c.take(d.id)
 		}
-		if d.held == nil && guess[c] && !d.met {
+		if d.held == nil && guess[c] && !d.existing {
 			if w.hold(d, nil, tick); d.held != nil {
 				d.held.guessed = true
 			}
@@ -205,9 +205,9 @@ func (w *Worker) recall(open []*delta) (unknown []*delta) {
 	return unknown
 }
 
-// settleAll writes deltas to their items: many at a time as long as nothing interferes, then one by
+// writeDeltas writes deltas to their items: many at a time as long as nothing interferes, then one by
 // one those that conflicted or were refused.
-func (w *Worker) settleAll(ctx context.Context, open []*delta) error {
+func (w *Worker) writeDeltas(ctx context.Context, open []*delta) error {
 	at := max(w.o.Writers/writersOfPart, 1)
 	part := min(max(len(open)/at, writersOfPart), maxPart)
 	n := (len(open) + part - 1) / part
@@ -216,11 +216,11 @@ func (w *Worker) settleAll(ctx context.Context, open []*delta) error {
 		if err := w.writeAll(ctx, some); err != nil {
 			return err
 		}
-		if err := w.writeMet(ctx, some); err != nil {
+		if err := w.writeExisting(ctx, some); err != nil {
 			return err
 		}
 		for _, d := range some {
-			if err := w.settle(ctx, d); err != nil {
+			if err := w.writeDelta(ctx, d); err != nil {
 				return err
 			}
 		}
@@ -252,10 +252,10 @@ func (w *Worker) writeAll(ctx context.Context, some []*delta) (err error) {
 		}
 		in, next, perr := w.prepare(ctx, d)
 		if perr != nil {
-			d.drop()
+			d.dropState()
 			switch p, ok := isPoison(perr); {
 			case ok && p.change != nil:
-				w.deadChange(d.lane, p.change, perr)
+				w.deadChange(d.pipeline, p.change, perr)
 			case !ok && err == nil:
 				err = perr
 			}
@@ -275,34 +275,34 @@ func (w *Worker) writeAll(ctx context.Context, some []*delta) (err error) {
 			w.counts.retries.Add(1)
 			perr = w.put(ctx, ins[i])
 		}
-		w.answered(puts[i], perr)
+		w.recordPut(puts[i], perr)
 	}
 	return err
 }
 
-// writeMet loads the items that were assumed absent but exist, all together, and writes them.
-func (w *Worker) writeMet(ctx context.Context, some []*delta) error {
-	var met []*delta
+// writeExisting loads the items that were assumed absent but exist, all together, and writes them.
+func (w *Worker) writeExisting(ctx context.Context, some []*delta) error {
+	var existing []*delta
 	for _, d := range some {
-		if d.met && !d.done && d.held == nil {
-			met = append(met, d)
+		if d.existing && !d.done && d.held == nil {
+			existing = append(existing, d)
 		}
 	}
-	if len(met) == 0 {
+	if len(existing) == 0 {
 		return nil
 	}
-	if err := w.load(ctx, met); err != nil {
+	if err := w.load(ctx, existing); err != nil {
 		return err
 	}
-	if err := w.consult(ctx, met); err != nil {
+	if err := w.readCheckpointsFor(ctx, existing); err != nil {
 		return err
 	}
-	return w.writeAll(ctx, met)
+	return w.writeAll(ctx, existing)
 }
 
-// answered records the outcome of a put. Finding an item that was assumed absent is not a conflict
+// recordPut records the outcome of a put. Finding an item that was assumed absent is not a conflict
 // with another writer.
-func (w *Worker) answered(p pendingPut, err error) {
+func (w *Worker) recordPut(p pendingPut, err error) {
 	guessed, refused := p.d.held != nil && p.d.held.guessed, dynamo.IsConditionFailed(err)
 	switch {
 	case err == nil:
@@ -311,20 +311,20 @@ func (w *Worker) answered(p pendingPut, err error) {
 		w.counts.conflicts.Add(1)
 	}
 	if guessed && (err == nil || refused) {
-		p.d.lane.cache().saw(err == nil)
+		p.d.pipeline.cache().record(err == nil)
 	}
 	if err != nil {
-		p.d.met = p.d.met || refused
-		p.d.drop()
+		p.d.existing = p.d.existing || refused
+		p.d.dropState()
 	}
 }
 
-// drop discards the state that the delta was merged into, because a merge may have modified it.
-func (d *delta) drop() { d.held, d.stale = nil, true }
+// dropState discards the state that the delta was merged into, because a merge may have modified it.
+func (d *delta) dropState() { d.held, d.stale = nil, true }
 
-// settle writes one delta to its item, and retries after conflicts with other writers up to
+// writeDelta writes one delta to its item, and retries after conflicts with other writers up to
 // maxConflicts times.
-func (w *Worker) settle(ctx context.Context, d *delta) error {
+func (w *Worker) writeDelta(ctx context.Context, d *delta) error {
 	for conflicts := 0; !d.done; {
 		if d.held == nil {
 			if err := w.reload(ctx, d); err != nil || d.done {
@@ -342,10 +342,10 @@ func (w *Worker) settle(ctx context.Context, d *delta) error {
 				d.done, d.held = true, nil
 				return nil
 			}
-			w.deadChange(d.lane, p.change, err)
+			w.deadChange(d.pipeline, p.change, err)
 			continue
 		}
-		d.drop()
+		d.dropState()
 		if !errors.Is(err, errLost) || conflicts == maxConflicts {
 			return fmt.Errorf("item %s %s: %w", stringOf(d.key[table.AttrPK]), stringOf(d.key[table.AttrSK]), err)
 		}
@@ -389,11 +389,11 @@ func (w *Worker) prepare(ctx context.Context, d *delta) (*dynamodb.PutItemInput,
 		return nil, nil, err
 	}
 	if len(d.changes) == 0 {
-		d.lane.cache().put(d.id, s)
+		d.pipeline.cache().put(d.id, s)
 		d.done = true
 		return nil, nil, nil
 	}
-	removable, err := d.lane.merge(ctx, s.state, d)
+	removable, err := d.pipeline.merge(ctx, s.state, d)
 	d.stale = true // the merge may have kept parts of it
 	if p, ok := isPoison(err); ok && p.partial {
 		w.deadItem(d, err)
@@ -413,7 +413,7 @@ func (w *Worker) prepare(ctx context.Context, d *delta) (*dynamodb.PutItemInput,
 func (w *Worker) written(d *delta, next *stored) {
 	d.done = true
 	w.counts.writes.Add(1)
-	d.lane.cache().put(d.id, next)
+	d.pipeline.cache().put(d.id, next)
 }
 
 // refusedOrLost classifies why a put failed: errLost for a conflict, a poisonError for an item that
@@ -442,7 +442,7 @@ func (w *Worker) filter(d *delta, s *stored) error {
 		return nil
 	}
 	w.counts.rebuilt.Add(1)
-	return d.lane.rebuild(d, func(k *kept) bool {
+	return d.pipeline.rebuild(d, func(k *pendingChange) bool {
 		seq, _ := s.effective(k.shard)
 		if k.change.Seq.Compare(seq) > 0 {
 			return true
@@ -464,8 +464,8 @@ func (w *Worker) encode(d *delta, s *stored, removable bool) (table.Item, *store
 	if removable {
 		it = zeroItem(d.key, table.Removed)
 		it[table.AttrTTL] = number(now.Add(keepTombstone).Unix())
-		next.state, err = d.lane.decode(d, nil)
-	} else if it, err = d.lane.encode(s.state); err == nil && itemID(it) != d.id {
+		next.state, err = d.pipeline.decode(d, nil)
+	} else if it, err = d.pipeline.encode(s.state); err == nil && itemID(it) != d.id {
 		err = &poisonError{err: errors.New("fold: merge or finish changed the key of the state")}
 	}
 	if err != nil {
@@ -490,7 +490,7 @@ func (w *Worker) nextMarks(d *delta, s *stored) marks {
 		}
 	}
 	for _, sp := range d.spans {
-		m[sp.shard.id] = later(m[sp.shard.id], sp.last)
+		m[sp.shard.id] = maxSequence(m[sp.shard.id], sp.last)
 	}
 	return m
 }
@@ -501,7 +501,7 @@ func (w *Worker) knownCheckpoint(shard string) (Sequence, bool) {
 		seq, _ := sh.durable()
 		return seq, true
 	}
-	seq, ok := w.elders[shard]
+	seq, ok := w.unlisted[shard]
 	return seq, ok
 }
 

@@ -26,7 +26,7 @@ type Fold struct {
 	into    string
 	sources []*source
 	options options
-	open    func(*Fold, *table.Table) (lane, error)
+	open    func(*Fold, *table.Table) (pipeline, error)
 }
 
 // Name returns the fold's name, under which its dead letters are stored.
@@ -57,7 +57,7 @@ func New[S any, K comparable](name string, into *table.Entity[S, K], merge func(
 	for _, fr := range from {
 		f.addSource(fr.source)
 	}
-	f.open = func(f *Fold, _ *table.Table) (lane, error) { return openSum(f, into, merge, from) }
+	f.open = func(f *Fold, _ *table.Table) (pipeline, error) { return openSum(f, into, merge, from) }
 	return f
 }
 
@@ -127,7 +127,7 @@ func sourceOf[T any, TK comparable](src *table.Entity[T, TK]) *source {
 	name := src.Name()
 	return &source{is: src, entity: name, decode: func(to []fact, c *Change, before, after bool) ([]fact, error) {
 		t, err := typedOf(src, c, before, after)
-		return append(to, fact{whole, t}), err
+		return append(to, fact{wholeChange, t}), err
 	}}
 }
 

@@ -37,7 +37,7 @@ func (w *Worker) handle(ctx context.Context, changes []Change) error {
 		}
 		if shards[id] == nil {
 			shards[id] = w.shard(id)
-			shards[id].feed()
+			shards[id].markFed()
 			if _, asOf := shards[id].durable(); asOf == 0 || w.once {
 				unread = append(unread, shards[id])
 			}
@@ -48,7 +48,7 @@ func (w *Worker) handle(ctx context.Context, changes []Change) error {
 	}
 	for _, sh := range unread {
 		seq, _ := sh.durable() // another process may have handled changes in the meantime
-		w.jump(sh, seq)
+		w.moveTo(sh, seq)
 	}
 	w.fed.Store(true)
 	w.turns++

@@ -85,10 +85,10 @@ func TestHoldIsBoundedInBytes(t *testing.T) {
 	held.check()
 }
 
-// TestShiftsLeaveWhatWaits runs workers one after another. Each leaves its waiting changes to the
+// TestShiftEndLeavesHeldChanges runs workers one after another. Each leaves its waiting changes to the
 // next, which reads them again. The changes must count once, and must cause no more writes than
 // with a single worker.
-func TestShiftsLeaveWhatWaits(t *testing.T) {
+func TestShiftEndLeavesHeldChanges(t *testing.T) {
 	held, writes := newShifts(t, 10*time.Second, 40), int64(0)
 	held.options.Leases = true
 	for i, run := range []func(*fold.Worker, context.Context) error{(*fold.Worker).RunShift, (*fold.Worker).RunShift, (*fold.Worker).Run} {

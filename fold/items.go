@@ -19,7 +19,7 @@ type Checkpoint struct {
 	Position string    `dynamodbav:"pos"`
 	Read     time.Time `dynamodbav:"read,omitempty"`   // approximate commit time of the change at Position
 	Done     bool      `dynamodbav:"done,omitempty"`   // the shard is closed and completely folded
-	Missed   int       `dynamodbav:"missed,omitempty"` // number of gaps, see Missed
+	Missed   int       `dynamodbav:"missed,omitempty"` // number of gaps, see Gap
 	Fed      bool      `dynamodbav:"fed,omitempty"`    // changes of the shard were passed to Handle, which does not learn where a shard ends
 	Owner    string    `dynamodbav:"by,omitempty"`     // the worker that wrote it
 	At       time.Time `dynamodbav:"at"`
@@ -32,7 +32,7 @@ const (
 	keepCheckpoint = 90 * 24 * time.Hour
 	keepLease      = 48 * time.Hour // longer than the stream lists a shard that has ended
 	keepDead       = 90 * 24 * time.Hour
-	keepMissed     = 90 * 24 * time.Hour
+	keepGaps       = 90 * 24 * time.Hour
 	keepTombstone  = 48 * time.Hour
 )
 
@@ -75,30 +75,30 @@ var Leases = table.Define[Lease, LeaseKey]("fold.lease", table.Def[Lease]{
 	Doc:     "The worker that reads a stream shard.",
 })
 
-// MissedKey identifies a gap.
-type MissedKey struct {
+// GapKey identifies a gap.
+type GapKey struct {
 	Group string `dynamodbav:"group"`
 	Shard string `dynamodbav:"shard"`
 	After string `dynamodbav:"after"` // the last change read before the gap, "0" for none
 }
 
-// Missed is a gap: changes of a shard that expired before they were read, because no worker ran for
-// a day. The derived items they affect must be rebuilt from the facts; see Mend.
-type Missed struct {
-	MissedKey
-	From   time.Time `dynamodbav:"from"` // the missed changes were committed after this
-	To     time.Time `dynamodbav:"to"`   // and before this
-	Found  time.Time `dynamodbav:"found"`
-	Owner  string    `dynamodbav:"by,omitempty"`     // the worker that found the gap
-	Mended time.Time `dynamodbav:"mended,omitempty"` // when the gap was repaired; zero if it is open
-	Told   string    `dynamodbav:"told,omitempty"`   // what the repair reported
+// Gap is a gap: changes of a shard that expired before they were read, because no worker ran for
+// a day. The derived items they affect must be rebuilt from the facts; see RepairGaps.
+type Gap struct {
+	GapKey
+	From     time.Time `dynamodbav:"from"` // the missed changes were committed after this
+	To       time.Time `dynamodbav:"to"`   // and before this
+	Found    time.Time `dynamodbav:"found"`
+	Owner    string    `dynamodbav:"by,omitempty"`     // the worker that found the gap
+	Repaired time.Time `dynamodbav:"mended,omitempty"` // when the gap was repaired; zero if it is open
+	Report   string    `dynamodbav:"told,omitempty"`   // what the repair reported
 }
 
-// Misses is the entity of gaps.
-var Misses = table.Define[Missed, MissedKey]("fold.missed", table.Def[Missed]{
+// Gaps is the entity of gaps.
+var Gaps = table.Define[Gap, GapKey]("fold.missed", table.Def[Gap]{
 	PK: "FOLD#{group}", SK: "MISSED#{shard}#{after}",
-	Expires: func(m *Missed) time.Time { return m.Found.Add(keepMissed) },
-	Example: func(m *Missed) { m.Owner, m.Told = "worker-1", "made again: 2 sites, 3 days" },
+	Expires: func(m *Gap) time.Time { return m.Found.Add(keepGaps) },
+	Example: func(m *Gap) { m.Owner, m.Report = "worker-1", "made again: 2 sites, 3 days" },
 	Doc:     "A gap: changes that expired from the stream before a group folded them, and whether the derived items were repaired.",
 })
 

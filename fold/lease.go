@@ -13,11 +13,11 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// sighting is an observed lease: its turn, and when this worker first saw that turn. Times written
+// observedLease is an observed lease: its turn, and when this worker first saw that turn. Times written
 // by others come from other clocks. So a lease counts as expired once its turn has stayed the same
 // for the lease's duration, by this worker's clock. An owner that paused for longer finds the turn
 // changed when it continues. (Kinesis' client library uses the same method.)
-type sighting struct {
+type observedLease struct {
 	turn int64
 	at   time.Time
 }
@@ -28,13 +28,13 @@ func (w *Worker) owns(sh *shard, now time.Time) bool {
 	return !w.o.Leases || now.Before(sh.leased)
 }
 
-// keepLeases renews this worker's leases after a third of their duration and acquires its fair
+// maintainLeases renews this worker's leases after a third of their duration and acquires its fair
 // share: free leases first, then leases of workers with more than their share, since otherwise a
 // newcomer would never get any. A worker with too many leases keeps each until it is taken, so that
 // no shard is left without a reader.
-func (w *Worker) keepLeases(ctx context.Context) error {
+func (w *Worker) maintainLeases(ctx context.Context) error {
 	now := w.o.Clock()
-	if !w.o.Leases || w.o.Aside || now.Before(w.leaseAt) && !slices.ContainsFunc(w.order, (*shard).hasNews) {
+	if !w.o.Leases || w.o.LeaseFree || now.Before(w.leaseAt) && !slices.ContainsFunc(w.order, (*shard).mustPublish) {
 		return nil
 	}
 	var open []*shard
@@ -50,9 +50,9 @@ func (w *Worker) keepLeases(ctx context.Context) error {
 		return err
 	}
 	now = w.o.Clock()
-	w.sight(open, held, now)
+	w.observeLeases(open, held, now)
 	quota := w.fairShare(held, len(open), now)
-	own, wanted := w.worthTaking(open, held, quota, now)
+	own, wanted := w.chooseLeases(open, held, quota, now)
 	if err := w.renewLeases(ctx, own, held); err != nil {
 		return err
 	}
@@ -74,30 +74,30 @@ func (w *Worker) keepLeases(ctx context.Context) error {
 			mine++
 		}
 	}
-	w.leaseAt = w.nextLook(held, now)
+	w.leaseAt = w.nextLeaseCheck(held, now)
 	return nil
 }
 
-// sight records which leases have changed since the last look.
-func (w *Worker) sight(open []*shard, held map[string]Lease, now time.Time) {
-	sights := make(map[string]sighting, len(open))
+// observeLeases records which leases have changed since the last look.
+func (w *Worker) observeLeases(open []*shard, held map[string]Lease, now time.Time) {
+	observed := make(map[string]observedLease, len(open))
 	for _, sh := range open {
-		s, seen := w.sights[sh.id]
+		s, seen := w.observed[sh.id]
 		if turn := held[sh.id].Turn; !seen || s.turn != turn {
-			s = sighting{turn: turn, at: now}
+			s = observedLease{turn: turn, at: now}
 		}
-		sights[sh.id] = s
+		observed[sh.id] = s
 	}
-	w.sights = sights
+	w.observed = observed
 }
 
-// live reports whether a lease is held by some worker.
-func (w *Worker) live(l *Lease, now time.Time) bool {
-	return l.Owner != "" && now.Sub(w.sights[l.Shard].at) < l.holds(w.o.LeaseFor)
+// isHeld reports whether a lease is held by some worker.
+func (w *Worker) isHeld(l *Lease, now time.Time) bool {
+	return l.Owner != "" && now.Sub(w.observed[l.Shard].at) < l.duration(w.o.LeaseFor)
 }
 
-// holds returns the duration of a lease, or otherwise if the stored value is out of range.
-func (l *Lease) holds(otherwise time.Duration) time.Duration {
+// duration returns the duration of a lease, or otherwise if the stored value is out of range.
+func (l *Lease) duration(otherwise time.Duration) time.Duration {
 	if l.For <= 0 || l.For > maxLease {
 		return otherwise
 	}
@@ -108,22 +108,22 @@ func (l *Lease) holds(otherwise time.Duration) time.Duration {
 // longer.
 const maxLease = time.Hour
 
-// nextLook returns when to look at the leases again: after a third of their duration, or when a
+// nextLeaseCheck returns when to look at the leases again: after a third of their duration, or when a
 // lease of another worker may have expired.
-func (w *Worker) nextLook(held map[string]Lease, now time.Time) time.Time {
+func (w *Worker) nextLeaseCheck(held map[string]Lease, now time.Time) time.Time {
 	next := now.Add(w.o.LeaseFor / 3)
 	for _, l := range held {
-		end := w.sights[l.Shard].at.Add(l.holds(w.o.LeaseFor))
-		if l.Owner != w.o.Owner && w.live(&l, now) && end.Before(next) {
+		end := w.observed[l.Shard].at.Add(l.duration(w.o.LeaseFor))
+		if l.Owner != w.o.Owner && w.isHeld(&l, now) && end.Before(next) {
 			next = end
 		}
 	}
 	return next
 }
 
-// worthTaking returns the shards whose leases this worker has, and those it may take, in order of
+// chooseLeases returns the shards whose leases this worker has, and those it may take, in order of
 // preference: free ones, then those that others have beyond their fair share.
-func (w *Worker) worthTaking(open []*shard, held map[string]Lease, quota int, now time.Time) (own, wanted []*shard) {
+func (w *Worker) chooseLeases(open []*shard, held map[string]Lease, quota int, now time.Time) (own, wanted []*shard) {
 	var others []*shard
 	count := map[string]int{}
 	for _, sh := range open {
@@ -132,7 +132,7 @@ func (w *Worker) worthTaking(open []*shard, held map[string]Lease, quota int, no
 		case sh.turn != 0 && l.Turn == sh.turn && l.Owner == w.o.Owner:
 			own = append(own, sh)
 			continue
-		case !w.live(&l, now), l.Owner == w.o.Owner: // its own if the response to a renewal was lost
+		case !w.isHeld(&l, now), l.Owner == w.o.Owner: // its own if the response to a renewal was lost
 			wanted = append(wanted, sh)
 		default:
 			if count[l.Owner]++; count[l.Owner] > quota {
@@ -149,7 +149,7 @@ func (w *Worker) worthTaking(open []*shard, held map[string]Lease, quota int, no
 func (w *Worker) fairShare(held map[string]Lease, n int, now time.Time) int {
 	owners := map[string]bool{w.o.Owner: true}
 	for _, l := range held {
-		if w.live(&l, now) {
+		if w.isHeld(&l, now) {
 			owners[l.Owner] = true
 		}
 	}
@@ -175,7 +175,7 @@ func (w *Worker) takeLease(ctx context.Context, sh *shard, l Lease) (bool, error
 		return false, err
 	}
 	seq, _ := sh.durable()
-	w.jump(sh, later(sh.position, seq))
+	w.moveTo(sh, maxSequence(sh.position, seq))
 	if now := w.o.Clock(); l.Mark.Before(now) { // ignore marks from a clock that is ahead
 		sh.mark.Raise(l.Mark)
 	}
@@ -190,7 +190,7 @@ func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, erro
 		LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id},
 		Owner:    w.o.Owner, Turn: l.Turn + 1, For: w.o.LeaseFor, At: now, Mark: sh.mark.Mark(), Parent: sh.parent, Siblings: sh.siblings,
 	}
-	sh.unsure = true // until it is known that this write was stored
+	sh.uncertain = true // until it is known that this write was stored
 	switch err := w.putLease(ctx, next, l.Turn, l.Turn > 0); {
 	case dynamo.IsConditionFailed(err):
 		sh.turn, sh.leased = 0, time.Time{}
@@ -198,14 +198,14 @@ func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, erro
 	case err != nil:
 		return false, err
 	}
-	sh.unsure = false
-	sh.turn, sh.leased, sh.untold = next.Turn, now.Add(w.o.LeaseFor), next.Mark.IsZero()
+	sh.uncertain = false
+	sh.turn, sh.leased, sh.unpublished = next.Turn, now.Add(w.o.LeaseFor), next.Mark.IsZero()
 	return true, nil
 }
 
-// hasNews reports whether the shard's watermark is known by now but missing in its lease.
-func (sh *shard) hasNews() bool {
-	return sh.turn != 0 && sh.untold && sh.listed && !sh.finished() && !sh.mark.Mark().IsZero()
+// mustPublish reports whether the shard's watermark is known by now but missing in its lease.
+func (sh *shard) mustPublish() bool {
+	return sh.turn != 0 && sh.unpublished && sh.listed && !sh.finished() && !sh.mark.Mark().IsZero()
 }
 
 // putLease writes a lease on condition that the stored one has the given turn or, unless exists,
@@ -241,7 +241,7 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 	if !w.o.Leases {
 		return nil
 	}
-	if err := w.settleLeases(ctx); err != nil {
+	if err := w.resolveLeases(ctx); err != nil {
 		return err
 	}
 	now := w.o.Clock()
@@ -253,21 +253,21 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 		}
 		free := Lease{LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id}, Turn: turn + 1, For: w.o.LeaseFor, At: now, Mark: sh.mark.Mark(), Parent: sh.parent, Siblings: sh.siblings}
 		if err := w.putLease(ctx, free, turn, true); err != nil && !dynamo.IsConditionFailed(err) {
-			sh.unsure = true // stop tries again
+			sh.uncertain = true // stop tries again
 			return err
 		}
 	}
 	return nil
 }
 
-// settleLeases finds out who owns the leases whose last write may have been stored although it
+// resolveLeases finds out who owns the leases whose last write may have been stored although it
 // failed. A worker that is told to stop interrupts its own requests, and a retried write fails on its
 // own first attempt. If such a write raised the turn, a release on condition of the old turn would
 // fail, and other workers would wait until the lease expires.
-func (w *Worker) settleLeases(ctx context.Context) error {
+func (w *Worker) resolveLeases(ctx context.Context) error {
 	var keys []LeaseKey
 	for _, sh := range w.order {
-		if sh.unsure {
+		if sh.uncertain {
 			keys = append(keys, LeaseKey{Group: w.o.Group, Shard: sh.id})
 		}
 	}
@@ -279,10 +279,10 @@ func (w *Worker) settleLeases(ctx context.Context) error {
 		return err
 	}
 	for _, sh := range w.order {
-		if l := held[sh.id]; sh.unsure && l.Owner == w.o.Owner {
+		if l := held[sh.id]; sh.uncertain && l.Owner == w.o.Owner {
 			sh.turn = l.Turn
 		}
-		sh.unsure = false
+		sh.uncertain = false
 	}
 	return nil
 }

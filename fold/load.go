@@ -57,7 +57,7 @@ func (w *Worker) reload(ctx context.Context, d *delta) error {
 	if err := w.load(ctx, []*delta{d}); err != nil {
 		return err
 	}
-	return w.consult(ctx, []*delta{d})
+	return w.readCheckpointsFor(ctx, []*delta{d})
 }
 
 // getItems reads all of the given items, consistently, into a map by itemID. Missing items are
@@ -94,9 +94,9 @@ func (w *Worker) getItems(ctx context.Context, keys []table.Item) (map[string]ta
 	return found, nil
 }
 
-// consult reads the checkpoints that the deltas depend on and that were not yet read after their
+// readCheckpointsFor reads the checkpoints that the deltas depend on and that were not yet read after their
 // items: those of shards for which an item has no mark.
-func (w *Worker) consult(ctx context.Context, deltas []*delta) error {
+func (w *Worker) readCheckpointsFor(ctx context.Context, deltas []*delta) error {
 	wanted := make(map[*shard]bool)
 	for _, d := range deltas {
 		if d.done || d.held == nil {
@@ -117,14 +117,14 @@ func (w *Worker) consult(ctx context.Context, deltas []*delta) error {
 	return w.readCheckpoints(ctx, shards)
 }
 
-// maxElders limits how many checkpoints of unlisted shards a worker remembers.
-const maxElders = 10000
+// maxUnlisted limits how many checkpoints of unlisted shards a worker remembers.
+const maxUnlisted = 10000
 
-// consultElders looks up the checkpoints of shards known only from marks in items, so that these
+// readUnlistedCheckpoints looks up the checkpoints of shards known only from marks in items, so that these
 // marks can be dropped.
-func (w *Worker) consultElders(ctx context.Context, deltas []*delta) error {
-	if len(w.elders) > maxElders {
-		clear(w.elders)
+func (w *Worker) readUnlistedCheckpoints(ctx context.Context, deltas []*delta) error {
+	if len(w.unlisted) > maxUnlisted {
+		clear(w.unlisted)
 	}
 	var unknown []string
 	for _, d := range deltas {
@@ -133,7 +133,7 @@ func (w *Worker) consultElders(ctx context.Context, deltas []*delta) error {
 		}
 		for id := range d.held.marks {
 			if _, ok := w.knownCheckpoint(id); !ok {
-				w.elders[id] = ""
+				w.unlisted[id] = ""
 				unknown = append(unknown, id)
 			}
 		}
@@ -141,7 +141,7 @@ func (w *Worker) consultElders(ctx context.Context, deltas []*delta) error {
 	slices.Sort(unknown)
 	found, err := w.getCheckpoints(ctx, unknown)
 	for id, c := range found {
-		w.elders[id] = Sequence(c.Position)
+		w.unlisted[id] = Sequence(c.Position)
 	}
 	return err
 }

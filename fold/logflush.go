@@ -21,9 +21,9 @@ type pendingEntry struct {
 	was  []byte
 }
 
-// settleLog writes the deltas of a log to its next pages, and retries after conflicts with other
+// writeLog writes the deltas of a log to its next pages, and retries after conflicts with other
 // writers up to maxConflicts times.
-func (w *Worker) settleLog(ctx context.Context, g *logGroup) error {
+func (w *Worker) writeLog(ctx context.Context, g *logGroup) error {
 	for conflicts := 0; ; conflicts++ {
 		pending, entries, err := w.mergeLogged(ctx, g)
 		if err == nil {
@@ -31,7 +31,7 @@ func (w *Worker) settleLog(ctx context.Context, g *logGroup) error {
 		}
 		if err != nil {
 			for _, d := range g.open {
-				d.drop()
+				d.dropState()
 			}
 		}
 		if err == nil || !dynamo.IsConditionFailed(err) {
@@ -48,7 +48,7 @@ func (w *Worker) settleLog(ctx context.Context, g *logGroup) error {
 		if err := w.holdLogged(ctx, g); err != nil {
 			return err
 		}
-		if err := w.consult(ctx, g.open); err != nil {
+		if err := w.readCheckpointsFor(ctx, g.open); err != nil {
 			return err
 		}
 	}
@@ -74,7 +74,7 @@ func (w *Worker) mergeLogged(ctx context.Context, g *logGroup) (pending []pendin
 				d.done, d.held = true, nil
 				continue
 			}
-			w.deadChange(d.lane, poison.change, err)
+			w.deadChange(d.pipeline, poison.change, err)
 		}
 	}
 	return pending, entries, nil
@@ -88,11 +88,11 @@ func (w *Worker) mergeState(ctx context.Context, d *delta) (p pendingEntry, e *e
 		return p0, nil, err
 	}
 	if len(d.changes) == 0 {
-		d.lane.cache().put(d.id, s)
+		d.pipeline.cache().put(d.id, s)
 		d.done = true
 		return p0, nil, nil
 	}
-	removable, err := d.lane.merge(ctx, s.state, d)
+	removable, err := d.pipeline.merge(ctx, s.state, d)
 	d.stale = true // the merge may have kept parts of it
 	if p, ok := isPoison(err); ok && p.partial {
 		w.deadItem(d, err)
@@ -101,10 +101,10 @@ func (w *Worker) mergeState(ctx context.Context, d *delta) (p pendingEntry, e *e
 	}
 	next := &stored{state: s.state, exists: true, marks: w.nextMarks(d, s), loaded: s.loaded}
 	if removable {
-		next.state, err = d.lane.decode(d, nil)
+		next.state, err = d.pipeline.decode(d, nil)
 	} else {
-		err = guard(func() error {
-			next.encoded = d.lane.logs().def.append(s.state)
+		err = catchPanic(func() error {
+			next.encoded = d.pipeline.logs().def.append(s.state)
 			return nil
 		})
 	}
@@ -161,7 +161,7 @@ func (w *Worker) putPage(ctx context.Context, lg *openLog, some []pendingEntry, 
 		p.next.version = int64(number) + 1
 		p.d.done = true
 		lg.at[part.Facts[i].SK] = number
-		p.d.lane.cache().put(p.d.id, p.next)
+		p.d.pipeline.cache().put(p.d.id, p.next)
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (l *openLog) encodePage(some []pendingEntry, body []byte, now time.Time) (p
 	if l.next > MaxPage {
 		return nil, nil, fmt.Errorf("fold: log %s is full: it has %d pages", l.id, l.next)
 	}
-	err = guard(func() (err error) {
+	err = catchPanic(func() (err error) {
 		page = l.open(some[0].next.state, l.next, l.last)
 		for i := range some {
 			p := &some[i]

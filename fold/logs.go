@@ -28,7 +28,7 @@ type openLog struct {
 	used  time.Time      // last use
 }
 
-// openLogs are the known logs of one lane.
+// openLogs are the known logs of one pipeline.
 type openLogs struct {
 	def  *erasedLog
 	byID map[string]*openLog
@@ -36,9 +36,9 @@ type openLogs struct {
 
 // logGroup are the deltas of one log in a flush.
 type logGroup struct {
-	log  *openLog
-	lane lane
-	open []*delta
+	log      *openLog
+	pipeline pipeline
+	open     []*delta
 }
 
 // Limits on what a worker remembers of logs between flushes.
@@ -51,7 +51,7 @@ const (
 func (w *Worker) grouped(open []*delta) (groups []*logGroup) {
 	byLog := make(map[*openLog]*logGroup)
 	for _, d := range open {
-		lg, err := d.lane.logs().of(d)
+		lg, err := d.pipeline.logs().of(d)
 		if err != nil {
 			w.deadItem(d, err)
 			d.done = true
@@ -60,7 +60,7 @@ func (w *Worker) grouped(open []*delta) (groups []*logGroup) {
 		lg.used = w.o.Clock()
 		g := byLog[lg]
 		if g == nil {
-			g = &logGroup{log: lg, lane: d.lane}
+			g = &logGroup{log: lg, pipeline: d.pipeline}
 			byLog[lg] = g
 			groups = append(groups, g)
 		}
@@ -75,14 +75,14 @@ func (l *openLogs) of(d *delta) (*openLog, error) {
 		return d.log, nil
 	}
 	var first, end table.Item
-	err := guard(func() (err error) {
+	err := catchPanic(func() (err error) {
 		if first, err = l.def.key(l.def.open(d.state, 0, nil)); err == nil {
 			end, err = l.def.key(l.def.open(d.state, MaxPage, nil))
 		}
 		return err
 	})
 	if err == nil && stringOf(first[table.AttrPK]) != stringOf(d.key[table.AttrPK]) {
-		err = fmt.Errorf("%w: fold %s: pages are in partition %s, but states in %s", ErrDefinition, d.lane.fold().name, stringOf(first[table.AttrPK]), stringOf(d.key[table.AttrPK]))
+		err = fmt.Errorf("%w: fold %s: pages are in partition %s, but states in %s", ErrDefinition, d.pipeline.fold().name, stringOf(first[table.AttrPK]), stringOf(d.key[table.AttrPK]))
 	}
 	if err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (w *Worker) catchUp(ctx context.Context, g *logGroup) error {
 			entries, err = decodePage(body.States, entrySK)
 		}
 		if err != nil {
-			w.deadItem(&delta{lane: g.lane, id: itemID(it), key: it, changes: g.open[0].changes}, err)
+			w.deadItem(&delta{pipeline: g.pipeline, id: itemID(it), key: it, changes: g.open[0].changes}, err)
 			lg.next = max(lg.next, lg.numberOf(it)+1)
 			return
 		}
@@ -147,7 +147,7 @@ func (w *Worker) catchUp(ctx context.Context, g *logGroup) error {
 
 // keyAt returns the key of the numbered page in the log of a state.
 func (l *openLog) keyAt(state any, number int) (key table.Item, err error) {
-	err = guard(func() (err error) {
+	err = catchPanic(func() (err error) {
 		key, err = l.key(l.open(state, number, nil))
 		return err
 	})
@@ -206,7 +206,7 @@ func (w *Worker) holdLogged(ctx context.Context, g *logGroup) error {
 			return err
 		}
 	}
-	c := g.lane.cache()
+	c := g.pipeline.cache()
 	missing := make(map[int][]*delta)
 	for _, d := range g.open {
 		if d.done || d.held != nil {
@@ -229,9 +229,9 @@ func (w *Worker) holdLogged(ctx context.Context, g *logGroup) error {
 // holdState completes s with the decoded state and gives it to a delta to merge into. A state that
 // cannot be decoded is poison.
 func (w *Worker) holdState(d *delta, encoded []byte, s *stored) {
-	err := guard(func() (err error) {
-		if s.state, err = d.lane.decode(d, nil); err == nil && encoded != nil {
-			err = d.lane.logs().def.read(encoded, s.state)
+	err := catchPanic(func() (err error) {
+		if s.state, err = d.pipeline.decode(d, nil); err == nil && encoded != nil {
+			err = d.pipeline.logs().def.read(encoded, s.state)
 		}
 		return err
 	})
@@ -278,7 +278,7 @@ func (w *Worker) holdFrom(lg *openLog, page table.Item, some []*delta, of *store
 			entries, err = decodePage(body.States, entrySK, entryIs, entryHas, entryMarks)
 		}
 		if err != nil {
-			w.deadItem(&delta{lane: some[0].lane, id: itemID(page), key: page, changes: some[0].changes}, err)
+			w.deadItem(&delta{pipeline: some[0].pipeline, id: itemID(page), key: page, changes: some[0].changes}, err)
 		}
 	}
 	for i := range entries {

@@ -309,10 +309,10 @@ func (l *StateLog[S, K, P, PK]) appendPage(ctx context.Context, t *table.Table, 
 	return err
 }
 
-// Forget erases removed states for good: it deletes their former values from all pages. Call it
+// Erase erases removed states for good: it deletes their former values from all pages. Call it
 // after the folds that read the log have seen the removal. States that exist, and pages that cannot
 // be read, remain unchanged. Errors: table.ErrConflict if a page changes at the same time.
-func (l *StateLog[S, K, P, PK]) Forget(ctx context.Context, t *table.Table, keys []K, damaged func(error)) error {
+func (l *StateLog[S, K, P, PK]) Erase(ctx context.Context, t *table.Table, keys []K, damaged func(error)) error {
 	byLog := make(map[string]map[string]bool)
 	likes := make(map[string]*S)
 	for _, k := range keys {
@@ -327,14 +327,14 @@ func (l *StateLog[S, K, P, PK]) Forget(ctx context.Context, t *table.Table, keys
 		byLog[id][stringOf(key[table.AttrSK])] = true
 	}
 	for id, sks := range byLog {
-		if err := l.forget(ctx, t, likes[id], sks, damaged); err != nil {
+		if err := l.erase(ctx, t, likes[id], sks, damaged); err != nil {
 			return fmt.Errorf("fold: forget %s: %w", l.states.Name(), err)
 		}
 	}
 	return nil
 }
 
-func (l *StateLog[S, K, P, PK]) forget(ctx context.Context, t *table.Table, like *S, sks map[string]bool, damaged func(error)) error {
+func (l *StateLog[S, K, P, PK]) erase(ctx context.Context, t *table.Table, like *S, sks map[string]bool, damaged func(error)) error {
 	lg, err := l.readLog(ctx, t, like, damaged)
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ func (d *delta) read(it table.Item, tick uint64) (*stored, error) {
 	if table.IsRemoved(it) {
 		it = nil
 	}
-	if s.state, err = d.lane.decode(d, it); err != nil {
+	if s.state, err = d.pipeline.decode(d, it); err != nil {
 		return nil, &poisonError{err: fmt.Errorf("decode derived item: %w", err)}
 	}
 	return s, nil

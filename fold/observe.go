@@ -25,14 +25,14 @@ func Observe[S any](name string, act func(ctx context.Context, t *table.Table, s
 	for _, fr := range from {
 		f.addSource(fr.source)
 	}
-	f.open = func(f *Fold, t *table.Table) (lane, error) {
+	f.open = func(f *Fold, t *table.Table) (pipeline, error) {
 		if act == nil || len(from) == 0 {
 			return nil, fmt.Errorf("%w: observer %s needs an act and at least one On", ErrDefinition, f.name)
 		}
 		if f.options != (options{}) {
 			return nil, fmt.Errorf("%w: observer %s cannot have options of commutative folds", ErrDefinition, f.name)
 		}
-		l := &observer[S]{def: f, table: t, act: act, from: make(map[any][]From[S, struct{}]), none: newCache(-1)}
+		l := &observer[S]{def: f, table: t, act: act, from: make(map[any][]From[S, struct{}]), noCache: newCache(-1)}
 		for _, fr := range from {
 			l.from[fr.source.is] = append(l.from[fr.source.is], fr)
 		}
@@ -41,35 +41,35 @@ func Observe[S any](name string, act func(ctx context.Context, t *table.Table, s
 	return f
 }
 
-// observing is a lane without deltas that is called before checkpoints advance.
-type observing interface {
+// flushObserver is a pipeline without deltas that is called before checkpoints advance.
+type flushObserver interface {
 	observe(ctx context.Context, w *Worker) error
 }
 
-// observer is the lane of Observe.
+// observer is the pipeline of Observe.
 type observer[S any] struct {
-	def   *Fold
-	table *table.Table
-	act   func(context.Context, *table.Table, *S) error
-	from  map[any][]From[S, struct{}]
-	none  *cache
-	seen  *S    // nil: nothing yet
-	last  *kept // the last change gathered
+	def     *Fold
+	table   *table.Table
+	act     func(context.Context, *table.Table, *S) error
+	from    map[any][]From[S, struct{}]
+	noCache *cache
+	seen    *S             // nil: nothing yet
+	last    *pendingChange // the last change gathered
 }
 
 func (l *observer[S]) fold() *Fold      { return l.def }
 func (l *observer[S]) deltas() []*delta { return nil }
-func (l *observer[S]) cache() *cache    { return l.none }
+func (l *observer[S]) cache() *cache    { return l.noCache }
 func (l *observer[S]) logs() *openLogs  { return nil }
 func (l *observer[S]) reset()           { l.seen, l.last = nil, nil }
-func (l *observer[S]) forget()          { l.reset() }
+func (l *observer[S]) dropWritten()     { l.reset() }
 
-func (l *observer[S]) route(k *kept) error {
+func (l *observer[S]) route(k *pendingChange) error {
 	if l.seen == nil {
 		l.seen = new(S)
 	}
 	l.last = k
-	err := guard(func() error {
+	err := catchPanic(func() error {
 		for _, fr := range l.from[k.reader.source.is] {
 			if err := fr.apply(k.typed, func(struct{}) *S { return l.seen }); err != nil {
 				return err
@@ -100,8 +100,8 @@ func (l *observer[S]) observe(ctx context.Context, w *Worker) (err error) {
 	return nil
 }
 
-func (l *observer[S]) decode(*delta, table.Item) (any, error) { return nil, errNoItems }
-func (l *observer[S]) rebuild(*delta, func(*kept) bool) error { return errNoItems }
+func (l *observer[S]) decode(*delta, table.Item) (any, error)          { return nil, errNoItems }
+func (l *observer[S]) rebuild(*delta, func(*pendingChange) bool) error { return errNoItems }
 func (l *observer[S]) merge(context.Context, any, *delta) (removable bool, err error) {
 	return false, errNoItems
 }
@@ -110,9 +110,9 @@ func (l *observer[S]) encode(any) (table.Item, error) { return nil, errNoItems }
 // errNoItems cannot occur, because an observer has no deltas.
 var errNoItems = fmt.Errorf("%w: an observer has no items", ErrDefinition)
 
-func (w *Worker) tellObservers(ctx context.Context) error {
-	for _, l := range w.lanes {
-		if o, ok := l.(observing); ok {
+func (w *Worker) callObservers(ctx context.Context) error {
+	for _, l := range w.pipelines {
+		if o, ok := l.(flushObserver); ok {
 			if err := o.observe(ctx, w); err != nil {
 				return err
 			}

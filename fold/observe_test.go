@@ -13,9 +13,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestObserverMissesNothing has an observer that returns errors and panics. The worker must deliver
+// TestObserverSeesAllChanges has an observer that returns errors and panics. The worker must deliver
 // to it again what it did not handle, and derived items must not suffer.
-func TestObserverMissesNothing(t *testing.T) {
+func TestObserverSeesAllChanges(t *testing.T) {
 	b := openEngine(t, engine.Options{})
 	tab := b.table()
 	told := map[string]int{}

@@ -112,8 +112,8 @@ type spanKey struct {
 	start int64
 }
 
-// known is a window in a worker's memory: everything stored, and what is still to be stored.
-type known struct {
+// loadedWindow is a window in a worker's memory: everything stored, and what is still to be stored.
+type loadedWindow struct {
 	spanKey
 	set   window.Set
 	fact  any // one of the fresh facts, used to make the key; nil if nothing is fresh
@@ -122,14 +122,14 @@ type known struct {
 
 	open  openPart
 	fresh []window.Entry // entries not stored yet
-	since *noted         // the change with the first entry of fresh
+	since *sourceChange  // the change with the first entry of fresh
 	waits time.Time      // when a flush first left fresh waiting; zero if none has
 }
 
-// names returns the IDs of the facts of a change, and which of them have one.
-func (o *once) names(facts []fact) (ids []FactID, named []bool, err error) {
+// factIDs returns the IDs of the facts of a change, and which of them have one.
+func (o *once) factIDs(facts []fact) (ids []FactID, named []bool, err error) {
 	ids, named = make([]FactID, len(facts)), make([]bool, len(facts))
-	err = guard(func() error {
+	err = catchPanic(func() error {
 		for i := range facts {
 			ids[i], named[i] = o.name(facts[i].typed)
 		}

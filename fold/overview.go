@@ -20,7 +20,7 @@ type Overview struct {
 	Shards   []ShardOverview // unfinished ones, by ID
 	Finished int             // shards completely folded, of the last 90 days
 	Owners   []string        // of the shards
-	Misses   []Missed        // open gaps first, then the latest
+	Gaps     []Gap           // open gaps first, then the latest
 	Known    bool            // the progress in every shard of the stream is known
 }
 
@@ -83,7 +83,7 @@ func Read(ctx context.Context, t *table.Table, group string) (Overview, error) {
 		o.Shards = append(o.Shards, *s)
 	}
 	o.Owners = slices.Sorted(maps.Keys(owners))
-	o.Misses, err = missesOf(ctx, t, group)
+	o.Gaps, err = gapsOf(ctx, t, group)
 	return o, err
 }
 
@@ -120,7 +120,7 @@ func (s *ShardOverview) lease(l *Lease, read, now time.Time) {
 	s.Shared, s.Owner = true, l.Owner
 	since := max(now.Sub(l.At), 0)
 	s.Age = min(s.Age, since)
-	s.Silent = since > l.holds(time.Minute)
+	s.Silent = since > l.duration(time.Minute)
 	if s.Ended {
 		s.Owner, s.Silent = "", false
 	}
@@ -129,13 +129,13 @@ func (s *ShardOverview) lease(l *Lease, read, now time.Time) {
 	}
 }
 
-func missesOf(ctx context.Context, t *table.Table, group string) ([]Missed, error) {
-	misses, err := MissesOf.Collect(ctx, t, GroupIn{Group: group})
+func gapsOf(ctx context.Context, t *table.Table, group string) ([]Gap, error) {
+	misses, err := GapsOf.Collect(ctx, t, GroupIn{Group: group})
 	if err != nil {
 		return nil, fmt.Errorf("fold: overview of %s: %w", group, err)
 	}
-	slices.SortFunc(misses, func(a, b Missed) int {
-		if open, other := a.Mended.IsZero(), b.Mended.IsZero(); open != other {
+	slices.SortFunc(misses, func(a, b Gap) int {
+		if open, other := a.Repaired.IsZero(), b.Repaired.IsZero(); open != other {
 			if open {
 				return -1
 			}
@@ -154,10 +154,10 @@ func (o *Overview) Lag() (most time.Duration) {
 	return most
 }
 
-// OpenMisses returns the number of gaps that are not repaired yet.
-func (o *Overview) OpenMisses() (n int) {
-	for i := range o.Misses {
-		if o.Misses[i].Mended.IsZero() {
+// OpenGaps returns the number of gaps that are not repaired yet.
+func (o *Overview) OpenGaps() (n int) {
+	for i := range o.Gaps {
+		if o.Gaps[i].Repaired.IsZero() {
 			n++
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestOverviewTellsWhoReadsWhat checks the overview of workers that share a stream, of a worker
+// TestOverviewShowsShardOwners checks the overview of workers that share a stream, of a worker
 // that has gone silent, and of a stream without workers.
-func TestOverviewTellsWhoReadsWhat(t *testing.T) {
+func TestOverviewShowsShardOwners(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 2, Clock: clock.now})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})

@@ -50,27 +50,27 @@ func Poison(err error) error { return &poisonError{err: err} }
 func Project[E any, EK comparable, R any, RK comparable](name string, events *table.Entity[E, EK], into *table.Entity[R, RK], p Projection[E, R, RK]) *Fold {
 	f := &Fold{name: name, into: into.Name()}
 	f.addSource(sourceOf(events))
-	f.open = func(f *Fold, t *table.Table) (lane, error) {
+	f.open = func(f *Fold, t *table.Table) (pipeline, error) {
 		if p.Key == nil || p.Seq == nil || p.Apply == nil || p.Missing == nil {
 			return nil, fmt.Errorf("%w: projection %s needs Key, Seq, Apply and Missing", ErrDefinition, f.name)
 		}
 		if f.options != (options{}) {
 			return nil, fmt.Errorf("%w: projection %s cannot have options of commutative folds", ErrDefinition, f.name)
 		}
-		return &ordered[E, R, RK]{def: f, table: t, into: into, p: p, byID: make(map[string]*delta), none: newCache(-1)}, nil
+		return &ordered[E, R, RK]{def: f, table: t, into: into, p: p, byID: make(map[string]*delta), noCache: newCache(-1)}, nil
 	}
 	return f
 }
 
-// ordered is the lane of a projection. Its deltas consist only of the kept changes.
+// ordered is the pipeline of a projection. Its deltas consist only of the kept changes.
 type ordered[E, R any, RK comparable] struct {
-	def   *Fold
-	table *table.Table
-	into  *table.Entity[R, RK]
-	p     Projection[E, R, RK]
-	none  *cache // an empty cache, because a state that failed half-way must be read again
-	byID  map[string]*delta
-	list  []*delta
+	def     *Fold
+	table   *table.Table
+	into    *table.Entity[R, RK]
+	p       Projection[E, R, RK]
+	noCache *cache // an empty cache, because a state that failed half-way must be read again
+	byID    map[string]*delta
+	list    []*delta
 }
 
 // projected is the state of a projection.
@@ -82,18 +82,18 @@ type projected[R any] struct {
 
 func (l *ordered[E, R, RK]) fold() *Fold      { return l.def }
 func (l *ordered[E, R, RK]) deltas() []*delta { return l.list }
-func (l *ordered[E, R, RK]) cache() *cache    { return l.none }
+func (l *ordered[E, R, RK]) cache() *cache    { return l.noCache }
 func (l *ordered[E, R, RK]) logs() *openLogs  { return nil }
 
-// forget drops everything, because projections have no Hold.
-func (l *ordered[E, R, RK]) forget() { l.reset() }
+// dropWritten drops everything, because projections have no Hold.
+func (l *ordered[E, R, RK]) dropWritten() { l.reset() }
 
 func (l *ordered[E, R, RK]) reset() {
 	l.byID = make(map[string]*delta, len(l.byID))
 	l.list = nil
 }
 
-func (l *ordered[E, R, RK]) route(k *kept) error {
+func (l *ordered[E, R, RK]) route(k *pendingChange) error {
 	e := k.typed.(*Typed[E]).New
 	if e == nil {
 		return nil // events are never retracted: this one was archived
@@ -102,7 +102,7 @@ func (l *ordered[E, R, RK]) route(k *kept) error {
 		return nil
 	}
 	var key table.Item
-	err := guard(func() (err error) {
+	err := catchPanic(func() (err error) {
 		key, err = l.into.Key(l.p.Key(e))
 		return err
 	})
@@ -112,7 +112,7 @@ func (l *ordered[E, R, RK]) route(k *kept) error {
 	id := itemID(key)
 	d := l.byID[id]
 	if d == nil {
-		d = &delta{lane: l, id: id, key: key}
+		d = &delta{pipeline: l, id: id, key: key}
 		l.byID[id] = d
 		l.list = append(l.list, d)
 	}
@@ -139,8 +139,8 @@ func (l *ordered[E, R, RK]) encode(state any) (table.Item, error) {
 	return it, nil
 }
 
-func (l *ordered[E, R, RK]) rebuild(d *delta, counted func(*kept) bool) error {
-	d.changes = slices.DeleteFunc(d.changes, func(k *kept) bool { return !counted(k) })
+func (l *ordered[E, R, RK]) rebuild(d *delta, counted func(*pendingChange) bool) error {
+	d.changes = slices.DeleteFunc(d.changes, func(k *pendingChange) bool { return !counted(k) })
 	d.spans, d.stale = nil, false
 	for _, k := range d.changes {
 		d.extend(k)
@@ -237,7 +237,7 @@ func (l *ordered[E, R, RK]) apply(ctx context.Context, s *projected[R], e *E) er
 		}
 		e = &opened
 	}
-	if err := guard(func() error { return l.p.Apply(&s.model, e) }); err != nil {
+	if err := catchPanic(func() error { return l.p.Apply(&s.model, e) }); err != nil {
 		return &poisonError{err: fmt.Errorf("event %d: %w", n, err)}
 	}
 	s.applied = n

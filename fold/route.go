@@ -38,7 +38,7 @@ func (w *Worker) route(ctx context.Context, sh *shard, c *Change) error {
 		w.facts = w.facts[:0]
 	}()
 	for i := range changes {
-		if err := w.admit(ctx, &changes[i]); err != nil {
+		if err := w.dropRepeated(ctx, &changes[i]); err != nil {
 			return err
 		}
 	}
@@ -48,7 +48,7 @@ func (w *Worker) route(ctx context.Context, sh *shard, c *Change) error {
 		w.apply(&changes[i])
 	}
 	if w.waiting == 0 {
-		w.opened = w.o.Clock()
+		w.batchStarted = w.o.Clock()
 	}
 	w.waiting++
 	w.bytes += c.bytes
@@ -60,21 +60,21 @@ func (w *Worker) route(ctx context.Context, sh *shard, c *Change) error {
 
 // routed is a change as decoded for a reader.
 type routed struct {
-	noted
+	sourceChange
 	from, to int   // range of its facts in Worker.facts
 	err      error // why decoding failed
 }
 
-// decode decodes a change for a reader. A failure affects all lanes of the reader.
+// decode decodes a change for a reader. A failure affects all pipelines of the reader.
 func (w *Worker) decode(r *reader, sh *shard, c *Change, before, after bool) routed {
 	item := c.New
 	if item == nil {
 		item = c.Old
 	}
-	d := routed{from: len(w.facts), noted: noted{
+	d := routed{from: len(w.facts), sourceChange: sourceChange{
 		change: c, shard: sh, reader: r, before: sh.position, pk: stringOf(item[table.AttrPK]), sk: stringOf(item[table.AttrSK]),
 	}}
-	d.err = guard(func() (err error) {
+	d.err = catchPanic(func() (err error) {
 		w.facts, err = r.source.decode(w.facts, c, before, after)
 		return err
 	})
@@ -85,19 +85,19 @@ func (w *Worker) decode(r *reader, sh *shard, c *Change, before, after bool) rou
 	return d
 }
 
-// apply passes a change to the lanes that read it, fact by fact.
+// apply passes a change to the pipelines that read it, fact by fact.
 func (w *Worker) apply(d *routed) {
-	lanes := d.reader.lanes
+	pipelines := d.reader.pipelines
 	if d.err != nil {
-		for _, l := range lanes {
-			w.deadChange(l, &kept{&d.noted, fact{nth: whole}}, d.err)
+		for _, l := range pipelines {
+			w.deadChange(l, &pendingChange{&d.sourceChange, fact{nth: wholeChange}}, d.err)
 		}
 		return
 	}
 	d.change.bytes += (d.to - d.from) * d.reader.source.bytes
-	all := keep(d.noted, w.facts[d.from:d.to])
+	all := pendingChanges(d.sourceChange, w.facts[d.from:d.to])
 	for i := range all {
-		for _, l := range lanes {
+		for _, l := range pipelines {
 			if err := l.route(&all[i]); err != nil {
 				w.deadChange(l, &all[i], err)
 			}
@@ -105,20 +105,20 @@ func (w *Worker) apply(d *routed) {
 	}
 }
 
-// keep returns the kept changes of a change. The usual case, a single fact, needs only one
+// pendingChanges returns the kept changes of a change. The usual case, a single fact, needs only one
 // allocation.
-func keep(n noted, facts []fact) []kept {
+func pendingChanges(n sourceChange, facts []fact) []pendingChange {
 	if len(facts) == 1 {
 		both := &struct {
-			noted noted
-			kept  [1]kept
+			noted sourceChange
+			kept  [1]pendingChange
 		}{noted: n}
-		both.kept[0] = kept{&both.noted, facts[0]}
+		both.kept[0] = pendingChange{&both.noted, facts[0]}
 		return both.kept[:]
 	}
-	all := make([]kept, len(facts))
+	all := make([]pendingChange, len(facts))
 	for i, f := range facts {
-		all[i] = kept{&n, f}
+		all[i] = pendingChange{&n, f}
 	}
 	return all
 }
@@ -133,9 +133,9 @@ func reason(err error) string {
 	return strings.ToValidUTF8(s, "?")
 }
 
-// deadChange records that a lane could not apply a change.
-func (w *Worker) deadChange(l lane, k *kept, err error) {
-	w.bury(Dead{
+// deadChange records that a pipeline could not apply a change.
+func (w *Worker) deadChange(l pipeline, k *pendingChange, err error) {
+	w.addDeadLetter(Dead{
 		DeadKey: DeadKey{Fold: l.fold().name, Seq: string(k.change.Seq), Shard: k.shard.id, Part: k.part()},
 		Reason:  reason(err), Kind: k.change.Kind.String(), Changes: 1, At: k.change.At, ItemPK: k.pk, ItemSK: k.sk,
 	})
@@ -149,16 +149,16 @@ func (w *Worker) deadItem(d *delta, err error) {
 	last := d.changes[len(d.changes)-1]
 	h := fnv.New64a()
 	h.Write([]byte(d.id)) //nolint:errcheck // a hash never fails
-	w.bury(Dead{
-		DeadKey: DeadKey{Fold: d.lane.fold().name, Seq: string(last.change.Seq), Shard: last.shard.id, Part: fmt.Sprintf("%016x", h.Sum64())},
+	w.addDeadLetter(Dead{
+		DeadKey: DeadKey{Fold: d.pipeline.fold().name, Seq: string(last.change.Seq), Shard: last.shard.id, Part: fmt.Sprintf("%016x", h.Sum64())},
 		Reason:  reason(err), Changes: len(d.changes), At: last.change.At,
 		ItemPK: stringOf(d.key[table.AttrPK]), ItemSK: stringOf(d.key[table.AttrSK]),
 	})
 }
 
-// bury logs a dead letter and adds it to the batch. Lanes may call it concurrently, hence its own
+// addDeadLetter logs a dead letter and adds it to the batch. Pipelines may call it concurrently, hence its own
 // lock.
-func (w *Worker) bury(d Dead) {
+func (w *Worker) addDeadLetter(d Dead) {
 	d.Found = w.o.Clock()
 	w.counts.dead.Add(1)
 	w.o.Logger.Error("fold: dead letter", "fold", d.Fold, "shard", d.Shard, "seq", d.Seq, "reason", d.Reason)

@@ -56,9 +56,9 @@ func (w *Worker) run(ctx context.Context, all bool) error {
 	return w.stop(ctx, all)
 }
 
-// Leave writes what was read and releases the leases, so that others need not wait until they
-// expire. Run does this when it ends; call Leave after using only Drain or WaitFor.
-func (w *Worker) Leave(ctx context.Context) error { return w.stop(ctx, true) }
+// Release writes what was read and releases the leases, so that others need not wait until they
+// expire. Run does this when it ends; call Release after using only Drain or WaitFor.
+func (w *Worker) Release(ctx context.Context) error { return w.stop(ctx, true) }
 
 // stop writes what is left, except changes on hold unless all is set, and releases the leases. It
 // retries while the store is unavailable or throttles, so that a shutdown works even then, for up
@@ -95,7 +95,7 @@ func (w *Worker) pause() time.Duration {
 	if w.waiting == 0 {
 		return w.o.Poll
 	}
-	return max(min(w.o.Poll, w.o.FlushAge-w.o.Clock().Sub(w.opened)), time.Millisecond)
+	return max(min(w.o.Poll, w.o.FlushAge-w.o.Clock().Sub(w.batchStarted)), time.Millisecond)
 }
 
 // turn reads what is available, up to a full batch, and writes the batch if it is full or old
@@ -117,7 +117,7 @@ func (w *Worker) turn(ctx context.Context, force bool) (read int, err error) {
 	if err := w.refresh(ctx); err != nil {
 		return 0, err
 	}
-	read, err = w.gather(ctx, force)
+	read, err = w.readBatches(ctx, force)
 	if force || w.full() || w.aged() {
 		err = errors.Join(err, w.flush(ctx, force))
 	}
@@ -129,12 +129,12 @@ func (w *Worker) full() bool { return w.waiting >= w.o.FlushChanges || w.bytes >
 
 // aged reports whether the batch has waited long enough, or a checkpoint is due without it.
 func (w *Worker) aged() bool {
-	return w.waiting > 0 && w.o.Clock().Sub(w.opened) >= w.o.FlushAge || w.dueSkips()
+	return w.waiting > 0 && w.o.Clock().Sub(w.batchStarted) >= w.o.FlushAge || w.checkpointsDue()
 }
 
-// gather reads all ready shards in turn until nothing more comes or the batch should be written. It
+// readBatches reads all ready shards in turn until nothing more comes or the batch should be written. It
 // always reads once, even if the batch is old: changes on hold must not block new ones.
-func (w *Worker) gather(ctx context.Context, force bool) (read int, err error) {
+func (w *Worker) readBatches(ctx context.Context, force bool) (read int, err error) {
 	for first := true; !w.full() && (first || force || !w.aged()); first = false {
 		n, err := w.readOnce(ctx)
 		read += n
@@ -148,7 +148,7 @@ func (w *Worker) gather(ctx context.Context, force bool) (read int, err error) {
 // readOnce reads every ready shard once, concurrently, and routes the changes.
 func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 	now := w.o.Clock()
-	ready := w.ready(now)
+	ready := w.readyShards(now)
 	batches := make([]Batch, len(ready))
 	errs := make([]error, len(ready))
 	w.each(w.o.Readers, len(ready), func(i int) error {
@@ -172,19 +172,19 @@ func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 		}
 		sh.failures = 0
 		read += batches[i].Read
-		if failed := w.take(ctx, sh, &batches[i]); failed != nil {
+		if failed := w.addBatch(ctx, sh, &batches[i]); failed != nil {
 			err = errors.Join(err, fmt.Errorf("shard %s: %w", sh.id, failed))
 		}
 	}
 	return read, err
 }
 
-// take adds what was read from a shard to the batch. After an error the rest is read again.
-func (w *Worker) take(ctx context.Context, sh *shard, b *Batch) (err error) {
+// addBatch adds what was read from a shard to the batch. After an error the rest is read again.
+func (w *Worker) addBatch(ctx context.Context, sh *shard, b *Batch) (err error) {
 	if b.Missed && !w.fed.Load() && !sh.isFed() {
 		sh.missed++
 		sh.counted = true
-		sh.gaps = append(sh.gaps, gap{after: sh.position, from: watermark.Latest(sh.lastAt, sh.readTo)})
+		sh.gaps = append(sh.gaps, gapStart{after: sh.position, from: watermark.Latest(sh.lastAt, sh.readTo)})
 	}
 	before := w.waiting
 	for i := range b.Changes {
@@ -204,15 +204,15 @@ func (w *Worker) take(ctx context.Context, sh *shard, b *Batch) (err error) {
 	}
 	sh.skipped += b.Read - (w.waiting - before)
 	if b.Read > 0 {
-		sh.position = later(sh.position, b.Last)
+		sh.position = maxSequence(sh.position, b.Last)
 		sh.lastAt = b.At
 		sh.mark.Read(b.At)
 	}
 	sh.readAt = w.o.Clock()
 	if b.Tip || b.End {
-		sh.quiet = cmp.Or(b.Since, w.turns)
+		sh.tipTurn = cmp.Or(b.Since, w.turns)
 		if !b.End { // at the end of a shard its children continue, and their changes may be older than this turn
-			sh.mark.Read(w.began.At(sh.quiet, w.turns))
+			sh.mark.Read(w.began.At(sh.tipTurn, w.turns))
 		}
 	}
 	if b.End {

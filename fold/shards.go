@@ -17,27 +17,27 @@ type shard struct {
 	listed bool // part of the last listing
 	closed bool
 
-	position Sequence // read up to here
-	skipped  int      // records read since the checkpoint that no fold wanted
-	waiting  int      // changes in the current batch
-	held     *kept    // the first of them if a flush has left changes waiting
-	counted  bool     // changes have been counted since the checkpoint
-	end      bool     // read to its end
-	missed   int      // how often changes were trimmed before they were read
-	siblings int      // shards of the last listing that have the same parent, itself too
-	quiet    uint64   // the first of the turns that the last tip was based on
-	mark     watermark.Shard
-	readAt   time.Time
-	lastAt   time.Time // commit time of the last record read
-	retryAt  time.Time // earliest time of the next read
-	failures int       // failed reads in a row
-	leased   time.Time // when this worker's lease expires
-	turn     int64     // turn of its lease; 0 if it has none
-	untold   bool      // the lease contains no watermark yet
-	unsure   bool      // the last write of the lease failed, but may have been stored
-	help     int       // number of WaitFor calls that fold this shard because its owner makes no progress
-	gaps     []gap     // gaps that are not recorded yet
-	windows  map[spanKey]*known
+	position    Sequence       // read up to here
+	skipped     int            // records read since the checkpoint that no fold wanted
+	waiting     int            // changes in the current batch
+	held        *pendingChange // the first of them if a flush has left changes waiting
+	counted     bool           // changes have been counted since the checkpoint
+	end         bool           // read to its end
+	missed      int            // how often changes were trimmed before they were read
+	siblings    int            // shards of the last listing that have the same parent, itself too
+	tipTurn     uint64         // the first of the turns that the last tip was based on
+	mark        watermark.Shard
+	readAt      time.Time
+	lastAt      time.Time  // commit time of the last record read
+	retryAt     time.Time  // earliest time of the next read
+	failures    int        // failed reads in a row
+	leased      time.Time  // when this worker's lease expires
+	turn        int64      // turn of its lease; 0 if it has none
+	unpublished bool       // the lease contains no watermark yet
+	uncertain   bool       // the last write of the lease failed, but may have been stored
+	help        int        // number of WaitFor calls that fold this shard because its owner makes no progress
+	gaps        []gapStart // gaps that are not recorded yet
+	windows     map[spanKey]*loadedWindow
 
 	mu         sync.Mutex
 	checkpoint Sequence  // durable, at least this
@@ -55,20 +55,20 @@ func newShard(id string) *shard {
 	return &shard{id: id, number: int(h.Sum32() & 0x7fffffff)}
 }
 
-// observe records the durable checkpoint as it was at some time after tick. Checkpoints never move
+// raiseCheckpoint records the durable checkpoint as it was at some time after tick. Checkpoints never move
 // back.
-func (s *shard) observe(position Sequence, exists, done bool, tick uint64) {
+func (s *shard) raiseCheckpoint(position Sequence, exists, done bool, tick uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.checkpoint = later(s.checkpoint, position)
+	s.checkpoint = maxSequence(s.checkpoint, position)
 	s.exists = s.exists || exists
 	s.done = s.done || done
 	s.asOf = max(s.asOf, tick)
 }
 
-// lost records that the checkpoint has expired, because the shard had no changes for longer than
+// checkpointExpired records that the checkpoint has expired, because the shard had no changes for longer than
 // checkpoints are kept.
-func (s *shard) lost() {
+func (s *shard) checkpointExpired() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.exists = false
@@ -93,16 +93,16 @@ func (s *shard) readUntil() time.Time {
 	return watermark.Latest(at, s.readTo)
 }
 
-// through returns the position up to which everything is written: the read position, unless changes
+// flushedTo returns the position up to which everything is written: the read position, unless changes
 // are on hold.
-func (s *shard) through() Sequence {
+func (s *shard) flushedTo() Sequence {
 	if s.held != nil {
 		return s.held.before
 	}
 	return s.position
 }
 
-func (s *shard) feed() {
+func (s *shard) markFed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fed = true

@@ -88,7 +88,7 @@ type erasedLog struct {
 	entity string // the entity of pages
 	// open returns the numbered page of the log of a state. last is a page without states, or nil.
 	open func(state any, number int, last any) any
-	// note adds a change of a state to a page. before is encoded; both are nil where the state does
+	// updateShards adds a change of a state to a page. before is encoded; both are nil where the state does
 	// not exist.
 	note   func(page any, key table.Item, before []byte, after any) error
 	key    func(page any) (table.Item, error)

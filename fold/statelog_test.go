@@ -174,9 +174,9 @@ func TestStatesInALog(t *testing.T) {
 	}
 }
 
-// TestForgottenStates checks that a removed state leaves the pages for good, and that no other
+// TestErasedStates checks that a removed state leaves the pages for good, and that no other
 // state does. A state that was removed silently stays counted.
-func TestForgottenStates(t *testing.T) {
+func TestErasedStates(t *testing.T) {
 	tab, w, _ := logWorker(t, 0)
 	for n := range 3 {
 		put(t, tab, order{orderKey{"ann"}, "eu", 5 + n}, order{orderKey{"bob"}, "eu", 7 + n}, order{orderKey{"cyd"}, "eu", 1 + n})
@@ -194,7 +194,7 @@ func TestForgottenStates(t *testing.T) {
 		t.Errorf("all add up to %+v", all)
 	}
 	keys := []customerKey{{"eu", "ann"}, {"eu", "bob"}, {"eu", "cyd"}}
-	if err := customerLog.Forget(t.Context(), tab, keys, fails(t)); err != nil {
+	if err := customerLog.Erase(t.Context(), tab, keys, fails(t)); err != nil {
 		t.Fatal(err)
 	}
 	drain(t, w)

@@ -15,9 +15,9 @@ type counters struct {
 
 // Status is the progress of a worker. Counts are from its creation.
 type Status struct {
-	Shards []ShardStatus // unfinished ones, by ID, as of At
-	At     time.Time     // the end of the last turn; zero before the first
-	Aside  bool          // lease-free mode, see Options: it works only during WaitFor or Drain
+	Shards    []ShardStatus // unfinished ones, by ID, as of At
+	At        time.Time     // the end of the last turn; zero before the first
+	LeaseFree bool          // lease-free mode, see Options: it works only during WaitFor or Drain
 
 	Changes     int64 // changes read that a fold wanted
 	Repeated    int64 // facts not counted because another item had them first; reading a change again counts again
@@ -71,7 +71,7 @@ func (w *Worker) Status() Status {
 	s.Changes, s.Repeated, s.Skipped, s.Reads, s.Writes = c.changes.Load(), c.repeated.Load(), c.skipped.Load(), c.reads.Load(), c.writes.Load()
 	s.Flushes, s.Checkpoints, s.Conflicts = c.flushes.Load(), c.checkpoints.Load(), c.conflicts.Load()
 	s.Retries, s.Throttles, s.DeadLetters = c.retries.Load(), c.throttles.Load(), c.dead.Load()
-	s.Aside = w.o.Leases && w.o.Aside
+	s.LeaseFree = w.o.Leases && w.o.LeaseFree
 	s.Failures, s.Missed = c.failures.Load(), c.missed.Load()
 	return s
 }

@@ -22,7 +22,7 @@ type Stored[S any] struct {
 // of keys; an absent item is the zero state with its key.
 //
 // The contents of an item at a given version can be recomputed from the source items if nothing is
-// folded into it at the same time: Load it, recompute, make a Fence and WaitFor it. If the version
+// folded into it at the same time: Load it, recompute, make a Barrier and WaitFor it. If the version
 // is still the same, the recomputed state contains exactly the changes that the item has counted,
 // and ReplaceState with that version may replace it.
 func Load[S any, K comparable](ctx context.Context, t *table.Table, into *table.Entity[S, K], keys []K) ([]Stored[S], error) {

@@ -100,9 +100,9 @@ const (
 	hosted   = "arn:aws:dynamodb:us-east-1:123456789012:table/t/stream/s"
 )
 
-// TestOneEmptyPageIsNotTheTip reads a shard as DynamoDB serves it: an answer can be empty although
+// TestSingleEmptyPageIsNotTheTip reads a shard as DynamoDB serves it: an answer can be empty although
 // there is more, and a shard may be read at most five times per second.
-func TestOneEmptyPageIsNotTheTip(t *testing.T) {
+func TestSingleEmptyPageIsNotTheTip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{first: 1, last: 5}
 		src := streamsource.New(s, hosted)
@@ -163,19 +163,19 @@ func (l *late) GetRecords(ctx context.Context, in *dynamodbstreams.GetRecordsInp
 	return l.Streams.GetRecords(ctx, in, o...)
 }
 
-// TestFenceDoesNotCountPagesOfBefore has an idle shard, and then a change that only the fourth read
-// after the fence finds. It tests the worker that reads the shard, and a worker that looks ahead in
+// TestBarrierIgnoresEarlierPages has an idle shard, and then a change that only the fourth read
+// after the barrier finds. It tests the worker that reads the shard, and a worker that looks ahead in
 // a shard that another worker reads.
-func TestFenceDoesNotCountPagesOfBefore(t *testing.T) {
-	for _, aside := range []bool{false, true} {
+func TestBarrierIgnoresEarlierPages(t *testing.T) {
+	for _, leaseFree := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			b := openEngine(t, engine.Options{TTLInterval: -1})
 			tab := b.table()
 			src := &late{Streams: b.db, arn: b.arn}
-			if aside {
+			if leaseFree {
 				drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFor: time.Hour, Owner: "owner"}, totalsFold()))
 			}
-			w := newWorker(t, tab, streamsource.New(src, hosted), fold.Options{Leases: aside, Aside: aside, Owner: "w"}, totalsFold())
+			w := newWorker(t, tab, streamsource.New(src, hosted), fold.Options{Leases: leaseFree, LeaseFree: leaseFree, Owner: "w"}, totalsFold())
 			for range 3 {
 				drain(t, w)
 			}
@@ -183,7 +183,7 @@ func TestFenceDoesNotCountPagesOfBefore(t *testing.T) {
 			src.empty = 3
 			drain(t, w)
 			if got, err := totals.Get(t.Context(), tab, totalKey{"r"}); err != nil || got.Amount != 1 {
-				t.Errorf("aside %v: behind the fence the total is %+v (%v), want 1", aside, got, err)
+				t.Errorf("lease-free %v: behind the barrier the total is %+v (%v), want 1", leaseFree, got, err)
 			}
 		})
 	}
@@ -239,7 +239,7 @@ func TestStreamsReads(t *testing.T) {
 	expect("to the end", read("20", 9), 21, 21, "tip=false end=true missed=false")
 }
 
-func TestStreamsLeavesUnwantedEntities(t *testing.T) {
+func TestStreamsSkipsUnwantedEntities(t *testing.T) {
 	b, err := streamsource.New(&script{first: 1, last: 5}, emulated).Read(t.Context(), fold.ReadRequest{
 		Shard: "c", Max: 10, Want: func(entity string) bool { return entity == "e0" },
 	})
@@ -291,9 +291,9 @@ func readAll(t *testing.T, src fold.Source) []fold.Change {
 	return all
 }
 
-// TestRemovalsByServiceAreTold deletes one item and lets another expire. Only the expiry must be
+// TestServiceRemovalsAreExpirations deletes one item and lets another expire. Only the expiry must be
 // marked as a removal by the service.
-func TestRemovalsByServiceAreTold(t *testing.T) {
+func TestServiceRemovalsAreExpirations(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	for _, pk := range []string{"deleted", "expired"} {

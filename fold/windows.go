@@ -26,14 +26,14 @@ const (
 	fewSpans  = 4        // up to this many windows are queried separately; more are read as one range
 )
 
-// admit removes facts from a change that other items had first. After an error nothing has changed.
-func (w *Worker) admit(ctx context.Context, d *routed) error {
+// dropRepeated removes facts from a change that other items had first. After an error nothing has changed.
+func (w *Worker) dropRepeated(ctx context.Context, d *routed) error {
 	o := d.reader.source.once
 	if o == nil || d.err != nil || d.from == d.to {
 		return nil
 	}
 	facts := w.facts[d.from:d.to]
-	ids, named, err := o.names(facts)
+	ids, named, err := o.factIDs(facts)
 	if err != nil {
 		d.err, d.to = err, d.from
 		return nil //nolint:nilerr // it is the change's, and goes to the dead letters
@@ -43,7 +43,7 @@ func (w *Worker) admit(ctx context.Context, d *routed) error {
 	}
 	left := facts[:0]
 	for i, f := range facts {
-		if named[i] && !w.first(d, f.typed, ids[i]) {
+		if named[i] && !w.isFirst(d, f.typed, ids[i]) {
 			w.counts.repeated.Add(1)
 			continue
 		}
@@ -54,14 +54,14 @@ func (w *Worker) admit(ctx context.Context, d *routed) error {
 	return nil
 }
 
-// first reports whether a fact counts in the item from which it was read.
-func (w *Worker) first(d *routed, f any, id FactID) bool {
+// isFirst reports whether a fact counts in the item from which it was read.
+func (w *Worker) isFirst(d *routed, f any, id FactID) bool {
 	k := w.windowOf(d, id)
 	if had := k.set.Add(id.ID, d.sk); had != "" {
 		return had == d.sk // true if the change is read again, or the item repeats the fact in a later change
 	}
 	if k.since == nil {
-		k.since = &d.noted
+		k.since = &d.sourceChange
 	}
 	k.fresh = append(k.fresh, window.Entry{ID: id.ID, Item: d.sk})
 	k.fact, k.until = f, max(k.until, id.Until)
@@ -70,7 +70,7 @@ func (w *Worker) first(d *routed, f any, id FactID) bool {
 }
 
 // windowOf returns the window of a fact, which must be loaded.
-func (w *Worker) windowOf(d *routed, id FactID) *known {
+func (w *Worker) windowOf(d *routed, id FactID) *loadedWindow {
 	o := d.reader.source.once
 	k := d.shard.windows[spanKey{o, d.pk, o.start(id.At)}]
 	k.used = w.turns
@@ -97,17 +97,17 @@ func (w *Worker) loadWindows(ctx context.Context, d *routed, ids []FactID, named
 	}
 	slices.Sort(missing)
 	missing = slices.Compact(missing)
-	found := make(map[int64]*known, len(missing))
+	found := make(map[int64]*loadedWindow, len(missing))
 	for _, start := range missing {
-		found[start] = &known{spanKey: spanKey{o, d.pk, start}}
+		found[start] = &loadedWindow{spanKey: spanKey{o, d.pk, start}}
 	}
-	for _, ask := range questions(missing) {
+	for _, ask := range windowRanges(missing) {
 		if err := w.readWindows(ctx, o, d.pk, ask[0], ask[1], func(start int64, part *Window) { w.mergeWindow(found[start], part) }); err != nil {
 			return fmt.Errorf("read the windows of %s: %w", d.pk, err)
 		}
 	}
 	if d.shard.windows == nil {
-		d.shard.windows = make(map[spanKey]*known)
+		d.shard.windows = make(map[spanKey]*loadedWindow)
 	}
 	for _, k := range found {
 		d.shard.windows[k.spanKey] = k
@@ -116,8 +116,8 @@ func (w *Worker) loadWindows(ctx context.Context, d *routed, ids []FactID, named
 	return nil
 }
 
-// questions returns the intervals in which to query windows.
-func questions(missing []int64) (ask [][2]int64) {
+// windowRanges returns the intervals in which to query windows.
+func windowRanges(missing []int64) (ask [][2]int64) {
 	if len(missing) > fewSpans {
 		return [][2]int64{{missing[0], missing[len(missing)-1]}}
 	}
@@ -130,7 +130,7 @@ func questions(missing []int64) (ask [][2]int64) {
 // mergeWindow adds a stored part to a window; nil is a window that was not asked for. Damage is
 // only logged, since nothing else can be done: facts in the part would count again if they were
 // sent again.
-func (w *Worker) mergeWindow(k *known, part *Window) {
+func (w *Worker) mergeWindow(k *loadedWindow, part *Window) {
 	if k == nil {
 		return
 	}
@@ -188,7 +188,7 @@ func (w *Worker) readWindows(ctx context.Context, o *once, pk string, from, to i
 // for the folds that count the facts.
 func (w *Worker) flushWindows(ctx context.Context, all bool) error {
 	now := w.o.Clock()
-	var due []*known
+	var due []*loadedWindow
 	for _, sh := range w.order {
 		for _, k := range sh.windows {
 			if k.since == nil {
@@ -202,7 +202,7 @@ func (w *Worker) flushWindows(ctx context.Context, all bool) error {
 			}
 		}
 	}
-	slices.SortFunc(due, func(a, b *known) int { return cmp.Or(cmp.Compare(a.pk, b.pk), cmp.Compare(a.start, b.start)) })
+	slices.SortFunc(due, func(a, b *loadedWindow) int { return cmp.Or(cmp.Compare(a.pk, b.pk), cmp.Compare(a.start, b.start)) })
 	var puts []*dynamodb.PutItemInput
 	open := make([]openPart, len(due))
 	for i, k := range due {
@@ -230,7 +230,7 @@ type openPart struct {
 
 // parts returns the requests that store the new entries of a window, together with those of its
 // open part if they fit.
-func (w *Worker) parts(k *known) (puts []*dynamodb.PutItemInput, last openPart, err error) {
+func (w *Worker) parts(k *loadedWindow) (puts []*dynamodb.PutItemInput, last openPart, err error) {
 	rest := k.fresh
 	if all := slices.Concat(k.open.entries, rest); partLen(all, smallPart) == len(all) {
 		rest, last.name = all, k.open.name
@@ -289,11 +289,11 @@ func (w *Worker) putAll(ctx context.Context, puts []*dynamodb.PutItemInput) erro
 	return failed
 }
 
-// leaveWindows counts the entries that keep waiting, and evicts the least recently used windows
+// carryOverWindows counts the entries that keep waiting, and evicts the least recently used windows
 // beyond Options.Known.
-func (w *Worker) leaveWindows() {
-	var idle []*known
-	of := make(map[*known]*shard)
+func (w *Worker) carryOverWindows() {
+	var idle []*loadedWindow
+	of := make(map[*loadedWindow]*shard)
 	for _, sh := range w.order {
 		for _, k := range sh.windows {
 			if k.since == nil {
@@ -303,14 +303,16 @@ func (w *Worker) leaveWindows() {
 			w.waiting++
 			sh.waiting++
 			if sh.held == nil || k.since.change.Seq.Compare(sh.held.change.Seq) < 0 {
-				sh.held = &kept{k.since, fact{nth: whole}}
+				sh.held = &pendingChange{k.since, fact{nth: wholeChange}}
 			}
 		}
 	}
 	if w.known <= w.o.Known {
 		return
 	}
-	slices.SortFunc(idle, func(a, b *known) int { return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(a.start, b.start)) })
+	slices.SortFunc(idle, func(a, b *loadedWindow) int {
+		return cmp.Or(cmp.Compare(a.used, b.used), cmp.Compare(a.start, b.start))
+	})
 	for _, k := range idle {
 		if w.known <= w.o.Known {
 			return
@@ -320,9 +322,9 @@ func (w *Worker) leaveWindows() {
 	}
 }
 
-// jump moves a shard's position to a place that this worker has not reached by reading. The windows
+// moveTo moves a shard's position to a place that this worker has not reached by reading. The windows
 // are then incomplete, so it forgets them.
-func (w *Worker) jump(sh *shard, to Sequence) {
+func (w *Worker) moveTo(sh *shard, to Sequence) {
 	if to == sh.position {
 		return
 	}

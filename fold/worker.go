@@ -35,15 +35,15 @@ type Options struct {
 	Retries      int           // how often a failed request is repeated; default 8
 	Known        int           // facts counted once whose IDs are kept in memory between flushes; default 1,000,000, about 50 MB
 
-	// Fresh keeps no states in memory between flushes, whatever the folds declare. Use it for a
+	// NoCache keeps no states in memory between flushes, whatever the folds declare. Use it for a
 	// worker beside others that write the same items, where cached states would mostly be outdated.
 	// A refused write costs as much as a successful one.
-	Fresh bool
+	NoCache bool
 
-	Owner    string        // unique name of this worker in checkpoints and leases; default host, process ID and a random part
-	Leases   bool          // share the shards with other workers of the group
-	LeaseFor time.Duration // duration of a lease without renewal, at most an hour; default 30 s
-	Aside    bool          // with Leases: lease-free mode. The worker acquires no leases; WaitFor waits for lease holders, and folds a shard itself if its checkpoint stalls
+	Owner     string        // unique name of this worker in checkpoints and leases; default host, process ID and a random part
+	Leases    bool          // share the shards with other workers of the group
+	LeaseFor  time.Duration // duration of a lease without renewal, at most an hour; default 30 s
+	LeaseFree bool          // with Leases: lease-free mode. The worker acquires no leases; WaitFor waits for lease holders, and folds a shard itself if its checkpoint stalls
 
 	Clock  func() time.Time                           // default: the table's
 	Sleep  func(context.Context, time.Duration) error // waits, or returns the context's error; default: a timer
@@ -108,45 +108,45 @@ func setDefault[T comparable](v *T, d T) {
 // A Worker runs folds over a source. Any number of workers may run the same folds over the same
 // source; with Options.Leases they share the work. A Worker is safe for concurrent use.
 type Worker struct {
-	table  *table.Table
-	source Source
-	o      Options
-	lanes  []lane
-	read   map[string][]*reader // by entity
-	depth  int                  // length of the longest chain of folds
+	table     *table.Table
+	source    Source
+	o         Options
+	pipelines []pipeline
+	read      map[string][]*reader // by entity
+	depth     int                  // length of the longest chain of folds
 
 	tick   atomic.Uint64 // counts loads and checkpoint reads, to order them
 	counts counters
 	status atomic.Pointer[Status]
-	fed    atomic.Bool // Handle is given the group's changes, here or elsewhere: see missed.go
+	fed    atomic.Bool // Handle is given the group's changes, here or elsewhere: see gaps.go
 
-	mu        sync.Mutex // held for a whole turn; protects the fields below except dead
-	shards    map[string]*shard
-	order     []*shard            // by id
-	elders    map[string]Sequence // checkpoints of shards that are no longer listed
-	waiting   int                 // changes in the batch
-	bytes     int                 // size of their images and facts
-	opened    time.Time           // when the batch got its first change
-	facts     []fact              // facts of the change that is being routed
-	once      bool                // some facts count once
-	onceHold  time.Duration       // longest Hold of folds that read such facts
-	known     int                 // facts in all windows
-	unsettled bool                // a flush of the batch was started and has not succeeded yet
-	turns     uint64
-	began     watermark.Turns
-	listed    uint64    // the last turn that listed the shards
-	listAt    time.Time // when to list the shards next
-	leaseAt   time.Time // when to look at the leases next
-	sights    map[string]sighting
-	parentsAt time.Time // when to look at the parents of waiting shards next
-	deadMu    sync.Mutex
-	dead      []Dead // of the batch
+	mu           sync.Mutex // held for a whole turn; protects the fields below except dead
+	shards       map[string]*shard
+	order        []*shard            // by id
+	unlisted     map[string]Sequence // checkpoints of shards that are no longer listed
+	waiting      int                 // changes in the batch
+	bytes        int                 // size of their images and facts
+	batchStarted time.Time           // when the batch got its first change
+	facts        []fact              // facts of the change that is being routed
+	once         bool                // some facts count once
+	onceHold     time.Duration       // longest Hold of folds that read such facts
+	known        int                 // facts in all windows
+	unsettled    bool                // a flush of the batch was started and has not succeeded yet
+	turns        uint64
+	began        watermark.Turns
+	listed       uint64    // the last turn that listed the shards
+	listAt       time.Time // when to list the shards next
+	leaseAt      time.Time // when to look at the leases next
+	observed     map[string]observedLease
+	parentsAt    time.Time // when to look at the parents of waiting shards next
+	deadMu       sync.Mutex
+	dead         []Dead // of the batch
 }
 
-// reader is an entity whose changes are read, and the lanes that read them.
+// reader is an entity whose changes are read, and the pipelines that read them.
 type reader struct {
-	source *source
-	lanes  []lane
+	source    *source
+	pipelines []pipeline
 }
 
 // NewWorker returns a worker that runs folds of the table t over src. src may be nil if only Handle
@@ -154,7 +154,7 @@ type reader struct {
 func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, error) {
 	w := &Worker{
 		table: t, source: src, o: o.withPoll(src).withDefaults(t), read: make(map[string][]*reader),
-		shards: make(map[string]*shard), elders: make(map[string]Sequence),
+		shards: make(map[string]*shard), unlisted: make(map[string]Sequence),
 	}
 	if err := checkFolds(folds, &w.o); err != nil {
 		return nil, err
@@ -169,10 +169,10 @@ func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, e
 		if err != nil {
 			return nil, err
 		}
-		if w.o.Fresh {
-			l.cache().keepNothing()
+		if w.o.NoCache {
+			l.cache().disable()
 		}
-		w.lanes = append(w.lanes, l)
+		w.pipelines = append(w.pipelines, l)
 		for _, s := range f.sources {
 			w.listen(s, l)
 			if s.once != nil {
@@ -184,16 +184,16 @@ func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, e
 	return w, nil
 }
 
-// listen adds a lane to the readers of a source. Folds that read the same entity share one decoded
+// listen adds a pipeline to the readers of a source. Folds that read the same entity share one decoded
 // copy of each change.
-func (w *Worker) listen(s *source, l lane) {
+func (w *Worker) listen(s *source, l pipeline) {
 	for _, r := range w.read[s.entity] {
 		if r.source.is == s.is {
-			r.lanes = append(r.lanes, l)
+			r.pipelines = append(r.pipelines, l)
 			return
 		}
 	}
-	w.read[s.entity] = append(w.read[s.entity], &reader{source: s, lanes: []lane{l}})
+	w.read[s.entity] = append(w.read[s.entity], &reader{source: s, pipelines: []pipeline{l}})
 }
 
 // Owner returns the worker's name in checkpoints and leases.
@@ -202,7 +202,7 @@ func (w *Worker) Owner() string { return w.o.Owner }
 // Delay returns the longest time that Options.FlushAge and Hold may let a change wait before it is
 // written.
 func (w *Worker) Delay() (most time.Duration) {
-	for _, l := range w.lanes {
+	for _, l := range w.pipelines {
 		most = max(most, l.fold().options.hold)
 	}
 	return most + w.o.FlushAge

@@ -247,9 +247,9 @@ func TestReplaceState(t *testing.T) {
 	}
 }
 
-// TestMissedChangesAreTold lets changes be trimmed before a worker reads them. The worker must
+// TestGapsAreRecorded lets changes be trimmed before a worker reads them. The worker must
 // report the gap.
-func TestMissedChangesAreTold(t *testing.T) {
+func TestGapsAreRecorded(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	tab := b.table()
@@ -273,7 +273,7 @@ func TestMissedChangesAreTold(t *testing.T) {
 	if got := w.Status().Missed; got != 1 {
 		t.Errorf("missed changes were told %d times, want 1", got)
 	}
-	mended, err := fold.Mend(t.Context(), tab, "main", func(_ context.Context, from, to time.Time) (string, error) {
+	mended, err := fold.RepairGaps(t.Context(), tab, "main", func(_ context.Context, from, to time.Time) (string, error) {
 		if begin := newClock().now(); from.Before(begin.Add(-time.Hour)) || from.After(begin) || to.Before(begin.Add(29*time.Hour)) {
 			t.Errorf("missed from %s to %s", from, to)
 		}
@@ -282,11 +282,11 @@ func TestMissedChangesAreTold(t *testing.T) {
 	if err != nil || !mended {
 		t.Errorf("mended: %v (%v)", mended, err)
 	}
-	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
-	if err != nil || len(misses) != 1 || misses[0].Told != "done" || misses[0].Mended.IsZero() {
+	misses, err := fold.GapsOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
+	if err != nil || len(misses) != 1 || misses[0].Report != "done" || misses[0].Repaired.IsZero() {
 		t.Errorf("misses are %+v (%v)", misses, err)
 	}
-	if mended, err := fold.Mend(t.Context(), tab, "main", nil); mended || err != nil {
+	if mended, err := fold.RepairGaps(t.Context(), tab, "main", nil); mended || err != nil {
 		t.Errorf("mended again (%v)", err)
 	}
 	w = newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold())
@@ -296,9 +296,9 @@ func TestMissedChangesAreTold(t *testing.T) {
 	}
 }
 
-// TestSecondGapAtOnePlaceIsTold makes a gap at a place where a gap was reported, and repaired, days
+// TestSecondGapAtSamePosition makes a gap at a place where a gap was reported, and repaired, days
 // ago. The worker must report it again.
-func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
+func TestSecondGapAtSamePosition(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
@@ -306,11 +306,11 @@ func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
 	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold()))
 	begin := clock.now()
 	at := checkpoints(t, tab)[0]
-	old := fold.Missed{
-		MissedKey: fold.MissedKey{Group: "main", Shard: at.Shard, After: at.Position},
-		From:      begin.Add(-time.Hour), To: begin, Found: begin, Mended: begin, Told: "done",
+	old := fold.Gap{
+		GapKey: fold.GapKey{Group: "main", Shard: at.Shard, After: at.Position},
+		From:   begin.Add(-time.Hour), To: begin, Found: begin, Repaired: begin, Report: "done",
 	}
-	if err := fold.Misses.Create(t.Context(), tab, &old); err != nil {
+	if err := fold.Gaps.Create(t.Context(), tab, &old); err != nil {
 		t.Fatal(err)
 	}
 	put(t, tab, order{orderKey{"2"}, "r", 10})
@@ -322,15 +322,15 @@ func TestSecondGapAtOnePlaceIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold()))
-	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
-	if err != nil || len(misses) != 1 || !misses[0].Mended.IsZero() || misses[0].To.Before(begin.Add(29*time.Hour)) || misses[0].From.After(old.From) {
+	misses, err := fold.GapsOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
+	if err != nil || len(misses) != 1 || !misses[0].Repaired.IsZero() || misses[0].To.Before(begin.Add(29*time.Hour)) || misses[0].From.After(old.From) {
 		t.Errorf("misses are %+v (%v), want one that is open and ends now", misses, err)
 	}
 }
 
-// TestFedGroupsMissNothing delivers changes through Handle, as Lambda does. Handle does not learn
+// TestFedGroupsRecordNoGaps delivers changes through Handle, as Lambda does. Handle does not learn
 // where shards end. A day later a worker reads the stream as well.
-func TestFedGroupsMissNothing(t *testing.T) {
+func TestFedGroupsRecordNoGaps(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{Clock: clock.now, TTLInterval: -1})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
@@ -355,7 +355,7 @@ func TestFedGroupsMissNothing(t *testing.T) {
 	}
 	beside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold())
 	drain(t, beside)
-	misses, err := fold.MissesOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
+	misses, err := fold.GapsOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
 	if err != nil || len(misses) != 0 || beside.Status().Missed != 0 {
 		t.Errorf("a fed group has missed %+v (%v)", misses, err)
 	}
@@ -370,7 +370,7 @@ func checkpoints(t *testing.T, tab *table.Table) []fold.Checkpoint {
 	return all
 }
 
-func TestFaultyDefinitionsAreRefused(t *testing.T) {
+func TestFaultyDefinitionsAreRejected(t *testing.T) {
 	on := fold.On(orders, func(fold.Typed[order], func(totalKey) *total) error { return nil })
 	merge := func(into, d *total) {}
 	loop := fold.New("loop", orders, func(into, d *order) {}, fold.On(totals, func(fold.Typed[total], func(orderKey) *order) error { return nil }))

@@ -42,28 +42,28 @@ func amountOf(t *testing.T, tab *table.Table, region string) int {
 	return got.Amount
 }
 
-// TestFenceCoversShardsOfOthers waits for a fence in a worker that has no shard. The worker that
+// TestBarrierCoversShardsOfOthers waits for a barrier in a worker that has no shard. The worker that
 // has all shards has stopped.
-func TestFenceCoversShardsOfOthers(t *testing.T) {
+func TestBarrierCoversShardsOfOthers(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 4, Clock: clock.now})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
 	owner := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Owner: "owner"}, totalsFold(), worldFold())
 	drain(t, owner)
-	aside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold(), worldFold())
-	drain(t, aside)
-	if before := aside.Status().Writes; before != 0 {
+	leaseFree := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFree: true, Owner: "aside"}, totalsFold(), worldFold())
+	drain(t, leaseFree)
+	if before := leaseFree.Status().Writes; before != 0 {
 		t.Errorf("%d items were written though nothing was to do", before)
 	}
 	for i := range 40 {
 		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
 	}
-	drain(t, aside)
+	drain(t, leaseFree)
 	if got := amountOf(t, tab, "r"); got != 40 {
 		t.Errorf("after the fence the total is %d, want 40", got)
 	}
-	if owned(aside) != 0 || owned(owner) != 4 {
-		t.Errorf("the shards are %d and %d of 4 workers', want the owner's", owned(aside), owned(owner))
+	if owned(leaseFree) != 0 || owned(owner) != 4 {
+		t.Errorf("the shards are %d and %d of 4 workers', want the owner's", owned(leaseFree), owned(owner))
 	}
 	put(t, tab, order{orderKey{"more"}, "r", 2})
 	drain(t, owner)
@@ -72,9 +72,9 @@ func TestFenceCoversShardsOfOthers(t *testing.T) {
 	}
 }
 
-// TestFenceGoesOnBehindAParent waits for shards whose parents were read to their last change by a
+// TestBarrierContinuesBehindParent waits for shards whose parents were read to their last change by a
 // worker that died before it could record that.
-func TestFenceGoesOnBehindAParent(t *testing.T) {
+func TestBarrierContinuesBehindParent(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{RollEvery: 30, Clock: clock.now})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
@@ -100,25 +100,25 @@ func TestFenceGoesOnBehindAParent(t *testing.T) {
 	if undone == 0 {
 		t.Fatal("no shard has ended")
 	}
-	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold()))
+	drain(t, newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFree: true, Owner: "aside"}, totalsFold()))
 	if got := amountOf(t, tab, "r"); got != 100 {
 		t.Errorf("after the fence the total is %d, want 100", got)
 	}
 }
 
-// TestFenceAwaitsTheOwner waits for an owner that is running. The waiting worker writes nothing
+// TestBarrierWaitsForOwner waits for an owner that is running. The waiting worker writes nothing
 // itself.
-func TestFenceAwaitsTheOwner(t *testing.T) {
+func TestBarrierWaitsForOwner(t *testing.T) {
 	b := openEngine(t, engine.Options{StreamShards: 4})
 	tab := b.table()
 	owner := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Owner: "owner", Poll: time.Millisecond, FlushAge: time.Millisecond}, totalsFold())
 	ctx, stop := context.WithCancel(t.Context())
 	var run errgroup.Group
 	run.Go(func() error { return owner.Run(ctx) })
-	aside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, Aside: true, Owner: "aside"}, totalsFold())
+	leaseFree := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{Leases: true, LeaseFree: true, Owner: "aside"}, totalsFold())
 	for i := range 20 {
 		put(t, tab, order{orderKey{fmt.Sprint(i)}, "r", 1})
-		drain(t, aside)
+		drain(t, leaseFree)
 		if got := amountOf(t, tab, "r"); got != i+1 {
 			t.Fatalf("after fence %d the total is %d", i, got)
 		}
@@ -207,9 +207,9 @@ func TestManyShardsAreShared(t *testing.T) {
 	}
 }
 
-// TestDrainNeedsNoTime has workers without leases, which all read all shards, while shards roll
+// TestDrainWithStoppedClock has workers without leases, which all read all shards, while shards roll
 // over and no time passes.
-func TestDrainNeedsNoTime(t *testing.T) {
+func TestDrainWithStoppedClock(t *testing.T) {
 	clock := newClock()
 	b := openEngine(t, engine.Options{StreamShards: 2, Clock: clock.now})
 	tab := table.New(b.db, "table", table.Options{Clock: clock.now})
@@ -294,7 +294,7 @@ func TestInterruptedRenewalsAreReleased(t *testing.T) {
 		},
 		"release": func(w *fold.Worker, _ *clock, interrupt func() context.Context) error {
 			drain(t, w)
-			return w.Leave(interrupt())
+			return w.Release(interrupt())
 		},
 	} {
 		for how, failure := range failures {
@@ -315,7 +315,7 @@ func TestInterruptedRenewalsAreReleased(t *testing.T) {
 				if api.next != nil || (err == nil) != (how == "retried") {
 					t.Fatalf("it was not interrupted as it should be: %v", err)
 				}
-				if err := w.Leave(t.Context()); err != nil {
+				if err := w.Release(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				next := worker("next", b.db)

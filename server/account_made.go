@@ -39,11 +39,11 @@ func (s *Server) madeRoutes(api huma.API) {
 
 func (s *Server) made(ctx context.Context, in *UserPath) (*madeAnswer, error) {
 	if _, err := s.o.Accounts.User(ctx, in.ID); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	keys, err := s.o.Accounts.Keys(ctx)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	keys = slices.DeleteFunc(keys, func(k accounts.Key) bool { return k.Creator != in.ID })
 	answer := new(madeAnswer)
@@ -51,11 +51,11 @@ func (s *Server) made(ctx context.Context, in *UserPath) (*madeAnswer, error) {
 	answer.Body.Shares = []sharedOfPlace{}
 	for site, err := range analytics.ListSites(ctx, s.o.Table, "") {
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		shares, err := s.o.Accounts.Shares(ctx, site.SiteID)
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		for i := range shares {
 			if shares[i].Creator == in.ID {

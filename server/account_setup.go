@@ -45,24 +45,24 @@ func (s *Server) setupNeeded(ctx context.Context, _ *struct{}) (*setupAnswer, er
 	}
 	var err error
 	if answer.Body.Needed, err = s.o.Accounts.SetupNeeded(ctx); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return answer, nil
 }
 
 func (s *Server) setUp(ctx context.Context, in *setupRequest) (*meAnswer, error) {
 	who := middleware.CallerOf(ctx)
-	if err := s.door.SlowDown(who, "set-up", ""); err != nil {
+	if err := s.mw.LimitAttempts(who, "set-up", ""); err != nil {
 		return nil, err
 	}
 	user, err := s.o.Accounts.SetUp(ctx, in.Body.Token, accounts.NewUser{Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "setup", Subject: user.UserID}, nil, describeUser(&user))
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "setup", Subject: user.UserID}, nil, describeUser(&user))
 	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password, s.deviceOf(middleware.CallerOf(ctx)))
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return s.loggedIn(ctx, who.Secure, user, login)
 }

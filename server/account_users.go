@@ -84,7 +84,7 @@ func (s *Server) userRoutes(api huma.API) {
 func (s *Server) users(ctx context.Context, _ *struct{}) (*usersAnswer, error) {
 	users, err := s.o.Accounts.Users(ctx)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(usersAnswer)
 	answer.Body.Users = described(users, describeUser)
@@ -94,7 +94,7 @@ func (s *Server) users(ctx context.Context, _ *struct{}) (*usersAnswer, error) {
 func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, error) {
 	n := accounts.NewUser{Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password, Grants: in.Body.Roles}
 	if err := s.checkRoles(ctx, n.Grants, nil); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	user, err := s.o.Accounts.AddUser(ctx, n)
 	if errors.Is(err, accounts.ErrEmailTaken) {
@@ -103,9 +103,9 @@ func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, 
 		}
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "user.create", Subject: user.UserID}, nil, describeUser(&user))
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "user.create", Subject: user.UserID}, nil, describeUser(&user))
 	return &userAnswer{describeUser(&user)}, nil
 }
 
@@ -129,7 +129,7 @@ func (s *Server) checkSite(ctx context.Context, site string) error {
 	if site == accounts.AllSites {
 		return nil
 	}
-	err := s.isThere(ctx, site)
+	err := s.checkExists(ctx, site)
 	if !errors.Is(err, table.ErrNotFound) && !errors.Is(err, table.ErrKeyValue) {
 		return err
 	}
@@ -147,7 +147,7 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 			err = s.checkRoles(ctx, *in.Body.Roles, before.Grants)
 		}
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 	}
 	var before accounts.User
@@ -172,15 +172,15 @@ func (s *Server) updateUser(ctx context.Context, in *updateUserRequest) (*userAn
 		user, err = s.o.Accounts.UpdateUser(ctx, in.ID, change)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	e := accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "user.update", Subject: in.ID}
 	if in.Body.Password != nil {
 		e.Hide("password")
 	}
-	s.door.RecordChange(ctx, e, describeUser(&before), describeUser(&user))
+	s.mw.RecordChange(ctx, e, describeUser(&before), describeUser(&user))
 	if in.Body.Password != nil {
-		s.notices.tell(&user, "New password of your onefold account", "An owner of this onefold installation set a new password for your account "+user.Email+".")
+		s.notices.notify(&user, "New password of your onefold account", "An owner of this onefold installation set a new password for your account "+user.Email+".")
 	}
 	return &userAnswer{describeUser(&user)}, nil
 }
@@ -191,8 +191,8 @@ func (s *Server) deleteUser(ctx context.Context, in *UserPath) (*struct{}, error
 		err = s.o.Accounts.DeleteUser(ctx, in.ID)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "user.delete", Subject: in.ID}, describeUser(&user), nil)
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "user.delete", Subject: in.ID}, describeUser(&user), nil)
 	return nil, nil
 }

@@ -74,7 +74,7 @@ func (s *Server) auditRoutes(api huma.API) {
 func (s *Server) audit(ctx context.Context, in *auditRequest) (*auditAnswer, error) {
 	page, err := s.o.Accounts.Audit(ctx, in.Month, in.Cursor, in.Limit)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(auditAnswer)
 	answer.Body.Cursor = page.Next
@@ -85,7 +85,7 @@ func (s *Server) audit(ctx context.Context, in *auditRequest) (*auditAnswer, err
 func (s *Server) auditExport(ctx context.Context, in *auditExportRequest) (*huma.StreamResponse, error) {
 	from, to, err := accounts.AuditDays(in.From, in.To, s.o.Clock())
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	kind := map[accounts.ExportFormat]string{accounts.NDJSON: "application/x-ndjson", accounts.CSV: "text/csv; charset=utf-8"}[in.Format]
 	name := fmt.Sprintf("audit-%s-%s.%s", from.Format(time.DateOnly), to.Add(-1).Format(time.DateOnly), in.Format)
@@ -100,14 +100,14 @@ func (s *Server) auditExport(ctx context.Context, in *auditExportRequest) (*huma
 			_, err := accounts.WriteEntries(file, in.Format, s.o.Accounts.EntriesBetween(ctx, from, to), func(int64) {})
 			return err
 		})
-		s.door.BrokenOff(hc.Context(), w, err)
+		s.mw.DownloadFailed(hc.Context(), w, err)
 	}}, nil
 }
 
 func (s *Server) auditCheck(ctx context.Context, in *auditCheckRequest) (*auditCheckAnswer, error) {
 	v, err := s.o.Accounts.Verify(ctx, in.Head)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(auditCheckAnswer)
 	b := &answer.Body

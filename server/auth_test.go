@@ -145,9 +145,9 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestLoginsAreSlowedDown guesses passwords of an account that exists and of one that does not: the
+// TestLoginAttemptsAreLimited guesses passwords of an account that exists and of one that does not: the
 // responses are alike.
-func TestLoginsAreSlowedDown(t *testing.T) {
+func TestLoginAttemptsAreLimited(t *testing.T) {
 	var passed atomic.Int64
 	h := servertest.New(t, func(o *server.Options) {
 		o.Clock = func() time.Time { return time.Now().Add(time.Duration(passed.Load())) }
@@ -190,7 +190,7 @@ func TestLoginsAreSlowedDown(t *testing.T) {
 
 // Somebody who knows an address cannot lock its owner out: the owner's own browser is known, and
 // has its own attempts.
-func TestAGuesserKeepsNobodyOut(t *testing.T) {
+func TestGuessingDoesNotLockOutOwner(t *testing.T) {
 	h := servertest.New(t, nil)
 	login := func(password string) string { return `{"email":"ann@example.com","password":"` + password + `"}` }
 	_, err := h.Accounts.AddUser(t.Context(), accounts.NewUser{Email: "ann@example.com", Password: servertest.Password})
@@ -215,7 +215,7 @@ func TestAGuesserKeepsNobodyOut(t *testing.T) {
 	ann.Want(http.StatusTooManyRequests, "too_many_attempts", http.MethodPost, "/api/v1/login", login(servertest.Password))
 }
 
-func TestOddRequests(t *testing.T) {
+func TestMalformedRequests(t *testing.T) {
 	h := servertest.New(t, nil)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	owner.Want(http.StatusNotFound, "urn:onefold:error:not_found", http.MethodGet, "/api/v1/nothing", "")
@@ -279,9 +279,9 @@ func TestSetUp(t *testing.T) {
 	}
 }
 
-// TestGuestsAskWithinBounds sends requests without an account until they are limited; a person with
+// TestAnonymousRequestsAreLimited sends requests without an account until they are limited; a person with
 // an account is not.
-func TestGuestsAskWithinBounds(t *testing.T) {
+func TestAnonymousRequestsAreLimited(t *testing.T) {
 	now := time.Now()
 	h := servertest.New(t, func(o *server.Options) { o.Clock = func() time.Time { return now } })
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})

@@ -68,8 +68,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsMakeRoom has clients who keep their connections: new clients are still served.
-func TestIdleConnectionsMakeRoom(t *testing.T) {
+// TestIdleConnectionsAreEvicted has clients who keep their connections: new clients are still served.
+func TestIdleConnectionsAreEvicted(t *testing.T) {
 	web := serveBounded(t, 2, func(http.ResponseWriter, *http.Request) {})
 	for round := range 3 {
 		for i := range 6 {
@@ -82,10 +82,10 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionsMakeRoom has clients who take all places and send nothing, nothing more
+// TestSilentConnectionsAreEvicted has clients who take all places and send nothing, nothing more
 // after a response, or half a header: new clients are still served, and none of those who arrive
 // together is cut off for another.
-func TestSilentConnectionsMakeRoom(t *testing.T) {
+func TestSilentConnectionsAreEvicted(t *testing.T) {
 	t.Parallel()
 	const most, rounds = 8, 20
 	web := serveBounded(t, most, func(http.ResponseWriter, *http.Request) {})
@@ -113,7 +113,7 @@ func TestSilentConnectionsMakeRoom(t *testing.T) {
 	}
 }
 
-func TestWaitingForAPlaceEnds(t *testing.T) {
+func TestWaitForConnectionTimesOut(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

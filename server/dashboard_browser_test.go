@@ -58,8 +58,8 @@ func inABrowser(t *testing.T, script string, before func(*servertest.House)) {
 	}
 }
 
-// TestWhatGuestsSeeAddsUp views a public site without an account, in Chromium: see e2e/guests.mjs.
-func TestWhatGuestsSeeAddsUp(t *testing.T) {
+// TestPublicPagesAddUp views a public site without an account, in Chromium: see e2e/guests.mjs.
+func TestPublicPagesAddUp(t *testing.T) {
 	t.Parallel()
 	servertest.NeedPage(t)
 	h := servertest.New(t, func(o *server.Options) { o.TrustProxy = true })

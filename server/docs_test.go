@@ -10,7 +10,7 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-func TestDocsLoadNothing(t *testing.T) {
+func TestDocsLoadNothingExternal(t *testing.T) {
 	h := servertest.New(t, nil)
 	answer, err := http.Get(h.URL + "/docs")
 	servertest.Must(t, err)

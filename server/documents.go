@@ -39,7 +39,7 @@ func (s *Server) documentRoutes(api huma.API, mux *http.ServeMux) error {
 			return fmt.Errorf("server: compress %s: %w", d.path, err)
 		}
 		file.Add("gzip", zipped)
-		mux.Handle("GET "+d.path, s.door.LimitGuests(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mux.Handle("GET "+d.path, s.mw.LimitAnonymous(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "public, max-age=300")
 			w.Header().Set("Content-Security-Policy", d.policy)
 			file.ServeHTTP(w, r)

@@ -26,7 +26,7 @@ func (g *gone) WriteHeader(status int) {
 func (g *gone) Write([]byte) (int, error) { return 0, context.Canceled }
 
 // A response has one status, even if the client disconnects: net/http would log a second one.
-func TestAnAnswerThatNobodyHearsHasOneStatus(t *testing.T) {
+func TestDisconnectedClientGetsOneStatus(t *testing.T) {
 	h := servertest.New(t, nil)
 	for _, path := range []string{"/healthz", "/api/v1/sites/blog", "/api/v1/sites/blog/report", "/api/v1/sites/none"} {
 		ctx, leave := context.WithCancel(t.Context())

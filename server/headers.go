@@ -28,7 +28,7 @@ func (s *Server) securityHeaders(next http.Handler) http.Handler {
 		h := w.Header()
 		h["X-Content-Type-Options"], h["Referrer-Policy"] = always.noSniff, always.noReferrer
 		h["Cross-Origin-Opener-Policy"], h["Permissions-Policy"] = always.sameOrigin, always.noDevices
-		if s.door.OverTLS(r) {
+		if s.mw.OverTLS(r) {
 			h.Set("Strict-Transport-Security", "max-age=31536000")
 		}
 		frames := "'none'"

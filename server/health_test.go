@@ -15,13 +15,13 @@ import (
 
 // A server reports the lag only of what it folds itself. It is unknown if others fold, and if
 // others read all shards. Neither is 0.
-func TestHealthTellsNoLagOfOthers(t *testing.T) {
+func TestHealthOmitsLagOfOthers(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
 		options      fold.Options
 	}{
 		{"in the process", "", fold.Options{}},
-		{"elsewhere", "no worker in this process", fold.Options{Group: "others", Leases: true, Aside: true, Owner: "server"}},
+		{"elsewhere", "no worker in this process", fold.Options{Group: "others", Leases: true, LeaseFree: true, Owner: "server"}},
 		{"no shard", "the worker in this process reads no shards", fold.Options{Group: "shared", Leases: true, Owner: "server"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestHealthTellsNoLagOfOthers(t *testing.T) {
 					servertest.Must(t, err)
 					o.Worker = worker
 				}
-				if !c.options.Aside {
+				if !c.options.LeaseFree {
 					servertest.Must(t, o.Worker.Drain(t.Context()))
 				}
 			})

@@ -18,9 +18,9 @@ var hostileTexts = []string{
 	`<iframe srcdoc="<script>parent.hacked=1</script>">`, `<a href="javascript:window.hacked=1">x</a>`,
 }
 
-// TestNothingThatVisitorsSendIsRun sends hostile values in everything that the dashboard shows of
+// TestVisitorInputIsNotExecuted sends hostile values in everything that the dashboard shows of
 // visitors: see e2e/hostile.mjs.
-func TestNothingThatVisitorsSendIsRun(t *testing.T) {
+func TestVisitorInputIsNotExecuted(t *testing.T) {
 	t.Parallel()
 	servertest.NeedPage(t)
 	h := servertest.New(t, nil)

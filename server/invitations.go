@@ -53,7 +53,7 @@ func (s *Server) invitationRoutes(api huma.API) {
 func (s *Server) findInvitation(ctx context.Context, token string) (accounts.Invitation, error) {
 	i, err := s.o.Accounts.FindInvitation(ctx, token)
 	if err == nil {
-		err = s.isThere(ctx, i.Site)
+		err = s.checkExists(ctx, i.Site)
 	}
 	return i, s.invitationError(ctx, err)
 }
@@ -65,7 +65,7 @@ func (s *Server) invitationError(ctx context.Context, err error) error {
 	case errors.Is(err, accounts.ErrDenied), errors.Is(err, table.ErrNotFound):
 		return middleware.Problem(http.StatusNotFound, "not_found", "This invitation is no longer valid. Ask for a new one.")
 	}
-	return s.door.Error(ctx, err)
+	return s.mw.Error(ctx, err)
 }
 
 func (s *Server) openInvitation(ctx context.Context, in *openInvitationRequest) (*openInvitationAnswer, error) {
@@ -92,10 +92,10 @@ func (s *Server) join(ctx context.Context, in *joinRequest) (*meAnswer, error) {
 	if err != nil {
 		return nil, s.invitationError(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "invitation.accept", Site: i.Site, Subject: i.InvitationID}, nil, describeUser(&user))
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "invitation.accept", Site: i.Site, Subject: i.InvitationID}, nil, describeUser(&user))
 	user, login, err := s.o.Accounts.LogIn(ctx, user.Email, in.Body.Password, s.deviceOf(middleware.CallerOf(ctx)))
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return s.loggedIn(ctx, middleware.CallerOf(ctx).Secure, user, login)
 }

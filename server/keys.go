@@ -95,7 +95,7 @@ func (s *Server) keyRoutes(api huma.API) {
 func (s *Server) keys(ctx context.Context, _ *struct{}) (*keysAnswer, error) {
 	keys, err := s.o.Accounts.Keys(ctx)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(keysAnswer)
 	answer.Body.Keys = []keyBody{}
@@ -106,7 +106,7 @@ func (s *Server) keys(ctx context.Context, _ *struct{}) (*keysAnswer, error) {
 		body := describeKey(&keys[i], "")
 		backed, err := s.o.Accounts.Backed(ctx, body.Creator, body.Site)
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		body.Refused = !backed
 		answer.Body.Keys = append(answer.Body.Keys, body)
@@ -116,19 +116,19 @@ func (s *Server) keys(ctx context.Context, _ *struct{}) (*keysAnswer, error) {
 
 func (s *Server) addKey(ctx context.Context, in *newKeyRequest) (*keyAnswer, error) {
 	who := middleware.CallerOf(ctx)
-	if err := s.door.Permit(ctx, who, middleware.ForWrite, in.Body.Site); err != nil {
+	if err := s.mw.RequirePermission(ctx, who, middleware.ForWrite, in.Body.Site); err != nil {
 		return nil, err
 	}
 	if err := s.checkSite(ctx, in.Body.Site); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	key, token, err := s.o.Accounts.AddKey(ctx, accounts.NewKey{
 		Name: in.Body.Name, Site: in.Body.Site, Scope: in.Body.Scope, Creator: who.User.UserID, Expires: in.Body.Expires,
 	})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "key.create", Site: siteOf(key.Site), Subject: key.KeyID}, nil, describeKey(&key, ""))
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "key.create", Site: siteOf(key.Site), Subject: key.KeyID}, nil, describeKey(&key, ""))
 	return &keyAnswer{describeKey(&key, token)}, nil
 }
 
@@ -153,11 +153,11 @@ func (s *Server) rotateKey(ctx context.Context, in *rotateKeyRequest) (*keyAnswe
 	before := describeKey(&key, "")
 	key, token, err := s.o.Accounts.RotateKey(ctx, key.KeyID, who.User.UserID, overlap)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	e := accounts.Entry{Actor: who.Actor, Action: "key.rotate", Site: siteOf(key.Site), Subject: in.ID}
 	e.Hide("token")
-	s.door.RecordChange(ctx, e, before, describeKey(&key, ""))
+	s.mw.RecordChange(ctx, e, before, describeKey(&key, ""))
 	return &keyAnswer{describeKey(&key, token)}, nil
 }
 
@@ -165,9 +165,9 @@ func (s *Server) rotateKey(ctx context.Context, in *rotateKeyRequest) (*keyAnswe
 func (s *Server) ownKey(ctx context.Context, id string) (accounts.Key, error) {
 	key, err := s.o.Accounts.Key(ctx, id)
 	if err != nil {
-		return key, s.door.Error(ctx, err)
+		return key, s.mw.Error(ctx, err)
 	}
-	return key, s.door.Permit(ctx, middleware.CallerOf(ctx), middleware.ForWrite, key.Site)
+	return key, s.mw.RequirePermission(ctx, middleware.CallerOf(ctx), middleware.ForWrite, key.Site)
 }
 
 func (s *Server) revokeKey(ctx context.Context, in *KeyPath) (*struct{}, error) {
@@ -176,8 +176,8 @@ func (s *Server) revokeKey(ctx context.Context, in *KeyPath) (*struct{}, error) 
 		return nil, err
 	}
 	if err := s.o.Accounts.RevokeKey(ctx, in.ID); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "key.revoke", Site: siteOf(key.Site), Subject: in.ID}, describeKey(&key, ""), nil)
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "key.revoke", Site: siteOf(key.Site), Subject: in.ID}, describeKey(&key, ""), nil)
 	return nil, nil
 }

@@ -17,7 +17,7 @@ const (
 
 // A person who is disabled leaves nothing behind that works, neither what they created nor what
 // their key created. An owner sees that in advance, and takes over what is still needed.
-func TestADisabledPersonLeavesNoWayIn(t *testing.T) {
+func TestDisabledPersonLosesAllAccess(t *testing.T) {
 	h := servertest.Visited(t)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	admin := h.NewPerson("admin@example.com", accounts.Grants{"blog": accounts.Admin})

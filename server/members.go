@@ -107,9 +107,9 @@ func (s *Server) memberRoutes(api huma.API) {
 	}
 }
 
-// isThere fails with table.ErrNotFound unless the place exists: a site, or a fleet if place is from
+// checkExists fails with table.ErrNotFound unless the place exists: a site, or a fleet if place is from
 // accounts.OfFleet. The event store always exists.
-func (s *Server) isThere(ctx context.Context, place string) error {
+func (s *Server) checkExists(ctx context.Context, place string) error {
 	if place == accounts.EventStore {
 		return nil
 	}
@@ -124,18 +124,18 @@ func (s *Server) isThere(ctx context.Context, place string) error {
 // recordOf records a change of a person's role on the place that the request is about.
 func (s *Server) recordOf(ctx context.Context, action, subject string, before, after any) {
 	who := middleware.CallerOf(ctx)
-	s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: action, Site: who.Place, Subject: subject}, before, after)
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: action, Site: who.Place, Subject: subject}, before, after)
 }
 
 func (s *Server) members(ctx context.Context, _ *struct{}) (*membersAnswer, error) {
 	place := middleware.CallerOf(ctx).Place
 	users, err := s.o.Accounts.Members(ctx, place)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	open, err := s.o.Accounts.Invitations(ctx, place)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(membersAnswer)
 	answer.Body.Members = described(users, func(u *accounts.User) memberBody { return describeMember(u, place) })
@@ -156,8 +156,8 @@ func described[T, B any](items []T, describe func(*T) B) []B {
 // record never contains the invitation's token.
 func (s *Server) addMember(ctx context.Context, in *newMemberRequest) (*newMemberAnswer, error) {
 	who, answer := middleware.CallerOf(ctx), new(newMemberAnswer)
-	if err := s.isThere(ctx, who.Place); err != nil {
-		return nil, s.door.Error(ctx, err)
+	if err := s.checkExists(ctx, who.Place); err != nil {
+		return nil, s.mw.Error(ctx, err)
 	}
 	user, err := s.o.Accounts.AddMember(ctx, who.Place, in.Body.Email, in.Body.Role)
 	if err == nil {
@@ -167,11 +167,11 @@ func (s *Server) addMember(ctx context.Context, in *newMemberRequest) (*newMembe
 		return answer, nil
 	}
 	if !errors.Is(err, table.ErrNotFound) {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	open, token, err := s.o.Accounts.Invite(ctx, accounts.NewInvitation{Email: in.Body.Email, Site: who.Place, Role: in.Body.Role, Creator: who.User.UserID})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	invitation := describeInvitation(&open, token)
 	answer.Body.Invitation = &invitation
@@ -183,7 +183,7 @@ func (s *Server) updateMember(ctx context.Context, in *updateMemberRequest) (*me
 	place := middleware.CallerOf(ctx).Place
 	before, user, err := s.o.Accounts.SetMember(ctx, place, in.ID, in.Body.Role)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordOf(ctx, "member.update", in.ID, describeMember(&before, place), describeMember(&user, place))
 	return &memberAnswer{describeMember(&user, place)}, nil
@@ -193,7 +193,7 @@ func (s *Server) removeMember(ctx context.Context, in *MemberPath) (*struct{}, e
 	place := middleware.CallerOf(ctx).Place
 	before, _, err := s.o.Accounts.SetMember(ctx, place, in.ID, "")
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordOf(ctx, "member.remove", in.ID, describeMember(&before, place), nil)
 	return nil, nil
@@ -202,7 +202,7 @@ func (s *Server) removeMember(ctx context.Context, in *MemberPath) (*struct{}, e
 func (s *Server) revokeInvitation(ctx context.Context, in *MemberPath) (*struct{}, error) {
 	open, err := s.o.Accounts.RevokeInvitation(ctx, middleware.CallerOf(ctx).Place, in.ID)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordOf(ctx, "invitation.revoke", in.ID, describeInvitation(&open, ""), nil)
 	return nil, nil

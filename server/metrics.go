@@ -21,14 +21,14 @@ func registerMetrics(m *middleware.Metrics, w *fold.Worker, clock func() time.Ti
 }
 
 // metrics serves Prometheus. If a token is set, requests must send it; otherwise they are
-// rate-limited like those of guests.
+// rate-limited like anonymous requests.
 func (s *Server) metrics() http.Handler {
-	handler := s.door.Metrics.Handler()
+	handler := s.mw.Metrics.Handler()
 	if s.o.MetricsToken == "" {
 		if s.o.MetricsApart { // everyone who can reach that address may read them
 			return handler
 		}
-		return s.door.LimitGuests(handler)
+		return s.mw.LimitAnonymous(handler)
 	}
 	want := sha256.Sum256([]byte("Bearer " + s.o.MetricsToken)) // hashed, so that the comparison takes the same time for every input
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ func (s *Server) metrics() http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		s.door.LimitGuests(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.mw.LimitAnonymous(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="onefold metrics"`)
 			middleware.WriteProblem(w, middleware.Problem(http.StatusUnauthorized, "unauthorized", "Send the token that was passed to onefold serve --metrics-token: Authorization: Bearer <token>."))
 		})).ServeHTTP(w, r)
@@ -111,7 +111,7 @@ func (l Lag) Seconds() *float64 {
 func FoldsBehind(w *fold.Worker, since, now time.Time) Lag {
 	status := w.Status()
 	switch owned := slices.ContainsFunc(status.Shards, func(s fold.ShardStatus) bool { return s.Owned }); {
-	case status.Aside:
+	case status.LeaseFree:
 		return Lag{Unknown: "no worker in this process"}
 	case !owned && !status.At.IsZero():
 		return Lag{Unknown: "the worker in this process reads no shards"}

@@ -111,8 +111,8 @@ func (n *notices) enqueue(made prepare) {
 // Close stops sending and waits for the letter being sent.
 func (n *notices) Close() { n.work.Close() }
 
-// tell sends a letter to a user that says what happened, and what to do if somebody else did it.
-func (n *notices) tell(u *accounts.User, subject, happened string) {
+// notify sends a letter to a user that says what happened, and what to do if somebody else did it.
+func (n *notices) notify(u *accounts.User, subject, happened string) {
 	l := n.letter(u.Email, subject, happened, changePassword)
 	n.enqueue(func(context.Context) (*Letter, error) { return &l, nil })
 }
@@ -144,7 +144,7 @@ func (n *notices) loggedIn(u *accounts.User, on accounts.Device) {
 	if on.System != "" {
 		with += " on " + on.System
 	}
-	n.tell(u, "New login to onefold", fmt.Sprintf("Someone logged in to your onefold account %s from a browser\nthat was not used before: %s.", u.Email, with))
+	n.notify(u, "New login to onefold", fmt.Sprintf("Someone logged in to your onefold account %s from a browser\nthat was not used before: %s.", u.Email, with))
 }
 
 // passwordsSlowed notifies the user with an address, if there is one, that attempts at the password

@@ -43,7 +43,7 @@ func (p post) want(t *testing.T, subject string, says ...string) {
 	}
 }
 
-func TestPeopleAreToldOfTheirAccounts(t *testing.T) {
+func TestAccountNotices(t *testing.T) {
 	mail := make(post, 10)
 	h, now, pass := lateHouse(t, mail.options)
 	ann := h.NewPerson("ann@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
@@ -77,8 +77,8 @@ func TestPeopleAreToldOfTheirAccounts(t *testing.T) {
 	}
 }
 
-// TestSlowedAttemptsAreToldOnceADay guesses for two days. For an unknown address, no mail is sent.
-func TestSlowedAttemptsAreToldOnceADay(t *testing.T) {
+// TestLimitedAttemptsAreMailedOnceADay guesses for two days. For an unknown address, no mail is sent.
+func TestLimitedAttemptsAreMailedOnceADay(t *testing.T) {
 	mail := make(post, 100)
 	h, now, pass := lateHouse(t, mail.options)
 	ann, thief := h.NewPerson("ann@example.com", nil), h.Browser()

@@ -109,12 +109,12 @@ func (s *Server) fromOpenID(ctx context.Context, in *openIDCallback) (*redirectA
 	user, login, how, err := s.o.Accounts.LogInWithIdentity(ctx, person, s.o.OpenID.Admit, s.deviceOf(who))
 	if err != nil {
 		if user.UserID != "" {
-			s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
+			s.mw.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
 		}
 		return s.notByOpenID(ctx, who.Secure, err), nil
 	}
-	if err := s.tellOpenID(ctx, &user, how, in.Browser); err != nil {
-		return nil, s.door.Error(ctx, err)
+	if err := s.notifyOpenID(ctx, &user, how, in.Browser); err != nil {
+		return nil, s.mw.Error(ctx, err)
 	}
 	entered, err := s.loggedIn(ctx, who.Secure, user, login)
 	if err != nil {
@@ -127,18 +127,18 @@ func (s *Server) fromOpenID(ctx context.Context, in *openIDCallback) (*redirectA
 	return redirect(localPath(string(page)), append(entered.SetCookie, s.pendingCookie("", who.Secure))...), nil
 }
 
-// tellOpenID records a login, and notifies the person of a new browser or a new link with the
+// notifyOpenID records a login, and notifies the person of a new browser or a new link with the
 // provider.
-func (s *Server) tellOpenID(ctx context.Context, user *accounts.User, how accounts.Admitted, browser string) error {
+func (s *Server) notifyOpenID(ctx context.Context, user *accounts.User, how accounts.Admitted, browser string) error {
 	actor := "user:" + user.UserID
 	switch {
 	case how.Made:
-		s.door.RecordChange(ctx, accounts.Entry{Actor: actor, Action: "user.create", Subject: user.UserID}, nil, describeUser(user))
+		s.mw.RecordChange(ctx, accounts.Entry{Actor: actor, Action: "user.create", Subject: user.UserID}, nil, describeUser(user))
 	case how.Linked:
-		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "user.identity", Subject: user.UserID})
-		s.notices.tell(user, "Your onefold account is linked with "+s.o.OpenID.Name, "Your onefold account "+user.Email+" is linked with "+s.o.OpenID.Name+". Anyone who logs in there as you can log in here.")
+		s.mw.Record(ctx, accounts.Entry{Actor: actor, Action: "user.identity", Subject: user.UserID})
+		s.notices.notify(user, "Your onefold account is linked with "+s.o.OpenID.Name, "Your onefold account "+user.Email+" is linked with "+s.o.OpenID.Name+". Anyone who logs in there as you can log in here.")
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "session.login"})
+	s.mw.Record(ctx, accounts.Entry{Actor: actor, Action: "session.login"})
 	known, _, err := s.o.Accounts.KnownBrowser(ctx, user.Email, browser)
 	if err == nil && known == "" {
 		s.notices.loggedIn(user, s.deviceOf(middleware.CallerOf(ctx)))

@@ -97,8 +97,8 @@ func TestOpenID(t *testing.T) {
 	}
 }
 
-// TestOpenIDSendsNobodyElsewhere checks that redirects after the login stay on this server.
-func TestOpenIDSendsNobodyElsewhere(t *testing.T) {
+// TestOpenIDRedirectsStayOnServer checks that redirects after the login stay on this server.
+func TestOpenIDRedirectsStayOnServer(t *testing.T) {
 	t.Parallel()
 	h := servertest.New(t, withProvider(t, home, accounts.Admission{Role: accounts.Viewer, Domains: []string{"example.com"}}))
 	for to, want := range map[string]string{
@@ -114,7 +114,7 @@ func TestOpenIDSendsNobodyElsewhere(t *testing.T) {
 	}
 }
 
-func TestOpenIDThatIsAway(t *testing.T) {
+func TestUnreachableOpenIDProvider(t *testing.T) {
 	t.Parallel()
 	servertest.New(t, nil).Browser().Want(http.StatusNotFound, "no_openid", http.MethodGet, openIDPath, "")
 	p, err := openid.New(openid.Options{Issuer: "http://127.0.0.1:1", ClientID: "x", RedirectURL: home + server.OpenIDCallback})

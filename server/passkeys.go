@@ -111,7 +111,7 @@ func (s *Server) passkeyLogInOptions(ctx context.Context, _ *struct{}) (*passkey
 	}
 	answer := new(passkeyOptionsAnswer)
 	if answer.Body.PublicKey, err = s.o.Accounts.BeginPasskeyLogIn(ctx, p); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return answer, nil
 }
@@ -124,17 +124,17 @@ func (s *Server) logInWithPasskey(ctx context.Context, in *credentialRequest) (*
 	}
 	credential, err := json.Marshal(in.Body.Credential)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	user, login, err := s.o.Accounts.LogInWithPasskey(ctx, p, credential, s.deviceOf(who))
 	if err != nil {
 		s.refusedPasskey(ctx, &user, err)
 		return nil, s.passkeyError(ctx, http.StatusUnauthorized, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
+	s.mw.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
 	browser, _, err := s.o.Accounts.KnownBrowser(ctx, user.Email, in.Browser)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	if browser == "" {
 		s.notices.loggedIn(&user, s.deviceOf(who))
@@ -151,7 +151,7 @@ func (s *Server) refusedPasskey(ctx context.Context, user *accounts.User, err er
 	if errors.Is(err, accounts.ErrCopied) {
 		action = "user.passkey_copied"
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: action, Subject: user.UserID})
+	s.mw.Record(ctx, accounts.Entry{Actor: "nobody", Action: action, Subject: user.UserID})
 }
 
 // passkeyError maps passkey errors to problems. The log has the reason why a passkey was rejected.
@@ -167,7 +167,7 @@ func (s *Server) passkeyError(ctx context.Context, status int, err error) error 
 	case errors.Is(err, table.ErrExists):
 		return middleware.Problem(http.StatusConflict, "passkey_exists", "This passkey already exists.")
 	}
-	return s.door.Error(ctx, err)
+	return s.mw.Error(ctx, err)
 }
 
 func describePasskey(k *accounts.Passkey) passkeyBody {
@@ -181,7 +181,7 @@ func describePasskey(k *accounts.Passkey) passkeyBody {
 func (s *Server) passkeys(ctx context.Context, _ *struct{}) (*passkeysAnswer, error) {
 	all, err := s.o.Accounts.UserPasskeys(ctx, middleware.CallerOf(ctx).User.UserID)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(passkeysAnswer)
 	answer.Body.Available, answer.Body.Passkeys = s.party != nil, described(all, describePasskey)
@@ -198,7 +198,7 @@ func (s *Server) passkeyOptions(ctx context.Context, in *proofRequest) (*passkey
 	}
 	answer := new(passkeyOptionsAnswer)
 	if answer.Body.PublicKey, err = s.o.Accounts.BeginPasskey(ctx, p, middleware.CallerOf(ctx).User.UserID); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return answer, nil
 }
@@ -211,14 +211,14 @@ func (s *Server) addPasskey(ctx context.Context, in *newPasskeyRequest) (*passke
 	who := middleware.CallerOf(ctx)
 	credential, err := json.Marshal(in.Body.Credential)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	k, err := s.o.Accounts.AddPasskey(ctx, p, who.User.UserID, in.Body.Name, credential)
 	if err != nil {
 		return nil, s.passkeyError(ctx, http.StatusForbidden, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey", Subject: who.User.UserID}, nil, describePasskey(&k))
-	s.notices.tell(who.User, "Passkey added to your onefold account", "The passkey "+strconv.Quote(k.Name)+" was added to your onefold account "+who.User.Email+".")
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey", Subject: who.User.UserID}, nil, describePasskey(&k))
+	s.notices.notify(who.User, "Passkey added to your onefold account", "The passkey "+strconv.Quote(k.Name)+" was added to your onefold account "+who.User.Email+".")
 	return &passkeyAnswer{describePasskey(&k)}, nil
 }
 
@@ -226,18 +226,18 @@ func (s *Server) renamePasskey(ctx context.Context, in *renamePasskeyRequest) (*
 	who := middleware.CallerOf(ctx)
 	k, err := s.o.Accounts.RenamePasskey(ctx, who.User.UserID, in.ID, in.Body.Name)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey_rename", Subject: who.User.UserID, Changes: []accounts.Change{{Field: "name", After: k.Name}}})
+	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey_rename", Subject: who.User.UserID, Changes: []accounts.Change{{Field: "name", After: k.Name}}})
 	return &passkeyAnswer{describePasskey(&k)}, nil
 }
 
 func (s *Server) removePasskey(ctx context.Context, in *PasskeyPath) (*struct{}, error) {
 	who := middleware.CallerOf(ctx)
 	if err := s.o.Accounts.RemovePasskey(ctx, who.User.UserID, in.ID); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey_remove", Subject: who.User.UserID})
-	s.notices.tell(who.User, "Passkey removed from your onefold account", "A passkey was removed from your onefold account "+who.User.Email+".")
+	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.passkey_remove", Subject: who.User.UserID})
+	s.notices.notify(who.User, "Passkey removed from your onefold account", "A passkey was removed from your onefold account "+who.User.Email+".")
 	return nil, nil
 }

@@ -93,7 +93,7 @@ func TestPasskeysNeedAPublicURL(t *testing.T) {
 
 // An owner with an unknown browser can log in with a passkey, while somebody guesses passwords from
 // the same network.
-func TestAGuesserSlowsNoPasskey(t *testing.T) {
+func TestGuessingDoesNotLimitPasskeys(t *testing.T) {
 	h, _, _ := lateHouse(t, atHome)
 	ann, eve := h.NewPerson("ann@example.com", nil), h.Browser()
 	a := &passkeytest.Authenticator{Origin: home}

@@ -95,7 +95,7 @@ func lines(h *servertest.House) int {
 	return strings.Count(body, "\n")
 }
 
-func TestMetricsMayAskForAToken(t *testing.T) {
+func TestMetricsToken(t *testing.T) {
 	const token = metricsToken
 	h := servertest.New(t, func(o *server.Options) { o.MetricsToken = token })
 	for header, want := range map[string]int{"": 401, "Bearer " + servertest.Token: 401, token: 401, "Bearer": 401, "Bearer " + token: 200} {
@@ -111,7 +111,7 @@ func TestMetricsMayAskForAToken(t *testing.T) {
 }
 
 // Metrics with an address of their own are served nowhere else.
-func TestMetricsMayBeApart(t *testing.T) {
+func TestMetricsOnOwnAddress(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.MetricsApart = true })
 	if status, body := h.Get("/metrics"); status != http.StatusNotFound || !strings.Contains(body, "urn:onefold:error:not_found") {
 		t.Errorf("%d %.80s", status, body)

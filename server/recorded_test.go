@@ -24,7 +24,7 @@ var recordNothing = map[string]string{
 // a request.
 var recordedElsewhere = map[string]string{
 	"add-import": "webanalytics: TestCountsAreImportedOverHTTP", "delete-import": "webanalytics: TestCountsAreImportedOverHTTP", "erase": "webanalytics: TestErasure",
-	"acknowledge-alert": "devices: TestAlertStory", "snooze-alert": "devices: TestAlertStory", "comment-alert": "devices: TestAlertStory", "resend-notification": "devices: TestResend",
+	"acknowledge-alert": "devices: TestAlertLifecycle", "snooze-alert": "devices: TestAlertLifecycle", "comment-alert": "devices: TestAlertLifecycle", "resend-notification": "devices: TestResend",
 	"login-passkey": "TestPasskeys", "add-passkey": "TestPasskeys", "rename-passkey": "TestPasskeys", "remove-passkey": "TestPasskeys",
 	"login-code": "TestLoginInTwoSteps", "confirm-second-factor": "TestLoginInTwoSteps", "renew-recovery-codes": "TestLoginInTwoSteps", "remove-second-factor": "TestLoginInTwoSteps",
 	"end-session": "TestPeopleEndTheirSessions", "end-other-sessions": "TestPeopleEndTheirSessions",

@@ -54,7 +54,7 @@ func (s *Server) routes() (http.Handler, error) {
 	if s.o.Load != nil {
 		handler = s.o.Load.Handler(handler)
 	}
-	return s.door.Metrics.CountPanics(s.door.WithClientAddress(s.securityHeaders(handler))), nil
+	return s.mw.Metrics.CountPanics(s.mw.WithClientAddress(s.securityHeaders(handler))), nil
 }
 
 func (s *Server) api(mux *http.ServeMux) huma.API {
@@ -74,7 +74,7 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	config.CreateHooks = nil // no $schema links in responses
 	config.Transformers = append(config.Transformers, middleware.WithCode)
 	api := huma.NewAPI(config, s.intake.noting(humago.NewAdapter(mux, "")))
-	api.UseMiddleware(s.door.Metrics.Observe, s.door.Authorize(api))
+	api.UseMiddleware(s.mw.Metrics.Observe, s.mw.Authorize(api))
 	return api
 }
 

@@ -106,28 +106,28 @@ func (s *Server) logInWithCode(ctx context.Context, in *codeRequest) (*meAnswer,
 	}
 	browser, _, err := s.o.Accounts.KnownBrowser(ctx, user.Email, in.Browser)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	account := codesOf(user.UserID)
 	if browser != "" {
 		browser = account + " " + browser
 	}
-	if err := s.door.SlowDown(who, account, browser); err != nil {
+	if err := s.mw.LimitAttempts(who, account, browser); err != nil {
 		return nil, err
 	}
 	user, login, by, err := s.o.Accounts.FinishLogIn(ctx, in.Body.Challenge, in.Body.Code, s.deviceOf(who))
 	if err != nil {
 		if errors.Is(err, accounts.ErrCode) {
-			s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
-			if s.door.Slowed(account) {
+			s.mw.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
+			if s.mw.AttemptsLimited(account) {
 				s.notices.codesSlowed(user)
 			}
 		}
 		return nil, s.challengeError(ctx, err)
 	}
-	s.door.Forgive(who, account, browser)
+	s.mw.ResetAttempts(who, account, browser)
 	s.usedCode(ctx, &user, by)
-	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
+	s.mw.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
 	if browser == "" {
 		s.notices.loggedIn(&user, s.deviceOf(who))
 	}
@@ -139,8 +139,8 @@ func (s *Server) usedCode(ctx context.Context, user *accounts.User, by accounts.
 	if by != accounts.ByRecoveryCode {
 		return
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "user.recovery_code", Subject: user.UserID})
-	s.notices.tell(user, "Recovery code used for your onefold account", "A recovery code of your onefold account "+user.Email+" was used.")
+	s.mw.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "user.recovery_code", Subject: user.UserID})
+	s.notices.notify(user, "Recovery code used for your onefold account", "A recovery code of your onefold account "+user.Email+" was used.")
 }
 
 // codesOf returns the key under which attempts at a user's codes are counted, separate from those
@@ -154,7 +154,7 @@ func (s *Server) challengeError(ctx context.Context, err error) error {
 	case errors.Is(err, accounts.ErrDenied):
 		return middleware.Problem(http.StatusUnauthorized, "challenge_expired", "This login took too long or had too many wrong codes. Log in with the password again.")
 	}
-	return s.door.Error(ctx, err)
+	return s.mw.Error(ctx, err)
 }
 
 func badCode(status int) error {
@@ -164,7 +164,7 @@ func badCode(status int) error {
 func (s *Server) secondFactor(ctx context.Context, _ *struct{}) (*factorAnswer, error) {
 	f, err := s.o.Accounts.SecondFactor(ctx, middleware.CallerOf(ctx).User.UserID)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(factorAnswer)
 	if answer.Body.RecoveryCodes = len(f.Recovery); !f.Confirmed.IsZero() {
@@ -177,7 +177,7 @@ func (s *Server) secondFactor(ctx context.Context, _ *struct{}) (*factorAnswer, 
 // somebody at an unlocked screen.
 func (s *Server) prove(ctx context.Context, in *proofRequest) error {
 	who := middleware.CallerOf(ctx)
-	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {
+	if err := s.mw.LimitAttempts(who, who.User.Email, who.Login.Token); err != nil {
 		return err
 	}
 	var err error
@@ -193,9 +193,9 @@ func (s *Server) prove(ctx context.Context, in *proofRequest) error {
 	case errors.Is(err, accounts.ErrDenied):
 		return middleware.Problem(http.StatusForbidden, "bad_password", "The password is wrong.")
 	case err != nil:
-		return s.door.Error(ctx, err)
+		return s.mw.Error(ctx, err)
 	}
-	s.door.Forgive(who, who.User.Email, who.Login.Token)
+	s.mw.ResetAttempts(who, who.User.Email, who.Login.Token)
 	s.usedCode(ctx, who.User, by)
 	return nil
 }
@@ -211,23 +211,23 @@ func (s *Server) beginSecondFactor(ctx context.Context, in *proofRequest) (*enro
 	answer := new(enrolmentAnswer)
 	answer.Body.Secret, answer.Body.URI = e.Secret, e.URI
 	if answer.Body.QR, err = qr.DataURI(e.URI); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return answer, nil
 }
 
 func (s *Server) confirmSecondFactor(ctx context.Context, in *confirmRequest) (*recoveryAnswer, error) {
 	who := middleware.CallerOf(ctx)
-	if err := s.door.SlowDown(who, codesOf(who.User.UserID), who.Login.Token); err != nil {
+	if err := s.mw.LimitAttempts(who, codesOf(who.User.UserID), who.Login.Token); err != nil {
 		return nil, err
 	}
 	codes, err := s.o.Accounts.ConfirmSecondFactor(ctx, who.User.UserID, in.Body.Code)
 	if err != nil {
 		return nil, s.factorError(ctx, err)
 	}
-	s.door.Forgive(who, codesOf(who.User.UserID), who.Login.Token)
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.second_factor", Subject: who.User.UserID})
-	s.notices.tell(who.User, "Authenticator app added to your onefold account", "An authenticator app was set up for your onefold account "+who.User.Email+".")
+	s.mw.ResetAttempts(who, codesOf(who.User.UserID), who.Login.Token)
+	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.second_factor", Subject: who.User.UserID})
+	s.notices.notify(who.User, "Authenticator app added to your onefold account", "An authenticator app was set up for your onefold account "+who.User.Email+".")
 	answer := new(recoveryAnswer)
 	answer.Body.RecoveryCodes = codes
 	return answer, nil
@@ -242,8 +242,8 @@ func (s *Server) renewRecoveryCodes(ctx context.Context, in *proofRequest) (*rec
 	if err != nil {
 		return nil, s.factorError(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.recovery_codes", Subject: who.User.UserID})
-	s.notices.tell(who.User, "New recovery codes for your onefold account", "New recovery codes replaced the old ones of your onefold account "+who.User.Email+".")
+	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.recovery_codes", Subject: who.User.UserID})
+	s.notices.notify(who.User, "New recovery codes for your onefold account", "New recovery codes replaced the old ones of your onefold account "+who.User.Email+".")
 	answer := new(recoveryAnswer)
 	answer.Body.RecoveryCodes = codes
 	return answer, nil
@@ -257,8 +257,8 @@ func (s *Server) removeSecondFactor(ctx context.Context, in *proofRequest) (*str
 	if err := s.o.Accounts.RemoveSecondFactor(ctx, who.User.UserID); err != nil {
 		return nil, s.factorError(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.second_factor_remove", Subject: who.User.UserID})
-	s.notices.tell(who.User, "Authenticator app removed from your onefold account", "The authenticator app was removed from your onefold account "+who.User.Email+".")
+	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.second_factor_remove", Subject: who.User.UserID})
+	s.notices.notify(who.User, "Authenticator app removed from your onefold account", "The authenticator app was removed from your onefold account "+who.User.Email+".")
 	return nil, nil
 }
 
@@ -269,5 +269,5 @@ func (s *Server) factorError(ctx context.Context, err error) error {
 	case errors.Is(err, accounts.ErrFactorSet):
 		return middleware.Problem(http.StatusConflict, "second_factor_exists", "An authenticator app is already set up. Remove it first.")
 	}
-	return s.door.Error(ctx, err)
+	return s.mw.Error(ctx, err)
 }

@@ -120,7 +120,7 @@ func TestLoginInTwoSteps(t *testing.T) {
 }
 
 // A new password begins a session without a code only where it was set.
-func TestANewPasswordIsNoWayAroundTheCode(t *testing.T) {
+func TestNewPasswordStillNeedsCode(t *testing.T) {
 	h, now, _ := lateHouse(t, nil)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	ann := h.NewPerson("ann@example.com", nil)
@@ -133,9 +133,9 @@ func TestANewPasswordIsNoWayAroundTheCode(t *testing.T) {
 	challenge(h.Browser(), "ann@example.com")
 }
 
-// TestCodesAreSlowedDown guesses codes with the correct password; knowing only the address slows
+// TestCodeAttemptsAreLimited guesses codes with the correct password; knowing only the address slows
 // nobody down.
-func TestCodesAreSlowedDown(t *testing.T) {
+func TestCodeAttemptsAreLimited(t *testing.T) {
 	h, now, pass := lateHouse(t, nil)
 	ann, thief, stranger := h.NewPerson("ann@example.com", nil), h.Browser(), h.Browser()
 	secret, _ := enrol(ann, now)

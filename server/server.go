@@ -149,7 +149,7 @@ type product interface {
 type Server struct {
 	o        Options
 	since    time.Time
-	door     *middleware.Door
+	mw       *middleware.Stack
 	products []product
 	visits   *webanalytics.Service
 	devices  *devices.Service
@@ -168,7 +168,7 @@ func New(o Options) (*Server, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
-	d, err := middleware.New(middleware.Options{
+	mw, err := middleware.New(middleware.Options{
 		Accounts: o.Accounts, Token: o.Token, TrustProxy: o.TrustProxy, Proxies: o.Proxies, Logger: o.Logger, Clock: o.Clock,
 		Public: func(ctx context.Context, site string) (bool, error) {
 			return webanalytics.IsPublic(ctx, o.Table, site)
@@ -182,7 +182,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{o: o, agents: agents, signIns: middleware.NewLimiter(passkeyRate, passkeyBurst, o.Clock), writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), door: d}
+	s := &Server{o: o, agents: agents, signIns: middleware.NewLimiter(passkeyRate, passkeyBurst, o.Clock), writes: trial{try: o.TryWrite, clock: o.Clock}, since: o.Clock(), mw: mw}
 	if o.PublicURL != "" {
 		if s.party, err = passkey.NewParty(o.PublicURL); err != nil {
 			return nil, fmt.Errorf("server: public URL: %w", err)
@@ -191,12 +191,12 @@ func New(o Options) (*Server, error) {
 	if err := s.makeProducts(); err != nil {
 		return nil, err
 	}
-	registerMetrics(&d.Metrics, o.Worker, o.Clock)
-	registerServices(&d.Metrics, &o)
-	d.Metrics.MustRegister(&serverCollector{s}, BuildInfo(o.Version))
-	d.Metrics.MustRegister(o.Collectors...)
+	registerMetrics(&mw.Metrics, o.Worker, o.Clock)
+	registerServices(&mw.Metrics, &o)
+	mw.Metrics.MustRegister(&serverCollector{s}, BuildInfo(o.Version))
+	mw.Metrics.MustRegister(o.Collectors...)
 	if o.Load != nil {
-		d.Metrics.MustRegister(o.Load.Collectors()...)
+		mw.Metrics.MustRegister(o.Load.Collectors()...)
 	}
 	if s.handler, err = s.routes(); err != nil {
 		return nil, err
@@ -206,17 +206,17 @@ func New(o Options) (*Server, error) {
 }
 
 func (s *Server) makeProducts() (err error) {
-	if s.visits, err = webanalytics.New(s.door, s.o.Table, s.o.Worker, s.o.Analytics); err != nil {
+	if s.visits, err = webanalytics.New(s.mw, s.o.Table, s.o.Worker, s.o.Analytics); err != nil {
 		return err
 	}
-	if s.devices, err = devices.New(s.door, s.o.Table, s.o.Worker, s.o.Devices); err != nil {
+	if s.devices, err = devices.New(s.mw, s.o.Table, s.o.Worker, s.o.Devices); err != nil {
 		return err
 	}
-	happened, err := events.New(s.door, s.o.Table, s.o.Events)
+	happened, err := events.New(s.mw, s.o.Table, s.o.Events)
 	if err != nil {
 		return err
 	}
-	taken, err := capacity.New(s.door, s.o.Table, s.o.Capacity)
+	taken, err := capacity.New(s.mw, s.o.Table, s.o.Capacity)
 	s.products = []product{s.visits, s.devices, happened, taken}
 	return err
 }

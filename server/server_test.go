@@ -52,7 +52,7 @@ func TestHealthAndMetrics(t *testing.T) {
 	}
 }
 
-func TestForwardedAddressIsOnlyBelievedBehindAProxy(t *testing.T) {
+func TestForwardedAddressNeedsProxy(t *testing.T) {
 	for _, trust := range []bool{false, true} {
 		h := servertest.New(t, func(o *server.Options) { o.TrustProxy, o.Analytics.EventRate, o.Analytics.EventBurst = trust, 0.001, 1 })
 		for i := range 3 {

@@ -76,7 +76,7 @@ func (s *Server) sessionRoutes(api huma.API) {
 		OperationID: "logout", Method: http.MethodPost, Path: "/api/v1/logout", DefaultStatus: http.StatusNoContent,
 		Summary: "Log out", Tags: []string{"accounts"},
 	}), s.logOut)
-	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForIdentified, huma.Operation{
 		OperationID: "me", Method: http.MethodGet, Path: "/api/v1/me",
 		Summary: "Get the caller and its permissions", Tags: []string{"accounts"},
 	}), s.me)
@@ -90,30 +90,30 @@ func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error)
 	who := middleware.CallerOf(ctx)
 	browser, _, err := s.o.Accounts.KnownBrowser(ctx, in.Body.Email, in.Browser)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	if err := s.door.SlowDown(who, in.Body.Email, browser); err != nil {
+	if err := s.mw.LimitAttempts(who, in.Body.Email, browser); err != nil {
 		return nil, err
 	}
 	user, login, err := s.o.Accounts.LogIn(ctx, in.Body.Email, in.Body.Password, s.deviceOf(who))
 	if errors.Is(err, accounts.ErrSecondFactor) {
-		s.door.Forgive(who, in.Body.Email, browser)
+		s.mw.ResetAttempts(who, in.Body.Email, browser)
 		return nil, secondFactorRequired(login)
 	}
 	if errors.Is(err, accounts.ErrDenied) {
 		// Unknown addresses are recorded too, so that the response takes as long and does not
 		// reveal which addresses have accounts.
-		s.door.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
-		if s.door.Slowed(in.Body.Email) {
+		s.mw.Record(ctx, accounts.Entry{Actor: "nobody", Action: "session.refuse", Subject: user.UserID})
+		if s.mw.AttemptsLimited(in.Body.Email) {
 			s.notices.passwordsSlowed(in.Body.Email)
 		}
 		return nil, middleware.Problem(http.StatusUnauthorized, "bad_login", "Wrong email address or password.")
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.Forgive(who, in.Body.Email, browser)
-	s.door.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
+	s.mw.ResetAttempts(who, in.Body.Email, browser)
+	s.mw.Record(ctx, accounts.Entry{Actor: "user:" + user.UserID, Action: "session.login"})
 	if browser == "" {
 		s.notices.loggedIn(&user, s.deviceOf(who))
 	}
@@ -125,11 +125,11 @@ func (s *Server) loggedIn(ctx context.Context, secure bool, user accounts.User, 
 	who := &middleware.Caller{Actor: "user:" + user.UserID, Grants: user.Grants, User: &user, Login: login, Secure: secure}
 	body, err := s.describe(ctx, who)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	browser, err := s.o.Accounts.BrowserToken(ctx, user.Email)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	known := s.cookie(middleware.BrowserCookie, accounts.Login{Token: browser, Expires: s.o.Clock().Add(browserKnown)}, secure)
 	return &meAnswer{SetCookie: []http.Cookie{s.cookie(middleware.SessionCookie, login, secure), known}, Body: body}, nil
@@ -158,13 +158,13 @@ func (s *Server) logOut(ctx context.Context, in *logoutRequest) (*cookieAnswer, 
 		err = s.o.Accounts.LogOutEverywhere(ctx, who.User.UserID)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	action := "session.logout"
 	if in.Everywhere {
 		action = "session.logout_everywhere"
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: action})
+	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: action})
 	gone := s.cookie(middleware.SessionCookie, accounts.Login{}, who.Secure)
 	gone.MaxAge = -1
 	return &cookieAnswer{[]http.Cookie{gone}}, nil
@@ -175,7 +175,7 @@ func (s *Server) me(ctx context.Context, _ *struct{}) (*meAnswer, error) {
 	who := middleware.CallerOf(ctx)
 	body, err := s.describe(ctx, who)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := &meAnswer{Body: body}
 	if who.User != nil {
@@ -225,9 +225,9 @@ func (s *Server) updateMe(ctx context.Context, in *updateMeRequest) (*meAnswer, 
 	var err error
 	if in.Body.Name != nil {
 		if user, err = s.o.Accounts.UpdateUser(ctx, user.UserID, func(u *accounts.User) { u.Name = *in.Body.Name }); err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
-		s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "user.update", Subject: user.UserID}, describeUser(who.User), describeUser(&user))
+		s.mw.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "user.update", Subject: user.UserID}, describeUser(who.User), describeUser(&user))
 	}
 	login := who.Login
 	if in.Body.Password != "" {
@@ -241,7 +241,7 @@ func (s *Server) updateMe(ctx context.Context, in *updateMeRequest) (*meAnswer, 
 // changePassword ends all sessions of the person except the one of the request. It requires the old
 // password.
 func (s *Server) changePassword(ctx context.Context, who *middleware.Caller, old, password string) (accounts.User, accounts.Login, error) {
-	if err := s.door.SlowDown(who, who.User.Email, who.Login.Token); err != nil {
+	if err := s.mw.LimitAttempts(who, who.User.Email, who.Login.Token); err != nil {
 		return accounts.User{}, accounts.Login{}, err
 	}
 	err := s.o.Accounts.CheckPassword(ctx, who.User.UserID, old)
@@ -249,14 +249,14 @@ func (s *Server) changePassword(ctx context.Context, who *middleware.Caller, old
 		return accounts.User{}, accounts.Login{}, middleware.Problem(http.StatusForbidden, "bad_password", "The current password is wrong.")
 	}
 	if err != nil {
-		return accounts.User{}, accounts.Login{}, s.door.Error(ctx, err)
+		return accounts.User{}, accounts.Login{}, s.mw.Error(ctx, err)
 	}
-	s.door.Forgive(who, who.User.Email, who.Login.Token)
+	s.mw.ResetAttempts(who, who.User.Email, who.Login.Token)
 	user, login, err := s.o.Accounts.ChangePassword(ctx, who.Login.Token, password)
 	if err != nil {
 		return user, login, s.sessionError(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID, Changes: []accounts.Change{{Field: "password", Hidden: true}}})
-	s.notices.tell(&user, "New password of your onefold account", "The password of your onefold account "+user.Email+" was changed.")
+	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "user.password", Subject: who.User.UserID, Changes: []accounts.Change{{Field: "password", Hidden: true}}})
+	s.notices.notify(&user, "New password of your onefold account", "The password of your onefold account "+user.Email+" was changed.")
 	return user, login, nil
 }

@@ -61,7 +61,7 @@ func (s *Server) sessions(ctx context.Context, _ *struct{}) (*sessionsAnswer, er
 	who := middleware.CallerOf(ctx)
 	all, err := s.o.Accounts.UserSessions(ctx, who.User.UserID)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(sessionsAnswer)
 	answer.Body.Sessions = described(all, func(x *accounts.Session) sessionBody {
@@ -73,9 +73,9 @@ func (s *Server) sessions(ctx context.Context, _ *struct{}) (*sessionsAnswer, er
 func (s *Server) endSession(ctx context.Context, in *sessionPath) (*struct{}, error) {
 	who := middleware.CallerOf(ctx)
 	if err := s.o.Accounts.EndSession(ctx, who.User.UserID, in.ID); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "session.end", Subject: in.ID})
+	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "session.end", Subject: in.ID})
 	return nil, nil
 }
 
@@ -85,7 +85,7 @@ func (s *Server) endOtherSessions(ctx context.Context, _ *struct{}) (*meAnswer, 
 	if err != nil {
 		return nil, s.sessionError(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "session.end_others"})
+	s.mw.Record(ctx, accounts.Entry{Actor: who.Actor, Action: "session.end_others"})
 	return s.loggedIn(ctx, who.Secure, user, login)
 }
 
@@ -94,5 +94,5 @@ func (s *Server) sessionError(ctx context.Context, err error) error {
 	if errors.Is(err, accounts.ErrDenied) {
 		return middleware.Problem(http.StatusUnauthorized, "unauthorized", "This session has ended. Log in again.")
 	}
-	return s.door.Error(ctx, err)
+	return s.mw.Error(ctx, err)
 }

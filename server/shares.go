@@ -82,7 +82,7 @@ func (s *Server) shareRoutes(api huma.API) {
 func (s *Server) shares(ctx context.Context, in *middleware.SitePath) (*sharesAnswer, error) {
 	shares, err := s.o.Accounts.Shares(ctx, in.Site)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(sharesAnswer)
 	answer.Body.Shares = described(shares, func(share *accounts.Share) shareBody { return describeShare(share, "") })
@@ -91,24 +91,24 @@ func (s *Server) shares(ctx context.Context, in *middleware.SitePath) (*sharesAn
 
 func (s *Server) addShare(ctx context.Context, in *newShareRequest) (*shareAnswer, error) {
 	if _, err := analytics.GetSite(ctx, s.o.Table, in.Site); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	who := middleware.CallerOf(ctx)
 	n := accounts.NewShare{Name: in.Body.Name, Site: in.Site, Password: in.Body.Password, Expires: in.Body.Expires, Embed: in.Body.Embed, Creator: who.Behind}
 	share, token, err := s.o.Accounts.AddShare(ctx, n)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "share.create", Site: in.Site, Subject: share.ShareID}, nil, describeShare(&share, ""))
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "share.create", Site: in.Site, Subject: share.ShareID}, nil, describeShare(&share, ""))
 	return &shareAnswer{describeShare(&share, token)}, nil
 }
 
 func (s *Server) revokeShare(ctx context.Context, in *shareRequest) (*struct{}, error) {
 	share, err := s.o.Accounts.RevokeShare(ctx, in.Site, in.ID)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "share.revoke", Site: in.Site, Subject: in.ID}, describeShare(&share, ""), nil)
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "share.revoke", Site: in.Site, Subject: in.ID}, describeShare(&share, ""), nil)
 	return nil, nil
 }
 
@@ -141,11 +141,11 @@ func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShar
 	case errors.Is(err, accounts.ErrDenied):
 		return nil, middleware.Problem(http.StatusNotFound, "not_found", "This link is no longer valid.")
 	case err != nil:
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	case share.Password != "" && in.Body.Password == "":
 		return nil, middleware.Problem(http.StatusUnauthorized, "password_required", "This view requires a password.")
 	case share.Password != "":
-		if err := s.door.SlowDown(who, "share "+share.ShareID, ""); err != nil {
+		if err := s.mw.LimitAttempts(who, "share "+share.ShareID, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -154,14 +154,14 @@ func (s *Server) openShare(ctx context.Context, in *openShareRequest) (*openShar
 		return nil, middleware.Problem(http.StatusUnauthorized, "bad_password", "The password is wrong.")
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	if share.Password != "" {
-		s.door.Forgive(who, "share "+share.ShareID, "")
+		s.mw.ResetAttempts(who, "share "+share.ShareID, "")
 	}
 	site, err := analytics.GetSite(ctx, s.o.Table, share.Site)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := &openShareAnswer{SetCookie: []http.Cookie{s.shareCookie(&share, login, who.Secure)}}
 	answer.Body.Site.ID, answer.Body.Site.Name, answer.Body.Site.TimeZone = site.SiteID, cmp.Or(site.Name, site.SiteID), site.TimeZone

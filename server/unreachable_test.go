@@ -70,7 +70,7 @@ func ask(t *testing.T, method, url, body string, header ...string) (*http.Respon
 
 // The responses of each protocol while the store throttles and while it is unreachable, and that
 // everything works when it is back.
-func TestStoreInTrouble(t *testing.T) {
+func TestUnavailableStore(t *testing.T) {
 	a, db := newAway(t)
 	h := servertest.On(t, a, func(o *server.Options) { o.Service, o.StreamService = a.Store, a.Streams })
 	reader := []string{"Authorization", "Bearer " + servertest.Token}

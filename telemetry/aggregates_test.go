@@ -147,7 +147,7 @@ func compareHours(t *testing.T, got map[string]Figures, want map[string]*oracle)
 }
 
 // One reading that arrives late, after the end of its hour, makes the counts 60 and 61, not 1.
-func TestLateOverTheHour(t *testing.T) {
+func TestLateReadingAfterItsHour(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:58"))
 	late := send(utc("2026-04-20T14:59"), Values{"temp": num(t, "60")})
 	for i := range 59 {

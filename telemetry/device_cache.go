@@ -49,7 +49,7 @@ type deviceEntry struct {
 	state *deviceState // nil: the device does not exist
 	until time.Time
 
-	sends ingeststate.Sender
+	sends ingeststate.State
 }
 
 // deviceState is a collector's view of a device. It is immutable.
@@ -102,8 +102,8 @@ func entryOf[E any](mu *sync.Mutex, places map[string]*E, key string) *E {
 	return e
 }
 
-// untell lets the next readings of a device update its status if the present ones were not stored.
-func (c *Collector) untell(in []Incoming, became []Outcome) {
+// clearReported lets the next readings of a device update its status if the present ones were not stored.
+func (c *Collector) clearReported(in []Incoming, became []Outcome) {
 	for i := range in {
 		if status := became[i].Status; status != Duplicate && status != "" {
 			continue
@@ -112,7 +112,7 @@ func (c *Collector) untell(in []Incoming, became []Outcome) {
 		e := c.devices.devices[in[i].DeviceID]
 		c.devices.mu.Unlock()
 		if e != nil {
-			ingeststate.Untell(&e.sends, in[i].Values)
+			ingeststate.ClearReported(&e.sends, in[i].Values)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (c *cached[T]) get(now time.Time, load func() (T, error)) (v T, found bool,
 // prepare sets a device's limits and loads the metrics that it has sent so far.
 func (e *deviceEntry) prepare(ctx context.Context, t *table.Table, s *deviceState) error {
 	e.sends.Limit(cmp.Or(s.fleet.Limits.PerMinute, defaultPerMinute))
-	if e.sends.Learned() {
+	if e.sends.Loaded() {
 		return nil
 	}
 	status, err := StatusByID.Get(ctx, t, DeviceIn{s.device.DeviceID})
@@ -209,27 +209,27 @@ func (e *deviceEntry) prepare(ctx context.Context, t *table.Table, s *deviceStat
 	for name, v := range status.Values {
 		told[name] = v.At
 	}
-	e.sends.Learn(told)
+	e.sends.Load(told)
 	return nil
 }
 
 // allow enforces a device's limits. Values of metrics beyond the limit are removed and returned.
-func (s *deviceState) allow(in *Reading, imported bool, now time.Time) ([]Omitted, *refusal) {
+func (s *deviceState) allow(in *Reading, imported bool, now time.Time) ([]Omitted, *rejection) {
 	if !imported {
 		if after, ok := s.entry.sends.Allow(now); !ok {
-			r := refuse(TooFast, "more than %d readings a minute", cmp.Or(s.fleet.Limits.PerMinute, defaultPerMinute))
+			r := reject(TooFast, "more than %d readings a minute", cmp.Or(s.fleet.Limits.PerMinute, defaultPerMinute))
 			r.after = after
 			return nil, r
 		}
 	}
 	most := cmp.Or(s.fleet.Limits.Metrics, defaultMetrics)
-	names := ingeststate.Meet(&s.entry.sends, in.At.UnixMilli(), in.Values, most)
+	names := ingeststate.RecordMetrics(&s.entry.sends, in.At.UnixMilli(), in.Values, most)
 	if len(names) == 0 {
 		return nil, nil
 	}
 	detail := fmt.Sprintf("the device has sent %d different metrics within a day, the limit of its fleet", most)
 	if len(names) == len(in.Values) {
-		return nil, refuse(TooManyMetrics, "%s", detail)
+		return nil, reject(TooManyMetrics, "%s", detail)
 	}
 	in.Values = maps.Clone(in.Values)
 	excess := make([]Omitted, len(names))

@@ -132,8 +132,8 @@ func (c *Collector) Ingest(ctx context.Context, in []Incoming) ([]Outcome, error
 		b.take(i, s, &in[i], now)
 	}
 	err := c.storeOrKeep(ctx, &b, len(in) > 0 && in[0].Imported)
-	c.untell(in, b.outcomes)
-	b.tellOmitted()
+	c.clearReported(in, b.outcomes)
+	b.addOmitted()
 	if err != nil {
 		return b.outcomes, fmt.Errorf("telemetry: ingest: %w", err)
 	}
@@ -177,17 +177,17 @@ func (b *batch) take(i int, s *deviceState, in *Incoming, now time.Time) {
 		s.nameMetrics(in)
 		in = b.fit(i, s, in)
 	}
-	r, excess, refused := s.readingOf(in, now)
-	if refused == nil {
+	r, excess, rejected := s.readingOf(in, now)
+	if rejected == nil {
 		b.omit(i, in.Omitted, excess)
 		b.readings, b.of = append(b.readings, r), append(b.of, i)
 		return
 	}
-	b.outcomes[i] = Outcome{Status: Rejected, Reason: refused.reason, Detail: refused.detail, RetryAfter: refused.after}
-	if refused.reason == ClockAhead || refused.reason == ClockImplausible {
+	b.outcomes[i] = Outcome{Status: Rejected, Reason: rejected.reason, Detail: rejected.detail, RetryAfter: rejected.after}
+	if rejected.reason == ClockAhead || rejected.reason == ClockImplausible {
 		b.apart = append(b.apart, Quarantined{
 			QuarantineKey: QuarantineKey{in.DeviceID, in.At, r.Disc}, FleetID: s.device.FleetID, Arrived: now.UnixMilli(),
-			Reason: refused.reason, Values: in.Values, ExpiresAt: now.Add(s.fleet.Retention.Raw()),
+			Reason: rejected.reason, Values: in.Values, ExpiresAt: now.Add(s.fleet.Retention.Raw()),
 		})
 		b.apartOf = append(b.apartOf, i)
 		b.outcomes[i] = Outcome{} // until it is in quarantine

@@ -21,31 +21,31 @@ const (
 // plausibleFrom is the earliest credible time. Clocks that were never set show 1970 or 1980.
 var plausibleFrom = time.Date(1990, 1, 2, 0, 0, 0, 0, time.UTC)
 
-// refusal is why a reading is rejected.
-type refusal struct {
+// rejection is why a reading is rejected.
+type rejection struct {
 	reason Reason
 	detail string
 	after  time.Duration
 }
 
-func refuse(reason Reason, format string, args ...any) *refusal {
-	return &refusal{reason: reason, detail: fmt.Sprintf(format, args...)}
+func reject(reason Reason, format string, args ...any) *rejection {
+	return &rejection{reason: reason, detail: fmt.Sprintf(format, args...)}
 }
 
 // readingOf returns the fact for an incoming reading, and the values beyond the device's limit of
 // metrics. If a reading is rejected for its time, Disc is set, for the quarantine.
-func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, excess []Omitted, refused *refusal) {
+func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, excess []Omitted, rejected *rejection) {
 	switch {
 	case s == nil, !s.isOf(in.FleetID):
-		return r, nil, refuse(UnknownDevice, "there is no device %q", shorten(in.DeviceID))
+		return r, nil, reject(UnknownDevice, "there is no device %q", shorten(in.DeviceID))
 	case !s.device.Status.Sends():
-		return r, nil, refuse(NotInService, "the device is %s", s.device.Status)
+		return r, nil, reject(NotInService, "the device is %s", s.device.Status)
 	}
-	if refused = in.checkNumber(); refused != nil {
-		return r, nil, refused
+	if rejected = in.checkNumber(); rejected != nil {
+		return r, nil, rejected
 	}
-	if refused = s.checkValues(in); refused != nil {
-		return r, nil, refused
+	if rejected = s.checkValues(in); rejected != nil {
+		return r, nil, rejected
 	}
 	at := in.At.UTC().Truncate(time.Millisecond)
 	if in.At.IsZero() {
@@ -55,11 +55,11 @@ func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, excess 
 		Key: ReadingKey{DeviceID: in.DeviceID, At: at, Disc: discOf(in)}, FleetID: s.device.FleetID, Made: s.device.CreatedAt.Unix(), Arrived: now.UnixMilli(),
 		Values: in.Values, Fine: s.fleet.TenMinutes,
 	}
-	if refused = s.checkTime(&r, in.Imported, now); refused != nil {
-		return r, nil, refused
+	if rejected = s.checkTime(&r, in.Imported, now); rejected != nil {
+		return r, nil, rejected
 	}
-	if excess, refused = s.allow(&r, in.Imported, now); refused != nil {
-		return r, nil, refused
+	if excess, rejected = s.allow(&r, in.Imported, now); rejected != nil {
+		return r, nil, rejected
 	}
 	r.ZoneMinutes = s.zone.Minutes(at)
 	r.Past = in.Imported || now.Sub(at) > s.profile.Clock.past()
@@ -69,15 +69,15 @@ func (s *deviceState) readingOf(in *Incoming, now time.Time) (r Reading, excess 
 }
 
 // checkTime applies the profile's clock policy and sets the reading's expiry.
-func (s *deviceState) checkTime(r *Reading, imported bool, now time.Time) *refusal {
+func (s *deviceState) checkTime(r *Reading, imported bool, now time.Time) *rejection {
 	clock, raw := &s.profile.Clock, s.fleet.Retention.Raw()
 	ahead, age := r.At.Sub(now), now.Sub(r.At)
 	r.ExpiresAt = r.At.Add(raw)
 	switch {
 	case r.At.Before(plausibleFrom) || ahead > maxFromFirst || r.At.Year() > 9999:
-		return refuse(ClockImplausible, "time %s is not plausible", r.At.Format(time.RFC3339))
+		return reject(ClockImplausible, "time %s is not plausible", r.At.Format(time.RFC3339))
 	case ahead > clock.future():
-		return refuse(ClockAhead, "the device's clock is %s ahead", ahead.Round(time.Second))
+		return reject(ClockAhead, "the device's clock is %s ahead", ahead.Round(time.Second))
 	case imported:
 		r.ExpiresAt = latest(r.ExpiresAt, now.Add(raw))
 		return nil
@@ -87,9 +87,9 @@ func (s *deviceState) checkTime(r *Reading, imported bool, now time.Time) *refus
 	r.Late, r.Correction = true, clock.Late == LateCorrect
 	switch expired := age >= raw; {
 	case clock.Late == LateReject:
-		return refuse(TooLate, "the reading is %s late; the profile rejects readings more than %s late", age.Round(time.Second), clock.late())
+		return reject(TooLate, "the reading is %s late; the profile rejects readings more than %s late", age.Round(time.Second), clock.late())
 	case expired && !r.Correction:
-		return refuse(Expired, "the reading is %s old, but readings are kept for %s", age.Round(time.Second), raw)
+		return reject(Expired, "the reading is %s old, but readings are kept for %s", age.Round(time.Second), raw)
 	case expired:
 		r.ExpiresAt = now.Add(raw)
 	}
@@ -104,51 +104,51 @@ func latest(a, b time.Time) time.Time {
 }
 
 // checkValues rejects a reading without valid values, or one that contradicts its profile.
-func (s *deviceState) checkValues(in *Incoming) *refusal {
+func (s *deviceState) checkValues(in *Incoming) *rejection {
 	switch {
 	case len(in.Values) == 0 && len(in.Omitted) > 0:
-		return refuse(in.Omitted[0].Reason, "%s", in.Omitted[0].Detail)
+		return reject(in.Omitted[0].Reason, "%s", in.Omitted[0].Detail)
 	case len(in.Values) == 0:
-		return refuse(NoValues, "the reading has no values")
+		return reject(NoValues, "the reading has no values")
 	case len(in.Values) > maxValues:
-		return refuse(TooManyValues, "%d values: use at most %d", len(in.Values), maxValues)
+		return reject(TooManyValues, "%d values: use at most %d", len(in.Values), maxValues)
 	}
 	for name, v := range in.Values {
-		if refused := s.checkValue(name, v, in.Units[name]); refused != nil {
-			return refused
+		if rejected := s.checkValue(name, v, in.Units[name]); rejected != nil {
+			return rejected
 		}
 	}
 	return nil
 }
 
 // faultOf returns why a value can never be stored under a name, regardless of the profile.
-func (s *deviceState) faultOf(name string, v Value) *refusal {
+func (s *deviceState) faultOf(name string, v Value) *rejection {
 	switch {
 	case !metric.Valid(name):
-		return refuse(BadMetric, "metric %q: use 1 to %d bytes of letters, digits and . _ - / : and spaces (not at either end)", shorten(name), metric.MaxBytes)
+		return reject(BadMetric, "metric %q: use 1 to %d bytes of letters, digits and . _ - / : and spaces (not at either end)", shorten(name), metric.MaxBytes)
 	case v.IsText() && (v.String() == "" || len(v.String()) > maxText || !utf8.ValidString(v.String())):
-		return refuse(BadValue, "metric %q: use text of 1 to %d bytes of UTF-8", name, maxText)
+		return reject(BadValue, "metric %q: use text of 1 to %d bytes of UTF-8", name, maxText)
 	case s.metrics[name] == nil && v.IsText() && decimalsum.IsNoNumber(v.String()):
-		return refuse(BadValue, "metric %q: %q is not a number", name, v.String())
+		return reject(BadValue, "metric %q: %q is not a number", name, v.String())
 	}
 	return nil
 }
 
 // checkValue compares a value with the device's profile.
-func (s *deviceState) checkValue(name string, v Value, unit string) *refusal {
+func (s *deviceState) checkValue(name string, v Value, unit string) *rejection {
 	def := s.metrics[name]
 	switch {
 	case def == nil:
 		return nil
 	case def.Kind != State && !v.IsNumber():
-		return refuse(WrongKind, "metric %q is a %s: %q is not a number", name, def.Kind, shorten(v.String()))
+		return reject(WrongKind, "metric %q is a %s: %q is not a number", name, def.Kind, shorten(v.String()))
 	case unit != "" && def.Unit != "" && unit != def.Unit:
-		return refuse(WrongUnit, "metric %q is in %q, not in %q", name, def.Unit, shorten(unit))
+		return reject(WrongUnit, "metric %q is in %q, not in %q", name, def.Unit, shorten(unit))
 	}
 	if def.bounded && v.IsNumber() {
 		d := v.Decimal()
 		if def.Min != "" && d.Cmp(&def.least) < 0 || def.Max != "" && d.Cmp(&def.most) > 0 {
-			return refuse(Implausible, "metric %q: %s is not between %q and %q", name, v.String(), def.Min, def.Max)
+			return reject(Implausible, "metric %q: %s is not between %q and %q", name, v.String(), def.Min, def.Max)
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-func TestValuesThatAreNoNumbers(t *testing.T) {
+func TestNonNumericValues(t *testing.T) {
 	for _, s := range []string{"NaN", "Inf", "-inf", "", "1e400", "0x1p3", "1;2"} {
 		if v, err := Number(s); err == nil {
 			t.Errorf("%q is %s", s, v)
@@ -84,7 +84,7 @@ func TestValuesThatAreNoNumbers(t *testing.T) {
 	}
 }
 
-// A device that sends too many different names, or too fast, is refused, and other devices are not.
+// A device that sends too many different names, or too fast, is rejected, and other devices are not.
 func TestLimits(t *testing.T) {
 	now := utc("2026-04-20T14:30")
 	w := newWorld(t, "UTC", now)
@@ -161,7 +161,7 @@ func TestLatePolicies(t *testing.T) {
 }
 
 // If ingestion is stopped, no outcome is returned for readings that may not be stored.
-func TestIngestThatIsStopped(t *testing.T) {
+func TestCanceledIngest(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:30"))
 	ctx, cancel := context.WithCancel(w.Ctx)
 	cancel()
@@ -182,7 +182,7 @@ func TestIngestThatIsStopped(t *testing.T) {
 }
 
 // The same readings, sent by many senders at once, one by one and in batches, are each stored once.
-func TestIngestAtOnce(t *testing.T) {
+func TestConcurrentIngest(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))

@@ -21,10 +21,10 @@ import (
 // storedModel holds the stored readings by key, which must be readable.
 type storedModel map[ReadingKey]Reading
 
-// TestReadingsWhereverTheyAre stores readings of any time, including late and repeated ones.
+// TestReadingsInBlocksAndSegments stores readings of any time, including late and repeated ones.
 // Meanwhile hours end, readings are moved into segments, moves stop between any two writes, and
 // readings expire. It compares what it reads with a list of the stored readings.
-func TestReadingsWhereverTheyAre(t *testing.T) {
+func TestReadingsInBlocksAndSegments(t *testing.T) {
 	seed := rand.Uint64()
 	for n := range uint64(6) {
 		t.Run(fmt.Sprint(seed+n), func(t *testing.T) { readingsWhereverTheyAre(t, seed+n) })

@@ -18,16 +18,16 @@ type Omitted struct {
 func (b *batch) fit(i int, s *deviceState, in *Incoming) *Incoming {
 	values, omitted := in.Values, in.Omitted
 	for name, v := range in.Values {
-		refused := s.faultOf(name, v)
-		if refused == nil && !v.IsZero() {
+		rejected := s.faultOf(name, v)
+		if rejected == nil && !v.IsZero() {
 			continue
 		}
 		if len(values) == len(in.Values) {
 			values = maps.Clone(in.Values)
 		}
 		delete(values, name)
-		if refused != nil {
-			omitted = append(slices.Clip(omitted), Omitted{shorten(name), refused.reason, refused.detail})
+		if rejected != nil {
+			omitted = append(slices.Clip(omitted), Omitted{shorten(name), rejected.reason, rejected.detail})
 		}
 	}
 	if len(values) == len(in.Values) && len(omitted) == 0 {
@@ -50,8 +50,8 @@ func (b *batch) omit(i int, all, more []Omitted) {
 	b.omitted[i] = all
 }
 
-// tellOmitted adds omitted values to the outcomes of stored readings.
-func (b *batch) tellOmitted() {
+// addOmitted adds omitted values to the outcomes of stored readings.
+func (b *batch) addOmitted() {
 	for i, omitted := range b.omitted {
 		if o := &b.outcomes[i]; o.Status != "" && o.Status != Rejected {
 			o.Omitted = omitted

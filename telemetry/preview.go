@@ -22,11 +22,11 @@ func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[str
 	for n, i := range b.apartOf {
 		b.outcomes[i] = Outcome{Status: Rejected, Reason: b.apart[n].Reason, Quarantined: true, At: b.apart[n].Claimed, Detail: keptApart}
 	}
-	c.untell(in, make([]Outcome, len(in)))
+	c.clearReported(in, make([]Outcome, len(in)))
 	if err := c.recognize(ctx, b.readings); err != nil {
 		return b.outcomes, fmt.Errorf("telemetry: preview: %w", err)
 	}
-	there, err := c.store.There(ctx, b.readings)
+	there, err := c.store.Exist(ctx, b.readings)
 	if err != nil {
 		return b.outcomes, fmt.Errorf("telemetry: preview: %w", err)
 	}
@@ -38,7 +38,7 @@ func (c *Collector) preview(ctx context.Context, in []Incoming, imagined map[str
 			b.outcomes[b.of[n]].Status = Duplicate
 		}
 	}
-	b.tellOmitted()
+	b.addOmitted()
 	return b.outcomes, nil
 }
 

@@ -104,13 +104,13 @@ func (in ReadingsIn) Page(ctx context.Context, t *table.Table, cursor string, li
 	return of.Page(ctx, t, cursor, limit)
 }
 
-// There reports which of the device's readings with the given keys exist.
-func (in ReadingsIn) There(ctx context.Context, t *table.Table, keys []ReadingKey) (map[ReadingKey]bool, error) {
+// Exists reports which of the device's readings with the given keys exist.
+func (in ReadingsIn) Exists(ctx context.Context, t *table.Table, keys []ReadingKey) (map[ReadingKey]bool, error) {
 	of, err := in.of(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	return of.There(ctx, t, keys)
+	return of.Exists(ctx, t, keys)
 }
 
 // MoveReadings moves readings of completed hours from the blocks of their arrival to the segments

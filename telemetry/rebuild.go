@@ -56,8 +56,8 @@ func Rebuild(ctx context.Context, t *table.Table, w Folded, deviceID string, fro
 	return reconcile(ctx, t, w, deviceID, from, to, true)
 }
 
-func reconcile(ctx context.Context, t *table.Table, w Folded, deviceID string, from, to time.Time, mend bool) (Differences, error) {
-	r := reconciler{t: t, w: w, deviceID: deviceID, mend: mend}
+func reconcile(ctx context.Context, t *table.Table, w Folded, deviceID string, from, to time.Time, repair bool) (Differences, error) {
+	r := reconciler{t: t, w: w, deviceID: deviceID, repair: repair}
 	err := r.run(ctx, from, to)
 	if err == nil && r.found.SealedItems > 0 {
 		err = fmt.Errorf("%w: %d, the first %s", ErrSealed, r.found.SealedItems, r.found.Sealed[0])
@@ -76,7 +76,7 @@ type reconciler struct {
 	w        Folded
 	deviceID string
 	zone     calendar.Zone
-	mend     bool
+	repair   bool
 	found    Differences
 }
 
@@ -96,15 +96,15 @@ func (r *reconciler) run(ctx context.Context, from, to time.Time) error {
 		return err
 	}
 	for _, day := range calendar.Days(r.zone.Day(from), r.zone.Day(to.Add(-1))) {
-		if err := r.day(ctx, day); err != nil {
+		if err := r.compareDay(ctx, day); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// day compares the aggregates of one day until all are settled or maxTries is reached.
-func (r *reconciler) day(ctx context.Context, day string) error {
+// compareDay compares the aggregates of one day until all are settled or maxTries is reached.
+func (r *reconciler) compareDay(ctx context.Context, day string) error {
 	if err := r.w.Drain(ctx); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (r *reconciler) day(ctx context.Context, day string) error {
 	}
 	want, _, err := r.derive(ctx, day)
 	if errors.Is(err, ErrDamaged) {
-		r.leaveOutDay(day, keys)
+		r.addSealedDay(day, keys)
 		return nil
 	}
 	if err != nil {
@@ -207,7 +207,7 @@ func (r *reconciler) attempt(ctx context.Context, day string, keys []AggregateKe
 			left = append(left, k)
 			continue
 		}
-		err := r.settle(ctx, &after[i], want[k], retractions)
+		err := r.compareAggregate(ctx, &after[i], want[k], retractions)
 		if errors.Is(err, table.ErrConflict) {
 			left = append(left, k)
 		} else if err != nil {
@@ -217,16 +217,16 @@ func (r *reconciler) attempt(ctx context.Context, day string, keys []AggregateKe
 	return left, nil
 }
 
-// settle compares one aggregate with the computed one; nil means no readings.
-func (r *reconciler) settle(ctx context.Context, stored *fold.Stored[Aggregate], want *Aggregate, retractions []Retraction) error {
+// compareAggregate compares one aggregate with the computed one; nil means no readings.
+func (r *reconciler) compareAggregate(ctx context.Context, stored *fold.Stored[Aggregate], want *Aggregate, retractions []Retraction) error {
 	k := stored.State.AggregateKey
 	if want == nil {
 		want = &Aggregate{AggregateKey: k}
 	}
 	if s := &stored.State; s.RawUntil != 0 && r.t.Now().Unix() >= s.RawUntil {
-		if !wholly(s, retractions) {
+		if !isFullyRetracted(s, retractions) {
 			if s.Readings > 0 {
-				r.leaveOut(k)
+				r.addSealed(k)
 			}
 			return nil
 		}
@@ -236,7 +236,7 @@ func (r *reconciler) settle(ctx context.Context, stored *fold.Stored[Aggregate],
 	if sameReadings(&stored.State, want) {
 		return nil
 	}
-	if r.mend {
+	if r.repair {
 		if err := r.replace(ctx, stored, want); err != nil {
 			return err
 		}
@@ -247,25 +247,25 @@ func (r *reconciler) settle(ctx context.Context, stored *fold.Stored[Aggregate],
 	return nil
 }
 
-// leaveOut records an aggregate that can no longer be compared.
-func (r *reconciler) leaveOut(k AggregateKey) {
+// addSealed records an aggregate that can no longer be compared.
+func (r *reconciler) addSealed(k AggregateKey) {
 	if r.found.SealedItems++; len(r.found.Sealed) < maxListed {
 		r.found.Sealed = append(r.found.Sealed, string(k.Period)+" "+k.Start)
 	}
 }
 
-// leaveOutDay records that no aggregate of a day can be compared: it has unreadable readings.
-func (r *reconciler) leaveOutDay(day string, stored []AggregateKey) {
+// addSealedDay records that no aggregate of a day can be compared: it has unreadable readings.
+func (r *reconciler) addSealedDay(day string, stored []AggregateKey) {
 	if len(stored) == 0 {
 		stored = []AggregateKey{{Period: Daily, Start: day}}
 	}
 	for _, k := range stored {
-		r.leaveOut(k)
+		r.addSealed(k)
 	}
 }
 
-// wholly reports whether a bucket is completely retracted and can be emptied without its readings.
-func wholly(a *Aggregate, retractions []Retraction) bool {
+// isFullyRetracted reports whether a bucket is completely retracted and can be emptied without its readings.
+func isFullyRetracted(a *Aggregate, retractions []Retraction) bool {
 	start := a.startOf()
 	return slices.ContainsFunc(retractions, func(w Retraction) bool {
 		return w.LiftedAt.IsZero() && len(w.Metrics) == 0 && !w.From.After(start) && !w.To.Before(start.Add(a.Period.width()))

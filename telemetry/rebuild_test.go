@@ -168,7 +168,7 @@ func TestSealed(t *testing.T) {
 }
 
 // A status is not written at every heartbeat, but reading it gives the latest state.
-func TestStatusIsToldOnceAMinute(t *testing.T) {
+func TestStatusIsWrittenOnceAMinute(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -156,10 +156,10 @@ func (m *measured) anyOnDays(in *SeriesIn) bool {
 	})
 }
 
-// TestMinutesStayMinutes shows six hours of one-minute readings minute by minute, whether they
+// TestMinuteResolution shows six hours of one-minute readings minute by minute, whether they
 // arrived live, at once, or as the past of a device that was imported seconds before. Twenty days
 // are shown by hour, even if they are years ago.
-func TestMinutesStayMinutes(t *testing.T) {
+func TestMinuteResolution(t *testing.T) {
 	for name, imported := range map[string]bool{"burst": false, "import": true} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "UTC", utc("2026-04-20T14:00"))

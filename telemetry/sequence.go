@@ -153,14 +153,14 @@ func (c *Collector) createNumbered(ctx context.Context, _ *table.Table, items []
 }
 
 // checkNumber validates a reading's sequence number and session.
-func (in *Incoming) checkNumber() *refusal {
+func (in *Incoming) checkNumber() *rejection {
 	switch {
 	case in.Seq != nil && (*in.Seq < 0 || *in.Seq >= maxSeq):
-		return refuse(BadValue, "the sequence number %d is not between 0 and %d", *in.Seq, maxSeq-1)
+		return reject(BadValue, "the sequence number %d is not between 0 and %d", *in.Seq, maxSeq-1)
 	case in.Session != "" && in.Seq == nil:
-		return refuse(BadValue, "a session belongs to a sequence number, and the reading has none")
+		return reject(BadValue, "a session belongs to a sequence number, and the reading has none")
 	case in.Session != "" && !dedup.ValidSession(in.Session):
-		return refuse(BadValue, "session %q: use 1 to %d letters, digits and . _ -", shorten(in.Session), dedup.MaxSession)
+		return reject(BadValue, "session %q: use 1 to %d letters, digits and . _ -", shorten(in.Session), dedup.MaxSession)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func describeIncoming(in *Incoming) string {
 
 // Two servers receive the same numbered readings at once, with different times: each is stored
 // once.
-func TestSequenceNumbersAtOnce(t *testing.T) {
+func TestConcurrentSequenceNumbers(t *testing.T) {
 	seed := seeds.One(t)
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	const numbers = 60
@@ -191,12 +191,12 @@ func TestSequenceNumberWithoutItsReading(t *testing.T) {
 		}
 	}
 	key := ReadingKey{DeviceID: "d1", At: first, Disc: "000000000007"}
-	if there, err := (ReadingsIn{DeviceID: "d1"}).There(w.Ctx, w.Table, []ReadingKey{key}); err != nil || !there[key] {
+	if there, err := (ReadingsIn{DeviceID: "d1"}).Exists(w.Ctx, w.Table, []ReadingKey{key}); err != nil || !there[key] {
 		t.Error(there, err)
 	}
 }
 
-// A dry run reports readings that exist under another time, and an impossible number is refused.
+// A dry run reports readings that exist under another time, and an impossible number is rejected.
 func TestSequenceNumbersOfImports(t *testing.T) {
 	w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 	seq, negative := int64(7), int64(-1)

@@ -154,7 +154,7 @@ func EveryOf(ctx context.Context, t *table.Table, d *Device) (time.Duration, err
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return 0, err
 	}
-	return s.Rhythm(), nil
+	return s.Interval(), nil
 }
 
 func (r *seriesReader) read(ctx context.Context, s *Series) error {

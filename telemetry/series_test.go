@@ -129,7 +129,7 @@ func TestCounterInOneMillisecond(t *testing.T) {
 
 // A curve continues from the last bucket before it with a reading, if that is close enough: within
 // 18 ten-minute buckets, 24 hours, or seven days of the fleet in any time zone.
-func TestBeforeTheCurve(t *testing.T) {
+func TestSeriesContinuesFromEarlierBucket(t *testing.T) {
 	day, hour := 24*time.Hour, time.Hour
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/New_York", "Pacific/Kiritimati", "Pacific/Pago_Pago", "Asia/Kathmandu"} {
 		location, err := time.LoadLocation(zone)
@@ -162,7 +162,7 @@ func TestBeforeTheCurve(t *testing.T) {
 }
 
 // A curve continues from the day before it, even if that is not rolled up.
-func TestBeforeTheCurveIsNotRolledUp(t *testing.T) {
+func TestSeriesContinuesFromUnrolledDay(t *testing.T) {
 	w := newWorld(t, "Europe/Berlin", utc("2026-04-20T22:03"))
 	for at, v := range map[string]string{"2026-04-18T10:00": "100", "2026-04-20T10:00": "130", "2026-04-20T22:01": "150"} {
 		w.ingest(send(utc(at), Values{"pulses": num(t, v)}))
@@ -195,7 +195,7 @@ func TestStatesOverBuckets(t *testing.T) {
 
 // Curves have states as they were sent, whatever they look like: a text as text, and a number that
 // names a state as a number.
-func TestStatesAreAsTheyWereSent(t *testing.T) {
+func TestStatesAreReturnedUnchanged(t *testing.T) {
 	for _, v := range []Value{Text("7"), Text("007"), Text("true"), num(t, "7"), Bool(true), Bool(false), Text("open")} {
 		w := newWorld(t, "UTC", utc("2026-04-20T14:00"))
 		w.ingest(send(utc("2026-04-20T08:30"), Values{"door": v}), send(utc("2026-04-20T12:30"), Values{"door": num(t, "12")}))
@@ -244,7 +244,7 @@ func TestCoverage(t *testing.T) {
 
 // Days are derived from their hours when they are over, and again when an hour changes. Until then,
 // a series derives them itself.
-func TestDays(t *testing.T) {
+func TestDailyAggregates(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -117,7 +117,7 @@ func (r *receiver) figures(devices []devicesim.Device) map[telemetry.AggregateKe
 }
 
 // Whatever goes wrong on the way from the devices, the aggregates match the undisturbed series
-// without the refused readings: as if every other reading had arrived once, at once and in order of
+// without the rejected readings: as if every other reading had arrived once, at once and in order of
 // time.
 func TestSimulatedDevices(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())

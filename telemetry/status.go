@@ -172,26 +172,26 @@ func (s *Status) oldest() int64 {
 	return oldest
 }
 
-// Rhythm returns the expected interval, estimated from readings; 0: unknown.
-func (s *Status) Rhythm() time.Duration { return s.Arrivals.Rhythm() }
+// Interval returns the expected interval, estimated from readings; 0: unknown.
+func (s *Status) Interval() time.Duration { return s.Arrivals.Interval() }
 
-// At returns the connectivity at a time: online if the last arrival is within Patience. every is
+// At returns the connectivity at a time: online if the last arrival is within SilenceTimeout. every is
 // the interval of the profile, 0 if unknown.
 func (s *Status) At(now time.Time, every time.Duration) Connectivity {
 	switch {
 	case s.LastSeen == 0:
 		return Never
-	case now.Before(time.UnixMilli(s.LastSeen).Add(s.Patience(every))):
+	case now.Before(time.UnixMilli(s.LastSeen).Add(s.SilenceTimeout(every))):
 		return Online
 	}
 	return Offline
 }
 
-// Patience returns how long a device may be quiet before it counts as offline: three expected
-// intervals, at least LeastPause.
-func (s *Status) Patience(every time.Duration) time.Duration {
-	return cadence.Patience(max(s.Rhythm(), every))
+// SilenceTimeout returns how long a device may be quiet before it counts as offline: three expected
+// intervals, at least MinTimeout.
+func (s *Status) SilenceTimeout(every time.Duration) time.Duration {
+	return cadence.SilenceTimeout(max(s.Interval(), every))
 }
 
-// LeastPause is the shortest time without readings that makes a device offline.
-const LeastPause = cadence.LeastPause
+// MinTimeout is the shortest time without readings that makes a device offline.
+const MinTimeout = cadence.MinTimeout

@@ -199,7 +199,7 @@ func (w *world) compareTagged(m *modelOfTags) {
 
 // If there are more metrics than a status has room for, it keeps those that were heard of last,
 // whatever the order and grouping of readings.
-func TestAStatusKeepsTheNewest(t *testing.T) {
+func TestStatusKeepsNewestMetrics(t *testing.T) {
 	r := rand.New(rand.NewPCG(seeds.One(t), 0))
 	readings := make([]*Reading, 1500)
 	for i := range readings {

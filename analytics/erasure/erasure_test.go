@@ -47,7 +47,7 @@ func TestUser(t *testing.T) {
 }
 
 // Even without the rebuild at the end, the folds subtract what was counted.
-func TestFoldsTakeOff(t *testing.T) {
+func TestFoldsSubtractErasedEvents(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	all, others := draw(rand.New(rand.NewPCG(seed, 2)), 200)

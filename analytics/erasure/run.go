@@ -207,7 +207,7 @@ func (e *eraser) sessions(ctx context.Context) error {
 
 // forget erases the person from the pages of visits. It must run after the folds saw the removal.
 func (e *eraser) forget(ctx context.Context) error {
-	if err := analytics.VisitLog.Forget(ctx, e.t, e.r.Left, e.damaged); err != nil {
+	if err := analytics.VisitLog.Erase(ctx, e.t, e.r.Left, e.damaged); err != nil {
 		return err
 	}
 	return e.unread

@@ -111,7 +111,7 @@ func visitInWords(d *columns, v int) string {
 
 // A day with more session IDs from the sender than a visitor's day keeps is assembled as the folds
 // do it.
-func TestManySessionsOfTheSenders(t *testing.T) {
+func TestManySenderSessionIDs(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-07T12:00"))
 	var hits []analytics.Hit
 	for i := range 60 {

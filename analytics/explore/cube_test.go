@@ -42,7 +42,7 @@ func (g *gate) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dy
 
 // Many breakdowns with the same filters, asked at once, read the events once and give the same
 // answers as when each is asked alone.
-func TestQuestionsAtOnceAreReadOnce(t *testing.T) {
+func TestConcurrentQueriesShareOneRead(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-08T00:00"), utc("2026-05-10T11:00"), 300)...)
 	g := &gate{API: w.db, asked: make(chan struct{}, 1), open: make(chan struct{})}
@@ -89,7 +89,7 @@ func TestQuestionsAtOnceAreReadOnce(t *testing.T) {
 }
 
 // A question that waits for another's answer computes its own if the other one gives up.
-func TestALeaderThatGivesUp(t *testing.T) {
+func TestLeadingQueryIsCanceled(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-10T00:00"), utc("2026-05-10T11:00"), 50)...)
 	g := &gate{API: w.db, asked: make(chan struct{}, 1), open: make(chan struct{})}
@@ -117,7 +117,7 @@ func TestALeaderThatGivesUp(t *testing.T) {
 }
 
 // The number of kept cubes is limited.
-func TestCubesAreForgotten(t *testing.T) {
+func TestCubesAreBounded(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	for i := range 3 * maxCubes {
 		_, err := w.x.Report(w.ctx, report.Request{Site: "shop", From: "2026-05-10", To: "2026-05-10"}, []Filter{{analytics.ByCity, Is, []string{fmt.Sprint(i)}}})

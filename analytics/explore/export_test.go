@@ -127,7 +127,7 @@ func TestExportsOfManyMegabytes(t *testing.T) {
 	}
 }
 
-func TestCellsAreNoFormulas(t *testing.T) {
+func TestCSVCellsAreNotFormulas(t *testing.T) {
 	var out bytes.Buffer
 	s, err := NewSheet(&out, CSV, []string{"a", "b", "c", "d", "e", "f", "g", "h"})
 	if err != nil {

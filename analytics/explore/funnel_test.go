@@ -34,7 +34,7 @@ func deepest(c Course, events []analytics.Event, began int64) int {
 	return most
 }
 
-func TestFunnelsAgreeWithTryingAllWays(t *testing.T) {
+func TestFunnelsAgreeWithBruteForce(t *testing.T) {
 	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
 		steps := []Step{{Path: "/"}, {Path: "/a"}, {Path: "/b"}, {Path: "/blog/**"}, {Path: "/**"}, {Event: "order"}, {Event: "signup"}}

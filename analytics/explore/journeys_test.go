@@ -88,7 +88,7 @@ func (w *shop) checkJourneys(got Journeys, want map[string]int64, visits int64, 
 	}
 }
 
-func TestManyWays(t *testing.T) {
+func TestJourneysWithManyPaths(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	var hits []analytics.Hit
 	for i := range 300 {

@@ -154,7 +154,7 @@ func TestFiltersAgreeWithTheOracle(t *testing.T) {
 }
 
 // Except for visitors, the figures of a filter and of its opposite add up to the total.
-func TestAFilterAndItsOppositeAddUp(t *testing.T) {
+func TestFilterAndOppositeAddUp(t *testing.T) {
 	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
 		in := report.Request{Site: w.site.SiteID, From: from, To: to}
 		all, err := w.x.Report(w.ctx, in, nil)
@@ -290,7 +290,7 @@ func TestParseFilter(t *testing.T) {
 }
 
 // Days without raw events are left out and named, and never shown with figures that are too small.
-func TestRawEventsThatAreGone(t *testing.T) {
+func TestExpiredRawEvents(t *testing.T) {
 	w := newShop(t, "Europe/Berlin", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-01T00:00"), utc("2026-05-10T11:00"), 300)...)
 	w.rollUp()
@@ -321,7 +321,7 @@ func TestRawEventsThatAreGone(t *testing.T) {
 	}
 }
 
-func TestQuestionsThatAreRefused(t *testing.T) {
+func TestInvalidQueries(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	filter := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
 	for name, in := range map[string]report.Request{

@@ -78,7 +78,7 @@ func TestTimelines(t *testing.T) {
 	})
 }
 
-func TestSessionsThatAreNotThere(t *testing.T) {
+func TestMissingSessions(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-09T00:00"), utc("2026-05-10T11:00"), 100)...)
 	if _, err := w.x.Timeline(w.ctx, "shop", "01KR7M0000000000000000000"); !errors.Is(err, table.ErrNotFound) {

@@ -305,7 +305,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestInvalidGoals(t *testing.T) {
 	w := newWorld(t)
 	for name, g := range map[string]Goal{
 		"nothing":  goal("g", func(*Goal) {}),

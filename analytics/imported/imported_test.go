@@ -205,7 +205,7 @@ func TestDaysWithoutValues(t *testing.T) {
 }
 
 // Google reports attention by day, and both report it by page: it counts once.
-func TestAttention(t *testing.T) {
+func TestEngagementIsCountedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		csv  []string
 		want float64
@@ -338,7 +338,7 @@ func TestImportingTwiceCountsOnce(t *testing.T) {
 }
 
 // An interrupted import does not count, and can be deleted or done again.
-func TestBrokenOffImport(t *testing.T) {
+func TestInterruptedImport(t *testing.T) {
 	w := newSite(t, "UTC", "2024-02-05T12:00")
 	empty := w.all("2024-01-01", "2024-01-31")
 	ctx, stop := context.WithCancel(w.Ctx)
@@ -424,7 +424,7 @@ func TestOwnCountsWin(t *testing.T) {
 }
 
 // Two imports never count the same day twice for a dimension, and can be deleted one by one.
-func TestImportsBesideEachOther(t *testing.T) {
+func TestConcurrentImports(t *testing.T) {
 	w := newSite(t, "UTC", "2024-02-05T12:00")
 	w.bring(imported.Options{}, plausible+"/imported_visitors_20240101_20240103.csv")
 	before := w.all("2024-01-01", "2024-01-31")

@@ -28,26 +28,26 @@ const maxTries = 8
 
 // check compares the items of one kind.
 type check interface {
-	find(ctx context.Context, d *analytics.Derived) error  // compares all items and keeps those that differ as suspects
-	before(ctx context.Context) error                      // step 1, for the suspects
-	after(ctx context.Context, d *analytics.Derived) error // step 4: settles the suspects that were not written in between
-	left() int                                             // number of unsettled suspects
-	busy()                                                 // gives up on them
+	findSuspects(ctx context.Context, d *analytics.Derived) error    // compares all items and keeps those that differ as suspects
+	noteVersions(ctx context.Context) error                          // step 1, for the suspects
+	settleUnchanged(ctx context.Context, d *analytics.Derived) error // step 4: settles the suspects that were not written in between
+	unsettled() int                                                  // number of unsettled suspects
+	giveUp()                                                         // gives up on them
 }
 
 // checkOf compares the items of one kind.
 type checkOf[S any, K comparable] struct {
 	r        *reconciler
-	kind     kindOf[S, K]
+	kind     itemKind[S, K]
 	stored   []K // keys of stored items, wanted or not
 	suspects []K
 	versions []int64
-	mended   int
+	repaired int
 }
 
-func (c *checkOf[S, K]) left() int { return len(c.suspects) }
+func (c *checkOf[S, K]) unsettled() int { return len(c.suspects) }
 
-func (c *checkOf[S, K]) busy() {
+func (c *checkOf[S, K]) giveUp() {
 	for _, k := range c.suspects {
 		c.r.listBusy(keyText(c.kind.entity, k))
 	}
@@ -66,7 +66,7 @@ func (c *checkOf[S, K]) same(stored, want *S) bool {
 	return c.kind.same(stored, want) || c.kind.empty(stored) && c.kind.empty(want)
 }
 
-func (c *checkOf[S, K]) find(ctx context.Context, d *analytics.Derived) error {
+func (c *checkOf[S, K]) findSuspects(ctx context.Context, d *analytics.Derived) error {
 	c.suspects = nil
 	want := c.kind.want(d)
 	keys := make([]K, 0, len(want)+len(c.stored))
@@ -92,7 +92,7 @@ func (c *checkOf[S, K]) find(ctx context.Context, d *analytics.Derived) error {
 	return nil
 }
 
-func (c *checkOf[S, K]) before(ctx context.Context) error {
+func (c *checkOf[S, K]) noteVersions(ctx context.Context) error {
 	loaded, err := c.kind.states.load(ctx, c.r.t, c.suspects)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (c *checkOf[S, K]) before(ctx context.Context) error {
 	return nil
 }
 
-func (c *checkOf[S, K]) after(ctx context.Context, d *analytics.Derived) error {
+func (c *checkOf[S, K]) settleUnchanged(ctx context.Context, d *analytics.Derived) error {
 	loaded, err := c.kind.states.load(ctx, c.r.t, c.suspects)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (c *checkOf[S, K]) after(ctx context.Context, d *analytics.Derived) error {
 	want := c.kind.want(d)
 	var left []K
 	var wrong []Difference
-	var mend []fold.Replacement[S, K]
+	var repairs []fold.Replacement[S, K]
 	for i, k := range c.suspects {
 		if loaded[i].Version != c.versions[i] {
 			left = append(left, k)
@@ -122,30 +122,30 @@ func (c *checkOf[S, K]) after(ctx context.Context, d *analytics.Derived) error {
 		if c.same(&loaded[i].State, &w) {
 			continue
 		}
-		wrong, mend = append(wrong, differenceOf(c.kind, k, loaded[i], &w)), append(mend, c.replacement(k, w, loaded[i]))
+		wrong, repairs = append(wrong, differenceOf(c.kind, k, loaded[i], &w)), append(repairs, c.replacement(k, w, loaded[i]))
 	}
-	changed, err := c.mend(ctx, mend)
+	changed, err := c.repair(ctx, repairs)
 	if err != nil {
 		return err
 	}
 	for i := range wrong {
-		if slices.Contains(changed, mend[i].Key) {
-			left = append(left, mend[i].Key)
+		if slices.Contains(changed, repairs[i].Key) {
+			left = append(left, repairs[i].Key)
 		} else {
-			c.r.note(wrong[i])
+			c.r.addDifference(wrong[i])
 		}
 	}
 	c.suspects = left
 	return nil
 }
 
-// mend replaces differing items when rebuilding, and returns the keys that changed in the meantime.
-func (c *checkOf[S, K]) mend(ctx context.Context, all []fold.Replacement[S, K]) (changed []K, err error) {
+// repair replaces differing items when rebuilding, and returns the keys that changed in the meantime.
+func (c *checkOf[S, K]) repair(ctx context.Context, all []fold.Replacement[S, K]) (changed []K, err error) {
 	if c.r.verb != Rebuilding {
 		return nil, nil
 	}
 	changed, err = c.kind.states.replace(ctx, c.r.t, all)
-	c.mended += len(all) - len(changed)
+	c.repaired += len(all) - len(changed)
 	return changed, err
 }
 
@@ -158,11 +158,11 @@ func (c *checkOf[S, K]) replacement(k K, want S, stored fold.Stored[S]) fold.Rep
 	return r
 }
 
-// note counts a difference, and lists it if it is one of the first.
-func (r *reconciler) note(d Difference) {
+// addDifference counts a difference, and lists it if it is one of the first.
+func (r *reconciler) addDifference(d Difference) {
 	r.found.Count++
 	if r.verb == Rebuilding {
-		r.found.Mended++
+		r.found.Repaired++
 	}
 	if len(r.found.List) < maxListed {
 		r.found.List = append(r.found.List, d)
@@ -174,7 +174,7 @@ func (r *reconciler) settle(ctx context.Context, day string, checks ...check) er
 	for try := 0; ; try++ {
 		left := 0
 		for _, c := range checks {
-			left += c.left()
+			left += c.unsettled()
 		}
 		if left == 0 {
 			return nil
@@ -187,31 +187,31 @@ func (r *reconciler) settle(ctx context.Context, day string, checks ...check) er
 		}
 	}
 	for _, c := range checks {
-		c.busy()
+		c.giveUp()
 	}
 	return nil
 }
 
 func (r *reconciler) attempt(ctx context.Context, day string, checks []check) error {
 	for _, c := range checks {
-		if err := c.before(ctx); err != nil {
+		if err := c.noteVersions(ctx); err != nil {
 			return err
 		}
 	}
-	d, err := r.folded(ctx, day)
+	d, err := r.deriveFolded(ctx, day)
 	if err != nil {
 		return err
 	}
 	for _, c := range checks {
-		if err := c.after(ctx, d); err != nil {
+		if err := c.settleUnchanged(ctx, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// folded computes what the events of a day yield, then waits until they are folded.
-func (r *reconciler) folded(ctx context.Context, day string) (*analytics.Derived, error) {
+// deriveFolded computes what the events of a day yield, then waits until they are folded.
+func (r *reconciler) deriveFolded(ctx context.Context, day string) (*analytics.Derived, error) {
 	d, err := r.derive(ctx, day)
 	if err != nil {
 		return nil, err
@@ -226,42 +226,42 @@ func (r *reconciler) drain(ctx context.Context) error {
 	return nil
 }
 
-// day compares everything derived from one day. Visitors' days come first, because sessions and
+// compareDay compares everything derived from one day. Visitors' days come first, because sessions and
 // parts of the statistics derive from them. Errors: analytics.ErrSealed.
-func (r *reconciler) day(ctx context.Context, day string) error {
+func (r *reconciler) compareDay(ctx context.Context, day string) error {
 	if err := analytics.CheckRaw(ctx, r.t, &r.site, day, r.t.Now()); err != nil {
 		return err
 	}
-	d, err := r.folded(ctx, day)
+	d, err := r.deriveFolded(ctx, day)
 	if err != nil {
 		return err
 	}
 	if r.onlyHour == "" {
-		mended, err := r.visitors(ctx, day, d)
+		repaired, err := r.compareVisitors(ctx, day, d)
 		if err != nil {
 			return err
 		}
-		if mended {
-			if d, err = r.folded(ctx, day); err != nil {
+		if repaired {
+			if d, err = r.deriveFolded(ctx, day); err != nil {
 				return err
 			}
 		}
 	}
-	if err := r.followers(ctx, day, d); err != nil {
+	if err := r.compareSessionsAndStats(ctx, day, d); err != nil {
 		return err
 	}
 	if r.onlyHour == "" {
-		return r.rolledDay(ctx, day)
+		return r.compareRolledDay(ctx, day)
 	}
 	return nil
 }
 
-// visitors compares visitors' days, both computed and stored.
-func (r *reconciler) visitors(ctx context.Context, day string, d *analytics.Derived) (mended bool, err error) {
+// compareVisitors compares visitors' days, both computed and stored.
+func (r *reconciler) compareVisitors(ctx context.Context, day string, d *analytics.Derived) (repaired bool, err error) {
 	c := &checkOf[analytics.Visitor, analytics.VisitorKey]{r: r, kind: kindOfVisitor}
 	for _, shard := range r.site.Sharding.Over(time.Time{}, time.Time{}) {
 		like := analytics.Visitor{VisitorKey: analytics.VisitorKey{SiteID: r.site.SiteID, Shard: shard, VisitorID: "any", Day: day}}
-		for v, err := range analytics.VisitLog.All(ctx, r.t, like, ignore) {
+		for v, err := range analytics.VisitLog.All(ctx, r.t, like, ignoreDamage) {
 			if err != nil {
 				return false, err
 			}
@@ -270,15 +270,15 @@ func (r *reconciler) visitors(ctx context.Context, day string, d *analytics.Deri
 			}
 		}
 	}
-	if err := c.find(ctx, d); err != nil {
+	if err := c.findSuspects(ctx, d); err != nil {
 		return false, err
 	}
 	err = r.settle(ctx, day, c)
-	return c.mended > 0, err
+	return c.repaired > 0, err
 }
 
-// followers compares sessions, statistics and breakdowns.
-func (r *reconciler) followers(ctx context.Context, day string, d *analytics.Derived) error {
+// compareSessionsAndStats compares sessions, statistics and breakdowns.
+func (r *reconciler) compareSessionsAndStats(ctx context.Context, day string, d *analytics.Derived) error {
 	sessions := &checkOf[analytics.Session, analytics.SessionKey]{r: r, kind: kindOfSession}
 	stats := &checkOf[analytics.Stats, analytics.StatsKey]{r: r, kind: kindOfStats}
 	breakdowns := &checkOf[analytics.Breakdown, analytics.BreakdownKey]{r: r, kind: kindOfBreakdown}
@@ -301,7 +301,7 @@ func (r *reconciler) followers(ctx context.Context, day string, d *analytics.Der
 		}
 	}
 	for _, c := range checks {
-		if err := c.find(ctx, d); err != nil {
+		if err := c.findSuspects(ctx, d); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func (r *reconciler) derive(ctx context.Context, day string) (*analytics.Derived
 		d.Add(&e)
 		if r.found.Events++; r.found.Events%progressEvery == 0 {
 			r.at.Day = day
-			r.tell()
+			r.reportProgress()
 		}
 	}
 	d.Follow()

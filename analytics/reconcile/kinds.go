@@ -16,8 +16,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// kindOf describes how derived items of one kind are compared and replaced.
-type kindOf[S any, K comparable] struct {
+// itemKind describes how derived items of one kind are compared and replaced.
+type itemKind[S any, K comparable] struct {
 	entity *table.Entity[S, K]
 	states states[S, K]
 	zero   func(K) S
@@ -28,7 +28,7 @@ type kindOf[S any, K comparable] struct {
 	text   func(*S) any                                 // the part to show to people
 }
 
-var kindOfVisitor = kindOf[analytics.Visitor, analytics.VisitorKey]{
+var kindOfVisitor = itemKind[analytics.Visitor, analytics.VisitorKey]{
 	entity: analytics.Visitors,
 	states: visitorsInLog{},
 	zero:   func(k analytics.VisitorKey) analytics.Visitor { return analytics.Visitor{VisitorKey: k} },
@@ -39,7 +39,7 @@ var kindOfVisitor = kindOf[analytics.Visitor, analytics.VisitorKey]{
 	text:   func(v *analytics.Visitor) any { return v.Visits },
 }
 
-var kindOfSession = kindOf[analytics.Session, analytics.SessionKey]{
+var kindOfSession = itemKind[analytics.Session, analytics.SessionKey]{
 	entity: analytics.Sessions,
 	states: rows[analytics.Session, analytics.SessionKey]{analytics.Sessions},
 	zero:   func(k analytics.SessionKey) analytics.Session { return analytics.Session{SessionKey: k} },
@@ -50,7 +50,7 @@ var kindOfSession = kindOf[analytics.Session, analytics.SessionKey]{
 	text:   func(s *analytics.Session) any { return s },
 }
 
-var kindOfStats = kindOf[analytics.Stats, analytics.StatsKey]{
+var kindOfStats = itemKind[analytics.Stats, analytics.StatsKey]{
 	entity: analytics.StatsItems,
 	states: rows[analytics.Stats, analytics.StatsKey]{analytics.StatsItems},
 	zero:   func(k analytics.StatsKey) analytics.Stats { return analytics.Stats{StatsKey: k} },
@@ -73,12 +73,12 @@ var kindOfStats = kindOf[analytics.Stats, analytics.StatsKey]{
 	},
 }
 
-var kindOfBreakdown = kindOf[analytics.Breakdown, analytics.BreakdownKey]{
+var kindOfBreakdown = itemKind[analytics.Breakdown, analytics.BreakdownKey]{
 	entity: analytics.Breakdowns,
 	states: rows[analytics.Breakdown, analytics.BreakdownKey]{analytics.Breakdowns},
 	zero:   func(k analytics.BreakdownKey) analytics.Breakdown { return analytics.Breakdown{BreakdownKey: k} },
 	want:   func(d *analytics.Derived) map[analytics.BreakdownKey]*analytics.Breakdown { return d.Breakdowns },
-	same:   fitsBreakdown,
+	same:   matchesBreakdown,
 	empty:  (*analytics.Breakdown).Empty,
 	finish: finishBreakdown,
 	text:   func(b *analytics.Breakdown) any { return b },
@@ -103,10 +103,10 @@ func sameStats(stored, want *analytics.Stats) bool {
 	return want.Until == 0 || stored.Day == want.Day && stored.Since != 0 && stored.Since <= want.Since && stored.Until >= want.Until
 }
 
-// fitsBreakdown compares a stored breakdown with the unbounded counts. Which values were kept
+// matchesBreakdown compares a stored breakdown with the unbounded counts. Which values were kept
 // depends on the order of their arrival. But every kept value must have its exact count, the rest
 // must be the exact sum of the others, and only a breakdown that was once full may have a rest.
-func fitsBreakdown(stored, want *analytics.Breakdown) bool {
+func matchesBreakdown(stored, want *analytics.Breakdown) bool {
 	var placed tally.Count
 	for v, c := range stored.Values {
 		if c != want.Values[v] {
@@ -130,7 +130,7 @@ func finishBreakdown(want, stored *analytics.Breakdown, r analytics.Retention) {
 }
 
 // differenceOf describes the difference between a stored and a wanted item.
-func differenceOf[S any, K comparable](kind kindOf[S, K], key K, stored fold.Stored[S], want *S) Difference {
+func differenceOf[S any, K comparable](kind itemKind[S, K], key K, stored fold.Stored[S], want *S) Difference {
 	d := Difference{Entity: kind.entity.Name(), Key: keyText(kind.entity, key), Kind: Wrong}
 	switch there := !kind.empty(&stored.State); {
 	case !there:

@@ -48,11 +48,11 @@ type Progress struct {
 
 // Differences is the result of comparing a range of days.
 type Differences struct {
-	Days   int   `dynamodbav:"days" json:"days"`
-	Events int64 `dynamodbav:"events" json:"events"` // raw events read, some more than once
-	Items  int64 `dynamodbav:"items" json:"items"`   // derived items compared
-	Count  int64 `dynamodbav:"count" json:"count"`   // items that differed
-	Mended int64 `dynamodbav:"mended" json:"mended"` // of these, repaired by Rebuild
+	Days     int   `dynamodbav:"days" json:"days"`
+	Events   int64 `dynamodbav:"events" json:"events"` // raw events read, some more than once
+	Items    int64 `dynamodbav:"items" json:"items"`   // derived items compared
+	Count    int64 `dynamodbav:"count" json:"count"`   // items that differed
+	Repaired int64 `dynamodbav:"mended" json:"mended"` // of these, repaired by Rebuild
 	// List describes the first hundred differences.
 	List []Difference `dynamodbav:"list,omitempty" json:"list,omitempty"`
 	// Busy lists items that seemed to differ but were written so often that no state could be
@@ -113,7 +113,7 @@ func AggregateHourly(ctx context.Context, t *table.Table, w Folded, siteID strin
 		return err
 	}
 	r.onlyHour = r.cal.Hour(at)
-	return r.day(ctx, r.cal.Day(at))
+	return r.compareDay(ctx, r.cal.Day(at))
 }
 
 func reconcile(ctx context.Context, t *table.Table, w Folded, in RangeIn, verb Verb, progress func(Progress)) (Differences, error) {
@@ -184,11 +184,11 @@ func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 	var sealed error
 	for _, day := range days {
 		if day > job.Last {
-			err := r.day(ctx, day)
+			err := r.compareDay(ctx, day)
 			switch {
 			case errors.Is(err, analytics.ErrSealed):
 				sealed = err
-				r.leaveOut(day)
+				r.addSealed(day)
 			case err != nil:
 				return err
 			default:
@@ -199,10 +199,10 @@ func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 			}
 		}
 		r.at.Day, r.at.Done = day, r.at.Done+1
-		r.tell()
+		r.reportProgress()
 	}
 	if r.found.Days > 0 {
-		if err := r.months(ctx, days); err != nil {
+		if err := r.compareMonths(ctx, days); err != nil {
 			return err
 		}
 		sealed = nil
@@ -215,14 +215,14 @@ func (r *reconciler) run(ctx context.Context, in RangeIn) error {
 	return sealed
 }
 
-// leaveOut records a day that can no longer be compared.
-func (r *reconciler) leaveOut(day string) {
+// addSealed records a day that can no longer be compared.
+func (r *reconciler) addSealed(day string) {
 	if r.found.SealedDays++; len(r.found.Sealed) < maxListed {
 		r.found.Sealed = append(r.found.Sealed, day)
 	}
 }
 
-func (r *reconciler) tell() {
+func (r *reconciler) reportProgress() {
 	r.at.Events, r.at.Items, r.at.Different = r.found.Events, r.found.Items, r.found.Count
 	r.report(r.at)
 }

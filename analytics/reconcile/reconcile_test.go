@@ -233,7 +233,7 @@ func ways() map[string]spoiled {
 	}
 }
 
-func TestVerifyFindsAndRebuildMends(t *testing.T) {
+func TestVerifyFindsAndRebuildRepairs(t *testing.T) {
 	for name, tc := range ways() {
 		t.Run(name, func(t *testing.T) {
 			w := newShop(t, "Europe/Berlin", utc("2026-04-03T12:00"))
@@ -247,9 +247,9 @@ func TestVerifyFindsAndRebuildMends(t *testing.T) {
 			if found.Count == 0 || !slices.ContainsFunc(found.List, is) {
 				t.Errorf("verify found %d differences: %+v", found.Count, found.List)
 			}
-			mended := w.rebuild("2026-03-31", "2026-04-02")
-			if mended.Mended == 0 || mended.Mended != mended.Count || len(mended.Busy) > 0 {
-				t.Errorf("rebuild mended %d of %d, busy %v: %+v", mended.Mended, mended.Count, mended.Busy, mended.List)
+			repaired := w.rebuild("2026-03-31", "2026-04-02")
+			if repaired.Repaired == 0 || repaired.Repaired != repaired.Count || len(repaired.Busy) > 0 {
+				t.Errorf("rebuild repaired %d of %d, busy %v: %+v", repaired.Repaired, repaired.Count, repaired.Busy, repaired.List)
 			}
 			w.checkMended("2026-03-31", "2026-04-02")
 		})
@@ -266,7 +266,7 @@ func (w *shop) checkMended(from, to string) {
 }
 
 // Several things are wrong at once, some as a consequence of others, and one rebuild repairs them.
-func TestRebuildMendsManyThingsAtOnce(t *testing.T) {
+func TestRebuildRepairsManyItems(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 10))
@@ -328,8 +328,8 @@ func TestFullBreakdowns(t *testing.T) {
 	for _, start := range []string{"2026-04-01T08:00:00Z", "2026-04-01T09:00:00Z"} {
 		overwrite(w, analytics.Breakdowns, analytics.BreakdownKey{SiteID: "shop", Period: analytics.Hour, Dimension: analytics.ByPage, Start: start}, func(b *analytics.Breakdown) { b.Other.PageViews++ })
 	}
-	if d := w.rebuild("2026-04-01", "2026-04-01"); d.Mended < 2 {
-		t.Errorf("rebuild mended %d", d.Mended)
+	if d := w.rebuild("2026-04-01", "2026-04-01"); d.Repaired < 2 {
+		t.Errorf("rebuild repaired %d", d.Repaired)
 	}
 	w.drain()
 	w.rollUp()
@@ -338,7 +338,7 @@ func TestFullBreakdowns(t *testing.T) {
 
 // While events are written and folded, rebuild repairs what is not being written, and damages
 // nothing that is.
-func TestRebuildWhileWritesGoOn(t *testing.T) {
+func TestRebuildDuringWrites(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 7))
@@ -362,7 +362,7 @@ func TestRebuildWhileWritesGoOn(t *testing.T) {
 		remove(w, analytics.Breakdowns, i.breakdown)
 		overwriteVisitor(w, i.visitor, func(v *analytics.Visitor) { v.Visits = v.Visits[:1]; v.Visits[0].End += 1000 })
 		d := w.rebuild("2026-04-01", "2026-04-01")
-		t.Logf("rebuild mended %d of %d, %d busy", d.Mended, d.Count, len(d.Busy))
+		t.Logf("rebuild repaired %d of %d, %d busy", d.Repaired, d.Count, len(d.Busy))
 	}
 	stop()
 	w.must(<-folded)
@@ -394,7 +394,7 @@ func (w *shop) write(random *rand.Rand, from, to time.Time) <-chan error {
 }
 
 // Events in progress are not differences: verify while events are written finds nothing wrong.
-func TestVerifyWhileWritesGoOn(t *testing.T) {
+func TestVerifyDuringWrites(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
 	from, to := utc("2026-04-01T00:00"), utc("2026-04-02T00:00")
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), from, to, 200)...)
@@ -435,7 +435,7 @@ func TestSealedDaysAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestSealedDayIsRefused(t *testing.T) {
+func TestSealedDayIsRejected(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 50)...)
 	w.drain()
@@ -459,7 +459,7 @@ func TestSealedDayIsRefused(t *testing.T) {
 	}
 }
 
-func TestAggregateHourlyMendsOneHour(t *testing.T) {
+func TestAggregateHourlyRepairsOneHour(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 80)...)
 	w.drain()
@@ -511,7 +511,7 @@ func TestReconcileResumes(t *testing.T) {
 	}
 }
 
-func TestReconcileRefusesRanges(t *testing.T) {
+func TestReconcileRejectsRanges(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-10T12:00"))
 	for _, in := range []RangeIn{{"shop", "", "2026-04-01"}, {"shop", "2026-04-02", "2026-04-01"}, {"shop", "1.4.2026", "2026-04-02"}} {
 		if _, err := Verify(w.ctx, w.table, w.worker, in, nil); !errors.Is(err, ErrRange) {
@@ -539,7 +539,7 @@ func TestFitsBreakdown(t *testing.T) {
 		"a divided value":    {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 2}}, Other: tally.Count{PageViews: 4}, Full: true}, false},
 		"a place without":    {analytics.Breakdown{Values: tally.Values{"a": {PageViews: 3}, "z": {}}, Other: tally.Count{PageViews: 3}, Full: true}, true},
 	} {
-		if got := fitsBreakdown(&tc.stored, want); got != tc.fits {
+		if got := matchesBreakdown(&tc.stored, want); got != tc.fits {
 			t.Errorf("%s: fits is %v", name, got)
 		}
 	}

@@ -249,7 +249,7 @@ func TestReportJSON(t *testing.T) {
 	}
 }
 
-func TestReportRefuses(t *testing.T) {
+func TestReportErrors(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-12T18:00"))
 	for name, in := range map[string]report.Request{
 		"from after to":    {From: "2026-05-12", To: "2026-05-11"},
@@ -267,7 +267,7 @@ func TestReportRefuses(t *testing.T) {
 	}
 }
 
-// Expired data is refused, not shown as zero. What is left of it in coarser tiers is shown.
+// Expired data is rejected, not shown as zero. What is left of it in coarser tiers is shown.
 func TestReportOfExpiredTiers(t *testing.T) {
 	ctx := context.Background()
 	w := newShop(t, "UTC", utc("2026-01-20T00:00"))
@@ -298,7 +298,7 @@ func TestReportOfExpiredTiers(t *testing.T) {
 
 // Attention makes no visit and no visitor. It does not lengthen a visit, does not split one into
 // two, and does not turn a bounce into a longer visit.
-func TestAttentionIsNoVisit(t *testing.T) {
+func TestEngagementIsNoVisit(t *testing.T) {
 	noon := utc("2026-05-12T12:00")
 	w := newShop(t, "Europe/Berlin", noon.Add(2*time.Hour))
 	attention := func(at time.Time, address, path string, ms int64, scroll int) analytics.Hit {

@@ -19,8 +19,8 @@ func (r *reconciler) roller() *roller {
 	return &roller{t: r.t, site: r.site, cal: r.cal, now: r.t.Now()}
 }
 
-// rolledDay compares a completed day with its hours.
-func (r *reconciler) rolledDay(ctx context.Context, day string) error {
+// compareRolledDay compares a completed day with its hours.
+func (r *reconciler) compareRolledDay(ctx context.Context, day string) error {
 	if day >= r.cal.Day(r.t.Now()) {
 		return nil
 	}
@@ -29,23 +29,23 @@ func (r *reconciler) rolledDay(ctx context.Context, day string) error {
 		return err
 	}
 	b.complete = true // its raw events are complete, and so its hours are
-	return r.rolledUp(ctx, b, day, day)
+	return r.compareRollup(ctx, b, day, day)
 }
 
-// months compares the months of the given days with their days.
-func (r *reconciler) months(ctx context.Context, days []string) error {
+// compareMonths compares the months of the given days with their days.
+func (r *reconciler) compareMonths(ctx context.Context, days []string) error {
 	for _, month := range calendar.MonthsOf(days) {
 		first, last := calendar.MonthBounds(month)
-		if err := r.rolledUp(ctx, r.roller().ofMonth(month), first, last); err != nil {
+		if err := r.compareRollup(ctx, r.roller().ofMonth(month), first, last); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rolledUp compares a bucket with the finer tier, unless a day from first to last waits for a
+// compareRollup compares a bucket with the finer tier, unless a day from first to last waits for a
 // roll-up. Rebuild recomputes it in any case.
-func (r *reconciler) rolledUp(ctx context.Context, b rolling, first, last string) error {
+func (r *reconciler) compareRollup(ctx context.Context, b rolling, first, last string) error {
 	for range maxTries {
 		waiting, err := r.waiting(ctx, first, last)
 		if err != nil {
@@ -59,7 +59,7 @@ func (r *reconciler) rolledUp(ctx context.Context, b rolling, first, last string
 			return err
 		}
 		r.found.Items += int64(1 + len(r.site.Breakdowns()))
-		settled, err := r.settleRollup(ctx, changes, waiting, first, last)
+		settled, err := r.repairRollup(ctx, changes, waiting, first, last)
 		if settled || err != nil {
 			return err
 		}
@@ -75,9 +75,9 @@ func (r *reconciler) listBusy(name string) {
 	}
 }
 
-// settleRollup reports or repairs items that differ from the sum of the finer tier. It returns
+// repairRollup reports or repairs items that differ from the sum of the finer tier. It returns
 // false while hours are being written.
-func (r *reconciler) settleRollup(ctx context.Context, changes []rollChange, waiting bool, first, last string) (settled bool, err error) {
+func (r *reconciler) repairRollup(ctx context.Context, changes []rollChange, waiting bool, first, last string) (settled bool, err error) {
 	if len(changes) == 0 {
 		return true, nil
 	}
@@ -98,7 +98,7 @@ func (r *reconciler) settleRollup(ctx context.Context, changes []rollChange, wai
 	}
 	if !waiting {
 		for _, c := range changes {
-			r.note(c.difference)
+			r.addDifference(c.difference)
 		}
 	}
 	return true, nil

@@ -68,7 +68,7 @@ func AggregateDaily(ctx context.Context, t *table.Table, siteID string, at time.
 	if err != nil {
 		return err
 	}
-	return refuseFinal(r.rollDay(ctx, r.cal.Day(at)))
+	return rejectSealed(r.rollDay(ctx, r.cal.Day(at)))
 }
 
 // AggregateMonthly recomputes the month that contains at from its days, changed or not. Errors:
@@ -78,7 +78,7 @@ func AggregateMonthly(ctx context.Context, t *table.Table, siteID string, at tim
 	if err != nil {
 		return err
 	}
-	return refuseFinal(r.roll(ctx, r.ofMonth(calendar.MonthOf(r.cal.Day(at)))))
+	return rejectSealed(r.roll(ctx, r.ofMonth(calendar.MonthOf(r.cal.Day(at)))))
 }
 
 // roller rolls up one site.
@@ -99,7 +99,7 @@ func newRoller(ctx context.Context, t *table.Table, siteID string, now time.Time
 	return &roller{t: t, site: site, cal: cal, now: now}, err
 }
 
-func refuseFinal(final bool, err error) error {
+func rejectSealed(final bool, err error) error {
 	if err == nil && final {
 		return fmt.Errorf("%w: the buckets it is rolled up from have begun to expire", analytics.ErrSealed)
 	}

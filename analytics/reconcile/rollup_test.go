@@ -87,7 +87,7 @@ func TestLateEventMarksItsDay(t *testing.T) {
 }
 
 // Rollups may run in several places at once while late events arrive.
-func TestRollUpsAtOnce(t *testing.T) {
+func TestConcurrentRollUps(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 9))

@@ -57,12 +57,12 @@ func (s rows[S, K]) replace(ctx context.Context, t *table.Table, all []fold.Repl
 type visitorsInLog struct{}
 
 func (visitorsInLog) load(ctx context.Context, t *table.Table, keys []analytics.VisitorKey) ([]fold.Stored[analytics.Visitor], error) {
-	return analytics.VisitLog.Load(ctx, t, keys, ignore)
+	return analytics.VisitLog.Load(ctx, t, keys, ignoreDamage)
 }
 
 func (visitorsInLog) replace(ctx context.Context, t *table.Table, all []fold.Replacement[analytics.Visitor, analytics.VisitorKey]) ([]analytics.VisitorKey, error) {
-	return analytics.VisitLog.Replace(ctx, t, all, ignore)
+	return analytics.VisitLog.Replace(ctx, t, all, ignoreDamage)
 }
 
-// ignore ignores an unreadable page: its visitors count as missing and are rebuilt.
-func ignore(error) {}
+// ignoreDamage ignores an unreadable page: its visitors count as missing and are rebuilt.
+func ignoreDamage(error) {}

@@ -55,7 +55,7 @@ func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error 
 	if err != nil {
 		return err
 	}
-	return summary.tell(std.out, g.JSON)
+	return summary.printResult(std.out, g.JSON)
 }
 
 // store imports the files into the table.

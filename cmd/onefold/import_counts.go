@@ -67,7 +67,7 @@ func (c *importCommand) runCounts(ctx context.Context, std streams, g *globals) 
 	if err = errors.Join(err, s.Close()); err != nil {
 		return err
 	}
-	return tellCounts(std.out, &result, g.JSON)
+	return printImportCounts(std.out, &result, g.JSON)
 }
 
 // sendCounts uploads the files to a running server, which imports them.
@@ -87,10 +87,10 @@ func (c *importCommand) sendCounts(ctx context.Context, std streams, g *globals)
 	if err != nil {
 		return err
 	}
-	return tellCounts(std.out, result, g.JSON)
+	return printImportCounts(std.out, result, g.JSON)
 }
 
-func tellCounts(w io.Writer, r *imported.Result, asJSON bool) error {
+func printImportCounts(w io.Writer, r *imported.Result, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, r)
 	}

@@ -23,8 +23,8 @@ type importSummary struct {
 	unread error // joined errors of files that could not be read to their end
 }
 
-// tell prints the result of an import or dry run. It returns an error if the import is incomplete.
-func (s *importSummary) tell(out io.Writer, asJSON bool) error {
+// printResult prints the result of an import or dry run. It returns an error if the import is incomplete.
+func (s *importSummary) printResult(out io.Writer, asJSON bool) error {
 	err := s.unread
 	if s.Lines > 0 && s.Malformed == s.Lines {
 		err = errors.Join(fmt.Errorf("not_a_log: no line is in the format %s", formatNames(s.Formats)), err)

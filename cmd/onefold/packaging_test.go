@@ -90,8 +90,8 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// TestUnit checks the unit with systemd, if it is installed.
-func TestUnit(t *testing.T) {
+// TestSystemdUnit checks the unit with systemd, if it is installed.
+func TestSystemdUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil || runtime.GOOS != "linux" {
 		t.Skip("systemd-analyze is missing, or this is not Linux: install Debian's package systemd")

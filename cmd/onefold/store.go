@@ -102,7 +102,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	s.accounts = accounts.New(s.table, accounts.Options{})
 	if err := s.prepare(ctx, fold.Options{
 		Group: products.Group, FlushChanges: tune.flushChanges, FlushBytes: cmp.Or(tune.flushBytes, int(budget.Folds)), FlushAge: tune.flushAge, Known: tune.known, Logger: logger,
-		Leases: s.Shared, Aside: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
+		Leases: s.Shared, LeaseFree: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
 	}, tune.wait); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -164,13 +164,13 @@ func (s *store) crew(logger *slog.Logger) *workcli.Crew {
 
 // folds returns the services that fold, run maintenance and send notifications, if tell is set. It
 // returns none if other processes do this work.
-func (s *store) folds(logger *slog.Logger, tell service) []service {
+func (s *store) folds(logger *slog.Logger, notify service) []service {
 	if !s.works {
 		return nil
 	}
 	crew := s.crew(logger)
-	if tell != nil {
-		crew.Upkeep = append(crew.Upkeep, s.parts.Keep("notifications", tell))
+	if notify != nil {
+		crew.Upkeep = append(crew.Upkeep, s.parts.Keep("notifications", notify))
 	}
 	return []service{s.fold(logger), workcli.Once(crew, crew.Upkeep)}
 }
@@ -211,7 +211,7 @@ func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, wo
 	}
 	err = work(s)
 	if s.Shared {
-		err = errors.Join(err, s.worker.Leave(ctx))
+		err = errors.Join(err, s.worker.Release(ctx))
 	}
 	return errors.Join(err, s.Close())
 }

@@ -15,7 +15,7 @@ var tableRules = map[string]func(context.Context, *store) error{
 		return eventstore.DeclarePersonal(ctx, s.table, []eventstore.PersonalRule{{Event: "Registered", Subject: "who", Fields: []string{"name"}}})
 	},
 	"one-by-one": func(ctx context.Context, s *store) error {
-		one, err := eventstore.New(s.table, eventstore.Options{OneByOne: true})
+		one, err := eventstore.New(s.table, eventstore.Options{PutMode: true})
 		if err == nil {
 			_, err = one.Append(ctx, eventstore.ID{Type: "order", ID: "1"}, eventstore.NoStream(), []eventstore.NewEvent{{Type: "Placed"}})
 		}

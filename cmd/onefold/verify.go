@@ -146,8 +146,8 @@ func (r *rangeFlags) compare(ctx context.Context, std streams, g *globals, unit 
 func printDifferences(out io.Writer, d *reconcile.Differences) error {
 	p := &printer{out: out}
 	p.line("%s, %s, %s compared: %s differ", terminal.Count(d.Days, "day"), terminal.Count(d.Events, "raw event"), terminal.Count(d.Items, "derived item"), grouped(d.Count))
-	if d.Mended > 0 {
-		p.line("%s repaired", grouped(d.Mended))
+	if d.Repaired > 0 {
+		p.line("%s repaired", grouped(d.Repaired))
 	}
 	for _, diff := range d.List {
 		p.line("%s %s %s", diff.Kind, diff.Entity, printable(diff.Key))

@@ -39,8 +39,8 @@ func TestWorkStatusAlarms(t *testing.T) {
 	missed := func(mended time.Time) {
 		put(func(ctx context.Context, s *store) error {
 			now := time.Now()
-			m := &fold.Missed{MissedKey: fold.MissedKey{Group: products.Group, Shard: "shardId-0", After: "0"}, From: now.Add(-30 * time.Hour), To: now.Add(-25 * time.Hour), Found: now, Mended: mended}
-			return fold.Misses.Put(ctx, s.table, m)
+			m := &fold.Gap{GapKey: fold.GapKey{Group: products.Group, Shard: "shardId-0", After: "0"}, From: now.Add(-30 * time.Hour), To: now.Add(-25 * time.Hour), Found: now, Repaired: mended}
+			return fold.Gaps.Put(ctx, s.table, m)
 		})
 	}
 	for _, c := range []struct {

@@ -114,7 +114,7 @@ func (o *Options) fill(ctx context.Context, from, dir string) (sum Summary, err 
 		report: o.Report, tables: map[uint32]*layout.Table{}, streams: map[uint32]*catalog.Stream{},
 		put: func(key, value []byte) error { return to.Set(key, value, pebble.NoSync) },
 	}
-	c := &collector{ctx: ctx, fs: o.FS, dir: from, tables: store.TableOptions(with), scratch: scratch.DB, report: w.tell, progress: o.Progress}
+	c := &collector{ctx: ctx, fs: o.FS, dir: from, tables: store.TableOptions(with), scratch: scratch.DB, report: w.addLoss, progress: o.Progress}
 	if err := c.collect(); err != nil {
 		return w.sum, err
 	}
@@ -124,6 +124,6 @@ func (o *Options) fill(ctx context.Context, from, dir string) (sum Summary, err 
 			return w.sum, err
 		}
 	}
-	w.tellGaps()
+	w.reportGaps()
 	return w.sum, to.Flush()
 }

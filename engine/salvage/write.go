@@ -36,7 +36,7 @@ type writer struct {
 	sequence uint64 // sequence numbers below it may be in use
 }
 
-func (w *writer) tell(l Loss) {
+func (w *writer) addLoss(l Loss) {
 	w.sum.Losses++
 	w.report(l)
 }
@@ -46,7 +46,7 @@ func (w *writer) catalog() error {
 	err := w.each([]byte{row.SpaceTable}, func(v version) error {
 		d, err := catalog.DecodeTable(v.value)
 		if err != nil || string(v.key[1:]) != d.Name {
-			w.tell(Loss{File: "catalog", Table: string(v.key[1:]), Text: "the table's descriptor cannot be read: the table is lost"})
+			w.addLoss(Loss{File: "catalog", Table: string(v.key[1:]), Text: "the table's descriptor cannot be read: the table is lost"})
 			return nil
 		}
 		w.sum.Tables++
@@ -63,7 +63,7 @@ func (w *writer) catalog() error {
 	return w.each([]byte{row.SpaceStream}, func(v version) error {
 		d, err := catalog.DecodeStream(v.value)
 		if err != nil || !bytes.Equal(row.StreamKey(d.ID), v.key) {
-			w.tell(Loss{File: "catalog", Text: "a stream's descriptor cannot be read: its records are lost"})
+			w.addLoss(Loss{File: "catalog", Text: "a stream's descriptor cannot be read: its records are lost"})
 			return nil
 		}
 		w.streams[d.ID] = d
@@ -103,7 +103,7 @@ func (w *writer) items() error {
 		return w.item(t, v)
 	})
 	if unknown > 0 {
-		w.tell(Loss{File: "catalog", Text: fmt.Sprintf("%d items belong to no table whose descriptor can be read: they are lost", unknown)})
+		w.addLoss(Loss{File: "catalog", Text: fmt.Sprintf("%d items belong to no table whose descriptor can be read: they are lost", unknown)})
 	}
 	return err
 }
@@ -119,7 +119,7 @@ func (w *writer) item(t *layout.Table, v version) error {
 	}
 	if err != nil {
 		key := inspect.PrimaryText(primary)
-		w.tell(Loss{File: "items", Table: t.Desc.Name, After: key, Until: key, Text: "the item cannot be decoded: it is lost"})
+		w.addLoss(Loss{File: "items", Table: t.Desc.Name, After: key, Until: key, Text: "the item cannot be decoded: it is lost"})
 		return nil
 	}
 	w.sum.Items++
@@ -169,7 +169,7 @@ func (w *writer) records() error {
 		return w.put(v.key, v.value)
 	})
 	if unreadable > 0 {
-		w.tell(Loss{File: "stream records", Text: fmt.Sprintf("%d records cannot be decoded: whoever reads the streams does not see them", unreadable)})
+		w.addLoss(Loss{File: "stream records", Text: fmt.Sprintf("%d records cannot be decoded: whoever reads the streams does not see them", unreadable)})
 	}
 	return err
 }
@@ -228,28 +228,28 @@ var otherSpaces = []struct {
 	{row.SpaceToken, "tokens may be missing: a transaction that is repeated now may happen twice"},
 }
 
-// tellGaps reports every unreadable range, for each table that it may affect. Rows that were
+// reportGaps reports every unreadable range, for each table that it may affect. Rows that were
 // rebuilt are not reported.
-func (w *writer) tellGaps() {
+func (w *writer) reportGaps() {
 	tables := slices.SortedFunc(maps.Values(w.tables), func(a, b *layout.Table) int { return strings.Compare(a.Desc.Name, b.Desc.Name) })
 	for _, g := range w.gaps {
-		told := false
+		reported := false
 		for _, t := range tables {
 			prefix := row.AppendItemPrefix(nil, t.Desc.ID)
 			if !g.overlaps(prefix, row.UpperBound(prefix)) {
 				continue
 			}
-			told = true
-			w.tell(Loss{File: g.file, Table: t.Desc.Name, After: itemText(g.after, prefix), Until: itemText(g.until, prefix), Text: g.why + ": items may be missing, or be as they were before"})
+			reported = true
+			w.addLoss(Loss{File: g.file, Table: t.Desc.Name, After: itemText(g.after, prefix), Until: itemText(g.until, prefix), Text: g.why + ": items may be missing, or be as they were before"})
 		}
 		for _, of := range otherSpaces {
 			if g.overlaps([]byte{of.space}, []byte{of.space + 1}) {
-				told = true
-				w.tell(Loss{File: g.file, Text: g.why + ": " + of.means})
+				reported = true
+				w.addLoss(Loss{File: g.file, Text: g.why + ": " + of.means})
 			}
 		}
-		if !told {
-			w.tell(Loss{File: g.file, Text: g.why + ": what was in it was made again from the items"})
+		if !reported {
+			w.addLoss(Loss{File: g.file, Text: g.why + ": what was in it was made again from the items"})
 		}
 	}
 }

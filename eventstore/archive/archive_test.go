@@ -30,15 +30,15 @@ import (
 
 type world struct {
 	*testing.T
-	ctx     context.Context
-	db      *enginetest.DB
-	table   *table.Table
-	store   *eventstore.Store
-	other   *eventstore.Store // of a program without archive, keys and chain
-	turns   int
-	archive *archive.Archive
-	dir     string
-	keeper  *shred.Keeper
+	ctx      context.Context
+	db       *enginetest.DB
+	table    *table.Table
+	store    *eventstore.Store
+	other    *eventstore.Store // of a program without archive, keys and chain
+	turns    int
+	archive  *archive.Archive
+	dir      string
+	keyStore *shred.KeyStore
 }
 
 func newWorld(t *testing.T) *world {
@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	var err error
 	w.archive, err = archive.Open(w.dir)
 	w.must(err)
-	w.keeper, err = shred.New(w.table, shred.Options{Masters: []shred.Master{{ID: "m", Key: bytes.Repeat([]byte("m"), 32)}},
+	w.keyStore, err = shred.New(w.table, shred.Options{Masters: []shred.Master{{ID: "m", Key: bytes.Repeat([]byte("m"), 32)}},
 		Personal: []shred.Personal{{Event: "Registered", Subject: "who", Fields: []string{"name"}}}})
 	w.must(err)
 	w.store = w.open(w.archive.Read)
@@ -60,7 +60,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) open(a eventstore.Archived) *eventstore.Store {
 	w.Helper()
-	s, err := eventstore.New(w.table, eventstore.Options{Chain: true, Archive: a, Secrets: w.keeper.Secrets()})
+	s, err := eventstore.New(w.table, eventstore.Options{Chain: true, Archive: a, Secrets: w.keyStore.Secrets()})
 	w.must(err)
 	return s
 }
@@ -272,7 +272,7 @@ func TestTruncate(t *testing.T) {
 }
 
 // Events that cannot be restored are not deleted.
-func TestTruncateRefuses(t *testing.T) {
+func TestTruncateErrors(t *testing.T) {
 	snapshot, written := func(w *world) { w.snapshot(order(0)) }, func(w *world) { w.write(archive.WriteOptions{}) }
 	for name, c := range map[string]struct {
 		before []func(*world)
@@ -362,7 +362,7 @@ func (w *world) damage(name string, at int) {
 	w.must(os.WriteFile(files[0], b, 0o600))
 }
 
-func TestTruncateForGood(t *testing.T) {
+func TestTruncateWithoutArchive(t *testing.T) {
 	w := newWorld(t)
 	w.orders(1)
 	w.snapshot(order(0))
@@ -383,7 +383,7 @@ func TestTruncateForGood(t *testing.T) {
 }
 
 // Forgetting also applies to what was archived before.
-func TestForgottenInArchive(t *testing.T) {
+func TestErasedPersonInArchive(t *testing.T) {
 	w := newWorld(t)
 	w.append(order(0), eventstore.NewEvent{Type: "Registered", Payload: []byte(`{"who":"w","name":"Lovelace"}`)}, eventstore.NewEvent{Type: "Noted"})
 	w.snapshot(order(0))
@@ -397,7 +397,7 @@ func TestForgottenInArchive(t *testing.T) {
 	if err != nil || before.State[`Registered{"name":"Lovelace","who":"w"}`] != 1 {
 		t.Errorf("%+v, %v", before, err)
 	}
-	_, err = w.keeper.Forget(w.ctx, "w")
+	_, err = w.keyStore.Erase(w.ctx, "w")
 	w.must(err)
 	after, err := eventstore.Load(w.ctx, w.store, order(0), tally)
 	if err != nil || after.Read != 2 || after.State[`Registered{"name":"[forgotten]","who":"w"}`] != 1 {

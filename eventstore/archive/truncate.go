@@ -79,7 +79,7 @@ type cut struct {
 }
 
 func (c *cut) prepare(ctx context.Context) (err error) {
-	if c.s.OneByOne() {
+	if c.s.PutMode() {
 		return fmt.Errorf("%w: streams cannot be truncated in put mode", eventstore.ErrInvalid)
 	}
 	if c.head, err = c.s.Head(ctx, c.id); err != nil {

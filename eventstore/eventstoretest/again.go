@@ -45,9 +45,9 @@ func commitIDOfOtherContent(w *suite) {
 	if c, err := w.keyed().Append(w.ctx, order("1"), eventstore.Any(), []eventstore.NewEvent{first}, eventstore.CommitID("c")); err != nil || !c.Again {
 		w.Errorf("the same again: %+v, %v", c, err)
 	}
-	w.isStory(order("1"), "1 Billed")
+	w.wantStream(order("1"), "1 Billed")
 	w.timeOfAnAppendAgain()
-	if w.o.OneByOne {
+	if w.o.PutMode {
 		return
 	}
 	parts := []eventstore.AppendTo{to(order("2"), eventstore.Any(), "A"), to(order("3"), eventstore.Any(), "A")}
@@ -112,13 +112,13 @@ func commandsAgain(w *suite) {
 		if at, err := eventstore.Transact(w.ctx, w.writer(), id, tally, lend("refuses"), eventstore.CommitID("cmd-2")); !errors.Is(err, errDecided) || at.Version != 5 {
 			w.Errorf("another command: %+v, %v", at, err)
 		}
-		w.isStory(id, "1 Bought 2 Lent 3 Noted 4 Noted 5 Noted")
+		w.wantStream(id, "1 Bought 2 Lent 3 Noted 4 Noted 5 Noted")
 	}
 }
 
 // Several writers receive the same commands concurrently, and some lose answers: each command
 // happens once, and all writers get the same results.
-func commandsAtOnce(w *suite) {
+func concurrentCommands(w *suite) {
 	lost, err := eventstore.New(table.New(&lossy{API: w.table.API()}, w.table.Name(), table.Options{Clock: w.table.Now}), w.o)
 	w.must(err)
 	results := make([]map[string]int64, 4)
@@ -173,5 +173,5 @@ func headThatIsAhead(w *suite) {
 			w.Errorf("expecting %s: %v", expected, err)
 		}
 	}
-	w.isStory(order("1"), "1 A 2 B")
+	w.wantStream(order("1"), "1 A 2 B")
 }

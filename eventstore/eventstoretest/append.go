@@ -25,14 +25,14 @@ func expectedVersions(w *suite) {
 			w.Errorf("append %d, expecting %s: %v", i, c.expected, err)
 		}
 	}
-	w.isStory(order("1"), "1 E 2 E 3 E 4 E 5 E")
+	w.wantStream(order("1"), "1 E 2 E 3 E 4 E 5 E")
 	w.append(order("2"), eventstore.Any(), "E")
-	w.isStory(order("2"), "1 E")
+	w.wantStream(order("2"), "1 E")
 }
 
 // A conflict has the events that came in between, or shows that the stream is shorter than
 // expected.
-func conflictSaysWhatHappened(w *suite) {
+func conflictHasEventsSince(w *suite) {
 	id := order("1")
 	for _, name := range []string{"Placed", "Paid", "Shipped"} {
 		w.append(id, eventstore.Any(), name)
@@ -67,8 +67,8 @@ func commitIDs(w *suite) {
 			w.Errorf("%s: %+v, %v", expected, c, err)
 		}
 	}
-	if strings.Count(w.story(id), "Paid") != 1 {
-		w.Errorf("story: %s", w.story(id))
+	if strings.Count(w.streamText(id), "Paid") != 1 {
+		w.Errorf("story: %s", w.streamText(id))
 	}
 }
 
@@ -84,7 +84,7 @@ func commitIDOfAnotherAppend(w *suite) {
 }
 
 // An append is all or none, of 1 to 98 events.
-func manyEventsAtOnce(w *suite) {
+func manyEventsInOneAppend(w *suite) {
 	c, err := w.writer().Append(w.ctx, order("1"), eventstore.NoStream(), said(slices.Repeat([]string{"E"}, 98)...))
 	if err != nil || c.First != 1 || c.Version != 98 {
 		w.Fatalf("%+v, %v", c, err)
@@ -104,13 +104,13 @@ func manyEventsAtOnce(w *suite) {
 	if _, err := w.writer().Append(w.ctx, order("2"), eventstore.NoStream(), huge); !errors.Is(err, eventstore.ErrTooLarge) {
 		w.Errorf("more than 4 MB: %v", err)
 	}
-	w.isStory(order("2"), "")
+	w.wantStream(order("2"), "")
 	for range 9 {
 		if _, err := w.writer().Append(w.ctx, order("2"), eventstore.Any(), huge[:9]); err != nil {
 			w.Fatal(err)
 		}
 	}
-	if n := strings.Count(w.story(order("2")), "E"); n != 81 {
+	if n := strings.Count(w.streamText(order("2")), "E"); n != 81 {
 		w.Errorf("%d of 81 events of 30 MB are read", n)
 	}
 }
@@ -133,8 +133,8 @@ func itemOfExactly400KB(w *suite) {
 	if err := size(most); !errors.Is(err, eventstore.ErrTooLarge) {
 		w.Errorf("a payload of %d bytes: %v", most, err)
 	}
-	w.isStory(order(fmt.Sprint(most)), "")
-	w.isStory(order(fmt.Sprint(least)), "1 E")
+	w.wantStream(order(fmt.Sprint(most)), "")
+	w.wantStream(order(fmt.Sprint(least)), "1 E")
 }
 
 func closedStreams(w *suite) {
@@ -145,7 +145,7 @@ func closedStreams(w *suite) {
 			w.Errorf("%s: %v", expected, err)
 		}
 	}
-	w.isStory(order("1"), "1 A")
+	w.wantStream(order("1"), "1 A")
 	w.must(w.writer().Close(w.ctx, order("1")))
 	w.must(w.writer().Delete(w.ctx, order("1")))
 	w.must(w.writer().Delete(w.ctx, order("1")))
@@ -164,7 +164,7 @@ func reservations(w *suite) {
 	if _, err := w.keyed().Append(w.ctx, order("2"), eventstore.NoStream(), said("A"), email); !errors.Is(err, eventstore.ErrReserved) {
 		w.Errorf("a value that is taken: %v", err)
 	}
-	w.isStory(order("2"), "")
+	w.wantStream(order("2"), "")
 	_, err = w.keyed().Append(w.ctx, order("1"), eventstore.Exact(1), said("B"), email) // it already has the value
 	w.must(err)
 	if owner, err := w.keyed().OwnerOf(w.ctx, "email", "a#b@example.org"); err != nil || owner != "order/1" {
@@ -180,7 +180,7 @@ func reservations(w *suite) {
 }
 
 // The head has the event types of the last append.
-func headSaysTypesOfTheLastAppend(w *suite) {
+func headHasTypesOfLastAppend(w *suite) {
 	for i, types := range [][]string{{"Placed"}, {"Paid", "Noted", "Paid"}, {"Shipped"}} {
 		w.append(order("1"), eventstore.Any(), types...)
 		slices.Sort(types)
@@ -190,7 +190,7 @@ func headSaysTypesOfTheLastAppend(w *suite) {
 	}
 }
 
-func namesThatCannotBe(w *suite) {
+func invalidNames(w *suite) {
 	for _, id := range []eventstore.ID{{}, {Type: "order", ID: ""}, {Type: "", ID: "1"}, {Type: "order", ID: "a#b"}, {Type: "o#", ID: "1"}, {Type: "order", ID: strings.Repeat("x", 257)}, {Type: "order", ID: "\xff"}} {
 		if _, err := w.writer().Append(w.ctx, id, eventstore.Any(), said("A")); !errors.Is(err, eventstore.ErrInvalid) {
 			w.Errorf("%+v: %v", id, err)
@@ -208,5 +208,5 @@ func namesThatCannotBe(w *suite) {
 	w.append(order("a"), eventstore.NoStream(), "A")
 	w.append(order("A"), eventstore.NoStream(), "B")
 	w.append(eventstore.ID{Type: "Order", ID: "a"}, eventstore.NoStream(), "C")
-	w.isStory(order("a"), "1 A")
+	w.wantStream(order("a"), "1 A")
 }

@@ -22,7 +22,7 @@ func concurrentWriters(w *suite) {
 			r := rand.New(rand.NewPCG(w.seed, uint64(n)))
 			for i := range 25 {
 				events, id := 1+r.IntN(3), order(fmt.Sprint(r.IntN(3)))
-				if w.o.OneByOne {
+				if w.o.PutMode {
 					events = 1
 				}
 				commit := fmt.Sprintf("%d-%d", n, i)
@@ -66,7 +66,7 @@ func concurrentWriters(w *suite) {
 }
 
 // The same append, sent several times concurrently, happens once.
-func sameAppendAtOnce(w *suite) {
+func sameAppendConcurrently(w *suite) {
 	for n := range 30 {
 		var again sync.WaitGroup
 		commits := make([]eventstore.Commit, 4)
@@ -89,7 +89,7 @@ func sameAppendAtOnce(w *suite) {
 
 // Money moves between accounts concurrently: none is created or lost, and each transfer is on both
 // accounts or none.
-func concurrentJointAppends(w *suite) {
+func concurrentMultiStreamAppends(w *suite) {
 	var writers sync.WaitGroup
 	for n := range 6 {
 		writers.Go(func() {

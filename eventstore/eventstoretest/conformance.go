@@ -21,23 +21,23 @@ var cases = []struct {
 	random       bool
 }{
 	{"expected versions", false, expectedVersions, false},
-	{"conflict says what happened", false, conflictSaysWhatHappened, false},
+	{"conflict says what happened", false, conflictHasEventsSince, false},
 	{"conflict with much", true, conflictWithMuch, false},
 	{"commit ids", false, commitIDs, false},
 	{"commit id of another append", true, commitIDOfAnotherAppend, false},
 	{"commit id of other content", false, commitIDOfOtherContent, false},
 	{"commands again", false, commandsAgain, false},
-	{"commands at once", false, commandsAtOnce, true},
+	{"commands at once", false, concurrentCommands, true},
 	{"a head that is ahead", true, headThatIsAhead, false},
 	{"one to a hundred events", true, oneToAHundredEvents, false},
-	{"many events at once", true, manyEventsAtOnce, false},
+	{"many events at once", true, manyEventsInOneAppend, false},
 	{"item of exactly 400 KB", false, itemOfExactly400KB, false},
 	{"closed streams", true, closedStreams, false},
 	{"reservations", true, reservations, false},
-	{"head says types of the last append", true, headSaysTypesOfTheLastAppend, false},
-	{"names that cannot be", false, namesThatCannotBe, false},
-	{"names that can be", false, namesThatCanBe, false},
-	{"everything comes back", false, everythingComesBack, false},
+	{"head says types of the last append", true, headHasTypesOfLastAppend, false},
+	{"names that cannot be", false, invalidNames, false},
+	{"names that can be", false, validNames, false},
+	{"everything comes back", false, allFieldsAreRead, false},
 	{"reading", false, reading, false},
 	{"three megabytes", false, threeMegabytes, false},
 	{"pages of exactly 1 MB", false, pagesOfExactly1MB, false},
@@ -55,8 +55,8 @@ var cases = []struct {
 	{"events of a type by all writers", false, eventsOfTypeByAllWriters, false},
 	{"unknown outcomes", false, unknownOutcomes, false},
 	{"concurrent writers", false, concurrentWriters, true},
-	{"same append at once", false, sameAppendAtOnce, false},
-	{"concurrent joint appends", true, concurrentJointAppends, true},
+	{"same append at once", false, sameAppendConcurrently, false},
+	{"concurrent multi-stream appends", true, concurrentMultiStreamAppends, true},
 }
 
 // Writer returns the options of a store on a table.
@@ -74,8 +74,8 @@ func Conformance(t *testing.T, open func(t *testing.T) *table.Table, writer Writ
 		t.Run(c.name, func(t *testing.T) {
 			run := func(t *testing.T, seed uint64) {
 				w := newSuite(t, open(t), writer, others, seed)
-				if c.transactions && w.o.OneByOne {
-					t.Skip("this needs transactions, which Options.OneByOne does without")
+				if c.transactions && w.o.PutMode {
+					t.Skip("this needs transactions, which Options.PutMode does without")
 				}
 				c.run(w)
 			}
@@ -165,8 +165,8 @@ func (w *suite) events(id eventstore.ID, options ...eventstore.ReadOption) []eve
 	return events
 }
 
-// story returns a stream as text, such as "1 Placed 2 Paid".
-func (w *suite) story(id eventstore.ID, options ...eventstore.ReadOption) string {
+// streamText returns a stream as text, such as "1 Placed 2 Paid".
+func (w *suite) streamText(id eventstore.ID, options ...eventstore.ReadOption) string {
 	w.Helper()
 	var b strings.Builder
 	for _, e := range w.events(id, options...) {
@@ -175,9 +175,9 @@ func (w *suite) story(id eventstore.ID, options ...eventstore.ReadOption) string
 	return strings.TrimSpace(b.String())
 }
 
-func (w *suite) isStory(id eventstore.ID, want string, options ...eventstore.ReadOption) {
+func (w *suite) wantStream(id eventstore.ID, want string, options ...eventstore.ReadOption) {
 	w.Helper()
-	if have := w.story(id, options...); have != want {
+	if have := w.streamText(id, options...); have != want {
 		w.Errorf("%s: %q, want %q", id, have, want)
 	}
 }

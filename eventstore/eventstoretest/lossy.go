@@ -70,14 +70,14 @@ func unknownOutcomes(w *suite) {
 			w.Errorf("append %d: %+v, %v", i, c, err)
 		}
 	}
-	if story := w.story(order("1")); len(strings.Fields(story)) != 24 {
+	if story := w.streamText(order("1")); len(strings.Fields(story)) != 24 {
 		w.Errorf("%s", story)
 	}
 }
 
 // Operations that need transactions are rejected in put mode, before anything is written.
 func withoutTransactions(w *suite) {
-	one, err := eventstore.New(w.table, eventstore.Options{OneByOne: true})
+	one, err := eventstore.New(w.table, eventstore.Options{PutMode: true})
 	w.must(err)
 	for name, do := range map[string]func() error{
 		"two events": func() error {
@@ -98,5 +98,5 @@ func withoutTransactions(w *suite) {
 			w.Errorf("%s: %v", name, err)
 		}
 	}
-	w.isStory(order("1"), "")
+	w.wantStream(order("1"), "")
 }

@@ -17,21 +17,21 @@ func reading(w *suite) {
 	for _, name := range []string{"A", "B", "C", "D"} {
 		w.append(id, eventstore.Any(), name)
 	}
-	w.isStory(id, "2 B 3 C 4 D", eventstore.From(2))
-	w.isStory(id, "2 B 3 C", eventstore.From(2), eventstore.To(3))
-	w.isStory(id, "4 D 3 C 2 B 1 A", eventstore.Backwards())
-	w.isStory(id, "3 C 2 B", eventstore.Backwards(), eventstore.From(2), eventstore.To(3))
+	w.wantStream(id, "2 B 3 C 4 D", eventstore.From(2))
+	w.wantStream(id, "2 B 3 C", eventstore.From(2), eventstore.To(3))
+	w.wantStream(id, "4 D 3 C 2 B 1 A", eventstore.Backwards())
+	w.wantStream(id, "3 C 2 B", eventstore.Backwards(), eventstore.From(2), eventstore.To(3))
 	third, upTo := w.events(id)[2].RecordedAt, ""
 	for _, e := range w.events(id) {
 		if !e.RecordedAt.After(third) { // events of the same millisecond cannot be told apart
 			upTo += fmt.Sprintf("%d %s ", e.Seq, e.EventType)
 		}
 	}
-	w.isStory(id, strings.TrimSpace(upTo), eventstore.AsOf(third))
-	w.isStory(id, "", eventstore.AsOf(third.AddDate(-1, 0, 0)))
-	w.isStory(id, "", eventstore.From(5))
-	w.isStory(id, "", eventstore.From(3), eventstore.To(2))
-	w.isStory(order("none"), "")
+	w.wantStream(id, strings.TrimSpace(upTo), eventstore.AsOf(third))
+	w.wantStream(id, "", eventstore.AsOf(third.AddDate(-1, 0, 0)))
+	w.wantStream(id, "", eventstore.From(5))
+	w.wantStream(id, "", eventstore.From(3), eventstore.To(2))
+	w.wantStream(order("none"), "")
 	w.must(eventstore.Events.Delete(w.ctx, w.table, eventstore.EventKey{ID: id, Seq: 2}))
 	for name, options := range map[string][]eventstore.ReadOption{"forwards": nil, "backwards": {eventstore.Backwards()}, "from the hole": {eventstore.From(2)}} {
 		var last error
@@ -96,7 +96,7 @@ func transactAgain(w *suite) {
 	if !errors.Is(err, refused) {
 		w.Error(err)
 	}
-	w.isStory(order("1"), "1 Paid")
+	w.wantStream(order("1"), "1 Paid")
 }
 
 // A load starts with the snapshot, unless it is of another version of the fold. A snapshot never
@@ -135,7 +135,7 @@ func snapshots(w *suite) {
 }
 
 // An event is read with everything that it was appended with.
-func everythingComesBack(w *suite) {
+func allFieldsAreRead(w *suite) {
 	at := time.Date(2020, 2, 29, 23, 59, 59, 999e6, time.UTC)
 	envelope := eventstore.Envelope{Correlation: "c#1", Causation: "c2", Actor: "ada", Tenant: "t", Metadata: map[string]string{"k#": "v", "empty": ""}}
 	for i, payload := range [][]byte{[]byte(`{"a": 1}`), {0xff, 0}, nil, []byte("\x00text")} {

@@ -73,8 +73,8 @@ func pagesOfExactly1MB(w *suite) {
 			_, err := w.writer().Append(w.ctx, id, eventstore.Exact(int64(i)), []eventstore.NewEvent{{Type: "E", Payload: bytes.Repeat([]byte("x"), n)}})
 			w.must(err)
 		}
-		w.isStory(id, "1 E 2 E 3 E 4 E 5 E 6 E")
-		w.isStory(id, "6 E 5 E 4 E 3 E 2 E 1 E", eventstore.Backwards())
+		w.wantStream(id, "1 E 2 E 3 E 4 E 5 E 6 E")
+		w.wantStream(id, "6 E 5 E 4 E 3 E 2 E 1 E", eventstore.Backwards())
 	}
 }
 
@@ -118,7 +118,7 @@ func conflictWithMuch(w *suite) {
 }
 
 // Names are case-sensitive, and may contain what people write.
-func namesThatCanBe(w *suite) {
+func validNames(w *suite) {
 	ids := []eventstore.ID{
 		{Type: "order", ID: "a"}, {Type: "order", ID: "A"}, {Type: "Order", ID: "a"}, {Type: "order", ID: "a "}, {Type: "order", ID: "a/b"}, {Type: "order/a", ID: "b"}, {Type: "order", ID: "é"}, {Type: "order", ID: "e\u0301"},
 		{Type: "order", ID: "00"}, {Type: "order", ID: "0"}, {Type: "order", ID: "a\x00"}, {Type: "order", ID: strings.Repeat("x", 256)}, {Type: strings.Repeat("y", 64), ID: "a"}, {Type: "order", ID: "{id}"},

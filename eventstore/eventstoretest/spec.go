@@ -111,7 +111,7 @@ func (w *When[S]) ThenError(want error) *When[S] {
 	if !errors.Is(w.err, want) {
 		g.t.Errorf("then: the error is %v; want %v", w.err, want)
 	}
-	if story := g.store.Story(g.spec.ID, eventstore.From(g.before+1)); story != "" {
+	if story := g.store.StreamText(g.spec.ID, eventstore.From(g.before+1)); story != "" {
 		g.t.Errorf("then: %s happened; want the error %v", story, want)
 	}
 	return w

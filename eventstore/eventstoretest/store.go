@@ -38,8 +38,8 @@ func New(t enginetest.T, o eventstore.Options, faults ...enginetest.Fault) *Stor
 // Advance advances the clock.
 func (s *Store) Advance(by time.Duration) { s.DB.Advance(by) }
 
-// Story returns a stream as text, such as "1 OrderPlaced 2 OrderPaid", for comparisons.
-func (s *Store) Story(id eventstore.ID, options ...eventstore.ReadOption) string {
+// StreamText returns a stream as text, such as "1 OrderPlaced 2 OrderPaid", for comparisons.
+func (s *Store) StreamText(id eventstore.ID, options ...eventstore.ReadOption) string {
 	s.t.Helper()
 	var b strings.Builder
 	for e, err := range s.Read(context.Background(), id, options...) {

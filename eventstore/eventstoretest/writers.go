@@ -14,10 +14,10 @@ import (
 func otherMode(w *suite) {
 	w.append(order("1"), eventstore.NoStream(), "A")
 	w.append(order("2"), eventstore.NoStream(), "A")
-	if !w.o.OneByOne {
+	if !w.o.PutMode {
 		w.must(w.writer().Close(w.ctx, order("2")))
 	}
-	for _, o := range []eventstore.Options{{OneByOne: !w.o.OneByOne}, {OneByOne: !w.o.OneByOne, Chain: true, TypeShards: 2}, {OneByOne: !w.o.OneByOne, Secrets: w.o.Secrets}} {
+	for _, o := range []eventstore.Options{{PutMode: !w.o.PutMode}, {PutMode: !w.o.PutMode, Chain: true, TypeShards: 2}, {PutMode: !w.o.PutMode, Secrets: w.o.Secrets}} {
 		other, err := eventstore.New(w.table, o)
 		w.must(err)
 		for _, id := range []eventstore.ID{order("1"), order("2"), order("3")} {
@@ -32,7 +32,7 @@ func otherMode(w *suite) {
 		if _, err := eventstore.Transact(w.ctx, other, order("1"), tally, lend("")); !errors.Is(err, eventstore.ErrWriteMode) {
 			w.Errorf("%+v, a decision: %v", o, err)
 		}
-		if err := other.Delete(w.ctx, order("1")); w.o.OneByOne && !errors.Is(err, eventstore.ErrWriteMode) {
+		if err := other.Delete(w.ctx, order("1")); w.o.PutMode && !errors.Is(err, eventstore.ErrWriteMode) {
 			w.Errorf("%+v, a tombstone: %v", o, err)
 		}
 		if err := other.CheckMode(w.ctx); !errors.Is(err, eventstore.ErrWriteMode) {
@@ -44,7 +44,7 @@ func otherMode(w *suite) {
 	}
 	w.append(order("1"), eventstore.Exact(1), "C")
 	for n, want := range map[string]string{"1": "1 A 2 C", "2": "1 A", "3": ""} {
-		w.isStory(order(n), want)
+		w.wantStream(order(n), want)
 	}
 }
 

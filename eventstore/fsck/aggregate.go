@@ -98,7 +98,7 @@ func (a *aggregate) item(ctx context.Context, it table.Item) error {
 // index keys, which may have it, are left alone.
 func (a *aggregate) typed(ctx context.Context, it table.Item) (*eventstore.Event, error) {
 	if e, err := eventstore.Events.Decode(it); err == nil && e.EventType == "" {
-		return &e, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Says: fmt.Sprintf("event %d of %s has no type; its index key is %q", e.Seq, a.id, text(it, "gsi1pk"))})
+		return &e, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Detail: fmt.Sprintf("event %d of %s has no type; its index key is %q", e.Seq, a.id, text(it, "gsi1pk"))})
 	}
 	return decoded(ctx, a, eventstore.Events, it, recordedAt(it))
 }
@@ -115,11 +115,11 @@ func recordedAt(it table.Item) time.Time {
 func decoded[T, K any](ctx context.Context, a *aggregate, e *table.Entity[T, K], it table.Item, at time.Time) (*T, error) {
 	v, err := e.Decode(it)
 	if err != nil {
-		return nil, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Says: err.Error()})
+		return nil, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Detail: err.Error()})
 	}
 	should, err := e.Encode(&v)
 	if err != nil {
-		return nil, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Says: err.Error()})
+		return nil, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Detail: err.Error()})
 	}
 	return &v, a.indexed(ctx, it, should, at)
 }
@@ -154,10 +154,10 @@ func (a *aggregate) follows(e *eventstore.Event) error {
 	}
 	switch {
 	case e.Seq != next:
-		f.Kind, f.Says = Hole, fmt.Sprintf("%s: events from %d on are missing before event %d", a.id, next, e.Seq)
+		f.Kind, f.Detail = Hole, fmt.Sprintf("%s: events from %d on are missing before event %d", a.id, next, e.Seq)
 		a.broken = true
 	case a.prev.Seq > 0 && (e.Nth > 0) != (a.prev.Nth+1 < a.prev.Of), a.prev.Seq > 0 && e.Nth > 0 && (e.CommitID != a.prev.CommitID || e.Nth != a.prev.Nth+1):
-		f.Kind, f.Says = Torn, fmt.Sprintf("%s: event %d is number %d of %d in its append, but event %d is number %d of %d", a.id, a.prev.Seq, a.prev.Nth+1, a.prev.Of, e.Seq, e.Nth+1, e.Of)
+		f.Kind, f.Detail = Torn, fmt.Sprintf("%s: event %d is number %d of %d in its append, but event %d is number %d of %d", a.id, a.prev.Seq, a.prev.Nth+1, a.prev.Of, e.Seq, e.Nth+1, e.Of)
 	default:
 		return nil
 	}
@@ -177,16 +177,16 @@ func (a *aggregate) linked(e *eventstore.Event) error {
 		return nil
 	}
 	a.broken = true
-	return a.report(Finding{Kind: Broken, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s: the hash of event %d does not match the event and the previous hash", a.id, e.Seq)})
+	return a.report(Finding{Kind: Broken, ID: a.id, Item: itemOf(e), Detail: fmt.Sprintf("%s: the hash of event %d does not match the event and the previous hash", a.id, e.Seq)})
 }
 
 // end checks the head against the last event, and everything derived from the events.
 func (a *aggregate) end(ctx context.Context) error {
-	if !a.s.OneByOne() && !a.unread {
+	if !a.s.PutMode() && !a.unread {
 		if err := a.tail(ctx); err != nil {
 			return err
 		}
-		if err := a.told(); err != nil {
+		if err := a.inFeed(); err != nil {
 			return err
 		}
 	}
@@ -203,20 +203,20 @@ func (a *aggregate) tail(ctx context.Context) error {
 	f := Finding{ID: a.id, Item: headItem(a.id)}
 	switch last := a.prev.Seq; {
 	case !a.found && last > 0:
-		f.Kind, f.Says = HeadMissing, fmt.Sprintf("%s has events up to %d but no head", a.id, last)
+		f.Kind, f.Detail = HeadMissing, fmt.Sprintf("%s has events up to %d but no head", a.id, last)
 		a.planHead(&f)
 	case a.found && last < a.head.Version:
-		f.Kind, f.Says = HeadAhead, fmt.Sprintf("%s has version %d, but its last event is %d", a.id, a.head.Version, last)
+		f.Kind, f.Detail = HeadAhead, fmt.Sprintf("%s has version %d, but its last event is %d", a.id, a.head.Version, last)
 	case a.found && last > a.head.Version:
 		now, err := eventstore.Heads.Get(ctx, a.t, a.id) // there may have been appends in the meantime
 		if err != nil || now.Version >= last {
 			return err
 		}
 		a.head = now
-		f.Kind, f.Says = HeadBehind, fmt.Sprintf("%s has version %d, but its last event is %d", a.id, now.Version, last)
+		f.Kind, f.Detail = HeadBehind, fmt.Sprintf("%s has version %d, but its last event is %d", a.id, now.Version, last)
 		a.planHead(&f)
 	case a.found && last == a.head.Version && !a.broken && !bytes.Equal(a.head.Hash, a.prev.Hash):
-		f.Kind, f.Says = Broken, fmt.Sprintf("%s: the hash in the head differs from that of event %d", a.id, last)
+		f.Kind, f.Detail = Broken, fmt.Sprintf("%s: the hash in the head differs from that of event %d", a.id, last)
 	default:
 		return nil
 	}
@@ -239,11 +239,11 @@ func (a *aggregate) mark(ctx context.Context, m *eventstore.Mark) error {
 		e, err := eventstore.Events.Get(ctx, a.t, eventstore.EventKey{ID: a.id, Seq: at.seq})
 		switch {
 		case errors.Is(err, table.ErrNotFound):
-			f.Says = fmt.Sprintf("%s: append %q has %d events from %d on, but event %d is missing", a.id, m.CommitID, m.N, m.First, at.seq)
+			f.Detail = fmt.Sprintf("%s: append %q has %d events from %d on, but event %d is missing", a.id, m.CommitID, m.N, m.First, at.seq)
 		case err != nil:
 			return storeError(ctx, err)
 		case e.CommitID != m.CommitID || e.Nth != at.nth || e.Of != m.N:
-			f.Says = fmt.Sprintf("%s: append %q has %d events from %d on, but event %d is number %d of %d of append %q", a.id, m.CommitID, m.N, m.First, at.seq, e.Nth+1, e.Of, e.CommitID)
+			f.Detail = fmt.Sprintf("%s: append %q has %d events from %d on, but event %d is number %d of %d of append %q", a.id, m.CommitID, m.N, m.First, at.seq, e.Nth+1, e.Of, e.CommitID)
 		default:
 			continue
 		}
@@ -255,7 +255,7 @@ func (a *aggregate) mark(ctx context.Context, m *eventstore.Mark) error {
 // marked checks that an append with a caller's commit ID has a mark. Commit IDs generated by the
 // store are ULIDs, and have none.
 func (a *aggregate) marked(ctx context.Context, e *eventstore.Event) error {
-	if _, err := ulid.ParseStrict(e.CommitID); err == nil || a.s.OneByOne() {
+	if _, err := ulid.ParseStrict(e.CommitID); err == nil || a.s.PutMode() {
 		return nil
 	}
 	m := eventstore.Mark{MarkKey: eventstore.MarkKey{ID: a.id, CommitID: e.CommitID}, First: e.Seq, N: e.Of}
@@ -264,7 +264,7 @@ func (a *aggregate) marked(ctx context.Context, e *eventstore.Event) error {
 		return storeError(ctx, err) // or the mark exists; it is checked separately
 	}
 	return a.report(Finding{
-		Kind: MarkMissing, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s: append %q of event %d has no commit item, so repeating it would append its events again", a.id, e.CommitID, e.Seq),
+		Kind: MarkMissing, ID: a.id, Item: itemOf(e), Detail: fmt.Sprintf("%s: append %q of event %d has no commit item, so repeating it would append its events again", a.id, e.CommitID, e.Seq),
 		Plan: fmt.Sprintf("create the commit item of append %q, with %d events from %d on", e.CommitID, m.N, m.First),
 		fix:  func(ctx context.Context) error { return changed(eventstore.Marks.Create(ctx, a.t, &m)) },
 	})

@@ -28,7 +28,7 @@ const unfed = 24 * time.Hour
 // readFeed reads the events in the feed before the table, which must then have them. It needs about
 // 100 bytes of memory per aggregate.
 func (c *checker) readFeed(ctx context.Context) error {
-	if c.s.OneByOne() {
+	if c.s.PutMode() {
 		return nil
 	}
 	_, err := eventstore.FeedHeadNow.Get(ctx, c.t, eventstore.FeedHeadKey{})
@@ -43,7 +43,7 @@ func (c *checker) readFeed(ctx context.Context) error {
 		switch {
 		case errors.Is(err, eventstore.ErrHole) && c.o.After == "":
 			c.fed = nil
-			return c.report(Finding{Kind: FeedHole, Item: "FEED", Says: err.Error()})
+			return c.report(Finding{Kind: FeedHole, Item: "FEED", Detail: err.Error()})
 		case errors.Is(err, eventstore.ErrHole):
 			c.fed = nil
 			return nil
@@ -70,8 +70,8 @@ func (f *fed) add(s span) {
 	f.spans = append(f.spans, s)
 }
 
-// told checks that the feed has each event of the aggregate once, and no others.
-func (a *aggregate) told() error {
+// inFeed checks that the feed has each event of the aggregate once, and no others.
+func (a *aggregate) inFeed() error {
 	if a.fed == nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (a *aggregate) told() error {
 	last, missing := int64(0), int64(0)
 	for _, s := range f.spans {
 		if s.from <= last {
-			return a.report(Finding{Kind: FeedTwice, ID: a.id, Item: headItem(a.id), Says: fmt.Sprintf("the feed has event %d of %s twice", s.from, a.id)})
+			return a.report(Finding{Kind: FeedTwice, ID: a.id, Item: headItem(a.id), Detail: fmt.Sprintf("the feed has event %d of %s twice", s.from, a.id)})
 		}
 		if s.from > last+1 && missing == 0 {
 			missing = last + 1
@@ -93,7 +93,7 @@ func (a *aggregate) told() error {
 		last = s.to
 	}
 	if last > max(a.head.Version, a.prev.Seq) {
-		return a.report(Finding{Kind: FeedAhead, ID: a.id, Item: headItem(a.id), Says: fmt.Sprintf("the feed has event %d of %s, whose last event is %d", last, a.id, a.prev.Seq)})
+		return a.report(Finding{Kind: FeedAhead, ID: a.id, Item: headItem(a.id), Detail: fmt.Sprintf("the feed has event %d of %s, whose last event is %d", last, a.id, a.prev.Seq)})
 	}
 	if last < a.head.Version && missing == 0 {
 		missing = last + 1
@@ -103,7 +103,7 @@ func (a *aggregate) told() error {
 	}
 	return a.report(Finding{
 		Kind: FeedBehind, ID: a.id, Item: headItem(a.id),
-		Says: fmt.Sprintf("event %d of %s is missing from the feed and has expired from the change stream; RepairFeed appends it", missing, a.id),
+		Detail: fmt.Sprintf("event %d of %s is missing from the feed and has expired from the change stream; RepairFeed appends it", missing, a.id),
 	})
 }
 
@@ -117,7 +117,7 @@ func (c *checker) unseen() error {
 		if f.seen {
 			continue
 		}
-		if err := c.report(Finding{Kind: FeedAhead, ID: id, Item: headItem(id), Says: fmt.Sprintf("the feed has events of %s, which does not exist", id)}); err != nil {
+		if err := c.report(Finding{Kind: FeedAhead, ID: id, Item: headItem(id), Detail: fmt.Sprintf("the feed has events of %s, which does not exist", id)}); err != nil {
 			return err
 		}
 	}

@@ -38,11 +38,11 @@ const (
 
 // Finding is one inconsistency.
 type Finding struct {
-	Kind Kind          `json:"kind"`
-	ID   eventstore.ID `json:"-"`                // aggregate, if it belongs to one
-	Item string        `json:"item"`             // keys: "pk sk"
-	Says string        `json:"says"`             // description of the inconsistency
-	Plan string        `json:"repair,omitempty"` // what Repair would do; "": it cannot be repaired without inventing facts
+	Kind   Kind          `json:"kind"`
+	ID     eventstore.ID `json:"-"`                // aggregate, if it belongs to one
+	Item   string        `json:"item"`             // keys: "pk sk"
+	Detail string        `json:"says"`             // description of the inconsistency
+	Plan   string        `json:"repair,omitempty"` // what Repair would do; "": it cannot be repaired without inventing facts
 
 	fix func(context.Context) error
 }

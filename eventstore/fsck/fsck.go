@@ -48,7 +48,7 @@ const settled = time.Minute
 // eventstore.ErrInvalid for an invalid cursor; eventstore.ErrWriteMode.
 func Check(ctx context.Context, s *eventstore.Store, o Options) iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
-		c := &checker{s: s, t: s.Table(), o: o, tell: func(f Finding) bool { return yield(f, nil) }}
+		c := &checker{s: s, t: s.Table(), o: o, yield: func(f Finding) bool { return yield(f, nil) }}
 		if err := c.run(ctx); err != nil && !errors.Is(err, errEnough) {
 			yield(Finding{}, fmt.Errorf("fsck: %w", err))
 		}
@@ -59,18 +59,18 @@ func Check(ctx context.Context, s *eventstore.Store, o Options) iter.Seq2[Findin
 var errEnough = errors.New("enough")
 
 type checker struct {
-	s    *eventstore.Store
-	t    *table.Table
-	o    Options
-	p    Progress
-	tell func(Finding) bool
-	fed  map[eventstore.ID]*fed // events in the feed; nil: there is no feed
-	last eventstore.ID          // last checked aggregate: its items are adjacent
+	s     *eventstore.Store
+	t     *table.Table
+	o     Options
+	p     Progress
+	yield func(Finding) bool
+	fed   map[eventstore.ID]*fed // events in the feed; nil: there is no feed
+	last  eventstore.ID          // last checked aggregate: its items are adjacent
 }
 
 func (c *checker) report(f Finding) error {
 	c.p.Findings++
-	if !c.tell(f) {
+	if !c.yield(f) {
 		return errEnough
 	}
 	return nil

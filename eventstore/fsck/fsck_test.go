@@ -58,11 +58,11 @@ func newWorld(t *testing.T, o eventstore.Options, api func(dynamo.API) dynamo.AP
 			if i%2 == 1 {
 				options = append(options, eventstore.CommitID(fmt.Sprint("pay-", i)))
 			}
-			if i == 0 && !o.OneByOne {
+			if i == 0 && !o.PutMode {
 				options = append(options, eventstore.Reserve("number", fmt.Sprint(n)))
 			}
 			events := []eventstore.NewEvent{{Type: "Placed"}, {Type: "Paid"}}
-			if o.OneByOne {
+			if o.PutMode {
 				events = events[:1]
 			}
 			_, err := []*eventstore.Store{w.store, second}[i/2%2].Append(w.ctx, orderID(n), eventstore.Any(), events, options...)
@@ -217,7 +217,7 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("found %q, want %q: %+v", have, c.found, findings)
 			}
 			for _, f := range findings {
-				if f.Says == "" || f.Item == "" {
+				if f.Detail == "" || f.Item == "" {
 					t.Errorf("%+v says nothing", f)
 				}
 				if err := f.Repair(w.ctx); (f.Plan == "") != errors.Is(err, fsck.ErrNoRepair) || f.Plan != "" && err != nil {
@@ -278,8 +278,8 @@ func TestChains(t *testing.T) {
 	}
 }
 
-func TestOneByOne(t *testing.T) {
-	w := newWorld(t, eventstore.Options{OneByOne: true}, asIs)
+func TestPutMode(t *testing.T) {
+	w := newWorld(t, eventstore.Options{PutMode: true}, asIs)
 	if have := w.check(fsck.Options{}); len(have) > 0 {
 		t.Fatal(have)
 	}

@@ -16,7 +16,7 @@ import (
 func (a *aggregate) indexed(ctx context.Context, it, should table.Item, at time.Time) error {
 	if !same(it, should, indexKeys...) {
 		return a.report(Finding{
-			Kind: IndexKeys, ID: a.id, Item: keysOf(it), Says: fmt.Sprintf("its index key is %q, %q", text(it, "gsi1pk"), text(it, "gsi1sk")),
+			Kind: IndexKeys, ID: a.id, Item: keysOf(it), Detail: fmt.Sprintf("its index key is %q, %q", text(it, "gsi1pk"), text(it, "gsi1sk")),
 			Plan: fmt.Sprintf("set the index key to %q, %q", text(should, "gsi1pk"), text(should, "gsi1sk")), fix: a.rekey(it, should),
 		})
 	}
@@ -41,7 +41,7 @@ func (a *aggregate) indexed(ctx context.Context, it, should table.Item, at time.
 			break
 		}
 	}
-	return a.report(Finding{Kind: NotIndexed, ID: a.id, Item: keysOf(it), Says: fmt.Sprintf("it is missing from the index, under %q, %q", text(it, "gsi1pk"), text(it, "gsi1sk"))})
+	return a.report(Finding{Kind: NotIndexed, ID: a.id, Item: keysOf(it), Detail: fmt.Sprintf("it is missing from the index, under %q, %q", text(it, "gsi1pk"), text(it, "gsi1sk"))})
 }
 
 // entry checks that an index entry is in the table.
@@ -60,9 +60,9 @@ func (c *checker) entry(ctx context.Context, it table.Item) error {
 	f := Finding{Kind: IndexStale, ID: id, Item: keysOf(it)}
 	switch {
 	case len(out.Item) == 0:
-		f.Says = "it is in the index but not in the table"
+		f.Detail = "it is in the index but not in the table"
 	case !same(it, out.Item, indexKeys...):
-		f.Says = fmt.Sprintf("its key is %q, %q in the index, but %q, %q in the table", text(it, "gsi1pk"), text(it, "gsi1sk"), text(out.Item, "gsi1pk"), text(out.Item, "gsi1sk"))
+		f.Detail = fmt.Sprintf("its key is %q, %q in the index, but %q, %q in the table", text(it, "gsi1pk"), text(it, "gsi1sk"), text(out.Item, "gsi1pk"), text(out.Item, "gsi1sk"))
 	default:
 		return nil
 	}

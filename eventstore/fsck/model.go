@@ -36,7 +36,7 @@ func (a *aggregate) models(ctx context.Context) error {
 			continue
 		}
 		f := Finding{
-			Kind: ModelWrong, ID: a.id, Item: fmt.Sprintf("read model %s of %s", m.Name(), a.id), Says: fmt.Sprintf("the read model %s of %s: %s", m.Name(), a.id, clip([]byte(differs))),
+			Kind: ModelWrong, ID: a.id, Item: fmt.Sprintf("read model %s of %s", m.Name(), a.id), Detail: fmt.Sprintf("the read model %s of %s: %s", m.Name(), a.id, clip([]byte(differs))),
 			Plan: "rebuild the read model from the events", fix: func(ctx context.Context) error { return m.Remake(ctx, a.id) },
 		}
 		if err := a.report(f); err != nil {

@@ -56,7 +56,7 @@ func TestModels(t *testing.T) {
 	found, _ := models()
 	slices.SortFunc(found, func(a, b fsck.Finding) int { return strings.Compare(a.Item, b.Item) })
 	if len(found) != 2 || found[0].ID != orderID(1) || found[1].ID != orderID(2) || found[0].Plan == "" ||
-		!strings.Contains(found[0].Says, `"times":5`) || !strings.Contains(found[1].Says, "it has event 11, but the last event is 8") {
+		!strings.Contains(found[0].Detail, `"times":5`) || !strings.Contains(found[1].Detail, "it has event 11, but the last event is 8") {
 		t.Fatalf("%+v", found)
 	}
 	for i := range found {

@@ -39,7 +39,7 @@ func changed(err error) error {
 // nothing is planned, because the version is then unknown.
 func (a *aggregate) planHead(f *Finding) {
 	if a.broken {
-		f.Says += "; its events are damaged as well"
+		f.Detail += "; its events are damaged as well"
 		return
 	}
 	h, first, last := a.head, a.first, a.prev
@@ -65,7 +65,7 @@ func (a *aggregate) planHead(f *Finding) {
 func (a *aggregate) leftover(e *eventstore.Event) error {
 	key := e.EventKey
 	return a.report(Finding{
-		Kind: Leftover, ID: a.id, Item: itemOf(e), Says: fmt.Sprintf("%s is truncated before event %d, but event %d still exists", a.id, a.head.FirstKept, e.Seq),
+		Kind: Leftover, ID: a.id, Item: itemOf(e), Detail: fmt.Sprintf("%s is truncated before event %d, but event %d still exists", a.id, a.head.FirstKept, e.Seq),
 		Plan: fmt.Sprintf("delete event %d", e.Seq),
 		fix:  func(ctx context.Context) error { return eventstore.Events.Delete(ctx, a.t, key) },
 	})
@@ -83,7 +83,7 @@ func (c *checker) reservation(ctx context.Context, it table.Item) error {
 			return err
 		}
 	}
-	f := Finding{Kind: Orphan, Item: keysOf(it), Says: fmt.Sprintf("the value is reserved for %q, which never existed", who)}
+	f := Finding{Kind: Orphan, Item: keysOf(it), Detail: fmt.Sprintf("the value is reserved for %q, which never existed", who)}
 	scope, value, ok := strings.Cut(strings.TrimPrefix(text(it, table.AttrPK), "UNIQUE#"), "#")
 	if ok {
 		f.Plan = "release the value"

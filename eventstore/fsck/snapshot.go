@@ -69,7 +69,7 @@ func (a *aggregate) snapshot(ctx context.Context) error {
 		return changed(eventstore.Snapshots.Delete(ctx, a.t, a.snap.SnapshotKey, snapSeq.Eq(a.snap.LastSeq)))
 	}
 	if a.snap.LastSeq > a.prev.Seq {
-		f.Says = fmt.Sprintf("%s has a snapshot of event %d, but its last event is %d", a.id, a.snap.LastSeq, a.prev.Seq)
+		f.Detail = fmt.Sprintf("%s has a snapshot of event %d, but its last event is %d", a.id, a.snap.LastSeq, a.prev.Seq)
 		return a.report(f)
 	}
 	replay := a.o.Folds[a.id.Type]
@@ -89,6 +89,6 @@ func (a *aggregate) snapshot(ctx context.Context) error {
 	if differs == "" {
 		return nil
 	}
-	f.Kind, f.Says = SnapWrong, fmt.Sprintf("the snapshot of %s after event %d: %s", a.id, a.snap.LastSeq, differs)
+	f.Kind, f.Detail = SnapWrong, fmt.Sprintf("the snapshot of %s after event %d: %s", a.id, a.snap.LastSeq, differs)
 	return a.report(f)
 }

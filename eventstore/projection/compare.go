@@ -14,9 +14,9 @@ type Comparison struct {
 	Same       int64
 	Different  int64 // of the same event, but with other states: the effect of the new version
 	Fewer      int64 // behind their aggregate because an event cannot be applied: parked
-	// Unserved counts read models whose counterpart in the active version is missing or of another
+	// Inactive counts read models whose counterpart in the active version is missing or of another
 	// event, because it lags or is parked.
-	Unserved int64
+	Inactive int64
 	Samples  []Difference // at most ten of each kind
 }
 
@@ -24,11 +24,11 @@ type Comparison struct {
 type Difference struct {
 	ID       eventstore.ID
 	Why      string // different, parked, unserved
-	Served   any    // state in the active version, an R
+	Active   any    // state in the active version, an R
 	New      any    // state in the new version, an R
 	Applied  int64  // last event of New
 	Version  int64  // version of the aggregate at the comparison
-	ServedAt int64  // last event of Served, 0: none
+	ActiveAt int64  // last event of Active, 0: none
 }
 
 // maxSamples is the number of samples of each kind.
@@ -48,14 +48,14 @@ func (r *rebuild[R]) compare(ctx context.Context) (c Comparison, err error) {
 			if err != nil {
 				return err
 			}
-			r.tell(int64(len(heads)), 0)
+			r.reportProgress(int64(len(heads)), 0)
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			c.Aggregates += some.Aggregates
 			c.Same += some.Same
 			c.Different += some.Different
 			c.Fewer += some.Fewer
-			c.Unserved += some.Unserved
+			c.Inactive += some.Inactive
 			for _, d := range some.Samples {
 				if kinds[d.Why]++; kinds[d.Why] <= maxSamples {
 					c.Samples = append(c.Samples, d)
@@ -88,30 +88,30 @@ func (r *rebuild[R]) compareSome(ctx context.Context, heads []eventstore.Head) (
 		}
 		break
 	}
-	served := make([]Model[R], len(ids))
+	active := make([]Model[R], len(ids))
 	if r.was.Version > 0 {
-		if served, err = r.p.read(ctx, r.was.Version, ids); err != nil {
+		if active, err = r.p.read(ctx, r.was.Version, ids); err != nil {
 			return c, err
 		}
 	}
 	for i := range ids {
-		c.add(heads[i], served[i].Applied, served[i].State, now[i].Applied, now[i].State)
+		c.add(heads[i], active[i].Applied, active[i].State, now[i].Applied, now[i].State)
 	}
 	return c, nil
 }
 
 // add compares two read models of an aggregate.
-func (c *Comparison) add(h eventstore.Head, servedAt int64, served any, applied int64, now any) {
+func (c *Comparison) add(h eventstore.Head, activeAt int64, active any, applied int64, now any) {
 	c.Aggregates++
-	d := Difference{ID: h.ID, Served: served, New: now, Applied: applied, Version: h.Version, ServedAt: servedAt}
+	d := Difference{ID: h.ID, Active: active, New: now, Applied: applied, Version: h.Version, ActiveAt: activeAt}
 	switch {
 	case applied < h.Version:
 		c.Fewer++
 		d.Why = "parked"
-	case servedAt != applied:
-		c.Unserved++
+	case activeAt != applied:
+		c.Inactive++
 		d.Why = "unserved"
-	case !reflect.DeepEqual(served, now):
+	case !reflect.DeepEqual(active, now):
 		c.Different++
 		d.Why = "different"
 	default:

@@ -3,5 +3,5 @@
 // appends continue, and then replace those of an earlier version. Other stores can follow the feed.
 //
 // Start with Define, then pass Projection.Folds to a worker, and read with Projection.Get. See also
-// GroupBy for totals, Projection.Rebuild, and Follow.
+// GroupBy for totals, Projection.Rebuild, and Subscribe.
 package projection

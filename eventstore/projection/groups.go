@@ -103,9 +103,9 @@ func removeGroups[G any](ctx context.Context, t *table.Table, projection, name s
 	return e.DeleteMany(ctx, t, keys)
 }
 
-// All returns the groups of the active version, by key. Errors: ErrNotServed, those of the store.
+// All returns the groups of the active version, by key. Errors: ErrNotActive, those of the store.
 func (g *Groups[R, G]) All(ctx context.Context) ([]Group[G], error) {
-	s, err := g.p.Served(ctx)
+	s, err := g.p.ActiveVersion(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -124,10 +124,10 @@ func (g *Groups[R, G]) at(ctx context.Context, version int) ([]Group[G], error) 
 	return groups, nil
 }
 
-// Get returns one group of the active version, zero if it does not exist. Errors: ErrNotServed,
+// Get returns one group of the active version, zero if it does not exist. Errors: ErrNotActive,
 // those of the store.
 func (g *Groups[R, G]) Get(ctx context.Context, group string) (Group[G], error) {
-	s, err := g.p.Served(ctx)
+	s, err := g.p.ActiveVersion(ctx)
 	if err != nil {
 		return Group[G]{}, err
 	}

@@ -157,7 +157,7 @@ func (p *Projection[R]) missing(ctx context.Context, _ *table.Table, e *eventsto
 }
 
 // catchUp updates the read models of aggregates from the table.
-func (p *Projection[R]) catchUp(ctx context.Context, ids []eventstore.ID) ([]fold.Caught, error) {
+func (p *Projection[R]) catchUp(ctx context.Context, ids []eventstore.ID) ([]fold.CatchUpResult, error) {
 	aggregates := make([]eventstore.Event, len(ids))
 	for i, id := range ids {
 		aggregates[i].ID = id

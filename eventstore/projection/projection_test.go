@@ -16,8 +16,8 @@ func TestReadModelsAndGroupsFollowTheEvents(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
 	cities := w.byCity(p)
-	if _, err := p.Get(w.ctx, order(1)); !errors.Is(err, projection.ErrNotServed) {
-		t.Errorf("get before it is served: %v, want ErrNotServed", err)
+	if _, err := p.Get(w.ctx, order(1)); !errors.Is(err, projection.ErrNotActive) {
+		t.Errorf("get before a version is active: %v, want ErrNotActive", err)
 	}
 	w.must(p.Start(w.ctx))
 	worker := w.worker(p.Folds()...)
@@ -25,20 +25,20 @@ func TestReadModelsAndGroupsFollowTheEvents(t *testing.T) {
 	w.append(order(2), "Placed", "Moved:Ulm")
 	w.append(eventstore.ID{Type: "cart", ID: "1"}, "Moved:Bonn")
 	w.must(worker.Drain(w.ctx))
-	w.is("order 1", w.story(p, order(1)), "1Placed 2Moved")
-	w.is("none", w.story(p, order(3)), "")
+	w.is("order 1", w.model(p, order(1)), "1Placed 2Moved")
+	w.is("none", w.model(p, order(3)), "")
 	w.is("cities", w.cities(cities), "Ulm 2")
 	w.append(order(1), "Moved:Bonn")
 	w.append(order(2), "Sent")
 	w.must(worker.Drain(w.ctx))
-	w.is("order 1", w.story(p, order(1)), "1Placed 2Moved 3Moved")
+	w.is("order 1", w.model(p, order(1)), "1Placed 2Moved 3Moved")
 	w.is("cities", w.cities(cities), "Bonn 1")
 	if c, err := cities.Get(w.ctx, "Ulm"); err != nil || c.State.Open != 0 {
 		t.Errorf("Ulm is %+v (%v), want nothing", c, err)
 	}
 }
 
-func TestOtherDefinitionsAreRefused(t *testing.T) {
+func TestOtherDefinitionsAreRejected(t *testing.T) {
 	w := newWorld(t)
 	for _, d := range []projection.Definition[orderState]{
 		{Version: 1, Of: []string{"order"}, Apply: tells},
@@ -63,9 +63,9 @@ func TestOtherDefinitionsAreRefused(t *testing.T) {
 	}
 }
 
-// TestABadEventParksItsAggregateAlone checks that other aggregates continue, and that the parked
+// TestBadEventParksOnlyItsAggregate checks that other aggregates continue, and that the parked
 // one continues where it stopped after the fault is fixed.
-func TestABadEventParksItsAggregateAlone(t *testing.T) {
+func TestBadEventParksOnlyItsAggregate(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
 	w.must(p.Start(w.ctx))
@@ -77,8 +77,8 @@ func TestABadEventParksItsAggregateAlone(t *testing.T) {
 	w.append(order(1), "Sent")
 	w.append(order(2), "Sent")
 	w.must(worker.Drain(w.ctx))
-	w.is("order 1", w.story(p, order(1)), "1Placed")
-	w.is("order 2", w.story(p, order(2)), "1Placed 2Sent")
+	w.is("order 1", w.model(p, order(1)), "1Placed")
+	w.is("order 2", w.model(p, order(2)), "1Placed 2Sent")
 	parked, err := p.Parked(w.ctx)
 	w.must(err)
 	if len(parked) != 2 {
@@ -110,7 +110,7 @@ func TestABadEventParksItsAggregateAlone(t *testing.T) {
 	if still, err = mended.Retry(w.ctx); err != nil || len(still) != 1 || still[0].ID != order(3) {
 		t.Errorf("parked still are %+v (%v), want order 3", still, err)
 	}
-	w.is("order 1", w.story(p, order(1)), "1Placed 3Paid 4Sent")
+	w.is("order 1", w.model(p, order(1)), "1Placed 3Paid 4Sent")
 	if parked, err = mended.Parked(w.ctx); err != nil || len(parked) != 1 {
 		t.Errorf("parked are %+v (%v), want one", parked, err)
 	}
@@ -148,9 +148,9 @@ func TestWaitFor(t *testing.T) {
 	}
 }
 
-// TestAMissedStreamIsReadFromTheTable loses records: the next event of an aggregate catches up on
+// TestGapIsReadFromTable loses records: the next event of an aggregate catches up on
 // all of them, and so does Rebuild.
-func TestAMissedStreamIsReadFromTheTable(t *testing.T) {
+func TestGapIsReadFromTable(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
 	w.must(p.Start(w.ctx))
@@ -160,15 +160,15 @@ func TestAMissedStreamIsReadFromTheTable(t *testing.T) {
 	w.append(order(1), "Sent")
 	worker := w.worker(p.Folds()...)
 	w.must(worker.Drain(w.ctx))
-	w.is("order 1", w.story(p, order(1)), "1Placed 2Paid 3Sent")
-	w.is("order 2", w.story(p, order(2)), "")
+	w.is("order 1", w.model(p, order(1)), "1Placed 2Paid 3Sent")
+	w.is("order 2", w.model(p, order(2)), "")
 	_, err := p.Rebuild(w.ctx, projection.RebuildOptions{CaughtUp: worker.Drain})
 	w.must(err)
-	w.is("order 2", w.story(p, order(2)), "1Placed")
+	w.is("order 2", w.model(p, order(2)), "1Placed")
 }
 
-// TestAHoleParks deletes an event without the store's knowledge.
-func TestAHoleParks(t *testing.T) {
+// TestMissingEventParksAggregate deletes an event without the store's knowledge.
+func TestMissingEventParksAggregate(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
 	w.must(p.Start(w.ctx))
@@ -179,7 +179,7 @@ func TestAHoleParks(t *testing.T) {
 	w.append(order(1), "Back")
 	w.append(order(2), "Sent")
 	w.must(w.worker(p.Folds()...).Drain(w.ctx))
-	w.is("order 2", w.story(p, order(2)), "1Placed 2Sent")
+	w.is("order 2", w.model(p, order(2)), "1Placed 2Sent")
 	parked, err := p.Parked(w.ctx)
 	w.must(err)
 	if len(parked) != 1 || parked[0].ID != order(1) || parked[0].Applied != 1 {
@@ -187,13 +187,13 @@ func TestAHoleParks(t *testing.T) {
 	}
 }
 
-// TestSeveralVersionsRunAtOnce keeps two versions up to date, of which the first is served.
-func TestSeveralVersionsRunAtOnce(t *testing.T) {
+// TestSeveralVersionsSideBySide keeps two versions up to date, of which the first is active.
+func TestSeveralVersionsSideBySide(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.define(1, tells), w.define(2, tells)
 	w.must(one.Start(w.ctx))
-	w.must(two.Start(w.ctx)) // version 1 stays served
-	if s, err := two.Served(w.ctx); err != nil || s.Version != 1 {
+	w.must(two.Start(w.ctx)) // version 1 stays active
+	if s, err := two.ActiveVersion(w.ctx); err != nil || s.Version != 1 {
 		t.Errorf("served is %+v (%v), want version 1", s, err)
 	}
 	var folds []*fold.Fold
@@ -202,18 +202,18 @@ func TestSeveralVersionsRunAtOnce(t *testing.T) {
 	worker := w.worker(folds...)
 	w.append(order(1), "Placed")
 	w.must(worker.Drain(w.ctx))
-	w.is("served", w.story(two, order(1)), "1Placed")
+	w.is("served", w.model(two, order(1)), "1Placed")
 }
 
 func TestStatus(t *testing.T) {
 	w := newWorld(t)
 	p := w.define(1, tells)
-	is := func(served, parked, behind int, head int64) {
+	is := func(active, parked, behind int, head int64) {
 		t.Helper()
 		s, err := p.Status(w.ctx)
 		w.must(err)
-		if s.Served.Version != served || len(s.Parked) != parked || s.Behind != behind || s.Head != head || len(s.Rebuilds) != 0 {
-			t.Errorf("the status is %+v, want version %d served, %d parked, %d behind of %d", s, served, parked, behind, head)
+		if s.Active.Version != active || len(s.Parked) != parked || s.Behind != behind || s.Head != head || len(s.Rebuilds) != 0 {
+			t.Errorf("the status is %+v, want version %d served, %d parked, %d behind of %d", s, active, parked, behind, head)
 		}
 	}
 	is(0, 0, 0, 0)

@@ -98,7 +98,7 @@ func (p *Projection[R]) Rebuild(ctx context.Context, o RebuildOptions) (c Compar
 		return c, fmt.Errorf("%w: CaughtUp is required, because a worker maintains the groups", ErrDefinition)
 	}
 	r := &rebuild[R]{p: p, o: o, found: map[string]Checkpoint{}}
-	if r.was, err = p.Served(ctx); err != nil && !errors.Is(err, ErrNotServed) {
+	if r.was, err = p.ActiveVersion(ctx); err != nil && !errors.Is(err, ErrNotActive) {
 		return c, err
 	}
 	if err := r.begin(ctx); err != nil {
@@ -110,7 +110,7 @@ func (p *Projection[R]) Rebuild(ctx context.Context, o RebuildOptions) (c Compar
 	if c, err = r.compare(ctx); err != nil {
 		return c, err
 	}
-	if err := r.follow(ctx); err != nil {
+	if err := r.catchUpWithFeed(ctx); err != nil {
 		return c, err
 	}
 	if o.CaughtUp != nil {
@@ -122,7 +122,7 @@ func (p *Projection[R]) Rebuild(ctx context.Context, o RebuildOptions) (c Compar
 		return c, err
 	}
 	if r.was.Version != p.def.Version {
-		if err := p.point(ctx, r.was); err != nil {
+		if err := p.setActive(ctx, r.was); err != nil {
 			return c, err
 		}
 	}
@@ -133,7 +133,7 @@ func (p *Projection[R]) Rebuild(ctx context.Context, o RebuildOptions) (c Compar
 type rebuild[R any] struct {
 	p     *Projection[R]
 	o     RebuildOptions
-	was   Served
+	was   ActiveVersion
 	found map[string]Checkpoint // by part
 	feed  int64                 // feed position from which to follow
 
@@ -215,7 +215,7 @@ func (r *rebuild[R]) heads(ctx context.Context, a part, after string, do func([]
 func (r *rebuild[R]) buildPart(ctx context.Context, a part) error {
 	c := r.found[a.String()]
 	c.CheckpointKey = r.key(a.String())
-	r.tell(c.Aggregates, 0)
+	r.reportProgress(c.Aggregates, 0)
 	if c.Done {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (r *rebuild[R]) buildPart(ctx context.Context, a part) error {
 		}
 		c.After = heads[len(heads)-1].ID.ID
 		c.Aggregates += int64(len(heads))
-		r.tell(int64(len(heads)), events)
+		r.reportProgress(int64(len(heads)), events)
 		if c.Aggregates-saved < checkpointEvery {
 			return nil
 		}
@@ -261,7 +261,7 @@ func (r *rebuild[R]) catchUp(ctx context.Context, heads []eventstore.Head) (even
 	return events, err
 }
 
-func (r *rebuild[R]) tell(aggregates, events int64) {
+func (r *rebuild[R]) reportProgress(aggregates, events int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.progress.Aggregates += aggregates
@@ -271,9 +271,9 @@ func (r *rebuild[R]) tell(aggregates, events int64) {
 	}
 }
 
-// follow updates the aggregates that were appended to since the rebuild began, up to the end of the
+// catchUpWithFeed updates the aggregates that were appended to since the rebuild began, up to the end of the
 // feed.
-func (r *rebuild[R]) follow(ctx context.Context) error {
+func (r *rebuild[R]) catchUpWithFeed(ctx context.Context) error {
 	r.mu.Lock()
 	r.progress.Stage, r.progress.Aggregates = "follow", 0
 	r.mu.Unlock()
@@ -292,7 +292,7 @@ func (r *rebuild[R]) follow(ctx context.Context) error {
 			return nil
 		}
 		events, err := r.catchUp(ctx, heads)
-		r.tell(int64(len(heads)), events)
+		r.reportProgress(int64(len(heads)), events)
 		return err
 	}
 	for c, err := range r.p.s.FeedCommits(ctx, r.feed) {
@@ -326,15 +326,15 @@ func (r *rebuild[R]) end(ctx context.Context) error {
 	return Checkpoints.DeleteMany(ctx, r.p.t, keys)
 }
 
-// ErrServed is returned by Remove for the active version.
-var ErrServed = errors.New("projection: the version is active")
+// ErrActive is returned by Remove for the active version.
+var ErrActive = errors.New("projection: the version is active")
 
 // Remove deletes the read models and groups of an inactive version. No worker may run its folds any
-// more. Errors: ErrServed, those of the store.
+// more. Errors: ErrActive, those of the store.
 func (p *Projection[R]) Remove(ctx context.Context, version int) error {
-	s, err := p.Served(ctx)
+	s, err := p.ActiveVersion(ctx)
 	if err == nil && s.Version == version {
-		err = ErrServed
+		err = ErrActive
 	}
 	if err == nil {
 		r := &rebuild[R]{p: p}

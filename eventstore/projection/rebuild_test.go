@@ -61,15 +61,15 @@ func TestRebuildComparesAndSwitches(t *testing.T) {
 	w.append(order(1), "Placed", "Moved:Ulm")
 	w.append(order(2), "Placed", "Bad", "Moved:Ulm")
 	w.append(order(3), "Placed", "Panic")
-	if err := one.Start(w.ctx); !errors.Is(err, projection.ErrNotServed) {
-		t.Errorf("start with a past: %v, want ErrNotServed", err)
+	if err := one.Start(w.ctx); !errors.Is(err, projection.ErrNotActive) {
+		t.Errorf("start with a past: %v, want ErrNotActive", err)
 	}
 	c, err := one.Rebuild(w.ctx, projection.RebuildOptions{})
 	w.must(err)
-	if c.Aggregates != 3 || c.Fewer != 2 || c.Unserved != 1 {
+	if c.Aggregates != 3 || c.Fewer != 2 || c.Inactive != 1 {
 		t.Errorf("the first comparison is %+v", c)
 	}
-	w.is("order 2", w.story(one, order(2)), "1Placed")
+	w.is("order 2", w.model(one, order(2)), "1Placed")
 
 	two := w.define(2, louder)
 	cities := w.byCity(two)
@@ -77,7 +77,7 @@ func TestRebuildComparesAndSwitches(t *testing.T) {
 	w.append(order(1), "Sent")
 	w.append(order(5), "Placed", "Moved:Bonn")
 	w.must(worker.Drain(w.ctx))
-	w.is("served", w.story(two, order(1)), "1Placed 2Moved 3Sent") // version 1
+	w.is("served", w.model(two, order(1)), "1Placed 2Moved 3Sent") // version 1
 	if _, err := two.Rebuild(w.ctx, projection.RebuildOptions{}); !errors.Is(err, projection.ErrDefinition) {
 		t.Errorf("rebuild of groups without a worker: %v", err)
 	}
@@ -90,7 +90,7 @@ func TestRebuildComparesAndSwitches(t *testing.T) {
 		for _, d := range c.Samples {
 			why[d.Why]++
 		}
-		if c.Aggregates != 4 || c.Different != 2 || c.Fewer != 1 || c.Unserved != 1 || c.Same != 0 || why["different"] != 2 {
+		if c.Aggregates != 4 || c.Different != 2 || c.Fewer != 1 || c.Inactive != 1 || c.Same != 0 || why["different"] != 2 {
 			t.Errorf("the comparison is %+v", c)
 		}
 		return refused
@@ -98,16 +98,16 @@ func TestRebuildComparesAndSwitches(t *testing.T) {
 	if !errors.Is(err, refused) {
 		t.Errorf("rebuild: %v, want what Approve says", err)
 	}
-	w.is("served", w.story(two, order(1)), "1Placed 2Moved 3Sent")
+	w.is("served", w.model(two, order(1)), "1Placed 2Moved 3Sent")
 	_, err = two.Rebuild(w.ctx, projection.RebuildOptions{CaughtUp: worker.Drain, Approve: func(projection.Comparison) error { return nil }})
 	w.must(err)
-	w.is("served now", w.story(two, order(1)), "1PLACED 2MOVED 3SENT")
-	w.is("order 2", w.story(two, order(2)), "1PLACED 2BAD 3MOVED")
+	w.is("served now", w.model(two, order(1)), "1PLACED 2MOVED 3SENT")
+	w.is("order 2", w.model(two, order(2)), "1PLACED 2BAD 3MOVED")
 	w.is("cities", w.cities(cities), "Bonn 1 Ulm 1")
-	if s, err := two.Served(w.ctx); err != nil || s.Version != 2 || s.Previous != 1 {
+	if s, err := two.ActiveVersion(w.ctx); err != nil || s.Version != 2 || s.Previous != 1 {
 		t.Errorf("served is %+v (%v)", s, err)
 	}
-	if err := two.Remove(w.ctx, 2); !errors.Is(err, projection.ErrServed) {
+	if err := two.Remove(w.ctx, 2); !errors.Is(err, projection.ErrActive) {
 		t.Errorf("remove what is served: %v", err)
 	}
 	w.must(two.Remove(w.ctx, 1))
@@ -127,9 +127,9 @@ func (w *world) itemsOf(entity string) (n int) {
 	return n
 }
 
-// TestRebuildGoesOnAfterACrash ends a rebuild at each of its requests, before and after its effect,
+// TestRebuildResumesAfterCrash ends a rebuild at each of its requests, before and after its effect,
 // and continues in another process, while appends are made.
-func TestRebuildGoesOnAfterACrash(t *testing.T) {
+func TestRebuildResumesAfterCrash(t *testing.T) {
 	for _, effect := range []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer} {
 		steps := 0
 		for crashed := true; crashed; {
@@ -193,9 +193,9 @@ func crashRebuild(t *testing.T, step int, effect enginetest.Effect) (crashed boo
 	return crashed
 }
 
-// TestRebuildWhileAppendsGoOn runs writers, two workers that fold both versions, and a rebuild at
+// TestRebuildDuringAppends runs writers, two workers that fold both versions, and a rebuild at
 // the same time.
-func TestRebuildWhileAppendsGoOn(t *testing.T) {
+func TestRebuildDuringAppends(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.define(1, tells), w.define(2, louder)
 	w.must(one.Start(w.ctx))

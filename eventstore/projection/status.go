@@ -12,8 +12,8 @@ import (
 // Status is the status of a projection.
 type Status struct {
 	Name    string
-	Version int    // version of the definition
-	Served  Served // zero: none
+	Version int           // version of the definition
+	Active  ActiveVersion // zero: none
 	Parked  []Parked
 	// Head is the end of the feed. Behind is how many of the last hundred appends to aggregates of
 	// the projection are not in their read models yet, including parked aggregates. For the lag as
@@ -26,7 +26,7 @@ type Status struct {
 // Status returns the status of the definition's version.
 func (p *Projection[R]) Status(ctx context.Context) (s Status, err error) {
 	s = Status{Name: p.def.Name, Version: p.def.Version}
-	if s.Served, err = p.Served(ctx); err != nil && !errors.Is(err, ErrNotServed) {
+	if s.Active, err = p.ActiveVersion(ctx); err != nil && !errors.Is(err, ErrNotActive) {
 		return s, err
 	}
 	if s.Parked, err = p.Parked(ctx); err != nil {

@@ -158,7 +158,7 @@ func (w *world) cities(g *projection.Groups[orderState, cityTotal]) string {
 	return strings.TrimSpace(b.String())
 }
 
-func (w *world) story(p *projection.Projection[orderState], id eventstore.ID) string {
+func (w *world) model(p *projection.Projection[orderState], id eventstore.ID) string {
 	w.Helper()
 	m, err := p.Get(w.ctx, id)
 	w.must(err)

@@ -103,7 +103,7 @@ func (t *eventType) decode(e *eventstore.Event) (any, error) {
 
 // Current returns an event in the current version: an older payload is upcast and encoded again. It
 // is for code that reads payloads instead of values. Events of unknown types are returned
-// unchanged, unless they are refused.
+// unchanged, unless they are rejected.
 func (r *Registry) Current(e eventstore.Event) (eventstore.Event, error) {
 	v, err := r.Decode(&e)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 type Unknown int
 
 const (
-	// Refuse returns ErrUnknownType.
-	Refuse Unknown = iota
+	// Reject returns ErrUnknownType.
+	Reject Unknown = iota
 	// Skip decodes them to nil; folds ignore them.
 	Skip
 	// AsRaw decodes them to a Raw, which folds may handle.
@@ -24,7 +24,7 @@ const (
 // Options configures a Registry. The zero value has good defaults.
 type Options struct {
 	Codec   Codec   // of payloads; default JSON
-	Unknown Unknown // treatment of unregistered types; default Refuse
+	Unknown Unknown // treatment of unregistered types; default Reject
 }
 
 // Errors of registries.
@@ -102,7 +102,7 @@ func New(o Options) *Registry {
 		o.Codec = JSON
 	}
 	r := &Registry{o: o, names: map[string]*eventType{}, types: map[reflect.Type]*eventType{}}
-	if o.Unknown < Refuse || o.Unknown > AsRaw {
+	if o.Unknown < Reject || o.Unknown > AsRaw {
 		r.problem("unknown policy %d for unknown types", o.Unknown)
 	}
 	return r

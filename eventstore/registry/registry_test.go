@@ -115,7 +115,7 @@ func TestUpcasts(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDecoded(t *testing.T) {
+func TestDecodeErrors(t *testing.T) {
 	r := registry.New(registry.Options{})
 	upcasts(r)
 	for name, c := range map[string]struct {
@@ -147,7 +147,7 @@ func TestUnknownTypes(t *testing.T) {
 	if _, err := s.Append(t.Context(), sensor, eventstore.NoStream(), events); err != nil {
 		t.Fatal(err)
 	}
-	for policy, want := range map[registry.Unknown]string{registry.Skip: "[1 2]", registry.AsRaw: "[1 Strange 2]", registry.Refuse: "[1] registry: unknown type"} {
+	for policy, want := range map[registry.Unknown]string{registry.Skip: "[1 2]", registry.AsRaw: "[1 Strange 2]", registry.Reject: "[1] registry: unknown type"} {
 		r := registry.New(registry.Options{Unknown: policy})
 		registry.Register[Other](r, "Counted", 1)
 		list := registry.Fold(r, 1,
@@ -167,7 +167,7 @@ func TestUnknownTypes(t *testing.T) {
 				read = append(read, strings.TrimPrefix(fmt.Sprintf("%T", e.Data), "registry"))
 			}
 		}
-		if n := map[registry.Unknown]int{registry.Skip: 2, registry.AsRaw: 3, registry.Refuse: 1}[policy]; len(read) != n {
+		if n := map[registry.Unknown]int{registry.Skip: 2, registry.AsRaw: 3, registry.Reject: 1}[policy]; len(read) != n {
 			t.Errorf("policy %d: %v are read", policy, read)
 		}
 	}
@@ -218,7 +218,7 @@ func TestCheck(t *testing.T) {
 }
 
 // A registration after the check is an error for everyone, without a data race.
-func TestTooLate(t *testing.T) {
+func TestRegisterAfterCheck(t *testing.T) {
 	r := registry.New(registry.Options{})
 	registry.Register[Other](r, "A", 1)
 	if err := r.Check(); err != nil {
@@ -267,7 +267,7 @@ func TestEncodeAll(t *testing.T) {
 
 // Changes after Check affect only themselves: a correct fold works, a wrong one fails, and a new
 // type is not used, which Check reports.
-func TestAfterCheck(t *testing.T) {
+func TestOverridesAfterCheck(t *testing.T) {
 	r := registry.New(registry.Options{})
 	registry.Register[Other](r, "Other", 1)
 	if err := r.Check(); err != nil {

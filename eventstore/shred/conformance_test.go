@@ -16,9 +16,9 @@ import (
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	open := func(t *testing.T) *table.Table { return eventstoretest.New(t, eventstore.Options{}).Table }
-	for name, o := range map[string]eventstore.Options{"transactions": {}, "one by one": {OneByOne: true}} {
+	for name, o := range map[string]eventstore.Options{"transactions": {}, "one by one": {PutMode: true}} {
 		t.Run(name, func(t *testing.T) {
-			keeper := func(on *table.Table) eventstore.Options {
+			keyStore := func(on *table.Table) eventstore.Options {
 				k, err := shred.New(on, shred.Options{
 					Masters: []shred.Master{master("2026")}, Personal: []shred.Personal{shred.Personal(eventstoretest.Personal)},
 					Sleep: func(context.Context, time.Duration) error { return nil },
@@ -29,14 +29,14 @@ func TestConformance(t *testing.T) {
 				o.Secrets = k.Secrets()
 				return o
 			}
-			eventstoretest.Conformance(t, open, keeper, eventstoretest.With(o), keeper)
+			eventstoretest.Conformance(t, open, keyStore, eventstoretest.With(o), keyStore)
 		})
 	}
 }
 
 // After a person was forgotten, the store cannot tell whether a repeated append is the same, so it
 // refuses it for that reason.
-func TestAgainAfterForget(t *testing.T) {
+func TestAppendAgainAfterErase(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	again := func(name string) error {
 		_, err := w.store.Append(w.ctx, customer("1"), eventstore.Any(), []eventstore.NewEvent{{Type: "Registered", Payload: []byte(`{"customerId":"c1","name":"` + name + `"}`)}}, eventstore.CommitID("c"))
@@ -47,10 +47,10 @@ func TestAgainAfterForget(t *testing.T) {
 	if err := again("Grace"); !errors.Is(err, eventstore.ErrCommitReused) {
 		t.Errorf("another name: %v", err)
 	}
-	_, err := w.keeper.Forget(w.ctx, "c1")
+	_, err := w.keyStore.Erase(w.ctx, "c1")
 	w.must(err)
 	for _, name := range []string{"Ada", "Grace"} {
-		if err := again(name); !errors.Is(err, shred.ErrForgotten) || errors.Is(err, eventstore.ErrCommitReused) {
+		if err := again(name); !errors.Is(err, shred.ErrErased) || errors.Is(err, eventstore.ErrCommitReused) {
 			t.Errorf("%s, who was forgotten: %v", name, err)
 		}
 	}

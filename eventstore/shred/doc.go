@@ -3,6 +3,6 @@
 // Deleting the key erases the person: readers then get a placeholder. It also covers snapshots,
 // lists the aggregates that a person is in, and issues receipts.
 //
-// Start with New, which returns a Keeper for the declared personal fields. Keeper.Secrets goes into
-// eventstore.Options, and Keeper.Forget erases a person.
+// Start with New, which returns a KeyStore for the declared personal fields. KeyStore.Secrets goes into
+// eventstore.Options, and KeyStore.Erase erases a person.
 package shred

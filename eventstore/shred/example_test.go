@@ -14,7 +14,7 @@ import (
 )
 
 // The example from the guide: a person is in an event, is forgotten, and is no longer in it.
-func ExampleKeeper_Forget() {
+func ExampleKeyStore_Erase() {
 	type Registered struct {
 		Customer string `json:"customerId" personal:"subject"`
 		Name     string `json:"name" personal:"yes"`
@@ -30,9 +30,9 @@ func ExampleKeeper_Forget() {
 	personal, err := shred.Of[Registered]("Registered")
 	must(err)
 	master := shred.Master{ID: "2026", Key: bytes.Repeat([]byte{7}, 32)} // from wherever secrets are kept
-	keeper, err := shred.New(t, shred.Options{Masters: []shred.Master{master}, Personal: []shred.Personal{personal}})
+	keyStore, err := shred.New(t, shred.Options{Masters: []shred.Master{master}, Personal: []shred.Personal{personal}})
 	must(err)
-	store, err := eventstore.New(t, eventstore.Options{Secrets: keeper.Secrets()})
+	store, err := eventstore.New(t, eventstore.Options{Secrets: keyStore.Secrets()})
 	must(err)
 
 	id := eventstore.ID{Type: "customer", ID: "7"}
@@ -41,7 +41,7 @@ func ExampleKeeper_Forget() {
 	})
 	must(err)
 	show(store.Read(ctx, id))
-	receipt, err := keeper.Forget(ctx, "7")
+	receipt, err := keyStore.Erase(ctx, "7")
 	must(err)
 	fmt.Println("forgotten in", receipt.Aggregates)
 	show(store.Read(ctx, id))

@@ -21,7 +21,7 @@ type Subject struct {
 	Master     string    `dynamodbav:"master,omitempty"` // name of the master key
 	Shard      int       `dynamodbav:"shard"`            // in the list of subjects; a function of the ID
 	CreatedAt  time.Time `dynamodbav:"createdAt"`
-	Forgotten  time.Time `dynamodbav:"forgottenAt,omitempty"` // deletion of the key
+	Erased     time.Time `dynamodbav:"forgottenAt,omitempty"` // deletion of the key
 	Remade     time.Time `dynamodbav:"remadeAt,omitempty"`    // first completion of all consequences
 	Finished   time.Time `dynamodbav:"finishedAt,omitempty"`  // when the change stream had nothing left either
 	Aggregates int       `dynamodbav:"aggregates,omitempty"`  // number of aggregates when last erased

@@ -22,14 +22,14 @@ var (
 // key is a subject's key when it was read.
 type key struct {
 	cipher.AEAD        // nil: erased
-	tags        []byte // derived from the key, for Keeper.tag
-	forgotten   time.Time
+	tags        []byte // derived from the key, for KeyStore.tag
+	erased      time.Time
 	read        time.Time
 }
 
 // find returns the key of a subject, from the cache if it is recent enough. Errors:
 // table.ErrNotFound.
-func (k *Keeper) find(ctx context.Context, subject string) (*key, error) {
+func (k *KeyStore) find(ctx context.Context, subject string) (*key, error) {
 	now := k.t.Now()
 	if known, ok := k.keys.Get(subject); ok && (known.AEAD == nil || now.Sub(known.read) < k.o.Keep && !now.Before(known.read)) {
 		return known, nil
@@ -41,8 +41,8 @@ func (k *Keeper) find(ctx context.Context, subject string) (*key, error) {
 	return k.remember(&s, now)
 }
 
-func (k *Keeper) remember(s *Subject, now time.Time) (*key, error) {
-	found := &key{forgotten: s.Forgotten, read: now}
+func (k *KeyStore) remember(s *Subject, now time.Time) (*key, error) {
+	found := &key{erased: s.Erased, read: now}
 	if len(s.Wrapped) > 0 {
 		data, err := k.unwrap(s)
 		if err != nil {
@@ -59,19 +59,19 @@ func (k *Keeper) remember(s *Subject, now time.Time) (*key, error) {
 	return found, nil
 }
 
-// make returns the key of a subject, and creates it if necessary. Errors: ErrForgotten.
-func (k *Keeper) make(ctx context.Context, subject string) (*key, error) {
+// make returns the key of a subject, and creates it if necessary. Errors: ErrErased.
+func (k *KeyStore) make(ctx context.Context, subject string) (*key, error) {
 	found, err := k.find(ctx, subject)
 	if errors.Is(err, table.ErrNotFound) {
 		found, err = k.create(ctx, subject)
 	}
 	if err == nil && found.AEAD == nil {
-		err = fmt.Errorf("%w: %q, at %s", ErrForgotten, subject, found.forgotten.Format(time.RFC3339))
+		err = fmt.Errorf("%w: %q, at %s", ErrErased, subject, found.erased.Format(time.RFC3339))
 	}
 	return found, err
 }
 
-func (k *Keeper) create(ctx context.Context, subject string) (*key, error) {
+func (k *KeyStore) create(ctx context.Context, subject string) (*key, error) {
 	data := make([]byte, 32)
 	if _, err := rand.Read(data); err != nil {
 		return nil, fmt.Errorf("shred: make a key: %w", err)
@@ -90,12 +90,12 @@ func (k *Keeper) create(ctx context.Context, subject string) (*key, error) {
 }
 
 // wrap encrypts a subject's key with the first master key.
-func (k *Keeper) wrap(s *Subject, data []byte) {
+func (k *KeyStore) wrap(s *Subject, data []byte) {
 	s.Master = k.o.Masters[0].ID
 	s.Wrapped = k.masters[s.Master].Seal(nil, nil, data, s.binding())
 }
 
-func (k *Keeper) unwrap(s *Subject) ([]byte, error) {
+func (k *KeyStore) unwrap(s *Subject) ([]byte, error) {
 	master := k.masters[s.Master]
 	if master == nil {
 		return nil, fmt.Errorf("%w: the key of %q is encrypted with master key %q, which is not configured", ErrUnreadable, s.Subject, s.Master)
@@ -111,13 +111,13 @@ func (k *Keeper) unwrap(s *Subject) ([]byte, error) {
 func (s *Subject) binding() []byte { return bind("key", s.Subject, s.Master) }
 
 // sealSecret encrypts the table's secret with the first master key.
-func (k *Keeper) sealSecret(_ context.Context, secret []byte) (wrapped []byte, master string, err error) {
+func (k *KeyStore) sealSecret(_ context.Context, secret []byte) (wrapped []byte, master string, err error) {
 	master = k.o.Masters[0].ID
 	return k.masters[master].Seal(nil, nil, secret, bind("secret", master)), master, nil
 }
 
 // openSecret decrypts the table's secret. Errors: ErrUnreadable.
-func (k *Keeper) openSecret(_ context.Context, wrapped []byte, master string) ([]byte, error) {
+func (k *KeyStore) openSecret(_ context.Context, wrapped []byte, master string) ([]byte, error) {
 	aead := k.masters[master]
 	if aead == nil {
 		return nil, fmt.Errorf("%w: the secret of the table is encrypted with master key %q, which is not configured", ErrUnreadable, master)
@@ -133,7 +133,7 @@ func (k *Keeper) openSecret(_ context.Context, wrapped []byte, master string) ([
 // they use another. After it returns without error, the other master keys are no longer needed,
 // except for keys created in the meantime by processes whose first master is another. It returns
 // the number of rewrapped keys.
-func (k *Keeper) Rewrap(ctx context.Context) (n int, err error) {
+func (k *KeyStore) Rewrap(ctx context.Context) (n int, err error) {
 	if err := k.rewrapSecret(ctx); err != nil {
 		return 0, fmt.Errorf("shred: rewrap: %w", err)
 	}
@@ -162,7 +162,7 @@ func (k *Keeper) Rewrap(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-func (k *Keeper) rewrapSecret(ctx context.Context) error {
+func (k *KeyStore) rewrapSecret(ctx context.Context) error {
 	_, err := eventstore.TableRules.Modify(ctx, k.t, eventstore.RulesKey{}, func(r *eventstore.Rules) error {
 		if len(r.Wrapped) == 0 || r.Master == k.o.Masters[0].ID {
 			return nil
@@ -180,7 +180,7 @@ func (k *Keeper) rewrapSecret(ctx context.Context) error {
 }
 
 // join records that a subject is in an aggregate, before an event is stored.
-func (k *Keeper) join(ctx context.Context, subject string, id eventstore.ID) error {
+func (k *KeyStore) join(ctx context.Context, subject string, id eventstore.ID) error {
 	link := Link{LinkKey{subject, id}}
 	if k.links.Contains(link.LinkKey) {
 		return nil

@@ -15,7 +15,7 @@ import (
 
 // A receipt says that everything is finished only when it is: not before the change stream has
 // dropped the old contents of read models.
-func TestReceiptSaysWhatRemains(t *testing.T) {
+func TestReceiptListsRemains(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.must(w.say(customer("1"), "Registered", ada))
 	forgotten := w.db.Now()
@@ -24,12 +24,12 @@ func TestReceiptSaysWhatRemains(t *testing.T) {
 		finished bool
 	}{{0, false}, {time.Hour, false}, {23*time.Hour - time.Second, false}, {time.Second, true}, {time.Hour, true}} {
 		w.db.Advance(c.later)
-		r, err := w.keeper.Forget(w.ctx, "c1")
+		r, err := w.keyStore.Erase(w.ctx, "c1")
 		w.must(err)
 		s, err := shred.SubjectByID.Get(w.ctx, w.table, shred.SubjectKey{Subject: "c1"})
 		w.must(err)
 		until := forgotten.Add(24 * time.Hour)
-		if !r.Remade.Equal(forgotten) || !r.Remains.Equal(until) || !r.Forgotten.Equal(forgotten) || !s.Finished.Equal(r.Finished) {
+		if !r.Remade.Equal(forgotten) || !r.Remains.Equal(until) || !r.Erased.Equal(forgotten) || !s.Finished.Equal(r.Finished) {
 			t.Errorf("after another %s: %+v, kept as %+v", c.later, r, s)
 		}
 		if c.finished != r.Finished.Equal(until) || c.finished == r.Finished.IsZero() {
@@ -40,7 +40,7 @@ func TestReceiptSaysWhatRemains(t *testing.T) {
 
 // A reserved value about a person cannot be found by guessing, is in no error, and is free after
 // the person is forgotten.
-func TestForgottenReservations(t *testing.T) {
+func TestErasedReservations(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	const address = "ada@example.org"
 	events := []eventstore.NewEvent{{Type: "Registered", Payload: []byte(ada)}}
@@ -62,7 +62,7 @@ func TestForgottenReservations(t *testing.T) {
 	if strings.Contains(err.Error(), key) || len(key) != 64 || rest != "" {
 		t.Errorf("the error has the hash: %v", err)
 	}
-	r, err := w.keeper.Forget(w.ctx, "c1")
+	r, err := w.keyStore.Erase(w.ctx, "c1")
 	if err != nil || r.Released != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
@@ -73,7 +73,7 @@ func TestForgottenReservations(t *testing.T) {
 		t.Errorf("what is not about the person belongs to %q, %v", owner, err)
 	}
 	w.must(take(eventstore.ReserveFor("c2", "email", address)))
-	if r, err := w.keeper.Forget(w.ctx, "c1"); err != nil || r.Released != 0 {
+	if r, err := w.keyStore.Erase(w.ctx, "c1"); err != nil || r.Released != 0 {
 		t.Errorf("again: %+v, %v", r, err)
 	}
 	if owner, err := w.store.OwnerOf(w.ctx, "email", address); err != nil || owner != "customer/2" {

@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/eventstore"
 )
 
-// rules are the table's personal fields, including those declared by this keeper. So a program that
+// rules are the table's personal fields, including those declared by this key store. So a program that
 // declares fewer seals as much as the others. mu protects the fields below it.
 type rules struct {
 	held eventstore.HeldRules
@@ -21,10 +21,10 @@ type rules struct {
 	compiled map[string][]rule // by event type
 }
 
-// personal returns the personal fields of each event type. The first call declares the keeper's
+// personal returns the personal fields of each event type. The first call declares the key store's
 // own. It returns only rules that every store on the table uses: while some may use older ones, it
 // waits, whoever changed the rules. It holds no lock meanwhile.
-func (k *Keeper) personal(ctx context.Context) (map[string][]rule, error) {
+func (k *KeyStore) personal(ctx context.Context) (map[string][]rule, error) {
 	if err := k.declare(ctx); err != nil {
 		return nil, fmt.Errorf("shred: declare what is personal: %w", err)
 	}
@@ -44,7 +44,7 @@ func (k *Keeper) personal(ctx context.Context) (map[string][]rule, error) {
 	}
 }
 
-func (k *Keeper) declare(ctx context.Context) error {
+func (k *KeyStore) declare(ctx context.Context) error {
 	k.rules.mu.Lock()
 	defer k.rules.mu.Unlock()
 	if k.rules.declared {

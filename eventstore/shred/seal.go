@@ -41,7 +41,7 @@ const (
 )
 
 // seal seals the personal fields of an append's events.
-func (k *Keeper) seal(ctx context.Context, events []eventstore.Event) error {
+func (k *KeyStore) seal(ctx context.Context, events []eventstore.Event) error {
 	personal, err := k.personal(ctx)
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func setMetadata(e *eventstore.Event, name, value string) {
 }
 
 // sealBy seals the fields of one rule.
-func (k *Keeper) sealBy(ctx context.Context, e *eventstore.Event, r rule, all *contents) error {
+func (k *KeyStore) sealBy(ctx context.Context, e *eventstore.Event, r rule, all *contents) error {
 	var by *subject // set once there is something to seal
 	seal := func(at string, value json.RawMessage) (json.RawMessage, error) {
 		if by == nil {
@@ -134,7 +134,7 @@ type subject struct {
 }
 
 // subjectOf returns the subject of an event, and links it to the aggregate.
-func (k *Keeper) subjectOf(ctx context.Context, e *eventstore.Event, r rule) (*subject, error) {
+func (k *KeyStore) subjectOf(ctx context.Context, e *eventstore.Event, r rule) (*subject, error) {
 	id := ""
 	_, err := change(json.RawMessage(e.Payload), r.subject, "", func(_ string, value json.RawMessage) (json.RawMessage, error) {
 		if err := json.Unmarshal(value, &id); err != nil {
@@ -158,7 +158,7 @@ func (k *Keeper) subjectOf(ctx context.Context, e *eventstore.Event, r rule) (*s
 const maxSubject = 256
 
 // open opens the sealed parts of an event.
-func (k *Keeper) open(ctx context.Context, e *eventstore.Event) error {
+func (k *KeyStore) open(ctx context.Context, e *eventstore.Event) error {
 	return unseal(e, func(at string, value json.RawMessage) (json.RawMessage, error) {
 		plain, _, err := k.openBox(ctx, e, at, value)
 		return plain, err
@@ -204,7 +204,7 @@ func unseal(e *eventstore.Event, open func(at string, value json.RawMessage) (js
 
 // tag returns a hash of the sealed values of an event, each keyed by its person. ok is false if one
 // of them was erased.
-func (k *Keeper) tag(ctx context.Context, e *eventstore.Event) (tag []byte, ok bool, err error) {
+func (k *KeyStore) tag(ctx context.Context, e *eventstore.Event) (tag []byte, ok bool, err error) {
 	h, opened := sha256.New(), *e
 	ok = true
 	err = unseal(&opened, func(at string, value json.RawMessage) (json.RawMessage, error) {
@@ -264,7 +264,7 @@ func bare(e *eventstore.Event) error {
 }
 
 // openBox opens a value and returns the key that it used, or returns the placeholder.
-func (k *Keeper) openBox(ctx context.Context, e *eventstore.Event, at string, value json.RawMessage) (json.RawMessage, *key, error) {
+func (k *KeyStore) openBox(ctx context.Context, e *eventstore.Event, at string, value json.RawMessage) (json.RawMessage, *key, error) {
 	var b box
 	if err := json.Unmarshal(value, &b); err != nil || len(b.Data) == 0 {
 		return nil, nil, fmt.Errorf("%w: %s", ErrUnreadable, at)
@@ -276,7 +276,7 @@ func (k *Keeper) openBox(ctx context.Context, e *eventstore.Event, at string, va
 	case err != nil:
 		return nil, nil, err
 	case by.AEAD == nil && b.As == asText:
-		return json.RawMessage(strconv.Quote(Forgotten)), by, nil
+		return json.RawMessage(strconv.Quote(Erased)), by, nil
 	case by.AEAD == nil:
 		return json.RawMessage("null"), by, nil
 	}

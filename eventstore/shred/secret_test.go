@@ -35,7 +35,7 @@ func (w *world) rules() eventstore.Rules {
 // A copy of the table without a key does not tell whether an address is reserved. As soon as a
 // store with keys reserves a value, the secret of the hashes is encrypted. A store without keys is
 // told so, and one that has reserved before continues with the same hashes.
-func TestTheTableDoesNotTellWhatIsReserved(t *testing.T) {
+func TestReservedValuesAreHidden(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("the 12 s until a store gives up on keys that it lacks are missing: leave -short out")
@@ -85,7 +85,7 @@ func TestRewrapTheSecret(t *testing.T) {
 	if _, err := w.another(master("3 new")).OwnerOf(w.ctx, "email", "ada@example.org"); !errors.Is(err, shred.ErrUnreadable) {
 		t.Errorf("with another master: %v", err)
 	}
-	_, err := w.newKeeper(master("3 new"), master("2026")).Rewrap(w.ctx)
+	_, err := w.newKeyStore(master("3 new"), master("2026")).Rewrap(w.ctx)
 	w.must(err)
 	if m := w.rules().Master; m != "3 new" {
 		t.Errorf("the secret is encrypted with %q", m)

@@ -47,12 +47,12 @@ var adaSays = []string{"Lovelace", "St James", "ada@example", "55550100100", "42
 
 type world struct {
 	*testing.T
-	ctx    context.Context
-	db     *enginetest.DB
-	table  *table.Table
-	store  *eventstore.Store
-	keeper *shred.Keeper
-	again  []string
+	ctx      context.Context
+	db       *enginetest.DB
+	table    *table.Table
+	store    *eventstore.Store
+	keyStore *shred.KeyStore
+	again    []string
 }
 
 func master(id string) shred.Master {
@@ -74,15 +74,15 @@ func newWorld(t *testing.T, o eventstore.Options) *world {
 	w := &world{T: t, ctx: t.Context(), db: enginetest.New(t)}
 	w.must(shred.Schema.Ensure(w.ctx, w.db, "onefold"))
 	w.table = table.New(w.db, "onefold", table.Options{Clock: w.db.Now})
-	w.keeper = w.newKeeper(master("2026"))
-	o.Secrets = w.keeper.Secrets()
+	w.keyStore = w.newKeyStore(master("2026"))
+	o.Secrets = w.keyStore.Secrets()
 	var err error
 	w.store, err = eventstore.New(w.table, o)
 	w.must(err)
 	return w
 }
 
-func (w *world) newKeeper(masters ...shred.Master) *shred.Keeper {
+func (w *world) newKeyStore(masters ...shred.Master) *shred.KeyStore {
 	w.Helper()
 	k, err := shred.New(w.table, shred.Options{Masters: masters, Personal: personal(w.T), Remake: func(id eventstore.ID) error {
 		w.again = append(w.again, id.String())
@@ -95,7 +95,7 @@ func (w *world) newKeeper(masters ...shred.Master) *shred.Keeper {
 // another returns a store of another process on the same table.
 func (w *world) another(masters ...shred.Master) *eventstore.Store {
 	w.Helper()
-	s, err := eventstore.New(w.table, eventstore.Options{Secrets: w.newKeeper(masters...).Secrets()})
+	s, err := eventstore.New(w.table, eventstore.Options{Secrets: w.newKeyStore(masters...).Secrets()})
 	w.must(err)
 	return s
 }
@@ -199,8 +199,8 @@ func (w *world) snapshot(s *eventstore.Store, id eventstore.ID) bool {
 	return saved
 }
 
-func TestForget(t *testing.T) {
-	for name, o := range map[string]eventstore.Options{"transactions": {Chain: true}, "one by one": {Chain: true, OneByOne: true}} {
+func TestErase(t *testing.T) {
+	for name, o := range map[string]eventstore.Options{"transactions": {Chain: true}, "one by one": {Chain: true, PutMode: true}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, o)
 			w.must(w.say(customer("1"), "Registered", ada))
@@ -229,7 +229,7 @@ func TestForget(t *testing.T) {
 			if compared.Snapshots != 1 {
 				t.Errorf("%+v", compared)
 			}
-			receipt, err := w.keeper.Forget(w.ctx, "c1")
+			receipt, err := w.keyStore.Erase(w.ctx, "c1")
 			if err != nil || len(receipt.Aggregates) != 2 || receipt.Snapshots != 1 || receipt.Remade.IsZero() || fmt.Sprint(w.again) != "[customer/1 customer/2]" {
 				t.Errorf("%+v, %v, %v", receipt, w.again, err)
 			}
@@ -237,7 +237,7 @@ func TestForget(t *testing.T) {
 			for _, s := range []*eventstore.Store{w.store, other, w.another(master("2026"))} {
 				one, two := w.read(s, customer("1")), w.read(s, customer("2"))
 				want := `{"customerId":"c1","name":"[forgotten]","age":null,"plan":"gold","address":{"street":"[forgotten]","city":"London"},"contacts":[{"kind":"mail","value":"[forgotten]"},{"kind":"phone","value":"[forgotten]"}]}`
-				if !sameJSON(string(one[0].Payload), want) || !sameJSON(string(two[0].Payload), `{"about":"c1","note":null}`) || two[0].Metadata["ip"] != shred.Forgotten || two[0].Metadata["trace"] != "t" {
+				if !sameJSON(string(one[0].Payload), want) || !sameJSON(string(two[0].Payload), `{"about":"c1","note":null}`) || two[0].Metadata["ip"] != shred.Erased || two[0].Metadata["trace"] != "t" {
 					t.Errorf("read: %s %s %v", one[0].Payload, two[0].Payload, two[0].Metadata)
 				}
 				if !sameJSON(string(two[1].Payload), `{"about":7,"note":"of another"}`) {
@@ -250,14 +250,14 @@ func TestForget(t *testing.T) {
 				}
 			}
 			w.saysNothing(adaSays)
-			again, err := w.keeper.Forget(w.ctx, "c1")
-			if err != nil || !again.Forgotten.Equal(receipt.Forgotten) || again.Snapshots != 0 {
+			again, err := w.keyStore.Erase(w.ctx, "c1")
+			if err != nil || !again.Erased.Equal(receipt.Erased) || again.Snapshots != 0 {
 				t.Errorf("again: %+v, %v", again, err)
 			}
-			if err := w.say(customer("3"), "Registered", ada); !errors.Is(err, shred.ErrForgotten) {
+			if err := w.say(customer("3"), "Registered", ada); !errors.Is(err, shred.ErrErased) {
 				t.Errorf("a new event about her: %v", err)
 			}
-			if _, err := w.keeper.Forget(w.ctx, "nobody"); !errors.Is(err, table.ErrNotFound) {
+			if _, err := w.keyStore.Erase(w.ctx, "nobody"); !errors.Is(err, table.ErrNotFound) {
 				t.Errorf("nobody: %v", err)
 			}
 			for f, err := range fsck.Check(w.ctx, w.store, fsck.Options{}) {
@@ -283,7 +283,7 @@ func TestStolenTable(t *testing.T) {
 }
 
 // A sealed value can be opened only where it was sealed.
-func TestMovedAndChanged(t *testing.T) {
+func TestMovedSealedValue(t *testing.T) {
 	move := func(from, to *eventstore.Event) { to.Payload = from.Payload }
 	for name, forge := range map[string]func(a, b *eventstore.Event){
 		"to another event": move,
@@ -334,7 +334,7 @@ func TestMovedAndChanged(t *testing.T) {
 }
 
 // Events that cannot be sealed are not stored.
-func TestRefused(t *testing.T) {
+func TestRejectedEvents(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	for _, c := range []struct {
 		eventType, payload string
@@ -379,7 +379,7 @@ func TestSeveralSubjects(t *testing.T) {
 	if !w.snapshot(w.store, customer("1")) {
 		t.Fatal("no snapshot")
 	}
-	_, err := w.keeper.Forget(w.ctx, "a")
+	_, err := w.keyStore.Erase(w.ctx, "a")
 	w.must(err)
 	if have := string(w.read(w.store, customer("1"))[0].Payload); !sameJSON(have, `{"a":{"id":"a","name":"[forgotten]"},"b":{"id":"b","name":"Bob the Builder"}}`) {
 		t.Error(have)
@@ -393,18 +393,18 @@ func TestSeveralSubjects(t *testing.T) {
 		t.Error("no snapshot is made any more")
 	}
 	w.saysNothing([]string{"Annabelle Lee", "Bob the Builder"})
-	if ids, err := w.keeper.Aggregates(w.ctx, "b"); err != nil || fmt.Sprint(ids) != "[customer/1]" {
+	if ids, err := w.keyStore.Aggregates(w.ctx, "b"); err != nil || fmt.Sprint(ids) != "[customer/1]" {
 		t.Error(ids, err)
 	}
 }
 
 // A state that was loaded before its subject was forgotten is not saved afterwards.
-func TestStateFromBefore(t *testing.T) {
+func TestStateLoadedBeforeErasure(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.must(w.say(customer("1"), "Registered", ada))
 	before, err := eventstore.Load(w.ctx, w.store, customer("1"), states)
 	w.must(err)
-	_, err = w.keeper.Forget(w.ctx, "c1")
+	_, err = w.keyStore.Erase(w.ctx, "c1")
 	w.must(err)
 	w.db.Advance(time.Hour)
 	if saved, err := eventstore.SaveSnapshot(w.ctx, w.store, states, before); saved || err != nil {
@@ -418,12 +418,12 @@ func TestRewrap(t *testing.T) {
 	for n := range 20 {
 		w.must(w.say(customer(fmt.Sprint(n)), "Registered", strings.Replace(ada, "c1", fmt.Sprint("c", n), 1)))
 	}
-	_, err := w.keeper.Forget(w.ctx, "c3")
+	_, err := w.keyStore.Erase(w.ctx, "c3")
 	w.must(err)
-	if n, err := w.newKeeper(master("3 new"), master("2026")).Rewrap(w.ctx); n != 19 || err != nil {
+	if n, err := w.newKeyStore(master("3 new"), master("2026")).Rewrap(w.ctx); n != 19 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
-	if n, err := w.newKeeper(master("3 new")).Rewrap(w.ctx); n != 0 || err != nil {
+	if n, err := w.newKeyStore(master("3 new")).Rewrap(w.ctx); n != 0 || err != nil {
 		t.Errorf("again: %d, %v", n, err)
 	}
 	s := w.another(master("3 new"))
@@ -482,7 +482,7 @@ func TestDeclarations(t *testing.T) {
 
 // Whatever fails while a person is being forgotten, repeating it completes it. Before that, nothing
 // is reported as finished.
-func TestForgetFails(t *testing.T) {
+func TestEraseFails(t *testing.T) {
 	for _, effect := range []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer, enginetest.Throttle} {
 		for nth := 1; nth < 12; nth++ {
 			w := newWorld(t, eventstore.Options{})
@@ -490,10 +490,10 @@ func TestForgetFails(t *testing.T) {
 			w.must(w.say(customer("2"), "Registered", ada))
 			w.snapshot(w.store, customer("2"))
 			w.db.Inject(enginetest.Fault{Effect: effect, Nth: nth})
-			_, err := w.keeper.Forget(w.ctx, "c1")
+			_, err := w.keyStore.Erase(w.ctx, "c1")
 			w.db.Heal()
 			if err != nil {
-				receipt, err := w.keeper.Forget(w.ctx, "c1")
+				receipt, err := w.keyStore.Erase(w.ctx, "c1")
 				if err != nil || len(receipt.Aggregates) != 2 {
 					t.Fatalf("effect %v, request %d: %+v, %v", effect, nth, receipt, err)
 				}
@@ -511,9 +511,9 @@ func TestForgetFails(t *testing.T) {
 
 // Writers, makers of snapshots and readers run in several processes while a person is forgotten.
 // Afterwards, nobody can read anything about her.
-func TestForgetRaces(t *testing.T) { seeds.Run(t, 1, forgetRaces) }
+func TestEraseRaces(t *testing.T) { seeds.Run(t, 1, eraseRaces) }
 
-func forgetRaces(t *testing.T, seed uint64) {
+func eraseRaces(t *testing.T, seed uint64) {
 	for round := range 10 {
 		w := newWorld(t, eventstore.Options{})
 		stores := []*eventstore.Store{w.store, w.another(master("2026")), w.another(master("2026"))}
@@ -525,7 +525,7 @@ func forgetRaces(t *testing.T, seed uint64) {
 				for range 20 {
 					id := customer(fmt.Sprint(r.IntN(4)))
 					_, err := s.Append(w.ctx, id, eventstore.Any(), []eventstore.NewEvent{{Type: "Registered", Payload: []byte(ada)}, {Type: "Other"}})
-					if err != nil && !errors.Is(err, shred.ErrForgotten) && !errors.Is(err, eventstore.ErrBusy) {
+					if err != nil && !errors.Is(err, shred.ErrErased) && !errors.Is(err, eventstore.ErrBusy) {
 						t.Error(err)
 					}
 					at, err := eventstore.Load(w.ctx, s, id, states)
@@ -538,7 +538,7 @@ func forgetRaces(t *testing.T, seed uint64) {
 				}
 			})
 		}
-		_, err := w.keeper.Forget(w.ctx, "c1")
+		_, err := w.keyStore.Erase(w.ctx, "c1")
 		w.must(err)
 		all.Wait()
 		w.db.Advance(time.Hour)

@@ -18,7 +18,7 @@ import (
 // sealState seals a state with the keys of all subjects of the aggregate. ok is false if the state
 // may contain data of a subject that was erased in the meantime, because its events were opened
 // before every process knew.
-func (k *Keeper) sealState(ctx context.Context, id eventstore.ID, since time.Time, state eventstore.Payload) (eventstore.Payload, bool, error) {
+func (k *KeyStore) sealState(ctx context.Context, id eventstore.ID, since time.Time, state eventstore.Payload) (eventstore.Payload, bool, error) {
 	var s sealedState
 	var keys []*key
 	for link, err := range SubjectsOf.All(ctx, k.t, id) {
@@ -30,7 +30,7 @@ func (k *Keeper) sealState(ctx context.Context, id eventstore.ID, since time.Tim
 			return nil, false, fmt.Errorf("shred: key of a subject of %s: %w", id, err)
 		}
 		if by.AEAD == nil {
-			if !since.After(by.forgotten.Add(2 * k.o.Keep)) {
+			if !since.After(by.erased.Add(2 * k.o.Keep)) {
 				return nil, false, nil
 			}
 			continue
@@ -57,7 +57,7 @@ func (k *Keeper) sealState(ctx context.Context, id eventstore.ID, since time.Tim
 }
 
 // openState opens a state. ok is false if one of its subjects was erased.
-func (k *Keeper) openState(ctx context.Context, id eventstore.ID, state eventstore.Payload) (eventstore.Payload, bool, error) {
+func (k *KeyStore) openState(ctx context.Context, id eventstore.ID, state eventstore.Payload) (eventstore.Payload, bool, error) {
 	rest, ok := bytes.CutPrefix(state, []byte(stateMark))
 	if !ok {
 		return state, true, nil

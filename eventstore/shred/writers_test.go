@@ -143,10 +143,10 @@ func (o *office) append() {
 	}
 }
 
-// A store that seals waits first, even if another keeper changed the rules, or if the wait was
+// A store that seals waits first, even if another key store changed the rules, or if the wait was
 // interrupted before. So a store without keys, which follows the old rules for a while, stores no
 // personal data after the first sealed append.
-func TestKeepersWaitBeforeTheySeal(t *testing.T) {
+func TestKeyStoresWaitBeforeSealing(t *testing.T) {
 	for name, first := range map[string]func(o *office, d time.Duration, other *eventstore.Store) error{
 		"two start together": func(o *office, _ time.Duration, other *eventstore.Store) error {
 			_, err := other.Append(o.ctx, customer("b"), eventstore.NoStream(), []eventstore.NewEvent{{Type: "Registered", Payload: []byte(ada)}})
@@ -162,7 +162,7 @@ func TestKeepersWaitBeforeTheySeal(t *testing.T) {
 			o.must(err)
 			_, err = plain.Append(o.ctx, customer("0"), eventstore.NoStream(), []eventstore.NewEvent{{Type: "Visited"}})
 			o.must(err) // with the current rules
-			keeper := func(sleep func(context.Context, time.Duration) error) *eventstore.Store {
+			keyStore := func(sleep func(context.Context, time.Duration) error) *eventstore.Store {
 				k, err := shred.New(o.table, shred.Options{Masters: []shred.Master{master("2026")}, Personal: personal(t), Sleep: sleep})
 				o.must(err)
 				s, err := eventstore.New(o.table, eventstore.Options{Secrets: k.Secrets()})
@@ -171,9 +171,9 @@ func TestKeepersWaitBeforeTheySeal(t *testing.T) {
 			}
 			patient := func(_ context.Context, d time.Duration) error { o.db.Advance(d); return nil }
 			slept := 0
-			store := keeper(func(ctx context.Context, d time.Duration) error {
+			store := keyStore(func(ctx context.Context, d time.Duration) error {
 				if slept++; slept == 1 {
-					return first(o, d, keeper(patient))
+					return first(o, d, keyStore(patient))
 				}
 				return patient(ctx, d)
 			})

@@ -30,11 +30,11 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestFoldsOnADiskThatFails injects one disk fault, at a random call, while orders are written and
+// TestFoldsOnFailingDisk injects one disk fault, at a random call, while orders are written and
 // folded. Whatever the fault is, every acknowledged write must still be there afterwards, and the
 // derived items must be the fold of everything that is there. Nothing may hang. ONEFOLD_DISK_SEEDS
 // sets the number of seeds to try, and ONEFOLD_DISK_SEED selects one seed.
-func TestFoldsOnADiskThatFails(t *testing.T) {
+func TestFoldsOnFailingDisk(t *testing.T) {
 	t.Parallel()
 	first, seeds := uint64(time.Now().UnixNano()), 60
 	if testing.Short() {

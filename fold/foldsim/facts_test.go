@@ -189,9 +189,9 @@ func TestFactsOfOneItem(t *testing.T) {
 	}, 1000)
 }
 
-// TestFactsThatWait is the same test with items that wait for several flushes, so that facts of one
+// TestHeldFacts is the same test with items that wait for several flushes, so that facts of one
 // item are written at different times.
-func TestFactsThatWait(t *testing.T) {
+func TestHeldFacts(t *testing.T) {
 	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{foldSales().With(fold.Hold(300 * time.Millisecond)), foldContinents(), foldLargestSale().With(fold.Hold(20 * time.Millisecond))},

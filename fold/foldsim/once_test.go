@@ -223,9 +223,9 @@ func checkNotes(w *foldsim.World) error {
 	)
 }
 
-// TestFactsThatAreSentAgain checks that a fact that is sent again counts once, whichever requests a
+// TestRepeatedFacts checks that a fact that is sent again counts once, whichever requests a
 // crash separates.
-func TestFactsThatAreSentAgain(t *testing.T) {
+func TestRepeatedFacts(t *testing.T) {
 	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{foldNotes(), foldContinents(), foldLargestNote()},
@@ -235,9 +235,9 @@ func TestFactsThatAreSentAgain(t *testing.T) {
 	}, 250)
 }
 
-// TestFactsThatAreSentAgainAndWait is the same test with items and windows that wait for several
+// TestRepeatedHeldFacts is the same test with items and windows that wait for several
 // flushes.
-func TestFactsThatAreSentAgainAndWait(t *testing.T) {
+func TestRepeatedHeldFacts(t *testing.T) {
 	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{foldNotes().With(fold.Hold(300 * time.Millisecond)), foldContinents(), foldLargestNote().With(fold.Hold(20 * time.Millisecond))},

@@ -236,7 +236,7 @@ func (s *simulation) start() *process {
 	o := fold.Options{
 		FlushChanges: 1 + r.IntN(30), FlushBytes: 64 << r.IntN(10), PageSize: 1 + r.IntN(10), Retries: 2 + r.IntN(4),
 		FlushAge: time.Duration(1+r.IntN(100)) * time.Millisecond, Refresh: time.Duration(1+r.IntN(300)) * time.Millisecond,
-		Leases: r.IntN(3) > 0, LeaseFor: time.Duration(10+r.IntN(2000)) * time.Millisecond, Aside: r.IntN(3) == 0,
+		Leases: r.IntN(3) > 0, LeaseFor: time.Duration(10+r.IntN(2000)) * time.Millisecond, LeaseFree: r.IntN(3) == 0,
 	}
 	switch {
 	case s.Watch != nil:
@@ -262,7 +262,7 @@ func (s *simulation) name() string {
 
 // spawnWorker starts a process that drains repeatedly until the faults end.
 func (s *simulation) spawnWorker(o fold.Options) *process {
-	skew := s.skew(4 * time.Second) // small enough for barriers: see fold.Fence
+	skew := s.skew(4 * time.Second) // small enough for barriers: see fold.Barrier
 	return s.spawn(s.name(), func(p *process) error {
 		p.skew = skew
 		if s.Consume != nil {

@@ -25,8 +25,8 @@ func TestDerivedItemsAreTheFoldOfAllChanges(t *testing.T) {
 	}, 1000)
 }
 
-// TestItemsThatWait makes some items wait for many flushes, some for few, and some for none.
-func TestItemsThatWait(t *testing.T) {
+// TestHeldItems makes some items wait for many flushes, some for few, and some for none.
+func TestHeldItems(t *testing.T) {
 	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{
 		Folds: []*fold.Fold{
@@ -37,9 +37,9 @@ func TestItemsThatWait(t *testing.T) {
 	}, 1000)
 }
 
-// TestNoLagIsUnderstated checks that no reported lag is shorter than the real one, whatever happens
+// TestLagIsNeverUnderstated checks that no reported lag is shorter than the real one, whatever happens
 // to the workers.
-func TestNoLagIsUnderstated(t *testing.T) {
+func TestLagIsNeverUnderstated(t *testing.T) {
 	t.Parallel()
 	var seen foldsim.Watched
 	foldsim.Test(t, foldsim.Scenario{
@@ -53,9 +53,9 @@ func TestNoLagIsUnderstated(t *testing.T) {
 	t.Logf("%+v", seen)
 }
 
-// TestItemsThatAreExpectedToBeNew guesses that keys are new, whether they are new, known or
+// TestExpectNew guesses that keys are new, whether they are new, known or
 // removed, and whatever happens between the guess and the put.
-func TestItemsThatAreExpectedToBeNew(t *testing.T) {
+func TestExpectNew(t *testing.T) {
 	t.Parallel()
 	always := fold.ExpectNew(0)
 	foldsim.Test(t, foldsim.Scenario{

@@ -21,26 +21,26 @@ import (
 )
 
 // Source reads one stream. It keeps shard iterators, replaces expired ones, and respects the rate
-// limits of the service (see manners). It implements fold.Source and fold.Pacer.
+// limits of the service (see streamLimits). It implements fold.Source and fold.Pacer.
 type Source struct {
-	api     dynamo.Streams
-	arn     string
-	manners manners
-	clock   func() time.Time // for rate limits
-	sleep   func(context.Context, time.Duration) error
+	api    dynamo.Streams
+	arn    string
+	limits streamLimits
+	clock  func() time.Time // for rate limits
+	sleep  func(context.Context, time.Duration) error
 
 	// mu protects iterators and reads; it is not held during requests.
 	mu        sync.Mutex
-	iterators map[string]iterator // by shard
-	reads     map[string]reading  // by shard
+	iterators map[string]iterator    // by shard
+	reads     map[string]readHistory // by shard
 }
 
 // New returns the source of a stream.
 func New(api dynamo.Streams, streamARN string) *Source {
 	_, exact := api.(dynamo.RecordReader)
 	return &Source{
-		api: api, arn: streamARN, manners: mannersFor(streamARN, exact), clock: time.Now, sleep: backoff.For,
-		iterators: make(map[string]iterator), reads: make(map[string]reading),
+		api: api, arn: streamARN, limits: limitsFor(streamARN, exact), clock: time.Now, sleep: backoff.For,
+		iterators: make(map[string]iterator), reads: make(map[string]readHistory),
 	}
 }
 
@@ -60,7 +60,7 @@ func (s *Source) Shards(ctx context.Context) ([]fold.Shard, error) {
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn}
 	for page := 0; ; page++ {
 		if page > 0 {
-			if err := s.sleep(ctx, s.manners.describeEvery); err != nil {
+			if err := s.sleep(ctx, s.limits.describeEvery); err != nil {
 				return nil, err
 			}
 		}

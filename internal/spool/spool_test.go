@@ -273,7 +273,7 @@ func TestDamage(t *testing.T) {
 
 // Many append concurrently while another drains: all records come out once, in the order of each
 // writer.
-func TestAtOnce(t *testing.T) {
+func TestConcurrentUse(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{SegmentBytes: 20_000})
 	must(t, err)
 	if _, err := Open(s.dir, Options{}); !errors.Is(err, ErrInUse) {

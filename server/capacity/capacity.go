@@ -31,17 +31,17 @@ const Longest = 24 * time.Hour
 // Service serves capacity with authorization. Create one with New.
 type Service struct {
 	o     Options
-	door  *middleware.Door
+	mw    *middleware.Stack
 	table *table.Table
 	keys  *redact.Keys // anonymizes keys for callers: access to the load is not access to the identity of people and devices
 }
 
 // New creates the service for a table. It fails if Uses is set without Schema.
-func New(d *middleware.Door, t *table.Table, o Options) (*Service, error) {
+func New(mw *middleware.Stack, t *table.Table, o Options) (*Service, error) {
 	if o.Uses != nil && o.Schema == nil {
 		return nil, errors.New("server: Capacity.Schema is required with Capacity.Uses")
 	}
-	return &Service{o, d, t, redact.New(redact.Products())}, nil
+	return &Service{o, mw, t, redact.New(redact.Products())}, nil
 }
 
 // Register adds the operations to the API.

@@ -80,7 +80,7 @@ func (s *Service) heat(ctx context.Context, in *heatRequest) (*heatAnswer, error
 	for _, f := range heat.Busiest(s.o.Schema, uses, in.Share, keys) {
 		key, err := s.describe(ctx, &b, &f, uses)
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		b.Keys = append(b.Keys, key)
 	}

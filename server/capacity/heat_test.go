@@ -42,7 +42,7 @@ func heatOf(who *servertest.Person) told {
 
 // A rush makes a key hot; the owner of the site spreads its events while the server runs; the next
 // rush makes no key hot.
-func TestAHotSiteIsSpread(t *testing.T) {
+func TestSpreadingCoolsHotSite(t *testing.T) {
 	m := servertest.NewMetered(t, start)
 	admin := m.NewPerson("admin@example.com", accounts.Grants{accounts.AllSites: accounts.Admin})
 	owner := m.NewPerson("owner@example.com", accounts.Grants{"shop": accounts.Owner})
@@ -95,7 +95,7 @@ func TestAHotSiteIsSpread(t *testing.T) {
 
 // The load is shown, but not the people: keys of users, devices, aggregates and accounts are
 // anonymized.
-func TestNobodyIsNamed(t *testing.T) {
+func TestPersonalKeysAreAnonymized(t *testing.T) {
 	m := servertest.NewMetered(t, start)
 	all := m.NewPerson("zoe@example.com", accounts.Grants{accounts.AllSites: accounts.Owner, accounts.EventStore: accounts.Owner})
 	all.Want(http.StatusCreated, `"plant"`, http.MethodPost, "/api/v1/fleets", `{"id":"plant","timezone":"Europe/Berlin"}`)
@@ -141,7 +141,7 @@ func TestHeatIsForAdminsOfAllSites(t *testing.T) {
 }
 
 // A server whose table is not metered here says so.
-func TestATableElsewhere(t *testing.T) {
+func TestUnmeteredTable(t *testing.T) {
 	h := servertest.New(t, nil)
 	h.NewPerson("admin@example.com", accounts.Grants{accounts.AllSites: accounts.Admin}).Want(http.StatusOK, `"metered":false`, http.MethodGet, "/api/v1/heat", "")
 }

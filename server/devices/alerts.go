@@ -142,11 +142,11 @@ func (s *Service) alert(ctx context.Context, in *AlertPath) (*alertDetailAnswer,
 	}
 	a, err := telemetry.Alerts.Get(ctx, s.table, telemetry.AlertKey{DeviceID: in.Device, AlertID: in.Alert})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	named, err := s.nameAlerts(ctx, in.Fleet, []telemetry.Alert{a})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(alertDetailAnswer)
 	answer.Body.AlertBody, answer.Body.History = named[0], append([]telemetry.AlertNote{}, a.History...)
@@ -154,7 +154,7 @@ func (s *Service) alert(ctx context.Context, in *AlertPath) (*alertDetailAnswer,
 	for i := range answer.Body.History {
 		note := &answer.Body.History[i]
 		if note.By, err = who.of(ctx, note.By); err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 	}
 	return answer, nil
@@ -167,12 +167,12 @@ func (s *Service) act(ctx context.Context, in *AlertPath, action string, do func
 	}
 	a, err := do(telemetry.AlertKey{DeviceID: in.Device, AlertID: in.Alert}, middleware.CallerOf(ctx).Actor)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.record(ctx, action, in.Fleet, in.Device)
 	named, err := s.nameAlerts(ctx, in.Fleet, []telemetry.Alert{a})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &alertAnswer{named[0]}, nil
 }
@@ -201,7 +201,7 @@ func (s *Service) pending(ctx context.Context, in *DevicePath) (*pendingAnswer, 
 	}
 	all, err := alerts.Pending(ctx, s.table, in.Device)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(pendingAnswer)
 	answer.Body.Pending = []pendingBody{}

@@ -34,7 +34,7 @@ type alertLists func(ctx context.Context, at, cursor string, limit int) (page ta
 
 func (s *Service) alerts(ctx context.Context, in *alertsRequest) (*alertsAnswer, error) {
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	if in.Device != "" {
 		if err := s.knownTo(ctx, in.Fleet, in.Device); err != nil {
@@ -43,11 +43,11 @@ func (s *Service) alerts(ctx context.Context, in *alertsRequest) (*alertsAnswer,
 	}
 	found, cursor, err := in.page(ctx, s.listsOf(in))
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(alertsAnswer)
 	if answer.Body.Alerts, err = s.nameAlerts(ctx, in.Fleet, found); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer.Body.Cursor = cursor
 	return answer, nil

@@ -37,7 +37,7 @@ func (w *works) first(list string) string {
 }
 
 // A rule is created, a device sends, people are notified and acknowledge the alert, and it ends.
-func TestAlertStory(t *testing.T) {
+func TestAlertLifecycle(t *testing.T) {
 	w := newWorks(t)
 	o, start := w.owner, time.Now().Add(-time.Hour)
 	secret := field(t, o.Want(200, `"kind":"webhook"`, "PUT", plantPath+"/channels/ops", `{"kind":"webhook","url":"https://example.org/hook?key=7"}`), "secret")
@@ -243,7 +243,7 @@ func TestAlertPermissions(t *testing.T) {
 }
 
 // Rules, profiles and alerts of another fleet are not found.
-func TestAlertsAreApart(t *testing.T) {
+func TestAlertsAreSeparatedByFleet(t *testing.T) {
 	w := newWorks(t)
 	rule := `{"metric":"t","raise":"80","severity":"info"}`
 	_, err := telemetry.PutProfile(t.Context(), w.Table, telemetry.Profile{ProfileKey: telemetry.ProfileKey{ProfileID: "pump"}, FleetID: "other"})

@@ -140,11 +140,11 @@ func (s *Service) channelRoutes(api huma.API) {
 
 func (s *Service) channels(ctx context.Context, in *middleware.FleetPath) (*channelsAnswer, error) {
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	all, err := alerts.ChannelsOfFleet.Collect(ctx, s.table, telemetry.FleetIn{FleetID: in.Fleet})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(channelsAnswer)
 	answer.Body.Channels = make([]channelBody, len(all))
@@ -157,7 +157,7 @@ func (s *Service) channels(ctx context.Context, in *middleware.FleetPath) (*chan
 func (s *Service) putChannel(ctx context.Context, in *putChannelRequest) (*putChannelAnswer, error) {
 	before, err := alerts.Channels.Get(ctx, s.table, in.key())
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	b := &in.Body
 	c := alerts.Channel{
@@ -165,11 +165,11 @@ func (s *Service) putChannel(ctx context.Context, in *putChannelRequest) (*putCh
 	}
 	if !s.o.PrivateWebhooks {
 		if err := alerts.CheckPublicURL(&c); err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 	}
 	if c, err = alerts.PutChannel(ctx, s.table, c); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordChange(ctx, "channel.put", in.Fleet, in.Channel, channelBefore(ctx, &before), describeChannel(ctx, &c))
 	answer := new(putChannelAnswer)
@@ -194,7 +194,7 @@ func (s *Service) deleteChannel(ctx context.Context, in *ChannelPath) (*struct{}
 		err = alerts.DeleteChannel(ctx, s.table, in.key())
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordChange(ctx, "channel.delete", in.Fleet, in.Channel, describeChannel(ctx, &before), nil)
 	return nil, nil
@@ -202,11 +202,11 @@ func (s *Service) deleteChannel(ctx context.Context, in *ChannelPath) (*struct{}
 
 func (s *Service) notifications(ctx context.Context, in *notificationsRequest) (*notificationsAnswer, error) {
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	page, err := alerts.NotificationsOfFleet.Page(ctx, s.table, alerts.DeliveriesIn{FleetID: in.Fleet, State: in.State}, in.Cursor, in.Limit)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(notificationsAnswer)
 	answer.Body.Notifications, answer.Body.Cursor = described(page, describeNotification), page.Next
@@ -216,7 +216,7 @@ func (s *Service) notifications(ctx context.Context, in *notificationsRequest) (
 func (s *Service) resend(ctx context.Context, in *NotificationPath) (*notificationAnswer, error) {
 	n, err := alerts.Resend(ctx, s.table, alerts.NotificationKey{FleetID: in.Fleet, NotificationID: in.Notification})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.record(ctx, "notification.resend", in.Fleet, in.Notification)
 	return &notificationAnswer{describeNotification(&n)}, nil

@@ -86,7 +86,7 @@ func describeDevice(d *telemetry.Device, s *telemetry.Status, now time.Time) dev
 		return b
 	}
 	if s.LastSeen != 0 {
-		b.Connectivity, b.LastSeen, b.Rhythm = s.Connectivity, time.UnixMilli(s.LastSeen).UTC(), s.Rhythm().Seconds()
+		b.Connectivity, b.LastSeen, b.Rhythm = s.Connectivity, time.UnixMilli(s.LastSeen).UTC(), s.Interval().Seconds()
 	}
 	for name, v := range s.Values {
 		at := time.UnixMilli(v.At).UTC()
@@ -152,7 +152,7 @@ func (s *Service) known(ctx context.Context, in *DevicePath) (telemetry.Device, 
 		err = table.ErrNotFound
 	}
 	if err != nil {
-		return d, s.door.Error(ctx, err)
+		return d, s.mw.Error(ctx, err)
 	}
 	return d, nil
 }
@@ -160,7 +160,7 @@ func (s *Service) known(ctx context.Context, in *DevicePath) (telemetry.Device, 
 func (s *Service) answerDevice(ctx context.Context, d *telemetry.Device) (*deviceAnswer, error) {
 	status, err := telemetry.ReadStatus(ctx, s.table, d.DeviceID)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &deviceAnswer{describeDevice(d, &status, s.table.Now())}, nil
 }
@@ -168,7 +168,7 @@ func (s *Service) answerDevice(ctx context.Context, d *telemetry.Device) (*devic
 func (s *Service) addDevice(ctx context.Context, in *newDeviceRequest) (*deviceAnswer, error) {
 	d, err := telemetry.CreateDevice(ctx, s.table, in.Body.device(in.Fleet))
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.o.Collector.Forget(d.DeviceID) // it may be cached as unknown
 	s.recordChange(ctx, "device.create", in.Fleet, d.DeviceID, nil, settingsOfDevice(&d))
@@ -205,7 +205,7 @@ func (s *Service) updateDevice(ctx context.Context, in *updateDeviceRequest) (*d
 		return nil
 	})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Device)
 	s.recordChange(ctx, "device.update", in.Fleet, in.Device, before, settingsOfDevice(&d))
@@ -218,7 +218,7 @@ func (s *Service) deleteDevice(ctx context.Context, in *DevicePath) (*struct{}, 
 		return nil, err
 	}
 	if err := telemetry.DeleteDevice(ctx, s.table, in.Device); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Device)
 	s.recordChange(ctx, "device.delete", in.Fleet, in.Device, settingsOfDevice(&d), nil)
@@ -270,11 +270,11 @@ func (in *devicesRequest) fits(d *deviceBody) bool {
 
 func (s *Service) devices(ctx context.Context, in *devicesRequest) (*devicesAnswer, error) {
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	page, err := telemetry.ListDevices(ctx, s.table, in.label(), in.Cursor, in.Limit)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	keys := make([]telemetry.StatusKey, len(page.Items))
 	for i := range page.Items {
@@ -282,7 +282,7 @@ func (s *Service) devices(ctx context.Context, in *devicesRequest) (*devicesAnsw
 	}
 	all, err := telemetry.Statuses.GetMany(ctx, s.table, keys)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	known := make(map[string]*telemetry.Status, len(all))
 	for i := range all {
@@ -316,7 +316,7 @@ func (s *Service) deleting(ctx context.Context, in *deletingRequest) (*deletingA
 	ask := telemetry.LabelIn{FleetID: in.Fleet, Kind: telemetry.ByFleet, Value: telemetry.Deleting}
 	page, err := telemetry.DevicesLabelled.Page(ctx, s.table, ask, in.Cursor, in.Limit)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := &deletingAnswer{}
 	answer.Body.Devices, answer.Body.Cursor = make([]string, len(page.Items)), page.Next

@@ -67,7 +67,7 @@ func (s *Service) importDeviceRoutes(api huma.API) {
 
 func (s *Service) importDevices(ctx context.Context, in *importDevicesRequest) (*importDevicesAnswer, error) {
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	lines, err := readForms(in.ContentType, in.RawBody)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Service) importDevices(ctx context.Context, in *importDevicesRequest) (
 	}
 	if !in.DryRun {
 		if err := s.makeDevices(ctx, in, make, of, answer.Body.Devices); err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 	}
 	for _, d := range answer.Body.Devices {

@@ -158,7 +158,7 @@ func TestProfilesAndFleets(t *testing.T) {
 }
 
 // Roles and keys belong to one fleet: not to another, nor to a site with the same ID.
-func TestFleetsAreApart(t *testing.T) {
+func TestFleetsAreSeparated(t *testing.T) {
 	w := newWorks(t)
 	w.owner.Want(201, "", "POST", "/api/v1/fleets", `{"id":"blog"}`)
 	role := func(email string, on string, r accounts.Role) *servertest.Person {

@@ -41,7 +41,7 @@ func (s *Service) export(ctx context.Context, in *exportRequest) (*huma.StreamRe
 	from, to := in.filled(s.table.Now())
 	ask, err := s.buckets(ctx, &in.DevicePath, in.Period, from, to)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	kind := map[string]string{"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}[in.Format]
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
@@ -57,7 +57,7 @@ func (s *Service) export(ctx context.Context, in *exportRequest) (*huma.StreamRe
 			}
 			return s.exportReadings(ctx, file, in.Format, telemetry.ReadingsIn{DeviceID: in.Device, From: from, To: to})
 		})
-		s.door.BrokenOff(hc.Context(), w, err)
+		s.mw.DownloadFailed(hc.Context(), w, err)
 	}}, nil
 }
 

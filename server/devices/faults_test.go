@@ -255,7 +255,7 @@ func (f *failing) atRest() {
 }
 
 // A throttled store returns the time to retry, over both HTTP protocols.
-func TestThrottledSaysWhen(t *testing.T) {
+func TestThrottledRetryAfter(t *testing.T) {
 	f := newFailing(t, 1)
 	for path, body := range map[string]string{"/api/v2/write?bucket=plant": "n,device=d1 value=1", "/api/readings": `{"device":"d1","values":{"n":1}}`} {
 		f.db.Inject(enginetest.Fault{Effect: enginetest.Throttle, Writes: true})

@@ -62,7 +62,7 @@ type updateFleetRequest struct {
 const fleetsPath, fleetPath = "/api/v1/fleets", "/api/v1/fleets/{fleet}"
 
 func (s *Service) fleetRoutes(api huma.API) {
-	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForIdentified, huma.Operation{
 		OperationID: "fleets", Method: http.MethodGet, Path: fleetsPath, Summary: "List the fleets that the caller may see", Tags: []string{"fleets"},
 	}), s.fleets)
 	huma.Register(api, middleware.Guard(middleware.ForAllSites, huma.Operation{
@@ -97,7 +97,7 @@ func (s *Service) fleets(ctx context.Context, _ *struct{}) (*fleetsAnswer, error
 	answer.Body.Fleets = []fleetBody{}
 	for f, err := range telemetry.ListFleets(ctx, s.table, "") {
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		if who.May(middleware.ForRead, accounts.OfFleet(f.FleetID)) {
 			answer.Body.Fleets = append(answer.Body.Fleets, describeFleet(ctx, &f))
@@ -117,8 +117,8 @@ func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnsw
 		PropertyTags: b.PropertyTags,
 	}
 	if _, err := telemetry.GetFleet(ctx, s.table, n.ID); errors.Is(err, table.ErrNotFound) { // only if new: nobody can have a role on a new fleet
-		if err := s.door.Accounts.ForgetSite(ctx, accounts.OfFleet(n.ID)); err != nil {
-			return nil, s.door.Error(ctx, err)
+		if err := s.mw.Accounts.RemoveSite(ctx, accounts.OfFleet(n.ID)); err != nil {
+			return nil, s.mw.Error(ctx, err)
 		}
 	}
 	f, err := telemetry.CreateFleet(ctx, s.table, n)
@@ -130,7 +130,7 @@ func (s *Service) addFleet(ctx context.Context, in *newFleetRequest) (*fleetAnsw
 		}
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordChange(ctx, "fleet.create", f.FleetID, "", nil, settingsOf(ctx, &f))
 	return &fleetAnswer{describeFleet(ctx, &f)}, nil
@@ -145,25 +145,25 @@ func settingsOf(ctx context.Context, f *telemetry.Fleet) fleetBody {
 
 // recordChange records a change with the API bodies before and after; nil means that there is none.
 func (s *Service) recordChange(ctx context.Context, action, fleetID, subject string, before, after any) {
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject}, before, after)
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject}, before, after)
 }
 
 // recordSecret records the change of a secret.
 func (s *Service) recordSecret(ctx context.Context, action, fleetID, subject, field string) {
-	s.door.Record(ctx, accounts.Entry{
+	s.mw.Record(ctx, accounts.Entry{
 		Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject, Changes: []accounts.Change{{Field: field, Hidden: true}},
 	})
 }
 
 // record records who changed what in a fleet.
 func (s *Service) record(ctx context.Context, action, fleetID, subject string) {
-	s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject})
+	s.mw.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.OfFleet(fleetID), Subject: subject})
 }
 
 func (s *Service) fleet(ctx context.Context, in *middleware.FleetPath) (*fleetAnswer, error) {
 	f, err := telemetry.GetFleet(ctx, s.table, in.Fleet)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &fleetAnswer{describeFleet(ctx, &f)}, nil
 }
@@ -181,7 +181,7 @@ func (s *Service) updateFleet(ctx context.Context, in *updateFleetRequest) (*fle
 		return nil
 	})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordChange(ctx, "fleet.update", in.Fleet, "", before, settingsOf(ctx, &f))
 	return &fleetAnswer{describeFleet(ctx, &f)}, nil
@@ -193,10 +193,10 @@ func (s *Service) deleteFleet(ctx context.Context, in *middleware.FleetPath) (*s
 		err = telemetry.DeleteFleet(ctx, s.table, in.Fleet)
 	}
 	if err == nil {
-		err = s.door.Accounts.ForgetSite(ctx, accounts.OfFleet(in.Fleet))
+		err = s.mw.Accounts.RemoveSite(ctx, accounts.OfFleet(in.Fleet))
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordChange(ctx, "fleet.delete", in.Fleet, "", settingsOf(ctx, &f), nil)
 	return nil, nil
@@ -222,15 +222,15 @@ type silenceBody struct {
 func (s *Service) board(ctx context.Context, in *middleware.FleetPath) (*boardAnswer, error) {
 	fleet := telemetry.FleetIn{FleetID: in.Fleet}
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	counts, err := telemetry.CountsOfFleet.Get(ctx, s.table, fleet)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	silence, err := telemetry.SilenceOfFleet.Get(ctx, s.table, fleet)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(boardAnswer)
 	b := &answer.Body

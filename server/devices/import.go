@@ -42,7 +42,7 @@ func (s *Service) importReadings(ctx context.Context, in *importReadingsRequest)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
 	defer cancel()
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	body, err := plainBody(in.RawBody, in.ContentEncoding)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *Service) importReadings(ctx context.Context, in *importReadingsRequest)
 	}
 	parsed, err := payload.Parse(body, "")
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(importReadingsAnswer)
 	answer.Body.Outcomes = make([]telemetry.Outcome, len(parsed))
@@ -68,7 +68,7 @@ func (s *Service) importReadings(ctx context.Context, in *importReadingsRequest)
 	}
 	became, made, err := s.o.Collector.Import(ctx, readings, o)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	for n, i := range of {
 		answer.Body.Outcomes[i] = became[n]
@@ -85,5 +85,5 @@ func (s *Service) imported(ctx context.Context, fleetID string, made []string, r
 		s.record(ctx, "device.create", fleetID, id)
 	}
 	s.metrics.count(became)
-	s.tail.tell(readings, became)
+	s.tail.publish(readings, became)
 }

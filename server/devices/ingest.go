@@ -41,7 +41,7 @@ func (s *Service) identify(ctx context.Context, token string) (sender, error) {
 		d, err := s.o.Collector.Authenticate(ctx, token)
 		return sender{d.DeviceID, d.FleetID}, err
 	}
-	key, err := s.door.SenderKey(ctx, token)
+	key, err := s.mw.SenderKey(ctx, token)
 	if errors.Is(err, accounts.ErrDenied) {
 		return sender{}, telemetry.ErrToken
 	}
@@ -98,7 +98,7 @@ func (s *Service) ingestReadings(ctx context.Context, in *readingsRequest) (*rea
 	token, _ := tokenOf(in.Authorization)
 	from, err := s.identify(ctx, token)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	body, err := plainBody(in.RawBody, in.ContentEncoding)
 	if err != nil {
@@ -106,14 +106,14 @@ func (s *Service) ingestReadings(ctx context.Context, in *readingsRequest) (*rea
 	}
 	readings, err := payload.Parse(body, from.deviceID)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	became, err := s.take(ctx, from, len(readings), func(i int) (telemetry.Incoming, error) { return readings[i].Incoming, readings[i].Err })
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := &readingsAnswer{Status: http.StatusAccepted}
-	answer.Body.Now, answer.Body.Outcomes = s.door.Clock().UnixMilli(), became
+	answer.Body.Now, answer.Body.Outcomes = s.mw.Clock().UnixMilli(), became
 	if wait := retryAfter(became); wait > 0 {
 		answer.Status, answer.RetryAfter = http.StatusTooManyRequests, seconds(wait)
 	}
@@ -145,7 +145,7 @@ func (s *Service) take(ctx context.Context, from sender, n int, reading func(int
 		outcomes[of[i]] = became[i]
 	}
 	s.metrics.count(outcomes)
-	s.tail.tell(readings, became)
+	s.tail.publish(readings, became)
 	return outcomes, err
 }
 

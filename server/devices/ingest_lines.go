@@ -163,11 +163,11 @@ func judge(lines []payload.Line, became []telemetry.Outcome) written {
 	w := written{status: http.StatusNoContent}
 	for i := range became {
 		if o := &became[i]; o.Status == telemetry.Rejected {
-			refused := refusedLine{lines[i].Number, o.Reason, o.Detail}
+			rejected := refusedLine{lines[i].Number, o.Reason, o.Detail}
 			if lines[i].Err != nil {
-				refused.Reason = badLine
+				rejected.Reason = badLine
 			}
-			w.lines = append(w.lines, refused)
+			w.lines = append(w.lines, rejected)
 		}
 	}
 	if len(w.lines) > 0 {
@@ -180,12 +180,12 @@ func judge(lines []payload.Line, became []telemetry.Outcome) written {
 // How many rejected lines a response lists, and how many its message names.
 const maxNamed, maxTold = 1000, 20
 
-func partial(refused []refusedLine, of int) string {
+func partial(rejected []refusedLine, of int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "partial write: %d of %d lines were rejected, the others are stored: ", len(refused), of)
-	for i, r := range refused {
+	fmt.Fprintf(&b, "partial write: %d of %d lines were rejected, the others are stored: ", len(rejected), of)
+	for i, r := range rejected {
 		if i == maxTold {
-			fmt.Fprintf(&b, "; and %d more", len(refused)-i)
+			fmt.Fprintf(&b, "; and %d more", len(rejected)-i)
 			break
 		}
 		if i > 0 {
@@ -207,7 +207,7 @@ var codes = map[int]string{
 func (s *Service) failed(ctx context.Context, err error) written {
 	p := new(huma.ErrorModel)
 	if !errors.As(err, &p) {
-		err = s.door.Error(ctx, err)
+		err = s.mw.Error(ctx, err)
 		errors.As(err, &p)
 	}
 	w := written{status: p.Status, code: codes[p.Status], message: p.Detail}

@@ -12,7 +12,7 @@ import (
 )
 
 // Those who may send a device's readings may do so over every protocol, and nobody else over any.
-func TestWhoMaySend(t *testing.T) {
+func TestIngestPermissions(t *testing.T) {
 	f := newFailing(t, 1)
 	all := f.keysOf(accounts.AllSites)
 	senders := []struct {

@@ -39,9 +39,9 @@ func (n *names) of(ctx context.Context, actor string) (string, error) {
 
 func (n *names) read(ctx context.Context, kind, id string) (string, error) {
 	if kind == "key" {
-		key, err := n.s.door.Accounts.Key(ctx, id)
+		key, err := n.s.mw.Accounts.Key(ctx, id)
 		return "key " + cmp.Or(key.Name, id), err
 	}
-	user, err := n.s.door.Accounts.User(ctx, id)
+	user, err := n.s.mw.Accounts.User(ctx, id)
 	return cmp.Or(user.Name, user.Email), err
 }

@@ -17,7 +17,7 @@ import (
 
 // A bad value costs only itself: readings have random good and bad values, and the stored values
 // and reported omissions are compared with what the guide says about each kind.
-func TestABadValueCostsItself(t *testing.T) {
+func TestBadValueAffectsOnlyItself(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))

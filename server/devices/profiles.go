@@ -72,7 +72,7 @@ func (s *Service) profileRoutes(api huma.API) {
 func (s *Service) profiles(ctx context.Context, in *middleware.FleetPath) (*profilesAnswer, error) {
 	all, err := telemetry.ProfilesOfFleet.Collect(ctx, s.table, telemetry.FleetIn{FleetID: in.Fleet})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(profilesAnswer)
 	answer.Body.Profiles = make([]profileBody, len(all))
@@ -94,25 +94,25 @@ func (s *Service) knownProfile(ctx context.Context, in *ProfilePath) (telemetry.
 func (s *Service) profile(ctx context.Context, in *ProfilePath) (*profileAnswer, error) {
 	p, err := s.knownProfile(ctx, in)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &profileAnswer{describeProfile(&p)}, nil
 }
 
 func (s *Service) putProfile(ctx context.Context, in *putProfileRequest) (*profileAnswer, error) {
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	before, err := s.knownProfile(ctx, &in.ProfilePath)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	p, err := telemetry.PutProfile(ctx, s.table, telemetry.Profile{
 		ProfileKey: telemetry.ProfileKey{ProfileID: in.Profile}, FleetID: in.Fleet, Name: in.Body.Name, Metrics: in.Body.Metrics, Every: in.Body.Every,
 		Clock: in.Body.Clock, CreatedAt: before.CreatedAt,
 	})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	var was any
 	if before.ProfileID != "" {
@@ -125,7 +125,7 @@ func (s *Service) putProfile(ctx context.Context, in *putProfileRequest) (*profi
 func (s *Service) deleteProfile(ctx context.Context, in *ProfilePath) (*struct{}, error) {
 	p, err := s.knownProfile(ctx, in)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	_, err = telemetry.DevicesLabelled.First(ctx, s.table, telemetry.LabelIn{FleetID: in.Fleet, Kind: telemetry.ByProfile, Value: in.Profile})
 	if err == nil {
@@ -135,7 +135,7 @@ func (s *Service) deleteProfile(ctx context.Context, in *ProfilePath) (*struct{}
 		err = telemetry.Profiles.Delete(ctx, s.table, p.ProfileKey)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordChange(ctx, "profile.delete", in.Fleet, in.Profile, describeProfile(&p), nil)
 	return nil, nil

@@ -115,7 +115,7 @@ func (s *Service) series(ctx context.Context, in *seriesRequest) (*seriesAnswer,
 		DeviceID: in.Device, Metric: in.Metric, From: from, To: to, Resolution: in.Resolution, MaxPoints: in.MaxPoints, Fill: in.Fill,
 	})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	if series.Points == nil {
 		series.Points = []telemetry.Point{}
@@ -130,7 +130,7 @@ func (s *Service) readings(ctx context.Context, in *readingsPageRequest) (*readi
 	from, to := in.filled(s.table.Now())
 	page, err := (telemetry.ReadingsIn{DeviceID: in.Device, From: from, To: to, Partial: true}).Page(ctx, s.table, in.Cursor, in.Limit)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(readingsPage)
 	answer.Body.Readings, answer.Body.Cursor = described(page, describeReading), page.Next
@@ -152,7 +152,7 @@ func (s *Service) latest(ctx context.Context, in *DevicePath) (*latestAnswer, er
 	}
 	r, err := (telemetry.ReadingsIn{DeviceID: in.Device, Partial: true}).Newest(ctx, s.table)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &latestAnswer{describeReading(&r)}, nil
 }
@@ -164,11 +164,11 @@ func (s *Service) aggregates(ctx context.Context, in *aggregatesRequest) (*aggre
 	from, to := in.filled(s.table.Now())
 	ask, err := s.buckets(ctx, &in.DevicePath, in.Period, from, to)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	page, err := telemetry.AggregatesByTime.Page(ctx, s.table, ask, in.Cursor, in.Limit)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(aggregatesAnswer)
 	answer.Body.Aggregates, answer.Body.Cursor = described(page, describeAggregate), page.Next

@@ -91,7 +91,7 @@ func (s *Service) quarantine(ctx context.Context, in *quarantineRequest) (*quara
 	}
 	page, err := telemetry.QuarantineOfDevice.Page(ctx, s.table, telemetry.DeviceIn{DeviceID: in.Device}, in.Cursor, in.Limit)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(quarantineAnswer)
 	answer.Body.Cursor = page.Next
@@ -107,14 +107,14 @@ func (s *Service) retractions(ctx context.Context, in *DevicePath) (*retractions
 	}
 	all, err := telemetry.RetractionsOfDevice.Collect(ctx, s.table, telemetry.DeviceIn{DeviceID: in.Device})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(retractionsAnswer)
 	answer.Body.Retractions = make([]retractionBody, len(all))
 	who := s.names()
 	for i := range all {
 		if answer.Body.Retractions[i], err = describeRetraction(ctx, &all[i], who); err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 	}
 	return answer, nil
@@ -129,12 +129,12 @@ func (s *Service) retract(ctx context.Context, in *retractRequest) (*retractionA
 		Reason: in.Body.Reason, By: middleware.CallerOf(ctx).Actor,
 	})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.retracted(ctx, "reading.retract", in.Fleet, in.Device)
 	body, err := describeRetraction(ctx, &r, s.names())
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &retractionAnswer{body}, nil
 }
@@ -144,7 +144,7 @@ func (s *Service) lift(ctx context.Context, in *RetractionPath) (*struct{}, erro
 		return nil, err
 	}
 	if err := telemetry.Lift(ctx, s.table, telemetry.RetractionKey{DeviceID: in.Device, RetractionID: in.Retraction}); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.retracted(ctx, "reading.lift", in.Fleet, in.Device)
 	return nil, nil
@@ -157,7 +157,7 @@ func (s *Service) retracted(ctx context.Context, action, fleetID, deviceID strin
 	s.record(ctx, action, fleetID, deviceID)
 	s.background.Start(func(ctx context.Context) {
 		if _, err := telemetry.ApplyRetractions(ctx, s.table, s.folded, deviceID); err != nil && ctx.Err() == nil {
-			s.door.Logger.WarnContext(ctx, "applying retractions failed; maintenance will complete it", "device", deviceID, "error", err)
+			s.mw.Logger.WarnContext(ctx, "applying retractions failed; maintenance will complete it", "device", deviceID, "error", err)
 		}
 	})
 }

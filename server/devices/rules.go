@@ -129,11 +129,11 @@ func (s *Service) ruleRoutes(api huma.API) {
 func (s *Service) rules(ctx context.Context, in *middleware.FleetPath) (*rulesAnswer, error) {
 	_, err := telemetry.GetFleet(ctx, s.table, in.Fleet)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	all, err := telemetry.RulesOfFleet.Collect(ctx, s.table, telemetry.FleetIn{FleetID: in.Fleet})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(rulesAnswer)
 	answer.Body.Rules = described(table.Page[telemetry.Rule]{Items: all}, describeRule)
@@ -152,7 +152,7 @@ func (s *Service) knownRule(ctx context.Context, in *RulePath) (telemetry.Rule, 
 func (s *Service) rule(ctx context.Context, in *RulePath) (*ruleAnswer, error) {
 	r, err := s.knownRule(ctx, in)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &ruleAnswer{describeRule(&r)}, nil
 }
@@ -178,7 +178,7 @@ func (s *Service) putRule(ctx context.Context, in *putRuleRequest) (*ruleAnswer,
 		r, err = alerts.CreateRule(ctx, s.table, r)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordChange(ctx, "rule.put", in.Fleet, in.Rule, before, describeRule(&r))
 	return &ruleAnswer{describeRule(&r)}, nil
@@ -190,7 +190,7 @@ func (s *Service) deleteRule(ctx context.Context, in *RulePath) (*struct{}, erro
 		err = alerts.DeleteRule(ctx, s.table, in.key())
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordChange(ctx, "rule.delete", in.Fleet, in.Rule, describeRule(&r), nil)
 	return nil, nil
@@ -213,7 +213,7 @@ func (s *Service) testRule(ctx context.Context, in *testRuleRequest) (*testRuleA
 	defer cancel()
 	did, err := s.replay(ctx, &device, r, b.From, b.To)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	if did.Episodes == nil {
 		did.Episodes = []alerts.Episode{}

@@ -34,7 +34,7 @@ type Options struct {
 // Service serves telemetry with authorization. Create one with New.
 type Service struct {
 	o          Options
-	door       *middleware.Door
+	mw         *middleware.Stack
 	table      *table.Table
 	folded     telemetry.Folded
 	metrics    *metrics
@@ -45,7 +45,7 @@ type Service struct {
 }
 
 // New creates the service for a table whose folds w runs.
-func New(d *middleware.Door, t *table.Table, w telemetry.Folded, o Options) (*Service, error) {
+func New(mw *middleware.Stack, t *table.Table, w telemetry.Folded, o Options) (*Service, error) {
 	if w == nil {
 		return nil, errors.New("devices: the folds are required")
 	}
@@ -54,8 +54,8 @@ func New(d *middleware.Door, t *table.Table, w telemetry.Folded, o Options) (*Se
 	}
 	work := background.New()
 	return &Service{
-		o: o, door: d, table: t, folded: w, metrics: newMetrics(&d.Metrics), background: work,
-		verifications: jobs.NewBoard[fleetVerification](t, "verify-fleet", 1, work, d.Logger), // each reads all raw readings of its days
+		o: o, mw: mw, table: t, folded: w, metrics: newMetrics(&mw.Metrics), background: work,
+		verifications: jobs.NewBoard[fleetVerification](t, "verify-fleet", 1, work, mw.Logger), // each reads all raw readings of its days
 	}, nil
 }
 
@@ -92,7 +92,7 @@ func (s *Service) Close() { s.background.Close() }
 // Login authenticates devices and gateways over MQTT; see Messages.
 func (s *Service) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
 	m := Messages{
-		Collector: s.o.Collector, Gateway: s.gateway, Count: s.metrics.count, Stored: s.tail.tell,
+		Collector: s.o.Collector, Gateway: s.gateway, Count: s.metrics.count, Stored: s.tail.publish,
 		Device: s.o.Collector.Device, Overloaded: s.o.Overloaded,
 	}
 	return m.Login(ctx, l)
@@ -100,7 +100,7 @@ func (s *Service) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) {
 
 // gateway returns the fleet that a key sends for, or "" for all. The user name is ignored.
 func (s *Service) gateway(ctx context.Context, _, token string) (fleetID string, err error) {
-	key, err := s.door.SenderKey(ctx, token)
+	key, err := s.mw.SenderKey(ctx, token)
 	if err != nil {
 		return "", err
 	}

@@ -68,8 +68,8 @@ func (t *tail) listen(device string) (l *listener, leave func()) {
 	}
 }
 
-// tell distributes new readings to listeners without waiting for any.
-func (t *tail) tell(readings []telemetry.Incoming, became []telemetry.Outcome) {
+// publish distributes new readings to listeners without waiting for any.
+func (t *tail) publish(readings []telemetry.Incoming, became []telemetry.Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.listeners) == 0 {
@@ -105,7 +105,7 @@ func (t *tail) gone(l *listener) int {
 
 func (s *Service) tailRoutes(api huma.API) {
 	types := map[string]any{"reading": tailed{}, "missed": missed{}, "beat": beat{}}
-	admit := huma.Middlewares{s.door.AdmitStreams(api, "readings", maxStreams)}
+	admit := huma.Middlewares{s.mw.LimitStreams(api, "readings", maxStreams)}
 	one := readOperation("tail-device", "/tail", "Stream new readings of a device as server-sent events")
 	one.Description = "If several servers share a table, readings of the other servers arrive up to two seconds later, unless they are late by more than a minute."
 	one.Errors = append(one.Errors, http.StatusNotFound)
@@ -126,7 +126,7 @@ func (s *Service) onlyKnown(api huma.API) func(huma.Context, func(huma.Context))
 	return func(ctx huma.Context, next func(huma.Context)) {
 		path := DevicePath{FleetPath: middleware.FleetPath{Fleet: ctx.Param("fleet")}, Device: ctx.Param("device")}
 		if _, err := s.known(ctx.Context(), &path); err != nil {
-			s.door.Refuse(api, ctx, err)
+			s.mw.WriteError(api, ctx, err)
 			return
 		}
 		next(ctx)
@@ -148,7 +148,7 @@ func (s *Service) stream(ctx context.Context, device, fleet string, send sse.Sen
 		err = w.watch(ctx, l)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.door.Logger.WarnContext(ctx, "stream ended with an error", "device", device, "error", err)
+		s.mw.Logger.WarnContext(ctx, "stream ended with an error", "device", device, "error", err)
 	}
 }
 
@@ -205,7 +205,7 @@ func (s *Service) isOf(ctx context.Context, device, fleet string, known map[stri
 	}
 	d, err := telemetry.GetDevice(ctx, s.table, device)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		s.door.Logger.WarnContext(ctx, "a reading is missing in a live stream", "device", device, "error", err)
+		s.mw.Logger.WarnContext(ctx, "a reading is missing in a live stream", "device", device, "error", err)
 		return false
 	}
 	known[device] = err == nil && d.FleetID == fleet

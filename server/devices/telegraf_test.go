@@ -59,7 +59,7 @@ func telegraf(host string, cores, n int, at time.Time) string {
 }
 
 // Telegraf's default metrics of a machine with 32 cores are accepted completely, and found again.
-func TestTelegrafAsItComes(t *testing.T) {
+func TestTelegrafDefaults(t *testing.T) {
 	w := newWorks(t)
 	start := time.Now().UTC().Add(-time.Hour).Truncate(time.Hour)
 	const intervals = 30

@@ -67,7 +67,7 @@ func (s *Service) addToken(ctx context.Context, in *DevicePath) (*newTokenAnswer
 	}
 	token, err := credentials.NewToken(ctx, s.table, in.Device)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Device)
 	s.recordSecret(ctx, "device.token", in.Fleet, in.Device, "token")
@@ -81,7 +81,7 @@ func (s *Service) revokeTokens(ctx context.Context, in *revokeTokensRequest) (*s
 		return nil, err
 	}
 	if err := credentials.RevokeTokens(ctx, s.table, in.Device, in.All); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Device)
 	s.recordSecret(ctx, "device.revoke_tokens", in.Fleet, in.Device, "tokens")
@@ -94,7 +94,7 @@ func (s *Service) addClaimCode(ctx context.Context, in *DevicePath) (*claimCodeA
 	}
 	code, err := credentials.NewClaim(ctx, s.table, in.Device)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.recordSecret(ctx, "device.claim_code", in.Fleet, in.Device, "claimCode")
 	answer := new(claimCodeAnswer)
@@ -105,7 +105,7 @@ func (s *Service) addClaimCode(ctx context.Context, in *DevicePath) (*claimCodeA
 func (s *Service) claim(ctx context.Context, in *claimRequest) (*claimAnswer, error) {
 	d, token, err := credentials.Claim(ctx, s.table, in.Body.Code, in.Fleet)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.o.Collector.Forget(d.DeviceID)
 	s.recordChange(ctx, "device.claim", in.Fleet, d.DeviceID, nil, settingsOfDevice(&d))

@@ -100,21 +100,21 @@ func (s *Service) rebuild(ctx context.Context, in *verifyFleetRequest) (*verifyF
 func (s *Service) beginRecount(ctx context.Context, in *verifyFleetRequest, verb recount.Verb) (*verifyFleetStarted, error) {
 	of, err := s.rangeOf(ctx, in)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	began := fleetVerification{
-		ID: rand.Text(), State: "running", Rebuild: verb == recount.Rebuilding, At: s.door.Clock().UTC(), Device: of.Device, From: of.From, To: of.To, Differences: []fleetDifference{},
+		ID: rand.Text(), State: "running", Rebuild: verb == recount.Rebuilding, At: s.mw.Clock().UTC(), Device: of.Device, From: of.From, To: of.To, Differences: []fleetDifference{},
 	}
 	job, err := s.verifications.Begin(ctx, began.ID, in.Fleet, began)
 	if errors.Is(err, jobs.ErrBusy) {
 		return nil, middleware.Problem(http.StatusConflict, "busy", "A check or rebuild is running. Only one runs at a time; try again when it has ended.")
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.record(ctx, "fleet."+string(verb), in.Fleet, of.Device)
 	if !s.background.Start(func(ctx context.Context) { s.runRecount(ctx, of, verb, job) }) {
-		return nil, s.door.Error(ctx, errors.Join(middleware.Stopping(), job.Drop(ctx)))
+		return nil, s.mw.Error(ctx, errors.Join(middleware.ShuttingDown(), job.Drop(ctx)))
 	}
 	answer := new(verifyFleetStarted)
 	answer.Body.ID = began.ID
@@ -137,7 +137,7 @@ func (s *Service) rangeOf(ctx context.Context, in *verifyFleetRequest) (recount.
 	if err != nil {
 		return of, err
 	}
-	of.To = cmp.Or(of.To, zone.Day(s.door.Clock()))
+	of.To = cmp.Or(of.To, zone.Day(s.mw.Clock()))
 	if _, err := calendar.ParseDay(of.To); err == nil && of.From == "" {
 		of.From = calendar.ShiftDay(of.To, 1-verifyDays)
 	}
@@ -161,28 +161,28 @@ func (s *Service) runRecount(ctx context.Context, of recount.RangeIn, verb recou
 		s.keepVerify(ctx, &v, err)
 	}
 	if err := job.Drop(context.WithoutCancel(ctx)); err != nil {
-		s.door.Logger.ErrorContext(ctx, "verification may show as running for a while", "fleet", of.Fleet, "error", err)
+		s.mw.Logger.ErrorContext(ctx, "verification may show as running for a while", "fleet", of.Fleet, "error", err)
 	}
 }
 
 // keepVerify stores the result of a check or rebuild.
 func (s *Service) keepVerify(ctx context.Context, v *recount.Verification, err error) {
 	if err != nil {
-		v.Failure = s.door.Error(ctx, err).Error()
+		v.Failure = s.mw.Error(ctx, err).Error()
 	}
-	v.At = s.door.Clock().UTC()
+	v.At = s.mw.Clock().UTC()
 	if err := recount.Keep(ctx, s.table, v); err != nil {
-		s.door.Logger.ErrorContext(ctx, "storing a verification failed", "fleet", v.FleetID, "error", err)
+		s.mw.Logger.ErrorContext(ctx, "storing a verification failed", "fleet", v.FleetID, "error", err)
 	}
 }
 
 func (s *Service) verified(ctx context.Context, in *middleware.FleetPath) (*fleetVerificationAnswer, error) {
 	if _, err := telemetry.GetFleet(ctx, s.table, in.Fleet); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	body, phase, err := s.verifications.Last(ctx, in.Fleet)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	if phase == jobs.Under {
 		return &fleetVerificationAnswer{body}, nil
@@ -192,7 +192,7 @@ func (s *Service) verified(ctx context.Context, in *middleware.FleetPath) (*flee
 		return &fleetVerificationAnswer{fleetVerification{State: "never", Differences: []fleetDifference{}}}, nil
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &fleetVerificationAnswer{describeVerification(&v)}, nil
 }
@@ -200,7 +200,7 @@ func (s *Service) verified(ctx context.Context, in *middleware.FleetPath) (*flee
 func describeVerification(v *recount.Verification) fleetVerification {
 	body := fleetVerification{
 		ID: v.ID, State: "clean", At: v.At, Device: v.Device, From: v.From, To: v.To, Done: v.Found.Devices, Of: v.Of, Readings: v.Found.Readings,
-		Checked: v.Found.Items, Count: v.Found.Count, Rebuilt: v.Found.Mended, Sealed: v.Found.SealedItems, Waiting: v.Found.Waiting, Busy: len(v.Found.Busy),
+		Checked: v.Found.Items, Count: v.Found.Count, Rebuilt: v.Found.Repaired, Sealed: v.Found.SealedItems, Waiting: v.Found.Waiting, Busy: len(v.Found.Busy),
 		Differences: []fleetDifference{}, Problem: v.Failure,
 	}
 	if len(v.Found.Sealed) > 0 {
@@ -212,7 +212,7 @@ func describeVerification(v *recount.Verification) fleetVerification {
 	switch {
 	case v.Failure != "":
 		body.State = "failed"
-	case v.Found.Count > v.Found.Mended:
+	case v.Found.Count > v.Found.Repaired:
 		body.State = "differs"
 	case v.Found.Count > 0:
 		body.State = "rebuilt"

@@ -70,7 +70,7 @@ func (s *Service) aggregateRoutes(api huma.API) {
 func (s *Service) types(ctx context.Context, _ *struct{}) (*typesAnswer, error) {
 	all, err := s.store.ListTypes(ctx)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(typesAnswer)
 	answer.Body.Types = make([]typeBody, len(all))
@@ -87,7 +87,7 @@ func (s *Service) aggregates(ctx context.Context, in *aggregatesRequest) (*heads
 		err = middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "A type must not contain '#'.")
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(headsAnswer)
 	answer.Body.Aggregates, answer.Body.Cursor = make([]headBody, len(page.Items)), page.Next
@@ -104,7 +104,7 @@ func describeHead(h *eventstore.Head) headBody {
 func (s *Service) aggregate(ctx context.Context, in *AggregatePath) (*headAnswer, error) {
 	h, err := s.head(ctx, in)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &headAnswer{etag(h.Version), describeHead(&h)}, nil
 }
@@ -145,7 +145,7 @@ func (s *Service) ending(action string, end func(context.Context, eventstore.ID)
 			err = end(ctx, in.id())
 		}
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		s.record(ctx, action, in.id())
 		s.appended.ring()

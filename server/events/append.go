@@ -70,7 +70,7 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 	}
 	events, err := eventjson.NewEvents(in.Body.Events)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	var options []eventstore.AppendOption
 	switch named := in.Body.CommitID; {
@@ -84,7 +84,7 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 		return nil, conflictOf(conflict, status)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.appended.ring()
 	answer := &appendAnswer{Status: http.StatusCreated, ETag: etag(c.Version)}

@@ -270,7 +270,7 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 	personal.append("1", `{"expected":"none","commitId":"c","events":[{"type":"A"}]}`)
 
 	single := newShop(t)
-	one, err := eventstore.New(single.Table, eventstore.Options{OneByOne: true})
+	one, err := eventstore.New(single.Table, eventstore.Options{PutMode: true})
 	servertest.Must(t, err)
 	_, err = one.Append(t.Context(), eventstore.ID{Type: "order", ID: "1"}, eventstore.Any(), []eventstore.NewEvent{{Type: "A"}})
 	servertest.Must(t, err)

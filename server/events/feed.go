@@ -80,14 +80,14 @@ func (s *Service) feedRoutes(api huma.API) {
 	huma.Register(api, operation(middleware.ForRead, "feed-head", http.MethodGet, root+"/feed/head", "Get the end of the feed"), s.feedHead)
 	tail := operation(middleware.ForRead, "tail-feed", http.MethodGet, root+"/tail", "Stream the events of all aggregates as server-sent events")
 	tail.Description = "The event ID is the position up to which everything was sent, so that a reader who reconnects misses nothing."
-	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "feed", maxStreams)}
+	tail.Middlewares = huma.Middlewares{s.mw.LimitStreams(api, "feed", maxStreams)}
 	sse.Register(api, tail, map[string]any{"event": feedEvent{}, "beat": beat{}}, s.tailFeed)
 }
 
 func (s *Service) feed(ctx context.Context, in *feedRequest) (*feedPage, error) {
 	page, err := s.store.FeedPage(ctx, in.After, in.Limit, in.options()...)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(feedPage)
 	answer.Body.Events, answer.Body.Through, answer.Body.Tip = make([]feedEvent, len(page.Events)), page.Through, page.Tip
@@ -100,7 +100,7 @@ func (s *Service) feed(ctx context.Context, in *feedRequest) (*feedPage, error) 
 func (s *Service) feedHead(ctx context.Context, _ *struct{}) (*feedHeadAnswer, error) {
 	head, err := s.store.FeedHead(ctx)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(feedHeadAnswer)
 	answer.Body.Position, answer.Body.Updated = head.Position, head.UpdatedAt

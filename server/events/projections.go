@@ -22,7 +22,7 @@ import (
 type Projection interface {
 	Name() string
 	Version() int
-	Served(context.Context) (projection.Served, error)
+	ActiveVersion(context.Context) (projection.ActiveVersion, error)
 	Parked(context.Context) ([]projection.Parked, error)
 	Retry(context.Context) ([]projection.Parked, error)
 	Rebuild(context.Context, projection.RebuildOptions) (projection.Comparison, error)
@@ -100,13 +100,13 @@ func (s *Service) projections(ctx context.Context, _ *struct{}) (*projectionsAns
 	answer.Body.Projections = []projectionBody{}
 	head, err := s.store.FeedHead(ctx)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer.Body.Feed = head.Position
 	for _, p := range s.o.Projections {
 		body, err := s.describeProjection(ctx, p)
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		answer.Body.Projections = append(answer.Body.Projections, body)
 	}
@@ -122,10 +122,10 @@ func (s *Service) describeProjection(ctx context.Context, p Projection) (project
 	if body.Rebuild, err = s.lastRebuild(ctx, p.Name()); err != nil {
 		return body, err
 	}
-	served, err := p.Served(ctx)
+	active, err := p.ActiveVersion(ctx)
 	if err == nil {
-		body.Served = &servedBody{served.Version, served.Previous, served.Since}
-	} else if !errors.Is(err, projection.ErrNotServed) {
+		body.Served = &servedBody{active.Version, active.Previous, active.Since}
+	} else if !errors.Is(err, projection.ErrNotActive) {
 		return body, err
 	}
 	parked, err := p.Parked(ctx)
@@ -167,7 +167,7 @@ func (s *Service) parked(ctx context.Context, in *projectionRequest) (*parkedAns
 
 func (s *Service) describeParked(ctx context.Context, parked []projection.Parked, err error) (*parkedAnswer, error) {
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(parkedAnswer)
 	answer.Body.Parked = make([]parkedBody, len(parked))
@@ -184,7 +184,7 @@ func (s *Service) retry(ctx context.Context, in *projectionRequest) (*parkedAnsw
 	}
 	still, err := p.Retry(ctx)
 	if err == nil {
-		s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "projection.retry", Site: accounts.EventStore, Subject: in.Name})
+		s.mw.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "projection.retry", Site: accounts.EventStore, Subject: in.Name})
 	}
 	return s.describeParked(ctx, still, err)
 }
@@ -199,12 +199,12 @@ func (s *Service) rebuild(ctx context.Context, in *projectionRequest) (*struct{}
 		return nil, middleware.Problem(http.StatusConflict, "rebuild_running", "A rebuild of this projection is running.")
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	if !s.background.Start(func(ctx context.Context) { s.runRebuild(ctx, p, job) }) {
-		return nil, s.door.Error(ctx, errors.Join(middleware.Stopping(), job.Drop(ctx)))
+		return nil, s.mw.Error(ctx, errors.Join(middleware.ShuttingDown(), job.Drop(ctx)))
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "projection.rebuild", Site: accounts.EventStore, Subject: in.Name})
+	s.mw.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "projection.rebuild", Site: accounts.EventStore, Subject: in.Name})
 	return nil, nil
 }
 
@@ -214,16 +214,16 @@ func (s *Service) runRebuild(ctx context.Context, p Projection, job *jobs.Job[re
 		job.Change(func(r *rebuildBody) { r.Stage, r.Aggregates, r.Events = at.Stage, at.Aggregates, at.Events })
 	}})
 	if err != nil {
-		s.door.Logger.WarnContext(ctx, "rebuild ended without a switch", "projection", p.Name(), "error", err)
+		s.mw.Logger.WarnContext(ctx, "rebuild ended without a switch", "projection", p.Name(), "error", err)
 	}
 	failed := err
 	if err := job.End(context.WithoutCancel(ctx), func(r *rebuildBody) {
 		r.Running, r.Ended = false, s.table.Now().UTC()
-		r.Same, r.Different, r.Fewer, r.Unserved = differs.Same, differs.Different, differs.Fewer, differs.Unserved
+		r.Same, r.Different, r.Fewer, r.Unserved = differs.Same, differs.Different, differs.Fewer, differs.Inactive
 		if failed != nil {
 			r.Error = middleware.Detail(failed)
 		}
 	}); err != nil {
-		s.door.Logger.ErrorContext(ctx, "storing the result of a rebuild failed", "projection", p.Name(), "error", err)
+		s.mw.Logger.ErrorContext(ctx, "storing the result of a rebuild failed", "projection", p.Name(), "error", err)
 	}
 }

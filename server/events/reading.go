@@ -96,13 +96,13 @@ func (s *Service) readingRoutes(api huma.API) {
 func (s *Service) read(ctx context.Context, in *eventsRequest) (*eventsPage, error) {
 	head, err := s.readable(ctx, &in.AggregatePath)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	page, bytes := &eventsPage{ETag: etag(head.Version)}, 0
 	page.Body.Version, page.Body.Events = head.Version, []eventjson.Event{}
 	for e, err := range s.store.Read(ctx, in.id(), in.options()...) {
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		if bytes += eventBytes(&e); len(page.Body.Events) == in.Limit || len(page.Body.Events) > 0 && bytes > pageBytes {
 			page.Body.Next = in.next(e.Seq)
@@ -137,7 +137,7 @@ func (r *eventsRequest) next(seq int64) string {
 
 func (s *Service) export(ctx context.Context, in *exportRequest) (*huma.StreamResponse, error) {
 	if _, err := s.readable(ctx, &in.AggregatePath); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		ctx, cancel := context.WithTimeout(hc.Context(), exportTimeout)
@@ -155,26 +155,26 @@ func (s *Service) export(ctx context.Context, in *exportRequest) (*huma.StreamRe
 			}
 			return nil
 		})
-		s.door.BrokenOff(hc.Context(), w, err)
+		s.mw.DownloadFailed(hc.Context(), w, err)
 	}}, nil
 }
 
 func (s *Service) ofType(ctx context.Context, in *eventsOfTypeRequest) (*eventsOfTypePage, error) {
 	shards, err := s.store.TypeShards(ctx)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	asked := eventstore.TypeIn{EventType: in.EventType, To: endOfIDs, Shards: shards}
 	page, err := eventstore.EventsOfType.Page(ctx, s.table, asked, in.Cursor, min(in.Limit, maxOfType))
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(eventsOfTypePage)
 	answer.Body.Events, answer.Body.Cursor = make([]eventOfType, len(page.Items)), page.Next
 	for i := range page.Items {
 		e := &page.Items[i]
 		if err := s.store.Open(ctx, e); err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		answer.Body.Events[i] = eventOfType{e.Type, e.ID.ID, eventjson.Of(e)}
 	}

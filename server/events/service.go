@@ -28,7 +28,7 @@ type Options struct {
 // Service serves the event store with authorization. Create one with New.
 type Service struct {
 	o          Options
-	door       *middleware.Door
+	mw         *middleware.Stack
 	table      *table.Table
 	store      *eventstore.Store
 	background *background.Work
@@ -37,7 +37,7 @@ type Service struct {
 }
 
 // New creates the service for a table.
-func New(d *middleware.Door, t *table.Table, o Options) (*Service, error) {
+func New(mw *middleware.Stack, t *table.Table, o Options) (*Service, error) {
 	if o.Store == nil {
 		var err error
 		if o.Store, err = eventstore.New(t, eventstore.Options{}); err != nil {
@@ -46,8 +46,8 @@ func New(d *middleware.Door, t *table.Table, o Options) (*Service, error) {
 	}
 	work := background.New()
 	return &Service{
-		o: o, door: d, table: t, store: o.Store, background: work,
-		rebuilds: jobs.NewBoard[rebuildBody](t, "rebuild", maxRebuilds, work, d.Logger),
+		o: o, mw: mw, table: t, store: o.Store, background: work,
+		rebuilds: jobs.NewBoard[rebuildBody](t, "rebuild", maxRebuilds, work, mw.Logger),
 	}, nil
 }
 
@@ -98,5 +98,5 @@ func (s *Service) Close() { s.background.Close() }
 
 // record records who changed an aggregate. Appends need no record, because events are one.
 func (s *Service) record(ctx context.Context, action string, id eventstore.ID) {
-	s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.EventStore, Subject: id.String()})
+	s.mw.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.EventStore, Subject: id.String()})
 }

@@ -54,7 +54,7 @@ func (s *Service) state(ctx context.Context, in *stateRequest) (*stateAnswer, er
 	defer cancel()
 	head, err := s.readable(ctx, &in.AggregatePath)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	if in.Version > head.Version {
 		return nil, middleware.Problem(http.StatusUnprocessableEntity, "bad_version", "The stream has fewer events.")
@@ -70,7 +70,7 @@ func (s *Service) state(ctx context.Context, in *stateRequest) (*stateAnswer, er
 			err = state.Add(&e)
 		}
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		answer.Body.Version, answer.Body.At = e.Seq, e.RecordedAt
 	}
@@ -83,7 +83,7 @@ func (s *Service) state(ctx context.Context, in *stateRequest) (*stateAnswer, er
 
 func (s *Service) snapshot(ctx context.Context, in *AggregatePath) (*snapshotAnswer, error) {
 	if _, err := s.readable(ctx, in); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	snap, err := eventstore.SnapshotByID.Get(ctx, s.table, eventstore.SnapshotKey{ID: in.id()})
 	opened := err == nil
@@ -94,7 +94,7 @@ func (s *Service) snapshot(ctx context.Context, in *AggregatePath) (*snapshotAns
 		return nil, middleware.Problem(http.StatusNotFound, "no_snapshot", "This aggregate has no snapshot.")
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := &snapshotAnswer{snapshotBody{Version: snap.LastSeq, Reducer: snap.Reducer, Made: snap.MadeAt}}
 	if json.Valid(snap.State) {

@@ -63,7 +63,7 @@ type tailRequest struct {
 func (s *Service) tailRoutes(api huma.API) {
 	tail := operation(middleware.ForRead, "tail-events", http.MethodGet, aggregatePath+"/tail", "Stream the events of an aggregate as server-sent events")
 	tail.Description = "The event ID is its number in the stream, so that a reader who reconnects misses nothing. The stream need not exist yet."
-	tail.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "aggregate", maxStreams)}
+	tail.Middlewares = huma.Middlewares{s.mw.LimitStreams(api, "aggregate", maxStreams)}
 	sse.Register(api, tail, map[string]any{"event": eventjson.Event{}, "beat": beat{}}, s.tail)
 }
 
@@ -104,7 +104,7 @@ func (s *Service) tail(ctx context.Context, in *tailRequest, send sse.Sender) {
 // ended logs why a stream ended with an error.
 func (s *Service) ended(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-		s.door.Logger.WarnContext(ctx, "stream ended with an error", "error", err)
+		s.mw.Logger.WarnContext(ctx, "stream ended with an error", "error", err)
 	}
 }
 

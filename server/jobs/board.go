@@ -40,7 +40,7 @@ func (b *Board[T]) Begin(ctx context.Context, id, on string, state T) (*Job[T], 
 		return nil, err
 	}
 	err := j.claim(ctx)
-	if err == nil && !b.background.Start(j.tell) {
+	if err == nil && !b.background.Start(j.report) {
 		err = ErrStopping
 	}
 	if err != nil {

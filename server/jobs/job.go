@@ -87,8 +87,8 @@ func (j *Job[T]) claim(ctx context.Context) error {
 	return err
 }
 
-// tell stores the job's state periodically until the job is over.
-func (j *Job[T]) tell(ctx context.Context) {
+// report stores the job's state periodically until the job is over.
+func (j *Job[T]) report(ctx context.Context) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {

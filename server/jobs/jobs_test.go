@@ -55,7 +55,7 @@ func (w *world) want(on string, done int, phase jobs.Phase) {
 	}
 }
 
-func TestEveryServerTells(t *testing.T) {
+func TestEveryServerReportsProgress(t *testing.T) {
 	w, ctx := newWorld(t, 2), t.Context()
 	w.want("blog", 0, jobs.None)
 	job, err := w.boards[0].Begin(ctx, "a", "blog", progress{3})
@@ -91,7 +91,7 @@ func TestBounds(t *testing.T) {
 }
 
 // A server that was paused finds its job replaced, and publishes no more states.
-func TestLostAndTakenOver(t *testing.T) {
+func TestReplacedJob(t *testing.T) {
 	w, ctx := newWorld(t, 2), t.Context()
 	paused, err := w.boards[0].Begin(ctx, "a", "blog", progress{1})
 	must(t, err)
@@ -114,7 +114,7 @@ func TestLostAndTakenOver(t *testing.T) {
 }
 
 // Of many concurrent attempts to begin, one succeeds.
-func TestOneBegins(t *testing.T) {
+func TestOnlyOneBegins(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -148,7 +148,7 @@ func TestOneBegins(t *testing.T) {
 }
 
 // After a client has seen the end of a job, the next can begin at once, on any server.
-func TestAfterTheEnd(t *testing.T) {
+func TestNextJobAfterTheEnd(t *testing.T) {
 	w, ctx := newWorld(t, 2), t.Context()
 	job, err := w.boards[0].Begin(ctx, "0", "blog", progress{})
 	must(t, err)

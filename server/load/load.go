@@ -26,7 +26,7 @@ type Options struct {
 // time, and from which they are rejected.
 const (
 	tightFrom  = 0.70
-	refuseFrom = 0.85
+	rejectFrom = 0.85
 	tightTimes = 4
 )
 
@@ -45,10 +45,10 @@ const retryAfter = "2"
 
 // Gate admits requests within the budget.
 type Gate struct {
-	o       Options
-	room    *semaphore.Weighted
-	refused prometheus.Counter
-	taken   prometheus.Gauge
+	o        Options
+	memory   *semaphore.Weighted
+	rejected prometheus.Counter
+	taken    prometheus.Gauge
 }
 
 // New creates a gate.
@@ -59,17 +59,19 @@ func New(o Options) *Gate {
 	if o.Wait <= 0 {
 		o.Wait = 2 * time.Second
 	}
-	return &Gate{o: o, room: semaphore.NewWeighted(o.Bytes),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_requests_shed_total", Help: "Requests with bodies that were rejected because there was no memory for them."}),
-		taken:   prometheus.NewGauge(prometheus.GaugeOpts{Name: "onefold_memory_requests_bytes", Help: "Memory reserved for requests with bodies that are being processed."}),
+	return &Gate{o: o, memory: semaphore.NewWeighted(o.Bytes),
+		rejected: prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_requests_shed_total", Help: "Requests with bodies that were rejected because there was no memory for them."}),
+		taken:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "onefold_memory_requests_bytes", Help: "Memory reserved for requests with bodies that are being processed."}),
 	}
 }
 
 // Collectors returns the gate's metrics.
-func (g *Gate) Collectors() []prometheus.Collector { return []prometheus.Collector{g.refused, g.taken} }
+func (g *Gate) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{g.rejected, g.taken}
+}
 
 // Overloaded reports whether there is no memory for more input, over any protocol.
-func (g *Gate) Overloaded() bool { return g.o.Used() >= refuseFrom }
+func (g *Gate) Overloaded() bool { return g.o.Used() >= rejectFrom }
 
 // Handler returns middleware that admits requests to next.
 func (g *Gate) Handler(next http.Handler) http.Handler {
@@ -78,9 +80,9 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		weight, ok := g.admit(r)
+		weight, ok := g.acquire(r)
 		if !ok {
-			g.refused.Inc()
+			g.rejected.Inc()
 			w.Header().Set("Retry-After", retryAfter)
 			w.Header().Set("Connection", "close") // otherwise net/http would read the rest of the unread body
 			middleware.WriteProblem(w, middleware.Problem(http.StatusServiceUnavailable, "overloaded",
@@ -89,29 +91,29 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 		}
 		g.taken.Add(float64(weight))
 		defer func() {
-			g.room.Release(weight)
+			g.memory.Release(weight)
 			g.taken.Sub(float64(weight))
 		}()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// admit waits until there is room for a request.
-func (g *Gate) admit(r *http.Request) (weight int64, ok bool) {
+// acquire waits until there is room for a request.
+func (g *Gate) acquire(r *http.Request) (weight int64, ok bool) {
 	weight = needs(r)
 	switch used := g.o.Used(); {
-	case used >= refuseFrom && !ofUser(r):
+	case used >= rejectFrom && !ofUser(r):
 		return 0, false
 	case used >= tightFrom:
 		weight *= tightTimes
 	}
 	weight = min(weight, g.o.Bytes)
-	if g.room.TryAcquire(weight) {
+	if g.memory.TryAcquire(weight) {
 		return weight, true
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), g.o.Wait)
 	defer cancel()
-	return weight, g.room.Acquire(ctx, weight) == nil
+	return weight, g.memory.Acquire(ctx, weight) == nil
 }
 
 // needs estimates the memory in bytes that a request needs.

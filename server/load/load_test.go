@@ -37,9 +37,9 @@ func ask(t *testing.T, handler http.Handler, method, path string, bytes int, hea
 	return answer
 }
 
-// TestPressure rejects bodies near the memory limit, except small ones of people, and accepts all
+// TestRejectionNearMemoryLimit rejects bodies near the memory limit, except small ones of people, and accepts all
 // again when there is room.
-func TestPressure(t *testing.T) {
+func TestRejectionNearMemoryLimit(t *testing.T) {
 	var memory used
 	g := load.New(load.Options{Bytes: 64 << 20, Used: memory.part, Wait: time.Nanosecond})
 	handler := g.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
@@ -75,9 +75,9 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestRoom admits only as many bodies as there is room for, whatever their headers claim, and frees
+// TestMemoryBudget admits only as many bodies as there is room for, whatever their headers claim, and frees
 // all of it.
-func TestRoom(t *testing.T) {
+func TestMemoryBudget(t *testing.T) {
 	for name, c := range map[string]struct {
 		percent int64
 		bytes   int

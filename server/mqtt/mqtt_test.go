@@ -276,7 +276,7 @@ func TestForbiddenTopicsDisconnect(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOffered(t *testing.T) {
+func TestUnsupportedFeatures(t *testing.T) {
 	h := open(t, nil)
 	if _, ack, err := h.young("a", "wrong", "x"); err == nil || ack == nil || ack.ReasonCode != 0x86 {
 		t.Errorf("a wrong password: %+v, %v", ack, err)

@@ -34,7 +34,7 @@ var errNotPublic = errors.New("webanalytics: the site is not public")
 // serveBadge draws a badge with the visitors of a public site's last thirty days. The response does
 // not reveal whether other sites exist.
 func (s *Service) serveBadge(w http.ResponseWriter, r *http.Request) {
-	if wait, ok := s.door.AllowGuest(middleware.Network(r.RemoteAddr)); !ok {
+	if wait, ok := s.mw.AllowAnonymous(middleware.Network(r.RemoteAddr)); !ok {
 		w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
 		http.Error(w, "Too many requests for badges from this network.", http.StatusTooManyRequests)
 		return
@@ -46,7 +46,7 @@ func (s *Service) serveBadge(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		s.door.Logger.WarnContext(r.Context(), "drawing a badge failed", "error", err)
+		s.mw.Logger.WarnContext(r.Context(), "drawing a badge failed", "error", err)
 		http.Error(w, "The table did not answer.", http.StatusServiceUnavailable)
 		return
 	}
@@ -60,7 +60,7 @@ func (s *Service) serveBadge(w http.ResponseWriter, r *http.Request) {
 // recentVisitors returns the visitors of a public site's last thirty days, counted at most once per
 // badgeFresh. Errors: errNotPublic, and those of the store.
 func (s *Service) recentVisitors(ctx context.Context, siteID string) (int64, error) {
-	return s.badges.get(siteID, s.door.Clock(), badgeFresh, func() (int64, error) {
+	return s.badges.get(siteID, s.mw.Clock(), badgeFresh, func() (int64, error) {
 		public, err := IsPublic(ctx, s.table, siteID)
 		if err != nil {
 			return 0, err

@@ -70,14 +70,14 @@ func (s *Service) erase(ctx context.Context, in *erasureRequest) (*erasureAnswer
 		done <- e
 	}) {
 		<-s.erasing
-		return nil, middleware.Stopping()
+		return nil, middleware.ShuttingDown()
 	}
 	timer := time.NewTimer(erasureWait)
 	defer timer.Stop()
 	select {
 	case e := <-done:
 		if e.err != nil {
-			return nil, s.door.Error(ctx, e.err)
+			return nil, s.mw.Error(ctx, e.err)
 		}
 		return &erasureAnswer{e.receipt}, nil
 	case <-timer.C:
@@ -98,9 +98,9 @@ func (s *Service) runErasure(ctx context.Context, in *erasureRequest, actor stri
 		e.receipt, e.err = erasure.Visitor(ctx, s.table, s.worker, in.Site, in.Body.SessionID)
 	}
 	if e.err == nil {
-		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "erasure", Site: in.Site, Subject: e.receipt.ReceiptID})
+		s.mw.Record(ctx, accounts.Entry{Actor: actor, Action: "erasure", Site: in.Site, Subject: e.receipt.ReceiptID})
 	} else if !errors.Is(e.err, erasure.ErrNobody) {
-		s.door.Logger.WarnContext(ctx, "an erasure was interrupted; it can be requested again", "site", in.Site, "error", e.err)
+		s.mw.Logger.WarnContext(ctx, "an erasure was interrupted; it can be requested again", "site", in.Site, "error", e.err)
 	}
 	return e
 }
@@ -108,7 +108,7 @@ func (s *Service) runErasure(ctx context.Context, in *erasureRequest, actor stri
 func (s *Service) erasures(ctx context.Context, in *receiptsRequest) (*receiptsAnswer, error) {
 	page, err := erasure.ReceiptsOfSite.Page(ctx, s.table, analytics.SiteIn{SiteID: in.Site}, in.Cursor, in.Limit)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(receiptsAnswer)
 	answer.Body.Receipts, answer.Body.Cursor = page.Items, page.Next

@@ -37,7 +37,7 @@ func (s *Service) exploreExportRoutes(api huma.API) {
 func (s *Service) export(ctx context.Context, in *exportRequest) (*huma.StreamResponse, error) {
 	days, filters, err := s.question(ctx, in.SitePath, in.DayRange, in.FilterParams)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	ask := explore.ExportIn{
 		Range: days, Filters: filters, Kind: explore.Kind(in.Kind), Format: explore.Format(in.Format), Period: analytics.Period(in.Period),
@@ -53,5 +53,5 @@ func (s *Service) writeExport(hc huma.Context, ask explore.ExportIn) {
 		h.Set("Content-Type", map[explore.Format]string{explore.CSV: "text/csv; charset=utf-8", explore.JSONL: "application/jsonl"}[ask.Format])
 		h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-%s-%s-%s.%s"`, ask.Site, ask.Kind, ask.From, ask.To, ask.Format))
 	}, func(file io.Writer) error { return s.raw.Export(ctx, ask, file) })
-	s.door.BrokenOff(ctx, w, err)
+	s.mw.DownloadFailed(ctx, w, err)
 }

@@ -112,7 +112,7 @@ func (s *Service) exploreFunnelRoutes(api huma.API) {
 func (s *Service) funnels(ctx context.Context, in *middleware.SitePath) (*funnelsAnswer, error) {
 	all, err := s.raw.Funnels(ctx, in.Site)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(funnelsAnswer)
 	answer.Body.Funnels = make([]funnelBody, len(all))
@@ -125,9 +125,9 @@ func (s *Service) funnels(ctx context.Context, in *middleware.SitePath) (*funnel
 func (s *Service) addFunnel(ctx context.Context, in *newFunnelRequest) (*funnelAnswer, error) {
 	f, err := s.raw.CreateFunnel(ctx, in.Site, in.Body.Name, in.Body.course())
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "funnel.create", Site: in.Site, Subject: f.FunnelID}, nil, describeFunnel(&f))
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "funnel.create", Site: in.Site, Subject: f.FunnelID}, nil, describeFunnel(&f))
 	return &funnelAnswer{describeFunnel(&f)}, nil
 }
 
@@ -137,16 +137,16 @@ func (s *Service) deleteFunnel(ctx context.Context, in *FunnelPath) (*struct{}, 
 		err = s.raw.DeleteFunnel(ctx, in.Site, in.ID)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "funnel.delete", Site: in.Site, Subject: in.ID}, describeFunnel(&f), nil)
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "funnel.delete", Site: in.Site, Subject: in.ID}, describeFunnel(&f), nil)
 	return nil, nil
 }
 
 func (s *Service) funnelReport(ctx context.Context, in *funnelReportRequest) (*funnelReportAnswer, error) {
 	f, err := s.raw.Funnel(ctx, in.Site, in.ID)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return s.followFunnel(ctx, in.SitePath, &in.FunnelParams, f.Course)
 }
@@ -158,7 +158,7 @@ func (s *Service) funnelPreview(ctx context.Context, in *funnelPreviewRequest) (
 func (s *Service) followFunnel(ctx context.Context, site middleware.SitePath, in *FunnelParams, c explore.Course) (*funnelReportAnswer, error) {
 	days, filters, err := s.question(ctx, site, in.DayRange, in.FilterParams)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
@@ -167,7 +167,7 @@ func (s *Service) followFunnel(ctx context.Context, site middleware.SitePath, in
 		err = s.leftOut(ctx, days, &report.Notes)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(funnelReportAnswer)
 	answer.Body.Source, answer.Body.Notes = string(report.Source), report.Notes

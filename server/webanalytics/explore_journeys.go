@@ -66,7 +66,7 @@ func (s *Service) exploreJourneyRoutes(api huma.API) {
 func (s *Service) journeys(ctx context.Context, in *journeysRequest) (*journeysAnswer, error) {
 	days, filters, err := s.question(ctx, in.SitePath, in.DayRange, in.FilterParams)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
@@ -75,7 +75,7 @@ func (s *Service) journeys(ctx context.Context, in *journeysRequest) (*journeysA
 		err = s.leftOut(ctx, days, &ways.Notes)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(journeysAnswer)
 	answer.Body.Source, answer.Body.Notes = string(ways.Source), ways.Notes
@@ -94,7 +94,7 @@ func (s *Service) journeys(ctx context.Context, in *journeysRequest) (*journeysA
 func (s *Service) retention(ctx context.Context, in *retentionRequest) (*retentionAnswer, error) {
 	days, filters, err := s.question(ctx, in.SitePath, in.DayRange, in.FilterParams)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
@@ -103,7 +103,7 @@ func (s *Service) retention(ctx context.Context, in *retentionRequest) (*retenti
 		err = s.leftOut(ctx, days, &out.Notes)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(retentionAnswer)
 	answer.Body.Notes, answer.Body.Cohorts = out.Notes, make([]cohortBody, len(out.Cohorts))

@@ -94,7 +94,7 @@ func (s *Service) exploreSessionRoutes(api huma.API) {
 func (s *Service) visits(ctx context.Context, in *visitsRequest) (*visitsAnswer, error) {
 	days, filters, err := s.question(ctx, in.SitePath, in.DayRange, in.FilterParams)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
@@ -103,7 +103,7 @@ func (s *Service) visits(ctx context.Context, in *visitsRequest) (*visitsAnswer,
 		err = s.leftOut(ctx, days, &page.Notes)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return describeVisits(&page), nil
 }
@@ -111,7 +111,7 @@ func (s *Service) visits(ctx context.Context, in *visitsRequest) (*visitsAnswer,
 func (s *Service) visit(ctx context.Context, in *visitRequest) (*visitAnswer, error) {
 	line, err := s.raw.Timeline(ctx, in.Site, in.ID)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(visitAnswer)
 	answer.Body.SessionFields, answer.Body.Notes = describeVisit(&line.Session), line.Notes
@@ -125,7 +125,7 @@ func (s *Service) visit(ctx context.Context, in *visitRequest) (*visitAnswer, er
 func (s *Service) userVisits(ctx context.Context, in *userVisitsRequest) (*visitsAnswer, error) {
 	page, err := s.raw.UserSessions(ctx, in.Site, in.User, in.Cursor, in.Limit)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return describeVisits(&page), nil
 }

@@ -116,7 +116,7 @@ func (s *Service) goalRoutes(api huma.API) {
 func (s *Service) goals(ctx context.Context, in *middleware.SitePath) (*goalsAnswer, error) {
 	list, err := goals.List(ctx, s.table, in.Site)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(goalsAnswer)
 	answer.Body.Goals = make([]goalBody, len(list))
@@ -131,7 +131,7 @@ func (s *Service) addGoal(ctx context.Context, in *newGoalRequest) (*goalAnswer,
 	in.Body.apply(&g)
 	g, err := goals.Create(ctx, s.table, g)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.goalChanged(ctx, "goal.create", g.GoalKey, nil, settingsOf(&g))
 	return &goalAnswer{describeGoal(&g)}, nil
@@ -140,7 +140,7 @@ func (s *Service) addGoal(ctx context.Context, in *newGoalRequest) (*goalAnswer,
 // goalChanged applies the goal to new events and records who changed it.
 func (s *Service) goalChanged(ctx context.Context, action string, key analytics.GoalKey, before, after any) {
 	s.o.Collector.Forget(key.SiteID)
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: key.SiteID, Subject: key.GoalID}, before, after)
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: key.SiteID, Subject: key.GoalID}, before, after)
 }
 
 func (s *Service) updateGoal(ctx context.Context, in *updateGoalRequest) (*goalAnswer, error) {
@@ -151,7 +151,7 @@ func (s *Service) updateGoal(ctx context.Context, in *updateGoalRequest) (*goalA
 		return nil
 	})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.goalChanged(ctx, "goal.update", in.key(), before, settingsOf(&g))
 	return &goalAnswer{describeGoal(&g)}, nil
@@ -163,7 +163,7 @@ func (s *Service) deleteGoal(ctx context.Context, in *GoalPath) (*struct{}, erro
 		err = goals.Delete(ctx, s.table, in.key())
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.goalChanged(ctx, "goal.delete", in.key(), settingsOf(&g), nil)
 	return nil, nil
@@ -172,11 +172,11 @@ func (s *Service) deleteGoal(ctx context.Context, in *GoalPath) (*struct{}, erro
 func (s *Service) goalReport(ctx context.Context, in *goalReportRequest) (*goalReportAnswer, error) {
 	from, to, err := analytics.RecentDays(ctx, s.table, in.Site, in.From, in.To, reportDays)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	results, err := goals.Report(ctx, s.table, in.Site, from, to)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(goalReportAnswer)
 	answer.Body.From, answer.Body.To, answer.Body.Goals = from, to, results

@@ -74,15 +74,15 @@ func (s *Service) importedRoutes(api huma.API) {
 
 func (s *Service) imports(ctx context.Context, in *middleware.SitePath) (*importsAnswer, error) {
 	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	work, err := s.importOf(ctx, in.Site) // before the list, so that an import that just ended is in the list
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	all, err := imported.ImportsOfSite.Collect(ctx, s.table, imported.SiteIn{SiteID: in.Site})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(importsAnswer)
 	answer.Body.Imports, answer.Body.Work, answer.Body.MaxBytes = append([]imported.Import{}, all...), work, maxUpload
@@ -91,24 +91,24 @@ func (s *Service) imports(ctx context.Context, in *middleware.SitePath) (*import
 
 func (s *Service) deleteImport(ctx context.Context, in *ImportPath) (*struct{}, error) {
 	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	done, actor := make(chan error, 1), middleware.CallerOf(ctx).Actor
 	if !s.background.Start(func(ctx context.Context) {
 		err := imported.Delete(ctx, s.table, imported.ImportKey{SiteID: in.Site, ImportID: in.ID})
 		if err == nil {
-			s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "import.delete", Site: in.Site, Subject: in.ID})
+			s.mw.Record(ctx, accounts.Entry{Actor: actor, Action: "import.delete", Site: in.Site, Subject: in.ID})
 		}
 		done <- err
 	}) {
-		return nil, middleware.Stopping()
+		return nil, middleware.ShuttingDown()
 	}
 	timer := time.NewTimer(deletionWait)
 	defer timer.Stop()
 	select {
 	case err := <-done:
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		return nil, nil
 	case <-timer.C:

@@ -222,7 +222,7 @@ func TestCountsAreImportedOverHTTP(t *testing.T) {
 }
 
 // Problems of an upload are reported: at once for the request, later for its files.
-func TestUploadsThatAreRefused(t *testing.T) {
+func TestRejectedUploads(t *testing.T) {
 	uploads := t.TempDir()
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.Uploads = uploads })
 	key := writer(h, accounts.AllSites, accounts.Write)

@@ -32,28 +32,28 @@ const (
 // addImport receives files and starts to import them.
 func (s *Service) addImport(ctx context.Context, in *uploadRequest) (*importAnswer, error) {
 	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	parts, err := in.raw.MultipartReader()
 	if err != nil {
 		return nil, middleware.Problem(http.StatusUnsupportedMediaType, "unsupported_media_type", "Send the files as multipart/form-data.")
 	}
-	began := ImportWork{ID: rand.Text(), State: workUploading, At: s.door.Clock().UTC(), DryRun: in.DryRun}
+	began := ImportWork{ID: rand.Text(), State: workUploading, At: s.mw.Clock().UTC(), DryRun: in.DryRun}
 	job, err := s.imported.Begin(ctx, began.ID, in.Site, began)
 	if errors.Is(err, jobs.ErrBusy) {
 		return nil, middleware.Problem(http.StatusConflict, "busy", "An import of this site is running, or several of other sites. Try again when it has ended.")
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	files, err := s.receive(in, parts)
 	if err != nil {
-		return nil, s.door.Error(ctx, errors.Join(err, job.Drop(context.WithoutCancel(ctx))))
+		return nil, s.mw.Error(ctx, errors.Join(err, job.Drop(context.WithoutCancel(ctx))))
 	}
 	job.Change(func(w *ImportWork) { w.State = workWaiting })
 	actor := middleware.CallerOf(ctx).Actor
 	if !s.background.Start(func(ctx context.Context) { s.runImport(ctx, in.Site, job, files, actor) }) {
-		return nil, s.door.Error(ctx, errors.Join(middleware.Stopping(), files.remove(), job.Drop(ctx)))
+		return nil, s.mw.Error(ctx, errors.Join(middleware.ShuttingDown(), files.remove(), job.Drop(ctx)))
 	}
 	return &importAnswer{job.State()}, nil
 }

@@ -63,16 +63,16 @@ func (s *Service) importOf(ctx context.Context, site string) (*ImportWork, error
 func (s *Service) runImport(ctx context.Context, site string, job *jobs.Job[ImportWork], files *upload, actor string) {
 	result, err := s.importInTurn(ctx, site, job, files.names)
 	if err := files.remove(); err != nil {
-		s.door.Logger.Warn("removing uploaded files failed", "folder", files.folder, "error", err)
+		s.mw.Logger.Warn("removing uploaded files failed", "folder", files.folder, "error", err)
 	}
 	switch {
 	case err != nil:
-		err = s.door.Error(ctx, err)
+		err = s.mw.Error(ctx, err)
 	case !job.State().DryRun:
-		s.door.Record(ctx, accounts.Entry{Actor: actor, Action: "import", Site: site, Subject: result.ImportID})
+		s.mw.Record(ctx, accounts.Entry{Actor: actor, Action: "import", Site: site, Subject: result.ImportID})
 	}
 	if err := job.End(context.WithoutCancel(ctx), func(w *ImportWork) { w.end(&result, err) }); err != nil {
-		s.door.Logger.Error("storing the result of an import failed", "site", site, "error", err)
+		s.mw.Logger.Error("storing the result of an import failed", "site", site, "error", err)
 	}
 }
 

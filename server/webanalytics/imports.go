@@ -64,10 +64,10 @@ func (s *Service) importEvents(ctx context.Context, in *importRequest) (*outcome
 	}
 	became, err := take(ctx, in.Site, hits)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(outcomes)
-	answer.Body.Now, answer.Body.Outcomes = s.door.Clock().UnixMilli(), became
+	answer.Body.Now, answer.Body.Outcomes = s.mw.Clock().UnixMilli(), became
 	if !in.Body.DryRun {
 		s.metrics.count(became)
 	}

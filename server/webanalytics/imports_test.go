@@ -12,9 +12,9 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// TestTheLongPastIsImported sends an event of years ago with keys of every kind: those that may
+// TestImportOfOldEvents sends an event of years ago with keys of every kind: those that may
 // write settings may import, and it counts once.
-func TestTheLongPastIsImported(t *testing.T) {
+func TestImportOfOldEvents(t *testing.T) {
 	h := servertest.New(t, nil)
 	key := func(site string, scope accounts.Scope) string {
 		_, token, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Name: "test", Site: site, Scope: scope})

@@ -96,7 +96,7 @@ func (s *Service) ingestRoutes(api huma.API) {
 // ingest stores events. decided has an outcome with a status for each event that is already
 // rejected; nil if there are none.
 func (s *Service) ingest(ctx context.Context, site string, from *Sender, events []Event, decided []analytics.Outcome) (*outcomes, error) {
-	told, err := s.tellsVisitors(ctx, site, from, events)
+	told, err := s.identifiesVisitors(ctx, site, from, events)
 	if err != nil {
 		return nil, err
 	}
@@ -108,18 +108,18 @@ func (s *Service) ingest(ctx context.Context, site string, from *Sender, events 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ingestFor)
 	defer cancel()
 	answer := new(outcomes)
-	answer.Body.Now = s.door.Clock().UnixMilli()
+	answer.Body.Now = s.mw.Clock().UnixMilli()
 	if answer.Body.Outcomes = decided; decided == nil {
 		answer.Body.Outcomes = make([]analytics.Outcome, len(events))
 	}
 	hits, of, err := s.people(ctx, site, from, events, answer.Body.Outcomes)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	if len(hits) > 0 {
 		stored, err := s.o.Collector.Ingest(ctx, site, hits)
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		s.countRejected(ctx, site, stored)
 		for i := range stored {

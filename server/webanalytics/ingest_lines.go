@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/analytics/filtered"
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
@@ -40,10 +40,10 @@ func (s *Service) linesIngest(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		start := s.door.Clock()
+		start := s.mw.Clock()
 		answer, err := s.takeLines(w, r)
 		status := s.writeOutcomes(w, r, answer, err)
-		s.door.Metrics.Answered(manyOperation, status, start)
+		s.mw.Metrics.Answered(manyOperation, status, start)
 	})
 }
 
@@ -175,6 +175,6 @@ func (s *Service) countBroken(ctx context.Context, site string, reason analytics
 	if err != nil {
 		return err
 	}
-	s.refusals.Count(refusals.DayKey{SiteID: site, Day: day}, refusals.Other, string(reason), 1)
+	s.filtered.Count(filtered.DayKey{SiteID: site, Day: day}, filtered.Other, string(reason), 1)
 	return nil
 }

@@ -45,7 +45,7 @@ func TestEventsAsLines(t *testing.T) {
 	}
 }
 
-func TestLinesThatAreRefused(t *testing.T) {
+func TestRejectedLines(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.SiteRate = 0.001 }) // 1,000 at once
 	line := "{\"url\":\"/\"}\n"
 	for _, c := range []struct {
@@ -77,7 +77,7 @@ func TestLinesThatAreRefused(t *testing.T) {
 }
 
 // If a body ends early, nothing of it is stored: the client sends it again.
-func TestLinesThatAreCut(t *testing.T) {
+func TestTruncatedLines(t *testing.T) {
 	h := servertest.New(t, nil)
 	for _, framing := range []string{"Content-Length: 1000\r\n\r\n{\"url\":\"/\"}\n{\"ur", "Transfer-Encoding: chunked\r\n\r\nc\r\n{\"url\":\"/\"}\n\r\n64\r\n{\"ur"} {
 		c, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))

@@ -65,7 +65,7 @@ func TestReadLines(t *testing.T) {
 	}
 }
 
-func TestReadLinesRefuses(t *testing.T) {
+func TestReadLinesErrors(t *testing.T) {
 	for _, body := range []string{"", "\n", " \r\n\n"} {
 		if _, _, err := readLines(strings.NewReader(body)); !errors.Is(err, errNoLines) {
 			t.Errorf("%q: %v", body, err)
@@ -88,7 +88,7 @@ func TestReadLinesRefuses(t *testing.T) {
 }
 
 // Lines are treated like the events of a batch, also for random valid and invalid input.
-func TestLinesAreWhatBatchesAre(t *testing.T) {
+func TestLinesEqualBatches(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	if s := os.Getenv("ONEFOLD_SIM_SEED"); s != "" {
 		var err error

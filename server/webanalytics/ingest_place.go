@@ -35,7 +35,7 @@ func (s *Service) placeOf(from *Sender) geo.Place {
 			}
 		}
 	}
-	if !s.door.TrustProxy || from.header == nil {
+	if !s.mw.TrustProxy || from.header == nil {
 		return geo.Place{}
 	}
 	return placeByEdge(from.header)

@@ -34,7 +34,7 @@ func (s *Service) quickIngest(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		start := s.door.Clock()
+		start := s.mw.Clock()
 		body, err := bodyOf(r)
 		if err != nil { // most likely the client is gone
 			middleware.WriteProblem(w, middleware.Problem(http.StatusBadRequest, "bad_request", "The body ended early."))
@@ -48,7 +48,7 @@ func (s *Service) quickIngest(next http.Handler) http.Handler {
 		}
 		answer, err := s.ingest(r.Context(), site, senderOf(r), events, nil)
 		status := s.writeOutcomes(w, r, answer, err)
-		s.door.Metrics.Answered(operation, status, start)
+		s.mw.Metrics.Answered(operation, status, start)
 	})
 }
 
@@ -153,7 +153,7 @@ func (s *Service) writeOutcomes(w http.ResponseWriter, r *http.Request, answer *
 	if err != nil {
 		p := new(huma.ErrorModel)
 		if !errors.As(err, &p) {
-			errors.As(s.door.Error(r.Context(), err), &p)
+			errors.As(s.mw.Error(r.Context(), err), &p)
 		}
 		if more := huma.HeadersError(nil); errors.As(err, &more) {
 			for name, values := range more.GetHeaders() {

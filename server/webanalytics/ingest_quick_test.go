@@ -51,7 +51,7 @@ func tooLong(t *testing.T) (bodies []string) {
 }
 
 // The fast path does not change responses.
-func TestQuickAnswersAreTheSame(t *testing.T) {
+func TestFastPathResponses(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.EventPath = "/numbers" })
 	bodies := append(tooLong(t), `{}`, `{"site":"blog"}`, `{"site":"","url":"/"}`, `{"site":"nobody","url":"/"}`, `{"site":"blog","url":"/"} x`,
 		`{"site":"blog","url":"/","more":1}`, `{"site":"blog","url":null}`, `{"site":"blog","url":"/","props":{"a":1}}`, `{"site":"blog","url":"/","scroll":1.5}`,

@@ -34,9 +34,9 @@ type Visitor struct {
 	UserAgent string `json:"userAgent" maxLength:"2048" doc:"User agent of the visitor's browser."`
 }
 
-// tellsVisitors reports whether the events describe their visitors, which requires a key: otherwise
+// identifiesVisitors reports whether the events describe their visitors, which requires a key: otherwise
 // anybody could invent visitors, each with another address.
-func (s *Service) tellsVisitors(ctx context.Context, site string, from *Sender, events []Event) (bool, error) {
+func (s *Service) identifiesVisitors(ctx context.Context, site string, from *Sender, events []Event) (bool, error) {
 	if !slices.ContainsFunc(events, func(e Event) bool { return e.Visitor != nil }) {
 		return false, nil
 	}
@@ -44,9 +44,9 @@ func (s *Service) tellsVisitors(ctx context.Context, site string, from *Sender, 
 	if !ok || !accounts.IsKey(token) {
 		return false, middleware.Problem(http.StatusUnauthorized, "unauthorized", "Events with a visitor need a key of the site: Authorization: Bearer <key>.")
 	}
-	key, err := s.door.SenderKey(ctx, token)
+	key, err := s.mw.SenderKey(ctx, token)
 	if err != nil && !errors.Is(err, accounts.ErrDenied) {
-		return false, s.door.Error(ctx, err)
+		return false, s.mw.Error(ctx, err)
 	}
 	if err != nil || key.Scope == accounts.Read || key.Site != site && key.Site != accounts.AllSites {
 		return false, middleware.Problem(http.StatusForbidden, "forbidden", "This key may not send events of this site. Create a key with scope ingest.")

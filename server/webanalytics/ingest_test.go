@@ -54,9 +54,9 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestAForgedAddressIsNobody sends more and more forged hops; the address that the last own proxy
+// TestForgedAddressIsRateLimited sends more and more forged hops; the address that the last own proxy
 // saw is rate-limited.
-func TestAForgedAddressIsNobody(t *testing.T) {
+func TestForgedAddressIsRateLimited(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) {
 		o.TrustProxy, o.Analytics.EventRate, o.Analytics.EventBurst = true, 0.001, 1
 		o.Proxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
@@ -90,7 +90,7 @@ func TestASiteHasARate(t *testing.T) {
 	}
 }
 
-func TestThePixelCounts(t *testing.T) {
+func TestPixel(t *testing.T) {
 	h := servertest.New(t, nil)
 	for _, c := range []struct {
 		query   string
@@ -120,9 +120,9 @@ func TestThePixelCounts(t *testing.T) {
 	}
 }
 
-// TestWhatIsTurnedAwayIsCounted sends events of bots, of an AI crawler and of excluded traffic, and
+// TestFilteredEventsAreCounted sends events of bots, of an AI crawler and of excluded traffic, and
 // reads the counts.
-func TestWhatIsTurnedAwayIsCounted(t *testing.T) {
+func TestFilteredEventsAreCounted(t *testing.T) {
 	h := servertest.New(t, nil)
 	h.Settings(func(s *analytics.Site) {
 		s.Domains, s.RespectGPC = []string{"example.org"}, true
@@ -187,9 +187,9 @@ func TestTheTrackerIsServedWhereTheOperatorSays(t *testing.T) {
 	}
 }
 
-// TestNothingOfTheSenderIsKept looks for address and user agent in what is stored, logged and
+// TestNoPersonalDataIsKept looks for address and user agent in what is stored, logged and
 // measured.
-func TestNothingOfTheSenderIsKept(t *testing.T) {
+func TestNoPersonalDataIsKept(t *testing.T) {
 	var log bytes.Buffer
 	h := servertest.New(t, func(o *server.Options) {
 		o.TrustProxy, o.Logger = true, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -213,9 +213,9 @@ func TestNothingOfTheSenderIsKept(t *testing.T) {
 	}
 }
 
-// TestServersTellWhoseEventsTheyAre sends events on behalf of browsers: with a key of the site they
+// TestEventsOnBehalfOfVisitors sends events on behalf of browsers: with a key of the site they
 // count for the given visitors, without one they are rejected.
-func TestServersTellWhoseEventsTheyAre(t *testing.T) {
+func TestEventsOnBehalfOfVisitors(t *testing.T) {
 	h := servertest.New(t, func(o *server.Options) { o.Analytics.EventRate, o.Analytics.EventBurst = 0.001, 1 })
 	key := func(site string, scope accounts.Scope) string {
 		_, token, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Name: "test", Site: site, Scope: scope})
@@ -282,7 +282,7 @@ func TestEventsCountOnce(t *testing.T) {
 	}
 }
 
-func TestABeaconIsAccepted(t *testing.T) {
+func TestBeacon(t *testing.T) {
 	h := servertest.New(t, nil)
 	status, body := h.Post("/api/event", `{"site":"blog","url":"/"}`, "Content-Type", "text/plain;charset=UTF-8", "Origin", "https://example.org")
 	if status != http.StatusAccepted || !strings.Contains(body, "stored") {

@@ -62,7 +62,7 @@ func (s *Service) realtimeRoutes(api huma.API) {
 	}), func(ctx context.Context, in *middleware.SitePath) (*realtimeAnswer, error) {
 		body, err := s.realtime(ctx, in.Site)
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		return &realtimeAnswer{body}, nil
 	})
@@ -70,7 +70,7 @@ func (s *Service) realtimeRoutes(api huma.API) {
 		OperationID: "realtime-stream", Method: http.MethodGet, Path: path + "/stream",
 		Summary: "Stream the current traffic as server-sent events", Tags: []string{"statistics"},
 	})
-	stream.Middlewares = huma.Middlewares{s.door.AdmitStreams(api, "realtime", maxStreams)}
+	stream.Middlewares = huma.Middlewares{s.mw.LimitStreams(api, "realtime", maxStreams)}
 	sse.Register(api, stream, map[string]any{"realtime": realtimeBody{}}, s.streamRealtime)
 }
 
@@ -84,7 +84,7 @@ func (s *Service) streamRealtime(ctx context.Context, in *middleware.SitePath, s
 		body, err := s.realtime(ctx, in.Site)
 		if err != nil {
 			if ctx.Err() == nil {
-				s.door.Logger.WarnContext(ctx, "stream ended with an error", "site", in.Site, "error", err)
+				s.mw.Logger.WarnContext(ctx, "stream ended with an error", "site", in.Site, "error", err)
 			}
 			return
 		}
@@ -100,7 +100,7 @@ func (s *Service) streamRealtime(ctx context.Context, in *middleware.SitePath, s
 }
 
 func (s *Service) realtime(ctx context.Context, siteID string) (realtimeBody, error) {
-	now := s.door.Clock()
+	now := s.mw.Clock()
 	return s.realtimes.get(siteID, now, realtimeFresh, func() (body realtimeBody, err error) {
 		if _, err := analytics.GetSite(ctx, s.table, siteID); err != nil {
 			return body, err

@@ -61,7 +61,7 @@ func TestRealtime(t *testing.T) {
 
 // Guests of a public page get a limited number of streams, which leaves some for people of other
 // sites.
-func TestGuestsDoNotTakeAllStreams(t *testing.T) {
+func TestAnonymousStreamsAreLimited(t *testing.T) {
 	h := servertest.Visited(t)
 	_, err := analytics.CreateSite(t.Context(), h.Table, analytics.NewSite{ID: "open", TimeZone: "UTC"})
 	servertest.Must(t, err)

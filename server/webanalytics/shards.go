@@ -45,13 +45,13 @@ func (s *Service) shardRoutes(api huma.API, site string) {
 func (s *Service) setShards(ctx context.Context, in *setShardsRequest) (*siteAnswer, error) {
 	before, err := analytics.GetSite(ctx, s.table, in.Site)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	site, err := analytics.SetShards(ctx, s.table, in.Site, in.Body.Shards)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Site)
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.reshard", Site: in.Site}, allOf(&before), allOf(&site))
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.reshard", Site: in.Site}, allOf(&before), allOf(&site))
 	return s.describeSite(ctx, &site)
 }

@@ -87,7 +87,7 @@ type updateSiteRequest struct {
 
 func (s *Service) siteRoutes(api huma.API) {
 	const list, one = "/api/v1/sites", "/api/v1/sites/{site}"
-	huma.Register(api, middleware.Guard(middleware.ForSomebody, huma.Operation{
+	huma.Register(api, middleware.Guard(middleware.ForIdentified, huma.Operation{
 		OperationID: "sites", Method: http.MethodGet, Path: list,
 		Summary: "List the sites that the caller may see, with their last week", Tags: []string{"sites"},
 	}), s.sites)
@@ -113,7 +113,7 @@ func (s *Service) siteRoutes(api huma.API) {
 func (s *Service) site(ctx context.Context, in *middleware.SitePath) (*siteAnswer, error) {
 	site, err := analytics.GetSite(ctx, s.table, in.Site)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return s.describeSite(ctx, &site)
 }
@@ -121,7 +121,7 @@ func (s *Service) site(ctx context.Context, in *middleware.SitePath) (*siteAnswe
 func (s *Service) describeSite(ctx context.Context, site *analytics.Site) (*siteAnswer, error) {
 	counted, err := analytics.HasCounts(ctx, s.table, site)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	body := allOf(site)
 	body.HasEvents = counted
@@ -167,9 +167,9 @@ func (s *Service) addSite(ctx context.Context, in *newSiteRequest) (*siteAnswer,
 		}
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.create", Site: site.SiteID}, nil, allOf(&site))
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.create", Site: site.SiteID}, nil, allOf(&site))
 	return s.describeSite(ctx, &site)
 }
 
@@ -203,10 +203,10 @@ func (s *Service) updateSite(ctx context.Context, in *updateSiteRequest) (*siteA
 		return in.change(site)
 	})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	s.o.Collector.Forget(in.Site)
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.update", Site: in.Site}, before, allOf(&site))
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.update", Site: in.Site}, before, allOf(&site))
 	return s.describeSite(ctx, &site)
 }
 
@@ -239,11 +239,11 @@ func (s *Service) deleteSite(ctx context.Context, in *middleware.SitePath) (*str
 	}
 	if err == nil {
 		s.o.Collector.Forget(in.Site)
-		err = s.door.Accounts.ForgetSite(ctx, in.Site)
+		err = s.mw.Accounts.RemoveSite(ctx, in.Site)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.delete", Site: in.Site}, allOf(&site), nil)
+	s.mw.RecordChange(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.delete", Site: in.Site}, allOf(&site), nil)
 	return nil, nil
 }

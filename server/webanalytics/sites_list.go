@@ -46,7 +46,7 @@ func (s *Service) sites(ctx context.Context, _ *struct{}) (*sitesAnswer, error) 
 	lines := []siteLine{}
 	for site, err := range analytics.ListSites(ctx, s.table, "") {
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		if who.May(middleware.ForRead, site.SiteID) {
 			lines = append(lines, siteLine{
@@ -61,7 +61,7 @@ func (s *Service) sites(ctx context.Context, _ *struct{}) (*sitesAnswer, error) 
 		group.Go(func() error { return s.fillTrend(groupCtx, &lines[i]) })
 	}
 	if err := group.Wait(); err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer.Body.Sites = lines
 	return answer, nil
@@ -73,7 +73,7 @@ func (s *Service) fillTrend(ctx context.Context, line *siteLine) error {
 	if err != nil {
 		return err
 	}
-	today := zone.Day(s.door.Clock())
+	today := zone.Day(s.mw.Clock())
 	out, err := report.Statistics(ctx, s.table, report.Request{
 		Site: line.ID, From: calendar.ShiftDay(today, 1-2*trendDays), To: today, Period: analytics.Day,
 	})

@@ -37,13 +37,13 @@ func (s *Service) statisticsRoutes(api huma.API) {
 func (s *Service) report(ctx context.Context, in *reportRequest) (*reportAnswer, error) {
 	from, to, err := analytics.RecentDays(ctx, s.table, in.Site, in.From, in.To, reportDays)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	out, err := report.Make(ctx, s.table, report.Request{
 		Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period), By: analytics.Dimension(in.By), Limit: in.Limit,
 	})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &reportAnswer{Body: out}, nil
 }

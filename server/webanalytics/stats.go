@@ -78,12 +78,12 @@ func (s *Service) statsRoutes(api huma.API) {
 func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, error) {
 	from, to, err := analytics.RecentDays(ctx, s.table, in.Site, in.From, in.To, reportDays)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	ask := report.Request{Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period)}
 	out, source, err := s.count(ctx, ask, in.Filter, false)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := &statsAnswer{statsBody{
 		From: from, To: to, Period: in.Period, TimeZone: out.TimeZone, Source: string(source),
@@ -93,7 +93,7 @@ func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, er
 	if in.Compare != "none" {
 		ask.From, ask.To = comparedDays(from, to, in.Compare)
 		if err := s.compare(ctx, &answer.Body, ask, in.Filter); err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 	}
 	if source == explore.FromStatistics {
@@ -107,7 +107,7 @@ func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, er
 func (s *Service) prepare(r explore.Range) {
 	s.background.Start(func(ctx context.Context) {
 		if err := s.raw.Prepare(ctx, r); err != nil && ctx.Err() == nil {
-			s.door.Logger.Warn("preparing the days of a site failed", "site", r.Site, "error", err)
+			s.mw.Logger.Warn("preparing the days of a site failed", "site", r.Site, "error", err)
 		}
 	})
 }

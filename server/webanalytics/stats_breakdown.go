@@ -45,13 +45,13 @@ type breakdownAnswer struct{ Body breakdownBody }
 func (s *Service) breakdown(ctx context.Context, in *breakdownRequest) (*breakdownAnswer, error) {
 	from, to, err := analytics.RecentDays(ctx, s.table, in.Site, in.From, in.To, reportDays)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	out, source, err := s.count(ctx, report.Request{
 		Site: in.Site, From: from, To: to, Period: analytics.Month, By: analytics.Dimension(in.By),
 	}, in.Filter, in.All)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	body := breakdownBody{By: in.By, Source: string(source), Notes: out.Notes, Imported: out.Imported}
 	body.fill(out.Top, &out.Totals.Figures, in)

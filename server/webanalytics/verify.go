@@ -81,19 +81,19 @@ func (s *Service) verify(ctx context.Context, in *verifyRequest) (*verifyStarted
 		_, err = analytics.GetSite(ctx, s.table, in.Site)
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	began := verifyBody{ID: rand.Text(), State: "running", At: s.door.Clock().UTC(), From: from, To: to, Differences: []differenceBody{}}
+	began := verifyBody{ID: rand.Text(), State: "running", At: s.mw.Clock().UTC(), From: from, To: to, Differences: []differenceBody{}}
 	job, err := s.verifications.Begin(ctx, began.ID, in.Site, began)
 	if errors.Is(err, jobs.ErrBusy) {
 		return nil, middleware.Problem(http.StatusConflict, "busy", "A check is running. Only one runs at a time; try again when it has ended.")
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
-	s.door.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.verify", Site: in.Site})
+	s.mw.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "site.verify", Site: in.Site})
 	if !s.background.Start(func(ctx context.Context) { s.runVerify(ctx, in.Site, job) }) {
-		return nil, s.door.Error(ctx, errors.Join(middleware.Stopping(), job.Drop(ctx)))
+		return nil, s.mw.Error(ctx, errors.Join(middleware.ShuttingDown(), job.Drop(ctx)))
 	}
 	answer := new(verifyStarted)
 	answer.Body.ID = began.ID
@@ -114,25 +114,25 @@ func (s *Service) runVerify(ctx context.Context, site string, job *jobs.Job[veri
 		s.keepVerify(ctx, &v, err)
 	}
 	if err := job.Drop(context.WithoutCancel(ctx)); err != nil {
-		s.door.Logger.ErrorContext(ctx, "verification may show as running for a while", "site", site, "error", err)
+		s.mw.Logger.ErrorContext(ctx, "verification may show as running for a while", "site", site, "error", err)
 	}
 }
 
 // keepVerify stores the result of a check.
 func (s *Service) keepVerify(ctx context.Context, v *reconcile.Verification, err error) {
 	if err != nil {
-		v.Failure = s.door.Error(ctx, err).Error()
+		v.Failure = s.mw.Error(ctx, err).Error()
 	}
-	v.At = s.door.Clock().UTC()
+	v.At = s.mw.Clock().UTC()
 	if err := reconcile.Keep(ctx, s.table, v); err != nil {
-		s.door.Logger.ErrorContext(ctx, "storing a verification failed", "site", v.SiteID, "error", err)
+		s.mw.Logger.ErrorContext(ctx, "storing a verification failed", "site", v.SiteID, "error", err)
 	}
 }
 
 func (s *Service) verified(ctx context.Context, in *middleware.SitePath) (*verifyAnswer, error) {
 	body, phase, err := s.verifications.Last(ctx, in.Site)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	if phase == jobs.Under {
 		return &verifyAnswer{body}, nil
@@ -142,7 +142,7 @@ func (s *Service) verified(ctx context.Context, in *middleware.SitePath) (*verif
 		return &verifyAnswer{verifyBody{State: "never", Differences: []differenceBody{}}}, nil
 	}
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	return &verifyAnswer{describeVerification(&v)}, nil
 }

@@ -43,11 +43,11 @@ func (s *Service) vitalsRoutes(api huma.API) {
 func (s *Service) vitals(ctx context.Context, in *vitalsRequest) (*vitalsAnswer, error) {
 	from, to, err := analytics.RecentDays(ctx, s.table, in.Site, in.From, in.To, reportDays)
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	out, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: in.Site, From: from, To: to})
 	if err != nil {
-		return nil, s.door.Error(ctx, err)
+		return nil, s.mw.Error(ctx, err)
 	}
 	body := vitalsBody{Vitals: out, Pages: []report.VitalsRow{}, Notes: []string{}}
 	search := strings.ToLower(in.Search)
@@ -65,7 +65,7 @@ func (s *Service) vitals(ctx context.Context, in *vitalsRequest) (*vitalsAnswer,
 		case errors.Is(err, report.ErrExpired):
 			body.Notes = append(body.Notes, "No comparison: "+from+" to "+to+" is no longer kept in this detail.")
 		case err != nil:
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		default:
 			body.Previous = &before.Total
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/explore"
-	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/analytics/filtered"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/internal/geo"
 	"github.com/onefold/onefold/internal/useragent"
@@ -58,7 +58,7 @@ func (o *Options) defaults() error {
 // Service serves web analytics with authorization. Create one with New.
 type Service struct {
 	o       Options
-	door    *middleware.Door
+	mw      *middleware.Stack
 	table   *table.Table
 	worker  *fold.Worker
 	agents  *useragent.Parser
@@ -66,7 +66,7 @@ type Service struct {
 
 	limits     *middleware.Limiter // by address
 	siteLimits *middleware.Limiter // by site
-	refusals   *refusals.Counter
+	filtered   *filtered.Counter
 
 	raw           *explore.Explorer
 	verifications *jobs.Board[verifyBody]
@@ -79,7 +79,7 @@ type Service struct {
 }
 
 // New creates the service for a table that the worker folds.
-func New(d *middleware.Door, t *table.Table, w *fold.Worker, o Options) (*Service, error) {
+func New(mw *middleware.Stack, t *table.Table, w *fold.Worker, o Options) (*Service, error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
 	}
@@ -89,17 +89,17 @@ func New(d *middleware.Door, t *table.Table, w *fold.Worker, o Options) (*Servic
 	}
 	work := background.New()
 	return &Service{
-		o: o, door: d, table: t, worker: w, agents: agents, metrics: newMetrics(&d.Metrics),
-		limits:     middleware.NewLimiter(o.EventRate, o.EventBurst, d.Clock),
-		siteLimits: middleware.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), d.Clock),
-		refusals:   refusals.NewCounter(t),
+		o: o, mw: mw, table: t, worker: w, agents: agents, metrics: newMetrics(&mw.Metrics),
+		limits:     middleware.NewLimiter(o.EventRate, o.EventBurst, mw.Clock),
+		siteLimits: middleware.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), mw.Clock),
+		filtered:   filtered.NewCounter(t),
 		raw:        explore.New(t, explore.Options{Archive: o.Archive, KeepBytes: o.KeepBytes}),
 		background: work,
 		erasing:    make(chan struct{}, 1),
 		importTurn: make(chan struct{}, 1),
 
-		verifications: jobs.NewBoard[verifyBody](t, "verify", 1, work, d.Logger), // each reads all raw events of its days
-		imported:      jobs.NewBoard[ImportWork](t, "import", maxUploads, work, d.Logger),
+		verifications: jobs.NewBoard[verifyBody](t, "verify", 1, work, mw.Logger), // each reads all raw events of its days
+		imported:      jobs.NewBoard[ImportWork](t, "import", maxUploads, work, mw.Logger),
 	}, nil
 }
 
@@ -132,11 +132,11 @@ func (s *Service) Wrap(next http.Handler) http.Handler {
 
 // Run periodically stores what is counted in memory until ctx ends, and then once more.
 func (s *Service) Run(ctx context.Context) {
-	s.refusals.Run(ctx, func(err error) { s.door.Logger.Warn("rejections not stored yet", "error", err) })
+	s.filtered.Run(ctx, func(err error) { s.mw.Logger.Warn("rejections not stored yet", "error", err) })
 }
 
 // Settle immediately stores what is counted in memory.
-func (s *Service) Settle(ctx context.Context) error { return s.refusals.Flush(ctx) }
+func (s *Service) Settle(ctx context.Context) error { return s.filtered.Flush(ctx) }
 
 // Close ends streams and background work, and waits for them.
 func (s *Service) Close() { s.background.Close() }

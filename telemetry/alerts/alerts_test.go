@@ -181,8 +181,8 @@ func TestCorrections(t *testing.T) {
 	}
 }
 
-// TestRuleHoldsFromNowOn creates, changes and deletes a rule while there are readings.
-func TestRuleHoldsFromNowOn(t *testing.T) {
+// TestRuleAppliesFromItsCreation creates, changes and deletes a rule while there are readings.
+func TestRuleAppliesFromItsCreation(t *testing.T) {
 	w := newWorld(t, nil)
 	w.ingest(temp(after(0), "200"), temp(after(30), "200"))
 	w.Drain()

@@ -128,7 +128,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestInvalidRules checks that rules which cannot work are refused, each with the code of its
+// TestInvalidRules checks that rules which cannot work are rejected, each with the code of its
 // field.
 func TestInvalidRules(t *testing.T) {
 	good := telemetry.Rule{RuleKey: telemetry.RuleKey{Scope: telemetry.ForDevice, ScopeID: "d"}, FleetID: "f", Metric: "m", Raise: "1", Severity: telemetry.Info}

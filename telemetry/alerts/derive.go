@@ -28,7 +28,7 @@ type derivation struct {
 	episodes []episode.Episode // that fired
 	until    episode.Key       // last point of any episode
 	settled  *episode.Key      // point from which derived and stored alerts agree again; nil: none before the end
-	kept     []kept            // alerts whose first point has expired
+	kept     []keptAlert       // alerts whose first point has expired
 }
 
 func (d *derivation) run(ctx context.Context) error {

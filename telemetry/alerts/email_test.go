@@ -313,7 +313,7 @@ func (p *postOffice) checkLetter() {
 }
 
 // If a mail server does not answer, the sender waits only until its own timeout.
-func TestEmailToNobodyWhoAnswers(t *testing.T) {
+func TestUnresponsiveMailServer(t *testing.T) {
 	for _, implicit := range []bool{false, true} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -17,7 +17,7 @@ const (
 )
 
 // endAll ends the open alerts of rules that no longer apply, according to a batch.
-func (s *seen) endAll(ctx context.Context, t *table.Table) (err error) {
+func (s *batchChanges) endAll(ctx context.Context, t *table.Table) (err error) {
 	for i := range s.ended {
 		if err == nil {
 			err = endRule(ctx, t, &s.ended[i])

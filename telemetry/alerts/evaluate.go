@@ -25,19 +25,19 @@ const (
 // rules. It runs in the same group as telemetry.Folds.
 func Fold() *fold.Fold {
 	return fold.Observe("telemetry.alerts", evaluate,
-		fold.OnEach(readings.Facts, func(a *readings.Arrival, at func(struct{}) *seen) error {
+		fold.OnEach(readings.Facts, func(a *readings.Arrival, at func(struct{}) *batchChanges) error {
 			d := at(struct{}{}).device(a.DeviceID, a.FleetID)
 			d.readings = append(d.readings, a.Reading)
 			return nil
 		}),
-		fold.On(telemetry.Aggregates, func(ch fold.Typed[telemetry.Aggregate], at func(struct{}) *seen) error {
+		fold.On(telemetry.Aggregates, func(ch fold.Typed[telemetry.Aggregate], at func(struct{}) *batchChanges) error {
 			if a := ch.New; a != nil {
 				d := at(struct{}{}).device(a.DeviceID, a.FleetID)
-				d.aggregates = append(d.aggregates, changed{a.Period, a.Start})
+				d.aggregates = append(d.aggregates, changedSpan{a.Period, a.Start})
 			}
 			return nil
 		}),
-		fold.On(telemetry.Retractions, func(ch fold.Typed[telemetry.Retraction], at func(struct{}) *seen) error {
+		fold.On(telemetry.Retractions, func(ch fold.Typed[telemetry.Retraction], at func(struct{}) *batchChanges) error {
 			for _, r := range []*telemetry.Retraction{ch.Old, ch.New} {
 				if r != nil {
 					d := at(struct{}{}).device(r.DeviceID, "")
@@ -46,7 +46,7 @@ func Fold() *fold.Fold {
 			}
 			return nil
 		}),
-		fold.On(telemetry.Rules, func(ch fold.Typed[telemetry.Rule], at func(struct{}) *seen) error {
+		fold.On(telemetry.Rules, func(ch fold.Typed[telemetry.Rule], at func(struct{}) *batchChanges) error {
 			if ch.Old != nil && (ch.New == nil || ch.New.Off || ch.New.Version != ch.Old.Version) {
 				s := at(struct{}{})
 				s.ended = append(s.ended, *ch.Old)
@@ -57,7 +57,7 @@ func Fold() *fold.Fold {
 			}
 			return nil
 		}),
-		fold.On(telemetry.Devices, func(ch fold.Typed[telemetry.Device], at func(struct{}) *seen) error {
+		fold.On(telemetry.Devices, func(ch fold.Typed[telemetry.Device], at func(struct{}) *batchChanges) error {
 			if ch.Old != nil && ch.New != nil && ch.Old.ProfileID != "" && ch.Old.ProfileID != ch.New.ProfileID {
 				s := at(struct{}{})
 				s.left = append(s.left, *ch.Old)
@@ -67,35 +67,35 @@ func Fold() *fold.Fold {
 	)
 }
 
-// seen collects what a batch of the stream affects.
-type seen struct {
-	devices map[string]*touched
+// batchChanges collects what a batch of the stream affects.
+type batchChanges struct {
+	devices map[string]*deviceChanges
 	ended   []telemetry.Rule   // rule versions that no longer apply
 	made    []telemetry.Rule   // new rules of devices
 	left    []telemetry.Device // devices that changed their profile, as they were
 }
 
-// touched collects the changes of one device.
-type touched struct {
+// deviceChanges collects the changes of one device.
+type deviceChanges struct {
 	deviceID, fleetID string
 	readings          []*telemetry.Reading // shared with the stream: read-only
-	aggregates        []changed
+	aggregates        []changedSpan
 	retracted         []telemetry.Retraction // new and lifted ones
 }
 
-// changed is a bucket that changed.
-type changed struct {
+// changedSpan is a bucket that changed.
+type changedSpan struct {
 	period telemetry.Period
 	start  string
 }
 
-func (s *seen) device(id, fleet string) *touched {
+func (s *batchChanges) device(id, fleet string) *deviceChanges {
 	if s.devices == nil {
-		s.devices = make(map[string]*touched)
+		s.devices = make(map[string]*deviceChanges)
 	}
 	d := s.devices[id]
 	if d == nil {
-		d = &touched{deviceID: id}
+		d = &deviceChanges{deviceID: id}
 		s.devices[id] = d
 	}
 	d.fleetID = max(d.fleetID, fleet)
@@ -104,12 +104,12 @@ func (s *seen) device(id, fleet string) *touched {
 
 // pair is a device and one of its rules.
 type pair struct {
-	*touched
+	*deviceChanges
 	rule  *compiled
 	watch Watch
 }
 
-func evaluate(ctx context.Context, t *table.Table, s *seen) error {
+func evaluate(ctx context.Context, t *table.Table, s *batchChanges) error {
 	if err := s.endAll(ctx, t); err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (p *pair) changes(w *Watch) (first, last episode.Key, any bool) {
 
 // pairsOf finds the rules of the affected devices, and their watches. A device without rules costs
 // only its share in one query for the rules of its fleet.
-func pairsOf(ctx context.Context, t *table.Table, s *seen) ([]*pair, error) {
+func pairsOf(ctx context.Context, t *table.Table, s *batchChanges) ([]*pair, error) {
 	r := &ruleBook{t: t, fleets: make(map[string]*fleetRules)}
 	if err := r.read(ctx, s); err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func pairsOf(ctx context.Context, t *table.Table, s *seen) ([]*pair, error) {
 	at := make(map[WatchKey]*pair)
 	for _, d := range s.devices {
 		for _, c := range r.of(d) {
-			p := &pair{touched: d, rule: c, watch: Watch{WatchKey: WatchKey{d.deviceID, c.RuleID}}}
+			p := &pair{deviceChanges: d, rule: c, watch: Watch{WatchKey: WatchKey{d.deviceID, c.RuleID}}}
 			pairs, keys = append(pairs, p), append(keys, p.watch.WatchKey)
 			at[p.watch.WatchKey] = p
 		}
@@ -259,7 +259,7 @@ type ruleBook struct {
 
 type fleetRules struct{ device, profile map[string][]*compiled }
 
-func (b *ruleBook) read(ctx context.Context, s *seen) error {
+func (b *ruleBook) read(ctx context.Context, s *batchChanges) error {
 	var unsure []telemetry.DeviceKey
 	for _, d := range s.devices {
 		if d.fleetID == "" { // the device is known only from a retraction
@@ -313,7 +313,7 @@ func readRules(ctx context.Context, t *table.Table, fleetID string) (*fleetRules
 }
 
 // of returns the rules of a device: its own, and those of its profile whose ID is not overridden.
-func (b *ruleBook) of(d *touched) []*compiled {
+func (b *ruleBook) of(d *deviceChanges) []*compiled {
 	f := b.fleets[d.fleetID]
 	if f == nil {
 		return nil

@@ -15,10 +15,10 @@ import (
 // arrival.
 const leastKept = 24 * time.Hour
 
-// kept is an alert whose first point has expired. Decisions on expired points are final: a resolved
+// keptAlert is an alert whose first point has expired. Decisions on expired points are final: a resolved
 // alert is neither recomputed nor withdrawn, and covers all points of its time; a firing one
 // continues.
-type kept struct {
+type keptAlert struct {
 	alert *telemetry.Alert
 	on    bool // continues in the machine
 	e     episode.Episode
@@ -36,7 +36,7 @@ func (d *derivation) findKept(ctx context.Context) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	there, err := d.series.there(ctx, keys)
+	there, err := d.series.exists(ctx, keys)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (d *derivation) findKept(ctx context.Context) error {
 		if !slices.Contains(keys, firstOf(a)) || !d.counts(a) || there[firstOf(a)] {
 			continue
 		}
-		one := kept{alert: a, e: episode.Episode{First: firstOf(a), Fired: a.Fired, Last: episode.Key{At: a.Last}}}
+		one := keptAlert{alert: a, e: episode.Episode{First: firstOf(a), Fired: a.Fired, Last: episode.Key{At: a.Last}}}
 		if one.e.Value, err = decimalsum.Parse(a.Value); err == nil {
 			one.e.Peak, err = decimalsum.Parse(a.Peak)
 		}
@@ -58,7 +58,7 @@ func (d *derivation) findKept(ctx context.Context) error {
 }
 
 func (d *derivation) keeps(alertID string) bool {
-	return slices.ContainsFunc(d.kept, func(k kept) bool { return k.alert.AlertID == alertID })
+	return slices.ContainsFunc(d.kept, func(k keptAlert) bool { return k.alert.AlertID == alertID })
 }
 
 // decided reports whether a point belongs to a resolved kept alert.

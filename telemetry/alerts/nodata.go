@@ -168,7 +168,7 @@ func (s *sweep) judge(ctx context.Context, fleetID string, f *sweptFleet) error 
 	if err := s.wholeFleet(ctx, fleetID, f, silent, silence.Since.UnixMilli()); err != nil {
 		return err
 	}
-	touched := &seen{}
+	touched := &batchChanges{}
 	for id := range f.seen {
 		touched.device(id, fleetID)
 	}

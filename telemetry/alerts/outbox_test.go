@@ -113,7 +113,7 @@ func TestDeadLetter(t *testing.T) {
 	}
 }
 
-// TestInvalidChannels checks that unusable channels are refused, with a code.
+// TestInvalidChannels checks that unusable channels are rejected, with a code.
 func TestInvalidChannels(t *testing.T) {
 	for _, c := range []alerts.Channel{
 		{Kind: "pigeon"}, {Kind: alerts.Webhook, URL: "ftp://x.example"}, {Kind: alerts.Webhook, URL: "https://a:b@x.example"}, {Kind: alerts.Webhook},
@@ -128,9 +128,9 @@ func TestInvalidChannels(t *testing.T) {
 	}
 }
 
-// TestTestMessage sends a message that belongs to no alert: it arrives, signed, and nothing is
+// TestTestNotification sends a message that belongs to no alert: it arrives, signed, and nothing is
 // stored.
-func TestTestMessage(t *testing.T) {
+func TestTestNotification(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
 	c, err := alerts.Channels.Get(w.Ctx, w.Table, alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"})

@@ -65,7 +65,7 @@ func (r *rebuilder) run(ctx context.Context, fleetID string) error {
 		if d.FleetID != fleetID || !d.DeletedAt.IsZero() {
 			continue
 		}
-		if err := r.device(ctx, &touched{deviceID: d.DeviceID, fleetID: fleetID}, true); err != nil {
+		if err := r.device(ctx, &deviceChanges{deviceID: d.DeviceID, fleetID: fleetID}, true); err != nil {
 			return fmt.Errorf("device %s: %w", d.DeviceID, err)
 		}
 	}
@@ -86,7 +86,7 @@ func RebuildDevice(ctx context.Context, t *table.Table, w telemetry.Folded, flee
 	r := newRebuilder(t, w)
 	err := r.begin(ctx, fleetID)
 	if err == nil {
-		err = r.device(ctx, &touched{deviceID: deviceID, fleetID: fleetID}, false)
+		err = r.device(ctx, &deviceChanges{deviceID: deviceID, fleetID: fleetID}, false)
 	}
 	if err != nil {
 		err = fmt.Errorf("alerts: rebuild device %s: %w", deviceID, err)
@@ -106,8 +106,8 @@ func EndGone(ctx context.Context, t *table.Table, fleetID string) (int, error) {
 }
 
 // rules returns the current rules of a device.
-func (r *rebuilder) rules(ctx context.Context, d *touched) ([]*compiled, error) {
-	if err := r.book.read(ctx, &seen{devices: map[string]*touched{d.deviceID: d}}); err != nil {
+func (r *rebuilder) rules(ctx context.Context, d *deviceChanges) ([]*compiled, error) {
+	if err := r.book.read(ctx, &batchChanges{devices: map[string]*deviceChanges{d.deviceID: d}}); err != nil {
 		return nil, err
 	}
 	return r.book.of(d), nil
@@ -121,7 +121,7 @@ func (r *rebuilder) end(ctx context.Context, fleetID string) error {
 			if a.RuleID == SilenceRule || failed != nil {
 				return false
 			}
-			rules, err := r.rules(ctx, &touched{deviceID: a.DeviceID, fleetID: fleetID})
+			rules, err := r.rules(ctx, &deviceChanges{deviceID: a.DeviceID, fleetID: fleetID})
 			failed = err
 			return err == nil && !holds(rules, a)
 		})
@@ -145,7 +145,7 @@ func holds(rules []*compiled, a *telemetry.Alert) bool {
 
 // device recomputes the alerts of a device, and if requested first the aggregates that its rules
 // use.
-func (r *rebuilder) device(ctx context.Context, d *touched, aggregates bool) error {
+func (r *rebuilder) device(ctx context.Context, d *deviceChanges, aggregates bool) error {
 	rules, err := r.rules(ctx, d)
 	if err != nil || len(rules) == 0 {
 		return err
@@ -170,8 +170,8 @@ func (r *rebuilder) device(ctx context.Context, d *touched, aggregates bool) err
 }
 
 // pair recomputes all alerts of a device and a rule.
-func (r *rebuilder) pair(ctx context.Context, d *touched, c *compiled) error {
-	p := &pair{touched: d, rule: c, watch: Watch{WatchKey: WatchKey{d.deviceID, c.RuleID}}}
+func (r *rebuilder) pair(ctx context.Context, d *deviceChanges, c *compiled) error {
+	p := &pair{deviceChanges: d, rule: c, watch: Watch{WatchKey: WatchKey{d.deviceID, c.RuleID}}}
 	w, err := Watches.Get(ctx, r.t, p.watch.WatchKey)
 	if err == nil {
 		p.watch = w

@@ -101,9 +101,9 @@ func TestRebuildAggregates(t *testing.T) {
 	}
 }
 
-// TestRebuildAnything sends random readings, loses some changes, ends processes, and rebuilds. In
+// TestRebuildAfterRandomLosses sends random readings, loses some changes, ends processes, and rebuilds. In
 // the end, the alerts match a replay, and nothing was sent twice.
-func TestRebuildAnything(t *testing.T) {
+func TestRebuildAfterRandomLosses(t *testing.T) {
 	deaths := 0
 	defer func() {
 		if deaths < 10 {
@@ -158,9 +158,9 @@ func TestRebuildAnything(t *testing.T) {
 	}
 }
 
-// TestExpiredStays checks that neither a rebuild nor late readings change alerts whose readings
+// TestExpiredAlertsAreKept checks that neither a rebuild nor late readings change alerts whose readings
 // have expired.
-func TestExpiredStays(t *testing.T) {
+func TestExpiredAlertsAreKept(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
 	w.rule(func(r *telemetry.Rule) { r.For, r.KeepFor = 0, 0 })

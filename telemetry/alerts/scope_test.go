@@ -126,9 +126,9 @@ func TestRuleOfProfile(t *testing.T) {
 	}
 }
 
-// TestOwnRule has a device with its own rule of the same ID as a rule of its profile: the device's
+// TestDeviceRuleOverridesProfileRule has a device with its own rule of the same ID as a rule of its profile: the device's
 // rule applies. Another device's rule with that ID applies to no other device.
-func TestOwnRule(t *testing.T) {
+func TestDeviceRuleOverridesProfileRule(t *testing.T) {
 	w := newWorld(t, nil)
 	w.device("d2")
 	w.rule(ofProfile)
@@ -174,9 +174,9 @@ func TestRuleMadeAgain(t *testing.T) {
 	}
 }
 
-// TestSilenceThroughItsLife changes and deletes a rule about silence while it fires. The device
+// TestSilenceRuleLifecycle changes and deletes a rule about silence while it fires. The device
 // comes back unnoticed.
-func TestSilenceThroughItsLife(t *testing.T) {
+func TestSilenceRuleLifecycle(t *testing.T) {
 	w := newWorld(t, nil)
 	w.webhook()
 	r := w.rule(func(r *telemetry.Rule) {

@@ -72,8 +72,8 @@ func (c *compiled) point(r *telemetry.Reading, retractions []telemetry.Retractio
 type series interface {
 	from(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error]
 	back(ctx context.Context, k episode.Key) iter.Seq2[episode.Point, error]
-	// there reports which keys still have a stored item, whether or not it is a point.
-	there(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error)
+	// exists reports which keys still have a stored item, whether or not it is a point.
+	exists(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error)
 }
 
 func seriesOf(t *table.Table, c *compiled, deviceID string, retractions []telemetry.Retraction) series {
@@ -101,13 +101,13 @@ func (s *rawSeries) back(ctx context.Context, k episode.Key) iter.Seq2[episode.P
 	return points(in.Back(ctx, s.t), s.point, func(p *episode.Point) bool { return p.Compare(k) < 0 })
 }
 
-func (s *rawSeries) there(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error) {
+func (s *rawSeries) exists(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error) {
 	ask := make([]telemetry.ReadingKey, len(keys))
 	for i, k := range keys {
 		ask[i] = telemetry.ReadingKey{DeviceID: s.deviceID, At: time.UnixMilli(k.At).UTC(), Disc: k.Disc}
 	}
 	in := telemetry.ReadingsIn{DeviceID: s.deviceID, Partial: true}
-	all, err := in.There(ctx, s.t, ask)
+	all, err := in.Exists(ctx, s.t, ask)
 	there := make(map[episode.Key]bool, len(all))
 	for r := range all {
 		there[episode.Key{At: r.At.UnixMilli(), Disc: r.Disc}] = true
@@ -193,7 +193,7 @@ func (s *aggregates) back(ctx context.Context, k episode.Key) iter.Seq2[episode.
 		func(p *episode.Point) bool { return p.Compare(k) < 0 })
 }
 
-func (s *aggregates) there(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error) {
+func (s *aggregates) exists(ctx context.Context, keys []episode.Key) (map[episode.Key]bool, error) {
 	ask := make([]telemetry.AggregateKey, len(keys))
 	for i, k := range keys {
 		ask[i] = telemetry.AggregateKey{DeviceID: s.deviceID, Period: s.rule.Over, Start: bucketName(s.rule.Over, k.At)}

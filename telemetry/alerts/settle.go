@@ -38,9 +38,9 @@ func AlertID(deviceID, ruleID string, since int64) string {
 
 // change is a group of writes that belong together: an alert and its notifications.
 type change struct {
-	alert  telemetry.Alert
-	before *telemetry.Alert // as stored; nil: new
-	tell   []Notification
+	alert         telemetry.Alert
+	before        *telemetry.Alert // as stored; nil: new
+	notifications []Notification
 }
 
 // plan is the set of writes of a derivation.
@@ -200,7 +200,7 @@ func (p *plan) commit(ctx context.Context, t *table.Table) error {
 	w, rest := p.d.watch, p.changes
 	for done := false; !done; {
 		tx := table.NewTx(t, "")
-		for len(rest) > 0 && tx.Len()+1+len(rest[0].tell) <= maxOps {
+		for len(rest) > 0 && tx.Len()+1+len(rest[0].notifications) <= maxOps {
 			rest[0].add(tx)
 			rest = rest[1:]
 		}
@@ -239,8 +239,8 @@ func (c *change) add(tx *table.Tx) {
 	default:
 		telemetry.Alerts.TxPut(tx, &a, alertRev.Eq(c.before.Rev))
 	}
-	for i := range c.tell {
-		Notifications.TxPut(tx, &c.tell[i])
+	for i := range c.notifications {
+		Notifications.TxPut(tx, &c.notifications[i])
 	}
 }
 

@@ -131,8 +131,8 @@ func TestSilenceOfSeason(t *testing.T) {
 	h.once()
 }
 
-// TestThePastBreaksNoSilence imports readings, and sends late ones, while devices are silent.
-func TestThePastBreaksNoSilence(t *testing.T) {
+// TestPastReadingsDoNotEndSilence imports readings, and sends late ones, while devices are silent.
+func TestPastReadingsDoNotEndSilence(t *testing.T) {
 	h := newHush(t)
 	past := func() {
 		t.Helper()
@@ -169,9 +169,9 @@ func TestThePastBreaksNoSilence(t *testing.T) {
 	h.expect("its past arrives", 1, "m7 firing")
 }
 
-// TestSilenceWhileAway checks that no device counts as silent for a time in which the server was
+// TestNoSilenceWhileServerIsDown checks that no device counts as silent for a time in which the server was
 // not running.
-func TestSilenceWhileAway(t *testing.T) {
+func TestNoSilenceWhileServerIsDown(t *testing.T) {
 	h := newHush(t)
 	h.beat(0, 8)
 	h.Advance(5 * time.Hour)

@@ -72,7 +72,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseRefusesWholeTexts(t *testing.T) {
+func TestParseRejectsWholeTexts(t *testing.T) {
 	for in, want := range map[string]error{
 		"": payload.ErrSyntax, "NaN": payload.ErrSyntax, "12": payload.ErrSyntax, `"x"`: payload.ErrSyntax,
 		`{"values":{"t":NaN}}`: payload.ErrSyntax, `{"values":{"t":1}`: payload.ErrSyntax, `{"values":{"t":1}}{}`: payload.ErrSyntax,

@@ -27,7 +27,7 @@ func same(t *testing.T, text []byte) (quick bool) {
 	return true
 }
 
-func TestQuickIsTheSame(t *testing.T) {
+func TestFastPathMatchesParser(t *testing.T) {
 	for text, quick := range map[string]bool{
 		`[]`: true, `[ ]`: true, `[{"values":{"t":21.50}}]`: true, ` [{"values":{}} , {}] `: true,
 		`[{"device":"d","at":"2026-05-12T14:00:00.250+02:00","seq":7,"nth":3,"session":"s","values":{"t":1e2,"s":"on","b":true},"units":{"t":"C"},"tags":{"a":"b"}}]`: true,

@@ -70,7 +70,7 @@ func (s *sweep) online(ctx context.Context) error {
 		if err := s.rewind(ctx, st); err != nil {
 			return err
 		}
-		if s.now.Before(later(heard, s.listening).Add(st.Patience(every[st.DeviceID]))) {
+		if s.now.Before(later(heard, s.listening).Add(st.SilenceTimeout(every[st.DeviceID]))) {
 			s.fleet(st.FleetID).online++
 			continue
 		}
@@ -116,7 +116,7 @@ func (s *sweep) miss(ctx context.Context, st *telemetry.Status) error {
 // rewind corrects a status with a last arrival in the future. Otherwise the device would stay
 // online until then, or could not come back if it is offline.
 func (s *sweep) rewind(ctx context.Context, st *telemetry.Status) error {
-	if time.UnixMilli(st.LastSeen).Sub(s.now) < telemetry.LeastPause { // the clocks of servers differ slightly
+	if time.UnixMilli(st.LastSeen).Sub(s.now) < telemetry.MinTimeout { // the clocks of servers differ slightly
 		return nil
 	}
 	_, _, err := rewrite(ctx, s.t, st, func(st *telemetry.Status) { st.Rewind(s.now) })
@@ -167,7 +167,7 @@ func expected(ctx context.Context, t *table.Table, online []telemetry.Status, no
 	var paused []telemetry.DeviceKey
 	for i := range online {
 		s := &online[i]
-		if pause := now.Sub(time.UnixMilli(s.LastSeen)); pause >= s.Patience(0) || s.Rhythm() == 0 && pause >= telemetry.LeastPause {
+		if pause := now.Sub(time.UnixMilli(s.LastSeen)); pause >= s.SilenceTimeout(0) || s.Interval() == 0 && pause >= telemetry.MinTimeout {
 			paused = append(paused, telemetry.DeviceKey{DeviceID: s.DeviceID})
 		}
 	}

@@ -54,7 +54,7 @@ func TestConnectivity(t *testing.T) {
 	if did := w.sweep(); len(did.Offline) != 1 || did.Offline[0].DeviceID != "fast" {
 		t.Errorf("offline: %+v", did)
 	}
-	if s := w.status("slow"); s.Rhythm() != time.Hour || s.Connectivity != telemetry.Online || s.Values["up"].Value.String() != "true" {
+	if s := w.status("slow"); s.Interval() != time.Hour || s.Connectivity != telemetry.Online || s.Values["up"].Value.String() != "true" {
 		t.Errorf("slow is %+v", s)
 	}
 	if did := w.sweep(); len(did.Offline) != 0 {
@@ -116,7 +116,7 @@ func TestSilenceOfMany(t *testing.T) {
 
 // Readings of the past are no sign of life, whichever way they arrive. They do not make or keep a
 // device online, and do not change its rhythm.
-func TestThePastIsNoSignOfLife(t *testing.T) {
+func TestPastReadingsKeepDevicesOffline(t *testing.T) {
 	for name, in := range map[string]func(id string, n int, now time.Time) telemetry.Incoming{
 		"imported": func(id string, n int, now time.Time) telemetry.Incoming {
 			r := reading(id, now.Add(-time.Duration(n)*time.Second)) // up to now
@@ -147,11 +147,11 @@ func TestThePastIsNoSignOfLife(t *testing.T) {
 				}
 			}
 			w.Drain()
-			if s := w.status("new"); s.Connectivity != telemetry.Never || s.LastSeen != 0 || s.Rhythm() != 0 || len(s.Values) != 1 {
+			if s := w.status("new"); s.Connectivity != telemetry.Never || s.LastSeen != 0 || s.Interval() != 0 || len(s.Values) != 1 {
 				t.Errorf("a device that was never heard of is %+v", s)
 			}
-			if s := w.status("was"); s.Rhythm() != 10*time.Minute {
-				t.Errorf("the past taught a rhythm of %s", s.Rhythm())
+			if s := w.status("was"); s.Interval() != 10*time.Minute {
+				t.Errorf("the past taught a rhythm of %s", s.Interval())
 			}
 			w.Advance(25 * time.Minute)
 			did := w.sweep()
@@ -221,7 +221,7 @@ func TestSeason(t *testing.T) {
 
 // Devices that fall silent one after the other do not make the fleet silent, however many they are
 // in the end.
-func TestOneAfterTheOther(t *testing.T) {
+func TestGradualSilenceIsNotFleetSilence(t *testing.T) {
 	w := newWorld(t)
 	var ids []string
 	for i := range 8 {

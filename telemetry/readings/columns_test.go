@@ -126,7 +126,7 @@ func same(t *rapid.T, got, want []Reading) {
 	}
 }
 
-// FuzzBlock reads any item. Items are read or refused, and none causes a panic.
+// FuzzBlock reads any item. Items are read or rejected, and none causes a panic.
 func FuzzBlock(f *testing.F) {
 	all := exampleReadings(time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC), 12)
 	blocks, err := Pack(all, all[0].At)

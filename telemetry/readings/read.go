@@ -268,8 +268,8 @@ func First(all iter.Seq2[Reading, error]) (Reading, error) {
 	return Reading{}, table.ErrNotFound
 }
 
-// There reports which of the device's readings with the given keys exist. From and To are ignored.
-func (in In) There(ctx context.Context, t *table.Table, keys []Key) (map[Key]bool, error) {
+// Exists reports which of the device's readings with the given keys exist. From and To are ignored.
+func (in In) Exists(ctx context.Context, t *table.Table, keys []Key) (map[Key]bool, error) {
 	there := make(map[Key]bool, len(keys))
 	if len(keys) == 0 {
 		return there, nil

@@ -170,8 +170,8 @@ func (s *shared) announceOne(ctx context.Context, fleetID string) error {
 	return nil
 }
 
-// There reports for each reading whether it is stored.
-func (s *Store) There(ctx context.Context, readings []Reading) ([]bool, error) {
+// Exist reports for each reading whether it is stored.
+func (s *Store) Exist(ctx context.Context, readings []Reading) ([]bool, error) {
 	there, read := make([]bool, len(readings)), make(map[place]map[known.ID]bool)
 	shards := make(map[ShardIn]map[place][]known.ID)
 	for i := range readings {

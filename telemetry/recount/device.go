@@ -11,20 +11,20 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// device compares one device: its days in order, then its latest values.
-func (r *recounter) device(ctx context.Context, id string) error {
+// compareDevice compares one device: its days in order, then its latest values.
+func (r *recounter) compareDevice(ctx context.Context, id string) error {
 	day, err := r.nextDay(ctx, id, cmp.Or(r.in.From, "0001-01-01"))
 	for ; err == nil && day != ""; day, err = r.nextDay(ctx, id, calendar.ShiftDay(day, 1)) {
-		if err := r.day(ctx, id, day); err != nil {
+		if err := r.compareDay(ctx, id, day); err != nil {
 			return err
 		}
 		r.at.Day = day
-		r.tell()
+		r.reportProgress()
 	}
 	if err != nil {
 		return err
 	}
-	return r.latest(ctx, id)
+	return r.compareLatest(ctx, id)
 }
 
 // nextDay returns the first day, from the given day on, with readings or aggregates of a device; ""
@@ -75,18 +75,18 @@ func (r *recounter) dayOf(k *telemetry.AggregateKey) string {
 	return r.zone.Day(at)
 }
 
-// day compares a device's hourly and ten-minute aggregates with its readings, then the day with its
+// compareDay compares a device's hourly and ten-minute aggregates with its readings, then the day with its
 // hours.
-func (r *recounter) day(ctx context.Context, id, day string) error {
-	wrong, err := r.buckets(ctx, id, day)
+func (r *recounter) compareDay(ctx context.Context, id, day string) error {
+	wrong, err := r.compareBuckets(ctx, id, day)
 	if err != nil || wrong && r.verb == Verifying { // the day can be compared only once its hours are right
 		return err
 	}
-	return r.rolledDay(ctx, id, day)
+	return r.compareRolledDay(ctx, id, day)
 }
 
-// buckets compares hourly and ten-minute aggregates. wrong reports differences.
-func (r *recounter) buckets(ctx context.Context, id, day string) (wrong bool, err error) {
+// compareBuckets compares hourly and ten-minute aggregates. wrong reports differences.
+func (r *recounter) compareBuckets(ctx context.Context, id, day string) (wrong bool, err error) {
 	start, end, err := r.zone.Bounds(day)
 	if err != nil {
 		return false, err
@@ -102,7 +102,7 @@ func (r *recounter) buckets(ctx context.Context, id, day string) (wrong bool, er
 	r.found.Readings += found.Readings
 	r.found.Items += int64(found.Items)
 	if found.Busy > 0 {
-		r.busy(id + " " + day)
+		r.addBusy(id + " " + day)
 	}
 	if found.Count > 0 && r.verb == Verifying {
 		if waits, err := r.retracting(ctx, id, start, end); err != nil || waits {
@@ -110,9 +110,9 @@ func (r *recounter) buckets(ctx context.Context, id, day string) (wrong bool, er
 			return true, err
 		}
 	}
-	r.leaveOutOf(id, &found)
+	r.addSealedOf(id, &found)
 	for i := range found.List { // the list covers the whole day
-		r.note(describe(&found.List[i]))
+		r.addDifference(describe(&found.List[i]))
 	}
 	return found.Count > 0, nil
 }
@@ -130,16 +130,16 @@ func (r *recounter) retracting(ctx context.Context, id string, start, end time.T
 	return false, nil
 }
 
-func (r *recounter) leaveOutOf(id string, found *telemetry.Differences) {
+func (r *recounter) addSealedOf(id string, found *telemetry.Differences) {
 	for _, name := range found.Sealed {
-		r.leaveOut(id + " " + name)
+		r.addSealed(id + " " + name)
 	}
 	r.found.SealedItems += int64(found.SealedItems - len(found.Sealed))
 }
 
-// rolledDay compares a completed day with its hours, unless it waits for a roll-up. Rebuild
+// compareRolledDay compares a completed day with its hours, unless it waits for a roll-up. Rebuild
 // recomputes it in any case.
-func (r *recounter) rolledDay(ctx context.Context, id, day string) error {
+func (r *recounter) compareRolledDay(ctx context.Context, id, day string) error {
 	for range maxTries {
 		is, err := telemetry.CompareDay(ctx, r.t, &r.fleet, r.zone, id, day)
 		if err != nil {
@@ -148,25 +148,25 @@ func (r *recounter) rolledDay(ctx context.Context, id, day string) error {
 		switch {
 		case is.Sealed:
 			r.found.Items++
-			r.leaveOut(id + " " + string(telemetry.Daily) + " " + day)
+			r.addSealed(id + " " + string(telemetry.Daily) + " " + day)
 			return nil
 		case !is.Differs() && (r.verb == Verifying || !is.Waits):
 			r.found.Items++
 			return nil
 		}
-		settled, err := r.settleDay(ctx, id, day, is)
+		settled, err := r.repairDay(ctx, id, day, is)
 		if settled || err != nil {
 			r.found.Items++
 			return err
 		}
 	}
-	r.busy(id + " " + day)
+	r.addBusy(id + " " + day)
 	return nil
 }
 
-// settleDay reports or repairs a day that is not the sum of its hours. It returns false while hours
+// repairDay reports or repairs a day that is not the sum of its hours. It returns false while hours
 // are being written.
-func (r *recounter) settleDay(ctx context.Context, id, day string, is telemetry.DayState) (settled bool, err error) {
+func (r *recounter) repairDay(ctx context.Context, id, day string, is telemetry.DayState) (settled bool, err error) {
 	if err := r.w.Drain(ctx); err != nil { // the hours may have changed just now, with the mark not yet folded
 		return false, err
 	}
@@ -174,7 +174,7 @@ func (r *recounter) settleDay(ctx context.Context, id, day string, is telemetry.
 	if err != nil || now.Waits != is.Waits || now.Differs() != is.Differs() {
 		return false, err
 	}
-	if r.verb == Rebuilding && r.over(day) {
+	if r.verb == Rebuilding && r.dayEnded(day) {
 		if err := telemetry.RollUpDay(ctx, r.t, &r.fleet, r.zone, id, day); errors.Is(err, table.ErrConflict) {
 			return false, nil
 		} else if err != nil {
@@ -182,10 +182,10 @@ func (r *recounter) settleDay(ctx context.Context, id, day string, is telemetry.
 		}
 	}
 	if now.Differs() {
-		r.note(describe(&now.Difference))
+		r.addDifference(describe(&now.Difference))
 	}
 	return true, nil
 }
 
-// over reports whether a day has ended.
-func (r *recounter) over(day string) bool { return day < r.zone.Day(r.t.Now()) }
+// dayEnded reports whether a day has ended.
+func (r *recounter) dayEnded(day string) bool { return day < r.zone.Day(r.t.Now()) }

@@ -12,18 +12,18 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// latest compares the latest values of a device, and its last arrival, with its readings since the
+// compareLatest compares the latest values of a device, and its last arrival, with its readings since the
 // first day of the range. The expected interval is not compared, because it is an estimate.
-func (r *recounter) latest(ctx context.Context, id string) error {
+func (r *recounter) compareLatest(ctx context.Context, id string) error {
 	for range maxTries {
-		before, err := r.status(ctx, id)
+		before, err := r.loadStatus(ctx, id)
 		if err != nil {
 			return err
 		}
-		want, err := r.readStatus(ctx, id)
+		want, err := r.computeStatus(ctx, id)
 		if errors.Is(err, telemetry.ErrDamaged) { // the latest values may be among the unreadable ones
 			r.found.Items++
-			r.leaveOut(id + " " + string(Latest))
+			r.addSealed(id + " " + string(Latest))
 			return nil
 		}
 		if err != nil {
@@ -32,23 +32,23 @@ func (r *recounter) latest(ctx context.Context, id string) error {
 		if err := r.w.Drain(ctx); err != nil {
 			return err
 		}
-		after, err := r.status(ctx, id)
+		after, err := r.loadStatus(ctx, id)
 		if err != nil {
 			return err
 		}
 		if before.Version != after.Version {
 			continue
 		}
-		if err := r.settleStatus(ctx, after, want); !errors.Is(err, table.ErrConflict) {
+		if err := r.repairStatus(ctx, after, want); !errors.Is(err, table.ErrConflict) {
 			r.found.Items++
 			return err
 		}
 	}
-	r.busy(id + " " + string(Latest))
+	r.addBusy(id + " " + string(Latest))
 	return nil
 }
 
-func (r *recounter) status(ctx context.Context, id string) (*fold.Stored[telemetry.Status], error) {
+func (r *recounter) loadStatus(ctx context.Context, id string) (*fold.Stored[telemetry.Status], error) {
 	stored, err := fold.Load(ctx, r.t, telemetry.Statuses, []telemetry.StatusKey{{DeviceID: id}})
 	if err != nil {
 		return nil, err
@@ -56,22 +56,22 @@ func (r *recounter) status(ctx context.Context, id string) (*fold.Stored[telemet
 	return &stored[0], nil
 }
 
-// since returns the start of the range, or the zero time.
-func (r *recounter) since() (time.Time, error) {
+// rangeStart returns the start of the range, or the zero time.
+func (r *recounter) rangeStart() (time.Time, error) {
 	if r.in.From == "" {
 		return time.Time{}, nil
 	}
 	return r.zone.Start(r.in.From)
 }
 
-// readStatus computes the status of a device from its readings. It ignores arrivals in the future,
+// computeStatus computes the status of a device from its readings. It ignores arrivals in the future,
 // which come from a server whose clock was ahead.
-func (r *recounter) readStatus(ctx context.Context, id string) (*telemetry.Status, error) {
-	since, err := r.since()
+func (r *recounter) computeStatus(ctx context.Context, id string) (*telemetry.Status, error) {
+	since, err := r.rangeStart()
 	if err != nil {
 		return nil, err
 	}
-	future := r.t.Now().Add(telemetry.LeastPause).UnixMilli()
+	future := r.t.Now().Add(telemetry.MinTimeout).UnixMilli()
 	s := &telemetry.Status{StatusKey: telemetry.StatusKey{DeviceID: id}}
 	for one, err := range (telemetry.ReadingsIn{DeviceID: id}).Back(ctx, r.t) {
 		if err != nil {
@@ -89,16 +89,16 @@ func (r *recounter) readStatus(ctx context.Context, id string) (*telemetry.Statu
 	return s, nil
 }
 
-// settleStatus compares a status with the one computed from readings.
-func (r *recounter) settleStatus(ctx context.Context, stored *fold.Stored[telemetry.Status], want *telemetry.Status) error {
+// repairStatus compares a status with the one computed from readings.
+func (r *recounter) repairStatus(ctx context.Context, stored *fold.Stored[telemetry.Status], want *telemetry.Status) error {
 	is := &stored.State
 	fixed := *is
 	fixed.FleetID = max(is.FleetID, want.FleetID)
 	var err error
-	if fixed.Values, err = r.values(ctx, is, want); err != nil {
+	if fixed.Values, err = r.wantedValues(ctx, is, want); err != nil {
 		return err
 	}
-	if fixed.LastSeen, err = r.lastSeen(ctx, is, want); err != nil {
+	if fixed.LastSeen, err = r.wantedLastSeen(ctx, is, want); err != nil {
 		return err
 	}
 	if stored.Version == 0 && len(fixed.Values) == 0 {
@@ -121,14 +121,14 @@ func (r *recounter) settleStatus(ctx context.Context, stored *fold.Stored[teleme
 	}
 	d := Difference{Part: Latest, Device: is.DeviceID, Kind: kindOf(stored.Version != 0, len(fixed.Values) > 0)}
 	d.Stored, d.Want = describeStatuses(is, &fixed)
-	r.note(d)
+	r.addDifference(d)
 	return nil
 }
 
-// values returns the correct latest values of a device. Stored values stay if they may come from
+// wantedValues returns the correct latest values of a device. Stored values stay if they may come from
 // readings before the range, or from expired ones.
-func (r *recounter) values(ctx context.Context, is, want *telemetry.Status) (telemetry.Latest, error) {
-	since, err := r.since()
+func (r *recounter) wantedValues(ctx context.Context, is, want *telemetry.Status) (telemetry.Latest, error) {
+	since, err := r.rangeStart()
 	if err != nil {
 		return nil, err
 	}
@@ -144,11 +144,11 @@ func (r *recounter) values(ctx context.Context, is, want *telemetry.Status) (tel
 		at := time.UnixMilli(v.At)
 		keep := at.Before(since) || there && !w.Before(v)
 		if !keep {
-			if keep, err = r.expired(ctx, is.DeviceID, at); err != nil {
+			if keep, err = r.hasExpired(ctx, is.DeviceID, at); err != nil {
 				return nil, err
 			}
 			if keep {
-				r.leaveOut(is.DeviceID + " " + string(Latest) + " " + name)
+				r.addSealed(is.DeviceID + " " + string(Latest) + " " + name)
 			}
 		}
 		if keep {
@@ -158,16 +158,16 @@ func (r *recounter) values(ctx context.Context, is, want *telemetry.Status) (tel
 	return values, nil
 }
 
-// lastSeen returns the correct last arrival of a device.
-func (r *recounter) lastSeen(ctx context.Context, is, want *telemetry.Status) (int64, error) {
+// wantedLastSeen returns the correct last arrival of a device.
+func (r *recounter) wantedLastSeen(ctx context.Context, is, want *telemetry.Status) (int64, error) {
 	if is.LastSeen <= want.LastSeen {
 		return want.LastSeen, nil
 	}
-	since, err := r.since()
+	since, err := r.rangeStart()
 	if err != nil {
 		return 0, err
 	}
-	slack, err := r.slack(ctx, is.DeviceID)
+	slack, err := r.clockSlack(ctx, is.DeviceID)
 	if err != nil {
 		return 0, err
 	}
@@ -176,17 +176,17 @@ func (r *recounter) lastSeen(ctx context.Context, is, want *telemetry.Status) (i
 		return is.LastSeen, nil
 	}
 	for _, at := range []time.Time{measured, time.UnixMilli(is.LastSeen)} {
-		if gone, err := r.expired(ctx, is.DeviceID, at); err != nil || gone {
-			r.leaveOut(is.DeviceID + " last seen")
+		if gone, err := r.hasExpired(ctx, is.DeviceID, at); err != nil || gone {
+			r.addSealed(is.DeviceID + " last seen")
 			return is.LastSeen, err
 		}
 	}
 	return want.LastSeen, nil
 }
 
-// slack returns how much older, by its device's clock, a reading that counts as online may be than
+// clockSlack returns how much older, by its device's clock, a reading that counts as online may be than
 // its arrival.
-func (r *recounter) slack(ctx context.Context, id string) (time.Duration, error) {
+func (r *recounter) clockSlack(ctx context.Context, id string) (time.Duration, error) {
 	const least = 25 * time.Hour
 	d, err := telemetry.GetDevice(ctx, r.t, id)
 	if err != nil || d.ProfileID == "" {
@@ -199,9 +199,9 @@ func (r *recounter) slack(ctx context.Context, id string) (time.Duration, error)
 	return max(least, time.Duration(p.Clock.LateAfter)*time.Second), err
 }
 
-// expired reports whether a reading of the given time may have expired: by the hour that counts it,
+// hasExpired reports whether a reading of the given time may have expired: by the hour that counts it,
 // or if there is none, by the fleet's retention.
-func (r *recounter) expired(ctx context.Context, id string, at time.Time) (bool, error) {
+func (r *recounter) hasExpired(ctx context.Context, id string, at time.Time) (bool, error) {
 	key := telemetry.AggregateKey{DeviceID: id, Period: telemetry.Hourly, Start: r.zone.Hour(at)}
 	hours, err := fold.Load(ctx, r.t, telemetry.Aggregates, []telemetry.AggregateKey{key})
 	if err != nil {

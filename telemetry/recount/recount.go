@@ -56,7 +56,7 @@ type Differences struct {
 	Readings int64          `dynamodbav:"readings" json:"readings"` // raw readings read, some more than once
 	Items    int64          `dynamodbav:"items" json:"items"`       // derived items compared
 	Count    int64          `dynamodbav:"count" json:"count"`       // items that differed
-	Mended   int64          `dynamodbav:"mended" json:"mended"`     // of these, repaired by Rebuild
+	Repaired int64          `dynamodbav:"mended" json:"mended"`     // of these, repaired by Rebuild
 	Parts    map[Part]int64 `dynamodbav:"parts,omitempty" json:"parts,omitempty"`
 	// List describes the first hundred differences.
 	List []Difference `dynamodbav:"list,omitempty" json:"list,omitempty"`
@@ -199,7 +199,7 @@ func (r *recounter) run(ctx context.Context) error {
 	r.at = Progress{Verb: r.verb, Fleet: r.in.Fleet, Of: len(ids)}
 	for _, id := range ids {
 		if r.at.Device = id; id > job.Last {
-			err := r.device(ctx, id)
+			err := r.compareDevice(ctx, id)
 			if err != nil && !(errors.Is(err, table.ErrNotFound) && r.in.Device == "") { // it was deleted in the meantime
 				return fmt.Errorf("device %s: %w", id, err)
 			}
@@ -209,10 +209,10 @@ func (r *recounter) run(ctx context.Context) error {
 			}
 		}
 		r.at.Done++
-		r.tell()
+		r.reportProgress()
 	}
 	if r.in.Device == "" {
-		if err := r.census(ctx); err != nil {
+		if err := r.compareLabelsAndCounts(ctx); err != nil {
 			return err
 		}
 	}
@@ -244,27 +244,27 @@ func (r *recounter) devices(ctx context.Context) (ids []string, err error) {
 	return slices.Compact(ids), nil
 }
 
-func (r *recounter) tell() {
+func (r *recounter) reportProgress() {
 	if r.report != nil {
 		r.at.Readings, r.at.Items, r.at.Different = r.found.Readings, r.found.Items, r.found.Count
 		r.report(r.at)
 	}
 }
 
-// note counts a difference, and describes it if it is one of the first hundred.
-func (r *recounter) note(d Difference) {
-	r.noteMore(d.Part, 1)
+// addDifference counts a difference, and describes it if it is one of the first hundred.
+func (r *recounter) addDifference(d Difference) {
+	r.countDifferences(d.Part, 1)
 	if len(r.found.List) < maxListed {
 		d.Stored, d.Want = shorten(d.Stored), shorten(d.Want)
 		r.found.List = append(r.found.List, d)
 	}
 }
 
-// noteMore counts differences without describing them.
-func (r *recounter) noteMore(p Part, n int64) {
+// countDifferences counts differences without describing them.
+func (r *recounter) countDifferences(p Part, n int64) {
 	r.found.Count += n
 	if r.verb == Rebuilding {
-		r.found.Mended += n
+		r.found.Repaired += n
 	}
 	if r.found.Parts == nil {
 		r.found.Parts = make(map[Part]int64)
@@ -272,13 +272,13 @@ func (r *recounter) noteMore(p Part, n int64) {
 	r.found.Parts[p] += n
 }
 
-// leaveOut records items that can no longer be compared.
-func (r *recounter) leaveOut(names ...string) {
+// addSealed records items that can no longer be compared.
+func (r *recounter) addSealed(names ...string) {
 	r.found.SealedItems += int64(len(names))
 	r.found.Sealed = append(r.found.Sealed, names[:min(len(names), maxListed-len(r.found.Sealed))]...)
 }
 
-func (r *recounter) busy(what string) {
+func (r *recounter) addBusy(what string) {
 	if len(r.found.Busy) < maxListed {
 		r.found.Busy = append(r.found.Busy, what)
 	}

@@ -37,9 +37,9 @@ func TestPlantedDifferences(t *testing.T) {
 			if got, want := named(found.List), slices.Sorted(slices.Values(planted)); !slices.Equal(got, want) || found.Count != int64(len(want)) {
 				t.Fatalf("named  %q\nplanted %q\n%+v", got, want, found.List)
 			}
-			mended, err := recount.Rebuild(w.Ctx, w.Table, w.Worker, recount.RangeIn{Fleet: fleetID}, nil)
+			repaired, err := recount.Rebuild(w.Ctx, w.Table, w.Worker, recount.RangeIn{Fleet: fleetID}, nil)
 			w.Must(err)
-			if got, want := named(mended.List), named(found.List); !slices.Equal(got, want) || mended.Mended != mended.Count {
+			if got, want := named(repaired.List), named(found.List); !slices.Equal(got, want) || repaired.Repaired != repaired.Count {
 				t.Errorf("mended %q\nfound  %q", got, want)
 			}
 			_, err = presence.Sweep(w.Ctx, w.Table, time.Time{}) // until then, a missing status counts as online

@@ -28,14 +28,14 @@ type Recounted struct {
 // Difference is a label that is missing or should not exist, or a fleet with wrong counts.
 type Difference struct {
 	Label        telemetry.LabelKey // zero for counts
-	There        bool               // whether the label, or the counts, are stored
+	Exists       bool               // whether the label, or the counts, are stored
 	Stored, Want telemetry.FleetCounts
 }
 
 // Compare compares the labels and counts of a fleet with its devices and statuses, without changing
 // anything. See Recount.
 func Compare(ctx context.Context, t *table.Table, w telemetry.Folded, fleetID string) (Recounted, error) {
-	return run(ctx, &recounter{t: t, w: w, fleetID: fleetID, dry: true})
+	return run(ctx, &recounter{t: t, w: w, fleetID: fleetID, dryRun: true})
 }
 
 // RecountFleet is Recount for one fleet.
@@ -52,20 +52,20 @@ func Recount(ctx context.Context, t *table.Table, w telemetry.Folded) (Recounted
 }
 
 func run(ctx context.Context, r *recounter) (Recounted, error) {
-	for _, do := range []func(context.Context) error{r.w.Drain, r.lacking, r.left, r.counts} {
+	for _, do := range []func(context.Context) error{r.w.Drain, r.checkMissingLabels, r.checkStoredLabels, r.compareCounts} {
 		if err := do(ctx); err != nil {
-			return r.did, fmt.Errorf("reindex: recount: %w", err)
+			return r.result, fmt.Errorf("reindex: recount: %w", err)
 		}
 	}
-	return r.did, nil
+	return r.result, nil
 }
 
 type recounter struct {
 	t       *table.Table
 	w       telemetry.Folded
 	fleetID string // "": all fleets
-	dry     bool   // only report differences
-	did     Recounted
+	dryRun  bool   // only report differences
+	result  Recounted
 }
 
 const (
@@ -74,8 +74,8 @@ const (
 	maxListed    = 100
 )
 
-// lacking checks the labels that devices should have.
-func (r *recounter) lacking(ctx context.Context) error {
+// checkMissingLabels checks the labels that devices should have.
+func (r *recounter) checkMissingLabels(ctx context.Context) error {
 	var keys []telemetry.LabelKey
 	for d, err := range telemetry.EachDevice(ctx, r.t) {
 		if err != nil {
@@ -85,13 +85,13 @@ func (r *recounter) lacking(ctx context.Context) error {
 			continue
 		}
 		if keys = slices.AppendSeq(keys, maps.Keys(telemetry.LabelsOf(&d))); len(keys) >= recountChunk {
-			if err := r.labels(ctx, keys); err != nil {
+			if err := r.compareLabels(ctx, keys); err != nil {
 				return err
 			}
 			keys = keys[:0]
 		}
 	}
-	return r.labels(ctx, keys)
+	return r.compareLabels(ctx, keys)
 }
 
 // fleets yields the fleets to compare.
@@ -102,8 +102,8 @@ func (r *recounter) fleets(ctx context.Context) iter.Seq2[telemetry.Fleet, error
 	return func(yield func(telemetry.Fleet, error) bool) { yield(telemetry.GetFleet(ctx, r.t, r.fleetID)) }
 }
 
-// left checks the stored labels, which may be left over.
-func (r *recounter) left(ctx context.Context) error {
+// checkStoredLabels checks the stored labels, which may be left over.
+func (r *recounter) checkStoredLabels(ctx context.Context) error {
 	for f, err := range r.fleets(ctx) {
 		if err != nil {
 			return err
@@ -114,27 +114,27 @@ func (r *recounter) left(ctx context.Context) error {
 				return err
 			}
 			if keys = append(keys, l.LabelKey); len(keys) >= recountChunk {
-				if err := r.labels(ctx, keys); err != nil {
+				if err := r.compareLabels(ctx, keys); err != nil {
 					return err
 				}
 				keys = keys[:0]
 			}
 		}
-		if err := r.labels(ctx, keys); err != nil {
+		if err := r.compareLabels(ctx, keys); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// labels compares labels with their devices and repairs differences. It is correct while devices
+// compareLabels compares labels with their devices and repairs differences. It is correct while devices
 // are written, because a label must differ again after a drain, at an unchanged version.
-func (r *recounter) labels(ctx context.Context, keys []telemetry.LabelKey) error {
-	r.did.Items += len(keys)
-	keys, before, err := r.differing(ctx, keys)
+func (r *recounter) compareLabels(ctx context.Context, keys []telemetry.LabelKey) error {
+	r.result.Items += len(keys)
+	keys, before, err := r.findDifferences(ctx, keys)
 	for try := 0; err == nil && len(keys) > 0; try++ {
 		if try == maxTries {
-			r.busy(keys[0].DeviceID)
+			r.addBusy(keys[0].DeviceID)
 			return nil
 		}
 		if err = r.w.Drain(ctx); err != nil {
@@ -142,20 +142,20 @@ func (r *recounter) labels(ctx context.Context, keys []telemetry.LabelKey) error
 		}
 		var after []fold.Stored[telemetry.Label]
 		var still []telemetry.LabelKey
-		if still, after, err = r.differing(ctx, keys); err != nil {
+		if still, after, err = r.findDifferences(ctx, keys); err != nil {
 			return err
 		}
 		versions := make(map[telemetry.LabelKey]int64, len(keys))
 		for i, k := range keys {
 			versions[k] = before[i].Version
 		}
-		keys, before, err = r.settle(ctx, still, after, versions)
+		keys, before, err = r.repairLabels(ctx, still, after, versions)
 	}
 	return err
 }
 
-// differing returns the labels that are missing or should not exist.
-func (r *recounter) differing(ctx context.Context, keys []telemetry.LabelKey) (differ []telemetry.LabelKey, found []fold.Stored[telemetry.Label], err error) {
+// findDifferences returns the labels that are missing or should not exist.
+func (r *recounter) findDifferences(ctx context.Context, keys []telemetry.LabelKey) (differ []telemetry.LabelKey, found []fold.Stored[telemetry.Label], err error) {
 	stored, err := fold.Load(ctx, r.t, telemetry.Labels, keys)
 	if err != nil {
 		return nil, nil, err
@@ -181,14 +181,14 @@ func (r *recounter) differing(ctx context.Context, keys []telemetry.LabelKey) (d
 	return differ, found, nil
 }
 
-// settle repairs labels that still differ and were not written in between. It returns the others.
-func (r *recounter) settle(ctx context.Context, keys []telemetry.LabelKey, stored []fold.Stored[telemetry.Label], versions map[telemetry.LabelKey]int64) (left []telemetry.LabelKey, found []fold.Stored[telemetry.Label], err error) {
+// repairLabels repairs labels that still differ and were not written in between. It returns the others.
+func (r *recounter) repairLabels(ctx context.Context, keys []telemetry.LabelKey, stored []fold.Stored[telemetry.Label], versions map[telemetry.LabelKey]int64) (left []telemetry.LabelKey, found []fold.Stored[telemetry.Label], err error) {
 	for i, k := range keys {
 		s := &stored[i]
 		err := table.ErrConflict
 		switch there := s.Version != 0 && !s.Removed; {
 		case s.Version != versions[k]:
-		case r.dry:
+		case r.dryRun:
 			err = nil
 		case there:
 			err = fold.RemoveState(ctx, r.t, telemetry.Labels, k, s.Version)
@@ -201,28 +201,28 @@ func (r *recounter) settle(ctx context.Context, keys []telemetry.LabelKey, store
 		case err != nil:
 			return nil, nil, err
 		default:
-			r.did.Labels++
-			r.note(Difference{Label: k, There: s.Version != 0 && !s.Removed})
+			r.result.Labels++
+			r.addDifference(Difference{Label: k, Exists: s.Version != 0 && !s.Removed})
 		}
 	}
 	return left, found, nil
 }
 
-func (r *recounter) note(d Difference) {
-	if len(r.did.List) < maxListed {
-		r.did.List = append(r.did.List, d)
+func (r *recounter) addDifference(d Difference) {
+	if len(r.result.List) < maxListed {
+		r.result.List = append(r.result.List, d)
 	}
 }
 
-func (r *recounter) busy(what string) {
-	if len(r.did.Busy) < maxListed {
-		r.did.Busy = append(r.did.Busy, what)
+func (r *recounter) addBusy(what string) {
+	if len(r.result.Busy) < maxListed {
+		r.result.Busy = append(r.result.Busy, what)
 	}
 }
 
-// counts compares the counts of fleets with their devices and statuses. Everything is read before
+// compareCounts compares the counts of fleets with their devices and statuses. Everything is read before
 // and after the drain, because the index may lag behind; only equal results are used.
-func (r *recounter) counts(ctx context.Context) error {
+func (r *recounter) compareCounts(ctx context.Context) error {
 	var keys []telemetry.FleetCountsKey
 	for f, err := range r.fleets(ctx) {
 		if err != nil {
@@ -230,11 +230,11 @@ func (r *recounter) counts(ctx context.Context) error {
 		}
 		keys = append(keys, telemetry.FleetCountsKey{FleetID: f.FleetID})
 	}
-	r.did.Items += len(keys)
+	r.result.Items += len(keys)
 	for try := 0; len(keys) > 0; try++ {
 		if try == maxTries {
 			for _, k := range keys {
-				r.busy(k.FleetID)
+				r.addBusy(k.FleetID)
 			}
 			return nil
 		}
@@ -242,14 +242,14 @@ func (r *recounter) counts(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		want, err := r.count(ctx)
+		want, err := r.computeCounts(ctx)
 		if err != nil {
 			return err
 		}
 		if err := r.w.Drain(ctx); err != nil {
 			return err
 		}
-		again, err := r.count(ctx)
+		again, err := r.computeCounts(ctx)
 		if err != nil {
 			return err
 		}
@@ -260,8 +260,8 @@ func (r *recounter) counts(ctx context.Context) error {
 	return nil
 }
 
-// count computes the counts of all fleets from devices and statuses.
-func (r *recounter) count(ctx context.Context) (map[telemetry.FleetCountsKey]*telemetry.FleetCounts, error) {
+// computeCounts computes the counts of all fleets from devices and statuses.
+func (r *recounter) computeCounts(ctx context.Context) (map[telemetry.FleetCountsKey]*telemetry.FleetCounts, error) {
 	all := make(map[telemetry.FleetCountsKey]*telemetry.FleetCounts)
 	at := func(fleetID string) *telemetry.FleetCounts {
 		k := telemetry.FleetCountsKey{FleetID: fleetID}
@@ -311,7 +311,7 @@ func (r *recounter) replaceCounts(ctx context.Context, keys []telemetry.FleetCou
 		case before[i].Version != after[i].Version || !same(is, of(again, k)):
 		case same(&after[i].State, is):
 			continue
-		case r.dry:
+		case r.dryRun:
 			err = nil
 		default:
 			err = fold.ReplaceState(ctx, r.t, telemetry.Counts, k, *is, after[i].Version)
@@ -322,8 +322,8 @@ func (r *recounter) replaceCounts(ctx context.Context, keys []telemetry.FleetCou
 		case err != nil:
 			return nil, err
 		default:
-			r.did.Counts++
-			r.note(Difference{There: after[i].Version != 0, Stored: after[i].State, Want: *is})
+			r.result.Counts++
+			r.addDifference(Difference{Exists: after[i].Version != 0, Stored: after[i].State, Want: *is})
 		}
 	}
 	return left, nil

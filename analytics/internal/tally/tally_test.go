@@ -125,7 +125,7 @@ func TestEncoding(t *testing.T) {
 }
 
 // Values in the previous format can be read.
-func TestFormatBefore(t *testing.T) {
+func TestPreviousFormat(t *testing.T) {
 	var got Values
 	err := got.UnmarshalDynamoDBAttributeValue(&types.AttributeValueMemberB{Value: []byte{1, 0, 1, 'a', 2, 4, 6, 1, 1, 'b', 2, 0, 0}})
 	want := Values{"a": {PageViews: 1, Visits: 2, Events: 3}, "ab": {PageViews: 1}}

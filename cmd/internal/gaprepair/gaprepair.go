@@ -39,12 +39,12 @@ func (m *Mender) Run(ctx context.Context) error {
 	defer giveUp()
 	timer := time.AfterFunc(leadWithin, giveUp)
 	defer timer.Stop()
-	err := fold.Lead(waiting, m.Table, "mend", fold.LeadOptions{Logger: m.Logger}, func(leading context.Context) error {
+	err := fold.RunAsLeader(waiting, m.Table, "mend", fold.LeaderOptions{Logger: m.Logger}, func(leading context.Context) error {
 		if !timer.Stop() {
 			return leading.Err()
 		}
 		defer timer.Reset(leadWithin) // if another process took over
-		mended, err := fold.Mend(leading, m.Table, products.Group, m.Rebuild)
+		mended, err := fold.RepairGaps(leading, m.Table, products.Group, m.Rebuild)
 		if mended {
 			m.Logger.Warn("gap repaired; see onefold work status")
 		}
@@ -59,11 +59,11 @@ func (m *Mender) Run(ctx context.Context) error {
 
 // open reports whether there is a gap to repair.
 func (m *Mender) open(ctx context.Context) (bool, error) {
-	for missed, err := range fold.MissesOf.All(ctx, m.Table, fold.GroupIn{Group: products.Group}) {
+	for missed, err := range fold.GapsOf.All(ctx, m.Table, fold.GroupIn{Group: products.Group}) {
 		if err != nil {
 			return false, fmt.Errorf("mend: %w", err)
 		}
-		if missed.Mended.IsZero() {
+		if missed.Repaired.IsZero() {
 			return true, nil
 		}
 	}

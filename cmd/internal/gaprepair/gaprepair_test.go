@@ -69,7 +69,7 @@ func TestWhatWasMissedIsMadeAgain(t *testing.T) {
 	w.Restart()
 	w.Drain()
 	o := must(fold.Read(w.Ctx, w.Table, products.Group))
-	if n := o.OpenMisses(); n != 1 {
+	if n := o.OpenGaps(); n != 1 {
 		t.Fatalf("%d times changes were missed, want 1", n)
 	}
 	m := gaprepair.Mender{Table: w.Table, Folded: w.Worker, Logger: slog.New(slog.DiscardHandler)}
@@ -78,11 +78,11 @@ func TestWhatWasMissedIsMadeAgain(t *testing.T) {
 	}
 	w.Must(m.Run(w.Ctx))
 	w.Drain()
-	misses := must(fold.Read(w.Ctx, w.Table, products.Group)).Misses
-	if len(misses) != 1 || misses[0].Mended.IsZero() || !strings.Contains(misses[0].Told, "days of 1 sites") {
-		t.Errorf("what was missed: %+v", misses)
+	gaps := must(fold.Read(w.Ctx, w.Table, products.Group)).Gaps
+	if len(gaps) != 1 || gaps[0].Repaired.IsZero() || !strings.Contains(gaps[0].Report, "days of 1 sites") {
+		t.Errorf("what was missed: %+v", gaps)
 	}
-	t.Log(misses[0].Told)
+	t.Log(gaps[0].Report)
 	if d := verify(w); d != 0 {
 		t.Errorf("%d items differ", d)
 	}

@@ -59,7 +59,7 @@ func TestManyDevices(t *testing.T) {
 	m := gaprepair.Mender{Table: l.Table, Folded: w, Logger: slog.New(slog.DiscardHandler)}
 	began := time.Now()
 	l.Must(m.Run(l.Ctx))
-	t.Logf("%d devices in %v, waited %d times; %s", n, time.Since(began), w.waits, must(fold.Read(l.Ctx, l.Table, "analytics")).Misses[0].Told)
+	t.Logf("%d devices in %v, waited %d times; %s", n, time.Since(began), w.waits, must(fold.Read(l.Ctx, l.Table, "analytics")).Gaps[0].Report)
 	if most := 40 + n/4; w.waits > most {
 		t.Errorf("waited %d times for %d devices, want %d at most", w.waits, n, most)
 	}

@@ -269,7 +269,7 @@ func (l *life) wrong() (all []string) {
 	say(typed.Wrong+len(typed.Busy), "types")
 	for f, err := range fsck.Check(l.Ctx, l.events, fsck.Options{}) {
 		l.Must(err)
-		say(1, "finding: %s %s", f.Kind, f.Says)
+		say(1, "finding: %s %s", f.Kind, f.Detail)
 	}
 	return all
 }
@@ -323,20 +323,20 @@ func TestAnythingMissed(t *testing.T) {
 				l.miss()
 				l.away = false
 				l.live(30)
-				l.mend()
+				l.repairGaps()
 			}
 			l.upkeep()
 			if wrong := l.wrong(); len(wrong) > 0 {
-				t.Errorf("not mended at %v: %q", l.Now(), wrong)
+				t.Errorf("not repaired at %v: %q", l.Now(), wrong)
 			}
 		})
 	}
 }
 
-// mend repairs the gaps, and is killed at times.
-func (l *life) mend() {
+// repairGaps repairs the gaps, and is killed at times.
+func (l *life) repairGaps() {
 	l.Helper()
-	if o := must(fold.Read(l.Ctx, l.Table, products.Group)); o.OpenMisses() == 0 {
+	if o := must(fold.Read(l.Ctx, l.Table, products.Group)); o.OpenGaps() == 0 {
 		l.Fatal("nothing was missed: the test shows nothing")
 	}
 	for deaths := 0; ; deaths++ {
@@ -355,9 +355,9 @@ func (l *life) mend() {
 			l.live(5)
 		}
 	}
-	misses := must(fold.Read(l.Ctx, l.Table, products.Group)).Misses
-	if slices.ContainsFunc(misses, func(m fold.Missed) bool { return m.Mended.IsZero() }) {
-		l.Errorf("not mended: %+v", misses)
+	gaps := must(fold.Read(l.Ctx, l.Table, products.Group)).Gaps
+	if slices.ContainsFunc(gaps, func(m fold.Gap) bool { return m.Repaired.IsZero() }) {
+		l.Errorf("not repaired: %+v", gaps)
 	}
 }
 

@@ -152,7 +152,7 @@ func (u *Upkeep) erase(ctx context.Context, site string) error {
 
 // purge removes roles, keys and shares of a deleted site before its ID can be used again.
 func (u *Upkeep) purge(ctx context.Context, site string) error {
-	err := u.Accounts.ForgetSite(ctx, site)
+	err := u.Accounts.RemoveSite(ctx, site)
 	if err == nil {
 		_, err = erasure.Purge(ctx, u.Table, u.Folded, site)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/analytics/filtered"
 	"github.com/onefold/onefold/analytics/reconcile"
-	"github.com/onefold/onefold/analytics/refusals"
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
@@ -30,7 +30,7 @@ const Group = analytics.FoldGroup
 
 // Schema is the schema of the whole table. The program panics at startup if two packages could
 // write the same key.
-var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, refusals.Days, refusals.ByDay, accounts.Schema, telemetry.Schema, recount.Schema, alerts.Schema, eventstore.Schema, jobs.Schema, migration.Schema)
+var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, filtered.Days, filtered.ByDay, accounts.Schema, telemetry.Schema, recount.Schema, alerts.Schema, eventstore.Schema, jobs.Schema, migration.Schema)
 
 // Folds returns all folds of a table. wait is how long visitors' days and breakdowns may be held
 // after a flush is due.

@@ -13,7 +13,7 @@ const stripes = 16
 // Gate admits calls until it is shut. Use New to make one.
 //
 // Calls are counted in several stripes, so that cores do not compete for a single cache line. Enter
-// first counts the call and then checks whether the gate is shut; Wait runs after Shut, and checks
+// first counts the call and then checks whether the gate is shut; Wait runs after Close, and checks
 // the stripes then. So at least one of them sees the other, and every admitted call is waited for.
 type Gate struct {
 	stripes [stripes]stripe
@@ -51,24 +51,24 @@ func (g *Gate) Enter() (Call, bool) {
 	return c, true
 }
 
-// End ends an admitted call. Shut stops admitting calls. It returns false if the gate was already
+// End ends an admitted call. Close stops admitting calls. It returns false if the gate was already
 // shut.
 func (c Call) End() {
 	if c.stripe.Add(-1) == 0 && c.gate.shut.Load() {
-		c.gate.tell()
+		c.gate.signal()
 	}
 }
 
-func (g *Gate) tell() {
+func (g *Gate) signal() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.emptied.Broadcast()
 }
 
-// Shut lets no more calls in. It returns false when the gate was shut before.
-func (g *Gate) Shut() bool { return !g.shut.Swap(true) }
+// Close lets no more calls in. It returns false when the gate was shut before.
+func (g *Gate) Close() bool { return !g.shut.Swap(true) }
 
-// Wait waits until all calls admitted before Shut have ended.
+// Wait waits until all calls admitted before Close have ended.
 func (g *Gate) Wait() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -34,7 +34,7 @@ func TestGate(t *testing.T) {
 			c, _ := g.Enter()
 			c.End()
 		}
-		if !g.Shut() || g.Shut() {
+		if !g.Close() || g.Close() {
 			t.Fatal("a gate is shut once")
 		}
 		g.Wait()
@@ -57,7 +57,7 @@ func TestWait(t *testing.T) {
 			c, _ := g.Enter()
 			under = append(under, c)
 		}
-		g.Shut()
+		g.Close()
 		var waited atomic.Bool
 		go func() { g.Wait(); waited.Store(true) }()
 		for _, c := range under {

@@ -8,13 +8,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Held is the number of items in a table, or entries in an index, and their size by DynamoDB's
+// Counts is the number of items in a table, or entries in an index, and their size by DynamoDB's
 // rule.
-type Held struct{ Items, Bytes int64 }
+type Counts struct{ Items, Bytes int64 }
 
 // Describe returns the table in the form of the API, with the counts of the table and its indexes.
 // latest is its newest stream, with the given ARN, or nil.
-func (d *Table) Describe(arn string, held Held, indexes []Held, latest *Stream, streamARN string) *types.TableDescription {
+func (d *Table) Describe(arn string, held Counts, indexes []Counts, latest *Stream, streamARN string) *types.TableDescription {
 	t := *d
 	created := time.UnixMilli(d.Created).UTC()
 	td := &types.TableDescription{
@@ -63,11 +63,11 @@ func timeOf(millis int64) *time.Time {
 
 // describe adds an index to the description of a table. Counts are not reported while the index is
 // being built.
-func (d *Index) describe(td *types.TableDescription, mode types.BillingMode, held Held) {
+func (d *Index) describe(td *types.TableDescription, mode types.BillingMode, held Counts) {
 	name, arn := d.Name, *td.TableArn+"/index/"+d.Name
 	proj := &types.Projection{ProjectionType: d.Projection, NonKeyAttributes: slices.Clone(d.Include)}
 	if d.Building {
-		held = Held{}
+		held = Counts{}
 	}
 	if d.Local {
 		td.LocalSecondaryIndexes = append(td.LocalSecondaryIndexes, types.LocalSecondaryIndexDescription{

@@ -60,7 +60,7 @@ func NewLog(log *slog.Logger) *Log { return &Log{log: log, told: map[string]bool
 // That is not necessary: the reader gets an error, and the rest of the database remains usable.
 func (d *Log) Reading(info pebble.DataCorruptionInfo) {
 	what, _, _ := strings.Cut(info.Details.Error(), "\n")
-	d.tell(fileOf(info.Path), what)
+	d.report(fileOf(info.Path), what)
 }
 
 // Background is called when a flush or compaction fails. The store keeps retrying it, so damage is
@@ -76,7 +76,7 @@ func (d *Log) Background(err error) {
 // Scrubbed is called for damage found by a scrub, in files that may not have been read otherwise.
 func (d *Log) Scrubbed(file string, err error) {
 	what, _, _ := strings.Cut(err.Error(), "\n")
-	d.tell(fileOf(file), what)
+	d.report(fileOf(file), what)
 }
 
 // Files returns the number of damaged files.
@@ -86,7 +86,7 @@ func (d *Log) Files() int {
 	return len(d.told)
 }
 
-func (d *Log) tell(file, what string) {
+func (d *Log) report(file, what string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.told[file] {

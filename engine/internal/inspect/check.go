@@ -61,7 +61,7 @@ func Check(ctx context.Context, source Source, report func(Finding)) (sum Summar
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	c := &checker{reader: r, report: report, tables: map[uint32]*table{}, streams: map[uint32]*catalog.Stream{}, late: map[string]bool{}, damaged: map[string]bool{}}
-	r.lost = func(err error) { c.tellDamage(err) }
+	r.lost = func(err error) { c.addDamage(err) }
 	if err := c.run(c.checkMeta, c.checkCatalog, c.readPostponed); err != nil || c.losses > 0 {
 		return c.sum, nil, err // the rest cannot be checked without descriptors
 	}
@@ -86,8 +86,8 @@ func (c *checker) run(steps ...func() error) error {
 	return nil
 }
 
-// tellDamage reports a damaged file, once for each table with rows in it.
-func (c *checker) tellDamage(err error) {
+// addDamage reports a damaged file, once for each table with rows in it.
+func (c *checker) addDamage(err error) {
 	c.losses++
 	text := strings.TrimPrefix(err.Error(), row.ErrCorrupt.Error()+": ")
 	about := text

@@ -76,7 +76,7 @@ func (c *checker) checkStream(d *catalog.Stream) error {
 	return nil
 }
 
-func (s *slotCheck) tell(kind Kind, key []byte, format string, args ...any) error {
+func (s *slotCheck) addFinding(kind Kind, key []byte, format string, args ...any) error {
 	t := s.t
 	if t == nil {
 		t = &table{Table: s.keys}
@@ -88,26 +88,26 @@ func (s *slotCheck) tell(kind Kind, key []byte, format string, args ...any) erro
 func (s *slotCheck) checkRecord(key, value []byte) error {
 	s.sum.Records++
 	if len(key) != row.RecordKeyLen {
-		return s.tell(Unreadable, key, "the record's key cannot be read")
+		return s.addFinding(Unreadable, key, "the record's key cannot be read")
 	}
 	seq := row.RecordSequence(key)
 	if seq < s.shard.First || s.shard.Closed && seq > s.shard.Last || seq >= s.nextSeq {
-		return s.tell(StreamRange, key, "record %d is outside its shard (%d to %d) or above the numbers given out (%d): readers do not see it, or see two of one number",
+		return s.addFinding(StreamRange, key, "record %d is outside its shard (%d to %d) or above the numbers given out (%d): readers do not see it, or see two of one number",
 			seq, s.shard.First, s.shard.Last, s.nextSeq)
 	}
 	r, err := row.ParseRecord(value)
 	if err != nil || bits.OnesCount8(r.Flags&(row.Insert|row.Modify|row.Remove)) != 1 {
-		return s.tell(Unreadable, key, "the record cannot be read: readers of the stream stop there (%v)", err)
+		return s.addFinding(Unreadable, key, "the record cannot be read: readers of the stream stop there (%v)", err)
 	}
 	if at := time.UnixMilli(r.Millis).UTC(); at.After(s.sum.Newest) {
 		s.sum.Newest = at
 	}
 	primary, text := s.imagesOf(&r)
 	if primary == nil {
-		return s.tell(Unreadable, key, "the record's images %s: readers of the stream stop there", text)
+		return s.addFinding(Unreadable, key, "the record's images %s: readers of the stream stop there", text)
 	}
 	if int(binary.BigEndian.Uint32(primary))%s.slots != s.slot {
-		return s.tell(StreamRange, key, "the record of %s is in a shard of other keys: its order with the item's other records is lost", PrimaryText(primary))
+		return s.addFinding(StreamRange, key, "the record of %s is in a shard of other keys: its order with the item's other records is lost", PrimaryText(primary))
 	}
 	return s.checkLast(&r, primary)
 }

@@ -55,8 +55,8 @@ func (w *Write) bind(p *expr.Parser, e Expressions) error {
 	return b.CheckUnused()
 }
 
-// tell sets whether to return the item if the condition fails.
-func (w *Write) tell(c *Members, member string, how types.ReturnValuesOnConditionCheckFailure) {
+// setReturnOnFailure sets whether to return the item if the condition fails.
+func (w *Write) setReturnOnFailure(c *Members, member string, how types.ReturnValuesOnConditionCheckFailure) {
 	CheckEnum(c, member+"returnValuesOnConditionCheckFailure", how, "ALL_OLD", "NONE")
 	w.Tell = how == types.ReturnValuesOnConditionCheckFailureAllOld
 }
@@ -110,7 +110,7 @@ func (w *Write) checkWhole(p *expr.Parser, in *wholeWrite) (err error) {
 		c.AddNull(in.what)
 	}
 	c.CheckReturns(in.capacity, in.metrics, in.values)
-	w.tell(&c, "", in.tell)
+	w.setReturnOnFailure(&c, "", in.tell)
 	in.legacy.check(&c)
 	if err := CheckTableName(w.Table, &c); err != nil {
 		return err
@@ -135,7 +135,7 @@ func (w *Write) CheckUpdate(p *expr.Parser, in *dynamodb.UpdateItemInput) (err e
 		c.AddNull("key")
 	}
 	c.CheckReturns(in.ReturnConsumedCapacity, in.ReturnItemCollectionMetrics, in.ReturnValues)
-	w.tell(&c, "", in.ReturnValuesOnConditionCheckFailure)
+	w.setReturnOnFailure(&c, "", in.ReturnValuesOnConditionCheckFailure)
 	legacy := LegacyWrite{Updates: in.AttributeUpdates, Expected: in.Expected, Operator: in.ConditionalOperator}
 	legacy.check(&c)
 	if err := CheckTableName(in.TableName, &c); err != nil {

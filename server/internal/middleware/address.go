@@ -10,9 +10,9 @@ import (
 
 // WithClientAddress sets RemoteAddr to the client's bare address, so that no handler needs to know
 // about proxies.
-func (d *Door) WithClientAddress(next http.Handler) http.Handler {
+func (s *Stack) WithClientAddress(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.RemoteAddr = d.clientAddress(r)
+		r.RemoteAddr = s.clientAddress(r)
 		next.ServeHTTP(w, r)
 	})
 }

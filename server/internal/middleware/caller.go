@@ -8,14 +8,14 @@ import (
 
 // Caller is the sender of a request. The zero value is anonymous.
 type Caller struct {
-	Actor  string          // for the audit record: user:ID, key:ID, share:ID or token; "" if anonymous
-	Grants accounts.Grants // roles of a person, a key or the token
-	Place  string          // the subject of the request: a site, or the place of a fleet; "" if neither
-	User   *accounts.User  // set for a person
-	Login  accounts.Login  // set for a person
-	Behind string          // ID of the logged-in user or the key's creator; "" if there is none, as for keys created on the command line
-	shared string          // the site whose statistics a share shows
-	sends  string          // the place that an ingest-only key may send to
+	Actor   string          // for the audit record: user:ID, key:ID, share:ID or token; "" if anonymous
+	Grants  accounts.Grants // roles of a person, a key or the token
+	Place   string          // the subject of the request: a site, or the place of a fleet; "" if neither
+	User    *accounts.User  // set for a person
+	Login   accounts.Login  // set for a person
+	Behind  string          // ID of the logged-in user or the key's creator; "" if there is none, as for keys created on the command line
+	shared  string          // the site whose statistics a share shows
+	sendsTo string          // the place that an ingest-only key may send to
 
 	shareCookie string // cookie of a shared view; looked up only if needed
 
@@ -40,7 +40,7 @@ func (c *Caller) May(need Permission, site string) bool {
 	switch need {
 	case ForAnyone:
 		return true
-	case ForSomebody:
+	case ForIdentified:
 		return c.User != nil || len(c.Grants) > 0
 	case ForPerson:
 		return c.User != nil
@@ -49,7 +49,7 @@ func (c *Caller) May(need Permission, site string) bool {
 	case ForRead:
 		return role.Includes(accounts.Viewer)
 	case ForAppend:
-		return role.Includes(accounts.Admin) || c.sends != "" && (c.sends == site || c.sends == accounts.AllSites)
+		return role.Includes(accounts.Admin) || c.sendsTo != "" && (c.sendsTo == site || c.sendsTo == accounts.AllSites)
 	case ForWrite:
 		return role.Includes(accounts.Admin)
 	case ForOwner:

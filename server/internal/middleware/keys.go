@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// keysFor is how long a valid key of a sender stays valid while the table is unreachable: what
+	// keepKeys is how long a valid key of a sender stays valid while the table is unreachable: what
 	// it sends waits in the spool, if there is one, and nothing is returned to it.
-	keysFor = 24 * time.Hour
-	maxKeys = 10_000
+	keepKeys = 24 * time.Hour
+	maxKeys  = 10_000
 )
 
 // keys caches the keys of senders by the hash of their tokens.
@@ -31,24 +31,24 @@ type knownKey struct {
 
 // SenderKey is accounts.Store.UseKey for requests that only send events or readings. While the
 // table is unreachable, it uses the last known state of the key, for up to a day.
-func (d *Door) SenderKey(ctx context.Context, token string) (accounts.Key, error) {
-	key, err := d.Accounts.UseKey(ctx, token)
+func (s *Stack) SenderKey(ctx context.Context, token string) (accounts.Key, error) {
+	key, err := s.Accounts.UseKey(ctx, token)
 	id := sha256.Sum256([]byte(token))
-	d.senders.mu.Lock()
-	defer d.senders.mu.Unlock()
+	s.senders.mu.Lock()
+	defer s.senders.mu.Unlock()
 	switch {
 	case err == nil:
-		if len(d.senders.known) >= maxKeys {
-			for other := range d.senders.known {
-				delete(d.senders.known, other)
+		if len(s.senders.known) >= maxKeys {
+			for other := range s.senders.known {
+				delete(s.senders.known, other)
 				break
 			}
 		}
-		d.senders.known[id] = knownKey{key, d.Clock()}
+		s.senders.known[id] = knownKey{key, s.Clock()}
 	case errors.Is(err, accounts.ErrDenied):
-		delete(d.senders.known, id)
+		delete(s.senders.known, id)
 	case dynamo.IsUnavailable(err):
-		if k, ok := d.senders.known[id]; ok && d.Clock().Sub(k.at) < keysFor {
+		if k, ok := s.senders.known[id]; ok && s.Clock().Sub(k.at) < keepKeys {
 			return k.key, nil
 		}
 	}

@@ -19,7 +19,7 @@ type Metrics struct {
 	panics   prometheus.Counter
 	streams  *prometheus.GaugeVec
 	most     *prometheus.GaugeVec
-	refused  *prometheus.CounterVec
+	rejected *prometheus.CounterVec
 	clock    func() time.Time
 }
 
@@ -35,13 +35,13 @@ func newMetrics(clock func() time.Time) Metrics {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "onefold_http_requests_total", Help: "Requests answered, by the class of the status: 2xx, 3xx, 4xx, 5xx.",
 		}, []string{"operation", "class"}),
-		panics:  prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_http_panics_total", Help: "Panics of HTTP handlers. The connection of the request was closed; the log has the stack."}),
-		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_streams", Help: "Open live streams."}, []string{"stream"}),
-		most:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_max_streams", Help: "Maximum number of live streams."}, []string{"stream"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_http_streams_refused_total", Help: "Live streams rejected because too many were open, in total or for one caller."}, []string{"stream"}),
-		clock:   clock,
+		panics:   prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_http_panics_total", Help: "Panics of HTTP handlers. The connection of the request was closed; the log has the stack."}),
+		streams:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_streams", Help: "Open live streams."}, []string{"stream"}),
+		most:     prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "onefold_http_max_streams", Help: "Maximum number of live streams."}, []string{"stream"}),
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_http_streams_refused_total", Help: "Live streams rejected because too many were open, in total or for one caller."}, []string{"stream"}),
+		clock:    clock,
 	}
-	m.MustRegister(m.seconds, m.requests, m.panics, m.streams, m.most, m.refused)
+	m.MustRegister(m.seconds, m.requests, m.panics, m.streams, m.most, m.rejected)
 	return m
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/accounts"
 )
 
-// Options configure a Door. All fields except Token, TrustProxy, Proxies and Problems are required.
+// Options configure a Stack. All fields except Token, TrustProxy, Proxies and Problems are required.
 type Options struct {
 	Accounts *accounts.Store
 	Token    string // "Authorization: Bearer <token>" reads all sites; "": no such token
@@ -29,16 +29,16 @@ type Options struct {
 	Clock  func() time.Time
 }
 
-// Door authorizes requests. Create one with New.
-type Door struct {
+// Stack is the middleware of all routes. Create one with New.
+type Stack struct {
 	Options
 	Metrics Metrics
 
-	token   [sha256.Size]byte // hash of Options.Token, so that comparisons take the same time for every input
-	logins  *throttle
-	guests  *Limiter // by network
-	senders keys
-	origins *http.CrossOriginProtection
+	token     [sha256.Size]byte // hash of Options.Token, so that comparisons take the same time for every input
+	logins    *throttle
+	anonymous *Limiter // by network
+	senders   keys
+	origins   *http.CrossOriginProtection
 
 	recheck func() (ticks <-chan time.Time, stop func()) // ticks when the callers of open streams are to be looked up again
 }
@@ -46,19 +46,19 @@ type Door struct {
 // MinTokenBytes is the minimum length of a configured token.
 const MinTokenBytes = 16
 
-// New creates a Door. It fails if Options.Token is too short.
-func New(o Options) (*Door, error) {
+// New creates a Stack. It fails if Options.Token is too short.
+func New(o Options) (*Stack, error) {
 	if o.Token != "" && len(o.Token) < MinTokenBytes {
 		return nil, errors.New("server: the token for reading statistics must have at least 16 characters")
 	}
-	return &Door{
-		Options: o,
-		Metrics: newMetrics(o.Clock),
-		token:   sha256.Sum256([]byte(o.Token)),
-		logins:  newThrottle(o.Clock),
-		guests:  NewLimiter(guestRate, guestBurst, o.Clock),
-		senders: keys{known: map[[sha256.Size]byte]knownKey{}},
-		origins: http.NewCrossOriginProtection(),
+	return &Stack{
+		Options:   o,
+		Metrics:   newMetrics(o.Clock),
+		token:     sha256.Sum256([]byte(o.Token)),
+		logins:    newThrottle(o.Clock),
+		anonymous: NewLimiter(anonymousRate, anonymousBurst, o.Clock),
+		senders:   keys{known: map[[sha256.Size]byte]knownKey{}},
+		origins:   http.NewCrossOriginProtection(),
 		recheck: func() (<-chan time.Time, func()) {
 			t := time.NewTicker(recheckStreams)
 			return t.C, t.Stop
@@ -70,17 +70,17 @@ func New(o Options) (*Door, error) {
 const MaxSmallBody = 64 << 10
 
 // RecordChange records a change with the API bodies before and after; nil means that there is none.
-func (d *Door) RecordChange(ctx context.Context, e accounts.Entry, before, after any) {
+func (s *Stack) RecordChange(ctx context.Context, e accounts.Entry, before, after any) {
 	if err := e.Change(before, after); err != nil { // record the entry even without the changed fields
-		d.Logger.ErrorContext(ctx, "recording the changed fields failed", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
+		s.Logger.ErrorContext(ctx, "recording the changed fields failed", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
 	}
-	d.Record(ctx, e)
+	s.Record(ctx, e)
 }
 
 // Record adds an entry to the audit record. If that fails, the change stands and the entry is
 // logged.
-func (d *Door) Record(ctx context.Context, e accounts.Entry) {
-	if err := d.Accounts.Record(context.WithoutCancel(ctx), e); err != nil {
-		d.Logger.ErrorContext(ctx, "recording a change failed", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
+func (s *Stack) Record(ctx context.Context, e accounts.Entry) {
+	if err := s.Accounts.Record(context.WithoutCancel(ctx), e); err != nil {
+		s.Logger.ErrorContext(ctx, "recording a change failed", "action", e.Action, "actor", e.Actor, "subject", e.Subject, "error", err)
 	}
 }

@@ -15,7 +15,7 @@ type Permission int
 
 const (
 	ForAnyone     Permission = iota + 1 // ingest, health, login
-	ForSomebody                         // any known caller: a person, a key, the token
+	ForIdentified                       // any known caller: a person, a key, the token
 	ForPerson                           // a logged-in person
 	ForStatistics                       // sees statistics, which identify nobody; also for public and shared views
 	ForRead                             // sees everything
@@ -73,7 +73,7 @@ func CheckGuards(api huma.API) error {
 				continue
 			}
 			if _, ok := op.Metadata[permissionKey].(Permission); !ok {
-				return fmt.Errorf("door: %s %s does not declare a permission: register it with Guard", op.Method, path)
+				return fmt.Errorf("middleware: %s %s does not declare a permission: register it with Guard", op.Method, path)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func CheckSchemas(api huma.API) error {
 				continue
 			}
 			if schema.Properties[sent] == nil {
-				return fmt.Errorf("door: the document of %s lacks %s: export the struct that it embeds", t, sent)
+				return fmt.Errorf("middleware: the document of %s lacks %s: export the struct that it embeds", t, sent)
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func CheckSchemas(api huma.API) error {
 
 // needs describes the required permissions in the API document.
 var needs = map[Permission]string{
-	ForAnyone: "For anyone.", ForSomebody: "For people and keys.", ForPerson: "For logged-in people.",
+	ForAnyone: "For anyone.", ForIdentified: "For people and keys.", ForPerson: "For logged-in people.",
 	ForStatistics: "For callers who may see the site's statistics, including public and shared views.",
 	ForAppend:     "For admins, and keys that send or write.",
 	ForRead:       "For viewers of the site or fleet, and keys that read.", ForWrite: "For admins of the site or fleet, and keys that write.",

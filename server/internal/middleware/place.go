@@ -79,8 +79,8 @@ func checkPlace(ctx huma.Context) error {
 	return nil
 }
 
-// words returns what problem texts call the request's place and the data sent to it.
-func words(ctx context.Context) (place, sent string) {
+// nounsOf returns what problem texts call the request's place and the data sent to it.
+func nounsOf(ctx context.Context) (place, sent string) {
 	switch of := CallerOf(ctx).Place; {
 	case of == "":
 		return "site or fleet", "data"

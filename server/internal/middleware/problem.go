@@ -90,18 +90,18 @@ func Code(p *huma.ErrorModel) string { return strings.TrimPrefix(p.Type, codePre
 
 // Error maps errors to responses. It is the only place that does. Unknown errors are internal: they
 // are logged, and the client learns no details.
-func (d *Door) Error(ctx context.Context, err error) error {
+func (s *Stack) Error(ctx context.Context, err error) error {
 	if known := new(huma.ErrorModel); errors.As(err, &known) {
 		return known
 	}
 	if errors.Is(err, jobs.ErrStopping) {
-		return Stopping()
+		return ShuttingDown()
 	}
-	place, sent := words(ctx)
+	place, sent := nounsOf(ctx)
 	if p := accountsProblem(err, place); p != nil {
 		return p
 	}
-	for _, problemOf := range d.Problems {
+	for _, problemOf := range s.Problems {
 		if p := problemOf(err); p != nil {
 			return p
 		}
@@ -123,7 +123,7 @@ func (d *Door) Error(ctx context.Context, err error) error {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return Problem(http.StatusServiceUnavailable, "cancelled", "The request was cancelled.")
 	}
-	d.Logger.ErrorContext(ctx, "request failed", "error", err)
+	s.Logger.ErrorContext(ctx, "request failed", "error", err)
 	return Problem(http.StatusInternalServerError, "internal", "Internal error. You can safely send the same "+sent+" again: nothing is counted twice.")
 }
 
@@ -150,15 +150,15 @@ func storeProblem(err error, sent string) error {
 	failure, gaveUp := dynamo.GaveUp(err)
 	switch {
 	case gaveUp && failure.Kind == dynamo.Unreachable:
-		return Later(Problem(http.StatusServiceUnavailable, "store_unreachable", "The table is unreachable. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
+		return RetryAfter(Problem(http.StatusServiceUnavailable, "store_unreachable", "The table is unreachable. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
 	case gaveUp && failure.Kind == dynamo.Full:
-		return Later(Problem(http.StatusInsufficientStorage, "disk_full", "The server's disk is nearly full, so requests that add data are rejected. Free space or enlarge the disk. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
+		return RetryAfter(Problem(http.StatusInsufficientStorage, "disk_full", "The server's disk is nearly full, so requests that add data are rejected. Free space or enlarge the disk. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
 	case gaveUp && failure.Kind == dynamo.Moved:
-		return Later(Problem(http.StatusServiceUnavailable, "store_moved", "The table is being migrated to another store, and this server is stopping. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
+		return RetryAfter(Problem(http.StatusServiceUnavailable, "store_moved", "The table is being migrated to another store, and this server is stopping. You can safely send the same "+sent+" again later: nothing is counted twice."), failure.After)
 	case gaveUp:
-		return Later(throttledProblem(), failure.After)
+		return RetryAfter(throttledProblem(), failure.After)
 	case dynamo.IsThrottle(err), errors.Is(err, table.ErrThrottled):
-		return Later(throttledProblem(), time.Second)
+		return RetryAfter(throttledProblem(), time.Second)
 	}
 	return nil
 }
@@ -167,8 +167,8 @@ func throttledProblem() *huma.ErrorModel {
 	return Problem(http.StatusTooManyRequests, "throttled", "The table is throttled. Try again later, at a lower rate.")
 }
 
-// Later adds the time to retry to a problem, in whole seconds, at least one.
-func Later(p *huma.ErrorModel, after time.Duration) error {
+// RetryAfter adds the time to retry to a problem, in whole seconds, at least one.
+func RetryAfter(p *huma.ErrorModel, after time.Duration) error {
 	seconds := max(int((after+time.Second-1)/time.Second), 1)
 	return huma.ErrorWithHeaders(p, http.Header{"Retry-After": {strconv.Itoa(seconds)}})
 }
@@ -179,8 +179,8 @@ func RateLimited(what string, wait time.Duration) error {
 	return huma.ErrorWithHeaders(Problem(http.StatusTooManyRequests, "rate_limited", "Too many "+what+". Try again after "+seconds+" s."), http.Header{"Retry-After": {seconds}})
 }
 
-// Stopping returns a problem for work that would outlast the server.
-func Stopping() error {
+// ShuttingDown returns a problem for work that would outlast the server.
+func ShuttingDown() error {
 	return Problem(http.StatusServiceUnavailable, "unavailable", "The server is stopping. Try again when it is back.")
 }
 

@@ -15,18 +15,18 @@ import (
 // recheckStreams is how often the caller of a stream is looked up again.
 const recheckStreams = 15 * time.Second
 
-// AdmitStreams limits the number of open streams of an operation, shares them among callers, and
+// LimitStreams limits the number of open streams of an operation, shares them among callers, and
 // exempts streams from the time limits of other requests. A stream ends within recheckStreams after
 // its caller loses the permission. name labels the streams in metrics.
-func (d *Door) AdmitStreams(api huma.API, name string, most int) func(huma.Context, func(huma.Context)) {
+func (s *Stack) LimitStreams(api huma.API, name string, most int) func(huma.Context, func(huma.Context)) {
 	open := newStreams(most)
-	d.Metrics.most.WithLabelValues(name).Set(float64(most))
-	now, refused := d.Metrics.streams.WithLabelValues(name), d.Metrics.refused.WithLabelValues(name)
+	s.Metrics.most.WithLabelValues(name).Set(float64(most))
+	now, rejected := s.Metrics.streams.WithLabelValues(name), s.Metrics.rejected.WithLabelValues(name)
 	return func(ctx huma.Context, next func(huma.Context)) {
-		release, ok := open.take(CallerOf(ctx.Context()))
+		release, ok := open.open(CallerOf(ctx.Context()))
 		if !ok {
-			refused.Inc()
-			d.Refuse(api, ctx, Problem(http.StatusServiceUnavailable, "too_many_streams",
+			rejected.Inc()
+			s.WriteError(api, ctx, Problem(http.StatusServiceUnavailable, "too_many_streams",
 				"Too many live streams are open. Close one, or poll instead."))
 			return
 		}
@@ -35,11 +35,11 @@ func (d *Door) AdmitStreams(api huma.API, name string, most int) func(huma.Conte
 		defer now.Dec()
 		_, w := humago.Unwrap(ctx)
 		if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
-			d.Logger.Warn("a stream will end early", "error", err)
+			s.Logger.Warn("a stream will end early", "error", err)
 		}
 		ctx.SetHeader("X-Accel-Buffering", "no") // keeps proxies from buffering events
 		permitted, cancel := context.WithCancel(ctx.Context())
-		stop := d.endWithoutPermission(ctx, cancel)
+		stop := s.endWithoutPermission(ctx, cancel)
 		defer stop()
 		next(huma.WithContext(ctx, permitted))
 	}
@@ -47,12 +47,12 @@ func (d *Door) AdmitStreams(api huma.API, name string, most int) func(huma.Conte
 
 // endWithoutPermission cancels a stream once its caller loses the permission to open it. Call stop
 // when the stream has ended.
-func (d *Door) endWithoutPermission(ctx huma.Context, cancel context.CancelFunc) (stop func()) {
+func (s *Stack) endWithoutPermission(ctx huma.Context, cancel context.CancelFunc) (stop func()) {
 	done := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		ticks, stopTicks := d.recheck()
+		ticks, stopTicks := s.recheck()
 		defer stopTicks()
 		for {
 			select {
@@ -60,7 +60,7 @@ func (d *Door) endWithoutPermission(ctx huma.Context, cancel context.CancelFunc)
 				return
 			case <-ticks:
 			}
-			if !d.stillPermitted(ctx) {
+			if !s.stillPermitted(ctx) {
 				cancel()
 				return
 			}
@@ -75,32 +75,32 @@ func (d *Door) endWithoutPermission(ctx huma.Context, cancel context.CancelFunc)
 
 // stillPermitted looks up the caller of an open stream again. An unreachable table revokes no
 // permission: the stream is silent meanwhile and ends at its time limit.
-func (d *Door) stillPermitted(ctx huma.Context) bool {
+func (s *Stack) stillPermitted(ctx huma.Context) bool {
 	r, _ := humago.Unwrap(ctx)
 	need, _ := ctx.Operation().Metadata[permissionKey].(Permission)
 	who := &Caller{Place: placeOf(ctx)}
-	err := d.identify(ctx.Context(), r, who)
+	err := s.identify(ctx.Context(), r, who)
 	if err == nil {
-		err = d.Permit(ctx.Context(), who, need, who.Place)
+		err = s.RequirePermission(ctx.Context(), who, need, who.Place)
 	}
-	var refused *huma.ErrorModel
-	return !errors.As(err, &refused)
+	var problem *huma.ErrorModel
+	return !errors.As(err, &problem)
 }
 
-// BrokenOff handles a failed download: it sends a problem if nothing was sent yet, and otherwise
+// DownloadFailed handles a failed download: it sends a problem if nothing was sent yet, and otherwise
 // closes the connection.
-func (d *Door) BrokenOff(ctx context.Context, w http.ResponseWriter, err error) {
+func (s *Stack) DownloadFailed(ctx context.Context, w http.ResponseWriter, err error) {
 	if err == nil {
 		return
 	}
 	if errors.Is(err, download.ErrStarted) {
 		if ctx.Err() == nil {
-			d.Logger.WarnContext(ctx, "download failed", "error", err)
+			s.Logger.WarnContext(ctx, "download failed", "error", err)
 		}
 		panic(http.ErrAbortHandler) // the standard way to close a connection
 	}
 	var p *huma.ErrorModel
-	if !errors.As(d.Error(ctx, err), &p) {
+	if !errors.As(s.Error(ctx, err), &p) {
 		p = Problem(http.StatusServiceUnavailable, "unavailable", "The file cannot be created at the moment.")
 	}
 	WriteProblem(w, p)

@@ -19,19 +19,19 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-func guest(network, site string) *Caller { return &Caller{Network: network, Place: site} }
+func anonymous(network, site string) *Caller { return &Caller{Network: network, Place: site} }
 
 func person(id string) *Caller {
 	return &Caller{Actor: "user:" + id, User: &accounts.User{UserKey: accounts.UserKey{UserID: id}}, Network: "192.0.2.1", Place: "shop"}
 }
 
-// A crowd of guests, from any number of networks and sites, leaves streams for people.
+// A crowd of anonymous callers, from any number of networks and sites, leaves streams for people.
 func TestGuestsLeaveStreamsForPeople(t *testing.T) {
 	s := newStreams(200)
 	open := map[string]int{}
 	for i := range 10_000 {
 		network, site := fmt.Sprint("n", i%400), fmt.Sprint("s", i%7)
-		if _, ok := s.take(guest(network, site)); ok {
+		if _, ok := s.open(anonymous(network, site)); ok {
 			open[""]++
 			open[network]++
 			open[site]++
@@ -44,11 +44,11 @@ func TestGuestsLeaveStreamsForPeople(t *testing.T) {
 		}
 	}
 	for i := range 100 {
-		if _, ok := s.take(person(fmt.Sprint(i % 10))); !ok {
-			t.Fatalf("person %d is refused", i)
+		if _, ok := s.open(person(fmt.Sprint(i % 10))); !ok {
+			t.Fatalf("person %d is rejected", i)
 		}
 	}
-	if _, ok := s.take(person("late")); ok {
+	if _, ok := s.open(person("late")); ok {
 		t.Error("more streams than there are")
 	}
 }
@@ -68,29 +68,29 @@ func TestSharesOfStreams(t *testing.T) {
 			releases = releases[:len(releases)-1]
 			continue
 		}
-		who := guest(fmt.Sprint(rng.IntN(5)), fmt.Sprint(rng.IntN(3)))
+		who := anonymous(fmt.Sprint(rng.IntN(5)), fmt.Sprint(rng.IntN(3)))
 		if rng.IntN(2) == 0 {
 			who = person(fmt.Sprint(rng.IntN(3)))
 		}
-		if release, ok := s.take(who); ok {
+		if release, ok := s.open(who); ok {
 			releases = append(releases, release)
 		}
-		if s.open != len(releases) || s.open > 40 || s.shares["guests"] > 20 || s.shares["caller user:0"] > perCaller ||
-			s.shares["network 0"] > perNetwork || s.shares["guests of 0"] > 10 {
-			t.Fatalf("%d open, %v", s.open, s.shares)
+		if s.total != len(releases) || s.total > 40 || s.shares["anonymous"] > 20 || s.shares["caller user:0"] > perCaller ||
+			s.shares["network 0"] > perNetwork || s.shares["anonymous at 0"] > 10 {
+			t.Fatalf("%d open, %v", s.total, s.shares)
 		}
 	}
 	for _, release := range releases {
 		release()
 	}
-	if s.open != 0 || len(s.shares) != 0 {
-		t.Errorf("left: %d open, %v", s.open, s.shares)
+	if s.total != 0 || len(s.shares) != 0 {
+		t.Errorf("left: %d open, %v", s.total, s.shares)
 	}
 }
 
-// streaming is a Door with one operation, a stream of a site's statistics that lasts until it is
+// streaming is a Stack with one operation, a stream of a site's statistics that lasts until it is
 // cancelled.
-func streaming(t *testing.T) (d *Door, url string, look chan<- time.Time) {
+func streaming(t *testing.T) (s *Stack, url string, look chan<- time.Time) {
 	t.Helper()
 	db, err := engine.OpenMemory(engine.Options{})
 	if err != nil {
@@ -101,7 +101,7 @@ func streaming(t *testing.T) (d *Door, url string, look chan<- time.Time) {
 	if err := accounts.Schema.Ensure(t.Context(), db, "onefold"); err != nil {
 		t.Fatal(err)
 	}
-	d, err = New(Options{
+	s, err = New(Options{
 		Accounts: accounts.New(tbl, accounts.Options{}), Clock: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Public: func(context.Context, string) (bool, error) { return false, nil },
 	})
@@ -109,12 +109,12 @@ func streaming(t *testing.T) (d *Door, url string, look chan<- time.Time) {
 		t.Fatal(err)
 	}
 	ticks := make(chan time.Time)
-	d.recheck = func() (<-chan time.Time, func()) { return ticks, func() {} }
+	s.recheck = func() (<-chan time.Time, func()) { return ticks, func() {} }
 	mux := http.NewServeMux()
 	api := humago.New(mux, huma.DefaultConfig("test", "1"))
-	api.UseMiddleware(d.Authorize(api))
+	api.UseMiddleware(s.Authorize(api))
 	op := Guard(ForStatistics, huma.Operation{OperationID: "stream", Method: http.MethodGet, Path: "/api/v1/sites/{site}/stream"})
-	op.Middlewares = huma.Middlewares{d.AdmitStreams(api, "test", 200)}
+	op.Middlewares = huma.Middlewares{s.LimitStreams(api, "test", 200)}
 	huma.Register(api, op, func(context.Context, *SitePath) (*huma.StreamResponse, error) {
 		return &huma.StreamResponse{Body: func(ctx huma.Context) {
 			_, w := humago.Unwrap(ctx)
@@ -123,20 +123,20 @@ func streaming(t *testing.T) (d *Door, url string, look chan<- time.Time) {
 			<-ctx.Context().Done()
 		}}, nil
 	})
-	server := httptest.NewServer(d.WithClientAddress(mux))
+	server := httptest.NewServer(s.WithClientAddress(mux))
 	t.Cleanup(server.Close)
-	return d, server.URL, ticks
+	return s, server.URL, ticks
 }
 
 // When a session is ended from another browser, its streams end.
 func TestStreamEndsWithItsSession(t *testing.T) {
-	d, url, look := streaming(t)
+	s, url, look := streaming(t)
 	const password = "correct horse battery"
-	u, err := d.Accounts.AddUser(t.Context(), accounts.NewUser{Email: "ann@example.com", Password: password, Grants: accounts.Grants{"shop": accounts.Viewer}})
+	u, err := s.Accounts.AddUser(t.Context(), accounts.NewUser{Email: "ann@example.com", Password: password, Grants: accounts.Grants{"shop": accounts.Viewer}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, login, err := d.Accounts.LogIn(t.Context(), u.Email, password, accounts.Device{})
+	_, login, err := s.Accounts.LogIn(t.Context(), u.Email, password, accounts.Device{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,11 +159,11 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 		close(ended)
 	}()
 	look <- time.Time{}
-	sessions, err := d.Accounts.UserSessions(t.Context(), u.UserID)
+	sessions, err := s.Accounts.UserSessions(t.Context(), u.UserID)
 	if err != nil || len(sessions) != 1 {
 		t.Fatalf("%v, %v", sessions, err)
 	}
-	if err := d.Accounts.EndSession(t.Context(), u.UserID, sessions[0].ID()); err != nil {
+	if err := s.Accounts.EndSession(t.Context(), u.UserID, sessions[0].ID()); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -174,8 +174,8 @@ func TestStreamEndsWithItsSession(t *testing.T) {
 }
 
 func TestStreamEndsWithItsPermission(t *testing.T) {
-	d, url, look := streaming(t)
-	key, token, err := d.Accounts.AddKey(t.Context(), accounts.NewKey{Name: "board", Site: "shop", Scope: accounts.Read})
+	s, url, look := streaming(t)
+	key, token, err := s.Accounts.AddKey(t.Context(), accounts.NewKey{Name: "board", Site: "shop", Scope: accounts.Read})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestStreamEndsWithItsPermission(t *testing.T) {
 		t.Fatalf("status %d", answer.StatusCode)
 	}
 	scrape := httptest.NewRecorder()
-	if d.Metrics.Handler().ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil)); !strings.Contains(scrape.Body.String(), `onefold_http_streams{stream="test"} 1`) {
+	if s.Metrics.Handler().ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil)); !strings.Contains(scrape.Body.String(), `onefold_http_streams{stream="test"} 1`) {
 		t.Error("metrics do not tell of one open stream")
 	}
 	ended := make(chan struct{})
@@ -203,7 +203,7 @@ func TestStreamEndsWithItsPermission(t *testing.T) {
 	}()
 	look <- time.Time{} // still permitted
 	look <- time.Time{} // and was not ended by the previous check
-	if err := d.Accounts.RevokeKey(t.Context(), key.KeyID); err != nil {
+	if err := s.Accounts.RevokeKey(t.Context(), key.KeyID); err != nil {
 		t.Fatal(err)
 	}
 	select {

@@ -19,9 +19,9 @@ const (
 	forgetAttempts                 = time.Hour
 )
 
-// guestRate and guestBurst limit the requests per second, and at once, of one network without an
+// anonymousRate and anonymousBurst limit the requests per second, and at once, of one network without an
 // account or key. A page of a public view makes about fifteen.
-const guestRate, guestBurst = 10, 200
+const anonymousRate, anonymousBurst = 10, 200
 
 // throttle counts attempts by key. Once the free attempts are used up, each wait is twice as long
 // as the one before. When it knows too many keys, it forgets the older half.
@@ -56,8 +56,8 @@ func (t *throttle) tryBrowser(browser string) (wait time.Duration) {
 	return 0
 }
 
-// forgiveBrowser resets the attempts of a browser after a success.
-func (t *throttle) forgiveBrowser(browser string) {
+// resetBrowser resets the attempts of a browser after a success.
+func (t *throttle) resetBrowser(browser string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	*t.of("browser "+browser, t.clock()) = attempts{}
@@ -78,16 +78,16 @@ func (t *throttle) try(account, network string) (wait time.Duration) {
 	return 0
 }
 
-// slowed reports whether an account's attempts have to wait.
-func (t *throttle) slowed(account string) bool {
+// limited reports whether an account's attempts have to wait.
+func (t *throttle) limited(account string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock()
 	return t.of("account "+account, now).until.After(now)
 }
 
-// forgive resets the attempts of an account after a success, and takes back one of the network's.
-func (t *throttle) forgive(account, network string) {
+// reset resets the attempts of an account after a success, and takes back one of the network's.
+func (t *throttle) reset(account, network string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.clock()
@@ -123,14 +123,14 @@ func (a *attempts) add(now time.Time, free int, most time.Duration) {
 	}
 }
 
-// SlowDown rejects a password attempt if there were too many recently. browser identifies a known
+// LimitAttempts rejects a password attempt if there were too many recently. browser identifies a known
 // browser, which other callers' attempts do not delay; otherwise it is "".
-func (d *Door) SlowDown(who *Caller, account, browser string) error {
+func (s *Stack) LimitAttempts(who *Caller, account, browser string) error {
 	var wait time.Duration
 	if browser != "" {
-		wait = d.logins.tryBrowser(browser)
+		wait = s.logins.tryBrowser(browser)
 	} else {
-		wait = d.logins.try(throttleKey(account), who.Network)
+		wait = s.logins.try(throttleKey(account), who.Network)
 	}
 	if wait <= 0 {
 		return nil
@@ -140,17 +140,17 @@ func (d *Door) SlowDown(who *Caller, account, browser string) error {
 		http.Header{"Retry-After": {seconds}})
 }
 
-// Slowed reports whether attempts on an account currently have to wait, whoever makes them.
-func (d *Door) Slowed(account string) bool { return d.logins.slowed(throttleKey(account)) }
+// AttemptsLimited reports whether attempts on an account currently have to wait, whoever makes them.
+func (s *Stack) AttemptsLimited(account string) bool { return s.logins.limited(throttleKey(account)) }
 
-// Forgive resets the attempts at a password after a success. A known browser resets only its own:
+// ResetAttempts resets the attempts at a password after a success. A known browser resets only its own:
 // attempts of others still count.
-func (d *Door) Forgive(who *Caller, account, browser string) {
+func (s *Stack) ResetAttempts(who *Caller, account, browser string) {
 	if browser != "" {
-		d.logins.forgiveBrowser(browser)
+		s.logins.resetBrowser(browser)
 		return
 	}
-	d.logins.forgive(throttleKey(account), who.Network)
+	s.logins.reset(throttleKey(account), who.Network)
 }
 
 // throttleKey returns the key under which attempts on an account are counted. It is a hash, so that

@@ -43,7 +43,7 @@ func TestEncoding(t *testing.T) {
 }
 
 // A counter whose run has fewer readings than its count is not whole.
-func TestWhole(t *testing.T) {
+func TestIncompleteCounterRun(t *testing.T) {
 	m := sample(t)
 	pulses := m.At("pulses", Counter)
 	if _, known := pulses.Whole(); !known {

@@ -9,7 +9,7 @@ import (
 
 const (
 	kept = 24 // remembered arrivals
-	// slot is the number of seconds whose arrivals count as one. It is a third of LeastPause, so a
+	// slot is the number of seconds whose arrivals count as one. It is a third of MinTimeout, so a
 	// finer slot would make no difference. It also keeps a device that uploads stored readings
 	// within a minute or two from looking like one that sends every second.
 	slot = 30
@@ -50,9 +50,9 @@ func (p *Pulse) Until(at int64) {
 	*p = slices.DeleteFunc(*p, func(have int64) bool { return have > at })
 }
 
-// Rhythm returns the expected interval: the 80th percentile of the gaps between arrivals, so that
+// Interval returns the expected interval: the 80th percentile of the gaps between arrivals, so that
 // neither outages nor bursts have much effect. It returns 0 for fewer than three arrivals.
-func (p Pulse) Rhythm() time.Duration {
+func (p Pulse) Interval() time.Duration {
 	if len(p) < 3 {
 		return 0
 	}
@@ -64,19 +64,19 @@ func (p Pulse) Rhythm() time.Duration {
 	return time.Duration(gaps[(len(gaps)*4-1)/5]) * time.Second
 }
 
-// LeastPause is the shortest pause that can count as silence.
-const LeastPause = 90 * time.Second
+// MinTimeout is the shortest pause that can count as silence.
+const MinTimeout = 90 * time.Second
 
 const (
 	missedBeats = 3                // expected intervals without arrivals
 	unknownBeat = 15 * time.Minute // assumed if the interval is unknown
 )
 
-// Patience returns how long a device may be quiet before it counts as offline; beat is the expected
+// SilenceTimeout returns how long a device may be quiet before it counts as offline; beat is the expected
 // interval, 0 if unknown.
-func Patience(beat time.Duration) time.Duration {
+func SilenceTimeout(beat time.Duration) time.Duration {
 	if beat == 0 {
 		beat = unknownBeat
 	}
-	return max(missedBeats*beat, LeastPause)
+	return max(missedBeats*beat, MinTimeout)
 }

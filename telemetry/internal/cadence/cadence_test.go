@@ -67,7 +67,7 @@ func TestRhythm(t *testing.T) {
 		"sixty at a time":   {bursts(60, 3600), time.Hour - 50*time.Second}, // from the end of a burst
 		"with some failing": {every(24, 60, 60, 60, 60, 120), time.Minute},
 	} {
-		if got := c.p.Rhythm(); got != c.want {
+		if got := c.p.Interval(); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

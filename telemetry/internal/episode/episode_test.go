@@ -68,7 +68,7 @@ func oracle(l *episode.Levels, points []episode.Point) (all []episode.Episode) {
 	return all
 }
 
-func TestMachineIsTheDefinition(t *testing.T) {
+func TestMachineMatchesDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := episode.Levels{
 			Below: rapid.Bool().Draw(t, "below"), Raise: decimalsum.Of(10), Clear: decimalsum.Of(8),

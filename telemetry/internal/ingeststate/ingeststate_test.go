@@ -11,10 +11,10 @@ var start = time.Date(2026, 4, 20, 14, 0, 0, 0, time.UTC)
 
 type values = map[string]int
 
-func newSender(perMinute int, metrics map[string]int64) *Sender {
-	s := new(Sender)
+func newSender(perMinute int, metrics map[string]int64) *State {
+	s := new(State)
 	s.Limit(perMinute)
-	s.Learn(metrics)
+	s.Load(metrics)
 	return s
 }
 
@@ -41,13 +41,13 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-func TestMeet(t *testing.T) {
-	var s Sender
-	if s.Learned() {
+func TestRecordMetrics(t *testing.T) {
+	var s State
+	if s.Loaded() {
 		t.Error("it has learned nothing")
 	}
-	s.Learn(map[string]int64{"a": 1})
-	s.Learn(map[string]int64{"x": 1, "y": 1})
+	s.Load(map[string]int64{"a": 1})
+	s.Load(map[string]int64{"x": 1, "y": 1})
 	const day = 24 * 60 * 60 * 1000
 	for i, c := range []struct {
 		at     int64
@@ -56,22 +56,22 @@ func TestMeet(t *testing.T) {
 	}{
 		{1, values{"a": 0, "b": 0}, "[]"},
 		{2, values{"b": 0, "e": 0, "c": 0, "d": 0}, "[d e]"}, // the first ones by name are accepted
-		{3, values{"d": 0}, "[d]"},                           // refused ones are not remembered
+		{3, values{"d": 0}, "[d]"},                           // rejected ones are not remembered
 		{4, values{"a": 0, "b": 0, "c": 0}, "[]"},
 		{day + 4, values{"d": 0}, "[d]"},                          // one day later they still count
 		{day + 5, values{"d": 0, "a": 0, "e": 0, "b": 0}, "[e]"},  // a moment later they no longer do
 		{-5 * day, values{"p": 0, "q": 0, "r": 0, "s": 0}, "[s]"}, // values of a distant time count separately
 		{day + 6, values{"a": 0, "b": 0, "d": 0}, "[]"},
 	} {
-		if excess := fmt.Sprint(Meet(&s, c.at, c.values, 3)); excess != c.excess {
+		if excess := fmt.Sprint(RecordMetrics(&s, c.at, c.values, 3)); excess != c.excess {
 			t.Errorf("%d: %v: %s are too many, want %s", i, c.values, excess, c.excess)
 		}
 	}
-	if excess := Meet(&s, day+7, values{"a": 0, "d": 0}, 1); len(excess) > 0 { // after the limit was lowered, known ones are still accepted
+	if excess := RecordMetrics(&s, day+7, values{"a": 0, "d": 0}, 1); len(excess) > 0 { // after the limit was lowered, known ones are still accepted
 		t.Errorf("%s", excess)
 	}
 	for i := range 1000 {
-		Meet(&s, int64(i)*2*day, values{fmt.Sprint(i): 0}, 3)
+		RecordMetrics(&s, int64(i)*2*day, values{fmt.Sprint(i): 0}, 3)
 	}
 	if n := len(s.metrics); n > leastKept+1 {
 		t.Errorf("%d metrics are remembered", n)
@@ -97,11 +97,11 @@ func TestQuiet(t *testing.T) {
 				for range 1 + r.IntN(3) {
 					reading[fmt.Sprint(r.IntN(4))] = 0
 				}
-				Meet(s, at, reading, 10)
+				RecordMetrics(s, at, reading, 10)
 				past := r.IntN(4) == 0
 				loud := !Quiet(s, at, reading, now, every, past)
 				if r.IntN(4) == 0 { // it was stored already
-					Untell(s, reading)
+					ClearReported(s, reading)
 					continue
 				}
 				if loud && !past {
@@ -134,9 +134,9 @@ func TestQuiet(t *testing.T) {
 }
 
 // newest reports whether a reading was the last to update the status for one of its metrics.
-func newest(s *Sender, at int64, reading values) bool {
+func newest(s *State, at int64, reading values) bool {
 	for name := range reading {
-		if s.metrics[name].told == at {
+		if s.metrics[name].reported == at {
 			return true
 		}
 	}

@@ -20,7 +20,7 @@ func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, 
 	}{
 		{"", eventstore.Options{}, nil},
 		{", with a commit ID", eventstore.Options{}, []eventstore.AppendOption{eventstore.CommitID("c")}},
-		{", in put mode", eventstore.Options{OneByOne: true}, nil},
+		{", in put mode", eventstore.Options{PutMode: true}, nil},
 	} {
 		for _, n := range []int{1, 3, 10} {
 			var units float64
@@ -31,7 +31,7 @@ func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, 
 				}
 				before := s.WriteUnits().Total()
 				appends, each := 1, n
-				if way.o.OneByOne {
+				if way.o.PutMode {
 					appends, each = n, 1
 				}
 				for j := range appends {

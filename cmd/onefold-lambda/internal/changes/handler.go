@@ -48,7 +48,7 @@ func (h *Handler) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if folded < len(b.Records) {
 		failed = b.Records[folded].Changed.Seq
 	}
-	if err := h.tell(b, folded, before); err != nil {
+	if err := h.logBatch(b, folded, before); err != nil {
 		h.Logger.Warn("cannot write metrics", "error", err)
 	}
 	return b.answer(failed)
@@ -104,8 +104,8 @@ func (h *Handler) within(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithDeadline(ctx, end.Add(-min(max(left/reserve, leastReserve), mostReserve)))
 }
 
-// tell writes the metrics of the invocation.
-func (h *Handler) tell(b *batch, folded int, before fold.Status) error {
+// logBatch writes the metrics of the invocation.
+func (h *Handler) logBatch(b *batch, folded int, before fold.Status) error {
 	now, oldest := h.Clock(), time.Duration(0)
 	if len(b.Records) > 0 {
 		oldest = max(now.Sub(at(b.Records[0].Changed.At)), 0)

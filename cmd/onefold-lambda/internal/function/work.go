@@ -79,7 +79,7 @@ func (s *shifts) beside(ctx context.Context, w *fold.Worker, run func(context.Co
 	before := fold.Status{}
 	tell := func() {
 		now := w.Status()
-		s.tell(&before, &now)
+		s.logShift(&before, &now)
 		before = now
 	}
 	g, inner := errgroup.WithContext(ctx)
@@ -102,8 +102,8 @@ func (s *shifts) beside(ctx context.Context, w *fold.Worker, run func(context.Co
 	return err
 }
 
-// tell writes the metrics of the work since before.
-func (s *shifts) tell(before, now *fold.Status) {
+// logShift writes the metrics of the work since before.
+func (s *shifts) logShift(before, now *fold.Status) {
 	count := func(n int64) emf.Figure { return emf.Figure{Unit: emf.Count, Value: n} }
 	at, shards := s.b.table.Now(), int64(0)
 	behind := now.Lag(at, at)

@@ -28,8 +28,8 @@ func PrintDifferences(out io.Writer, d *recount.Differences) (err error) {
 		}
 	}
 	line("%s, %s, %s compared: %s differ", terminal.Count(d.Devices, "device"), terminal.Count(d.Readings, "raw reading"), terminal.Count(d.Items, "derived item"), terminal.Grouped(d.Count))
-	if d.Mended > 0 {
-		line("%s repaired", terminal.Grouped(d.Mended))
+	if d.Repaired > 0 {
+		line("%s repaired", terminal.Grouped(d.Repaired))
 	}
 	for _, diff := range d.List {
 		line("%s %s", diff.Kind, terminal.Clean(diff.Item()))

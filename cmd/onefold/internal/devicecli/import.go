@@ -53,7 +53,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 		return err
 	}
 	summary.Seconds = time.Since(start).Seconds()
-	return summary.tell(env.Out, env.JSON)
+	return summary.printResult(env.Out, env.JSON)
 }
 
 // local imports into the table.
@@ -148,8 +148,8 @@ type telemetrySummary struct {
 	unread error // joined errors of files that could not be read to their end
 }
 
-// tell prints the result of an import or dry run. It returns an error if the import is incomplete.
-func (s *telemetrySummary) tell(out io.Writer, asJSON bool) error {
+// printResult prints the result of an import or dry run. It returns an error if the import is incomplete.
+func (s *telemetrySummary) printResult(out io.Writer, asJSON bool) error {
 	err := s.unread
 	if s.Lines > 0 && s.Malformed == s.Lines {
 		err = errors.Join(errors.New("no_readings: no line is a reading"), err)

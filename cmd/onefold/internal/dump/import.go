@@ -148,14 +148,14 @@ func (m *Import) lines(ctx context.Context, f *File, queues []chan entry) (items
 	for number := int64(1); ; number++ {
 		text, err = f.next(text[:0])
 		if errors.Is(err, io.EOF) {
-			m.tell(f, number-1)
+			m.reportProgress(f, number-1)
 			return items, ctx.Err()
 		}
 		if err != nil && !errors.Is(err, errTooLong) {
 			return items, err
 		}
 		if number%between == 0 {
-			m.tell(f, number)
+			m.reportProgress(f, number)
 		}
 		if err == nil && len(text) == 0 {
 			continue
@@ -195,7 +195,7 @@ func (m *Import) enqueue(ctx context.Context, queue chan<- entry, e entry) error
 	}
 }
 
-func (m *Import) tell(f *File, lines int64) {
+func (m *Import) reportProgress(f *File, lines int64) {
 	if m.Read != nil {
 		m.Read(lines, f.BytesRead())
 	}

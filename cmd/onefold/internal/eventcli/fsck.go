@@ -90,6 +90,6 @@ func (f *finding) print(env *Env) error {
 	case f.Plan != "":
 		what = "with --repair: " + f.Plan
 	}
-	_, err := fmt.Fprintf(env.Out, "%s  %s\n    %s\n    %s\n", f.Kind, terminal.Clean(f.Item), terminal.Clean(f.Says), terminal.Clean(what))
+	_, err := fmt.Fprintf(env.Out, "%s  %s\n    %s\n    %s\n", f.Kind, terminal.Clean(f.Item), terminal.Clean(f.Detail), terminal.Clean(what))
 	return err
 }

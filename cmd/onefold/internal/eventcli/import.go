@@ -68,7 +68,7 @@ func (c *Import) Run(ctx context.Context, env *Env) error {
 	if err != nil {
 		return fmt.Errorf("%w\nImported events stay; import the same files again to resume", err)
 	}
-	return summary.tell(env.Out, env.JSON)
+	return summary.printResult(env.Out, env.JSON)
 }
 
 // clock returns a parser of times for the flags.
@@ -131,11 +131,11 @@ func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar l
 	group, ctx := errgroup.WithContext(ctx)
 	// The hash of the aggregate selects the writer, so rows of one aggregate stay in order while
 	// others are appended in parallel.
-	lanes, seed := make([]chan row, writers), maphash.MakeSeed()
-	for i := range lanes {
-		lanes[i] = make(chan row, rowAhead)
+	queues, seed := make([]chan row, writers), maphash.MakeSeed()
+	for i := range queues {
+		queues[i] = make(chan row, rowAhead)
 		group.Go(func() error {
-			for r := range lanes[i] {
+			for r := range queues[i] {
 				if err := appendRow(ctx, &r, t, into); err != nil {
 					return err
 				}
@@ -145,8 +145,8 @@ func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar l
 	}
 	group.Go(func() error {
 		defer func() {
-			for _, lane := range lanes {
-				close(lane)
+			for _, queue := range queues {
+				close(queue)
 			}
 		}()
 		for r, err := range rows {
@@ -160,7 +160,7 @@ func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar l
 				continue
 			}
 			select {
-			case lanes[maphash.String(seed, r.id.ID)%writers] <- r:
+			case queues[maphash.String(seed, r.id.ID)%writers] <- r:
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}

@@ -95,8 +95,8 @@ func (s *summary) fresh(what string) int64 {
 	return int64(len(s.known) - before)
 }
 
-// tell prints the result of an import or dry run. It returns an error if the import is incomplete.
-func (s *summary) tell(out io.Writer, asJSON bool) error {
+// printResult prints the result of an import or dry run. It returns an error if the import is incomplete.
+func (s *summary) printResult(out io.Writer, asJSON bool) error {
 	err := s.unread
 	if s.Lines > 0 && s.Malformed == s.Lines {
 		err = errors.Join(errors.New("no_events: no row is an event"), err)

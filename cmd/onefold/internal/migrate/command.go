@@ -102,7 +102,7 @@ func (c *Command) Run(ctx context.Context, env *cmdenv.Env) error {
 	if err = errors.Join(err, target.Close()); err != nil || done == nil {
 		return err
 	}
-	return tell(env, done)
+	return printResult(env, done)
 }
 
 // checkDirectory detects a wrong --finish-from while the server still runs: the right directory is
@@ -278,8 +278,8 @@ func openWhenFree(ctx context.Context, store string, logger *slog.Logger, finish
 	}
 }
 
-// tell prints the result of the migration and the next step.
-func tell(env *cmdenv.Env, d *Done) error {
+// printResult prints the result of the migration and the next step.
+func printResult(env *cmdenv.Env, d *Done) error {
 	start := fmt.Sprintf("onefold serve --store '%s'", d.To)
 	if env.JSON {
 		return writeLine(env.Out, struct {

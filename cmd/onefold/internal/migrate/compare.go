@@ -32,8 +32,8 @@ type Both struct {
 	Target Sum `json:"target"`
 }
 
-// tell describes the differences for an error.
-func (c *Compared) tell() string {
+// describe describes the differences for an error.
+func (c *Compared) describe() string {
 	var lines []string
 	for _, entity := range slices.Sorted(maps.Keys(c.Differ)) {
 		both := c.Differ[entity]

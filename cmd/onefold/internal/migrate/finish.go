@@ -111,7 +111,7 @@ func (m *Move) finish(ctx context.Context, done *Done) error {
 		return err
 	}
 	if c := done.Compared; c != nil && len(c.Differ) > 0 {
-		return fmt.Errorf("%w: %s; use --restart to copy again", ErrDiffers, c.tell())
+		return fmt.Errorf("%w: %s; use --restart to copy again", ErrDiffers, c.describe())
 	}
 	return m.start(ctx)
 }

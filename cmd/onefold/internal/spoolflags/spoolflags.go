@@ -68,7 +68,7 @@ func (f *Flags) open(dir, identity string, logger *slog.Logger) (*spool.Spool, e
 	if err != nil {
 		return nil, fmt.Errorf("--spool %s: %w", dir, err)
 	}
-	tell(logger, dir, kept.Stats())
+	logStats(logger, dir, kept.Stats())
 	return kept, nil
 }
 
@@ -93,8 +93,8 @@ func (f *Flags) collect(o *server.Options, t *table.Table, kept *spool.Spool) {
 	o.Devices.Collector = telemetry.NewCollector(t, telemetry.CollectorOptions{Spool: kept, Linger: f.Linger})
 }
 
-// tell logs what an earlier process left in the spool.
-func tell(logger *slog.Logger, dir string, st spool.Stats) {
+// logStats logs what an earlier process left in the spool.
+func logStats(logger *slog.Logger, dir string, st spool.Stats) {
 	if st.Records > 0 {
 		logger.Info("spool: all queued records are stored", "dir", dir, "records", st.Records, "bytes", st.Bytes)
 	}

@@ -12,7 +12,7 @@ import (
 
 // A server that does not use a spool does not start while a spool, wherever it is, holds
 // acknowledged records.
-func TestWhatIsLeftIsNotForgotten(t *testing.T) {
+func TestLeftoverSpoolIsReported(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	for dir, flags := range map[string]Flags{data + ".spool": {Spool: none}, data + ".elsewhere": {Spool: data + ".elsewhere"}} {
 		if err := nothingLeft(dir); err != nil {

@@ -64,7 +64,7 @@ func (c *exportCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 		if err := settled(ctx, s, run); err != nil {
 			return err
 		}
-		return c.tell(env, x.Progress(), w, time.Since(began))
+		return c.print(env, x.Progress(), w, time.Since(began))
 	})
 }
 
@@ -97,7 +97,7 @@ func follow(ctx context.Context, x *export.Exporter) error {
 	return err
 }
 
-func (c *exportCommand) tell(env *cmdenv.Env, p export.Progress, w *warehouse.Warehouse, took time.Duration) error {
+func (c *exportCommand) print(env *cmdenv.Env, p export.Progress, w *warehouse.Warehouse, took time.Duration) error {
 	missed := len(w.Status().Missed)
 	if env.JSON {
 		return terminal.JSON(env.Out, struct {
@@ -154,7 +154,7 @@ func Service(ctx context.Context, place string, s *cmdenv.Store, env *cmdenv.Env
 		return work, lag, nil
 	}
 	return func(ctx context.Context) error {
-		return fold.Lead(ctx, s.Table, leadName, fold.LeadOptions{Logger: env.Logger}, work)
+		return fold.RunAsLeader(ctx, s.Table, leadName, fold.LeaderOptions{Logger: env.Logger}, work)
 	}, lag, nil
 }
 

@@ -27,7 +27,7 @@ func forgets(t *table.Table) func(context.Context, *warehouse.Warehouse, time.Ti
 			if err != nil {
 				return err
 			}
-			rows, err := w.Forget(ctx, r.SiteID, warehouse.Person{UserID: r.Rest.UserID, Visitors: r.Rest.Visitors})
+			rows, err := w.ErasePerson(ctx, r.SiteID, warehouse.Person{UserID: r.Rest.UserID, Visitors: r.Rest.Visitors})
 			if err == nil {
 				err = erasure.Forgotten(ctx, t, r.ReceiptKey, rows)
 			}

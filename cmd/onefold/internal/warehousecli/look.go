@@ -76,10 +76,10 @@ func (c *statusCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	if err := tab.Flush(); err != nil {
 		return err
 	}
-	return tellProgress(env.Out, status)
+	return printProgress(env.Out, status)
 }
 
-func tellProgress(out io.Writer, s warehouse.Status) error {
+func printProgress(out io.Writer, s warehouse.Status) error {
 	open, latest := 0, time.Time{}
 	for _, p := range s.Positions {
 		if !p.Done {
@@ -170,7 +170,7 @@ func (c *checkCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 		return err
 	}
 	differs := slices.ContainsFunc(found, func(c export.Checked) bool { return !c.OK() })
-	if err := c.tell(env, found); err != nil {
+	if err := c.print(env, found); err != nil {
 		return err
 	}
 	if differs {
@@ -179,7 +179,7 @@ func (c *checkCommand) Run(ctx context.Context, env *cmdenv.Env) error {
 	return nil
 }
 
-func (c *checkCommand) tell(env *cmdenv.Env, found []export.Checked) error {
+func (c *checkCommand) print(env *cmdenv.Env, found []export.Checked) error {
 	if env.JSON {
 		return terminal.JSON(env.Out, found)
 	}

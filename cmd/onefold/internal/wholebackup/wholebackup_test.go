@@ -42,7 +42,7 @@ func archive(t *testing.T, names ...string) *bytes.Buffer {
 }
 
 // A malicious backup cannot write anywhere but to the companion files.
-func TestRestoreRefuses(t *testing.T) {
+func TestRestoreErrors(t *testing.T) {
 	for _, name := range []string{"beside/../x", "beside/follow/../../x", "beside/follow/", "beside/follow/.x", "beside/keys", "beside//etc/x", `beside/follow/..\x`, "beside/"} {
 		dir := t.TempDir()
 		_, _, err := wholebackup.Restore(t.Context(), archive(t, name), filepath.Join(dir, "data"), nil)

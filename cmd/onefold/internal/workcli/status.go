@@ -54,12 +54,12 @@ type shardOutput struct {
 }
 
 type missedOutput struct {
-	Shard  string    `json:"shard"`
-	From   time.Time `json:"from"`
-	To     time.Time `json:"to"`
-	Found  time.Time `json:"found"`
-	Mended time.Time `json:"mended,omitzero"`
-	Told   string    `json:"told,omitempty"`
+	Shard    string    `json:"shard"`
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+	Found    time.Time `json:"found"`
+	Repaired time.Time `json:"mended,omitzero"`
+	Told     string    `json:"told,omitempty"`
 }
 
 // errLate is returned if the status needs attention.
@@ -103,9 +103,9 @@ func statusOf(o *fold.Overview) *statusOutput {
 	for _, name := range o.Owners {
 		out.Workers = append(out.Workers, workerOutput{name, shards[name]})
 	}
-	for i := range o.Misses {
-		m := &o.Misses[i]
-		out.Missed = append(out.Missed, missedOutput{m.Shard, m.From, m.To, m.Found, m.Mended, m.Told})
+	for i := range o.Gaps {
+		m := &o.Gaps[i]
+		out.Missed = append(out.Missed, missedOutput{m.Shard, m.From, m.To, m.Found, m.Repaired, m.Report})
 	}
 	return out
 }
@@ -136,7 +136,7 @@ func alarms(o *fold.Overview) []string {
 			out = append(out, fmt.Sprintf("shard %s has had no news for %s: start workers", s.ID, brief(s.Age)))
 		}
 	}
-	if n := o.OpenMisses(); n > 0 {
+	if n := o.OpenGaps(); n > 0 {
 		out = append(out, fmt.Sprintf("changes were lost %s, and the repair is not complete yet: a worker runs it, see its log", terminal.Count(n, "time")))
 	}
 	return out
@@ -170,8 +170,8 @@ func (s *statusOutput) print(w io.Writer) error {
 			break
 		}
 		state := "not repaired yet"
-		if !m.Mended.IsZero() {
-			state = "repaired " + m.Mended.UTC().Format(time.DateTime) + ": " + terminal.Printable(m.Told)
+		if !m.Repaired.IsZero() {
+			state = "repaired " + m.Repaired.UTC().Format(time.DateTime) + ": " + terminal.Printable(m.Told)
 		}
 		fmt.Fprintf(w, "gap in %s, from %s to %s UTC: %s\n", terminal.Printable(m.Shard), m.From.UTC().Format(time.DateTime), m.To.UTC().Format(time.DateTime), state)
 	}

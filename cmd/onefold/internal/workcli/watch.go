@@ -51,7 +51,7 @@ func (w *Watch) Run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			w.last.Store(&o)
-			tell(w.crew.Logger, &o)
+			logOverview(w.crew.Logger, &o)
 		case ctx.Err() == nil:
 			w.crew.Logger.Warn("cannot determine the lag of the folds", "error", err)
 		}
@@ -63,7 +63,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-func tell(logger *slog.Logger, o *fold.Overview) {
+func logOverview(logger *slog.Logger, o *fold.Overview) {
 	for _, line := range alarms(o) {
 		logger.Error("folds: " + line)
 	}
@@ -90,7 +90,7 @@ func (w *Watch) Collect(out chan<- prometheus.Metric) {
 			age = max(age, o.Shards[i].Age)
 		}
 	}
-	open := o.OpenMisses()
+	open := o.OpenGaps()
 	if now := w.crew.Table.Now(); o.Known { // the last check may have been a while ago
 		gauge(w.lag, (o.Lag() + max(now.Sub(o.At), 0)).Seconds())
 	}
@@ -99,5 +99,5 @@ func (w *Watch) Collect(out chan<- prometheus.Metric) {
 	gauge(w.shards, float64(len(o.Shards)-read), "no")
 	gauge(w.owners, float64(len(o.Owners)))
 	gauge(w.missed, float64(open), "no")
-	gauge(w.missed, float64(len(o.Misses)-open), "yes")
+	gauge(w.missed, float64(len(o.Gaps)-open), "yes")
 }

@@ -144,7 +144,7 @@ func Once(crew *Crew, due []func(context.Context) error) func(context.Context) e
 		return work
 	}
 	return func(ctx context.Context) error {
-		return fold.Lead(ctx, crew.Table, "upkeep", fold.LeadOptions{Logger: crew.Logger}, func(ctx context.Context) error {
+		return fold.RunAsLeader(ctx, crew.Table, "upkeep", fold.LeaderOptions{Logger: crew.Logger}, func(ctx context.Context) error {
 			err := work(ctx)
 			if err == nil {
 				err = ctx.Err() // the job returns only when its context ends

@@ -14,21 +14,21 @@ const (
 	maxParts      = (maxOperations - 1) / 2 // aggregates per append: each takes two operations, and the feed's entry one
 )
 
-// A joint is an append in progress, to one or several aggregates. All its parts are in one
+// A multiAppend is an append in progress, to one or several aggregates. All its parts are in one
 // transaction and have one commit ID, so if one part happened, all did.
-type joint struct {
+type multiAppend struct {
 	s     *Store
 	parts []*appending
 	ready bool // the versions of the parts are known
 
-	plain   [][]Event // events of the parts before sealing
-	sealed  time.Time // when they were sealed
-	refused bool      // they cannot be sealed
+	plain      [][]Event // events of the parts before sealing
+	sealed     time.Time // when they were sealed
+	unsealable bool      // they cannot be sealed
 }
 
-// join validates an append and creates its events, without numbers.
-func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
-	j := &joint{s: s}
+// newMultiAppend validates an append and creates its events, without numbers.
+func (s *Store) newMultiAppend(parts []AppendTo, options []AppendOption) (*multiAppend, error) {
+	j := &multiAppend{s: s}
 	if len(parts) == 0 || len(parts) > maxParts {
 		return j, fmt.Errorf("%w: an append can have 1 to %d aggregates, not %d", ErrInvalid, maxParts, len(parts))
 	}
@@ -57,7 +57,7 @@ func (s *Store) join(parts []AppendTo, options []AppendOption) (*joint, error) {
 	return j, j.prepare(parts)
 }
 
-func (j *joint) prepare(parts []AppendTo) error {
+func (j *multiAppend) prepare(parts []AppendTo) error {
 	events, operations := 0, 1 // one for the feed's entry
 	for i, a := range j.parts {
 		a.parts = len(j.parts)
@@ -70,7 +70,7 @@ func (j *joint) prepare(parts []AppendTo) error {
 	switch most := maxOperations - (operations - events); {
 	case operations > maxOperations:
 		return fmt.Errorf("%w: %d events; this append can have at most %d", ErrTooLarge, events, most)
-	case j.s.o.OneByOne && len(j.parts) > 1:
+	case j.s.o.PutMode && len(j.parts) > 1:
 		return fmt.Errorf("%w: in put mode an append is limited to one aggregate", ErrInvalid)
 	}
 	now := j.s.t.Now().UTC().Truncate(time.Millisecond)
@@ -96,18 +96,18 @@ func (j *joint) prepare(parts []AppendTo) error {
 }
 
 // run retries until the append has happened, or cannot happen.
-func (j *joint) run(ctx context.Context) ([]Commit, error) {
+func (j *multiAppend) run(ctx context.Context) ([]Commit, error) {
 	for try := 0; ; try++ {
 		commits, err := j.attempt(ctx)
 		if err == nil {
 			return commits, nil
 		}
-		if final(err) || j.refused {
-			return j.before(ctx, err)
+		if final(err) || j.unsealable {
+			return j.findEarlier(ctx, err)
 		}
 		if j.ready || errors.Is(err, errTaken) {
-			if commits, lookErr := j.look(ctx, err); lookErr != nil || commits != nil {
-				return commits, lookErr
+			if commits, outcomeErr := j.findOutcome(ctx, err); outcomeErr != nil || commits != nil {
+				return commits, outcomeErr
 			}
 		}
 		switch {
@@ -127,15 +127,15 @@ func (j *joint) run(ctx context.Context) ([]Commit, error) {
 // attempt tries once. Versions are determined again only if another append is known to have
 // happened. While the outcome of an attempt is unknown, and it may still happen, the next attempt
 // uses the same versions, so that at most one of them succeeds.
-func (j *joint) attempt(ctx context.Context) ([]Commit, error) {
+func (j *multiAppend) attempt(ctx context.Context) ([]Commit, error) {
 	if !j.ready {
 		if err := j.start(ctx); err != nil {
 			return nil, err
 		}
 		j.ready = true
 	}
-	if j.s.o.OneByOne && j.parts[0].named { // no mark prevents a second append, but an earlier one can be read
-		if commits, err := j.look(ctx, nil); err != nil || commits != nil {
+	if j.s.o.PutMode && j.parts[0].named { // no mark prevents a second append, but an earlier one can be read
+		if commits, err := j.findOutcome(ctx, nil); err != nil || commits != nil {
 			return commits, err
 		}
 	}
@@ -151,7 +151,7 @@ func (j *joint) attempt(ctx context.Context) ([]Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return j.happened(), nil
+	return j.commits(), nil
 }
 
 // errTaken means that another append was faster, or that this append happened before.
@@ -163,7 +163,7 @@ func final(err error) bool {
 }
 
 // start determines the versions of all parts, even if one of them is not as expected.
-func (j *joint) start(ctx context.Context) (taken error) {
+func (j *multiAppend) start(ctx context.Context) (taken error) {
 	for _, a := range j.parts {
 		switch err := a.start(ctx); {
 		case errors.Is(err, errTaken):
@@ -175,21 +175,21 @@ func (j *joint) start(ctx context.Context) (taken error) {
 	return taken
 }
 
-func (j *joint) happened() []Commit {
+func (j *multiAppend) commits() []Commit {
 	commits := make([]Commit, len(j.parts))
 	for i, a := range j.parts {
-		commits[i] = a.happened()
+		commits[i] = a.result()
 	}
 	return commits
 }
 
-// before checks whether an append that cannot happen now had already happened, for example before
+// findEarlier checks whether an append that cannot happen now had already happened, for example before
 // the stream was closed.
-func (j *joint) before(ctx context.Context, why error) ([]Commit, error) {
+func (j *multiAppend) findEarlier(ctx context.Context, why error) ([]Commit, error) {
 	commits := make([]Commit, len(j.parts))
 	for i, a := range j.parts {
-		c, err := a.marked(ctx)
-		if err != nil && !errors.Is(err, errUntold) {
+		c, err := a.findMark(ctx)
+		if err != nil && !errors.Is(err, errIncomparable) {
 			return nil, errors.Join(why, err)
 		}
 		if c.Version == 0 {
@@ -200,17 +200,17 @@ func (j *joint) before(ctx context.Context, why error) ([]Commit, error) {
 	return commits, nil
 }
 
-// look determines the outcome of a failed append. It returns the commits if the append happened
+// findOutcome determines the outcome of a failed append. It returns the commits if the append happened
 // after all, an error if something is in its way, or neither if it may be retried. If it happens
 // while the parts are examined, the second round finds the parts that the first missed.
-func (j *joint) look(ctx context.Context, why error) ([]Commit, error) {
+func (j *multiAppend) findOutcome(ctx context.Context, why error) ([]Commit, error) {
 	commits, found := make([]Commit, len(j.parts)), 0
 	for range 2 {
 		for i, a := range j.parts {
 			if commits[i].Version > 0 {
 				continue
 			}
-			c, err := a.look(ctx, why)
+			c, err := a.findOutcome(ctx, why)
 			if err != nil {
 				return nil, err
 			}
@@ -231,11 +231,11 @@ func (j *joint) look(ctx context.Context, why error) ([]Commit, error) {
 
 // write appends at the versions, once. The error is errTaken if a stream has another version, a
 // final error, or an error of the store, after which the outcome is unknown.
-func (j *joint) write(ctx context.Context) error {
+func (j *multiAppend) write(ctx context.Context) error {
 	for _, a := range j.parts {
 		a.number()
 	}
-	if j.s.o.OneByOne {
+	if j.s.o.PutMode {
 		return taken(AppendEvent.Run(ctx, j.s.t, &j.parts[0].events[0]))
 	}
 	tx := table.NewTx(j.s.t, "")
@@ -245,11 +245,11 @@ func (j *joint) write(ctx context.Context) error {
 		a.addTo(tx)
 	}
 	FeedEntries.TxPut(tx, j.entry())
-	return j.blame(tx.Commit(ctx), begins)
+	return j.explain(tx.Commit(ctx), begins)
 }
 
 // entry returns the append's entry for the feed.
-func (j *joint) entry() *FeedEntry {
+func (j *multiAppend) entry() *FeedEntry {
 	first := &j.parts[0].events[0]
 	e := &FeedEntry{FeedEntryKey: FeedEntryKey{first.EventID}, Expires: first.RecordedAt.Add(keepEntry)}
 	for _, a := range j.parts {
@@ -258,9 +258,9 @@ func (j *joint) entry() *FeedEntry {
 	return e
 }
 
-// blame interprets a failed transaction by its reasons, so that throttling is not mistaken for a
+// explain interprets a failed transaction by its reasons, so that throttling is not mistaken for a
 // conflict.
-func (j *joint) blame(err error, begins []int) error {
+func (j *multiAppend) explain(err error, begins []int) error {
 	if err == nil {
 		return nil
 	}
@@ -275,5 +275,5 @@ func (j *joint) blame(err error, begins []int) error {
 	for part+1 < len(begins) && begins[part+1] <= blamed.Index {
 		part++
 	}
-	return j.parts[part].blame(err, blamed, blamed.Index-begins[part])
+	return j.parts[part].explain(err, blamed, blamed.Index-begins[part])
 }

@@ -4,7 +4,7 @@ import "github.com/onefold/onefold/table"
 
 // Schema is the part of a table's schema that the runtime itself uses. Include it in the schema of
 // every table that workers run on.
-var Schema = table.MustSchema("fold", Checkpoints, Leases, Misses, DeadLetters, CheckpointsOf, LeasesOf, MissesOf, DeadLettersOf,
+var Schema = table.MustSchema("fold", Checkpoints, Leases, Gaps, DeadLetters, CheckpointsOf, LeasesOf, GapsOf, DeadLettersOf,
 	table.Remarks{Callers: []table.Caller{{Name: "folds", Patterns: []string{"F1", "F2", "F3", "F4"}}}})
 
 // GroupIn names a group.
@@ -24,8 +24,8 @@ var LeasesOf = table.NewQuery(Leases, table.QueryDef[GroupIn]{
 	Load: table.Load{PerSecond: 0.001, Items: 4, ItemBytes: 150},
 })
 
-// MissesOf lists the gaps of a group.
-var MissesOf = table.NewQuery(Misses, table.QueryDef[GroupIn]{
+// GapsOf lists the gaps of a group.
+var GapsOf = table.NewQuery(Gaps, table.QueryDef[GroupIn]{
 	ID: "F4", Question: "the gaps of a group of folds", PK: "FOLD#{group}", Prefix: "MISSED#",
 	Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 250},
 })

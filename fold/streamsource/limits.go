@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// manners are the rate limits and polling rules for a stream.
+// streamLimits are the rate limits and polling rules for a stream.
 //
 // DynamoDB allows five reads a second of each shard and ten DescribeStream calls a second, shared
 // by all readers. Beyond that it returns LimitExceeded or ProvisionedThroughputExceeded. A read may
@@ -18,7 +18,7 @@ import (
 // the pause between reads, are taken as the end; see docs/decisions.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetRecords.html
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
-type manners struct {
+type streamLimits struct {
 	emptyPages    int           // consecutive empty pages that count as the tip
 	readEvery     time.Duration // minimum interval between reads of a shard
 	describeEvery time.Duration // pause between pages of DescribeStream
@@ -29,21 +29,21 @@ type manners struct {
 // rate limits or charges. Because they respond from a single place, an empty page is the end.
 const emulators = ":000000000000:"
 
-func mannersFor(streamARN string, exact bool) manners {
+func limitsFor(streamARN string, exact bool) streamLimits {
 	switch {
 	case exact:
-		return manners{emptyPages: 1}
+		return streamLimits{emptyPages: 1}
 	case strings.Contains(streamARN, emulators):
-		return manners{emptyPages: 1, poll: 100 * time.Millisecond}
+		return streamLimits{emptyPages: 1, poll: 100 * time.Millisecond}
 	}
-	return manners{emptyPages: 4, readEvery: 200 * time.Millisecond, describeEvery: 200 * time.Millisecond, poll: 250 * time.Millisecond}
+	return streamLimits{emptyPages: 4, readEvery: 200 * time.Millisecond, describeEvery: 200 * time.Millisecond, poll: 250 * time.Millisecond}
 }
 
 // Pace implements fold.Pacer.
-func (s *Source) Pace() time.Duration { return s.manners.poll }
+func (s *Source) Pace() time.Duration { return s.limits.poll }
 
-// reading is the recent history of reads of a shard.
-type reading struct {
+// readHistory is the recent history of reads of a shard.
+type readHistory struct {
 	next  time.Time     // earliest time of the next read
 	at    fold.Sequence // position of the empty pages
 	empty []uint64      // turns of the latest consecutive empty pages, at most emptyPages
@@ -52,13 +52,13 @@ type reading struct {
 // await waits until a shard may be read again. It reserves the slot before sleeping, so that
 // concurrent readers queue up.
 func (s *Source) await(ctx context.Context, shard string) error {
-	if s.manners.readEvery <= 0 {
+	if s.limits.readEvery <= 0 {
 		return nil
 	}
 	s.mu.Lock()
 	r, now := s.reads[shard], s.clock()
 	wait := r.next.Sub(now)
-	r.next = now.Add(max(wait, 0) + s.manners.readEvery)
+	r.next = now.Add(max(wait, 0) + s.limits.readEvery)
 	s.reads[shard] = r
 	s.mu.Unlock()
 	return s.sleep(ctx, wait)
@@ -74,10 +74,10 @@ func (s *Source) atTip(r fold.ReadRequest, b *fold.Batch) (tip bool, since uint6
 	}
 	if b.Read == 0 {
 		was.at, was.empty = r.After, append(was.empty, r.Turn)
-		was.empty = was.empty[max(0, len(was.empty)-s.manners.emptyPages):]
+		was.empty = was.empty[max(0, len(was.empty)-s.limits.emptyPages):]
 	}
 	s.reads[r.Shard] = was
-	if len(was.empty) < s.manners.emptyPages {
+	if len(was.empty) < s.limits.emptyPages {
 		return false, 0
 	}
 	return true, was.empty[0]

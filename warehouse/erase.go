@@ -18,22 +18,22 @@ type Person struct {
 	Visitors []analytics.VisitorKey // days of visitors that are known to be the person's
 }
 
-// forgetTries is the number of consecutive conflicting commits of other writers after which Forget
+// forgetTries is the number of consecutive conflicting commits of other writers after which ErasePerson
 // gives up.
 const forgetTries = 8
 
-// Forget removes the events of a person from the files of a site. It removes all events of the
+// ErasePerson removes the events of a person from the files of a site. It removes all events of the
 // person's visitors on the days on which the site identified the person, and on the named days, as
 // an erasure does in the table.
 //
-// The visitors of one day are removed in one commit. So if Forget is interrupted, no day has lost
-// the user ID but kept other events of the person, and calling Forget again completes the work.
+// The visitors of one day are removed in one commit. So if ErasePerson is interrupted, no day has lost
+// the user ID but kept other events of the person, and calling ErasePerson again completes the work.
 // Files are written again without the rows, and the old files are deleted after the commit. Sweep
 // deletes files whose deletion failed.
 //
-// Exports and compactions may run meanwhile, but Forget does not look at events that are exported
+// Exports and compactions may run meanwhile, but ErasePerson does not look at events that are exported
 // later. Errors: those of the objects; ErrConflict if other writers kept committing.
-func (w *Warehouse) Forget(ctx context.Context, site string, p Person) (rows int64, err error) {
+func (w *Warehouse) ErasePerson(ctx context.Context, site string, p Person) (rows int64, err error) {
 	for try := 0; ; try++ {
 		n, err := w.forget(ctx, site, &p)
 		if rows += n; n > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/onefold/onefold/telemetry/reindex"
 )
 
-// census compares the labels of the fleet's devices, and the fleet's counts.
-func (r *recounter) census(ctx context.Context) error {
+// compareLabelsAndCounts compares the labels of the fleet's devices, and the fleet's counts.
+func (r *recounter) compareLabelsAndCounts(ctx context.Context) error {
 	compare := reindex.Compare
 	if r.verb == Rebuilding {
 		compare = reindex.RecountFleet
@@ -23,22 +23,22 @@ func (r *recounter) census(ctx context.Context) error {
 	}
 	r.found.Items += int64(found.Items)
 	for i := range found.List {
-		r.note(describeCensus(&found.List[i]))
+		r.addDifference(describeLabelOrCount(&found.List[i]))
 	}
 	if more := int64(found.Labels + found.Counts - len(found.List)); more > 0 {
-		r.noteMore(Label, more)
+		r.countDifferences(Label, more)
 	}
 	for _, what := range found.Busy {
-		r.busy(what)
+		r.addBusy(what)
 	}
 	return nil
 }
 
-func describeCensus(d *reindex.Difference) Difference {
+func describeLabelOrCount(d *reindex.Difference) Difference {
 	if k := d.Label; k.FleetID != "" {
-		return Difference{Part: Label, Device: k.DeviceID, Start: string(k.Kind) + " " + k.Value, Kind: kindOf(d.There, !d.There)}
+		return Difference{Part: Label, Device: k.DeviceID, Start: string(k.Kind) + " " + k.Value, Kind: kindOf(d.Exists, !d.Exists)}
 	}
-	return Difference{Part: Counts, Kind: kindOf(d.There, true), Stored: describeCounts(&d.Stored), Want: describeCounts(&d.Want)}
+	return Difference{Part: Counts, Kind: kindOf(d.Exists, true), Stored: describeCounts(&d.Stored), Want: describeCounts(&d.Want)}
 }
 
 func describeCounts(c *telemetry.FleetCounts) string {

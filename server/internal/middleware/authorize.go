@@ -30,35 +30,35 @@ const (
 
 // Authorize is the middleware that decides whether a caller may run an operation. It is the only
 // place that does.
-func (d *Door) Authorize(api huma.API) func(huma.Context, func(huma.Context)) {
+func (s *Stack) Authorize(api huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
-		who, err := d.admit(ctx)
+		who, err := s.authorize(ctx)
 		if err != nil {
-			d.Refuse(api, ctx, err)
+			s.WriteError(api, ctx, err)
 			return
 		}
 		next(huma.WithValue(ctx, callerKey{}, who))
 	}
 }
 
-// admit identifies the caller, and rejects operations that the caller is not authorized for.
-func (d *Door) admit(ctx huma.Context) (*Caller, error) {
+// authorize identifies the caller, and rejects operations that the caller is not authorized for.
+func (s *Stack) authorize(ctx huma.Context) (*Caller, error) {
 	r, _ := humago.Unwrap(ctx)
 	need, _ := ctx.Operation().Metadata[permissionKey].(Permission)
-	who := &Caller{Secure: d.OverTLS(r), Network: Network(r.RemoteAddr), Agent: r.UserAgent(), Place: placeOf(ctx)}
+	who := &Caller{Secure: s.OverTLS(r), Network: Network(r.RemoteAddr), Agent: r.UserAgent(), Place: placeOf(ctx)}
 	if need != ForAnyone {
-		if err := d.identify(ctx.Context(), r, who); err != nil {
+		if err := s.identify(ctx.Context(), r, who); err != nil {
 			return nil, err
 		}
-		if err := d.limitGuests(who); err != nil {
+		if err := s.limitCaller(who); err != nil {
 			return nil, err
 		}
-		if err := d.Permit(ctx.Context(), who, need, who.Place); err != nil {
+		if err := s.RequirePermission(ctx.Context(), who, need, who.Place); err != nil {
 			return nil, err
 		}
 	}
 	if strings.HasPrefix(r.URL.Path, apiPrefix) {
-		if err := d.checkOrigin(r, who); err != nil {
+		if err := s.checkOrigin(r, who); err != nil {
 			return nil, err
 		}
 		if err := checkQuery(ctx.Operation(), r); err != nil {
@@ -71,28 +71,28 @@ func (d *Door) admit(ctx huma.Context) (*Caller, error) {
 	return who, nil
 }
 
-// limitGuests rate-limits callers without any role: public views are open to everyone, and every
+// limitCaller rate-limits callers without any role: public views are open to everyone, and every
 // request costs reads.
-func (d *Door) limitGuests(who *Caller) error {
-	if who.May(ForSomebody, "") || who.sends != "" {
+func (s *Stack) limitCaller(who *Caller) error {
+	if who.May(ForIdentified, "") || who.sendsTo != "" {
 		return nil
 	}
-	if wait, ok := d.AllowGuest(who.Network); !ok {
+	if wait, ok := s.AllowAnonymous(who.Network); !ok {
 		return RateLimited("requests from this network", wait)
 	}
 	return nil
 }
 
-// AllowGuest charges one request to the rate limit of a network without a role, or returns how long
+// AllowAnonymous charges one request to the rate limit of a network without a role, or returns how long
 // to wait.
-func (d *Door) AllowGuest(network string) (wait time.Duration, ok bool) {
-	return d.guests.Allow(network, 1)
+func (s *Stack) AllowAnonymous(network string) (wait time.Duration, ok bool) {
+	return s.anonymous.Allow(network, 1)
 }
 
-// LimitGuests limits requests to public resources with AllowGuest, whoever the caller is.
-func (d *Door) LimitGuests(next http.Handler) http.Handler {
+// LimitAnonymous limits requests to public resources with AllowAnonymous, whoever the caller is.
+func (s *Stack) LimitAnonymous(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if wait, ok := d.AllowGuest(Network(r.RemoteAddr)); !ok {
+		if wait, ok := s.AllowAnonymous(Network(r.RemoteAddr)); !ok {
 			w.Header().Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
 			WriteProblem(w, Problem(http.StatusTooManyRequests, "rate_limited", "Too many requests from this network."))
 			return
@@ -103,7 +103,7 @@ func (d *Door) LimitGuests(next http.Handler) http.Handler {
 
 // identify fills in the caller: from the Authorization header if there is one, otherwise from a
 // cookie.
-func (d *Door) identify(ctx context.Context, r *http.Request, who *Caller) error {
+func (s *Stack) identify(ctx context.Context, r *http.Request, who *Caller) error {
 	err := accounts.ErrDenied
 	session, _ := r.Cookie(SessionCookie)
 	if share, _ := r.Cookie(ShareCookie); share != nil {
@@ -111,12 +111,12 @@ func (d *Door) identify(ctx context.Context, r *http.Request, who *Caller) error
 	}
 	if header := r.Header.Get("Authorization"); header != "" {
 		who.shareCookie = ""
-		err = d.identifyBearer(ctx, header, who)
+		err = s.identifyBearer(ctx, header, who)
 	} else if session != nil {
-		err = d.identifySession(ctx, session.Value, who)
+		err = s.identifySession(ctx, session.Value, who)
 	}
 	if errors.Is(err, accounts.ErrDenied) && who.shareCookie != "" {
-		err = d.identifyShare(ctx, who.shareCookie, who)
+		err = s.identifyShare(ctx, who.shareCookie, who)
 	}
 	if errors.Is(err, accounts.ErrDenied) {
 		return nil // anonymous: public views may still be allowed
@@ -126,25 +126,25 @@ func (d *Door) identify(ctx context.Context, r *http.Request, who *Caller) error
 
 // identifyBearer identifies the holder of the configured token, of an API key, or of the access
 // token of a shared view. Errors: accounts.ErrDenied for anything else.
-func (d *Door) identifyBearer(ctx context.Context, header string, who *Caller) error {
+func (s *Stack) identifyBearer(ctx context.Context, header string, who *Caller) error {
 	token, ok := strings.CutPrefix(header, "Bearer ")
 	if !ok {
 		return accounts.ErrDenied
 	}
-	if sum := sha256.Sum256([]byte(token)); d.Token != "" && subtle.ConstantTimeCompare(sum[:], d.token[:]) == 1 {
+	if sum := sha256.Sum256([]byte(token)); s.Token != "" && subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
 		who.Actor, who.Grants = "token", accounts.Grants{accounts.AllSites: accounts.Viewer}
 		return nil
 	}
 	if !accounts.IsKey(token) {
-		return d.identifyShare(ctx, token, who)
+		return s.identifyShare(ctx, token, who)
 	}
-	key, err := d.Accounts.UseKey(ctx, token)
+	key, err := s.Accounts.UseKey(ctx, token)
 	if err != nil {
 		return err
 	}
 	who.Actor, who.Grants, who.Behind = "key:"+key.KeyID, keyGrants(key), key.Creator
 	if key.Scope == accounts.Ingest {
-		who.sends = key.Site
+		who.sendsTo = key.Site
 	}
 	return nil
 }
@@ -160,8 +160,8 @@ func keyGrants(k accounts.Key) accounts.Grants {
 	return accounts.Grants{}
 }
 
-func (d *Door) identifySession(ctx context.Context, token string, who *Caller) error {
-	user, login, err := d.Accounts.Resume(ctx, token)
+func (s *Stack) identifySession(ctx context.Context, token string, who *Caller) error {
+	user, login, err := s.Accounts.Resume(ctx, token)
 	if err != nil {
 		return err
 	}
@@ -169,8 +169,8 @@ func (d *Door) identifySession(ctx context.Context, token string, who *Caller) e
 	return nil
 }
 
-func (d *Door) identifyShare(ctx context.Context, token string, who *Caller) error {
-	share, err := d.Accounts.ResumeShare(ctx, token)
+func (s *Stack) identifyShare(ctx context.Context, token string, who *Caller) error {
+	share, err := s.Accounts.ResumeShare(ctx, token)
 	if err != nil {
 		return err
 	}
@@ -181,13 +181,13 @@ func (d *Door) identifyShare(ctx context.Context, token string, who *Caller) err
 	return nil
 }
 
-// Permit rejects a caller who lacks a permission.
-func (d *Door) Permit(ctx context.Context, who *Caller, need Permission, site string) error {
+// RequirePermission rejects a caller who lacks a permission.
+func (s *Stack) RequirePermission(ctx context.Context, who *Caller, need Permission, site string) error {
 	if who.May(need, site) {
 		return nil
 	}
 	if need == ForStatistics {
-		open, err := d.isOpen(ctx, who, site)
+		open, err := s.isOpen(ctx, who, site)
 		if err != nil || open {
 			return err
 		}
@@ -200,21 +200,21 @@ func (d *Door) Permit(ctx context.Context, who *Caller, need Permission, site st
 
 // isOpen reports whether a caller without a role on a site may see its statistics: because the site
 // is public, or because the caller opened a shared link, possibly while logged in without a role.
-func (d *Door) isOpen(ctx context.Context, who *Caller, site string) (bool, error) {
+func (s *Stack) isOpen(ctx context.Context, who *Caller, site string) (bool, error) {
 	if who.shared == "" && who.shareCookie != "" {
-		if err := d.identifyShare(ctx, who.shareCookie, who); err != nil && !errors.Is(err, accounts.ErrDenied) {
+		if err := s.identifyShare(ctx, who.shareCookie, who); err != nil && !errors.Is(err, accounts.ErrDenied) {
 			return false, err
 		}
 	}
 	if who.May(ForStatistics, site) {
 		return true, nil
 	}
-	return d.Public(ctx, site)
+	return s.Public(ctx, site)
 }
 
 // checkOrigin rejects changes that a page of another origin made a browser request.
-func (d *Door) checkOrigin(r *http.Request, who *Caller) error {
-	if err := d.origins.Check(r); err != nil {
+func (s *Stack) checkOrigin(r *http.Request, who *Caller) error {
+	if err := s.origins.Check(r); err != nil {
 		return Problem(http.StatusForbidden, "cross_origin", "Requests from pages of other origins are not allowed.")
 	}
 	if who.User == nil || safeMethod(r.Method) {
@@ -255,15 +255,15 @@ func checkQuery(op *huma.Operation, r *http.Request) error {
 }
 
 // OverTLS reports whether the client connected over TLS, here or at the proxy in front.
-func (d *Door) OverTLS(r *http.Request) bool {
-	return r.TLS != nil || d.TrustProxy && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+func (s *Stack) OverTLS(r *http.Request) bool {
+	return r.TLS != nil || s.TrustProxy && strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
-// Refuse sends an error as the response to a request.
-func (d *Door) Refuse(api huma.API, ctx huma.Context, err error) {
+// WriteError sends an error as the response to a request.
+func (s *Stack) WriteError(api huma.API, ctx huma.Context, err error) {
 	var p *huma.ErrorModel
 	if !errors.As(err, &p) {
-		if err = d.Error(ctx.Context(), err); !errors.As(err, &p) {
+		if err = s.Error(ctx.Context(), err); !errors.As(err, &p) {
 			p = Problem(http.StatusInternalServerError, "internal", "Internal error.")
 		}
 	}
@@ -279,6 +279,6 @@ func (d *Door) Refuse(api huma.API, ctx huma.Context, err error) {
 	ctx.SetHeader("Content-Type", "application/problem+json")
 	ctx.SetStatus(p.Status)
 	if err := api.Marshal(ctx.BodyWriter(), "application/json", p); err != nil {
-		d.Logger.Warn("writing a response failed", "error", err)
+		s.Logger.Warn("writing a response failed", "error", err)
 	}
 }

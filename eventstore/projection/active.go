@@ -12,8 +12,8 @@ import (
 
 // Errors of reads.
 var (
-	// ErrNotServed is returned when no version of a projection is active. Call Start or Rebuild.
-	ErrNotServed = errors.New("projection: no version is active")
+	// ErrNotActive is returned when no version of a projection is active. Call Start or Rebuild.
+	ErrNotActive = errors.New("projection: no version is active")
 	// ErrBehind is returned by WaitFor when a read model did not reach a version in time.
 	ErrBehind = errors.New("projection: the read model is behind")
 	// ErrParked is returned by WaitFor when a read model will not reach the version until a fault
@@ -21,33 +21,33 @@ var (
 	ErrParked = errors.New("projection: an event cannot be applied")
 )
 
-// ServedKey names a projection.
-type ServedKey struct {
+// ActiveVersionKey names a projection.
+type ActiveVersionKey struct {
 	Name string `dynamodbav:"name"`
 }
 
-// Served is the active version of a projection.
-type Served struct {
-	ServedKey
+// ActiveVersion is the active version of a projection.
+type ActiveVersion struct {
+	ActiveVersionKey
 	Version  int       `dynamodbav:"version"`
 	Previous int       `dynamodbav:"previous,omitempty"` // previous version, 0: none
 	Since    time.Time `dynamodbav:"since"`
 }
 
 // Pointers holds the active versions of projections.
-var Pointers = table.Define[Served, ServedKey]("eventstore.projection", table.Def[Served]{
+var Pointers = table.Define[ActiveVersion, ActiveVersionKey]("eventstore.projection", table.Def[ActiveVersion]{
 	PK: "PROJECTION#{name}", SK: "#SERVED",
 	Doc: "The active version of a projection.",
 })
 
-var servedVersion = table.FieldOf(Pointers, func(s *Served) *int { return &s.Version })
+var activeVersion = table.FieldOf(Pointers, func(s *ActiveVersion) *int { return &s.Version })
 
-// Served returns the active version. Errors: ErrNotServed.
-func (p *Projection[R]) Served(ctx context.Context) (Served, error) {
-	s, err := Pointers.Get(ctx, p.t, ServedKey{p.def.Name})
+// ActiveVersion returns the active version. Errors: ErrNotActive.
+func (p *Projection[R]) ActiveVersion(ctx context.Context) (ActiveVersion, error) {
+	s, err := Pointers.Get(ctx, p.t, ActiveVersionKey{p.def.Name})
 	switch {
 	case errors.Is(err, table.ErrNotFound):
-		return s, fmt.Errorf("%w: %s", ErrNotServed, p.def.Name)
+		return s, fmt.Errorf("%w: %s", ErrNotActive, p.def.Name)
 	case err != nil:
 		return s, fmt.Errorf("projection: %s: %w", p.def.Name, err)
 	}
@@ -55,37 +55,37 @@ func (p *Projection[R]) Served(ctx context.Context) (Served, error) {
 }
 
 // Start activates the definition's version if no version is active and there are no aggregates,
-// whose earlier events would be missing. With aggregates it returns ErrNotServed: call Rebuild. If
+// whose earlier events would be missing. With aggregates it returns ErrNotActive: call Rebuild. If
 // any version is active, it does nothing. Call it at program start, with the folds running.
 func (p *Projection[R]) Start(ctx context.Context) error {
 	if err := p.s.CheckMode(ctx); err != nil {
 		return fmt.Errorf("projection: start %s: %w", p.def.Name, err)
 	}
-	if _, err := p.Served(ctx); !errors.Is(err, ErrNotServed) {
+	if _, err := p.ActiveVersion(ctx); !errors.Is(err, ErrNotActive) {
 		return err
 	}
 	for _, of := range p.def.Of {
 		_, err := eventstore.AggregatesOfType.First(ctx, p.t, eventstore.AggregatesIn{Type: of})
 		if err == nil {
-			return fmt.Errorf("%w: %s: aggregates of type %s already exist; call Rebuild", ErrNotServed, p.def.Name, of)
+			return fmt.Errorf("%w: %s: aggregates of type %s already exist; call Rebuild", ErrNotActive, p.def.Name, of)
 		}
 		if !errors.Is(err, table.ErrNotFound) {
 			return fmt.Errorf("projection: start %s: %w", p.def.Name, err)
 		}
 	}
-	return p.point(ctx, Served{})
+	return p.setActive(ctx, ActiveVersion{})
 }
 
-// point activates the definition's version, on condition that the active one is still was.
-func (p *Projection[R]) point(ctx context.Context, was Served) error {
+// setActive activates the definition's version, on condition that the active one is still was.
+func (p *Projection[R]) setActive(ctx context.Context, was ActiveVersion) error {
 	unchanged := table.Absent()
 	if was.Version > 0 {
-		unchanged = servedVersion.Eq(was.Version)
+		unchanged = activeVersion.Eq(was.Version)
 	}
-	next := Served{ServedKey: ServedKey{p.def.Name}, Version: p.def.Version, Previous: was.Version, Since: p.t.Now().UTC()}
+	next := ActiveVersion{ActiveVersionKey: ActiveVersionKey{p.def.Name}, Version: p.def.Version, Previous: was.Version, Since: p.t.Now().UTC()}
 	err := Pointers.Put(ctx, p.t, &next, unchanged)
 	if errors.Is(err, table.ErrCondition) { // somebody else switched: to this version?
-		if now, err := p.Served(ctx); err != nil || now.Version == p.def.Version {
+		if now, err := p.ActiveVersion(ctx); err != nil || now.Version == p.def.Version {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (p *Projection[R]) modelsAt(version int) *table.Entity[Model[R], ModelKey] 
 
 // Get returns the read model of an aggregate in the active version. A model of another version is
 // decoded into R as far as possible. An aggregate without events has a zero model. Errors:
-// ErrNotServed, those of the store.
+// ErrNotActive, those of the store.
 func (p *Projection[R]) Get(ctx context.Context, id eventstore.ID) (Model[R], error) {
 	all, err := p.GetMany(ctx, []eventstore.ID{id})
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *Projection[R]) Get(ctx context.Context, id eventstore.ID) (Model[R], er
 
 // GetMany is Get for many aggregates, in their order.
 func (p *Projection[R]) GetMany(ctx context.Context, ids []eventstore.ID) ([]Model[R], error) {
-	s, err := p.Served(ctx)
+	s, err := p.ActiveVersion(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (p *Projection[R]) read(ctx context.Context, version int, ids []eventstore.
 
 // WaitFor returns the active read model of an aggregate once it includes an event, so that a writer
 // can read its own writes. Errors: ErrParked if the event cannot be applied, ErrBehind after
-// Options.Within, ErrNotServed.
+// Options.Within, ErrNotActive.
 func (p *Projection[R]) WaitFor(ctx context.Context, id eventstore.ID, version int64) (Model[R], error) {
 	until := p.t.Now().Add(p.o.Within)
 	for {

@@ -20,52 +20,52 @@ var (
 // Receipt records what was done to erase a subject.
 type Receipt struct {
 	Subject    string          `json:"subject"`
-	Forgotten  time.Time       `json:"forgottenAt"`         // first deletion of the key
+	Erased     time.Time       `json:"forgottenAt"`         // first deletion of the key
 	Remade     time.Time       `json:"remadeAt"`            // first completion of remaking or deleting derived data
 	Remains    time.Time       `json:"remainsUntil"`        // until when the change stream has earlier states of read models
-	Finished   time.Time       `json:"finishedAt,omitzero"` // zero before that; to get a receipt with it, call Forget again afterwards
+	Finished   time.Time       `json:"finishedAt,omitzero"` // zero before that; to get a receipt with it, call Erase again afterwards
 	Aggregates []eventstore.ID `json:"aggregates"`          // aggregates that the subject is in
 	Snapshots  int             `json:"snapshots"`           // deleted by this call
 	Released   int             `json:"released"`            // values reserved with eventstore.ReserveFor that this call released
 }
 
-// Forget permanently deletes the key of a subject. From then on its personal data in events is
-// unreadable: at once in this process, within Options.Keep in others. Forget deletes the snapshots
+// Erase permanently deletes the key of a subject. From then on its personal data in events is
+// unreadable: at once in this process, within Options.Keep in others. Erase deletes the snapshots
 // of the aggregates that the subject is in, and calls Options.Remake for each aggregate. It can be
 // repeated, and must be after an error. Read models are not sealed, and the change stream has their
 // earlier states for a day; until then Finished is zero in the receipt. The key item stays without
 // the key, so that the subject is not mistaken for a new one. Errors: table.ErrNotFound if no event
 // was about the subject; those of Remake and the store.
-func (k *Keeper) Forget(ctx context.Context, subject string) (Receipt, error) {
+func (k *KeyStore) Erase(ctx context.Context, subject string) (Receipt, error) {
 	r := Receipt{Subject: subject, Aggregates: []eventstore.ID{}}
 	s, err := Subjects.Modify(ctx, k.t, SubjectKey{subject}, func(s *Subject) error {
-		if s.Wrapped, s.Master = nil, ""; s.Forgotten.IsZero() {
-			s.Forgotten = k.t.Now().UTC()
+		if s.Wrapped, s.Master = nil, ""; s.Erased.IsZero() {
+			s.Erased = k.t.Now().UTC()
 		}
 		return nil
 	})
 	if err != nil {
-		return r, fmt.Errorf("shred: forget: %w", err)
+		return r, fmt.Errorf("shred: erase: %w", err)
 	}
-	k.keys.Add(subject, &key{forgotten: s.Forgotten})
-	r.Forgotten = s.Forgotten
+	k.keys.Add(subject, &key{erased: s.Erased})
+	r.Erased = s.Erased
 	for link, err := range AggregatesOf.All(ctx, k.t, s.SubjectKey) {
 		if err == nil {
 			r.Aggregates = append(r.Aggregates, link.ID)
 			err = k.derived(ctx, link.ID, &r)
 		}
 		if err != nil {
-			return r, fmt.Errorf("shred: forget: clean up after deleting the key: %w", err)
+			return r, fmt.Errorf("shred: erase: clean up after deleting the key: %w", err)
 		}
 	}
 	if err := k.release(ctx, subject, &r); err != nil {
-		return r, fmt.Errorf("shred: forget: release values: %w", err)
+		return r, fmt.Errorf("shred: erase: release values: %w", err)
 	}
 	if r.sign(&s, k.t.Now().UTC()); err == nil {
 		_, err = Subjects.Patch(ctx, k.t, s.SubjectKey, subjectRemade.Set(r.Remade), subjectFinished.Set(r.Finished), subjectAggregates.Set(len(r.Aggregates)))
 	}
 	if err != nil {
-		return r, fmt.Errorf("shred: forget: keep the receipt: %w", err)
+		return r, fmt.Errorf("shred: erase: keep the receipt: %w", err)
 	}
 	return r, nil
 }
@@ -85,7 +85,7 @@ func (r *Receipt) sign(s *Subject, now time.Time) {
 }
 
 // release releases the reserved values about a subject.
-func (k *Keeper) release(ctx context.Context, subject string, r *Receipt) error {
+func (k *KeyStore) release(ctx context.Context, subject string, r *Receipt) error {
 	for value, err := range eventstore.ReservationsOf.All(ctx, k.t, eventstore.SubjectIn{Subject: subject}) {
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func (k *Keeper) release(ctx context.Context, subject string, r *Receipt) error 
 }
 
 // derived removes what was derived from an aggregate.
-func (k *Keeper) derived(ctx context.Context, id eventstore.ID, r *Receipt) error {
+func (k *KeyStore) derived(ctx context.Context, id eventstore.ID, r *Receipt) error {
 	_, err := eventstore.SnapshotByID.Get(ctx, k.t, eventstore.SnapshotKey{ID: id})
 	switch {
 	case err == nil:
@@ -126,7 +126,7 @@ func (k *Keeper) derived(ctx context.Context, id eventstore.ID, r *Receipt) erro
 }
 
 // Aggregates returns the aggregates that a subject is in, for example to answer an access request.
-func (k *Keeper) Aggregates(ctx context.Context, subject string) ([]eventstore.ID, error) {
+func (k *KeyStore) Aggregates(ctx context.Context, subject string) ([]eventstore.ID, error) {
 	links, err := AggregatesOf.Collect(ctx, k.t, SubjectKey{subject})
 	if err != nil {
 		return nil, fmt.Errorf("shred: aggregates of a subject: %w", err)

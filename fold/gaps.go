@@ -20,21 +20,21 @@ import (
 // Lambda sends it to its failure queue.
 const feedsWithin = 7 * 24 * time.Hour
 
-// gap is a position where changes expired before they were read.
-type gap struct {
+// gapStart is a position where changes expired before they were read.
+type gapStart struct {
 	after Sequence  // approximate commit time of the change at after
 	from  time.Time // about when the change at after was committed
 }
 
-// missedMargin widens the time range of a gap. It allows for differences between the clocks of
+// gapMargin widens the time range of a gap. It allows for differences between the clocks of
 // clients that write facts, of the service and of workers.
-const missedMargin = 10 * time.Minute
+const gapMargin = 10 * time.Minute
 
-// tellMissed records gaps before any checkpoint passes them, so that a crash cannot lose them.
-func (w *Worker) tellMissed(ctx context.Context) error {
+// recordGaps records gaps before any checkpoint passes them, so that a crash cannot lose them.
+func (w *Worker) recordGaps(ctx context.Context) error {
 	for _, sh := range w.order {
 		for len(sh.gaps) > 0 {
-			if err := w.putMissed(ctx, sh.id, sh.gaps[0]); err != nil {
+			if err := w.putGap(ctx, sh.id, sh.gaps[0]); err != nil {
 				return err
 			}
 			sh.gaps = sh.gaps[1:]
@@ -43,32 +43,32 @@ func (w *Worker) tellMissed(ctx context.Context) error {
 	return nil
 }
 
-// putMissed records one gap. If several workers find it, the first one records it. A later gap at
+// putGap records one gap. If several workers find it, the first one records it. A later gap at
 // the same position extends the record.
-func (w *Worker) putMissed(ctx context.Context, shard string, g gap) error {
+func (w *Worker) putGap(ctx context.Context, shard string, g gapStart) error {
 	now := w.o.Clock()
-	m := Missed{
-		MissedKey: MissedKey{Group: w.o.Group, Shard: shard, After: cmp.Or(string(g.after), "0")},
-		From:      g.from.Add(-missedMargin), To: now, Found: now, Owner: w.o.Owner,
+	m := Gap{
+		GapKey: GapKey{Group: w.o.Group, Shard: shard, After: cmp.Or(string(g.after), "0")},
+		From:   g.from.Add(-gapMargin), To: now, Found: now, Owner: w.o.Owner,
 	}
 	exists := false
 	err := w.retry(ctx, func() error {
-		err := Misses.Create(ctx, w.table, &m)
+		err := Gaps.Create(ctx, w.table, &m)
 		if exists = errors.Is(err, table.ErrExists); exists { // ErrExists has no code, like a network error, and must not be retried
 			return nil
 		}
 		return err
 	})
 	if exists {
-		told := false
-		_, err = Misses.Modify(ctx, w.table, m.MissedKey, func(was *Missed) error {
-			told = was.covers(&m)
-			if !told {
+		covered := false
+		_, err = Gaps.Modify(ctx, w.table, m.GapKey, func(was *Gap) error {
+			covered = was.covers(&m)
+			if !covered {
 				was.extend(&m)
 			}
 			return nil
 		})
-		if err == nil && told {
+		if err == nil && covered {
 			return nil
 		}
 	}
@@ -83,29 +83,29 @@ func (w *Worker) putMissed(ctx context.Context, shard string, g gap) error {
 
 // covers reports whether this record already includes a gap found now. Changes expire a day after
 // their commit, so everything missing now was committed at least a day before it was found.
-func (m *Missed) covers(next *Missed) bool {
+func (m *Gap) covers(next *Gap) bool {
 	return !next.From.Before(m.From) && !next.Found.Add(-keptByStreams).After(m.To)
 }
 
 // extend widens the record by a gap found now, and opens it for repair again.
-func (m *Missed) extend(next *Missed) {
+func (m *Gap) extend(next *Gap) {
 	if next.From.Before(m.From) {
 		m.From = next.From
 	}
-	m.To, m.Found, m.Owner, m.Mended, m.Told = watermark.Latest(m.To, next.To), next.Found, next.Owner, time.Time{}, ""
+	m.To, m.Found, m.Owner, m.Repaired, m.Report = watermark.Latest(m.To, next.To), next.Found, next.Owner, time.Time{}, ""
 }
 
-// Mend repairs the gaps of a group. It calls rebuild once with a time range that contains
+// RepairGaps repairs the gaps of a group. It calls rebuild once with a time range that contains
 // everything that was committed but not folded; rebuild returns a description of what it did. If
-// rebuild fails or the process ends, the next Mend calls it again. At most one process at a time
-// should call Mend: see Lead. mended is false if there was no open gap.
-func Mend(ctx context.Context, t *table.Table, group string, rebuild func(ctx context.Context, from, to time.Time) (string, error)) (mended bool, err error) {
-	var open []Missed
-	for m, err := range MissesOf.All(ctx, t, GroupIn{Group: group}) {
+// rebuild fails or the process ends, the next RepairGaps calls it again. At most one process at a time
+// should call RepairGaps: see RunAsLeader. repaired is false if there was no open gap.
+func RepairGaps(ctx context.Context, t *table.Table, group string, rebuild func(ctx context.Context, from, to time.Time) (string, error)) (repaired bool, err error) {
+	var open []Gap
+	for m, err := range GapsOf.All(ctx, t, GroupIn{Group: group}) {
 		if err != nil {
 			return false, fmt.Errorf("fold: mend: %w", err)
 		}
-		if m.Mended.IsZero() {
+		if m.Repaired.IsZero() {
 			open = append(open, m)
 		}
 	}
@@ -119,14 +119,14 @@ func Mend(ctx context.Context, t *table.Table, group string, rebuild func(ctx co
 		}
 		to = watermark.Latest(to, m.To)
 	}
-	told, err := rebuild(ctx, from, to)
+	report, err := rebuild(ctx, from, to)
 	if err != nil {
 		return false, fmt.Errorf("fold: repair the gap from %s to %s: %w", from.Format(time.RFC3339), to.Format(time.RFC3339), err)
 	}
 	for i := range open {
-		_, err := Misses.Modify(ctx, t, open[i].MissedKey, func(m *Missed) error {
+		_, err := Gaps.Modify(ctx, t, open[i].GapKey, func(m *Gap) error {
 			if !m.To.After(open[i].To) && !m.From.Before(open[i].From) { // otherwise the gap has grown in the meantime and stays open for the next call
-				m.Mended, m.Told = t.Now(), told
+				m.Repaired, m.Report = t.Now(), report
 			}
 			return nil
 		})

@@ -1,8 +1,8 @@
-// Package refusals counts filtered-out events per site and day: bots by category, AI crawlers by
+// Package filtered counts filtered-out events per site and day: bots by category, AI crawlers by
 // name, and others by reason. A filtered-out event is not a fact and is not stored, so its counts
 // cannot be folded. Instead, a Counter adds them up in memory and writes them every ten seconds. A
 // process that is killed loses the last ten seconds.
-package refusals
+package filtered
 
 import (
 	"context"
@@ -153,7 +153,7 @@ func (c *Counter) Flush(ctx context.Context) error {
 		}
 		c.pending[key] = day
 	}
-	return fmt.Errorf("refusals: flush: %w", failed)
+	return fmt.Errorf("filtered: flush: %w", failed)
 }
 
 // add adds counts to the stored ones.

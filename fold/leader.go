@@ -13,8 +13,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// LeadOptions configure Lead. The zero value has good defaults.
-type LeadOptions struct {
+// LeaderOptions configure RunAsLeader. The zero value has good defaults.
+type LeaderOptions struct {
 	Owner    string                                     // unique name of this process; default as for workers
 	LeaseFor time.Duration                              // how long others wait for a silent leader, at most one hour; default 30 s
 	Clock    func() time.Time                           // default: the table's clock
@@ -22,26 +22,26 @@ type LeadOptions struct {
 	Logger   *slog.Logger                               // default slog.Default()
 }
 
-// Lead runs work in at most one process of the table at a time. It waits until no other process
+// RunAsLeader runs work in at most one process of the table at a time. It waits until no other process
 // leads under the given name and then calls work, whose context ends when another process takes
-// over; Lead then waits for its next term. When work returns by itself, Lead releases the lease and
-// returns the error of work. Lead ends with ctx.
+// over; RunAsLeader then waits for its next term. When work returns by itself, RunAsLeader releases the lease and
+// returns the error of work. RunAsLeader ends with ctx.
 //
 // work must tolerate cancellation at any point and a short overlap with another leader: the lease
 // avoids duplicate work, it is not a lock.
 //
 // Errors: ErrDefinition for an invalid name, the error of work, or that of ctx.
-func Lead(ctx context.Context, t *table.Table, name string, o LeadOptions, work func(context.Context) error) error {
+func RunAsLeader(ctx context.Context, t *table.Table, name string, o LeaderOptions, work func(context.Context) error) error {
 	if err := checkName("job", name); err != nil {
 		return fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
-	w := &Worker{table: t, o: Options{Group: leadGroup, Owner: o.Owner, LeaseFor: o.LeaseFor, Clock: o.Clock, Sleep: o.Sleep, Logger: o.Logger}.withDefaults(t)}
+	w := &Worker{table: t, o: Options{Group: leaderGroup, Owner: o.Owner, LeaseFor: o.LeaseFor, Clock: o.Clock, Sleep: o.Sleep, Logger: o.Logger}.withDefaults(t)}
 	l := &leader{w: w, sh: newShard(name)}
 	for {
-		if err := l.seek(ctx); err != nil {
+		if err := l.acquire(ctx); err != nil {
 			return err
 		}
-		lost, err := l.hold(ctx, work)
+		lost, err := l.lead(ctx, work)
 		if !lost || ctx.Err() != nil {
 			return cmp.Or(err, ctx.Err())
 		}
@@ -49,25 +49,25 @@ func Lead(ctx context.Context, t *table.Table, name string, o LeadOptions, work 
 	}
 }
 
-// leadGroup is the group that leases of jobs belong to.
-const leadGroup = "jobs"
+// leaderGroup is the group that leases of jobs belong to.
+const leaderGroup = "jobs"
 
-// leader is the state of a running Lead. The lease of a job is stored like that of a shard.
+// leader is the state of a running RunAsLeader. The lease of a job is stored like that of a shard.
 type leader struct {
 	w  *Worker
 	sh *shard
 }
 
-// seek returns when this process has the lease.
-func (l *leader) seek(ctx context.Context) error {
+// acquire returns when this process has the lease.
+func (l *leader) acquire(ctx context.Context) error {
 	w := l.w
 	for failures := 0; ; {
-		held, err := w.readLeases(ctx, []LeaseKey{{Group: leadGroup, Shard: l.sh.id}})
+		held, err := w.readLeases(ctx, []LeaseKey{{Group: leaderGroup, Shard: l.sh.id}})
 		if err == nil {
 			failures = 0
 			now := w.o.Clock()
-			w.sight([]*shard{l.sh}, held, now)
-			if lease := held[l.sh.id]; !w.live(&lease, now) || lease.Owner == w.o.Owner {
+			w.observeLeases([]*shard{l.sh}, held, now)
+			if lease := held[l.sh.id]; !w.isHeld(&lease, now) || lease.Owner == w.o.Owner {
 				var ok bool
 				if ok, err = w.writeLease(ctx, l.sh, lease); ok {
 					return nil
@@ -87,9 +87,9 @@ func (l *leader) seek(ctx context.Context) error {
 // errTaken is the cause with which work's context ends when another process leads.
 var errTaken = errors.New("fold: another process has the lease")
 
-// hold runs work and renews the lease in the meantime. lost reports that another process has the
+// lead runs work and renews the lease in the meantime. lost reports that another process has the
 // lease now.
-func (l *leader) hold(ctx context.Context, work func(context.Context) error) (lost bool, err error) {
+func (l *leader) lead(ctx context.Context, work func(context.Context) error) (lost bool, err error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var keep errgroup.Group

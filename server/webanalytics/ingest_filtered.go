@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics"
-	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/analytics/filtered"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/useragent"
 	"github.com/onefold/onefold/server/internal/middleware"
@@ -22,11 +22,11 @@ func (s *Service) countBot(ctx context.Context, site string, agent *useragent.Ag
 	if err != nil {
 		return err
 	}
-	kind, reason := refusals.Bot, agent.BotReason
+	kind, reason := filtered.Bot, agent.BotReason
 	if agent.AICrawler {
-		kind, reason = refusals.AICrawler, agent.BotName
+		kind, reason = filtered.AICrawler, agent.BotName
 	}
-	s.refusals.Count(refusals.DayKey{SiteID: site, Day: day}, kind, reason, n)
+	s.filtered.Count(filtered.DayKey{SiteID: site, Day: day}, kind, reason, n)
 	return nil
 }
 
@@ -38,10 +38,10 @@ func (s *Service) countRejected(ctx context.Context, site string, outcomes []ana
 		}
 		day, err := s.o.Collector.Today(ctx, site)
 		if err != nil { // the site existed a moment ago; the outcomes stand anyway
-			s.door.Logger.WarnContext(ctx, "counting rejected events failed", "site", site, "error", err)
+			s.mw.Logger.WarnContext(ctx, "counting rejected events failed", "site", site, "error", err)
 			return
 		}
-		s.refusals.Count(refusals.DayKey{SiteID: site, Day: day}, refusals.Other, string(outcomes[i].Reason), 1)
+		s.filtered.Count(filtered.DayKey{SiteID: site, Day: day}, filtered.Other, string(outcomes[i].Reason), 1)
 	}
 }
 
@@ -87,16 +87,16 @@ func (s *Service) bots(ctx context.Context, in *refusalsRequest) (*refusalsAnswe
 	if err != nil {
 		return nil, err
 	}
-	if err := s.refusals.Flush(ctx); err != nil {
-		return nil, s.door.Error(ctx, err)
+	if err := s.filtered.Flush(ctx); err != nil {
+		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(refusalsAnswer)
 	answer.Body.From, answer.Body.To = from, to
-	var total refusals.Day
+	var total filtered.Day
 	answer.Body.Days = []refusalsOfDay{}
-	for day, err := range refusals.ByDay.All(ctx, s.table, refusals.RangeIn{SiteID: in.Site, From: from, To: to + "~"}) {
+	for day, err := range filtered.ByDay.All(ctx, s.table, filtered.RangeIn{SiteID: in.Site, From: from, To: to + "~"}) {
 		if err != nil {
-			return nil, s.door.Error(ctx, err)
+			return nil, s.mw.Error(ctx, err)
 		}
 		total.Add(&day)
 		answer.Body.Days = append(answer.Body.Days, refusalsOfDay{Day: day.Day, Bots: sum(day.Bots), AICrawlers: sum(day.AI), Refused: sum(day.Others)})
@@ -110,7 +110,7 @@ func (s *Service) bots(ctx context.Context, in *refusalsRequest) (*refusalsAnswe
 func (s *Service) recentDays(ctx context.Context, in *refusalsRequest) (from, to string, err error) {
 	today, err := s.o.Collector.Today(ctx, in.Site)
 	if err != nil {
-		return "", "", s.door.Error(ctx, err)
+		return "", "", s.mw.Error(ctx, err)
 	}
 	to = cmp.Or(in.To, today)
 	from = cmp.Or(in.From, calendar.ShiftDay(to, 1-reportDays))

@@ -15,9 +15,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// TestOneLeads has three processes, with clocks that are hours apart, compete for work that only
+// TestOnlyOneLeader has three processes, with clocks that are hours apart, compete for work that only
 // one of them may do. One leader ends, and another is paused for longer than its lease.
-func TestOneLeads(t *testing.T) {
+func TestOnlyOneLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
 		if err != nil {
@@ -43,7 +43,7 @@ func TestOneLeads(t *testing.T) {
 			}
 			clock := func() time.Time { return time.Now().Add(time.Duration(i) * time.Hour) }
 			group.Go(func() error {
-				return fold.Lead(ctx, table.New(db, "table", table.Options{Clock: clock}), "job", fold.LeadOptions{Sleep: sleep}, func(ctx context.Context) error {
+				return fold.RunAsLeader(ctx, table.New(db, "table", table.Options{Clock: clock}), "job", fold.LeaderOptions{Sleep: sleep}, func(ctx context.Context) error {
 					leads <- i
 					select {
 					case <-ctx.Done():

@@ -17,13 +17,13 @@ import (
 func (w *Worker) refresh(ctx context.Context) error {
 	now := w.o.Clock()
 	if now.Before(w.listAt) {
-		return errors.Join(w.askForParents(ctx, now), w.keepLeases(ctx))
+		return errors.Join(w.checkParents(ctx, now), w.maintainLeases(ctx))
 	}
 	list, err := w.listShards(ctx)
 	if err != nil {
 		return err
 	}
-	w.note(list)
+	w.updateShards(list)
 	var unread []*shard
 	for _, sh := range w.order {
 		if _, asOf := sh.durable(); sh.listed && (asOf == 0 || !sh.finished() && !w.owns(sh, now)) {
@@ -36,22 +36,22 @@ func (w *Worker) refresh(ctx context.Context) error {
 	}
 	for _, sh := range unread {
 		seq, _ := sh.durable()
-		w.jump(sh, later(sh.position, seq))
+		w.moveTo(sh, maxSequence(sh.position, seq))
 	}
-	if err := w.forgetTrimmed(ctx); err != nil {
+	if err := w.dropTrimmed(ctx); err != nil {
 		return err
 	}
 	if w.listed == 0 {
-		if err := w.findMissed(ctx); err != nil {
+		if err := w.findGaps(ctx); err != nil {
 			return err
 		}
 	}
 	w.listed, w.listAt = w.turns, now.Add(w.o.Refresh/2+time.Duration(w.o.Random()*float64(w.o.Refresh))) // random, so that not all workers list at once
-	return w.keepLeases(ctx)
+	return w.maintainLeases(ctx)
 }
 
-// note updates the shards from a listing.
-func (w *Worker) note(list []Shard) {
+// updateShards updates the shards from a listing.
+func (w *Worker) updateShards(list []Shard) {
 	for _, sh := range w.order {
 		sh.listed = false
 	}
@@ -85,9 +85,9 @@ func (w *Worker) listShards(ctx context.Context) (list []Shard, err error) {
 // for.
 const parentsEvery = 250 * time.Millisecond
 
-// askForParents reads the checkpoints of parent shards that others may have finished and that block
+// checkParents reads the checkpoints of parent shards that others may have finished and that block
 // shards of this worker.
-func (w *Worker) askForParents(ctx context.Context, now time.Time) error {
+func (w *Worker) checkParents(ctx context.Context, now time.Time) error {
 	if now.Before(w.parentsAt) {
 		return nil
 	}
@@ -114,8 +114,8 @@ func (w *Worker) shard(id string) *shard {
 	return sh
 }
 
-// forgetTrimmed drops the shards that are no longer listed and of which no changes wait.
-func (w *Worker) forgetTrimmed(ctx context.Context) error {
+// dropTrimmed drops the shards that are no longer listed and of which no changes wait.
+func (w *Worker) dropTrimmed(ctx context.Context) error {
 	var unfinished []*shard
 	for _, sh := range w.order {
 		if !sh.listed && sh.waiting == 0 && !sh.finished() {
@@ -127,7 +127,7 @@ func (w *Worker) forgetTrimmed(ctx context.Context) error {
 	}
 	for _, sh := range unfinished {
 		if !sh.finished() {
-			if err := w.closeMissed(ctx, sh.id, sh.advancedAt); err != nil {
+			if err := w.closeExpired(ctx, sh.id, sh.advancedAt); err != nil {
 				return err
 			}
 		}
@@ -136,17 +136,17 @@ func (w *Worker) forgetTrimmed(ctx context.Context) error {
 		if sh.listed || sh.waiting > 0 {
 			return false
 		}
-		w.elders[sh.id], _ = sh.durable()
+		w.unlisted[sh.id], _ = sh.durable()
 		delete(w.shards, sh.id)
 		return true
 	})
 	return nil
 }
 
-// findMissed runs when a worker starts. It looks for shards that the group had begun and that no
+// findGaps runs when a worker starts. It looks for shards that the group had begun and that no
 // longer exist: their changes after the checkpoint were missed while no worker ran. It records each
 // gap once and closes the checkpoint.
-func (w *Worker) findMissed(ctx context.Context) error {
+func (w *Worker) findGaps(ctx context.Context) error {
 	begun, known := make(map[string]bool), make(map[string]bool)
 	var last, fed time.Time
 	moved := false
@@ -167,10 +167,10 @@ func (w *Worker) findMissed(ctx context.Context) error {
 		w.fed.Store(true)
 		return nil
 	}
-	if !moved && w.o.Clock().Sub(last) < missedMargin {
+	if !moved && w.o.Clock().Sub(last) < gapMargin {
 		last = time.Time{} // other workers are starting now, like this one
 	}
-	if err := w.begin(ctx, known, last); err != nil || len(begun) == 0 {
+	if err := w.findParentGaps(ctx, known, last); err != nil || len(begun) == 0 {
 		return err
 	}
 	// A shard created after the first listing may already have a checkpoint from another worker. So
@@ -183,30 +183,30 @@ func (w *Worker) findMissed(ctx context.Context) error {
 		delete(begun, s.ID)
 	}
 	for _, id := range slices.Sorted(maps.Keys(begun)) {
-		if err := w.closeMissed(ctx, id, time.Time{}); err != nil {
+		if err := w.closeExpired(ctx, id, time.Time{}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// begin looks for listed shards whose parents have expired and left no checkpoint: the group has
+// findParentGaps looks for listed shards whose parents have expired and left no checkpoint: the group has
 // seen neither. Unless the group is new, the changes in these parents were missed. last is when the
 // group last worked, or zero if it is new; the changes unread at that time were no older than
 // streams keep them. A checkpoint at the start of each shard records that it was examined.
-func (w *Worker) begin(ctx context.Context, known map[string]bool, last time.Time) error {
+func (w *Worker) findParentGaps(ctx context.Context, known map[string]bool, last time.Time) error {
 	for _, sh := range w.order {
 		if parent := w.shards[sh.parent]; sh.parent == "" || parent != nil && parent.listed || known[sh.id] || known[sh.parent] {
 			continue
 		}
 		if !last.IsZero() {
-			if err := w.putMissed(ctx, sh.parent, gap{from: last.Add(-keptByStreams)}); err != nil {
+			if err := w.putGap(ctx, sh.parent, gapStart{from: last.Add(-keptByStreams)}); err != nil {
 				return err
 			}
 		}
 		switch err := w.putCheckpoint(ctx, sh); {
 		case err == nil:
-			sh.observe("", true, false, 0)
+			sh.raiseCheckpoint("", true, false, 0)
 		case !dynamo.IsConditionFailed(err):
 			return fmt.Errorf("fold: first checkpoint: %w", err)
 		}
@@ -214,10 +214,10 @@ func (w *Worker) begin(ctx context.Context, known map[string]bool, last time.Tim
 	return nil
 }
 
-// closeMissed records that the rest of a shard has expired, and closes its checkpoint. seen is when
+// closeExpired records that the rest of a shard has expired, and closes its checkpoint. seen is when
 // the shard was first seen, or zero if never. If the group had no checkpoint of it, all changes
 // were missed that still existed at that time.
-func (w *Worker) closeMissed(ctx context.Context, id string, seen time.Time) error {
+func (w *Worker) closeExpired(ctx context.Context, id string, seen time.Time) error {
 	if w.fed.Load() {
 		return nil
 	}
@@ -227,16 +227,16 @@ func (w *Worker) closeMissed(ctx context.Context, id string, seen time.Time) err
 	}
 	c, begun := found[id]
 	if !begun && !seen.IsZero() {
-		return w.putMissed(ctx, id, gap{from: seen.Add(-keptByStreams)})
+		return w.putGap(ctx, id, gapStart{from: seen.Add(-keptByStreams)})
 	}
 	if !begun || c.Done || c.Fed {
 		return nil
 	}
-	if err := w.putMissed(ctx, id, gap{after: Sequence(c.Position), from: c.readTo()}); err != nil {
+	if err := w.putGap(ctx, id, gapStart{after: Sequence(c.Position), from: c.readTo()}); err != nil {
 		return err
 	}
 	gone := newShard(id)
-	gone.observe(Sequence(c.Position), true, false, 0)
+	gone.raiseCheckpoint(Sequence(c.Position), true, false, 0)
 	gone.remember(&c)
 	gone.position, gone.end, gone.missed = Sequence(c.Position), true, c.Missed+1
 	if err := w.putCheckpoint(ctx, gone); err != nil && !dynamo.IsConditionFailed(err) {
@@ -245,10 +245,10 @@ func (w *Worker) closeMissed(ctx context.Context, id string, seen time.Time) err
 	return nil
 }
 
-// ready returns the shards that may be read now: unfinished, owned or helped with, whose parents
+// readyShards returns the shards that may be read now: unfinished, owned or helped with, whose parents
 // are finished or expired. Reading a child before its parent is finished would break the order of
 // an item's changes.
-func (w *Worker) ready(now time.Time) []*shard {
+func (w *Worker) readyShards(now time.Time) []*shard {
 	var ready []*shard
 	for _, sh := range w.order {
 		if sh.listed && !sh.end && !sh.finished() && w.reads(sh, now) && !now.Before(sh.retryAt) && w.parentFinished(sh) {

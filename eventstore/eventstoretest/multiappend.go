@@ -35,7 +35,7 @@ func appendAll(w *suite) {
 		w.Errorf("one is closed: %v", err)
 	}
 	for id, want := range map[string]string{"1": "1 A 2 B 3 C", "2": "1 D", "3": "1 E", "4": ""} {
-		w.isStory(order(id), want)
+		w.wantStream(order(id), want)
 	}
 }
 
@@ -62,7 +62,7 @@ func appendAllAgain(w *suite) {
 		}
 	}
 	for id, want := range map[string]string{"0": "", "1": "1 A 2 Y", "2": "1 Z 2 B 3 C", "3": ""} {
-		w.isStory(order(id), want)
+		w.wantStream(order(id), want)
 	}
 }
 
@@ -102,7 +102,7 @@ func appendAllRefuses(w *suite) {
 			w.Errorf("%s: %v", name, err)
 		}
 	}
-	w.isStory(order("1"), "")
+	w.wantStream(order("1"), "")
 	if _, err := w.writer().AppendAll(w.ctx, many[:49]); err != nil {
 		w.Errorf("49 aggregates: %v", err)
 	}

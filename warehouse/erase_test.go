@@ -146,7 +146,7 @@ func TestForget(t *testing.T) {
 				left = 3 + n*15
 				w, err := warehouse.Open(h.ctx, faulty, warehouse.Options{Clock: func() time.Time { return h.now }, Temp: t.TempDir()})
 				if err == nil {
-					_, err = w.Forget(h.ctx, "shop", person)
+					_, err = w.ErasePerson(h.ctx, "shop", person)
 				}
 				if err == nil {
 					break
@@ -177,7 +177,7 @@ func TestForget(t *testing.T) {
 			if len(want) == len(all) || deaths < 3 {
 				t.Errorf("%d rows were to go, it died %d times: the test shows nothing", len(all)-len(want), deaths)
 			}
-			if n, err := w.Forget(h.ctx, "shop", person); n != 0 || err != nil {
+			if n, err := w.ErasePerson(h.ctx, "shop", person); n != 0 || err != nil {
 				t.Errorf("again: %d rows, %v", n, err)
 			}
 			_, err := w.Sweep(h.ctx)
@@ -215,7 +215,7 @@ func TestForgetAgainstOthers(t *testing.T) {
 	}}
 	w, err := warehouse.Open(h.ctx, faulty, warehouse.Options{Clock: func() time.Time { return h.now }, Temp: t.TempDir()})
 	h.must(err)
-	_, err = w.Forget(h.ctx, "shop", warehouse.Person{UserID: "u2"})
+	_, err = w.ErasePerson(h.ctx, "shop", warehouse.Person{UserID: "u2"})
 	h.must(err)
 	gone := map[analytics.VisitorKey]bool{}
 	for _, r := range all {

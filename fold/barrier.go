@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// A Fence is a barrier in the stream: the end of every shard at the time it was made.
-type Fence struct {
+// A Barrier is a point in the stream: the end of every shard at the time it was made.
+type Barrier struct {
 	// turn is the first turn of the worker that began after the barrier was made; at is when it was
 	// made.
 	turn uint64
 	at   time.Time
 }
 
-// fenceSkew is how far the stream's clock, which has a resolution of one second, may be ahead of
+// barrierSkew is how far the stream's clock, which has a resolution of one second, may be ahead of
 // this worker's. A change whose commit time is later than the barrier by more than this is after
 // the barrier.
-const fenceSkew = 10 * time.Second
+const barrierSkew = 10 * time.Second
 
-// Fence returns a barrier at the present end of the stream, for WaitFor of the same worker. It
+// Barrier returns a barrier at the present end of the stream, for WaitFor of the same worker. It
 // covers all shards, no matter who owns them. The only error is that of ctx.
-func (w *Worker) Fence(ctx context.Context) (Fence, error) {
+func (w *Worker) Barrier(ctx context.Context) (Barrier, error) {
 	if err := ctx.Err(); err != nil {
-		return Fence{}, err
+		return Barrier{}, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.listAt = time.Time{} // the stream may have shards that are not listed yet
-	return Fence{turn: w.turns + 1, at: w.o.Clock()}, nil
+	return Barrier{turn: w.turns + 1, at: w.o.Clock()}, nil
 }
 
 // WaitFor returns when everything before the barrier is folded and durable. It folds the worker's
@@ -36,11 +36,11 @@ func (w *Worker) Fence(ctx context.Context) (Fence, error) {
 // their checkpoints do not move.
 //
 // Errors: ErrNoSource, that of ctx, or the last failure after 10 failed turns in a row.
-func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
+func (w *Worker) WaitFor(ctx context.Context, f Barrier) error {
 	if w.source == nil {
 		return ErrNoSource
 	}
-	wait := &crossing{fence: f, others: make(map[string]*scout)}
+	wait := &barrierWait{barrier: f, probes: make(map[string]*probe)}
 	defer w.endHelp(wait)
 	for failures, idle := 0, 0; ; {
 		n, err := w.turn(ctx, true)
@@ -61,7 +61,7 @@ func (w *Worker) WaitFor(ctx context.Context, f Fence) error {
 		case n == 0:
 			failures = 0
 			idle++
-			w.hurry(idle)
+			w.expedite(idle)
 			err = w.o.Sleep(ctx, w.idlePause(idle))
 		default:
 			failures, idle = 0, 0
@@ -81,19 +81,19 @@ func (w *Worker) idlePause(idle int) time.Duration {
 	return min(time.Millisecond<<min(idle/8, 10), w.o.Poll)
 }
 
-// hurryEvery is the number of idle turns after which WaitFor lists the shards again, whatever the
+// relistEvery is the number of idle turns after which WaitFor lists the shards again, whatever the
 // time: WaitFor must make progress even if the clock does not move.
-const hurryEvery = 16
+const relistEvery = 16
 
-// hurry makes the next turn retry failed reads and look for finished parents at once.
-func (w *Worker) hurry(idle int) {
+// expedite makes the next turn retry failed reads and look for finished parents at once.
+func (w *Worker) expedite(idle int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.parentsAt = time.Time{}
 	for _, sh := range w.order {
 		sh.retryAt = time.Time{}
 	}
-	if idle%hurryEvery == 0 {
+	if idle%relistEvery == 0 {
 		w.listAt = time.Time{}
 	}
 }
@@ -101,10 +101,10 @@ func (w *Worker) hurry(idle int) {
 // passed reports whether everything before the barrier is durable. Each shard that was listed after
 // the barrier was made must also have been read after that, up to its tip or to a change well after
 // the barrier, and none of it may be waiting; or the shard's owner must have got that far.
-func (w *Worker) passed(ctx context.Context, c *crossing) (bool, error) {
+func (w *Worker) passed(ctx context.Context, c *barrierWait) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.listed < c.fence.turn || w.unsettled || w.waiting > 0 || len(w.dead) > 0 {
+	if w.listed < c.barrier.turn || w.unsettled || w.waiting > 0 || len(w.dead) > 0 {
 		return false, nil
 	}
 	now := w.o.Clock()
@@ -115,23 +115,23 @@ func (w *Worker) passed(ctx context.Context, c *crossing) (bool, error) {
 		case !sh.listed || sh.finished():
 		case !w.reads(sh, now):
 			others = append(others, sh)
-		case sh.quiet < c.fence.turn && !c.fence.before(sh.lastAt):
+		case sh.tipTurn < c.barrier.turn && !c.barrier.before(sh.lastAt):
 			passed = false
 		}
 	}
-	across, err := w.across(ctx, c, others)
-	return passed && across, err
+	othersPassed, err := w.othersPassed(ctx, c, others)
+	return passed && othersPassed, err
 }
 
 // before reports whether a change committed at the given time is certainly after the barrier.
-func (f Fence) before(at time.Time) bool { return at.After(f.at.Add(fenceSkew)) }
+func (f Barrier) before(at time.Time) bool { return at.After(f.at.Add(barrierSkew)) }
 
 // Drain returns when everything now in the stream, and everything that folds write because of it,
 // is folded and durable. It does the work itself, also while Run is active in another goroutine.
 // Errors are those of WaitFor.
 func (w *Worker) Drain(ctx context.Context) error {
 	for range w.depth {
-		f, err := w.Fence(ctx)
+		f, err := w.Barrier(ctx)
 		if err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// noted is a change that waits for the flush, as seen by one source.
-type noted struct {
+// sourceChange is a change that waits for the flush, as seen by one source.
+type sourceChange struct {
 	change *Change
 	shard  *shard
 	reader *reader
@@ -21,19 +21,19 @@ type noted struct {
 	before Sequence // the shard's position before the change
 }
 
-// kept is a change that waits for the flush, or one fact of it. Deltas are built from these, and
+// pendingChange is a change that waits for the flush, or one fact of it. Deltas are built from these, and
 // rebuilt when some turn out to be counted already.
-type kept struct {
-	*noted
+type pendingChange struct {
+	*sourceChange
 	fact
 }
 
-// whole is the position of a change that is not divided into facts.
-const whole = -1
+// wholeChange is the position of a change that is not divided into facts.
+const wholeChange = -1
 
 // part returns the part of a dead letter's key that identifies the change or fact.
-func (k *kept) part() string {
-	if k.nth == whole {
+func (k *pendingChange) part() string {
+	if k.nth == wholeChange {
 		return "change"
 	}
 	return fmt.Sprintf("fact-%d", k.nth)
@@ -47,22 +47,22 @@ type span struct {
 
 // delta is what a batch adds to one derived item.
 type delta struct {
-	lane    lane
-	id      string     // partition and sort key, see itemID
-	key     table.Item // {pk, sk}
-	state   any        // *S; the zero state when the delta is opened
-	changes []*kept    // changes that touched it, in the order of application
-	waits   time.Time  // when a flush first left it waiting; zero if none has
-	spans   []span
-	held    *stored  // the state to merge into; nil if it must be loaded
-	stale   bool     // state must be rebuilt from changes
-	met     bool     // the item was assumed absent, but exists
-	log     *openLog // the log of its state; nil if the state is an item, or if the log is not known yet
-	done    bool     // written, or given up
+	pipeline     pipeline
+	id           string           // partition and sort key, see itemID
+	key          table.Item       // {pk, sk}
+	state        any              // *S; the zero state when the delta is opened
+	changes      []*pendingChange // changes that touched it, in the order of application
+	waitingSince time.Time        // when a flush first left it waiting; zero if none has
+	spans        []span
+	held         *stored  // the state to merge into; nil if it must be loaded
+	stale        bool     // state must be rebuilt from changes
+	existing     bool     // the item was assumed absent, but exists
+	log          *openLog // the log of its state; nil if the state is an item, or if the log is not known yet
+	done         bool     // written, or given up
 }
 
 // touch records that a change affects the delta.
-func (d *delta) touch(k *kept) {
+func (d *delta) touch(k *pendingChange) {
 	if n := len(d.changes); n > 0 && d.changes[n-1] == k {
 		return
 	}
@@ -72,7 +72,7 @@ func (d *delta) touch(k *kept) {
 
 // extend adds a change to the span of its shard. Changes of a shard arrive in order, so only the
 // end moves.
-func (d *delta) extend(k *kept) {
+func (d *delta) extend(k *pendingChange) {
 	for i := len(d.spans) - 1; i >= 0; i-- {
 		if d.spans[i].shard == k.shard {
 			d.spans[i].last = k.change.Seq
@@ -85,22 +85,22 @@ func (d *delta) extend(k *kept) {
 // waiting reports whether the delta still has to be written.
 func (d *delta) waiting() bool { return !d.done && len(d.changes) > 0 }
 
-// forget removes the change that was applied last. The state must be rebuilt, because apply may
+// dropChange removes the change that was applied last. The state must be rebuilt, because apply may
 // have modified it.
-func (d *delta) forget(k *kept) {
+func (d *delta) dropChange(k *pendingChange) {
 	if n := len(d.changes); n > 0 && d.changes[n-1] == k {
 		d.changes = d.changes[:n-1]
 	}
 	d.stale = true
 }
 
-// A lane is the pipeline of one fold in one worker: the deltas of the current batch and the states
+// A pipeline is the pipeline of one fold in one worker: the deltas of the current batch and the states
 // in memory. A single goroutine calls route and reset. Between these calls, several goroutines may
 // call the other methods, each for a different delta.
-type lane interface {
+type pipeline interface {
 	fold() *Fold
 	// route applies a change to deltas. After an error, no delta contains any part of it.
-	route(k *kept) error
+	route(k *pendingChange) error
 	// deltas returns the deltas of the batch in the order in which they were first touched.
 	deltas() []*delta
 	// decode decodes a stored item to a state. For nil it returns the zero state with the delta's
@@ -109,7 +109,7 @@ type lane interface {
 	// rebuild recomputes the delta's state from those of its changes that counted accepts, and
 	// drops the others. If it returns a poisonError, the change named in it has been dropped, and
 	// rebuild must be called again.
-	rebuild(d *delta, counted func(*kept) bool) error
+	rebuild(d *delta, counted func(*pendingChange) bool) error
 	// merge adds the delta to a state. removable reports that the resulting state is empty. After a
 	// partial poisonError the state contains everything that could be added.
 	merge(ctx context.Context, into any, d *delta) (removable bool, err error)
@@ -118,22 +118,22 @@ type lane interface {
 	cache() *cache
 	logs() *openLogs // the logs of the states; nil if each state is an item
 	reset()
-	forget() // drops all deltas except those waiting
+	dropWritten() // drops all deltas except those waiting
 }
 
 // A poisonError reports that a change or an item cannot be folded, and that trying again would not
 // help.
 type poisonError struct {
-	change  *kept // nil if the item as a whole is affected
-	partial bool  // the item may be written with what could be folded
+	change  *pendingChange // nil if the item as a whole is affected
+	partial bool           // the item may be written with what could be folded
 	err     error
 }
 
 func (e *poisonError) Error() string { return e.err.Error() }
 func (e *poisonError) Unwrap() error { return e.err }
 
-// guard runs code of another package and turns a panic into an error.
-func guard(f func() error) (err error) {
+// catchPanic runs code of another package and turns a panic into an error.
+func catchPanic(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
@@ -142,7 +142,7 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// sum is the lane of a commutative fold.
+// sum is the pipeline of a commutative fold.
 type sum[S any, K comparable] struct {
 	def       *Fold
 	into      *table.Entity[S, K]
@@ -158,13 +158,13 @@ type sum[S any, K comparable] struct {
 	byID  map[string]*delta
 	order []*delta
 
-	current *kept    // the change that route is applying
-	touched []*delta // deltas touched by current
-	refused error    // error of the first key in current that the entity rejected
-	at      func(K) *S
+	current  *pendingChange // the change that route is applying
+	touched  []*delta       // deltas touched by current
+	keyError error          // error of the first key in current that the entity rejected
+	at       func(K) *S
 }
 
-func openSum[S any, K comparable](def *Fold, into *table.Entity[S, K], merge func(into, delta *S), from []From[S, K]) (lane, error) {
+func openSum[S any, K comparable](def *Fold, into *table.Entity[S, K], merge func(into, delta *S), from []From[S, K]) (pipeline, error) {
 	l := &sum[S, K]{def: def, into: into, mergeFunc: merge, from: make(map[any][]From[S, K])}
 	o := def.options
 	var errs [3]error
@@ -204,28 +204,28 @@ func (l *sum[S, K]) reset() {
 	l.current, l.touched = nil, nil
 }
 
-func (l *sum[S, K]) forget() {
+func (l *sum[S, K]) dropWritten() {
 	l.order = slices.DeleteFunc(l.order, func(d *delta) bool { return !d.waiting() })
 	maps.DeleteFunc(l.byKey, func(_ K, d *delta) bool { return !d.waiting() })
 	maps.DeleteFunc(l.byID, func(_ string, d *delta) bool { return !d.waiting() })
 }
 
-func (l *sum[S, K]) route(k *kept) error {
-	l.current, l.refused, l.touched = k, nil, l.touched[:0]
+func (l *sum[S, K]) route(k *pendingChange) error {
+	l.current, l.keyError, l.touched = k, nil, l.touched[:0]
 	err := l.apply(k, l.at)
 	if err == nil {
-		err = l.refused
+		err = l.keyError
 	}
 	if err == nil {
 		return nil
 	}
 	for _, d := range l.touched {
-		d.forget(k)
+		d.dropChange(k)
 	}
 	return &poisonError{change: k, err: err}
 }
 
-func (l *sum[S, K]) apply(k *kept, at func(K) *S) (err error) {
+func (l *sum[S, K]) apply(k *pendingChange, at func(K) *S) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
@@ -245,8 +245,8 @@ func (l *sum[S, K]) touch(key K) *S {
 	if d == nil {
 		var err error
 		if d, err = l.openDelta(l.partial(key, l.current)); err != nil {
-			if l.refused == nil {
-				l.refused = err
+			if l.keyError == nil {
+				l.keyError = err
 			}
 			return new(S)
 		}
@@ -260,7 +260,7 @@ func (l *sum[S, K]) touch(key K) *S {
 
 // partial returns the key of the partial that a change belongs to. The shard decides, so workers on
 // different shards write different items.
-func (l *sum[S, K]) partial(key K, k *kept) K {
+func (l *sum[S, K]) partial(key K, k *pendingChange) K {
 	if l.part == nil {
 		return key
 	}
@@ -277,7 +277,7 @@ func (l *sum[S, K]) openDelta(key K) (*delta, error) {
 		l.byKey[key] = d
 		return d, nil
 	}
-	d := &delta{lane: l, id: id, key: it}
+	d := &delta{pipeline: l, id: id, key: it}
 	state, err := l.decode(d, nil)
 	if err != nil {
 		return nil, err
@@ -301,20 +301,20 @@ func (l *sum[S, K]) decode(d *delta, it table.Item) (any, error) {
 
 // rebuild applies the accepted changes to a fresh state. What they do to other items goes to
 // throw-away states.
-func (l *sum[S, K]) rebuild(d *delta, counted func(*kept) bool) error {
+func (l *sum[S, K]) rebuild(d *delta, counted func(*pendingChange) bool) error {
 	zero, err := l.decode(d, nil)
 	if err != nil {
 		return &poisonError{err: err}
 	}
 	state := zero.(*S)
-	d.changes = slices.DeleteFunc(d.changes, func(k *kept) bool { return !counted(k) })
+	d.changes = slices.DeleteFunc(d.changes, func(k *pendingChange) bool { return !counted(k) })
 	d.state, d.stale, d.spans = state, true, nil
 	for i, k := range d.changes {
 		at := func(key K) *S {
 			if l.byKey[l.partial(key, k)] == d {
 				return state
 			}
-			return l.aside(l.partial(key, k))
+			return l.scratchState(l.partial(key, k))
 		}
 		if err := l.apply(k, at); err != nil {
 			d.changes = slices.Delete(d.changes, i, i+1)
@@ -326,9 +326,9 @@ func (l *sum[S, K]) rebuild(d *delta, counted func(*kept) bool) error {
 	return nil
 }
 
-// aside returns a throw-away state for an item other than the one being rebuilt. That item may be
+// scratchState returns a throw-away state for an item other than the one being rebuilt. That item may be
 // written already, and its delta gone.
-func (l *sum[S, K]) aside(key K) *S {
+func (l *sum[S, K]) scratchState(key K) *S {
 	if it, err := l.into.Key(key); err == nil {
 		if s, err := l.decode(&delta{key: it}, nil); err == nil {
 			return s.(*S)
@@ -338,7 +338,7 @@ func (l *sum[S, K]) aside(key K) *S {
 }
 
 func (l *sum[S, K]) merge(_ context.Context, into any, d *delta) (removable bool, err error) {
-	err = guard(func() error {
+	err = catchPanic(func() error {
 		s := into.(*S)
 		l.mergeFunc(s, d.state.(*S))
 		if l.finish != nil {
@@ -355,7 +355,7 @@ func (l *sum[S, K]) merge(_ context.Context, into any, d *delta) (removable bool
 
 func (l *sum[S, K]) encode(state any) (table.Item, error) {
 	var it table.Item
-	err := guard(func() (err error) {
+	err := catchPanic(func() (err error) {
 		it, err = l.into.Encode(state.(*S))
 		return err
 	})

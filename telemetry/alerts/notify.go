@@ -31,7 +31,7 @@ func decideAll(ctx context.Context, t *table.Table, changes []change) error {
 				}
 			}
 			c.alert.Notified = append(c.alert.Notified, event)
-			c.tell = append(c.tell, d.decide(&c.alert, event)...)
+			c.notifications = append(c.notifications, d.decide(&c.alert, event)...)
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func (d *decider) decide(a *telemetry.Alert, event telemetry.Transition) (all []
 		id := fmt.Sprintf("%s.%s.%s", a.AlertID, event, c.ChannelID)
 		all = append(all, Notification{
 			NotificationKey: NotificationKey{a.FleetID, id}, ChannelID: c.ChannelID, Shard: table.Shard(id, Shards), Event: event,
-			Alert: d.told(a), State: Waiting, Due: d.now, CreatedAt: d.now,
+			Alert: d.describe(a), State: Waiting, Due: d.now, CreatedAt: d.now,
 		})
 	}
 	return all
@@ -117,7 +117,7 @@ func rank(s telemetry.Severity) int {
 // severities in ascending order.
 var severities = []telemetry.Severity{telemetry.Info, telemetry.Warning, telemetry.Critical}
 
-func (d *decider) told(a *telemetry.Alert) Told {
+func (d *decider) describe(a *telemetry.Alert) Told {
 	told := Told{
 		AlertID: a.AlertID, FleetID: a.FleetID, DeviceID: a.DeviceID, Device: d.device.Name, RuleID: a.RuleID, Message: a.Message,
 		Metric: a.Metric, Severity: a.Severity, Value: a.Value, Peak: a.Peak,

@@ -22,13 +22,13 @@ type mapSink struct {
 	before, then int // number of puts until it fails
 }
 
-var errSink = errors.New("the sink is not there")
+var errSubscriber = errors.New("the subscriber is unavailable")
 
 func (m *mapSink) Position(context.Context) (int64, error) { return m.position, nil }
 
 func (m *mapSink) Put(_ context.Context, events []eventstore.FeedEvent, through int64) error {
 	if m.before--; m.before == 0 {
-		return errSink
+		return errSubscriber
 	}
 	next := maps.Clone(m.counts)
 	for _, e := range events {
@@ -36,7 +36,7 @@ func (m *mapSink) Put(_ context.Context, events []eventstore.FeedEvent, through 
 	}
 	m.position, m.counts = through, next
 	if m.then--; m.then == 0 {
-		return errSink // the caller cannot know that the put happened
+		return errSubscriber // the caller cannot know that the put happened
 	}
 	return nil
 }
@@ -46,8 +46,8 @@ func (w *world) feed() {
 	w.must(w.worker(eventstore.FeedFold()).Drain(w.ctx))
 }
 
-// TestASinkHasEachEventOnce makes a sink fail before and after each of its puts.
-func TestASinkHasEachEventOnce(t *testing.T) {
+// TestSubscriberGetsEachEventOnce makes a subscriber fail before and after each of its puts.
+func TestSubscriberGetsEachEventOnce(t *testing.T) {
 	w := newWorld(t)
 	want := map[string]int{}
 	for i := range 25 {
@@ -57,27 +57,27 @@ func TestASinkHasEachEventOnce(t *testing.T) {
 	}
 	w.feed()
 	for fail := 1; fail <= 7; fail++ {
-		sink := &mapSink{counts: map[string]int{}, before: fail, then: fail + 1}
+		subscriber := &mapSink{counts: map[string]int{}, before: fail, then: fail + 1}
 		ctx, stop := context.WithCancel(w.ctx)
-		var seen []projection.FollowStatus
-		err := projection.Follow(ctx, w.store, sink, projection.FollowOptions{AtOnce: 4, Sleep: w.sleep, Status: func(s projection.FollowStatus) {
+		var seen []projection.SubscriptionStatus
+		err := projection.Subscribe(ctx, w.store, subscriber, projection.SubscribeOptions{AtOnce: 4, Sleep: w.sleep, Status: func(s projection.SubscriptionStatus) {
 			if seen = append(seen, s); s.Err == nil && s.Position == s.Head {
 				stop()
 			}
 		}})
 		w.must(err)
-		if !maps.Equal(sink.counts, want) || sink.position != 25 {
-			t.Errorf("failing at %d: counts %v at %d, want %v", fail, sink.counts, sink.position, want)
+		if !maps.Equal(subscriber.counts, want) || subscriber.position != 25 {
+			t.Errorf("failing at %d: counts %v at %d, want %v", fail, subscriber.counts, subscriber.position, want)
 		}
-		if !errors.Is(seen[0].Err, errSink) || seen[0].Failures != 1 {
+		if !errors.Is(seen[0].Err, errSubscriber) || seen[0].Failures != 1 {
 			t.Errorf("failing at %d: first told %+v, want the error", fail, seen[0])
 		}
 	}
 }
 
-// TestLinesFileIsWholeAfterACrash truncates a file at each byte. After it is opened again and has
+// TestLinesFileAfterCrash truncates a file at each byte. After it is opened again and has
 // caught up, it is complete.
-func TestLinesFileIsWholeAfterACrash(t *testing.T) {
+func TestLinesFileAfterCrash(t *testing.T) {
 	w := newWorld(t)
 	for i := range 3 {
 		w.append(order(i), "A:x", "B:y")
@@ -89,7 +89,7 @@ func TestLinesFileIsWholeAfterACrash(t *testing.T) {
 		l, err := projection.OpenLines(path)
 		w.must(err)
 		defer l.Close()
-		o := projection.FollowOptions{AtOnce: 2, Only: []eventstore.FeedOption{eventstore.OfAggregateType("order")}}
+		o := projection.SubscribeOptions{AtOnce: 2, Only: []eventstore.FeedOption{eventstore.OfAggregateType("order")}}
 		if at, err := projection.CatchUp(w.ctx, w.store, l, o); err != nil || at.Position != 4 || at.Head != 4 {
 			t.Fatalf("caught up to %+v: %v", at, err)
 		}
@@ -117,11 +117,11 @@ func TestLinesFileIsWholeAfterACrash(t *testing.T) {
 	}
 }
 
-// ExampleSink counts the events of each type in a Go map, which keeps its position with the counts.
-func ExampleSink() {
-	sink := &mapSink{counts: map[string]int{}}
+// ExampleSubscriber counts the events of each type in a Go map, which keeps its position with the counts.
+func ExampleSubscriber() {
+	subscriber := &mapSink{counts: map[string]int{}}
 	events := []eventstore.FeedEvent{{Event: eventstore.Event{EventType: "OrderPlaced"}, Position: 1, Last: true}}
-	err := sink.Put(context.Background(), events, 1)
-	fmt.Println(sink.counts, sink.position, err)
+	err := subscriber.Put(context.Background(), events, 1)
+	fmt.Println(subscriber.counts, subscriber.position, err)
 	// Output: map[OrderPlaced:1] 1 <nil>
 }

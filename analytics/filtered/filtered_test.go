@@ -1,4 +1,4 @@
-package refusals_test
+package filtered_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/onefold/onefold/analytics/refusals"
+	"github.com/onefold/onefold/analytics/filtered"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
@@ -40,7 +40,7 @@ func open(t *testing.T) (*table.Table, *failing) {
 			t.Error(err)
 		}
 	})
-	if err := table.MustSchema("test", refusals.Days, refusals.ByDay).Ensure(t.Context(), db, "test"); err != nil {
+	if err := table.MustSchema("test", filtered.Days, filtered.ByDay).Ensure(t.Context(), db, "test"); err != nil {
 		t.Fatal(err)
 	}
 	api := &failing{API: db}
@@ -49,15 +49,15 @@ func open(t *testing.T) (*table.Table, *failing) {
 
 func TestCountsOfTwoProcessesAddUp(t *testing.T) {
 	tbl, _ := open(t)
-	day := refusals.DayKey{SiteID: "site", Day: "2026-05-12"}
+	day := filtered.DayKey{SiteID: "site", Day: "2026-05-12"}
 	var wait sync.WaitGroup
 	for range 2 {
 		wait.Go(func() {
-			c := refusals.NewCounter(tbl)
+			c := filtered.NewCounter(tbl)
 			for range 5 {
-				c.Count(day, refusals.Bot, "crawler", 2)
-				c.Count(day, refusals.AICrawler, "GPTBot", 1)
-				c.Count(day, refusals.Other, "excluded", 1)
+				c.Count(day, filtered.Bot, "crawler", 2)
+				c.Count(day, filtered.AICrawler, "GPTBot", 1)
+				c.Count(day, filtered.Other, "excluded", 1)
 				if err := c.Flush(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -65,7 +65,7 @@ func TestCountsOfTwoProcessesAddUp(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	days, err := refusals.ByDay.Collect(t.Context(), tbl, refusals.RangeIn{SiteID: "site", From: "2026-05-12", To: "2026-05-13"})
+	days, err := filtered.ByDay.Collect(t.Context(), tbl, filtered.RangeIn{SiteID: "site", From: "2026-05-12", To: "2026-05-13"})
 	if err != nil || len(days) != 1 {
 		t.Fatal(days, err)
 	}
@@ -74,21 +74,21 @@ func TestCountsOfTwoProcessesAddUp(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeWrittenIsKept(t *testing.T) {
+func TestFailedFlushIsRetried(t *testing.T) {
 	tbl, api := open(t)
-	c := refusals.NewCounter(tbl)
-	day := refusals.DayKey{SiteID: "site", Day: "2026-05-12"}
-	c.Count(day, refusals.Bot, "crawler", 1)
+	c := filtered.NewCounter(tbl)
+	day := filtered.DayKey{SiteID: "site", Day: "2026-05-12"}
+	c.Count(day, filtered.Bot, "crawler", 1)
 	api.broken = true
 	if err := c.Flush(t.Context()); !errors.Is(err, errBroken) {
 		t.Fatal(err)
 	}
 	api.broken = false
-	c.Count(day, refusals.Bot, "crawler", 1)
+	c.Count(day, filtered.Bot, "crawler", 1)
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	c.Run(ctx, func(err error) { t.Error(err) }) // writes once more when stopped
-	if d, err := refusals.Days.Get(t.Context(), tbl, day); err != nil || d.Bots["crawler"] != 2 {
+	if d, err := filtered.Days.Get(t.Context(), tbl, day); err != nil || d.Bots["crawler"] != 2 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

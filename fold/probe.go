@@ -9,41 +9,41 @@ import (
 	"github.com/onefold/onefold/dynamo"
 )
 
-// crossing is the part of a running WaitFor that concerns shards owned by other workers.
+// barrierWait is the part of a running WaitFor that concerns shards owned by other workers.
 //
-// Such a shard is scouted: read from its durable checkpoint to its tip, without folding, to find
+// Such a shard is probed: read from its durable checkpoint to its tip, without folding, to find
 // the last wanted change before the barrier. The shard has passed the barrier once its durable
 // checkpoint reaches that change.
 //
 // Owners advance a checkpoint only after writing what they read. This may take long: items can be
 // on hold, and the owner can be paused or dead. If a checkpoint does not move for a while, this
 // worker folds the shard too. Folding a shard twice is safe; see the package comment.
-type crossing struct {
-	fence  Fence
-	others map[string]*scout // by shard ID
-	// helped are the shards whose help counter this crossing has increased.
+type barrierWait struct {
+	barrier Barrier
+	probes  map[string]*probe // by shard ID
+	// helped are the shards whose help counter this barrierWait has increased.
 	helped []*shard
 }
 
-// scout is the progress of reading ahead in a shard of another worker.
-type scout struct {
-	cursor Sequence // read up to here
-	target Sequence // the last wanted change up to cursor
-	found  bool     // no wanted change before the barrier follows
-	seen   Sequence // the durable checkpoint at the last look
-	still  int      // consecutive looks at which the checkpoint had not moved
+// probe is the progress of reading ahead in a shard of another worker.
+type probe struct {
+	cursor     Sequence // read up to here
+	target     Sequence // the last wanted change up to cursor
+	found      bool     // no wanted change before the barrier follows
+	checkpoint Sequence // the durable checkpoint at the last look
+	unmoved    int      // consecutive looks at which the checkpoint had not moved
 }
 
 const (
-	scoutPages = 10 // pages read between two looks at the checkpoint
+	probePages = 10 // pages read between two looks at the checkpoint
 	helpAfter  = 20 // looks at an unmoved checkpoint before helping
 )
 
 // reads reports whether this worker folds a shard, as its owner or as a helper.
 func (w *Worker) reads(sh *shard, now time.Time) bool { return w.owns(sh, now) || sh.help > 0 }
 
-// across reports whether the durable checkpoints of shards owned by others have passed the barrier.
-func (w *Worker) across(ctx context.Context, c *crossing, others []*shard) (bool, error) {
+// othersPassed reports whether the durable checkpoints of shards owned by others have passed the barrier.
+func (w *Worker) othersPassed(ctx context.Context, c *barrierWait, others []*shard) (bool, error) {
 	if len(others) == 0 {
 		return true, nil
 	}
@@ -51,12 +51,12 @@ func (w *Worker) across(ctx context.Context, c *crossing, others []*shard) (bool
 		return false, err
 	}
 	errs := make([]error, len(others))
-	scouts := make([]*scout, len(others))
+	probes := make([]*probe, len(others))
 	for i, sh := range others {
-		scouts[i] = c.scout(sh)
+		probes[i] = c.probe(sh)
 	}
 	w.each(w.o.Readers, len(others), func(i int) error { //nolint:errcheck // errors are in errs
-		errs[i] = w.explore(ctx, c.fence, others[i], scouts[i])
+		errs[i] = w.readAhead(ctx, c.barrier, others[i], probes[i])
 		return nil
 	})
 	all := true
@@ -68,30 +68,30 @@ func (w *Worker) across(ctx context.Context, c *crossing, others []*shard) (bool
 			return false, errs[i]
 		}
 		durable, _ := sh.durable()
-		if sc := scouts[i]; !sc.found || durable.Compare(sc.target) < 0 {
+		if sc := probes[i]; !sc.found || durable.Compare(sc.target) < 0 {
 			all = false
-			w.lookAgain(c, sh, sc, durable)
+			w.helpIfStalled(c, sh, sc, durable)
 		}
 	}
 	return all, nil
 }
 
-// scout returns the scout of a shard, advanced at least to the durable checkpoint.
-func (c *crossing) scout(sh *shard) *scout {
+// probe returns the probe of a shard, advanced at least to the durable checkpoint.
+func (c *barrierWait) probe(sh *shard) *probe {
 	durable, _ := sh.durable()
-	sc := c.others[sh.id]
+	sc := c.probes[sh.id]
 	if sc == nil {
-		sc = &scout{cursor: durable}
-		c.others[sh.id] = sc
+		sc = &probe{cursor: durable}
+		c.probes[sh.id] = sc
 	}
-	sc.cursor = later(sc.cursor, durable)
+	sc.cursor = maxSequence(sc.cursor, durable)
 	return sc
 }
 
-// explore reads ahead in a shard until nothing before the barrier can follow, at most scoutPages
+// readAhead reads ahead in a shard until nothing before the barrier can follow, at most probePages
 // pages.
-func (w *Worker) explore(ctx context.Context, f Fence, sh *shard, sc *scout) error {
-	for range scoutPages {
+func (w *Worker) readAhead(ctx context.Context, f Barrier, sh *shard, sc *probe) error {
+	for range probePages {
 		if sc.found || sh.finished() {
 			return nil
 		}
@@ -105,10 +105,10 @@ func (w *Worker) explore(ctx context.Context, f Fence, sh *shard, sc *scout) err
 		}
 		for i := range b.Changes {
 			if c := &b.Changes[i]; !c.Expired { // folds do not see expired items
-				sc.target = later(sc.target, c.Seq)
+				sc.target = maxSequence(sc.target, c.Seq)
 			}
 		}
-		sc.cursor = later(sc.cursor, b.Last)
+		sc.cursor = maxSequence(sc.cursor, b.Last)
 		sc.found = b.Tip && cmp.Or(b.Since, w.turns) >= f.turn || b.End || f.before(b.At)
 		if b.Read == 0 {
 			return nil
@@ -117,14 +117,14 @@ func (w *Worker) explore(ctx context.Context, f Fence, sh *shard, sc *scout) err
 	return nil
 }
 
-// lookAgain records a checkpoint that has not passed the barrier, and starts helping if it does not
+// helpIfStalled records a checkpoint that has not passed the barrier, and starts helping if it does not
 // move.
-func (w *Worker) lookAgain(c *crossing, sh *shard, sc *scout, durable Sequence) {
-	if !sc.found || durable != sc.seen {
-		sc.seen, sc.still = durable, 0
+func (w *Worker) helpIfStalled(c *barrierWait, sh *shard, sc *probe, durable Sequence) {
+	if !sc.found || durable != sc.checkpoint {
+		sc.checkpoint, sc.unmoved = durable, 0
 		return
 	}
-	if sc.still++; sc.still < helpAfter {
+	if sc.unmoved++; sc.unmoved < helpAfter {
 		return
 	}
 	w.help(c, sh)
@@ -132,19 +132,19 @@ func (w *Worker) lookAgain(c *crossing, sh *shard, sc *scout, durable Sequence) 
 
 // help starts folding a shard and the unfinished ancestors that it waits for. An ancestor may be
 // folded completely and still be unfinished, if its worker stopped before marking it.
-func (w *Worker) help(c *crossing, sh *shard) {
+func (w *Worker) help(c *barrierWait, sh *shard) {
 	for now := w.o.Clock(); sh != nil && sh.listed && !sh.finished() && !w.reads(sh, now); sh = w.shards[sh.parent] {
 		durable, _ := sh.durable()
 		sh.help++
-		w.jump(sh, durable)
+		w.moveTo(sh, durable)
 		sh.end = false
 		c.helped = append(c.helped, sh)
 		w.o.Logger.Info("fold: reading a shard whose owner makes no progress", "group", w.o.Group, "shard", sh.id)
 	}
 }
 
-// endHelp withdraws the crossing's help from all shards.
-func (w *Worker) endHelp(c *crossing) {
+// endHelp withdraws the barrierWait's help from all shards.
+func (w *Worker) endHelp(c *barrierWait) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, sh := range c.helped {

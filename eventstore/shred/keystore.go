@@ -15,15 +15,15 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Forgotten replaces texts of an erased subject. Other values become null, which Go decodes as the
+// Erased replaces texts of an erased subject. Other values become null, which Go decodes as the
 // zero value.
-const Forgotten = "[forgotten]"
+const Erased = "[forgotten]"
 
 // Errors of keepers.
 var (
-	// ErrForgotten is returned when appending an event with personal fields of an erased subject. A
+	// ErrErased is returned when appending an event with personal fields of an erased subject. A
 	// person who returns is another subject.
-	ErrForgotten = errors.New("shred: the subject was erased")
+	ErrErased = errors.New("shred: the subject was erased")
 	// ErrNoSubject is returned for an event with personal fields that does not name its subject.
 	ErrNoSubject = errors.New("shred: the event does not name the subject of its personal fields")
 	// ErrUnreadable is returned when encrypted data cannot be decrypted although its subject was
@@ -38,9 +38,9 @@ type Master struct {
 	Key []byte // 32 bytes, secret
 }
 
-// Options configures a Keeper.
+// Options configures a KeyStore.
 type Options struct {
-	Masters  []Master      // the first encrypts; the others only decrypt, see Keeper.Rewrap
+	Masters  []Master      // the first encrypts; the others only decrypt, see KeyStore.Rewrap
 	Personal []Personal    // personal fields by event type
 	Keep     time.Duration // how long a key is cached, and an erased person stays readable in other processes; default a minute
 	Keys     int           // cached keys; default 10,000
@@ -53,8 +53,8 @@ type Options struct {
 	Remake func(eventstore.ID) error
 }
 
-// Keeper manages the keys of subjects. It is safe for concurrent use.
-type Keeper struct {
+// KeyStore manages the keys of subjects. It is safe for concurrent use.
+type KeyStore struct {
 	t       *table.Table
 	o       Options
 	masters map[string]cipher.AEAD
@@ -63,8 +63,8 @@ type Keeper struct {
 	rules   rules
 }
 
-// New returns a Keeper on a table of Schema. Errors: eventstore.ErrInvalid.
-func New(t *table.Table, o Options) (*Keeper, error) {
+// New returns a KeyStore on a table of Schema. Errors: eventstore.ErrInvalid.
+func New(t *table.Table, o Options) (*KeyStore, error) {
 	if o.Keep == 0 {
 		o.Keep = time.Minute
 	}
@@ -75,9 +75,9 @@ func New(t *table.Table, o Options) (*Keeper, error) {
 		o.Keys = 10_000
 	}
 	if len(o.Masters) == 0 || o.Keep < 0 || o.Keys < 0 {
-		return nil, fmt.Errorf("%w: a keeper needs a master key, and Keep and Keys must not be negative", eventstore.ErrInvalid)
+		return nil, fmt.Errorf("%w: a key store needs a master key, and Keep and Keys must not be negative", eventstore.ErrInvalid)
 	}
-	k := &Keeper{t: t, o: o, masters: map[string]cipher.AEAD{}}
+	k := &KeyStore{t: t, o: o, masters: map[string]cipher.AEAD{}}
 	for _, m := range o.Masters {
 		aead, err := newAEAD(m.Key)
 		if err != nil || m.ID == "" || k.masters[m.ID] != nil {
@@ -101,7 +101,7 @@ func New(t *table.Table, o Options) (*Keeper, error) {
 }
 
 // Secrets returns the functions with which a Store seals and opens: eventstore.Options.Secrets.
-func (k *Keeper) Secrets() *eventstore.Secrets {
+func (k *KeyStore) Secrets() *eventstore.Secrets {
 	return &eventstore.Secrets{Seal: k.seal, Open: k.open, Bare: bare, Tag: k.tag, SealState: k.sealState, OpenState: k.openState, SealSecret: k.sealSecret, OpenSecret: k.openSecret}
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/term"
 )
 
 // Grouped formats n with commas between thousands.
@@ -77,12 +79,21 @@ func JSON(w io.Writer, v any) error {
 	return nil
 }
 
-// IsScreen reports whether w is a terminal.
+// IsScreen reports whether w is a terminal. Other devices, such as /dev/null, are not.
 func IsScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Width returns the number of columns of the terminal behind w, or 0 if w is not a terminal.
+func Width(w io.Writer) int {
+	f, ok := w.(*os.File)
 	if !ok {
-		return false
+		return 0
 	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
 }

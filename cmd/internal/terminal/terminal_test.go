@@ -1,6 +1,9 @@
 package terminal_test
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/onefold/onefold/cmd/internal/terminal"
@@ -18,5 +21,26 @@ func TestCount(t *testing.T) {
 		if got := terminal.Count(c.n, c.what); got != c.want {
 			t.Errorf("Count(%d, %q) = %q; want %q", c.n, c.what, got, c.want)
 		}
+	}
+}
+
+func TestOnlyTerminalsAreScreens(t *testing.T) {
+	for _, open := range []func() (*os.File, error){
+		func() (*os.File, error) { return os.OpenFile(os.DevNull, os.O_WRONLY, 0) },
+		func() (*os.File, error) { return os.Create(filepath.Join(t.TempDir(), "out")) },
+	} {
+		f, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if terminal.IsScreen(f) || terminal.Width(f) != 0 {
+			t.Errorf("%s is a terminal with %d columns", f.Name(), terminal.Width(f))
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if terminal.IsScreen(io.Discard) || terminal.Width(io.Discard) != 0 {
+		t.Error("io.Discard is a terminal")
 	}
 }

@@ -222,7 +222,7 @@ func (c *Query) write(ctx context.Context, e *Env, db *duck.DB, query, file stri
 	case c.Format == "json":
 		return writeJSON(ctx, db, query, out)
 	}
-	return writeTable(ctx, db, query, c.Limit, width(out.w), out)
+	return writeTable(ctx, db, query, c.Limit, terminal.Width(out.w), out)
 }
 
 // output records whether anything was written.

@@ -107,11 +107,11 @@ dynamo/dynamotest/dynalite/node_modules/.package-lock.json: dynamo/dynamotest/dy
 	npm ci --prefix dynamo/dynamotest/dynalite --no-audit --no-fund
 	@touch $@
 
-openid: accounts/openid/openidtest/provider/node_modules/.package-lock.json ## install the OpenID provider that tests log in with
+openid: server/accounts/openid/openidtest/provider/node_modules/.package-lock.json ## install the OpenID provider that tests log in with
 
-accounts/openid/openidtest/provider/node_modules/.package-lock.json: accounts/openid/openidtest/provider/package-lock.json
+server/accounts/openid/openidtest/provider/node_modules/.package-lock.json: server/accounts/openid/openidtest/provider/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20 or newer, with npm; tests run an OpenID provider" >&2; exit 1; }
-	npm ci --prefix accounts/openid/openidtest/provider --no-audit --no-fund
+	npm ci --prefix server/accounts/openid/openidtest/provider --no-audit --no-fund
 	@touch $@
 
 servicespec: blueprint/infra/servicespec/node_modules/.package-lock.json ## install AWS's own description of what templates may say

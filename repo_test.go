@@ -31,7 +31,7 @@ var policy = map[string][]string{
 	"dynamo/dynamojson": {"vocabulary"},
 	"dynamo/resilient":  {"vocabulary", "dynamo", "internal/redact", "internal/backoff", "golang.org/x/sync/..."},
 
-	"dynamohttp": {"vocabulary", "dynamo", "dynamo/dynamojson", "github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas",
+	"dynamo/dynamohttp": {"vocabulary", "dynamo", "dynamo/dynamojson", "github.com/aws/aws-sdk-go-v2/service/dynamodb/schemas",
 		"github.com/prometheus/client_golang/..."},
 
 	"engine":                 {"vocabulary", "dynamo", "engine/internal/...", "internal/backoff", "github.com/cockroachdb/pebble/v2/...", "github.com/cespare/xxhash/v2"},
@@ -42,7 +42,7 @@ var policy = map[string][]string{
 	"engine/internal/logfile": {"github.com/cockroachdb/pebble/v2/vfs/..."},
 	"engine/salvage":          {"vocabulary", "engine/internal/...", "github.com/cockroachdb/pebble/v2/..."},
 
-	"engine/enginetest": {"vocabulary", "dynamo", "engine", "dynamohttp", "github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/pebble/v2/vfs"},
+	"engine/enginetest": {"vocabulary", "dynamo", "engine", "dynamo/dynamohttp", "github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/pebble/v2/vfs"},
 
 	"engine/internal": {"vocabulary", "engine/internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/hashicorp/golang-lru/v2"},
 
@@ -101,7 +101,7 @@ var policy = map[string][]string{
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest", "internal/seeds"},
 
 	"blueprint/lint": {"vocabulary", "table",
-		"accounts", "analytics", "telemetry", "eventstore"}, // its tests: what it looks at
+		"server/accounts", "analytics", "telemetry", "eventstore"}, // its tests: what it looks at
 	"blueprint/infra": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "github.com/hashicorp/hcl/v2/...", "github.com/zclconf/go-cty/...", "go.yaml.in/yaml/v3",
 		"analytics", "telemetry", "eventstore"}, // its tests: what it deploys
 	"blueprint/page": {"blueprint", "table", "analytics", "telemetry", "eventstore"}, // the last three in its tests: what it describes
@@ -132,24 +132,24 @@ var policy = map[string][]string{
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
 
-	"accounts": {"vocabulary", "dynamo", "table", "accounts/passkey", "accounts/openid", "internal/backoff", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
+	"server/accounts": {"vocabulary", "dynamo", "table", "server/accounts/passkey", "server/accounts/openid", "internal/backoff", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
 
-	"accounts/passkey": {"github.com/go-webauthn/webauthn/protocol", "github.com/go-webauthn/webauthn/webauthn"},
+	"server/accounts/passkey": {"github.com/go-webauthn/webauthn/protocol", "github.com/go-webauthn/webauthn/webauthn"},
 
-	"accounts/passkey/passkeytest": {},
+	"server/accounts/passkey/passkeytest": {},
 
-	"accounts/openid": {"github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2", "accounts/openid/openidtest", "github.com/go-jose/go-jose/v4"},
+	"server/accounts/openid": {"github.com/coreos/go-oidc/v3/oidc", "golang.org/x/oauth2", "server/accounts/openid/openidtest", "github.com/go-jose/go-jose/v4"},
 
-	"accounts/openid/openidtest": {},
+	"server/accounts/openid/openidtest": {},
 
-	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "accounts", "accounts/passkey", "accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/dashboard", "server/apidocs", "telemetry",
+	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "server/accounts", "server/accounts/passkey", "server/accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
 		"server/mqtt", "telemetry/credentials"}, // its tests
 	"server/load":                {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/internal/middleware": {"dynamo", "table", "accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
-	"server/webanalytics": {"github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "accounts", "internal/...",
+	"server/internal/middleware": {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
+	"server/webanalytics": {"github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/erasure", "accounts", "engine", "eventstore", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
+	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/erasure", "server/accounts", "engine", "eventstore", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},
 
 	"server/jobs":        {"table", "server/internal/background", "engine/enginetest"},
@@ -157,13 +157,13 @@ var policy = map[string][]string{
 	"server/dashboard":   {"server/internal/webfile"},
 	"server/internal":    {},
 	"server/internal/qr": {"github.com/boombuler/barcode/qr"},
-	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
+	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "server/accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
 		"telemetry/presence", "telemetry/maintenance"}, // its tests
-	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/...",
+	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "server/accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/...",
 		"eventstore/shred"}, // its tests
 	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/redact", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
-		"accounts"}, // its tests
+		"server/accounts"}, // its tests
 	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs": {"github.com/danielgtaylor/huma/v2"},
 
@@ -215,11 +215,11 @@ var policy = map[string][]string{
 }
 
 // forTests may be imported by any _test.go file, beside what its package may import.
-var forTests = []string{"internal/seeds", "analytics/report", "server", "server/servertest", "engine", "engine/enginetest", "dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile", "eventstore/eventstoretest",
+var forTests = []string{"internal/seeds", "analytics/report", "server", "server/servertest", "engine", "engine/enginetest", "dynamo/dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile", "eventstore/eventstoretest",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"internal/recorded", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...",
-	"github.com/eclipse/paho.golang/...", "github.com/eclipse/paho.mqtt.golang", "github.com/pquerna/otp/totp", "accounts/passkey/passkeytest", "accounts/openid/openidtest"}
+	"github.com/eclipse/paho.golang/...", "github.com/eclipse/paho.mqtt.golang", "github.com/pquerna/otp/totp", "server/accounts/passkey/passkeytest", "server/accounts/openid/openidtest"}
 
 // vocabulary is DynamoDB's API in the SDK's types. Clients are made in cmd and in tests only, see TestClientsAreMadeInCmd.
 var vocabulary = []string{
@@ -497,4 +497,24 @@ func goFiles(t *testing.T) []goFile {
 		t.Fatal(err)
 	}
 	return files
+}
+
+// maxRootFolders is how many folders one takes in at a glance.
+const maxRootFolders = 15
+
+// TestRootFolders checks that the root stays readable. What `make` builds is not counted.
+func TestRootFolders(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folders []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && e.Name() != "bin" && e.Name() != "dist" {
+			folders = append(folders, e.Name())
+		}
+	}
+	if len(folders) > maxRootFolders {
+		t.Errorf("the root has %d folders, the house number is %d: %s. Put the new one into the folder whose idea it belongs to.", len(folders), maxRootFolders, strings.Join(folders, " "))
+	}
 }

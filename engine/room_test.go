@@ -16,7 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/dynamo/dynamohttp"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/engine/enginetest"
 )

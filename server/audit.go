@@ -10,7 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/download"
 	"github.com/onefold/onefold/server/internal/middleware"
 )

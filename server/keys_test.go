@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 )
 

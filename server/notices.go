@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/internal/backoff"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/table"
 )

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/accounts/passkey/passkeytest"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
+	"github.com/onefold/onefold/server/accounts/passkey/passkeytest"
 	"github.com/onefold/onefold/server/servertest"
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/accounts/openid"
-	"github.com/onefold/onefold/accounts/openid/openidtest"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
+	"github.com/onefold/onefold/server/accounts/openid"
+	"github.com/onefold/onefold/server/accounts/openid/openidtest"
 	"github.com/onefold/onefold/server/servertest"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 )
 

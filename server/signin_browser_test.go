@@ -7,8 +7,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 )
 

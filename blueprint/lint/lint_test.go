@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/blueprint/lint"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )

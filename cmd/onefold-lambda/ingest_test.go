@@ -9,10 +9,10 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/lambdasim"
 	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/telemetry"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 // appended is the response to an append.

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/analytics/report"
@@ -17,6 +16,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/demo"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/reporttext"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/telemetry"
 )
 

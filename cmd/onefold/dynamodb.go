@@ -19,7 +19,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/scrub"
 	"github.com/onefold/onefold/cmd/onefold/internal/supervise"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
-	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/dynamo/dynamohttp"
 	"github.com/onefold/onefold/engine"
 )
 

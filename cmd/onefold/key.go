@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )

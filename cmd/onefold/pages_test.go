@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 )
 

@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/cmd/internal/goruntime"
 	"github.com/onefold/onefold/cmd/internal/maintenance"
@@ -27,6 +26,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 )
 

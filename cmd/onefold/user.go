@@ -12,8 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/cmd/onefold/internal/usercli"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 )
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/cmd/internal/goruntime"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold/internal/auditcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/await"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 )
 

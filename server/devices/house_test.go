@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/credentials"

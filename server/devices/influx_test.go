@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 // TestInfluxDBsClient writes with InfluxDB's own JavaScript client, and reads back what it wrote:

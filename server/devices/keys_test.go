@@ -8,7 +8,7 @@ import (
 
 	v3 "github.com/eclipse/paho.mqtt.golang"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 // Those who may send a device's readings may do so over every protocol, and nobody else over any.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"

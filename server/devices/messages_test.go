@@ -11,8 +11,8 @@ import (
 
 	v3 "github.com/eclipse/paho.mqtt.golang"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/engine/enginetest"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/devices"
 	"github.com/onefold/onefold/server/mqtt"
 	"github.com/onefold/onefold/table"

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/internal/seeds"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"

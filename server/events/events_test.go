@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 )
 

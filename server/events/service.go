@@ -8,8 +8,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/internal/seeds"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/table"
 )

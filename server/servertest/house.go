@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/dynamo"
@@ -26,6 +25,7 @@ import (
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/server/webanalytics"
 	"github.com/onefold/onefold/table"

@@ -6,7 +6,7 @@ import (
 	"net/http/cookiejar"
 	"strings"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 // Password is the password of every person.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 

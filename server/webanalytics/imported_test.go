@@ -16,12 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/server/webanalytics"
 )

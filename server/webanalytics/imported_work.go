@@ -7,10 +7,10 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics/imported"
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/report"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 )

@@ -15,12 +15,12 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/internal/exclude"
 	"github.com/onefold/onefold/internal/geo"
 	"github.com/onefold/onefold/internal/geo/geotest"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/server/webanalytics"
 )

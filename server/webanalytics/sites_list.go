@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 )
 

@@ -20,7 +20,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/products"
-	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/dynamo/dynamohttp"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table"
 )

@@ -10,12 +10,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/cmd/internal/gaprepair"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry/alerts"
 	"github.com/onefold/onefold/telemetry/maintenance"

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/explore"
@@ -15,6 +14,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"

@@ -3,7 +3,7 @@ package middleware
 import (
 	"context"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 // Caller is the sender of a request. The zero value is anonymous.

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 // Options configure a Stack. All fields except Token, TrustProxy, Proxies and Problems are required.

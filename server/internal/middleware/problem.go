@@ -15,8 +15,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/table"
 )

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/onefold-bench/internal/workbench"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 // Options configure a run. All but Only and CPUProfile are required.

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/cmd/onefold-bench/internal/workbench"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/credentials"
 )

@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/cmd/internal/products"
@@ -26,6 +25,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 )
 

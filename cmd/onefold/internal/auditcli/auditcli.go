@@ -12,8 +12,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/cmd/internal/terminal"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 // Env is the environment of the commands.

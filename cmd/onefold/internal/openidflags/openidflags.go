@@ -7,9 +7,9 @@ import (
 	"os"
 	"strings"
 
-	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/accounts/openid"
 	"github.com/onefold/onefold/server"
+	"github.com/onefold/onefold/server/accounts"
+	"github.com/onefold/onefold/server/accounts/openid"
 )
 
 // Flags select the provider, and the people who get an account through it.

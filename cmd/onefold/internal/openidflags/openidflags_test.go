@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 const (

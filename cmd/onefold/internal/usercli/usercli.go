@@ -9,9 +9,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
 	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 )
 

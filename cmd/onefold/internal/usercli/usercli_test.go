@@ -11,12 +11,12 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
-	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/accounts/passkey"
-	"github.com/onefold/onefold/accounts/passkey/passkeytest"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/cmd/onefold/internal/usercli"
 	"github.com/onefold/onefold/engine"
+	"github.com/onefold/onefold/server/accounts"
+	"github.com/onefold/onefold/server/accounts/passkey"
+	"github.com/onefold/onefold/server/accounts/passkey/passkeytest"
 	"github.com/onefold/onefold/table"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 )
 

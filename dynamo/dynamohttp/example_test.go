@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/dynamo/dynamohttp"
 	"github.com/onefold/onefold/engine"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 // Whatever takes away a person's rights disables what the person created at once, and restoring the

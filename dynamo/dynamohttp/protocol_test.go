@@ -22,7 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/onefold/onefold/dynamo"
-	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/dynamo/dynamohttp"
 )
 
 const putTarget = "DynamoDB_20120810.PutItem"

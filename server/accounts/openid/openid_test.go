@@ -3,8 +3,8 @@ package openid_test
 import (
 	"testing"
 
-	"github.com/onefold/onefold/accounts/openid"
-	"github.com/onefold/onefold/accounts/openid/openidtest"
+	"github.com/onefold/onefold/server/accounts/openid"
+	"github.com/onefold/onefold/server/accounts/openid/openidtest"
 )
 
 const home = "https://onefold.example.com/api/v1/login/openid/callback"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 )
 
 // TestKeysStayApart checks that all keys have the prefix of accounts, on the index too.

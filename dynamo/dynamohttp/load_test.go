@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/dynamo/dynamohttp"
 )
 
 // largeBody is a valid request that takes more than half of the memory limit of the handlers below.

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/onefold/onefold/accounts/passkey"
+	"github.com/onefold/onefold/server/accounts/passkey"
 	"github.com/onefold/onefold/table"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/pquerna/otp/totp"
 
-	"github.com/onefold/onefold/accounts"
+	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/table"
 )
 

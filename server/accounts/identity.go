@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/onefold/onefold/accounts/openid"
+	"github.com/onefold/onefold/server/accounts/openid"
 	"github.com/onefold/onefold/table"
 )
 

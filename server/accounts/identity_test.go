@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/onefold/onefold/accounts"
-	"github.com/onefold/onefold/accounts/openid"
+	"github.com/onefold/onefold/server/accounts"
+	"github.com/onefold/onefold/server/accounts/openid"
 )
 
 func somebody(subject, email string) openid.Person {

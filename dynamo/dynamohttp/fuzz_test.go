@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/dynamo/dynamohttp"
 )
 
 // FuzzRequest sends arbitrary requests to the handler over an engine. Every answer must have

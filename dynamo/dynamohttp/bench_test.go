@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/dynamohttp"
+	"github.com/onefold/onefold/dynamo/dynamohttp"
 )
 
 // BenchmarkPutItem measures the cost of the protocol without a socket and without an engine.

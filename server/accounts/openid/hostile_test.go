@@ -16,7 +16,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/onefold/onefold/accounts/openid"
+	"github.com/onefold/onefold/server/accounts/openid"
 )
 
 // liar is a provider with configurable responses.

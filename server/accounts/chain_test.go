@@ -380,7 +380,7 @@ func ulidAt(at time.Time) string {
 
 // The example entry in docs/format/audit.md has the hash that is given there.
 func TestTheFormatsExample(t *testing.T) {
-	text, err := os.ReadFile("../docs/format/audit.md")
+	text, err := os.ReadFile("../../docs/format/audit.md")
 	must(t, err)
 	_, rest, _ := strings.Cut(string(text), "```\n")
 	example, rest, ok := strings.Cut(rest, "```\n")

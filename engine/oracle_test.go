@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -99,7 +100,7 @@ type comparedTable struct {
 }
 
 func newCompared(t *testing.T, seed uint64, met map[string]int) *compared {
-	c := &compared{t: t, met: met, ctx: context.Background(), db: must[*engine.DB](t)(engine.OpenMemory(engine.Options{TTLInterval: -1}))}
+	c := &compared{t: t, met: met, ctx: context.Background(), db: must[*engine.DB](t)(engine.OpenMemory(engine.Options{TTLInterval: -1, Clock: stopped(time.Now())}))}
 	random := rand.New(rand.NewPCG(seed, 2))
 	for i, name := range []string{"model", "other"} {
 		shape := oracleTables[(seed+uint64(i))%uint64(len(oracleTables))]
@@ -281,6 +282,9 @@ func (c *compared) batch(writes []*oracle.Write) {
 	}
 	c.items(writes)
 }
+
+// stopped is a clock that stands still, so that no transaction token expires.
+func stopped(at time.Time) func() time.Time { return func() time.Time { return at } }
 
 // transact runs a transaction, sometimes with a token, and sometimes with the latest token again.
 func (c *compared) transact(writes []*oracle.Write) {

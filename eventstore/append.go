@@ -22,7 +22,8 @@ type Commit struct {
 	CommitID string
 	First    int64 // version after its first event
 	Version  int64 // version after its last event
-	// Again is set if an earlier call had already appended; this call wrote nothing.
+	// Again is set if the commit was already stored: by an earlier call, or by a try of this call
+	// whose response was lost. Only appends with a CommitID set it.
 	Again bool
 }
 

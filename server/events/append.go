@@ -38,7 +38,7 @@ type appendAnswer struct {
 		Commit  string `json:"commit"`
 		First   int64  `json:"first" doc:"Number of the first event."`
 		Version int64  `json:"version" doc:"Number of the last event, which is the version of the stream after the append."`
-		Again   bool   `json:"again" doc:"The append was a repetition, and nothing was written."`
+		Again   bool   `json:"again" doc:"The commit was already stored: by an earlier request, or by a try of this one whose response from the store was lost."`
 	}
 }
 

@@ -13,8 +13,8 @@ RUNS ?= 10
 FUZZTIME ?= 30s
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# The binary, its tests and their check compile each package once, in every clone: paths of this machine are left out, and
-# all are built without cgo, as releases are. What needs cgo says so.
+# `make build`, `make test` and `make check` share one compilation of each package, also between clones: all build without
+# cgo and without file paths, as releases do. A target that needs cgo sets it.
 export GOFLAGS := $(strip $(GOFLAGS) $(if $(findstring -trimpath,$(GOFLAGS)),,-trimpath))
 export CGO_ENABLED = 0
 
@@ -124,7 +124,7 @@ blueprint/infra/servicespec/node_modules/.package-lock.json: blueprint/infra/ser
 test-busy: web dynalite openid servicespec browser mosquitto ## every test RUNS (10) times in a row while other programs keep all processors busy
 	@set -e; busy=; trap 'kill $$busy 2>/dev/null || true' EXIT; trap 'exit 130' INT TERM; \
 	for n in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & busy="$$busy $$!"; done; \
-	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -count=$(RUNS) -timeout 0 $(LONGEST) $(PACKAGES)
+	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -count=$(RUNS) -failfast -timeout 0 $(LONGEST) $(PACKAGES)
 
 check: ## vet, staticcheck and the house rules
 	$(GO) vet $(PACKAGES)

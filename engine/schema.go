@@ -42,7 +42,8 @@ func (n *tally) add(items, bytes int64) {
 	}
 }
 
-// counts returns the counts to report. Counts that are being corrected can be negative for a while.
+// counts returns the counts to report. A correction can make the internal counts negative for a while;
+// these are reported as 0.
 func (n *tally) counts() catalog.Counts {
 	return catalog.Counts{Items: max(0, n.items.Load()), Bytes: max(0, n.bytes.Load())}
 }

@@ -27,7 +27,7 @@ import (
 //	transact ID [commit=C] [rival=(EVENT)]
 //	                             a line, withdraw N or nothing, decides; a rival appends meanwhile
 //	read ID [from=N] [to=N] [ago=DURATION] [backwards]
-//	                             ago reads the stream as it was that long ago
+//	                             with ago, the stream at that time before the current one
 //	head ID
 //	load ID [version=V] [keep=NAME]
 //	                             the balance by version V of the fold (default 1)

@@ -104,7 +104,7 @@ func (in ReadingsIn) Page(ctx context.Context, t *table.Table, cursor string, li
 	return of.Page(ctx, t, cursor, limit)
 }
 
-// Exists reports which of the device's readings with the given keys exist.
+// Exists returns the given keys under which the device has readings.
 func (in ReadingsIn) Exists(ctx context.Context, t *table.Table, keys []ReadingKey) (map[ReadingKey]bool, error) {
 	of, err := in.of(ctx, t)
 	if err != nil {

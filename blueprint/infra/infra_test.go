@@ -51,7 +51,7 @@ func stacks() map[string]func(write func(*table.Schema, infra.Options) ([]byte, 
 // TestCloudFormation checks the templates against AWS's own description of its resources.
 func TestCloudFormation(t *testing.T) {
 	if os.Getenv("ONEFOLD_TEST_SERVICESPEC") == "" {
-		t.Skip("ONEFOLD_TEST_SERVICESPEC is not set: `make servicespec` installs AWS's description of its resources, and `make test` sets it")
+		t.Skip("AWS's description of its resources is missing: run `make servicespec` to install it, and set ONEFOLD_TEST_SERVICESPEC=1, as `make test` does")
 	}
 	for name, stack := range stacks() {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func plain(t *testing.T, n *yaml.Node) any {
 func TestTerraform(t *testing.T) {
 	terraform, err := exec.LookPath("terraform")
 	if err != nil {
-		t.Skip("terraform is missing: install it from HashiCorp (any version from 1.5) to check what is written; ONEFOLD_TERRAFORM_PLUGINS then names a directory with the AWS provider, for validate")
+		t.Skip("terraform is missing: install version 1.5 or later from HashiCorp to check the generated files; set ONEFOLD_TERRAFORM_PLUGINS to a directory with the AWS provider to validate them as well")
 	}
 	plugins := os.Getenv("ONEFOLD_TERRAFORM_PLUGINS")
 	for name, stack := range stacks() {

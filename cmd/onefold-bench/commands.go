@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/onefold/onefold/cmd/internal/terminal"
 )
 
 // globals are the flags of every command.
@@ -32,15 +34,7 @@ type commands struct {
 	Telemetry  telemetryCommand  `cmd:"" help:"Measure telemetry: a server in its own process, driven over HTTP and MQTT."`
 }
 
-// logger returns a logger to w, at level Warn unless --verbose is set: the result of a command is
-// its output.
-func (g *globals) logger(w io.Writer) *slog.Logger {
-	level := slog.LevelWarn
-	if g.Verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
-}
+func (g *globals) logger(w io.Writer) *slog.Logger { return terminal.Logger(w, g.Verbose) }
 
 // program returns the onefold binary: a path, or a name to look up in PATH.
 func (g *globals) program() string {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/blueprint"
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/onefold-bench/internal/workbench"
 	"github.com/onefold/onefold/eventstore"
@@ -77,7 +78,7 @@ func appendUse(t *testing.T, g *globals, rate, each int, delay time.Duration) (w
 // Costs shared by processes or aggregates are counted once.
 func TestCostIsNotLessThanAppendsOfSeveralEventsTake(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	g := new(globals)
 	said, _ := unitsOfFact(t, eventstore.Schema, 3*86_400, false)
 	use, err := appendUse(t, g, 1, 3, 0)

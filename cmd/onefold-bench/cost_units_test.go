@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/blueprint"
 	"github.com/onefold/onefold/blueprint/cost"
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/onefold-bench/internal/analyticsbench"
 	"github.com/onefold/onefold/cmd/onefold-bench/internal/telemetrybench"
@@ -27,7 +28,7 @@ const readPrice = 0.2
 // with --fold-delay 30s.
 func TestCostIsWhatIsMetered(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	g := new(globals)
 	events := func(perSecond float64, during time.Duration) func(time.Duration) (workbench.Use, error) {
 		return func(delay time.Duration) (workbench.Use, error) {

@@ -7,23 +7,15 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/onefold/onefold/cmd/internal/guidetest"
+	"github.com/onefold/onefold/cmd/internal/clitest"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"onefold-bench": main})
 }
 
-// needProcesses skips a test under -short that starts processes or takes as long.
-func needProcesses(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("the time to start processes is missing: leave -short out")
-	}
-}
-
 func TestScripts(t *testing.T) {
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", ContinueOnError: true})
 }
 
@@ -33,5 +25,5 @@ func TestGuidesNameCommandsAndFlagsThatThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guidetest.Check(t, "../..", "onefold-bench", parser.Model.Node, 8)
+	clitest.Check(t, "../..", "onefold-bench", parser.Model.Node, 8)
 }

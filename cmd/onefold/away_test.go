@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/onefold/onefold/cmd/internal/clitest"
 )
 
 // saysWaits finds the address of a process that waits for its table.
@@ -63,7 +65,7 @@ func asked(t *testing.T, method, url string) (int, string) {
 // When the table is back they continue. A table that does not match the schema is still an error.
 func TestStoreAwayAtStart(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	f := &far{T: t, dir: t.TempDir(), addr: "127.0.0.1:0"}
 	f.startStore()
 	onefold(t, "--store", f.url(), "infra", "apply")

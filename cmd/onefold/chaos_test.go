@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
@@ -34,7 +35,7 @@ type chaos struct {
 // once, everywhere.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	sent, more := newSoak(t)
 	if sent.most == 0 {
 		sent.most = chaosEvents

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/server/accounts"
 )
 
@@ -25,7 +26,7 @@ type appended struct {
 // once; streams have no gaps; the feed has them all.
 func TestEventsOfManyServers(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	const writers, appends, aggregates = 4, 25, 3
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

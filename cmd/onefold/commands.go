@@ -86,15 +86,7 @@ func (g *globals) engine(logs io.Writer) engine.Options {
 	}}
 }
 
-// logger returns a logger to w, at level Warn unless --verbose is set: the result of a command is
-// its output.
-func (g *globals) logger(w io.Writer) *slog.Logger {
-	level := slog.LevelWarn
-	if g.Verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
-}
+func (g *globals) logger(w io.Writer) *slog.Logger { return terminal.Logger(w, g.Verbose) }
 
 func printJSON(w io.Writer, v any) error { return terminal.JSON(w, v) }
 

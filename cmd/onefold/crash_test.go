@@ -12,21 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/internal/traffic"
 )
-
-// needProcesses skips a test under -short that starts processes or takes as long.
-func needProcesses(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("the time to start processes is missing: leave -short out")
-	}
-}
 
 // process prepares onefold as a separate process.
 func process(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +77,7 @@ func mustBeTheSame(t *testing.T, what, got, want string) {
 // uninterrupted one.
 func TestKilledImport(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	const lines = 30_000
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
@@ -122,7 +115,7 @@ func TestKilledImport(t *testing.T) {
 // A log imported twice, or in two halves in either order, counts once.
 func TestImportInParts(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
 	lines := generatedLog(t, log, 5_000)

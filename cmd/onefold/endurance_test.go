@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/internal/geo"
 	"github.com/onefold/onefold/internal/geo/geotest"
@@ -52,7 +53,7 @@ type taken struct {
 // HTTP and MQTT, appends, queries, live streams, the warehouse, backups, the scrub, GeoIP,
 // DynamoDB's protocol. After the first sixth of the time, its resource usage must not grow.
 func TestEndurance(t *testing.T) {
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	long, rate := enduranceFor, enduranceRate
 	if s := os.Getenv("ONEFOLD_ENDURANCE"); s != "" {
 		var err error

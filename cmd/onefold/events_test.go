@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/eventstore/eventjson"
 )
 
@@ -32,7 +33,7 @@ func caseFile(t *testing.T, n int) string {
 // once.
 func TestEventsThroughAServer(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	path, here, there := caseFile(t, 1500), filepath.Join(t.TempDir(), "here"), filepath.Join(t.TempDir(), "there")
 	columns := []string{"--aggregate", "case", "--aggregate-column", "case", "--type-column", "activity", "--time-column", "at", "--json"}
 	type told struct{ Lines, Imported, Duplicates, Aggregates, Types int64 }

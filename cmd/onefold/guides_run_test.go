@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/cmd/internal/guidetest"
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/internal/traffic"
 	"github.com/onefold/onefold/server/servertest"
 )
@@ -131,8 +131,8 @@ func (r *reader) steps(file, heading string) (all []step) {
 		case block:
 			all = append(all, stepsOf(code)...)
 		default:
-			for _, m := range guidetest.Inline.FindAllStringSubmatch(line, -1) {
-				if len(guidetest.Commands(m[1], "onefold")) > 0 {
+			for _, m := range clitest.Inline.FindAllStringSubmatch(line, -1) {
+				if len(clitest.Commands(m[1], "onefold")) > 0 {
 					all = append(all, step{text: m[1], says: "prose"})
 				}
 			}
@@ -143,8 +143,8 @@ func (r *reader) steps(file, heading string) (all []step) {
 
 // stepsOf returns the commands in a line of a block.
 func stepsOf(code string) (all []step) {
-	says := strings.TrimSpace(guidetest.Comment.FindString(code))
-	code = strings.TrimSpace(guidetest.Comment.ReplaceAllString(code, ""))
+	says := strings.TrimSpace(clitest.Comment.FindString(code))
+	code = strings.TrimSpace(clitest.Comment.ReplaceAllString(code, ""))
 	for code != "" {
 		end := ampersand.FindStringIndex(code)
 		if end == nil {
@@ -200,7 +200,7 @@ func (r *reader) follow(file, heading string, promised map[string]outcome) {
 
 // goesOn reports whether a command runs until it is stopped, like a server or worker.
 func goesOn(text string) bool {
-	for _, words := range guidetest.Commands(text, "onefold") {
+	for _, words := range clitest.Commands(text, "onefold") {
 		plain := len(words) == 1 || strings.HasPrefix(words[1], "--")
 		if plain && slices.Contains([]string{"serve", "work", "dynamodb"}, words[0]) {
 			return true
@@ -241,7 +241,7 @@ func (r *reader) must(text string, is *outcome) {
 // start starts a command without waiting for its end.
 func (r *reader) start(text string) {
 	r.Helper()
-	words := guidetest.Commands(text, "onefold")
+	words := clitest.Commands(text, "onefold")
 	if len(words) != 1 || !goesOn(text) {
 		r.Fatalf("%s &: the test only knows how to wait for servers and workers", text)
 	}
@@ -356,7 +356,7 @@ func (r *reader) accessLog(name string, lines int) {
 // README's "Five minutes" are the first commands that a newcomer types.
 func TestFiveMinutes(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	r := newReader(t)
 	r.accessLog("access.log.gz", 2000)
 	const imports, hours = "bin/onefold import --site blog access.log.gz", "bin/onefold report --site blog --period hour --json"
@@ -386,7 +386,7 @@ func TestFiveMinutes(t *testing.T) {
 // A database, two servers and two workers on one table work together.
 func TestSeveralBoxesOnOneMachine(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	r := newReader(t)
 	r.follow("../../docs/guides/several-boxes.md", "Try it on one machine", map[string]outcome{
 		"onefold infra apply": {prints: []string{`is ready`}},

@@ -13,14 +13,14 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/onefold/onefold/cmd/internal/guidetest"
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/server/servertest"
 )
 
 // guidesSay returns all code in README and the guides.
-func guidesSay(t *testing.T) []guidetest.Code {
+func guidesSay(t *testing.T) []clitest.Code {
 	t.Helper()
-	return guidetest.Read(t, root)
+	return clitest.Read(t, root)
 }
 
 // Every onefold command in the guides exists, and has the flags that the guide uses.
@@ -29,7 +29,7 @@ func TestGuidesNameCommandsAndFlagsThatThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guidetest.Check(t, root, "onefold", parser.Model.Node, 200)
+	clitest.Check(t, root, "onefold", parser.Model.Node, 200)
 }
 
 var trackerTag = regexp.MustCompile(`<script\b[^>]*/onefold\.js[^>]*`)

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/onefold/onefold/cmd/internal/clitest"
 )
 
 // filesAtMost limits the open files of a process, including connections.
@@ -30,7 +32,7 @@ func filesAtMost(t *testing.T, n int, cmd *exec.Cmd) *exec.Cmd {
 // files. They send nothing, nothing more after a response, or half a header, and reconnect when
 // they are cut off. Others are served all the same; the log shows how fast.
 func TestIdleConnections(t *testing.T) {
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	const clients = 10_000
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur < uint64(clients)+1000 {

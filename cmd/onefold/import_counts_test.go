@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics/imported"
+	"github.com/onefold/onefold/cmd/internal/clitest"
 )
 
 const plausibleExport = "../../analytics/imported/exports/testdata/plausible"
@@ -33,7 +34,7 @@ func countsOf(t *testing.T, data, from, to string) string {
 // Daily counts imported through a server equal those imported into the table, and count once.
 func TestCountsThroughAServer(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	dir := t.TempDir()
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	onefold(t, "--data", here, "import", "--site", "s", plausibleExport)
@@ -88,7 +89,7 @@ func manyCounts(t *testing.T, path string) {
 // again, it counts once.
 func TestKilledImportOfCounts(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "pages.csv")
 	manyCounts(t, file)

@@ -4,12 +4,14 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/onefold/onefold/cmd/internal/clitest"
 )
 
 // An import through a server has the same numbers as an import into the table, and counts once.
 func TestImportThroughAServer(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	dir := t.TempDir()
 	log, here, there := filepath.Join(dir, "access.log"), filepath.Join(dir, "here"), filepath.Join(dir, "there")
 	generatedLog(t, log, 3_000)

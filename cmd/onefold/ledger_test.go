@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/cmd/internal/clitest"
 )
 
 // books are the acknowledgements that clients of a repeatedly killed server got, for all kinds of
@@ -44,7 +46,7 @@ type posted struct {
 // derived items agree. `make ledger` kills it 40 times.
 func TestKillLedger(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	kills := 3
 	if s := os.Getenv("ONEFOLD_LEDGER_KILLS"); s != "" {
 		kills = mustAtoi(t, s)

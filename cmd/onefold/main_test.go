@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/internal/recorded"
 )
 
@@ -39,7 +40,7 @@ func (w withAccessKey) Run() int {
 }
 
 func TestScripts(t *testing.T) {
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	testscript.Run(t, scripts("testdata/script", true, func(env *testscript.Env) error { return nil }))
 }
 

@@ -15,9 +15,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/dynamodb/attributevalue"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/cmd/internal/products"
+	"github.com/onefold/onefold/cmd/onefold/internal/migrate"
 )
 
 // freeAddr returns an unused address.
@@ -36,7 +42,7 @@ type moveLine struct {
 	Phase    string
 	Items    int64
 	Start    string
-	Compared *struct{ Items int64 }
+	Compared *migrate.Compared
 }
 
 // startMove starts a migration in its own process, and returns its output lines. The channel is
@@ -122,7 +128,7 @@ func until(t *testing.T, lines <-chan moveLine, phase string) moveLine {
 // after the migration back.
 func TestMoveUnderLoad(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -156,8 +162,18 @@ func TestMoveUnderLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	finished := until(t, lines, "finished")
-	if finished.Compared == nil || finished.Compared.Items < imported/10 /* blocks hold many events */ || !strings.Contains(finished.Start, target) {
-		t.Errorf("finished: %+v", finished)
+	if finished.Compared == nil || finished.Compared.Items < 1 || !strings.Contains(finished.Start, target) {
+		t.Fatalf("finished: %+v", finished)
+	}
+	var parts int64
+	for _, sum := range finished.Compared.Entities {
+		parts += sum.Items
+	}
+	if finished.Compared.Items != parts {
+		t.Errorf("%d items compared, but %d of all entities", finished.Compared.Items, parts)
+	}
+	if n := storedEvents(t, service.dynamodb(testKeyID, testKeySecret)); n < imported {
+		t.Errorf("%d events in the blocks of the new store, want at least the %d imported", n, imported)
 	}
 	next := startServer(t, "--store", target, "--data", filepath.Join(dir, "beside"), "serve", "--addr", "127.0.0.1:0", "--token", testToken)
 	events.server.Store(next)
@@ -184,6 +200,31 @@ func TestMoveUnderLoad(t *testing.T) {
 	t.Logf("%d events posted, %d items compared", events.sent.Load(), finished.Compared.Items)
 }
 
+// storedEvents adds up the events of all blocks in a table.
+func storedEvents(t *testing.T, db *dynamodb.Client) (n int) {
+	t.Helper()
+	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: aws.String(products.TableName)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range page.Items {
+			var b struct {
+				Entity string `dynamodbav:"et"`
+				Count  int    `dynamodbav:"count"`
+			}
+			if err := attributevalue.UnmarshalMap(item, &b); err != nil {
+				t.Fatal(err)
+			}
+			if b.Entity == analytics.Blocks.Name() {
+				n += b.Count
+			}
+		}
+	}
+	return n
+}
+
 // stop suspends a process, and returns when it no longer runs. Its other threads continue until the
 // one with the signal runs.
 func stop(t *testing.T, p *os.Process) {
@@ -201,7 +242,7 @@ func stop(t *testing.T, p *os.Process) {
 // resumed. It acknowledges no later requests, so its clients send them to the new store.
 func TestMoveWhileAServerIsStopped(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	dir := t.TempDir()
 	place := "dynamodb+" + serveDynamodb(t, "--memory", "--region", "eu-central-1", "--access-key", testKeyID+":"+testKeySecret).url + "/" + products.TableName + "?region=eu-central-1"
 	onefold(t, "--store", place, "infra", "apply")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/internal/storeurl"
 )
@@ -45,7 +46,7 @@ func makeTable(t testing.TB, store string) {
 // Commands behave on a service exactly as on a directory: the same sessions, each on its own table.
 func TestScriptsOnAService(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	ofDirectories := []string{ // these concern directories, or no table
 		"backup", "backups", "cost", "design", "dynamodb", "dynamodb_operations", "heat", "infra", "lint", "serve_flags",
 	}

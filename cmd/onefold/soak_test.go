@@ -21,6 +21,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/goals"
+	"github.com/onefold/onefold/cmd/internal/clitest"
 )
 
 // soakFor is how long TestSoak sends events, unless ONEFOLD_SOAK is set, such as to 5m. With
@@ -239,7 +240,7 @@ func (r *soakRequest) post(t *testing.T, ctx context.Context, url string) []anal
 // counts once: raw, in each hour, day and month, and in the values of every dimension.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	sent, more := newSoak(t)
 	data := filepath.Join(t.TempDir(), "data")
 	soakSite(t, &globals{Data: data})

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/cmd/internal/clitest"
 )
 
 // far is a server in front of a table in another process.
@@ -151,7 +153,7 @@ func (f *far) until(what string) {
 // fills and while it drains. No acknowledged event is lost, and none counts twice.
 func TestStoreGoesAway(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	f := &far{T: t, dir: t.TempDir(), addr: "127.0.0.1:0", random: rand.New(rand.NewPCG(seed, 0)), acked: map[string]string{}, sent: map[string]int{},

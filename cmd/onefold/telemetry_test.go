@@ -14,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/internal/recorded"
 )
 
@@ -71,7 +72,7 @@ func TestImportOfMachineTemperature(t *testing.T) {
 // An import through a server stores the same readings as an import into the table, each once.
 func TestImportOfReadingsThroughAServer(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	dir := t.TempDir()
 	file, rows := filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.csv")
 	onefold(t, "simulate", "telemetry", file, "--length", "6h", "--perturb", "0.2", "--faults", "twice,hour,unit,1970")

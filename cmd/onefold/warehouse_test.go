@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/warehouse"
 )
 
@@ -46,7 +47,7 @@ func exported(t *testing.T, dir string) (rows, different int) {
 // An export that is killed at any moment and restarted ends with every event once.
 func TestKilledExport(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	const lines = 6_000
 	dir := t.TempDir()
 	data, place, log := filepath.Join(dir, "data"), filepath.Join(dir, "facts"), filepath.Join(dir, "access.log")

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/onefold/onefold/cmd/internal/clitest"
 )
 
 // gang is workers in their own processes that are disturbed.
@@ -86,7 +88,7 @@ func (g *gang) disturb(stop <-chan struct{}) {
 // into a directory. ONEFOLD_WORK_LINES sets the number of lines.
 func TestWorkersKilledAndPaused(t *testing.T) {
 	t.Parallel()
-	needProcesses(t)
+	clitest.NeedProcesses(t)
 	lines := 2_400
 	if n, err := strconv.Atoi(os.Getenv("ONEFOLD_WORK_LINES")); err == nil {
 		lines = n

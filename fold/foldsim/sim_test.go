@@ -25,7 +25,7 @@ func TestDerivedItemsAreTheFoldOfAllChanges(t *testing.T) {
 	}, 1000)
 }
 
-// TestHeldItems makes some items wait for many flushes, some for few, and some for none.
+// TestHeldItems holds items for different numbers of flushes, including none.
 func TestHeldItems(t *testing.T) {
 	t.Parallel()
 	foldsim.Test(t, foldsim.Scenario{

@@ -128,8 +128,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestInvalidRules checks that rules which cannot work are rejected, each with the code of its
-// field.
+// TestInvalidRules checks that each invalid rule is rejected with the code of its invalid field.
 func TestInvalidRules(t *testing.T) {
 	good := telemetry.Rule{RuleKey: telemetry.RuleKey{Scope: telemetry.ForDevice, ScopeID: "d"}, FleetID: "f", Metric: "m", Raise: "1", Severity: telemetry.Info}
 	if err := alerts.CheckRule(&good); err != nil {

@@ -268,7 +268,7 @@ func First(all iter.Seq2[Reading, error]) (Reading, error) {
 	return Reading{}, table.ErrNotFound
 }
 
-// Exists reports which of the device's readings with the given keys exist. From and To are ignored.
+// Exists returns the given keys under which the device has readings. It ignores From and To.
 func (in In) Exists(ctx context.Context, t *table.Table, keys []Key) (map[Key]bool, error) {
 	there := make(map[Key]bool, len(keys))
 	if len(keys) == 0 {

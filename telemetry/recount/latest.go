@@ -12,8 +12,9 @@ import (
 	"github.com/onefold/onefold/telemetry"
 )
 
-// compareLatest compares the latest values of a device, and its last arrival, with its readings since the
-// first day of the range. The expected interval is not compared, because it is an estimate.
+// compareLatest recomputes the latest values and the last arrival of a device from its readings since
+// the first day of the range, and compares them with the stored ones. It does not compare the
+// expected interval, which is an estimate.
 func (r *recounter) compareLatest(ctx context.Context, id string) error {
 	for range maxTries {
 		before, err := r.loadStatus(ctx, id)

@@ -5,12 +5,23 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
 
 	"golang.org/x/term"
 )
+
+// Logger returns a logger that writes warnings and errors to w, or everything if it is verbose.
+// Commands print their results themselves, so they log little.
+func Logger(w io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelWarn
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
 
 // Grouped formats n with commas between thousands.
 func Grouped(n int64) string {

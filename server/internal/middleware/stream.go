@@ -87,8 +87,8 @@ func (s *Stack) stillPermitted(ctx huma.Context) bool {
 	return !errors.As(err, &problem)
 }
 
-// DownloadFailed handles a failed download: it sends a problem if nothing was sent yet, and otherwise
-// closes the connection.
+// DownloadFailed ends a failed download. It sends a problem, or closes the connection if part of the
+// download was sent.
 func (s *Stack) DownloadFailed(ctx context.Context, w http.ResponseWriter, err error) {
 	if err == nil {
 		return

@@ -1,6 +1,4 @@
-// Package guidetest reads the commands in README and the guides, for tests that check them against a
-// program's command line.
-package guidetest
+package clitest
 
 import (
 	"os"

@@ -41,7 +41,9 @@ const running = await demo()
 try {
   for (const scheme of ['light', 'dark']) await pictures(running, scheme)
 } finally {
-  const ended = new Promise((done) => { running.process.once('exit', done) })
-  running.process.kill('SIGINT')
-  await ended
+  if (running.process.exitCode === null) {
+    const ended = new Promise((done) => { running.process.once('exit', done) })
+    running.process.kill('SIGINT')
+    await ended
+  }
 }

@@ -185,12 +185,8 @@ func (w *Worker) takeLease(ctx context.Context, sh *shard, l Lease) (bool, error
 // writeLease makes this worker the owner of a shard, unless the lease has changed. It reports
 // whether it succeeded.
 func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, error) {
-	now := w.o.Clock()
-	next := Lease{
-		LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id},
-		Owner:    w.o.Owner, Turn: l.Turn + 1, For: w.o.LeaseFor, At: now, Mark: sh.mark.Mark(), Parent: sh.parent, Siblings: sh.siblings,
-	}
-	sh.uncertain = true // until it is known that this write was stored
+	next := w.newLease(sh, w.o.Owner, l.Turn+1)
+	sh.uncertain, sh.expected = true, l.Turn // until it is known that this write was stored
 	switch err := w.putLease(ctx, next, l.Turn, l.Turn > 0); {
 	case dynamo.IsConditionFailed(err):
 		sh.turn, sh.leased = 0, time.Time{}
@@ -199,8 +195,16 @@ func (w *Worker) writeLease(ctx context.Context, sh *shard, l Lease) (bool, erro
 		return false, err
 	}
 	sh.uncertain = false
-	sh.turn, sh.leased, sh.unpublished = next.Turn, now.Add(w.o.LeaseFor), next.Mark.IsZero()
+	sh.turn, sh.leased, sh.unpublished = next.Turn, next.At.Add(next.For), next.Mark.IsZero()
 	return true, nil
+}
+
+// newLease returns a lease of the shard with what this worker knows of it. Without an owner it is free.
+func (w *Worker) newLease(sh *shard, owner string, turn int64) Lease {
+	return Lease{
+		LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id},
+		Owner:    owner, Turn: turn, For: w.o.LeaseFor, At: w.o.Clock(), Mark: sh.mark.Mark(), Parent: sh.parent, Siblings: sh.siblings,
+	}
 }
 
 // mustPublish reports whether the shard's watermark is known by now but missing in its lease.
@@ -244,16 +248,14 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 	if err := w.resolveLeases(ctx); err != nil {
 		return err
 	}
-	now := w.o.Clock()
 	for _, sh := range w.order {
 		turn := sh.turn
 		sh.turn, sh.leased = 0, time.Time{}
 		if turn == 0 {
 			continue
 		}
-		free := Lease{LeaseKey: LeaseKey{Group: w.o.Group, Shard: sh.id}, Turn: turn + 1, For: w.o.LeaseFor, At: now, Mark: sh.mark.Mark(), Parent: sh.parent, Siblings: sh.siblings}
-		if err := w.putLease(ctx, free, turn, true); err != nil && !dynamo.IsConditionFailed(err) {
-			sh.uncertain = true // stop tries again
+		if err := w.putLease(ctx, w.newLease(sh, "", turn+1), turn, true); err != nil && !dynamo.IsConditionFailed(err) {
+			sh.uncertain, sh.expected = true, turn // stop tries again
 			return err
 		}
 	}
@@ -265,24 +267,52 @@ func (w *Worker) releaseLeases(ctx context.Context) error {
 // own first attempt. If such a write raised the turn, a release on condition of the old turn would
 // fail, and other workers would wait until the lease expires.
 func (w *Worker) resolveLeases(ctx context.Context) error {
-	var keys []LeaseKey
-	for _, sh := range w.order {
-		if sh.uncertain {
-			keys = append(keys, LeaseKey{Group: w.o.Group, Shard: sh.id})
+	for {
+		var keys []LeaseKey
+		for _, sh := range w.order {
+			if sh.uncertain {
+				keys = append(keys, LeaseKey{Group: w.o.Group, Shard: sh.id})
+			}
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+		held, err := w.readLeases(ctx, keys)
+		if err != nil {
+			return err
+		}
+		for _, sh := range w.order {
+			if !sh.uncertain {
+				continue
+			}
+			if err := w.resolveLease(ctx, sh, held[sh.id]); err != nil {
+				return err
+			}
 		}
 	}
-	if len(keys) == 0 {
-		return nil
-	}
-	held, err := w.readLeases(ctx, keys)
-	if err != nil {
-		return err
-	}
-	for _, sh := range w.order {
-		if l := held[sh.id]; sh.uncertain && l.Owner == w.o.Owner {
-			sh.turn = l.Turn
+}
+
+// resolveLease settles the interrupted write of one lease. The store may still be working on that
+// write and apply it after this read. If its condition still holds, raising the turn makes it fail.
+// If the turn cannot be raised, because the write or another worker was faster, the shard stays
+// uncertain and is read again; the condition then holds no longer.
+func (w *Worker) resolveLease(ctx context.Context, sh *shard, l Lease) error {
+	switch {
+	case l.Owner == w.o.Owner:
+		sh.turn = l.Turn
+	case l.Turn == sh.expected:
+		if sh.expected == 0 {
+			l = w.newLease(sh, "", 0)
 		}
-		sh.uncertain = false
+		l.Turn++
+		err := w.putLease(ctx, l, sh.expected, sh.expected > 0)
+		if dynamo.IsConditionFailed(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
+	sh.uncertain = false
 	return nil
 }

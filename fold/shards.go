@@ -34,7 +34,8 @@ type shard struct {
 	leased      time.Time  // when this worker's lease expires
 	turn        int64      // turn of its lease; 0 if it has none
 	unpublished bool       // the lease contains no watermark yet
-	uncertain   bool       // the last write of the lease failed, but may have been stored
+	uncertain   bool       // the last write of the lease failed, but may have been stored or be stored yet
+	expected    int64      // the turn on which that write is conditional
 	help        int        // number of WaitFor calls that fold this shard because its owner makes no progress
 	gaps        []gapStart // gaps that are not recorded yet
 	windows     map[spanKey]*loadedWindow

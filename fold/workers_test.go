@@ -269,9 +269,10 @@ func (i *interrupted) PutItem(ctx context.Context, in *dynamodb.PutItemInput, op
 }
 
 // TestInterruptedRenewalsAreReleased stops a worker while it takes its first lease, renews one or releases one. The write
-// is stored or lost, or stored and retried. The next worker finds all leases free.
+// is stored or lost, stored and retried, or stored only when the worker has ended. The next worker finds all leases free.
 func TestInterruptedRenewalsAreReleased(t *testing.T) {
 	type failure func(stop context.CancelFunc) func(write func() error) error
+	var late func() error
 	failures := map[string]failure{
 		"stored": func(stop context.CancelFunc) func(func() error) error {
 			return func(write func() error) error { stop(); return cmp.Or(write(), error(errInterrupted)) }
@@ -281,6 +282,9 @@ func TestInterruptedRenewalsAreReleased(t *testing.T) {
 		},
 		"retried": func(context.CancelFunc) func(func() error) error {
 			return func(write func() error) error { return cmp.Or(write(), error(errTransient)) }
+		},
+		"late": func(stop context.CancelFunc) func(func() error) error {
+			return func(write func() error) error { stop(); late = write; return errInterrupted }
 		},
 	}
 	for name, stop := range map[string]func(w *fold.Worker, clock *clock, interrupt func() context.Context) error{
@@ -317,6 +321,9 @@ func TestInterruptedRenewalsAreReleased(t *testing.T) {
 				}
 				if err := w.Release(t.Context()); err != nil {
 					t.Fatal(err)
+				}
+				if how == "late" && late() == nil {
+					t.Error("the late write was stored")
 				}
 				next := worker("next", b.db)
 				drain(t, next)

@@ -53,6 +53,9 @@ var policy = map[string][]string{
 	"table/writebehind": {"vocabulary", "dynamo", "dynamo/dynamojson", "table", "internal/spool"},
 	"fold":              {"vocabulary", "dynamo", "table", "fold/...", "internal/block", "internal/backoff", "internal/varint", "github.com/hashicorp/golang-lru/v2/...", "golang.org/x/sync/...", "pgregory.net/rapid"},
 
+	"fold/lease":             {"vocabulary", "dynamo", "table", "fold/internal/requests", "internal/backoff", "golang.org/x/sync/errgroup"},
+	"fold/internal/requests": {"vocabulary", "dynamo", "table", "internal/backoff"},
+
 	"fold/streamsource": {"dynamo", "table", "fold", "fold/internal/record", "internal/backoff", "github.com/aws/aws-sdk-go-v2/..."},
 
 	"fold/foldtest": {"vocabulary", "dynamo", "table", "fold", "fold/foldsim", "fold/streamsource", "engine"},

@@ -57,7 +57,7 @@ func (w *Worker) WaitFor(ctx context.Context, f Barrier) error {
 			if failures++; failures >= drainAttempts {
 				return fmt.Errorf("fold: wait: %w", err)
 			}
-			err = w.o.Sleep(ctx, w.backoff(failures))
+			err = w.o.Sleep(ctx, w.requests.Backoff(failures))
 		case n == 0:
 			failures = 0
 			idle++

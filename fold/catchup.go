@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/table"
 )
 
@@ -33,8 +34,9 @@ type CatchUpResult struct {
 // and is tried up to 16 times if others interfere. An event that cannot be applied is reported in
 // CatchUpResult.Poison, not as an error.
 func CatchUp[E, R any, RK comparable](ctx context.Context, t *table.Table, name string, into *table.Entity[R, RK], p Projection[E, R, RK], aggregates []E, o Options) ([]CatchUpResult, error) {
+	o = o.withDefaults(t)
 	c := &catchUp[E, R, RK]{
-		w:   &Worker{table: t, o: o.withDefaults(t)},
+		w:   &Worker{table: t, o: o, requests: o.requests(t)},
 		l:   &ordered[E, R, RK]{def: &Fold{name: name}, table: t, into: into, p: p, noCache: newCache(-1)},
 		out: make([]CatchUpResult, len(aggregates)),
 	}
@@ -44,13 +46,13 @@ func CatchUp[E, R any, RK comparable](ctx context.Context, t *table.Table, name 
 		if err != nil {
 			return nil, fmt.Errorf("fold: catch up %s: %w", name, err)
 		}
-		open[i] = staleModel[E]{at: i, e: &aggregates[i], d: &delta{pipeline: c.l, id: itemID(key), key: key}}
+		open[i] = staleModel[E]{at: i, e: &aggregates[i], d: &delta{pipeline: c.l, id: requests.ID(key), key: key}}
 	}
 	var err error
 	for try := 1; len(open) > 0 && err == nil; try++ {
 		if open, err = c.round(ctx, open); err == nil && len(open) > 0 {
 			if err = errLost; try < maxConflicts {
-				err = c.w.o.Sleep(ctx, c.w.backoff(min(try, 5)))
+				err = c.w.o.Sleep(ctx, c.w.requests.Backoff(min(try, 5)))
 			}
 		}
 	}
@@ -90,7 +92,7 @@ func (c *catchUp[E, R, RK]) round(ctx context.Context, open []staleModel[E]) (lo
 	if err := c.w.load(ctx, deltas); err != nil {
 		return nil, err
 	}
-	if err := c.w.each(c.w.o.Readers, len(open), func(i int) error { return c.prepare(ctx, &open[i]) }); err != nil {
+	if err := each(c.w.o.Readers, len(open), func(i int) error { return c.prepare(ctx, &open[i]) }); err != nil {
 		return nil, err
 	}
 	var puts []*dynamodb.PutItemInput
@@ -101,7 +103,7 @@ func (c *catchUp[E, R, RK]) round(ctx context.Context, open []staleModel[E]) (lo
 		}
 	}
 	for i, err := range dynamo.PutAll(ctx, c.w.table.API(), puts, c.w.o.Writers) {
-		if err != nil && transient(err) {
+		if err != nil && requests.Transient(err) {
 			err = c.w.put(ctx, puts[i])
 		}
 		switch err = refusedOrLost(err); {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/fold/internal/watermark"
 	"github.com/onefold/onefold/table"
 )
@@ -57,7 +58,7 @@ func (w *Worker) advanceAll(ctx context.Context) error {
 			behind = append(behind, sh)
 		}
 	}
-	return w.each(w.o.Readers, len(behind), func(i int) error { return w.advance(ctx, behind[i]) })
+	return each(w.o.Readers, len(behind), func(i int) error { return w.advance(ctx, behind[i]) })
 }
 
 // advance moves the checkpoint of a shard up to the point where everything is written, on condition
@@ -82,7 +83,7 @@ func (w *Worker) advance(ctx context.Context, sh *shard) error {
 			return fmt.Errorf("checkpoint of shard %s: %w", sh.id, err)
 		}
 		w.counts.conflicts.Add(1)
-		if err := w.o.Sleep(ctx, w.backoff(attempt)); err != nil {
+		if err := w.o.Sleep(ctx, w.requests.Backoff(attempt)); err != nil {
 			return err
 		}
 		if err := w.readCheckpoints(ctx, []*shard{sh}); err != nil {
@@ -116,7 +117,7 @@ func (w *Worker) putCheckpoint(ctx context.Context, sh *shard) error {
 		in.ConditionExpression = ptr("attribute_not_exists(#pk)")
 		in.ExpressionAttributeNames = map[string]string{"#pk": table.AttrPK}
 	}
-	return w.retry(ctx, func() error {
+	return w.requests.Retry(ctx, func() error {
 		_, err := w.table.API().PutItem(ctx, in)
 		return err
 	})
@@ -181,46 +182,18 @@ func (w *Worker) getCheckpoints(ctx context.Context, ids []string) (map[string]C
 	for i, id := range ids {
 		keys[i] = CheckpointKey{Group: w.o.Group, Shard: id}
 	}
-	err := getEach(ctx, w, Checkpoints, keys, func(c Checkpoint) { found[c.Shard] = c })
+	err := requests.Each(ctx, w.requests, Checkpoints, keys, func(c Checkpoint) { found[c.Shard] = c })
 	return found, err
-}
-
-// getEach reads items of the runtime by key and passes those that exist to each, in no particular
-// order.
-func getEach[T, K any](ctx context.Context, w *Worker, e *table.Entity[T, K], keys []K, each func(T)) error {
-	for len(keys) > 0 {
-		n := min(len(keys), maxBatchGet)
-		encoded := make([]table.Item, n)
-		for i, k := range keys[:n] {
-			var err error
-			if encoded[i], err = e.Key(k); err != nil {
-				return fmt.Errorf("fold: read %s: %w", e.Name(), err)
-			}
-		}
-		keys = keys[n:]
-		items, err := w.getItems(ctx, encoded)
-		if err != nil {
-			return fmt.Errorf("fold: read %s: %w", e.Name(), err)
-		}
-		for _, it := range items {
-			v, err := e.Decode(it)
-			if err != nil {
-				return fmt.Errorf("fold: read %s: %w", e.Name(), err)
-			}
-			each(v)
-		}
-	}
-	return nil
 }
 
 // flushDead writes the dead letters of the batch. An existing letter for the same change is kept.
 func (w *Worker) flushDead(ctx context.Context) error {
-	err := w.each(w.o.Writers, len(w.dead), func(i int) error {
+	err := each(w.o.Writers, len(w.dead), func(i int) error {
 		it, err := DeadLetters.Encode(&w.dead[i])
 		if err != nil {
 			return fmt.Errorf("fold: dead letter: %w", err)
 		}
-		err = w.retry(ctx, func() error {
+		err = w.requests.Retry(ctx, func() error {
 			_, err := w.table.API().PutItem(ctx, &dynamodb.PutItemInput{
 				TableName: ptr(w.table.Name()), Item: it,
 				ConditionExpression:      ptr("attribute_not_exists(#pk)"),

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/table"
 )
 
@@ -152,7 +153,7 @@ func (w *Worker) flushItems(ctx context.Context, open []*delta) error {
 			d.pipeline.cache().record(!d.held.exists)
 		}
 	}
-	if err := w.each(w.o.Readers, len(groups), func(i int) error { return w.holdLogged(ctx, groups[i]) }); err != nil {
+	if err := each(w.o.Readers, len(groups), func(i int) error { return w.holdLogged(ctx, groups[i]) }); err != nil {
 		return err
 	}
 	if err := errors.Join(w.readCheckpointsFor(ctx, open), w.readUnlistedCheckpoints(ctx, open)); err != nil {
@@ -162,7 +163,7 @@ func (w *Worker) flushItems(ctx context.Context, open []*delta) error {
 	if err := w.writeDeltas(ctx, rows); err != nil {
 		return err
 	}
-	return w.each(w.o.Readers, len(groups), func(i int) error { return w.writeLog(ctx, groups[i]) })
+	return each(w.o.Readers, len(groups), func(i int) error { return w.writeLog(ctx, groups[i]) })
 }
 
 // splitLogged separates deltas of items from deltas of logged states, and groups the latter by log.
@@ -211,7 +212,7 @@ func (w *Worker) writeDeltas(ctx context.Context, open []*delta) error {
 	at := max(w.o.Writers/writersOfPart, 1)
 	part := min(max(len(open)/at, writersOfPart), maxPart)
 	n := (len(open) + part - 1) / part
-	return w.each(at, n, func(i int) error {
+	return each(at, n, func(i int) error {
 		some := open[i*part : min((i+1)*part, len(open))]
 		if err := w.writeAll(ctx, some); err != nil {
 			return err
@@ -266,13 +267,13 @@ func (w *Worker) writeAll(ctx context.Context, some []*delta) (err error) {
 	}
 	slept := false
 	for i, perr := range dynamo.PutAll(ctx, w.table.API(), ins, min(w.o.Writers, writersOfPart)) {
-		if dynamo.IsThrottle(perr) && transient(perr) {
-			w.counts.throttles.Add(1)
+		if dynamo.IsThrottle(perr) && requests.Transient(perr) {
+			w.requests.Throttled.Add(1)
 			if !slept { // once for all of them
 				slept = true
-				err = cmp.Or(err, w.o.Sleep(ctx, w.backoff(1)))
+				err = cmp.Or(err, w.o.Sleep(ctx, w.requests.Backoff(1)))
 			}
-			w.counts.retries.Add(1)
+			w.requests.Repeated.Add(1)
 			perr = w.put(ctx, ins[i])
 		}
 		w.recordPut(puts[i], perr)
@@ -351,7 +352,7 @@ func (w *Worker) writeDelta(ctx context.Context, d *delta) error {
 		}
 		conflicts++
 		w.counts.conflicts.Add(1)
-		if err := w.o.Sleep(ctx, w.backoff(min(conflicts, 5))); err != nil {
+		if err := w.o.Sleep(ctx, w.requests.Backoff(min(conflicts, 5))); err != nil {
 			return err
 		}
 	}
@@ -374,7 +375,7 @@ func (w *Worker) write(ctx context.Context, d *delta) error {
 
 // put sends one put, with retries.
 func (w *Worker) put(ctx context.Context, in *dynamodb.PutItemInput) error {
-	return w.retry(ctx, func() error {
+	return w.requests.Retry(ctx, func() error {
 		_, err := w.table.API().PutItem(ctx, in)
 		return err
 	})
@@ -465,7 +466,7 @@ func (w *Worker) encode(d *delta, s *stored, removable bool) (table.Item, *store
 		it = zeroItem(d.key, table.Removed)
 		it[table.AttrTTL] = number(now.Add(keepTombstone).Unix())
 		next.state, err = d.pipeline.decode(d, nil)
-	} else if it, err = d.pipeline.encode(s.state); err == nil && itemID(it) != d.id {
+	} else if it, err = d.pipeline.encode(s.state); err == nil && requests.ID(it) != d.id {
 		err = &poisonError{err: errors.New("fold: merge or finish changed the key of the state")}
 	}
 	if err != nil {

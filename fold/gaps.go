@@ -52,7 +52,7 @@ func (w *Worker) putGap(ctx context.Context, shard string, g gapStart) error {
 		From:   g.from.Add(-gapMargin), To: now, Found: now, Owner: w.o.Owner,
 	}
 	exists := false
-	err := w.retry(ctx, func() error {
+	err := w.requests.Retry(ctx, func() error {
 		err := Gaps.Create(ctx, w.table, &m)
 		if exists = errors.Is(err, table.ErrExists); exists { // ErrExists has no code, like a network error, and must not be retried
 			return nil
@@ -98,7 +98,7 @@ func (m *Gap) extend(next *Gap) {
 // RepairGaps repairs the gaps of a group. It calls rebuild once with a time range that contains
 // everything that was committed but not folded; rebuild returns a description of what it did. If
 // rebuild fails or the process ends, the next RepairGaps calls it again. At most one process at a time
-// should call RepairGaps: see RunAsLeader. repaired is false if there was no open gap.
+// should call RepairGaps: see lease.RunAsLeader. repaired is false if there was no open gap.
 func RepairGaps(ctx context.Context, t *table.Table, group string, rebuild func(ctx context.Context, from, to time.Time) (string, error)) (repaired bool, err error) {
 	var open []Gap
 	for m, err := range GapsOf.All(ctx, t, GroupIn{Group: group}) {

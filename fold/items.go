@@ -30,7 +30,6 @@ type Checkpoint struct {
 // to it.
 const (
 	keepCheckpoint = 90 * 24 * time.Hour
-	keepLease      = 48 * time.Hour // longer than the stream lists a shard that has ended
 	keepDead       = 90 * 24 * time.Hour
 	keepGaps       = 90 * 24 * time.Hour
 	keepTombstone  = 48 * time.Hour
@@ -42,37 +41,6 @@ var Checkpoints = table.Define[Checkpoint, CheckpointKey]("fold.checkpoint", tab
 	Expires: func(c *Checkpoint) time.Time { return c.At.Add(keepCheckpoint) },
 	Example: func(c *Checkpoint) { c.Owner = "worker-1" },
 	Doc:     "The position up to which a group of folds has counted a stream shard.",
-})
-
-// LeaseKey identifies the lease of a stream shard.
-type LeaseKey struct {
-	Group string `dynamodbav:"group"`
-	Shard string `dynamodbav:"shard"`
-}
-
-// A Lease names the worker that reads a shard. Leases avoid duplicate work; correctness does not
-// depend on them. To any observer, a lease has expired once the observer has seen it unchanged for
-// its duration, by the observer's own clock. The times in it come from another clock and are only
-// for display.
-type Lease struct {
-	LeaseKey
-	Owner string        `dynamodbav:"by"`   // "" if it was released
-	Turn  int64         `dynamodbav:"turn"` // increased by every renewal
-	For   time.Duration `dynamodbav:"for"`  // duration without renewal, in nanoseconds
-	At    time.Time     `dynamodbav:"at"`   // time of the last renewal, by the owner's clock
-
-	// Progress reported by the owner at the last renewal.
-	Mark     time.Time `dynamodbav:"mark,omitempty"`     // watermark: every change committed before is folded; zero if unknown
-	Parent   string    `dynamodbav:"parent,omitempty"`   // the parent shard
-	Siblings int       `dynamodbav:"siblings,omitempty"` // number of shards with the same parent, itself included; for shards without a parent, all of those
-}
-
-// Leases is the entity of leases.
-var Leases = table.Define[Lease, LeaseKey]("fold.lease", table.Def[Lease]{
-	PK: "FOLD#{group}", SK: "LEASE#{shard}",
-	Expires: func(l *Lease) time.Time { return l.At.Add(l.For + keepLease) },
-	Example: func(l *Lease) { l.Owner, l.For, l.Siblings = "worker-1", 30*time.Second, 4 },
-	Doc:     "The worker that reads a stream shard.",
 })
 
 // GapKey identifies a gap.

@@ -5,13 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/table"
 )
-
-const maxBatchGet = 100 // maximum number of keys in a BatchGetItem
 
 // load reads, consistently, the items of all deltas that hold none. The tick is taken after the
 // read: checkpoints that the deltas depend on must be read later.
@@ -22,14 +18,14 @@ func (w *Worker) load(ctx context.Context, deltas []*delta) error {
 			missing = append(missing, d)
 		}
 	}
-	n := (len(missing) + maxBatchGet - 1) / maxBatchGet
-	return w.each(w.o.Readers, n, func(i int) error {
-		part := missing[i*maxBatchGet : min((i+1)*maxBatchGet, len(missing))]
+	n := (len(missing) + requests.MaxItems - 1) / requests.MaxItems
+	return each(w.o.Readers, n, func(i int) error {
+		part := missing[i*requests.MaxItems : min((i+1)*requests.MaxItems, len(missing))]
 		keys := make([]table.Item, len(part))
 		for i, d := range part {
 			keys[i] = d.key
 		}
-		items, err := w.getItems(ctx, keys)
+		items, err := w.requests.Items(ctx, keys)
 		if err != nil {
 			return fmt.Errorf("load states: %w", err)
 		}
@@ -58,40 +54,6 @@ func (w *Worker) reload(ctx context.Context, d *delta) error {
 		return err
 	}
 	return w.readCheckpointsFor(ctx, []*delta{d})
-}
-
-// getItems reads all of the given items, consistently, into a map by itemID. Missing items are
-// missing in the map.
-func (w *Worker) getItems(ctx context.Context, keys []table.Item) (map[string]table.Item, error) {
-	found := make(map[string]table.Item, len(keys))
-	name := w.table.Name()
-	for attempt := 0; len(keys) > 0; attempt++ {
-		if attempt > 0 {
-			w.counts.retries.Add(1)
-			if err := w.o.Sleep(ctx, w.backoff(attempt)); err != nil {
-				return nil, err
-			}
-		}
-		if attempt > w.o.Retries {
-			return nil, fmt.Errorf("%d items remained unprocessed", len(keys))
-		}
-		var out *dynamodb.BatchGetItemOutput
-		err := w.retry(ctx, func() (err error) {
-			out, err = w.table.API().BatchGetItem(ctx, &dynamodb.BatchGetItemInput{
-				RequestItems: map[string]types.KeysAndAttributes{name: {Keys: keys, ConsistentRead: ptr(true)}},
-			})
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		for _, it := range out.Responses[name] {
-			found[itemID(it)] = it
-		}
-		w.counts.reads.Add(int64(len(out.Responses[name])))
-		keys = out.UnprocessedKeys[name].Keys
-	}
-	return found, nil
 }
 
 // readCheckpointsFor reads the checkpoints that the deltas depend on and that were not yet read after their

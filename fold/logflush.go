@@ -41,7 +41,7 @@ func (w *Worker) writeLog(ctx context.Context, g *logGroup) error {
 			return fmt.Errorf("log %s: %w", g.log.id, errLost)
 		}
 		w.counts.conflicts.Add(1)
-		if err := w.o.Sleep(ctx, w.backoff(min(conflicts+1, 5))); err != nil {
+		if err := w.o.Sleep(ctx, w.requests.Backoff(min(conflicts+1, 5))); err != nil {
 			return err
 		}
 		g.open = slices.DeleteFunc(g.open, func(d *delta) bool { return d.done })

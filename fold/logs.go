@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/table"
 )
 
@@ -87,7 +88,7 @@ func (l *openLogs) of(d *delta) (*openLog, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := itemID(first)
+	id := requests.ID(first)
 	if d.log = l.byID[id]; d.log == nil {
 		d.log = &openLog{erasedLog: l.def, id: id, first: first, end: end, at: make(map[string]int)}
 		l.byID[id] = d.log
@@ -129,7 +130,7 @@ func (w *Worker) catchUp(ctx context.Context, g *logGroup) error {
 			entries, err = decodePage(body.States, entrySK)
 		}
 		if err != nil {
-			w.deadItem(&delta{pipeline: g.pipeline, id: itemID(it), key: it, changes: g.open[0].changes}, err)
+			w.deadItem(&delta{pipeline: g.pipeline, id: requests.ID(it), key: it, changes: g.open[0].changes}, err)
 			lg.next = max(lg.next, lg.numberOf(it)+1)
 			return
 		}
@@ -169,14 +170,14 @@ func (w *Worker) readPages(ctx context.Context, from, to table.Item, each func(t
 	in := pagesBetween(w.table.Name(), from, to)
 	for {
 		var out *dynamodb.QueryOutput
-		err := w.retry(ctx, func() (err error) {
+		err := w.requests.Retry(ctx, func() (err error) {
 			out, err = w.table.API().Query(ctx, in)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		w.counts.reads.Add(int64(len(out.Items)))
+		w.requests.Read.Add(int64(len(out.Items)))
 		for _, it := range out.Items {
 			each(it)
 		}
@@ -246,17 +247,17 @@ func (w *Worker) holdState(d *delta, encoded []byte, s *stored) {
 // fetchStates reads the pages that contain the states of deltas. missing is by page number.
 func (w *Worker) fetchStates(ctx context.Context, g *logGroup, missing map[int][]*delta) error {
 	numbers := slices.Sorted(maps.Keys(missing))
-	for ; len(numbers) > 0; numbers = numbers[min(len(numbers), maxBatchGet):] {
-		part := numbers[:min(len(numbers), maxBatchGet)]
+	for ; len(numbers) > 0; numbers = numbers[min(len(numbers), requests.MaxItems):] {
+		part := numbers[:min(len(numbers), requests.MaxItems)]
 		keys, of := make([]table.Item, len(part)), make(map[string]int, len(part))
 		for i, number := range part {
 			var err error
 			if keys[i], err = g.log.keyAt(missing[number][0].state, number); err != nil {
 				return err
 			}
-			of[itemID(keys[i])] = number
+			of[requests.ID(keys[i])] = number
 		}
-		items, err := w.getItems(ctx, keys)
+		items, err := w.requests.Items(ctx, keys)
 		if err != nil {
 			return fmt.Errorf("load pages: %w", err)
 		}
@@ -278,7 +279,7 @@ func (w *Worker) holdFrom(lg *openLog, page table.Item, some []*delta, of *store
 			entries, err = decodePage(body.States, entrySK, entryIs, entryHas, entryMarks)
 		}
 		if err != nil {
-			w.deadItem(&delta{pipeline: some[0].pipeline, id: itemID(page), key: page, changes: some[0].changes}, err)
+			w.deadItem(&delta{pipeline: some[0].pipeline, id: requests.ID(page), key: page, changes: some[0].changes}, err)
 		}
 	}
 	for i := range entries {

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/table"
 )
 
@@ -57,7 +58,7 @@ func (l *StateLog[S, K, P, PK]) readLog(ctx context.Context, t *table.Table, s *
 func (l *StateLog[S, K, P, PK]) addPage(lg *savedLog, e *erasedLog, it table.Item, expired bool) error {
 	page, body, err := e.decode(it)
 	if err != nil {
-		return fmt.Errorf("%w %s: %w", ErrPage, itemID(it), err)
+		return fmt.Errorf("%w %s: %w", ErrPage, requests.ID(it), err)
 	}
 	if lg.last, lg.next = page, body.Number+1; expired {
 		return nil
@@ -206,7 +207,7 @@ func (l *StateLog[S, K, P, PK]) logID(k K) (string, error) {
 		return "", err
 	}
 	first, err := l.pages.Key(l.pages.KeyOf(ptr(l.open(s, 0, nil))))
-	return itemID(first), err
+	return requests.ID(first), err
 }
 
 // replace is Replace for a single log.
@@ -435,7 +436,7 @@ func (l *StateLog[S, K, P, PK]) latest(pages []table.Item) ([]table.Item, error)
 					return nil, err
 				}
 			}
-			id := itemID(key)
+			id := requests.ID(key)
 			if n, seen := at[id]; seen {
 				out[n] = item
 				continue

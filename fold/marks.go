@@ -58,11 +58,6 @@ func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
-// itemID returns a string that is unique to a key. The separator byte does not occur in UTF-8.
-func itemID(key table.Item) string {
-	return stringOf(key[table.AttrPK]) + "\xff" + stringOf(key[table.AttrSK])
-}
-
 func stringOf(av types.AttributeValue) string {
 	s, ok := av.(*types.AttributeValueMemberS)
 	if !ok {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/fold/internal/watermark"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/table"
 )
 
@@ -44,13 +45,13 @@ type ShardOverview struct {
 // Read returns the overview of a group.
 func Read(ctx context.Context, t *table.Table, group string) (Overview, error) {
 	o := Overview{Group: group, At: t.Now()}
-	leases, err := collect(ctx, t, LeasesOf, group, func(l *Lease) string { return l.Shard })
+	leases, err := lease.ReadAll(ctx, t, group)
 	if err != nil {
-		return o, err
+		return o, fmt.Errorf("fold: overview of %s: %w", group, err)
 	}
-	checkpoints, err := collect(ctx, t, CheckpointsOf, group, func(c *Checkpoint) string { return c.Shard })
+	checkpoints, err := checkpointsOf(ctx, t, group)
 	if err != nil {
-		return o, err
+		return o, fmt.Errorf("fold: overview of %s: %w", group, err)
 	}
 	families := familiesOf(leases)
 	o.Known = len(leases) > 0 && families[""].complete()
@@ -87,16 +88,16 @@ func Read(ctx context.Context, t *table.Table, group string) (Overview, error) {
 	return o, err
 }
 
-// collect reads the items of a group into a map by shard ID.
-func collect[T, K any](ctx context.Context, t *table.Table, of *table.Query[GroupIn, T, K], group string, shard func(*T) string) (map[string]T, error) {
-	items := make(map[string]T)
-	for it, err := range of.All(ctx, t, GroupIn{Group: group}) {
+// checkpointsOf reads the checkpoints of a group into a map by shard ID.
+func checkpointsOf(ctx context.Context, t *table.Table, group string) (map[string]Checkpoint, error) {
+	found := make(map[string]Checkpoint)
+	for c, err := range CheckpointsOf.All(ctx, t, GroupIn{Group: group}) {
 		if err != nil {
-			return nil, fmt.Errorf("fold: overview of %s: %w", group, err)
+			return nil, err
 		}
-		items[shard(&it)] = it
+		found[c.Shard] = c
 	}
-	return items, nil
+	return found, nil
 }
 
 // family counts the child shards of one parent, or the shards without a parent.
@@ -106,7 +107,7 @@ type family struct{ seen, siblings int }
 // may have changes.
 func (f family) complete() bool { return f.seen > 0 && f.seen >= f.siblings }
 
-func familiesOf(leases map[string]Lease) map[string]family {
+func familiesOf(leases map[string]lease.Lease) map[string]family {
 	of := make(map[string]family)
 	for _, l := range leases {
 		f := of[l.Parent]
@@ -116,11 +117,11 @@ func familiesOf(leases map[string]Lease) map[string]family {
 }
 
 // lease adds what a lease records. read is the time up to which the checkpoint covers all changes.
-func (s *ShardOverview) lease(l *Lease, read, now time.Time) {
+func (s *ShardOverview) lease(l *lease.Lease, read, now time.Time) {
 	s.Shared, s.Owner = true, l.Owner
 	since := max(now.Sub(l.At), 0)
 	s.Age = min(s.Age, since)
-	s.Silent = since > l.duration(time.Minute)
+	s.Silent = since > l.Duration(time.Minute)
 	if s.Ended {
 		s.Owner, s.Silent = "", false
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/table"
 )
 
@@ -272,7 +273,7 @@ func (l *sum[S, K]) openDelta(key K) (*delta, error) {
 	if err != nil {
 		return nil, err
 	}
-	id := itemID(it)
+	id := requests.ID(it)
 	if d := l.byID[id]; d != nil {
 		l.byKey[key] = d
 		return d, nil

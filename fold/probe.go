@@ -55,7 +55,7 @@ func (w *Worker) othersPassed(ctx context.Context, c *barrierWait, others []*sha
 	for i, sh := range others {
 		probes[i] = c.probe(sh)
 	}
-	w.each(w.o.Readers, len(others), func(i int) error { //nolint:errcheck // errors are in errs
+	each(w.o.Readers, len(others), func(i int) error { //nolint:errcheck // errors are in errs
 		errs[i] = w.readAhead(ctx, c.barrier, others[i], probes[i])
 		return nil
 	})
@@ -97,7 +97,7 @@ func (w *Worker) readAhead(ctx context.Context, f Barrier, sh *shard, sc *probe)
 		}
 		b, err := w.source.Read(ctx, ReadRequest{Shard: sh.id, After: sc.cursor, Max: w.o.PageSize, Want: w.wants, Turn: w.turns})
 		if dynamo.IsThrottle(err) {
-			w.counts.throttles.Add(1)
+			w.requests.Throttled.Add(1)
 			return nil
 		}
 		if err != nil {

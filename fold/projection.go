@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/table"
 )
 
@@ -109,7 +110,7 @@ func (l *ordered[E, R, RK]) route(k *pendingChange) error {
 	if err != nil {
 		return &poisonError{change: k, err: err}
 	}
-	id := itemID(key)
+	id := requests.ID(key)
 	d := l.byID[id]
 	if d == nil {
 		d = &delta{pipeline: l, id: id, key: key}

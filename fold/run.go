@@ -42,7 +42,7 @@ func (w *Worker) run(ctx context.Context, all bool) error {
 			failures++
 			w.counts.failures.Add(1)
 			w.o.Logger.Error("fold: turn failed; retrying", "group", w.o.Group, "failures", failures, "err", err)
-			err = w.o.Sleep(ctx, w.backoff(failures))
+			err = w.o.Sleep(ctx, w.requests.Backoff(failures))
 		case n == 0:
 			failures = 0
 			err = w.o.Sleep(ctx, w.pause())
@@ -67,7 +67,7 @@ func (w *Worker) stop(ctx context.Context, all bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	err := w.tryStop(ctx, all)
-	for failures := 1; (dynamo.IsUnavailable(err) || dynamo.IsThrottle(err)) && failures < drainAttempts && w.o.Sleep(ctx, w.backoff(failures)) == nil; failures++ {
+	for failures := 1; (dynamo.IsUnavailable(err) || dynamo.IsThrottle(err)) && failures < drainAttempts && w.o.Sleep(ctx, w.requests.Backoff(failures)) == nil; failures++ {
 		err = w.tryStop(ctx, all)
 	}
 	if err != nil {
@@ -151,7 +151,7 @@ func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 	ready := w.readyShards(now)
 	batches := make([]Batch, len(ready))
 	errs := make([]error, len(ready))
-	w.each(w.o.Readers, len(ready), func(i int) error {
+	each(w.o.Readers, len(ready), func(i int) error {
 		sh := ready[i]
 		batches[i], errs[i] = w.source.Read(ctx, ReadRequest{Shard: sh.id, After: sh.position, Max: w.o.PageSize, Want: w.wants, Turn: w.turns})
 		return nil
@@ -159,9 +159,9 @@ func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 	for i, sh := range ready {
 		if errs[i] != nil {
 			sh.failures++
-			sh.retryAt = now.Add(w.backoff(sh.failures))
+			sh.retryAt = now.Add(w.requests.Backoff(sh.failures))
 			if dynamo.IsThrottle(errs[i]) { // other readers share the shard's limit
-				w.counts.throttles.Add(1)
+				w.requests.Throttled.Add(1)
 				continue
 			}
 			if dynamo.IsNotFound(errs[i]) { // expired

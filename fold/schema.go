@@ -1,10 +1,13 @@
 package fold
 
-import "github.com/onefold/onefold/table"
+import (
+	"github.com/onefold/onefold/fold/lease"
+	"github.com/onefold/onefold/table"
+)
 
 // Schema is the part of a table's schema that the runtime itself uses. Include it in the schema of
 // every table that workers run on.
-var Schema = table.MustSchema("fold", Checkpoints, Leases, Gaps, DeadLetters, CheckpointsOf, LeasesOf, GapsOf, DeadLettersOf,
+var Schema = table.MustSchema("fold", Checkpoints, lease.Leases, Gaps, DeadLetters, CheckpointsOf, lease.Of, GapsOf, DeadLettersOf,
 	table.Remarks{Callers: []table.Caller{{Name: "folds", Patterns: []string{"F1", "F2", "F3", "F4"}}}})
 
 // GroupIn names a group.
@@ -15,12 +18,6 @@ type GroupIn struct {
 // CheckpointsOf lists the checkpoints of a group.
 var CheckpointsOf = table.NewQuery(Checkpoints, table.QueryDef[GroupIn]{
 	ID: "F2", Question: "the checkpoints of a group of folds", PK: "FOLD#{group}", Prefix: "CHECKPOINT#",
-	Load: table.Load{PerSecond: 0.001, Items: 4, ItemBytes: 150},
-})
-
-// LeasesOf lists the leases of a group.
-var LeasesOf = table.NewQuery(Leases, table.QueryDef[GroupIn]{
-	ID: "F3", Question: "the leases of a group of folds", PK: "FOLD#{group}", Prefix: "LEASE#",
 	Load: table.Load{PerSecond: 0.001, Items: 4, ItemBytes: 150},
 })
 

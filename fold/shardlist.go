@@ -71,7 +71,7 @@ func (w *Worker) updateShards(list []Shard) {
 // listShards lists the shards of the source, with retries: DynamoDB allows only ten DescribeStream
 // calls a second, shared by all clients.
 func (w *Worker) listShards(ctx context.Context) (list []Shard, err error) {
-	err = w.retry(ctx, func() error {
+	err = w.requests.Retry(ctx, func() error {
 		list, err = w.source.Shards(ctx)
 		return err
 	})

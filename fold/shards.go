@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/fold/internal/watermark"
+	"github.com/onefold/onefold/fold/lease"
 )
 
 // shard is what a worker knows of one stream shard. mu protects the fields below it, which flushes
@@ -28,14 +29,11 @@ type shard struct {
 	tipTurn     uint64         // the first of the turns that the last tip was based on
 	mark        watermark.Shard
 	readAt      time.Time
-	lastAt      time.Time  // commit time of the last record read
-	retryAt     time.Time  // earliest time of the next read
-	failures    int        // failed reads in a row
-	leased      time.Time  // when this worker's lease expires
-	turn        int64      // turn of its lease; 0 if it has none
+	lastAt      time.Time // commit time of the last record read
+	retryAt     time.Time // earliest time of the next read
+	failures    int       // failed reads in a row
+	lease       *lease.Claim
 	unpublished bool       // the lease contains no watermark yet
-	uncertain   bool       // the last write of the lease failed, but may have been stored or be stored yet
-	expected    int64      // the turn on which that write is conditional
 	help        int        // number of WaitFor calls that fold this shard because its owner makes no progress
 	gaps        []gapStart // gaps that are not recorded yet
 	windows     map[spanKey]*loadedWindow
@@ -53,7 +51,7 @@ type shard struct {
 func newShard(id string) *shard {
 	h := fnv.New32a()
 	h.Write([]byte(id)) //nolint:errcheck // a hash never fails
-	return &shard{id: id, number: int(h.Sum32() & 0x7fffffff)}
+	return &shard{id: id, lease: lease.NewClaim(id), number: int(h.Sum32() & 0x7fffffff)}
 }
 
 // raiseCheckpoint records the durable checkpoint as it was at some time after tick. Checkpoints never move

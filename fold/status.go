@@ -9,8 +9,8 @@ import (
 
 // counters count from the creation of the worker.
 type counters struct {
-	changes, repeated, skipped, rebuilt, reads, writes, conflicts, retries, throttles atomic.Int64
-	dead, flushes, checkpoints, failures, missed                                      atomic.Int64
+	changes, repeated, skipped, rebuilt, writes, conflicts atomic.Int64
+	dead, flushes, checkpoints, failures, missed           atomic.Int64
 }
 
 // Status is the progress of a worker. Counts are from its creation.
@@ -68,9 +68,9 @@ type ShardStatus struct {
 func (w *Worker) Status() Status {
 	s := *w.status.Load()
 	c := &w.counts
-	s.Changes, s.Repeated, s.Skipped, s.Reads, s.Writes = c.changes.Load(), c.repeated.Load(), c.skipped.Load(), c.reads.Load(), c.writes.Load()
+	s.Changes, s.Repeated, s.Skipped, s.Reads, s.Writes = c.changes.Load(), c.repeated.Load(), c.skipped.Load(), w.requests.Read.Load(), c.writes.Load()
 	s.Flushes, s.Checkpoints, s.Conflicts = c.flushes.Load(), c.checkpoints.Load(), c.conflicts.Load()
-	s.Retries, s.Throttles, s.DeadLetters = c.retries.Load(), c.throttles.Load(), c.dead.Load()
+	s.Retries, s.Throttles, s.DeadLetters = w.requests.Repeated.Load(), w.requests.Throttled.Load(), c.dead.Load()
 	s.LeaseFree = w.o.Leases && w.o.LeaseFree
 	s.Failures, s.Missed = c.failures.Load(), c.missed.Load()
 	return s

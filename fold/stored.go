@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/table"
 )
 
@@ -26,7 +27,7 @@ type Stored[S any] struct {
 // is still the same, the recomputed state contains exactly the changes that the item has counted,
 // and ReplaceState with that version may replace it.
 func Load[S any, K comparable](ctx context.Context, t *table.Table, into *table.Entity[S, K], keys []K) ([]Stored[S], error) {
-	w := &Worker{table: t, o: Options{}.withDefaults(t)}
+	r := requests.New(t, requests.Options{})
 	encoded := make([]table.Item, len(keys))
 	var distinct []table.Item
 	seen := make(map[string]bool)
@@ -36,14 +37,14 @@ func Load[S any, K comparable](ctx context.Context, t *table.Table, into *table.
 			return nil, fmt.Errorf("fold: load %s: %w", into.Name(), err)
 		}
 		encoded[i] = it
-		if id := itemID(it); !seen[id] {
+		if id := requests.ID(it); !seen[id] {
 			seen[id] = true
 			distinct = append(distinct, it)
 		}
 	}
 	found := make(map[string]table.Item)
-	for from := 0; from < len(distinct); from += maxBatchGet {
-		items, err := w.getItems(ctx, distinct[from:min(from+maxBatchGet, len(distinct))])
+	for from := 0; from < len(distinct); from += requests.MaxItems {
+		items, err := r.Items(ctx, distinct[from:min(from+requests.MaxItems, len(distinct))])
 		if err != nil {
 			return nil, fmt.Errorf("fold: load %s: %w", into.Name(), err)
 		}
@@ -54,7 +55,7 @@ func Load[S any, K comparable](ctx context.Context, t *table.Table, into *table.
 	out := make([]Stored[S], len(keys))
 	for i, key := range encoded {
 		var err error
-		if out[i], err = readStored(into, key, found[itemID(key)]); err != nil {
+		if out[i], err = readStored(into, key, found[requests.ID(key)]); err != nil {
 			return nil, fmt.Errorf("fold: load %s: %w", into.Name(), err)
 		}
 	}
@@ -81,7 +82,7 @@ func ReplaceState[S any, K comparable](ctx context.Context, t *table.Table, into
 	it, err := into.Encode(&state)
 	switch {
 	case err != nil:
-	case itemID(it) != itemID(k):
+	case requests.ID(it) != requests.ID(k):
 		err = fmt.Errorf("the key of the state is not %v", key)
 	default:
 		err = replace(ctx, t, it, version)

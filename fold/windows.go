@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/fold/internal/window"
 	"github.com/onefold/onefold/table"
 )
@@ -155,14 +156,14 @@ func (w *Worker) readWindows(ctx context.Context, o *once, pk string, from, to i
 	}
 	for {
 		var out *dynamodb.QueryOutput
-		err := w.retry(ctx, func() (err error) {
+		err := w.requests.Retry(ctx, func() (err error) {
 			out, err = w.table.API().Query(ctx, in)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		w.counts.reads.Add(int64(len(out.Items)))
+		w.requests.Read.Add(int64(len(out.Items)))
 		for _, it := range out.Items {
 			if entityOf(it) != o.entity {
 				continue
@@ -276,8 +277,8 @@ func (w *Worker) partName() string { return fmt.Sprintf("%014x", uint64(w.o.Rand
 func (w *Worker) putAll(ctx context.Context, puts []*dynamodb.PutItemInput) error {
 	var failed error
 	for i, err := range dynamo.PutAll(ctx, w.table.API(), puts, min(w.o.Writers, writersOfPart)) {
-		if err != nil && transient(err) {
-			w.counts.retries.Add(1)
+		if err != nil && requests.Transient(err) {
+			w.requests.Repeated.Add(1)
 			err = w.put(ctx, puts[i])
 		}
 		if err != nil {

@@ -2,19 +2,18 @@ package fold
 
 import (
 	"context"
-	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/onefold/onefold/fold/internal/requests"
 	"github.com/onefold/onefold/fold/internal/watermark"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
@@ -62,10 +61,10 @@ func (o Options) withDefaults(t *table.Table) Options {
 	setDefault(&o.Writers, 64)
 	setDefault(&o.Retries, 8)
 	setDefault(&o.Known, 1_000_000)
-	setDefault(&o.LeaseFor, 30*time.Second)
+	setDefault(&o.LeaseFor, lease.DefaultFor)
 	setDefault(&o.Logger, slog.Default())
 	if o.Owner == "" {
-		o.Owner = ownName()
+		o.Owner = lease.UniqueName()
 	}
 	if o.Clock == nil {
 		o.Clock = t.Now
@@ -79,6 +78,11 @@ func (o Options) withDefaults(t *table.Table) Options {
 	return o
 }
 
+// requests returns what sends a worker's requests.
+func (o *Options) requests(t *table.Table) *requests.Client {
+	return requests.New(t, requests.Options{Retries: o.Retries, Sleep: o.Sleep, Random: o.Random})
+}
+
 // withPoll sets the polling interval that suits a source.
 func (o Options) withPoll(src Source) Options {
 	if p, ok := src.(Pacer); ok {
@@ -86,16 +90,6 @@ func (o Options) withPoll(src Source) Options {
 	}
 	setDefault(&o.Poll, 50*time.Millisecond)
 	return o
-}
-
-// ownName returns a unique name. Host and process ID are not enough, because containers may share
-// both.
-func ownName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "host"
-	}
-	return fmt.Sprintf("%s-%d-%s", host, os.Getpid(), strings.ToLower(crand.Text()[:6]))
 }
 
 func setDefault[T comparable](v *T, d T) {
@@ -109,6 +103,8 @@ func setDefault[T comparable](v *T, d T) {
 // source; with Options.Leases they share the work. A Worker is safe for concurrent use.
 type Worker struct {
 	table     *table.Table
+	requests  *requests.Client
+	leases    *lease.Holder
 	source    Source
 	o         Options
 	pipelines []pipeline
@@ -137,7 +133,6 @@ type Worker struct {
 	listed       uint64    // the last turn that listed the shards
 	listAt       time.Time // when to list the shards next
 	leaseAt      time.Time // when to look at the leases next
-	observed     map[string]observedLease
 	parentsAt    time.Time // when to look at the parents of waiting shards next
 	deadMu       sync.Mutex
 	dead         []Dead // of the batch
@@ -159,6 +154,8 @@ func NewWorker(t *table.Table, src Source, folds []*Fold, o Options) (*Worker, e
 	if err := checkFolds(folds, &w.o); err != nil {
 		return nil, err
 	}
+	w.requests = w.o.requests(t)
+	w.leases = &lease.Holder{Requests: w.requests, Group: w.o.Group, Owner: w.o.Owner, For: w.o.LeaseFor, Clock: w.o.Clock}
 	depth, err := chainDepth(folds)
 	if err != nil {
 		return nil, err
@@ -214,16 +211,16 @@ func (w *Worker) wants(entity string) bool { return len(w.read[entity]) > 0 }
 // checkFolds checks the declarations that need no types: names, waits, and that each entity has a
 // single writer.
 func checkFolds(folds []*Fold, o *Options) error {
-	errs := []error{checkName("group", o.Group), checkWait("FlushAge", o.FlushAge)}
-	if o.LeaseFor < 0 || o.LeaseFor > maxLease {
-		errs = append(errs, fmt.Errorf("LeaseFor: %s is not between 0 and %s", o.LeaseFor, maxLease))
+	errs := []error{lease.CheckName("group", o.Group), checkWait("FlushAge", o.FlushAge)}
+	if o.LeaseFor < 0 || o.LeaseFor > lease.Most {
+		errs = append(errs, fmt.Errorf("LeaseFor: %s is not between 0 and %s", o.LeaseFor, lease.Most))
 	}
 	if len(folds) == 0 {
 		errs = append(errs, errors.New("there are no folds"))
 	}
 	names, into := map[string]bool{}, map[string]string{}
 	for _, f := range folds {
-		errs = append(errs, checkName("fold", f.name), checkWait("Hold of fold "+f.name, f.options.hold))
+		errs = append(errs, lease.CheckName("fold", f.name), checkWait("Hold of fold "+f.name, f.options.hold))
 		if names[f.name] {
 			errs = append(errs, fmt.Errorf("two folds have the name %s", f.name))
 		}
@@ -234,14 +231,6 @@ func checkFolds(folds []*Fold, o *Options) error {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%w: %w", ErrDefinition, err)
-	}
-	return nil
-}
-
-// checkName rejects names that cannot be part of the keys of checkpoints and dead letters.
-func checkName(what, name string) error {
-	if name == "" || strings.Contains(name, "#") {
-		return fmt.Errorf("%s %q: a name must not be empty or contain '#'", what, name)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
 )
@@ -260,7 +261,7 @@ func (i *interrupted) PutItem(ctx context.Context, in *dynamodb.PutItemInput, op
 		return err
 	}
 	et, ok := in.Item[table.AttrEntity].(*types.AttributeValueMemberS)
-	if next := i.next; next != nil && ok && et.Value == fold.Leases.Name() {
+	if next := i.next; next != nil && ok && et.Value == lease.Leases.Name() {
 		i.next = nil
 		return nil, next(write)
 	}

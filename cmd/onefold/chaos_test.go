@@ -15,7 +15,7 @@ import (
 
 	"github.com/onefold/onefold/cmd/internal/clitest"
 	"github.com/onefold/onefold/cmd/internal/products"
-	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/fold/streamsource"
 )
 
@@ -126,14 +126,14 @@ func (c *chaos) steal() {
 		if err != nil {
 			return err
 		}
-		key := fold.LeaseKey{Group: products.Group, Shard: shards[c.random.IntN(len(shards))].ID}
-		lease, err := fold.Leases.Get(c.Context(), st.table, key)
+		key := lease.Key{Group: products.Group, Shard: shards[c.random.IntN(len(shards))].ID}
+		held, err := lease.Leases.Get(c.Context(), st.table, key)
 		if err != nil {
 			return nil // it has no owner
 		}
-		lease.Owner, lease.Turn, lease.For, lease.At = "thief", lease.Turn+1, time.Second, time.Now()
+		held.Owner, held.Turn, held.For, held.At = "thief", held.Turn+1, time.Second, time.Now()
 		c.thefts++
-		return fold.Leases.Put(c.Context(), st.table, &lease)
+		return lease.Leases.Put(c.Context(), st.table, &held)
 	})
 	if err != nil {
 		c.Errorf("steal a lease: %v", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/table"
 )
 
@@ -30,10 +31,10 @@ func TestWorkStatusAlarms(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lease := func(ago time.Duration) {
+	renewed := func(ago time.Duration) {
 		put(func(ctx context.Context, s *store) error {
-			l := &fold.Lease{LeaseKey: fold.LeaseKey{Group: products.Group, Shard: "shardId-1"}, Owner: "w1", Turn: 1, For: time.Minute, At: time.Now().Add(-ago), Mark: time.Now().Add(-ago)}
-			return fold.Leases.Put(ctx, s.table, l)
+			l := &lease.Lease{Key: lease.Key{Group: products.Group, Shard: "shardId-1"}, Owner: "w1", Turn: 1, For: time.Minute, At: time.Now().Add(-ago), Progress: lease.Progress{Mark: time.Now().Add(-ago)}}
+			return lease.Leases.Put(ctx, s.table, l)
 		})
 	}
 	missed := func(mended time.Time) {
@@ -50,10 +51,10 @@ func TestWorkStatusAlarms(t *testing.T) {
 		alarm string
 	}{
 		{"nobody has worked", func() {}, exitOK, ""},
-		{"a worker that works", func() { lease(0) }, exitOK, ""},
-		{"silent for eleven hours", func() { lease(11 * time.Hour) }, exitOK, ""},
-		{"silent for thirteen hours", func() { lease(13 * time.Hour) }, exitDifferences, "shardId-1 lags by 13h"},
-		{"it works again", func() { lease(0) }, exitOK, ""},
+		{"a worker that works", func() { renewed(0) }, exitOK, ""},
+		{"silent for eleven hours", func() { renewed(11 * time.Hour) }, exitOK, ""},
+		{"silent for thirteen hours", func() { renewed(13 * time.Hour) }, exitDifferences, "shardId-1 lags by 13h"},
+		{"it works again", func() { renewed(0) }, exitOK, ""},
 		{"changes were missed", func() { missed(time.Time{}) }, exitDifferences, "changes were lost"},
 		{"and made again", func() { missed(time.Now()) }, exitOK, ""},
 	} {

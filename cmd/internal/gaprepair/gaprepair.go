@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/internal/groupcommit"
 	"github.com/onefold/onefold/table"
 )
@@ -39,7 +40,7 @@ func (m *Mender) Run(ctx context.Context) error {
 	defer giveUp()
 	timer := time.AfterFunc(leadWithin, giveUp)
 	defer timer.Stop()
-	err := fold.RunAsLeader(waiting, m.Table, "mend", fold.LeaderOptions{Logger: m.Logger}, func(leading context.Context) error {
+	err := lease.RunAsLeader(waiting, m.Table, "mend", lease.Options{Logger: m.Logger}, func(leading context.Context) error {
 		if !timer.Stop() {
 			return leading.Err()
 		}

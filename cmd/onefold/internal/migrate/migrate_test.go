@@ -25,6 +25,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
@@ -146,7 +147,7 @@ func contents(t *testing.T, api dynamo.API) map[string]table.Item {
 		}
 		for _, it := range out.Items {
 			entity := it["et"].(*types.AttributeValueMemberS).Value
-			if entity == migration.States.Name() || entity == migration.Fences.Name() || entity == fold.Checkpoints.Name() || entity == fold.Leases.Name() {
+			if entity == migration.States.Name() || entity == migration.Fences.Name() || entity == fold.Checkpoints.Name() || entity == lease.Leases.Name() {
 				continue
 			}
 			if ttl, err := strconv.ParseInt(text(it["ttl"]), 10, 64); err == nil && ttl <= time.Now().Unix() {
@@ -498,8 +499,8 @@ func TestFinishWhileWorkersRead(t *testing.T) {
 	m := mustBegin(t, from, to, nil)
 	mustFollow(t, m)
 	source := table.New(from.API, from.Table, table.Options{})
-	l := fold.Lease{LeaseKey: fold.LeaseKey{Group: products.Group, Shard: "shard-1"}, Owner: "w2", Turn: 1, For: time.Minute, At: time.Now()}
-	if err := fold.Leases.Put(t.Context(), source, &l); err != nil {
+	l := lease.Lease{Key: lease.Key{Group: products.Group, Shard: "shard-1"}, Owner: "w2", Turn: 1, For: time.Minute, At: time.Now()}
+	if err := lease.Leases.Put(t.Context(), source, &l); err != nil {
 		t.Fatal(err)
 	}
 	_, err := m.Finish(t.Context())
@@ -509,7 +510,7 @@ func TestFinishWhileWorkersRead(t *testing.T) {
 	}
 	mustBe(t, migration.Check(t.Context(), from.API, from.Table), nil)
 	l.Owner = "" // released
-	if err := fold.Leases.Put(t.Context(), source, &l); err != nil {
+	if err := lease.Leases.Put(t.Context(), source, &l); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Finish(t.Context()); err != nil {

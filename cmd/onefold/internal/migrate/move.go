@@ -21,6 +21,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
@@ -255,7 +256,7 @@ func (m *Move) empty(ctx context.Context) error {
 // ours are the entities that belong to a table rather than to its data: the positions in its
 // stream, and its migrations.
 var ours = map[string]bool{
-	fold.Checkpoints.Name(): true, fold.Leases.Name(): true, migration.States.Name(): true, migration.Fences.Name(): true,
+	fold.Checkpoints.Name(): true, lease.Leases.Name(): true, migration.States.Name(): true, migration.Fences.Name(): true,
 }
 
 // copied reports whether an item goes to the target.

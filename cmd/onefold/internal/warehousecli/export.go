@@ -11,7 +11,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/s3store"
 	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
-	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/warehouse"
 	"github.com/onefold/onefold/warehouse/export"
@@ -154,7 +154,7 @@ func Service(ctx context.Context, place string, s *cmdenv.Store, env *cmdenv.Env
 		return work, lag, nil
 	}
 	return func(ctx context.Context) error {
-		return fold.RunAsLeader(ctx, s.Table, leadName, fold.LeaderOptions{Logger: env.Logger}, work)
+		return lease.RunAsLeader(ctx, s.Table, leadName, lease.Options{Logger: env.Logger}, work)
 	}, lag, nil
 }
 

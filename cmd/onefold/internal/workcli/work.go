@@ -18,6 +18,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/table"
 )
 
@@ -144,7 +145,7 @@ func Once(crew *Crew, due []func(context.Context) error) func(context.Context) e
 		return work
 	}
 	return func(ctx context.Context) error {
-		return fold.RunAsLeader(ctx, crew.Table, "upkeep", fold.LeaderOptions{Logger: crew.Logger}, func(ctx context.Context) error {
+		return lease.RunAsLeader(ctx, crew.Table, "upkeep", lease.Options{Logger: crew.Logger}, func(ctx context.Context) error {
 			err := work(ctx)
 			if err == nil {
 				err = ctx.Err() // the job returns only when its context ends

@@ -1,4 +1,4 @@
-package fold_test
+package lease_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/engine"
-	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/fold/lease"
 	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
@@ -23,7 +23,7 @@ func TestOnlyOneLeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := schema.Ensure(t.Context(), db, "table"); err != nil {
+		if err := table.MustSchema("test", lease.Leases, lease.Of).Ensure(t.Context(), db, "table"); err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -43,7 +43,7 @@ func TestOnlyOneLeader(t *testing.T) {
 			}
 			clock := func() time.Time { return time.Now().Add(time.Duration(i) * time.Hour) }
 			group.Go(func() error {
-				return fold.RunAsLeader(ctx, table.New(db, "table", table.Options{Clock: clock}), "job", fold.LeaderOptions{Sleep: sleep}, func(ctx context.Context) error {
+				return lease.RunAsLeader(ctx, table.New(db, "table", table.Options{Clock: clock}), "job", lease.Options{Sleep: sleep}, func(ctx context.Context) error {
 					leads <- i
 					select {
 					case <-ctx.Done():

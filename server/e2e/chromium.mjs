@@ -26,6 +26,17 @@ export async function until(what, holds) {
   }
 }
 
+// shows waits until the text of an element matches. An element that is there already may still have
+// the text of a moment ago.
+export async function shows(element, pattern) {
+  let text
+  try {
+    await until('', async () => pattern.test(text = await element.textContent()))
+  } catch (e) {
+    assert.match(text ?? e.message, pattern)
+  }
+}
+
 // withBrowser runs steps in a fresh browser context.
 export async function withBrowser(options, steps) {
   const directory = await mkdtemp(path(tmpdir(), 'onefold-chromium-'))

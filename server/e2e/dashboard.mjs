@@ -2,14 +2,18 @@
 //   node dashboard.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
 import { join as file } from 'node:path'
-import { accessible, dismiss, invite, join, promote, settled, tabs, until, walk, wide } from './chromium.mjs'
+import { accessible, dismiss, invite, join, promote, settled, shows, tabs, until, walk, wide } from './chromium.mjs'
 
 const [server, setupToken, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
 
 const shot = async (page, name) => { if (shots) await page.screenshot({ path: file(shots, name + '.png'), fullPage: true }) }
-// query is read in the page, because the driver may learn of a new URL late.
-const query = async page => new URLSearchParams(await page.evaluate(() => location.search))
+// queried waits until a parameter of the page's URL has a value, or matches, or is absent (null). It
+// is read in the page, because the driver may learn of a new URL late.
+async function queried(page, parameter, want) {
+  const value = () => page.evaluate(name => new URLSearchParams(location.search).get(name), parameter)
+  await until(`${parameter} ${want}`, async () => want instanceof RegExp ? want.test(await value() ?? '') : await value() === want)
+}
 
 // event is sent by the test instead of the page, so that the browser does not matter.
 async function event(page, site, path, more = {}, version = 138) {
@@ -66,7 +70,7 @@ const steps = {
     const csv = await page.request.get(server + await page.getByRole('link', { name: 'Download as CSV' }).getAttribute('href'))
     assert.match(await csv.text(), /^[a-z_,]+\r?\n20/i)
     await page.getByRole('button', { name: /^Page views/ }).click()
-    assert.equal((await query(page)).get('metric'), 'pageViews')
+    await queried(page, 'metric', 'pageViews')
     await settled(page)
     await page.getByRole('application').focus()
     await page.keyboard.press('End')
@@ -76,47 +80,47 @@ const steps = {
     const all = await visits(page)
     await page.getByRole('region', { name: 'Places' }).locator('tbody button.value').first().click()
     await page.getByRole('list', { name: 'Filters' }).waitFor()
-    assert.match((await query(page)).get('filter'), /^country:is:[A-Z]{2}$/)
+    await queried(page, 'filter', /^country:is:[A-Z]{2}$/)
     await page.getByText('counted from the raw events').waitFor()
     await settled(page)
     const some = await visits(page)
     assert.ok(some > 0 && some < all, `${some} of ${all} visits`)
     await shot(page, 'filtered')
     await page.getByRole('button', { name: /^Negate/ }).click()
-    assert.match((await query(page)).get('filter'), /^country:is_not:/)
+    await queried(page, 'filter', /^country:is_not:/)
     await page.waitForFunction(n => document.querySelectorAll('.figure .value')[1].textContent.replaceAll(',', '') === String(n), all - some)
     await settled(page) // reloading figures are paler meanwhile
     await accessible(page, 'filtered site')
     await page.getByRole('button', { name: /^Remove/ }).click()
-    assert.equal((await query(page)).get('filter'), null)
+    await queried(page, 'filter', null)
     await page.goBack()
-    assert.match((await query(page)).get('filter'), /^country:is_not:/)
+    await queried(page, 'filter', /^country:is_not:/)
     await page.getByRole('button', { name: /^Remove/ }).click()
     await page.keyboard.press('f')
     await page.getByRole('textbox', { name: 'Value' }).fill('/pricing')
     await accessible(page, 'filter dialog')
     await page.getByRole('button', { name: 'Apply' }).click()
-    assert.equal((await query(page)).get('filter'), 'page:is:/pricing')
+    await queried(page, 'filter', 'page:is:/pricing')
     await page.getByRole('button', { name: /^Remove/ }).click()
   },
   async ranges(page) {
     await page.getByRole('button', { name: /^Date range/ }).click()
     await accessible(page, 'ranges')
     await page.getByRole('button', { name: 'Last 7 days' }).click()
-    assert.equal((await query(page)).get('range'), '7d')
+    await queried(page, 'range', '7d')
     await page.getByRole('button', { name: 'Hours' }).click()
-    assert.equal((await query(page)).get('period'), 'hour')
+    await queried(page, 'period', 'hour')
     await page.getByRole('button', { name: /^Comparison/ }).click()
     await page.getByRole('button', { name: 'No comparison' }).click()
-    assert.equal((await query(page)).get('compare'), 'none')
+    await queried(page, 'compare', 'none')
     await page.keyboard.press('d')
-    assert.equal((await query(page)).get('range'), 'today')
+    await queried(page, 'range', 'today')
     await page.getByRole('button', { name: /^Date range/ }).click()
     const days = page.locator('input[type=date]')
     const to = await days.nth(1).inputValue()
     await days.nth(0).fill(new Date(Date.parse(to) - 3 * 864e5).toISOString().slice(0, 10))
     await page.getByRole('button', { name: 'Apply' }).click()
-    assert.equal((await query(page)).get('to'), to)
+    await queried(page, 'to', to)
     await settled(page)
   },
   async details(page) {
@@ -132,7 +136,7 @@ const steps = {
     await page.keyboard.press('Escape') // clears the search
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    assert.match(await page.evaluate(() => document.activeElement.textContent), /^All /)
+    await page.waitForFunction(() => document.activeElement.textContent.startsWith('All '))
     await page.keyboard.press('?')
     await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByText('Last 7 days').waitFor()
     await page.keyboard.press('Escape')
@@ -141,7 +145,7 @@ const steps = {
     await page.getByRole('button', { name: 'Use the dark theme' }).click()
     await page.reload()
     await settled(page)
-    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark')
+    await page.waitForFunction(() => document.documentElement.dataset.theme === 'dark')
     await accessible(page, 'dark site')
     await shot(page, 'site-dark')
     await page.getByRole('button', { name: 'Use the light theme' }).click()
@@ -174,7 +178,7 @@ const steps = {
     await page.getByRole('button', { name: 'Save' }).click()
     await dialog.waitFor({ state: 'detached' })
     await page.getByRole('row', { name: /Saw the prices/ }).waitFor()
-    assert.equal(await page.locator('tbody tr').count(), 1)
+    await until('one goal', async () => await page.locator('tbody tr').count() === 1)
     await accessible(page, 'goals')
     await shot(page, 'goals')
     await page.getByRole('button', { name: 'Edit Saw the prices' }).click()
@@ -220,7 +224,7 @@ const steps = {
     await accessible(page, 'journeys')
     await shot(page, 'journeys')
     await page.getByRole('button', { name: 'Previous pages' }).click()
-    assert.equal((await query(page)).get('direction'), 'back')
+    await queried(page, 'direction', 'back')
     await settled(page)
     await page.goto(server + '/sites/blog/retention')
     await page.getByText('No identified users in this range').waitFor()
@@ -245,7 +249,7 @@ const steps = {
     await page.getByRole('button', { name: 'Add site' }).dblclick()
     await page.getByText('Waiting for the first event').waitFor()
     assert.equal(posts, 1)
-    assert.match(await page.locator('pre').first().textContent(), /^<script async data-site="fresh.example.com" src=".*\/js\/onefold.js"><\/script>$/)
+    await shows(page.locator('pre').first(), /^<script async data-site="fresh.example.com" src=".*\/js\/onefold.js"><\/script>$/)
     await accessible(page, 'empty site')
     await shot(page, 'empty')
     const answer = await page.request.post(server + '/api/event', {
@@ -319,12 +323,12 @@ const steps = {
     await page.goto(server + '/sites/fresh.example.com/settings/delete')
     await page.getByRole('button', { name: /^Delete / }).click()
     const sure = page.getByRole('button', { name: 'Delete permanently' })
-    assert.ok(await sure.isDisabled())
+    await page.locator('button:disabled', { hasText: 'Delete permanently' }).waitFor()
     await page.getByLabel(/^Type fresh.example.com/).fill('fresh.example.com')
     await sure.click()
     await page.getByRole('heading', { name: 'Sites' }).waitFor()
     await page.getByRole('link', { name: /Field notes/ }).waitFor()
-    assert.equal(await page.getByText('fresh.example.com').count(), 0)
+    await page.getByText('fresh.example.com').waitFor({ state: 'detached' })
   },
   async phone(page) {
     await page.setViewportSize({ width: 375, height: 780 })
@@ -350,7 +354,7 @@ const steps = {
     const link = await invite(page)
     await shot(page, 'people')
     const guest = await join(page, link, async (invited) => {
-      assert.equal(await invited.getByLabel('Email').inputValue(), 'bob@example.com')
+      await until('the address of the invitation', async () => await invited.getByLabel('Email').inputValue() === 'bob@example.com')
       assert.ok(!invited.url().includes('ofi_'), 'the token stays in the address')
       await accessible(invited, 'invite')
       await shot(invited, 'invite')

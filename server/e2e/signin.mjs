@@ -3,7 +3,7 @@
 //   node signin.mjs SERVER SETUP-TOKEN [DIRECTORY FOR SCREENSHOTS]
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
-import { looking, patience, setUp, walk } from './chromium.mjs'
+import { looking, patience, setUp, until, walk } from './chromium.mjs'
 
 const [server, token, shots] = process.argv.slice(2)
 const password = 'a sentence that nobody guesses'
@@ -59,7 +59,7 @@ await walk({
     await look(page, 'confirm-it-is-you')
     await confirm(page, 'Continue')
     await app.getByRole('img', { name: /QR code/ }).waitFor()
-    assert.ok(await app.getByRole('img').evaluate((i) => i.complete && i.naturalWidth > 0), 'the QR code is not shown')
+    await until('the QR code', () => app.getByRole('img').evaluate((i) => i.complete && i.naturalWidth > 0))
     secret = await app.locator('code').textContent()
     await look(page, 'enrol')
     await app.getByLabel('Code from the app').fill('000000')

@@ -30,12 +30,27 @@ func retryDelay(n int) time.Duration {
 // removed and expired items are omitted. A key given twice is returned once. Errors: those of Key
 // and Decode, and ErrThrottled.
 func (e *Entity[T, K]) GetMany(ctx context.Context, t *Table, ks []K) ([]T, error) {
-	keys := make([]Item, 0, len(ks))
-	seen := make(map[primaryKey]bool, len(ks))
-	for _, k := range ks {
-		key, err := e.Key(k)
-		if err != nil {
+	items, err := e.core.getMany(ctx, t, len(ks), func(i int) any { return &ks[i] })
+	if err != nil {
+		return nil, err
+	}
+	vs := make([]T, len(items))
+	for i, it := range items {
+		if err := e.core.decode(it, &vs[i]); err != nil {
 			return nil, e.core.failed("get many", err)
+		}
+	}
+	return vs, nil
+}
+
+// getMany reads the live items of n keys, each once.
+func (e *entity) getMany(ctx context.Context, t *Table, n int, k func(i int) any) ([]Item, error) {
+	keys := make([]Item, 0, n)
+	seen := make(map[primaryKey]bool, n)
+	for i := range n {
+		key, err := e.key(k(i))
+		if err != nil {
+			return nil, e.failed("get many", err)
 		}
 		if id := keyOf(key); !seen[id] {
 			seen[id] = true
@@ -45,22 +60,16 @@ func (e *Entity[T, K]) GetMany(ctx context.Context, t *Table, ks []K) ([]T, erro
 	found := make(map[primaryKey]Item, len(keys))
 	for start := 0; start < len(keys); start += batchGetKeys {
 		if err := t.getBatch(ctx, keys[start:min(start+batchGetKeys, len(keys))], found); err != nil {
-			return nil, e.core.failed("get many", err)
+			return nil, e.failed("get many", err)
 		}
 	}
-	vs := make([]T, 0, len(found))
+	items := make([]Item, 0, len(found))
 	for _, key := range keys {
-		it, ok := found[keyOf(key)]
-		if !ok || !t.live(it) {
-			continue
+		if it, ok := found[keyOf(key)]; ok && t.live(it) {
+			items = append(items, it)
 		}
-		v, err := e.Decode(it)
-		if err != nil {
-			return nil, e.core.failed("get many", err)
-		}
-		vs = append(vs, v)
 	}
-	return vs, nil
+	return items, nil
 }
 
 // primaryKey identifies an item of a table.
@@ -116,21 +125,25 @@ func (t *Table) waitRetry(ctx context.Context, idle *int, cause error) error {
 // atomic. If several items have the same key, the last one is written. After an error, some items
 // may be written and others not.
 func (e *Entity[T, K]) PutMany(ctx context.Context, t *Table, vs []T) error {
-	if err := e.core.refuseMutation("put many"); err != nil {
+	return e.core.putMany(ctx, t, len(vs), func(i int) any { return &vs[i] })
+}
+
+func (e *entity) putMany(ctx context.Context, t *Table, n int, item func(i int) any) error {
+	if err := e.refuseMutation("put many"); err != nil {
 		return err
 	}
-	writes := make([]types.WriteRequest, 0, len(vs))
-	keys := make([]primaryKey, 0, len(vs))
-	for i := range vs {
-		it, err := e.Encode(&vs[i])
+	writes := make([]types.WriteRequest, 0, n)
+	keys := make([]primaryKey, 0, n)
+	for i := range n {
+		it, err := e.encode(item(i), nil)
 		if err != nil {
-			return e.core.failed("put many", err)
+			return e.failed("put many", err)
 		}
 		writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: it}})
 		keys = append(keys, keyOf(it))
 	}
 	if err := t.writeBatches(ctx, lastOfEachKey(writes, keys)); err != nil {
-		return e.core.failed("put many", err)
+		return e.failed("put many", err)
 	}
 	return nil
 }
@@ -138,18 +151,22 @@ func (e *Entity[T, K]) PutMany(ctx context.Context, t *Table, vs []T) error {
 // DeleteMany deletes many items, in batches that are neither ordered nor atomic. After an error,
 // some items may be deleted.
 func (e *Entity[T, K]) DeleteMany(ctx context.Context, t *Table, ks []K) error {
-	writes := make([]types.WriteRequest, 0, len(ks))
-	keys := make([]primaryKey, 0, len(ks))
-	for _, k := range ks {
-		key, err := e.Key(k)
+	return e.core.deleteMany(ctx, t, len(ks), func(i int) any { return &ks[i] })
+}
+
+func (e *entity) deleteMany(ctx context.Context, t *Table, n int, k func(i int) any) error {
+	writes := make([]types.WriteRequest, 0, n)
+	keys := make([]primaryKey, 0, n)
+	for i := range n {
+		key, err := e.key(k(i))
 		if err != nil {
-			return e.core.failed("delete many", err)
+			return e.failed("delete many", err)
 		}
 		writes = append(writes, types.WriteRequest{DeleteRequest: &types.DeleteRequest{Key: key}})
 		keys = append(keys, keyOf(key))
 	}
 	if err := t.writeBatches(ctx, lastOfEachKey(writes, keys)); err != nil {
-		return e.core.failed("delete many", err)
+		return e.failed("delete many", err)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (e *entity) info() EntityInfo {
 		MaxBytes: e.maxBytes, Growth: e.growth, Source: e.source, Allow: e.allow, Attributes: attributes(e.stored), Key: attributes(e.keyPlan.Fields),
 	}
 	for _, x := range e.indexes {
-		info.Indexes = append(info.Indexes, IndexInfo{Name: x.name, PK: x.pk.src, SK: x.sk.src, Conditional: x.conditional})
+		info.Indexes = append(info.Indexes, IndexInfo{Name: x.name, PK: x.pk.src, SK: x.sk.src, Conditional: x.when != nil})
 	}
 	return info
 }
@@ -105,7 +105,7 @@ func (p *pattern) info() PatternInfo {
 	info := PatternInfo{
 		ID: p.id, Question: p.question, Operation: p.operation, Entity: p.entity.name, Index: p.index,
 		PK: p.ownPK.src, Condition: p.condition(), FanOut: p.fanOut, Descending: p.desc, Consistent: p.consistent,
-		Filtered: p.filtered, Request: p.sample(), Load: p.load, Source: p.source,
+		Filtered: p.filter != nil, Request: p.sample(), Load: p.load, Source: p.source,
 	}
 	if p.pk != nil {
 		info.PK = p.pk.src

@@ -60,24 +60,23 @@ type Index[T any] struct {
 // An Entity is one type of item: T is the item and K its key, which T embeds. The fields of K are
 // the variables of PK and SK; they are stored only in the keys and read back from them. The other
 // fields of T are attributes under their `dynamodbav` names. An Entity is safe for concurrent use.
-type Entity[T, K any] struct {
-	core     *entity
-	expires  func(*T) time.Time
-	when     []func(*T) bool // parallel to core.indexes; nil means always
-	keyField []int
-}
+type Entity[T, K any] struct{ core *entity }
 
-// entity is the part of an Entity that does not depend on Go types.
+// entity does the work of an Entity. It knows T and K only by reflection: items, keys and inputs
+// are passed as pointers to them. Generic code is compiled for each type, so the methods of Entity
+// should do nothing but that.
 type entity struct {
 	name      string
 	doc       string
 	plan      *codec.Plan   // of T, key fields included
 	stored    []codec.Field // of T, key fields excluded
 	keyPlan   *codec.Plan   // of K
+	keyField  []int         // of K in T
 	pk, sk    *keyTemplate  // over K
 	indexes   []entityIndex
-	reads     []string // attributes read by Expires
-	expires   bool     // items may expire: Expires is set or there is a ttl field
+	reads     []string              // attributes read by Expires
+	expires   bool                  // items may expire: Expires is set or there is a ttl field
+	expiry    func(v any) time.Time // Expires, or nil
 	immutable bool
 	maxBytes  int
 	problems  []error
@@ -85,13 +84,12 @@ type entity struct {
 
 	spare sync.Pool // empty maps for CreateMany to encode into
 
-	// For documentation, which does not know the Go types.
-	encodeAny func(any) (Item, error)
-	example   func(any)
-	allow     map[string]string
-	growth    Growth
-	words     []string // allowed first words of pk
-	source    string   // where it is defined
+	// For documentation.
+	example func(v any)
+	allow   map[string]string
+	growth  Growth
+	words   []string // allowed first words of pk
+	source  string   // where it is defined
 }
 
 // room returns how many attributes others may add to an encoded item: a fold adds its version and
@@ -106,41 +104,61 @@ func (e *entity) room() int {
 type entityIndex struct {
 	name           string
 	pkAttr, skAttr string
-	pk, sk         *keyTemplate // over T
-	conditional    bool
+	pk, sk         *keyTemplate     // over T
+	when           func(v any) bool // nil means always
 	reads          []string
 }
+
+// in reports whether the item v may be in the index.
+func (x *entityIndex) in(v any) bool { return x.when == nil || x.when(v) }
 
 // Define declares an entity. It never fails: problems in the definition are reported by NewSchema
 // and by every use of the entity.
 func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
-	t, k := reflect.TypeFor[T](), reflect.TypeFor[K]()
-	core := &entity{
+	e := &entity{
 		name: name, doc: d.Doc, reads: d.ExpiresReads, expires: d.Expires != nil,
 		immutable: d.Immutable, maxBytes: d.MaxBytes, growth: d.Growth, source: caller(), allow: d.Allow, words: d.PKWords,
 	}
-	e := &Entity[T, K]{core: core, expires: d.Expires}
-	core.encodeAny = func(v any) (Item, error) { return e.Encode(v.(*T)) }
+	if d.Expires != nil {
+		e.expiry = func(v any) time.Time { return d.Expires(v.(*T)) }
+	}
 	if d.Example != nil {
-		core.example = func(v any) { d.Example(v.(*T)) }
+		e.example = func(v any) { d.Example(v.(*T)) }
 	}
+	indexes := make([]indexDef, len(d.Indexes))
+	for i, x := range d.Indexes {
+		indexes[i] = indexDef{name: x.Name, pk: x.PK, sk: x.SK, reads: x.WhenReads}
+		if x.When != nil {
+			indexes[i].when = func(v any) bool { return x.When(v.(*T)) }
+		}
+	}
+	e.define(reflect.TypeFor[T](), reflect.TypeFor[K](), d.PK, d.SK, indexes)
+	return &Entity[T, K]{e}
+}
+
+// indexDef is an Index, of which the core knows no types.
+type indexDef struct {
+	name, pk, sk string
+	when         func(v any) bool
+	reads        []string
+}
+
+// define completes an entity of the types t and k, and checks the definition.
+func (e *entity) define(t, k reflect.Type, pk, sk string, indexes []indexDef) {
+	defer e.seal()
 	if t.Kind() != reflect.Struct || k.Kind() != reflect.Struct {
-		core.fail(fmt.Errorf("%s and its key %s must be structs", t, k))
-		core.seal()
-		return e
+		e.fail(fmt.Errorf("%s and its key %s must be structs", t, k))
+		return
 	}
-	if len(d.ExpiresReads) > 0 && d.Expires == nil {
-		core.fail(errors.New("ExpiresReads is set without Expires"))
+	if len(e.reads) > 0 && e.expiry == nil {
+		e.fail(errors.New("ExpiresReads is set without Expires"))
 	}
-	e.keyField = core.compile(t, k)
-	core.bindKeys(d.PK, d.SK)
-	for _, x := range d.Indexes {
-		core.addIndex(x.Name, x.PK, x.SK, x.When != nil, x.WhenReads)
-		e.when = append(e.when, x.When)
+	e.compile(t, k)
+	e.bindKeys(pk, sk)
+	for _, x := range indexes {
+		e.addIndex(x)
 	}
-	core.checkDefinition()
-	core.seal()
-	return e
+	e.checkDefinition()
 }
 
 func (e *entity) fail(problems ...error) {
@@ -156,14 +174,16 @@ func (e *entity) seal() {
 }
 
 // compile makes the plans of T and K and locates K in T.
-func (e *entity) compile(t, k reflect.Type) (keyField []int) {
+func (e *entity) compile(t, k reflect.Type) {
 	c := codec.NewCompiler()
 	e.plan, e.keyPlan = c.Plan(t), c.Plan(k)
 	e.fail(c.Problems...)
-	if keyField = embedded(t, k); keyField == nil {
+	keyField := embedded(t, k)
+	if keyField == nil {
 		e.fail(fmt.Errorf("%s does not embed its key struct %s", t, k))
-		return nil
+		return
 	}
+	e.keyField = keyField
 	for _, f := range e.plan.Fields {
 		if len(f.Index) > len(keyField) && slices.Equal(f.Index[:len(keyField)], keyField) {
 			continue
@@ -173,7 +193,6 @@ func (e *entity) compile(t, k reflect.Type) (keyField []int) {
 		}
 		e.stored = append(e.stored, f)
 	}
-	return keyField
 }
 
 // embedded returns the field index of the embedded struct k in t, or nil if it is not embedded.
@@ -216,17 +235,17 @@ func (e *entity) bindKeys(pk, sk string) {
 	}
 }
 
-func (e *entity) addIndex(name, pk, sk string, conditional bool, reads []string) {
-	x := entityIndex{name: name, pkAttr: name + "pk", skAttr: name + "sk", conditional: conditional, reads: reads}
-	if name == "" {
+func (e *entity) addIndex(d indexDef) {
+	x := entityIndex{name: d.name, pkAttr: d.name + "pk", skAttr: d.name + "sk", when: d.when, reads: d.reads}
+	if d.name == "" {
 		e.fail(errors.New("an index has no name"))
 	}
 	var problems []error
-	x.pk, problems = bindTemplate("index "+name+" PK", pk, e.plan, false)
+	x.pk, problems = bindTemplate("index "+d.name+" PK", d.pk, e.plan, false)
 	e.fail(problems...)
-	x.sk, problems = bindTemplate("index "+name+" SK", sk, e.plan, true)
+	x.sk, problems = bindTemplate("index "+d.name+" SK", d.sk, e.plan, true)
 	e.fail(problems...)
-	e.fail(e.unknown("WhenReads of index "+name, reads)...)
+	e.fail(e.unknown("WhenReads of index "+d.name, d.reads)...)
 	e.indexes = append(e.indexes, x)
 }
 
@@ -282,19 +301,23 @@ func (e *Entity[T, K]) KeyOf(v *T) K {
 		var zero K
 		return zero
 	}
-	// Interface would panic if the type of the key struct is unexported.
-	return *(*K)(codec.At(reflect.ValueOf(v).Elem(), e.keyField).Addr().UnsafePointer())
+	return *(*K)(e.core.keyIn(v).Addr().UnsafePointer()) // Interface would panic if the type of the key struct is unexported
 }
+
+// keyIn returns the key of an item.
+func (e *entity) keyIn(v any) reflect.Value { return codec.At(reflect.ValueOf(v).Elem(), e.keyField) }
 
 // Key returns the encoded primary key: pk and sk. Errors: ErrKeyValue, ErrKeyEmpty, ErrKeyFormat,
 // ErrTooLarge.
-func (e *Entity[T, K]) Key(k K) (Item, error) {
-	if e.core.err != nil {
-		return nil, e.core.err
+func (e *Entity[T, K]) Key(k K) (Item, error) { return e.core.key(&k) }
+
+func (e *entity) key(k any) (Item, error) {
+	if e.err != nil {
+		return nil, e.err
 	}
 	it := make(Item, 2)
 	enc := codec.NewEncoder(2, 0)
-	return it, e.core.encodeKey(enc, reflect.ValueOf(&k).Elem(), it)
+	return it, e.encodeKey(enc, reflect.ValueOf(k).Elem(), it)
 }
 
 // encodeKey encodes both keys. They share one allocation, because they have the same lifetime.
@@ -341,52 +364,50 @@ func (e *entity) keyError(missing string, err error) error {
 
 // Encode returns the complete item: keys, index keys, et, ttl and attributes. Errors are those of
 // Key, and ErrTooLarge for an item larger than MaxBytes.
-func (e *Entity[T, K]) Encode(v *T) (Item, error) {
-	return e.encode(v, nil)
-}
+func (e *Entity[T, K]) Encode(v *T) (Item, error) { return e.core.encode(v, nil) }
 
 // encode is Encode into the empty map it, unless it is nil.
-func (e *Entity[T, K]) encode(v *T, it Item) (Item, error) {
-	if e.core.err != nil {
-		return nil, e.core.err
+func (e *entity) encode(v any, it Item) (Item, error) {
+	if e.err != nil {
+		return nil, e.err
 	}
-	c, rv := e.core, reflect.ValueOf(v).Elem()
-	stored := codec.Plan{Fields: c.stored}
+	rv := reflect.ValueOf(v).Elem()
+	stored := codec.Plan{Fields: e.stored}
 	if it == nil {
-		it = make(Item, stored.Count(rv)+2*len(c.indexes)+4+c.room())
+		it = make(Item, stored.Count(rv)+2*len(e.indexes)+4+e.room())
 	}
-	enc := codec.NewEncoder(codec.Slab+2*len(c.indexes), 256)
-	if err := c.encodeKey(enc, codec.At(rv, e.keyField), it); err != nil {
+	enc := codec.NewEncoder(codec.Slab+2*len(e.indexes), 256)
+	if err := e.encodeKey(enc, codec.At(rv, e.keyField), it); err != nil {
 		return nil, err
 	}
-	it[AttrEntity] = enc.String(c.name)
+	it[AttrEntity] = enc.String(e.name)
 	if err := stored.Encode(enc, rv, it); err != nil {
-		return nil, fmt.Errorf("table: encode %s: %w", c.name, err)
+		return nil, fmt.Errorf("table: encode %s: %w", e.name, err)
 	}
 	if err := e.encodeDerived(enc, v, rv, it); err != nil {
 		return nil, err
 	}
-	if c.maxBytes > 0 {
-		if n := ItemSize(it); n > c.maxBytes {
-			return nil, fmt.Errorf("%w: %s has %d bytes; its declared maximum is %d", ErrTooLarge, c.name, n, c.maxBytes)
+	if e.maxBytes > 0 {
+		if n := ItemSize(it); n > e.maxBytes {
+			return nil, fmt.Errorf("%w: %s has %d bytes; its declared maximum is %d", ErrTooLarge, e.name, n, e.maxBytes)
 		}
 	}
 	return it, nil
 }
 
 // encodeDerived adds what is computed from the attributes: index keys and ttl.
-func (e *Entity[T, K]) encodeDerived(enc *codec.Encoder, v *T, rv reflect.Value, it Item) error {
-	for i := range e.core.indexes {
-		if e.when[i] != nil && !e.when[i](v) {
+func (e *entity) encodeDerived(enc *codec.Encoder, v any, rv reflect.Value, it Item) error {
+	for i := range e.indexes {
+		x := &e.indexes[i]
+		if !x.in(v) {
 			continue
 		}
-		pk, sk, ok, err := e.core.indexes[i].keys(enc, rv)
+		pk, sk, ok, err := x.keys(enc, rv)
 		if err != nil {
-			return fmt.Errorf("%w (entity %s)", err, e.core.name)
+			return fmt.Errorf("%w (entity %s)", err, e.name)
 		}
 		if ok {
-			it[e.core.indexes[i].pkAttr] = enc.String(pk)
-			it[e.core.indexes[i].skAttr] = enc.String(sk)
+			it[x.pkAttr], it[x.skAttr] = enc.String(pk), enc.String(sk)
 		}
 	}
 	ttl, err := e.ttl(v)
@@ -417,16 +438,16 @@ func (x *entityIndex) keys(enc *codec.Encoder, rv reflect.Value) (pk, sk string,
 }
 
 // ttl returns the value of the ttl attribute, or "" if the item does not expire.
-func (e *Entity[T, K]) ttl(v *T) (string, error) {
-	if e.expires == nil {
+func (e *entity) ttl(v any) (string, error) {
+	if e.expiry == nil {
 		return "", nil
 	}
-	at := e.expires(v)
+	at := e.expiry(v)
 	if at.IsZero() {
 		return "", nil
 	}
 	if at.Unix() <= 0 {
-		return "", fmt.Errorf("table: %s expires at %v, before 1970, so it would never be deleted", e.core.name, at)
+		return "", fmt.Errorf("table: %s expires at %v, before 1970, so it would never be deleted", e.name, at)
 	}
 	return strconv.FormatInt(at.Unix(), 10), nil
 }
@@ -435,31 +456,31 @@ func (e *Entity[T, K]) ttl(v *T) (string, error) {
 // name the field.
 func (e *Entity[T, K]) Decode(it Item) (T, error) {
 	var v T
-	err := e.DecodeInto(it, &v)
+	err := e.core.decode(it, &v)
 	return v, err
 }
 
 // DecodeInto is Decode into an existing value, which it overwrites completely.
-func (e *Entity[T, K]) DecodeInto(it Item, v *T) error {
-	c := e.core
-	if c.err != nil {
-		return c.err
+func (e *Entity[T, K]) DecodeInto(it Item, v *T) error { return e.core.decode(it, v) }
+
+func (e *entity) decode(it Item, v any) error {
+	if e.err != nil {
+		return e.err
 	}
-	if err := c.isOne(text(it, AttrEntity)); err != nil {
+	if err := e.isOne(text(it, AttrEntity)); err != nil {
 		return err
 	}
-	var zero T
-	*v = zero
 	rv := reflect.ValueOf(v).Elem()
+	rv.SetZero()
 	if err := e.decodeKey(text(it, AttrPK), text(it, AttrSK), rv); err != nil {
 		return err
 	}
 	if len(it) <= keyAttributes {
 		return nil
 	}
-	stored := codec.Plan{Fields: c.stored}
+	stored := codec.Plan{Fields: e.stored}
 	if err := stored.Decode(it, rv); err != nil {
-		return fmt.Errorf("table: decode %s: %w", c.name, err)
+		return fmt.Errorf("table: decode %s: %w", e.name, err)
 	}
 	return nil
 }
@@ -473,13 +494,13 @@ func (e *entity) isOne(et string) error {
 }
 
 // decodeKey decodes the fields that are stored only in the keys.
-func (e *Entity[T, K]) decodeKey(pk, sk string, rv reflect.Value) error {
+func (e *entity) decodeKey(pk, sk string, rv reflect.Value) error {
 	key := codec.At(rv, e.keyField)
-	if err := e.core.pk.parse(pk, key); err != nil {
-		return fmt.Errorf("table: decode %s: %w", e.core.name, err)
+	if err := e.pk.parse(pk, key); err != nil {
+		return fmt.Errorf("table: decode %s: %w", e.name, err)
 	}
-	if err := e.core.sk.parse(sk, key); err != nil {
-		return fmt.Errorf("table: decode %s: %w", e.core.name, err)
+	if err := e.sk.parse(sk, key); err != nil {
+		return fmt.Errorf("table: decode %s: %w", e.name, err)
 	}
 	return nil
 }

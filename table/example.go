@@ -2,13 +2,10 @@ package table
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/table/internal/codec"
 )
@@ -49,7 +46,7 @@ func (r *ExampleRow) Complete() {
 }
 
 // Item returns the row as it would be stored, including index keys and ttl.
-func (r *ExampleRow) Item() (Item, error) { return r.entity.encodeAny(r.v.Interface()) }
+func (r *ExampleRow) Item() (Item, error) { return r.entity.encode(r.v.Interface(), nil) }
 
 // An ExampleUse is an access pattern with an input, to show a request and its response in
 // documentation.
@@ -172,53 +169,4 @@ func nextTime(at time.Time, layout string) time.Time {
 		return at.AddDate(0, 0, 1)
 	}
 	return at.AddDate(0, 1, 0)
-}
-
-// bindExample sets the functions of the pattern that need its Go types.
-func (q *Query[In, T, K]) bindExample(example func(*In)) {
-	p := q.core
-	if example != nil {
-		p.example = func(in any) { example(in.(*In)) }
-	}
-	p.explainAny = func(_ *Table, in any) ([]Request, error) { return q.Explain(*in.(*In)) }
-	p.runAny = func(ctx context.Context, t *Table, in any, most int) (items []Item, err error) {
-		s, err := q.open(ctx, t, *in.(*In), 0)
-		for err == nil && len(items) < most {
-			var it Item
-			if it, err = s.next(ctx); it == nil {
-				break
-			}
-			items = append(items, it)
-		}
-		if err != nil {
-			err = p.failed(err)
-		}
-		return items, err
-	}
-}
-
-func (g *GetPattern[In, T, K]) bindExample() {
-	g.core.explainAny = func(_ *Table, in any) ([]Request, error) { return g.Explain(*in.(*In)) }
-	g.core.runAny = func(ctx context.Context, t *Table, in any, _ int) ([]Item, error) {
-		key, err := g.key(*in.(*In))
-		if err != nil {
-			return nil, g.core.failed(err)
-		}
-		out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: key, ConsistentRead: &consistent})
-		if err != nil || len(out.Item) == 0 {
-			return nil, err
-		}
-		return []Item{out.Item}, nil
-	}
-}
-
-func (c *CreatePattern[T, K]) bindExample() {
-	c.core.explainAny = func(t *Table, v any) ([]Request, error) { return c.Explain(t, v.(*T)) }
-	c.core.runAny = func(ctx context.Context, t *Table, v any, _ int) ([]Item, error) {
-		err := c.Run(ctx, t, v.(*T))
-		if errors.Is(err, ErrExists) {
-			err = nil // it exists, which is what the pattern ensures
-		}
-		return nil, err
-	}
 }

@@ -30,14 +30,16 @@ func (r Request) Operation() string {
 
 // Explain returns the first requests of All: one for each shard. Requests for further pages differ
 // only in ExclusiveStartKey.
-func (q *Query[In, T, K]) Explain(in In) ([]Request, error) {
-	asks, err := q.asks(in)
+func (q *Query[In, T, K]) Explain(in In) ([]Request, error) { return q.core.explain(&in) }
+
+func (p *pattern) explain(in any) ([]Request, error) {
+	asks, err := p.asks(in)
 	if err != nil {
-		return nil, q.core.failed(err)
+		return nil, p.failed(err)
 	}
 	requests := make([]Request, len(asks))
 	for i, a := range asks {
-		requests[i] = Request{Query: q.core.request(a, 0)}
+		requests[i] = Request{Query: p.request(a, 0)}
 	}
 	return requests, nil
 }

@@ -25,12 +25,18 @@ const maxModifyAttempts = 16
 // by change, after which nothing is written.
 func (e *Entity[T, K]) Modify(ctx context.Context, t *Table, k K, change func(*T) error) (T, error) {
 	var v T
-	err := e.core.refuseMutation("modify")
+	err := e.core.modify(ctx, t, &k, &v, func() error { return change(&v) })
+	return v, err
+}
+
+// modify is Modify of the item that it reads into v.
+func (e *entity) modify(ctx context.Context, t *Table, k, v any, change func() error) error {
+	err := e.refuseMutation("modify")
 	if err != nil {
-		return v, err
+		return err
 	}
 	for attempt := range maxModifyAttempts {
-		if v, err = e.modifyOnce(ctx, t, k, change); !errors.Is(err, ErrConflict) {
+		if err = e.modifyOnce(ctx, t, k, v, change); !errors.Is(err, ErrConflict) {
 			break
 		}
 		if wait := t.sleep(ctx, retryDelay(attempt)); wait != nil {
@@ -39,37 +45,37 @@ func (e *Entity[T, K]) Modify(ctx context.Context, t *Table, k K, change func(*T
 		}
 	}
 	if err != nil {
-		return v, e.core.failed("modify", err)
+		return e.failed("modify", err)
 	}
-	return v, nil
+	return nil
 }
 
-func (e *Entity[T, K]) modifyOnce(ctx context.Context, t *Table, k K, change func(*T) error) (T, error) {
-	v, stored, err := e.get(ctx, t, k)
+func (e *entity) modifyOnce(ctx context.Context, t *Table, k, v any, change func() error) error {
+	stored, err := e.get(ctx, t, k, v)
 	if err != nil {
-		return v, err
+		return err
 	}
-	before, err := e.Encode(&v) // not the stored item: an expiry that is not read back must not count as a change
+	before, err := e.encode(v, nil) // not the stored item: an expiry that is not read back must not count as a change
 	if err != nil {
-		return v, err
+		return err
 	}
-	if err := change(&v); err != nil {
-		return v, err
+	if err := change(); err != nil {
+		return err
 	}
-	after, err := e.Encode(&v)
+	after, err := e.encode(v, nil)
 	if err != nil {
-		return v, err
+		return err
 	}
 	if keyOf(before) != keyOf(after) {
-		return v, errors.New("the change must not change the key")
+		return errors.New("the change must not change the key")
 	}
 	update, changed := difference(before, after)
 	if !changed {
-		return v, nil
+		return nil
 	}
-	x, err := expression.NewBuilder().WithUpdate(update).WithCondition(e.core.unchanged(stored)).Build()
+	x, err := expression.NewBuilder().WithUpdate(update).WithCondition(e.unchanged(stored)).Build()
 	if err != nil {
-		return v, err
+		return err
 	}
 	_, err = t.api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &t.name, Key: Item{AttrPK: stored[AttrPK], AttrSK: stored[AttrSK]},
@@ -79,7 +85,7 @@ func (e *Entity[T, K]) modifyOnce(ctx context.Context, t *Table, k K, change fun
 	if dynamo.IsConditionFailed(err) {
 		err = ErrConflict
 	}
-	return v, err
+	return err
 }
 
 // difference returns the update from one encoding of an item to another.

@@ -31,10 +31,19 @@ type Page[T any] struct {
 // filtered items are made up for. Cursors are opaque and signed, and valid only for the same
 // pattern, table and partition. Errors: ErrCursor for any other cursor.
 func (q *Query[In, T, K]) Page(ctx context.Context, t *Table, in In, cursor string, limit int) (Page[T], error) {
-	page, err := q.page(ctx, t, in, cursor, pageItems(limit))
+	var page Page[T]
+	next, err := q.core.page(ctx, t, &in, cursor, pageItems(limit), func(it Item) error {
+		var v T
+		err := q.core.entity.decode(it, &v)
+		if err == nil {
+			page.Items = append(page.Items, v)
+		}
+		return err
+	})
 	if err != nil {
 		return page, q.core.failed(err)
 	}
+	page.Next = next
 	return page, nil
 }
 
@@ -45,11 +54,11 @@ func pageItems(limit int) int {
 	return min(limit, maxPageItems)
 }
 
-func (q *Query[In, T, K]) page(ctx context.Context, t *Table, in In, cursor string, limit int) (page Page[T], err error) {
-	p := q.core
-	asks, err := q.asks(in)
+// page passes the items of a page to each and returns the cursor of the next page.
+func (p *pattern) page(ctx context.Context, t *Table, in any, cursor string, limit int, each func(Item) error) (next string, err error) {
+	asks, err := p.asks(in)
 	if err != nil {
-		return page, err
+		return "", err
 	}
 	scope := p.cursorScope(t, asks)
 	var after position
@@ -58,36 +67,34 @@ func (q *Query[In, T, K]) page(ctx context.Context, t *Table, in In, cursor stri
 			asks, err = p.resume(asks, after)
 		}
 		if err != nil {
-			return page, err
+			return "", err
 		}
 	}
 	ask := int32(limit + 1) // one more, to know whether there is a next page
-	if q.filter != nil {
+	if p.filter != nil {
 		ask = max(ask, defaultPageItems)
 	}
 	s, err := p.stream(ctx, t, asks, ask)
 	if err != nil {
-		return page, err
+		return "", err
 	}
 	var last position
-	for {
+	for n := 0; ; {
 		it, err := s.next(ctx)
 		if it == nil || err != nil {
-			return page, err
+			return "", err
 		}
 		at := p.position(it)
 		if after != nil && p.compare(at, after) < 0 {
 			continue // same sort key as the cursor, in a shard that precedes it
 		}
-		if len(page.Items) == limit {
-			page.Next = t.sealCursor(scope, last)
-			return page, nil
+		if n == limit {
+			return t.sealCursor(scope, last), nil
 		}
-		v, err := q.entity.Decode(it)
-		if err != nil {
-			return page, err
+		if err := each(it); err != nil {
+			return "", err
 		}
-		page.Items, last = append(page.Items, v), at
+		n, last = n+1, at
 	}
 }
 

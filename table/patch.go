@@ -24,17 +24,24 @@ import (
 //
 // Errors: ErrNotFound, ErrCondition, ErrUnknownValue, ErrImmutable.
 func (e *Entity[T, K]) Patch(ctx context.Context, t *Table, k K, changes ...Change[T]) (T, error) {
-	v, err := e.doPatch(ctx, t, k, changes)
-	if err != nil {
-		return v, e.core.failed("patch", err)
-	}
-	return v, nil
+	var v T
+	err := e.core.patch(ctx, t, &k, &v, untyped(changes))
+	return v, err
 }
 
-func (e *Entity[T, K]) doPatch(ctx context.Context, t *Table, k K, changes []Change[T]) (v T, err error) {
-	key, x, err := e.patchExpression(k, changes, t.nowValue)
+// patch is Patch, which decodes the updated item into v.
+func (e *entity) patch(ctx context.Context, t *Table, k, v any, changes []change) error {
+	err := e.doPatch(ctx, t, k, v, changes)
 	if err != nil {
-		return v, err
+		return e.failed("patch", err)
+	}
+	return nil
+}
+
+func (e *entity) doPatch(ctx context.Context, t *Table, k, v any, changes []change) error {
+	key, x, err := e.patchExpression(k, v, changes, t.nowValue)
+	if err != nil {
+		return err
 	}
 	out, err := t.api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &t.name, Key: key,
@@ -46,11 +53,11 @@ func (e *Entity[T, K]) doPatch(ctx context.Context, t *Table, k K, changes []Cha
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case errors.As(err, &failed):
-		return v, t.absentOr(failed.Item, ErrCondition)
+		return t.absentOr(failed.Item, ErrCondition)
 	case err != nil:
-		return v, err
+		return err
 	}
-	return v, e.DecodeInto(out.Attributes, &v)
+	return e.decode(out.Attributes, v)
 }
 
 // absentOr returns ErrNotFound if the item for which a condition failed is missing or not live,
@@ -63,17 +70,18 @@ func (t *Table) absentOr(it Item, err error) error {
 }
 
 // patchExpression returns the update, with the condition that the item exists and has not expired.
-// If now is nil, expiry is not checked.
-func (e *Entity[T, K]) patchExpression(k K, changes []Change[T], now func() types.AttributeValue) (Item, expression.Expression, error) {
+// If now is nil, expiry is not checked. item is a zero T, which holds the known values meanwhile.
+func (e *entity) patchExpression(k, item any, changes []change, now func() types.AttributeValue) (Item, expression.Expression, error) {
 	var none expression.Expression
-	if e.core.immutable {
+	if e.immutable {
 		return nil, none, ErrImmutable
 	}
-	key, err := e.Key(k)
+	key, err := e.key(k)
 	if err != nil {
 		return nil, none, err
 	}
-	p, err := e.plan(k, changes)
+	defer reflect.ValueOf(item).Elem().SetZero()
+	p, err := e.planPatch(k, item, changes)
 	if err != nil {
 		return nil, none, err
 	}
@@ -81,12 +89,12 @@ func (e *Entity[T, K]) patchExpression(k K, changes []Change[T], now func() type
 	if err != nil {
 		return nil, none, err
 	}
-	alive := expression.Name(AttrEntity).Equal(expression.Value(e.core.name))
-	if e.core.expires && now != nil {
+	alive := expression.Name(AttrEntity).Equal(expression.Value(e.name))
+	if e.expires && now != nil {
 		ttl := expression.Name(AttrTTL)
 		alive = alive.And(ttl.AttributeNotExists().Or(ttl.GreaterThan(expression.Value(now()))))
 	}
-	cond, err := e.core.join(append(p.conds, Cond{builder: alive}))
+	cond, err := e.join(append(p.conds, Cond{builder: alive}))
 	if err != nil {
 		return nil, none, err
 	}
@@ -95,17 +103,18 @@ func (e *Entity[T, K]) patchExpression(k K, changes []Change[T], now func() type
 }
 
 // A patchPlan contains the changes of a patch and the values known in it.
-type patchPlan[T any] struct {
-	item    *T // the key, and all values that are set
+type patchPlan struct {
+	item    any // the key, and all values that are set
 	known   []string
 	changed []string
 	conds   []Cond
 	update  expression.UpdateBuilder
 }
 
-func (e *Entity[T, K]) plan(k K, changes []Change[T]) (*patchPlan[T], error) {
-	p := &patchPlan[T]{item: new(T), known: e.core.keyPlan.Names()}
-	*(*K)(codec.At(reflect.ValueOf(p.item).Elem(), e.keyField).Addr().UnsafePointer()) = k
+func (e *entity) planPatch(k, item any, changes []change) (*patchPlan, error) {
+	p := &patchPlan{item: item, known: e.keyPlan.Names()}
+	key := reflect.ValueOf(k).Elem()
+	reflect.NewAt(key.Type(), e.keyIn(item).Addr().UnsafePointer()).Elem().Set(key) // its own Set would panic if the type of the key struct is unexported
 	for _, c := range changes {
 		if c.err != nil {
 			return nil, c.err
@@ -131,18 +140,19 @@ func (e *Entity[T, K]) plan(k K, changes []Change[T]) (*patchPlan[T], error) {
 }
 
 // derive adds the index keys and the ttl that depend on the changes.
-func (e *Entity[T, K]) derive(p *patchPlan[T]) (expression.UpdateBuilder, error) {
+func (e *entity) derive(p *patchPlan) (expression.UpdateBuilder, error) {
 	u := p.update
-	for i, x := range e.core.indexes {
+	for i := range e.indexes {
+		x := &e.indexes[i]
 		reads := slices.Concat(x.pk.variables(), x.sk.variables(), x.reads)
-		touched, err := p.touches("index "+x.name, reads, x.conditional && len(x.reads) == 0)
+		touched, err := p.touches("index "+x.name, reads, x.when != nil && len(x.reads) == 0)
 		if err != nil {
 			return u, err
 		}
 		if !touched {
 			continue
 		}
-		pk, sk, ok := "", "", e.when[i] == nil || e.when[i](p.item)
+		pk, sk, ok := "", "", x.in(p.item)
 		if ok {
 			if pk, sk, ok, err = x.keys(&codec.Encoder{}, reflect.ValueOf(p.item).Elem()); err != nil {
 				return u, err
@@ -154,7 +164,7 @@ func (e *Entity[T, K]) derive(p *patchPlan[T]) (expression.UpdateBuilder, error)
 			u = u.Remove(expression.NameNoDotSplit(x.pkAttr)).Remove(expression.NameNoDotSplit(x.skAttr))
 		}
 	}
-	touched, err := p.touches("the expiry", e.core.reads, e.expires != nil && len(e.core.reads) == 0)
+	touched, err := p.touches("the expiry", e.reads, e.expiry != nil && len(e.reads) == 0)
 	if err != nil || !touched {
 		return u, err
 	}
@@ -167,7 +177,7 @@ func (e *Entity[T, K]) derive(p *patchPlan[T]) (expression.UpdateBuilder, error)
 
 // touches reports whether something derived from the fields in reads must be recomputed, which
 // requires that all of them are known. opaque means that the fields it depends on are not declared.
-func (p *patchPlan[T]) touches(what string, reads []string, opaque bool) (bool, error) {
+func (p *patchPlan) touches(what string, reads []string, opaque bool) (bool, error) {
 	if opaque {
 		return false, fmt.Errorf("%w: %s is computed from fields that are not declared: declare them (WhenReads, ExpiresReads), or use Modify",
 			ErrUnknownValue, what)

@@ -12,7 +12,7 @@ import (
 	"github.com/onefold/onefold/table/internal/codec"
 )
 
-// pattern is the part of an access pattern that does not depend on Go types.
+// pattern does the work of an access pattern. Like entity, it knows Go types only by reflection.
 type pattern struct {
 	id, question string
 	operation    string // Query, GetItem or PutItem
@@ -20,8 +20,9 @@ type pattern struct {
 	index        string
 	desc         bool
 	consistent   bool
-	filtered     bool
 	fanOut       string
+	over         func(in any) []int // numbers of fanOut; nil without one
+	filter       func(in any) Cond  // nil for all items
 	load         Load
 
 	in       *codec.Plan
@@ -38,7 +39,9 @@ type pattern struct {
 	problems []error
 	err      error
 
-	// For documentation, which does not know the Go types. Inputs are pointers.
+	columns *columns // nil for an invalid pattern
+
+	// For documentation. Inputs are pointers.
 	explainAny func(*Table, any) ([]Request, error)
 	runAny     func(ctx context.Context, t *Table, in any, most int) ([]Item, error)
 	example    func(any)

@@ -75,13 +75,15 @@ func (tx *Tx) add(op txOp, err error) {
 }
 
 // TxPut adds a Put.
-func (e *Entity[T, K]) TxPut(tx *Tx, v *T, conds ...Cond) {
-	op := txOp{name: "put " + e.core.name, refused: ErrCondition}
-	err := e.core.refuseMutation("put")
+func (e *Entity[T, K]) TxPut(tx *Tx, v *T, conds ...Cond) { e.core.txPut(tx, v, conds) }
+
+func (e *entity) txPut(tx *Tx, v any, conds []Cond) {
+	op := txOp{name: "put " + e.name, refused: ErrCondition}
+	err := e.refuseMutation("put")
 	if err == nil {
-		op.key, err = e.Encode(v)
+		op.key, err = e.encode(v, nil)
 	}
-	x, condErr := e.core.condition(conds)
+	x, condErr := e.condition(conds)
 	op.item.Put = &types.Put{
 		TableName: &tx.t.name, Item: op.key,
 		ConditionExpression: x.text, ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
@@ -91,9 +93,11 @@ func (e *Entity[T, K]) TxPut(tx *Tx, v *T, conds ...Cond) {
 }
 
 // TxCreate adds a Create. Commit returns ErrExists if the key exists.
-func (e *Entity[T, K]) TxCreate(tx *Tx, v *T) {
-	op := txOp{name: "create " + e.core.name, refused: ErrExists}
-	it, err := e.Encode(v)
+func (e *Entity[T, K]) TxCreate(tx *Tx, v *T) { e.core.txCreate(tx, v) }
+
+func (e *entity) txCreate(tx *Tx, v any) {
+	op := txOp{name: "create " + e.name, refused: ErrExists}
+	it, err := e.encode(v, nil)
 	op.key = it
 	in := e.createInput(tx.t, it, tx.now())
 	op.item.Put = &types.Put{
@@ -107,10 +111,14 @@ func (e *Entity[T, K]) TxCreate(tx *Tx, v *T) {
 // TxPatch adds a Patch. Commit returns ErrNotFound if the item does not exist, ErrCondition if an
 // If does not hold.
 func (e *Entity[T, K]) TxPatch(tx *Tx, k K, changes ...Change[T]) {
-	op := txOp{name: "patch " + e.core.name, refused: ErrCondition}
+	e.core.txPatch(tx, &k, new(T), untyped(changes))
+}
+
+func (e *entity) txPatch(tx *Tx, k, item any, changes []change) {
+	op := txOp{name: "patch " + e.name, refused: ErrCondition}
 	var x expression.Expression
 	var err error
-	op.key, x, err = e.patchExpression(k, changes, tx.now())
+	op.key, x, err = e.patchExpression(k, item, changes, tx.now())
 	op.item.Update = &types.Update{
 		TableName: &tx.t.name, Key: op.key, UpdateExpression: x.Update(), ConditionExpression: x.Condition(),
 		ExpressionAttributeNames: x.Names(), ExpressionAttributeValues: x.Values(),
@@ -120,11 +128,13 @@ func (e *Entity[T, K]) TxPatch(tx *Tx, k K, changes ...Change[T]) {
 }
 
 // TxDelete adds a Delete.
-func (e *Entity[T, K]) TxDelete(tx *Tx, k K, conds ...Cond) {
-	op := txOp{name: "delete " + e.core.name, refused: ErrCondition}
+func (e *Entity[T, K]) TxDelete(tx *Tx, k K, conds ...Cond) { e.core.txDelete(tx, &k, conds) }
+
+func (e *entity) txDelete(tx *Tx, k any, conds []Cond) {
+	op := txOp{name: "delete " + e.name, refused: ErrCondition}
 	var err error
-	op.key, err = e.Key(k)
-	x, condErr := e.core.condition(conds)
+	op.key, err = e.key(k)
+	x, condErr := e.condition(conds)
 	op.item.Delete = &types.Delete{
 		TableName: &tx.t.name, Key: op.key,
 		ConditionExpression: x.text, ExpressionAttributeNames: x.names, ExpressionAttributeValues: x.values,
@@ -134,11 +144,13 @@ func (e *Entity[T, K]) TxDelete(tx *Tx, k K, conds ...Cond) {
 }
 
 // TxCheck adds a condition on an item that the transaction does not change.
-func (e *Entity[T, K]) TxCheck(tx *Tx, k K, conds ...Cond) {
-	op := txOp{name: "check " + e.core.name, refused: ErrCondition}
+func (e *Entity[T, K]) TxCheck(tx *Tx, k K, conds ...Cond) { e.core.txCheck(tx, &k, conds) }
+
+func (e *entity) txCheck(tx *Tx, k any, conds []Cond) {
+	op := txOp{name: "check " + e.name, refused: ErrCondition}
 	var err error
-	op.key, err = e.Key(k)
-	x, condErr := e.core.condition(conds)
+	op.key, err = e.key(k)
+	x, condErr := e.condition(conds)
 	if condErr == nil && x.text == nil {
 		condErr = errors.New("a check needs a condition")
 	}

@@ -53,11 +53,11 @@ func (q *Query[In, T, K]) values(ctx context.Context, r *reader, from dynamo.Val
 	for !r.done {
 		var page rows[T]
 		var broken error
-		out, err := from.QueryValues(ctx, r.in, q.columns.names, func(values []types.AttributeValue) error {
-			if !q.columns.wanted(r, values) {
+		out, err := from.QueryValues(ctx, r.in, q.core.columns.names, func(values []types.AttributeValue) error {
+			if !q.core.columns.wanted(r, values) {
 				return nil
 			}
-			if broken = q.entity.decodeValues(q.columns, values, page.grow()); broken != nil {
+			if broken = q.core.entity.decodeValues(q.core.columns, values, page.grow()); broken != nil {
 				page.shrink()
 			}
 			return broken
@@ -106,17 +106,17 @@ func (r *rows[T]) shrink() {
 }
 
 // decodeValues is DecodeInto for values; v must be zero.
-func (e *Entity[T, K]) decodeValues(c *columns, values []types.AttributeValue, v *T) error {
-	if err := e.core.isOne(textOf(values[c.et])); err != nil {
+func (e *entity) decodeValues(c *columns, values []types.AttributeValue, v any) error {
+	if err := e.isOne(textOf(values[c.et])); err != nil {
 		return err
 	}
 	rv := reflect.ValueOf(v).Elem()
 	if err := e.decodeKey(textOf(values[c.pk]), textOf(values[c.sk]), rv); err != nil {
 		return err
 	}
-	stored := codec.Plan{Fields: e.core.stored}
+	stored := codec.Plan{Fields: e.stored}
 	if err := stored.DecodeValues(values, c.stored, rv); err != nil {
-		return fmt.Errorf("table: decode %s: %w", e.core.name, err)
+		return fmt.Errorf("table: decode %s: %w", e.name, err)
 	}
 	return nil
 }

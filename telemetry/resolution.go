@@ -41,11 +41,7 @@ func (r *seriesReader) finest(ctx context.Context, s *Series) error {
 
 // few reads the readings if they are few enough and none has expired.
 func (r *seriesReader) few(ctx context.Context, s *Series) (found bool, err error) {
-	looked := 0
-	err = r.raw(ctx, func(p Point) bool {
-		s.Points = append(s.Points, p)
-		return len(s.Points) <= r.in.MaxPoints
-	}, func() bool { looked++; return looked <= maxLooked })
+	looked, err := r.raw(ctx, s, r.in.MaxPoints, maxLooked)
 	found = err == nil && len(s.Points) <= r.in.MaxPoints && looked <= maxLooked
 	if found && r.age() >= r.fleet.Retention.Raw() {
 		if found = len(s.Points) > 0; found { // imported readings are kept from their import on

@@ -170,34 +170,44 @@ func (r *seriesReader) read(ctx context.Context, s *Series) error {
 
 // readings reads the unaggregated readings that are not retracted.
 func (r *seriesReader) readings(ctx context.Context, s *Series) error {
-	looked := 0
-	err := r.raw(ctx, func(p Point) bool {
-		s.Points = append(s.Points, p)
-		return true
-	}, func() bool { looked++; return looked <= maxRead })
+	looked, err := r.raw(ctx, s, maxRead, maxRead)
 	if err == nil && looked > maxRead {
 		err = fmt.Errorf("%w: more than %d readings: use a shorter range or a coarser resolution", ErrRange, maxRead)
 	}
 	return err
 }
 
-// raw yields the readings that are not retracted, as points, while yield and look return true. look
-// is called before each reading, with or without a value of the metric.
-func (r *seriesReader) raw(ctx context.Context, yield func(Point) bool, look func() bool) error {
+// pointsAtOnce is for how many points memory is allocated at a time: a day of minutes and more.
+const pointsAtOnce = 2000
+
+// raw appends the readings that are not retracted, as points, until there are more than most, or
+// until more than mostLooked readings were read, with or without a value of the metric. It returns
+// how many were read.
+func (r *seriesReader) raw(ctx context.Context, s *Series, most, mostLooked int) (looked int, err error) {
 	retractions, err := RetractionsOfDevice.Collect(ctx, r.t, DeviceIn{r.in.DeviceID})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	of := readings.In{FleetID: r.fleet.FleetID, DeviceID: r.in.DeviceID, From: r.in.From, To: r.in.To, Partial: true}
-	for one, err := range of.Samples(ctx, r.t, r.in.Metric) {
-		if err != nil || !look() {
-			return err
+	for some, err := range of.Samples(ctx, r.t, r.in.Metric, min(most+1, pointsAtOnce)) {
+		if err != nil {
+			return looked, err
 		}
-		if !one.Value.IsZero() && !Retracted(retractions, one.At, r.in.Metric) && !yield(Point{At: one.At, Value: one.Value}) {
-			return nil
+		s.Points = slices.Grow(s.Points, min(len(some), most+1-len(s.Points)))
+		for i := range some {
+			if looked++; looked > mostLooked {
+				return looked, nil
+			}
+			at := time.UnixMilli(some[i].At).UTC()
+			if some[i].Value.IsZero() || Retracted(retractions, at, r.in.Metric) {
+				continue
+			}
+			if s.Points = append(s.Points, Point{At: at, Value: some[i].Value}); len(s.Points) > most {
+				return looked, nil
+			}
 		}
 	}
-	return nil
+	return looked, nil
 }
 
 // Retracted reports whether values of a metric at a time are retracted.
@@ -432,7 +442,7 @@ func interpolate(points []Point) {
 	if state(&a) || state(&b) {
 		return
 	}
-	from, to := a.Value.Decimal().Float(), b.Value.Decimal().Float()
+	from, to := a.Value.Float(), b.Value.Float()
 	for i := 1; i < len(points)-1; i++ {
 		part := float64(points[i].At.Sub(a.At)) / float64(b.At.Sub(a.At))
 		v, err := Number(strconv.FormatFloat(from+(to-from)*part, 'g', 12, 64))
@@ -449,7 +459,7 @@ func (r *seriesReader) thin(s *Series) {
 	}
 	curve := make([]lttb.Point, len(s.Points))
 	for i, p := range s.Points {
-		curve[i] = lttb.Point{X: float64(p.At.UnixMilli() - s.Points[0].At.UnixMilli()), Y: p.Value.Decimal().Float()}
+		curve[i] = lttb.Point{X: float64(p.At.UnixMilli() - s.Points[0].At.UnixMilli()), Y: p.Value.Float()}
 	}
 	chosen := lttb.Thin(curve, r.in.MaxPoints)
 	points := make([]Point, len(chosen))

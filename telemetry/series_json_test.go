@@ -50,6 +50,9 @@ func randomPoint(r *rand.Rand) Point {
 	switch r.IntN(4) {
 	case 0:
 		p.At = p.At.UTC()
+		if r.IntN(2) == 0 { // of one day, with parts of seconds
+			p.At = time.Unix(r.Int64N(secondsOfDay)-r.Int64N(2)*secondsOfDay, []int64{0, 1e8, 1e6, 1, r.Int64N(1e9)}[r.IntN(5)]).UTC()
+		}
 	case 1:
 		p.At = p.At.Add(time.Duration(r.IntN(1e9))).In(time.FixedZone("", r.IntN(100_000)-50_000))
 	case 2:

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/onefold/onefold/internal/varint"
 )
@@ -43,7 +44,8 @@ type Info struct {
 
 // Inspect reads the head of a body and verifies its checksum. Errors: ErrCorrupt, ErrVersion.
 func Inspect(body []byte) (Info, error) {
-	h, err := parse(body)
+	var h head
+	err := h.parse(body)
 	return h.Info, err
 }
 
@@ -64,36 +66,36 @@ type column struct {
 }
 
 // parse reads the head of a body.
-func parse(body []byte) (head, error) {
+func (h *head) parse(body []byte) error {
 	if len(body) < leastBody {
-		return head{}, fmt.Errorf("%w: %d bytes are too few", ErrCorrupt, len(body))
+		return fmt.Errorf("%w: %d bytes are too few", ErrCorrupt, len(body))
 	}
 	content, sum := body[:len(body)-sumBytes], binary.BigEndian.Uint32(body[len(body)-sumBytes:])
 	switch {
 	case body[0] != format:
-		return head{}, fmt.Errorf("%w: its format is %d", ErrVersion, body[0])
+		return fmt.Errorf("%w: its format is %d", ErrVersion, body[0])
 	case crc32.Checksum(content, castagnoli) != sum:
-		return head{}, fmt.Errorf("%w: its sum is wrong", ErrCorrupt)
+		return fmt.Errorf("%w: its sum is wrong", ErrCorrupt)
 	case body[2] > zstandard:
-		return head{}, fmt.Errorf("%w: its codec is %d", ErrVersion, body[2])
+		return fmt.Errorf("%w: its codec is %d", ErrVersion, body[2])
 	}
-	h := head{Info: Info{Kind: body[1], Compressed: body[2] == zstandard}}
 	r := varint.NewReader(content[3:])
 	facts := r.Uint()
 	sizes, err := h.readColumns(&r)
 	switch {
 	case err != nil:
-		return head{}, err
+		return err
 	case facts > MaxFacts:
-		return head{}, fmt.Errorf("%w: %d facts, more than %d", ErrCorrupt, facts, MaxFacts)
+		return fmt.Errorf("%w: %d facts, more than %d", ErrCorrupt, facts, MaxFacts)
 	}
-	h.Facts, h.size = int(facts), sizes.packed
+	h.Info = Info{Kind: body[1], Facts: int(facts), Compressed: body[2] == zstandard}
+	h.size = sizes.packed
 	h.stored = r.Bytes(uint64(sizes.stored))
 	h.packed = r.Rest()
 	if r.Failed() || !h.Compressed && len(h.packed) != h.size {
-		return head{}, fmt.Errorf("%w: columns of %d bytes do not fit", ErrCorrupt, sizes.stored+sizes.packed)
+		return fmt.Errorf("%w: columns of %d bytes do not fit", ErrCorrupt, sizes.stored+sizes.packed)
 	}
-	return h, nil
+	return nil
 }
 
 // sizes are the sizes in bytes of the columns set aside, and of the others.
@@ -104,7 +106,7 @@ func (h *head) readColumns(r *varint.Reader) (total sizes, err error) {
 	if n > maxColumns+1 || r.Failed() {
 		return total, fmt.Errorf("%w: %d columns", ErrCorrupt, n)
 	}
-	h.columns = make([]column, n)
+	h.columns = slices.Grow(h.columns[:0], n)[:n]
 	for i := range h.columns {
 		b, size := r.Bytes(2), r.Uint()
 		if r.Failed() || size > MaxBytes || i > 0 && b[0] <= h.columns[i-1].number {

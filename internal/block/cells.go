@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
-	"strconv"
 )
 
 // A Cell is one named value of a fact, in a Cells column.
@@ -248,21 +247,21 @@ func appendDecimal(b []byte, n int64, places int) []byte {
 	for places > 0 && n%10 == 0 {
 		n, places = n/10, places-1
 	}
+	var text [1 + 19 + 1]byte // sign, digits, point
+	at := len(text)
+	for u, digits := uint64(max(n, -n)), 0; u > 0 || digits <= places; u, digits = u/10, digits+1 {
+		if digits == places && digits > 0 {
+			at--
+			text[at] = '.'
+		}
+		at--
+		text[at] = '0' + byte(u%10)
+	}
 	if n < 0 {
-		b = append(b, '-')
+		at--
+		text[at] = '-'
 	}
-	u := uint64(max(n, -n))
-	if places == 0 {
-		return strconv.AppendUint(b, u, 10)
-	}
-	power := uint64(powers[places])
-	b = append(strconv.AppendUint(b, u/power, 10), '.')
-	start := len(b)
-	b = strconv.AppendUint(b, u%power, 10)
-	for len(b)-start < places {
-		b = slices.Insert(b, start, '0')
-	}
-	return b
+	return append(b, text[at:]...)
 }
 
 // readCells reads the series of a column.
@@ -302,9 +301,7 @@ func (d *decoder) readPresence(facts int) bool {
 		s := &d.series[i]
 		s.present = s.present[:0]
 		if d.forms[i]&sparse == 0 {
-			for k := range facts {
-				s.present = append(s.present, uint16(k))
-			}
+			s.present = append(s.present, every[:facts]...)
 		} else {
 			for k, b := range d.r.Bytes(uint64(facts+7) / 8) {
 				for ; b != 0; b &= b - 1 {
@@ -370,10 +367,11 @@ func (d *decoder) readDecimals(s *series, n int, unwanted bool) {
 		d.fail("the decimal places of a series make no sense")
 		return
 	}
-	d.readInts(form(head[1]), n)
 	if unwanted {
+		d.skipInts(form(head[1]), n)
 		return
 	}
+	d.readInts(form(head[1]), n)
 	d.digits, d.ends = d.digits[:0], d.ends[:0]
 	for k, v := range d.ints {
 		if n == 1 || !d.skips(s.present[k]) { // a single number may be the shared value of all facts

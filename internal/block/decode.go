@@ -12,6 +12,7 @@ import (
 // current column: its remaining data, which facts have a value, and the values, in the field for
 // their kind.
 type decoder struct {
+	head    head
 	r       varint.Reader
 	why     string // why the column is invalid; "" while it is valid
 	lacks   bool   // the columns that are not set aside are not decoded
@@ -43,6 +44,7 @@ func (d *decoder) release() {
 	d.forget()
 	d.wanted, d.unwanted = "", d.unwanted[:0]
 	d.r, d.nested, d.stored, d.packed = varint.Reader{}, Reader{}, nil, nil
+	d.head.stored, d.head.packed = nil, nil
 	if cap(d.buffer) <= maxPooled && cap(d.dictionary) <= 4*MaxFacts {
 		decoders.Put(d)
 	}
@@ -63,7 +65,8 @@ func (d *decoder) forget() {
 
 // open prepares to read the columns. If packed is false, columns that are not set aside are not
 // decompressed.
-func (d *decoder) open(h head, packed bool) (err error) {
+func (d *decoder) open(packed bool) (err error) {
+	h := &d.head
 	d.stored, d.packed, d.lacks = h.stored, h.packed, h.Compressed && !packed
 	if h.Compressed && packed {
 		if d.buffer, err = decompress(d.buffer, h.packed, h.size); err != nil {
@@ -84,15 +87,21 @@ func (d *decoder) take(c *column) (data []byte) {
 	return data
 }
 
+// every has the indexes of all facts of the largest block.
+var every = func() (all [MaxFacts]uint16) {
+	for i := range all {
+		all[i] = uint16(i)
+	}
+	return all
+}()
+
 // begin starts a column: it reads which facts have a value.
 func (d *decoder) begin(c *column, data []byte, facts int) {
 	d.r, d.why, d.newer, d.one = varint.NewReader(data), "", false, c.flags&same != 0
 	d.forget()
 	d.present = d.present[:0]
 	if c.flags&sparse == 0 {
-		for i := range facts {
-			d.present = append(d.present, uint16(i))
-		}
+		d.present = append(d.present, every[:facts]...)
 		return
 	}
 	for i, b := range d.r.Bytes(uint64(facts+7) / 8) {

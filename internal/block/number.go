@@ -38,19 +38,27 @@ func appendDeltas(b []byte, ints []int64) []byte {
 
 // readInts reads n integers.
 func (d *decoder) readInts(f form, n int) {
-	d.ints = d.ints[:0]
+	d.ints = slices.Grow(d.ints[:0], n)[:n]
 	if f == formDelta {
-		last := int64(0)
-		for range n {
-			last += d.r.Int()
-			d.ints = append(d.ints, last)
+		d.r.Ints(d.ints)
+		for i := 1; i < n; i++ {
+			d.ints[i] += d.ints[i-1]
 		}
 		return
 	}
 	least := d.r.Int()
-	for range n {
-		d.ints = append(d.ints, least+int64(d.r.Uint()))
+	d.r.Uints(d.ints)
+	for i := range d.ints {
+		d.ints[i] += least
 	}
+}
+
+// skipInts skips n integers.
+func (d *decoder) skipInts(f form, n int) {
+	if f == formOffset {
+		n++ // the minimum
+	}
+	d.r.Skip(n)
 }
 
 // maxPlaces is the maximum number of decimal places of a number that is stored as an integer.

@@ -98,17 +98,17 @@ func (s *Schema[T]) DecodeSome(dst []T, body []byte, want Want[T]) ([]T, error) 
 }
 
 func (s *Schema[T]) decode(dst []T, body []byte, want Want[T], only []byte) ([]T, error) {
-	h, err := parse(body)
-	if err != nil {
+	d := decoders.Get().(*decoder)
+	defer d.release()
+	h := &d.head
+	if err := h.parse(body); err != nil {
 		return dst, err
 	}
 	if h.Kind != s.kind {
 		return dst, fmt.Errorf("%w: facts of kind %d, not of kind %d", ErrCorrupt, h.Kind, s.kind)
 	}
-	d := decoders.Get().(*decoder)
-	defer d.release()
 	d.wanted = want.Name
-	if err := d.open(h, s.needsPacked(&h, only)); err != nil {
+	if err := d.open(s.needsPacked(h, only)); err != nil {
 		return dst, err
 	}
 	out := slices.Grow(dst, h.Facts)[:len(dst)+h.Facts]

@@ -35,6 +35,42 @@ func (r *Reader) Int() int64 {
 	return n * int64(r.took(size))
 }
 
+// Uints reads unsigned numbers into all of to. They wrap around from 2⁶³.
+func (r *Reader) Uints(to []int64) {
+	for i := range to {
+		switch b := r.rest; { // most numbers take one byte or two
+		case r.failed:
+			clear(to[i:])
+			return
+		case len(b) > 0 && b[0] < 0x80:
+			to[i], r.rest = int64(b[0]), b[1:]
+		case len(b) > 1 && b[1] < 0x80:
+			to[i], r.rest = int64(b[0]&0x7f)|int64(b[1])<<7, b[2:]
+		default:
+			to[i] = int64(r.Uint())
+		}
+	}
+}
+
+// Ints reads signed numbers into all of to.
+func (r *Reader) Ints(to []int64) {
+	r.Uints(to)
+	for i, n := range to {
+		to[i] = int64(uint64(n)>>1) ^ -(n & 1)
+	}
+}
+
+// Skip skips numbers, and fails as if they were read.
+func (r *Reader) Skip(numbers int) {
+	for range numbers {
+		if len(r.rest) > 0 && r.rest[0] < 0x80 && !r.failed {
+			r.rest = r.rest[1:]
+		} else {
+			r.Uint()
+		}
+	}
+}
+
 // took advances by the size of a number and returns 1. It returns 0 if there was none: callers
 // multiply their result by it.
 func (r *Reader) took(size int) uint64 {

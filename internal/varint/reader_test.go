@@ -1,9 +1,14 @@
 package varint
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/onefold/onefold/internal/seeds"
 )
 
 func TestReader(t *testing.T) {
@@ -47,6 +52,39 @@ func TestReaderFails(t *testing.T) {
 		}
 		if u, i, n, b := r.Uint(), r.Int(), r.Count(), r.Bytes(1); u != 0 || i != 0 || n != 0 || len(b) != 0 {
 			t.Errorf("%s: then %d, %d, %d, %v", name, u, i, n, b)
+		}
+	}
+}
+
+// Numbers that are read or skipped together are those that are read one by one, in damaged data too.
+func TestReaderMany(t *testing.T) {
+	random := rand.New(rand.NewPCG(seeds.One(t), 0))
+	for range 20_000 {
+		var b []byte
+		for range random.IntN(6) {
+			b = binary.AppendUvarint(b, random.Uint64()>>random.IntN(64))
+		}
+		if len(b) > 0 && random.IntN(2) == 0 {
+			b[random.IntN(len(b))] ^= 0x80
+		}
+		n := random.IntN(8)
+		uints, ints := NewReader(b), NewReader(b)
+		wantUints, wantInts := make([]int64, n), make([]int64, n)
+		for i := range n {
+			wantUints[i], wantInts[i] = int64(uints.Uint()), ints.Int()
+		}
+		for _, one := range []struct {
+			read func(*Reader, []int64)
+			then Reader
+			want []int64
+		}{
+			{(*Reader).Uints, uints, wantUints}, {(*Reader).Ints, ints, wantInts},
+			{func(r *Reader, got []int64) { r.Skip(n); copy(got, wantUints) }, uints, wantUints},
+		} {
+			r, got := NewReader(b), slices.Repeat([]int64{7}, n)
+			if one.read(&r, got); !slices.Equal(got, one.want) || r.Failed() != one.then.Failed() || r.More() != one.then.More() || !bytes.Equal(r.Rest(), one.then.Rest()) {
+				t.Fatalf("%x: %d, not %d; failed %v", b, got, one.want, r.Failed())
+			}
 		}
 	}
 }

@@ -235,17 +235,6 @@ func (r *Reading) complete() {
 	}
 }
 
-// has reports whether the block has readings of a device. It decodes only the sorted device column,
-// into spare. Errors: ErrDamaged.
-func (b *Block) has(deviceID string, spare []Reading) (bool, []Reading, error) {
-	all, err := blockColumns.Decode(spare[:0], b.Body, columnDevice)
-	if err != nil {
-		return false, spare, b.damaged(err)
-	}
-	_, found := slices.BinarySearchFunc(all, deviceID, func(r Reading, id string) int { return strings.Compare(r.DeviceID, id) })
-	return found, all, nil
-}
-
 func (b *Block) damaged(err error) error {
 	return fmt.Errorf("%w block %s of fleet %s, shard %d: %w", ErrDamaged, b.BlockID, b.FleetID, b.Shard, err)
 }

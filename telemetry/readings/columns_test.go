@@ -102,16 +102,15 @@ func inSegment(t *rapid.T, all []Reading, hour time.Time) {
 
 // sampled checks that the samples of a metric match the readings.
 func sampled(t *rapid.T, s *Segment, all []Reading, hour time.Time, metric string) {
-	n := 0
-	p := sampler{metric: metric, yield: func(one Sample, _ error) bool {
-		if n == len(all) || !one.At.Equal(all[n].At) || one.Value != all[n].Values[metric] {
-			t.Fatalf("sample %d of %s: %+v, of readings %+v", n, metric, one, all)
+	from := hour.UTC().Truncate(time.Hour).UnixMilli()
+	got, err := s.samples(nil, metric, from, from+time.Hour.Milliseconds())
+	if err != nil || len(got) != len(all) {
+		t.Fatalf("%d samples of %d readings, %v", len(got), len(all), err)
+	}
+	for i, one := range got {
+		if one.At != all[i].At.UnixMilli() || one.Value != all[i].Values[metric] {
+			t.Fatalf("sample %d of %s: %+v, of readings %+v", i, metric, one, all)
 		}
-		n++
-		return true
-	}}
-	if on, err := p.hour(&reader{}, s, hour.UTC().Truncate(time.Hour)); err != nil || !on || n != len(all) {
-		t.Fatalf("%d samples of %d readings, %v", n, len(all), err)
 	}
 }
 
@@ -149,9 +148,8 @@ func FuzzBlock(f *testing.F) {
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			t.Error(err)
 		}
-		p := sampler{metric: "temperature", yield: func(Sample, error) bool { return true }}
-		hour := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC)
-		if _, e := p.hour(&reader{}, &s, hour); e != nil && !errors.Is(e, ErrDamaged) || err == nil && e != nil {
+		hour := time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC).UnixMilli()
+		if _, e := s.samples(nil, "temperature", hour, hour+time.Hour.Milliseconds()); e != nil && !errors.Is(e, ErrDamaged) || err == nil && e != nil {
 			t.Errorf("samples: %v, readings: %v", e, err)
 		}
 	})

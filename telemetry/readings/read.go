@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/onefold/onefold/table"
@@ -48,32 +49,20 @@ type reader struct {
 	back  bool
 	yield func(Reading, error) bool
 
-	samples *sampler // set to yield samples instead of readings
-
 	waiting []Reading // sorted remainder of the readings in blocks
 	buffer  []Reading
 	stopped bool
 }
 
 func (r *reader) run() (err error) {
-	if r.waiting, err = r.inBlocks(r.ctx, r.t, r.now); err != nil {
+	if r.waiting, err = r.selected(r.waitingBlocks(r.ctx, r.t), r.now); err != nil {
 		return err
 	}
-	var hour []Segment
-	for s, err := range r.segments() {
-		if err != nil {
-			return err
+	for parts, err := range r.hours() {
+		if err == nil {
+			err = r.hour(parts)
 		}
-		if len(hour) > 0 && hour[0].Hour != s.Hour {
-			if err := r.hour(hour); err != nil || r.stopped {
-				return err
-			}
-			hour = hour[:0]
-		}
-		hour = append(hour, s)
-	}
-	if len(hour) > 0 {
-		if err := r.hour(hour); err != nil || r.stopped {
+		if err != nil || r.stopped {
 			return err
 		}
 	}
@@ -81,18 +70,52 @@ func (r *reader) run() (err error) {
 	return nil
 }
 
-// inBlocks returns the readings in blocks, sorted.
-func (in In) inBlocks(ctx context.Context, t *table.Table, now time.Time) (all []Reading, err error) {
-	if in.FleetID == "" {
-		return nil, nil // the device was deleted
+// hours yields the parts of each hour, in a slice that is reused.
+func (r *reader) hours() iter.Seq2[[]Segment, error] {
+	return func(yield func([]Segment, error) bool) {
+		var hour []Segment
+		for s, err := range r.segments() {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(hour) > 0 && hour[0].Hour != s.Hour {
+				if !yield(hour, nil) {
+					return
+				}
+				hour = hour[:0]
+			}
+			hour = append(hour, s)
+		}
+		if len(hour) > 0 {
+			yield(hour, nil)
+		}
 	}
-	var spare []Reading
-	for b, err := range WaitingBlocks.All(ctx, t, ShardIn{in.FleetID, ShardOf(in.DeviceID)}) {
+}
+
+// waitingBlocks yields the blocks whose times overlap with the range.
+func (in In) waitingBlocks(ctx context.Context, t *table.Table) iter.Seq2[Block, error] {
+	return func(yield func(Block, error) bool) {
+		if in.FleetID == "" {
+			return // the device was deleted
+		}
+		for b, err := range WaitingBlocks.All(ctx, t, ShardIn{in.FleetID, ShardOf(in.DeviceID)}) {
+			if err == nil && (!in.From.IsZero() && b.Last < in.From.UnixMilli() || !in.To.IsZero() && b.First >= in.To.UnixMilli()) {
+				continue
+			}
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// selected returns the selected readings in blocks, sorted.
+func (in In) selected(blocks iter.Seq2[Block, error], now time.Time) (all []Reading, err error) {
+	var spare []blockSample
+	for b, err := range blocks {
 		if err != nil {
 			return nil, err
-		}
-		if !in.From.IsZero() && b.Last < in.From.UnixMilli() || !in.To.IsZero() && b.First >= in.To.UnixMilli() {
-			continue
 		}
 		var found bool
 		if found, spare, err = b.has(in.DeviceID, spare); found && err == nil {
@@ -133,10 +156,13 @@ func (in In) ask() SegmentsIn {
 // firstPage is the size of the first page of segments: about a day. In descending order it is one.
 const firstPage = 26
 
-// segments yields the segments; the parts of an hour always start with the first. Pages grow,
-// because many callers need only a few segments.
+// segments yields the segments; the parts of an hour always start with the first. A short range is
+// read at once. Pages of a long one grow, because many callers need only a few segments.
 func (r *reader) segments() iter.Seq2[Segment, error] {
 	ask, q, limit := r.ask(), SegmentsByHour, firstPage
+	if !r.back && !r.From.IsZero() && !r.To.IsZero() && r.To.Sub(r.From) <= (firstPage-2)*time.Hour {
+		return q.All(r.ctx, r.t, ask)
+	}
 	if r.back {
 		q, limit = NewestSegments, 1
 	}
@@ -189,15 +215,7 @@ func (r *reader) hour(parts []Segment) error {
 	if err != nil {
 		return parts[0].damaged(err)
 	}
-	end := start.Add(time.Hour)
-	from := slices.IndexFunc(r.waiting, func(w Reading) bool { return !w.At.Before(start) })
-	to := slices.IndexFunc(r.waiting, func(w Reading) bool { return !w.At.Before(end) })
-	if from < 0 {
-		from = len(r.waiting)
-	}
-	if to < 0 {
-		to = len(r.waiting)
-	}
+	from, to := firstAt(r.waiting, start), firstAt(r.waiting, start.Add(time.Hour))
 	before, during, after := r.waiting[:from], r.waiting[from:to], r.waiting[to:]
 	if r.back {
 		before, after = after, before
@@ -205,18 +223,16 @@ func (r *reader) hour(parts []Segment) error {
 	if r.waiting = after; !r.hand(before) {
 		return nil
 	}
-	if r.samples != nil && len(parts) == 1 && len(during) == 0 {
-		on, err := r.samples.hour(r, &parts[0], start)
-		if r.stopped = !on; r.Partial {
-			err = nil
-		}
-		return err
-	}
 	all, err := r.merged(parts, during)
 	if err == nil {
 		r.hand(all)
 	}
 	return err
+}
+
+// firstAt returns the index of the first of sorted readings that is not before a time.
+func firstAt(all []Reading, at time.Time) int {
+	return sort.Search(len(all), func(i int) bool { return !all[i].At.Before(at) })
 }
 
 // merged returns the readings of an hour's parts and of more, sorted.
@@ -280,7 +296,7 @@ func (in In) Exists(ctx context.Context, t *table.Table, keys []Key) (map[Key]bo
 	}
 	in.From, in.To = time.Time{}, time.Time{}
 	now := t.Now()
-	all, err := in.inBlocks(ctx, t, now)
+	all, err := in.selected(in.waitingBlocks(ctx, t), now)
 	for hour := range wanted {
 		for s, e := range SegmentsByHour.All(ctx, t, hourIn(SegmentKey{DeviceID: in.DeviceID, Hour: hour})) {
 			var some []Reading

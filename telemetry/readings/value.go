@@ -73,6 +73,19 @@ func (v Value) Decimal() decimalsum.Decimal {
 	return d
 }
 
+// Float returns the float64 nearest to the number, or 0 if the value is not a number. It is that of
+// Decimal, without taking the digits apart.
+func (v Value) Float() float64 {
+	if v.form != isNumber {
+		return 0
+	}
+	f, err := strconv.ParseFloat(v.text, 64)
+	if err != nil {
+		return 0 // impossible for numbers within the limits of Number
+	}
+	return f
+}
+
 // MarshalJSON encodes the value. Numbers keep all their digits.
 func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil) }
 

@@ -32,6 +32,20 @@ var ErrNoTLS = errors.New("alerts: the mail server does not offer STARTTLS")
 // mailTimeout limits the time for sending one email.
 const mailTimeout = 3 * sendTimeout
 
+var email = Kind{
+	Kind: Email, Label: "Email",
+	Fields: []Field{{
+		Name: "to", Label: "Recipients", Help: "Email address to notify.", Example: "ops@example.com", Type: "email", Many: true, Required: true,
+		list: func(s *Settings) *[]string { return &s.To }, check: checkAddress,
+	}},
+	open: func(o Options) (send, error) {
+		if o.Mail.Addr == "" {
+			return nil, nil
+		}
+		return EmailSender(o.Mail)
+	},
+}
+
 // EmailSender returns a function that sends notifications as email, over STARTTLS or TLS. The
 // Message-ID is derived from the notification's ID, so that duplicates can be recognized. Errors:
 // telemetry.ErrInvalid (a *RuleError) for invalid options.

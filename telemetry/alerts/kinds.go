@@ -15,11 +15,12 @@ type ChannelKind string
 const (
 	Webhook ChannelKind = "webhook"
 	Email   ChannelKind = "email"
+	Ntfy    ChannelKind = "ntfy"
 )
 
 // Kinds lists all kinds of channels. Flags, API documents, checks, redaction and forms derive from
 // it.
-var Kinds = []Kind{webhook, email}
+var Kinds = []Kind{webhook, email, ntfy}
 
 // Kind is a kind of channel: its settings, and how it sends.
 type Kind struct {
@@ -36,8 +37,10 @@ type Kind struct {
 
 // Settings are the settings of channels of any kind. A channel has only those of its own kind.
 type Settings struct {
-	URL string   `dynamodbav:"url,omitempty" json:"url,omitempty" audit:"hide"` // what the server calls; often contains a secret
-	To  []string `dynamodbav:"to,omitempty" json:"to,omitempty" audit:"hide"`
+	URL   string   `dynamodbav:"url,omitempty" json:"url,omitempty" audit:"hide"` // what the server calls; often contains a secret
+	To    []string `dynamodbav:"to,omitempty" json:"to,omitempty" audit:"hide"`
+	Token string   `dynamodbav:"token,omitempty" json:"token,omitempty" audit:"hide"`
+	Click string   `dynamodbav:"click,omitempty" json:"click,omitempty"`
 }
 
 // Field is a setting of a kind of channel.

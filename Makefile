@@ -57,7 +57,7 @@ dist: notices ## build dist/onefold_VERSION_SYSTEM_ARCH.tar.gz for Linux and mac
 	@cd dist && if command -v sha256sum >/dev/null; then sha256sum *.tar.gz *.json; else shasum -a 256 *.tar.gz *.json; fi > checksums.txt
 
 docs: web ## write the designs of the schemas again, which a test holds to what the schemas say
-	@for schema in analytics telemetry eventstore; do $(GO) run ./cmd/onefold design --schema $$schema --out docs/design/$$schema.md || exit 1; done
+	@for schema in $(patsubst docs/design/%.md,%,$(wildcard docs/design/*.md)); do $(GO) run ./cmd/onefold design --schema $$schema --out docs/design/$$schema.md || exit 1; done
 	@for schema in orders social ledger; do $(GO) run ./cmd/onefold design --schema examples/$$schema --out examples/$$schema/design.md || exit 1; done
 
 web: server/tracker/dist/onefold.js server/dashboard/dist/web/index.html ## build what browsers run, to be embedded

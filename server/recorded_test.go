@@ -88,6 +88,7 @@ var steps = []step{
 	{op: "claim-device", method: "POST", path: "/api/v1/fleets/plant/claim", body: `{"code":"${code}"}`, changes: "status=>active"},
 	{op: "put-channel", method: "PUT", path: "/api/v1/fleets/plant/channels/ops", body: `{"kind":"webhook","name":"ops","url":"https://example.org/` + canary + `"}`, changes: "name=>ops kind=>webhook url"},
 	{op: "put-channel", method: "PUT", path: "/api/v1/fleets/plant/channels/mail", body: `{"kind":"email","to":["ops@` + canary + `.org"]}`, changes: "kind=>email to"},
+	{op: "put-channel", method: "PUT", path: "/api/v1/fleets/plant/channels/phone", body: `{"kind":"ntfy","url":"https://ntfy.sh/` + canary + `","token":"` + canary + `"}`, changes: "kind=>ntfy url"},
 	{op: "put-rule", method: "PUT", path: "/api/v1/fleets/plant/rules/device/d1/hot", body: `{"metric":"t","raise":"80","severity":"info"}`, changes: "raise=>80 severity=>info"},
 	{op: "put-rule", method: "PUT", path: "/api/v1/fleets/plant/rules/device/d1/hot", body: `{"metric":"t","raise":"70","severity":"critical"}`, changes: "raise=80>70 severity=info>critical"},
 	{op: "retract", method: "POST", path: "/api/v1/fleets/plant/devices/d1/retractions", body: `{"from":"2026-01-01T00:00:00Z","to":"2026-01-01T01:00:00Z","reason":"test"}`, learn: "retraction=id"},

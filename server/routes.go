@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -78,18 +79,16 @@ func (s *Server) api(mux *http.ServeMux) huma.API {
 	return api
 }
 
-// schemaName names types in the API document. Products have types with the same name, so types of
-// telemetry and of the event store get a prefix.
+// schemaName names types in the API document, with the prefix of their product.
 func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if strings.Contains(t.PkgPath(), "/telemetry") || strings.HasSuffix(t.PkgPath(), "/devices") {
-		return "Telemetry" + name
-	}
-	if strings.HasSuffix(t.PkgPath(), "/server/events") || strings.Contains(t.PkgPath(), "/eventstore") {
-		return "EventStore" + name
+	for _, p := range declared {
+		if slices.ContainsFunc(p.paths, func(path string) bool { return strings.Contains(t.PkgPath(), path) }) {
+			return p.prefix + name
+		}
 	}
 	return name
 }

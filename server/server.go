@@ -129,8 +129,21 @@ func (o *Options) defaults() error {
 	return nil
 }
 
+// declared lists what must be known of the products apart from their services.
+var declared = []struct {
+	// prefix begins the names of the product's types in the API document, because products have
+	// types with the same name. A path of a package of the product contains one of paths.
+	prefix  string
+	paths   []string
+	problem func(error) error // maps the product's errors to responses
+}{
+	{"", nil, webanalytics.Problem},
+	{"Telemetry", []string{"/telemetry", "/server/devices"}, devices.Problem},
+	{"EventStore", []string{"/eventstore", "/server/events"}, events.Problem},
+}
+
 // product is the server part of one product, such as web analytics. To add one, add a package
-// beside webanalytics, a field to Options, and a call in New.
+// beside webanalytics, a field to Options, a line to declared, and a call in makeProducts.
 type product interface {
 	// Register adds the product's operations to the API, each with its authorization, and other
 	// handlers to the mux.
@@ -173,7 +186,7 @@ func New(o Options) (*Server, error) {
 		Public: func(ctx context.Context, site string) (bool, error) {
 			return webanalytics.IsPublic(ctx, o.Table, site)
 		},
-		Problems: []func(error) error{webanalytics.Problem, devices.Problem, events.Problem},
+		Problems: problems(),
 	})
 	if err != nil {
 		return nil, err
@@ -203,6 +216,13 @@ func New(o Options) (*Server, error) {
 	}
 	s.notices = newNotices(&s.o)
 	return s, nil
+}
+
+func problems() (all []func(error) error) {
+	for _, p := range declared {
+		all = append(all, p.problem)
+	}
+	return all
 }
 
 func (s *Server) makeProducts() (err error) {

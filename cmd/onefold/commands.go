@@ -56,7 +56,7 @@ type commands struct {
 	Readings devicecli.Readings `cmd:"" help:"Show the readings of a device."`
 	Rules    devicecli.Rules    `cmd:"" help:"Manage alert rules and test them against stored readings."`
 	Alerts   devicecli.Alerts   `cmd:"" help:"List and handle alerts."`
-	Channels devicecli.Channels `cmd:"" help:"Manage notification channels for alerts (webhook, email)."`
+	Channels devicecli.Channels `cmd:"" help:"Manage notification channels for alerts (${channel_kinds})."`
 	Simulate simulateCommands   `cmd:"" help:"Generate device data."`
 
 	Events eventcli.Events     `cmd:"" help:"Append, read and check events of aggregates."`

@@ -2,8 +2,9 @@
 //
 //	go run ./packaging/prose bin/vale
 //
-// Texts are the tags help and doc of Go's structs, and labels, titles and text of Svelte components. Each finding names
-// the file and line of its text. The section stdin.md of .vale.ini has the rules.
+// Texts are the tags help and doc of Go's structs, the fields Help and Label of their literals, and labels, titles and
+// text of Svelte components. Each finding names the file and line of its text. The section stdin.md of .vale.ini has
+// the rules.
 package main
 
 import (
@@ -81,6 +82,9 @@ func ofGo(file string, content []byte) (texts []text, err error) {
 		return nil, err
 	}
 	ast.Inspect(syntax, func(n ast.Node) bool {
+		if t, ok := helpIn(n); ok {
+			texts = append(texts, text{file, set.Position(n.Pos()).Line, t})
+		}
 		field, ok := n.(*ast.Field)
 		if !ok || field.Tag == nil {
 			return true
@@ -94,6 +98,21 @@ func ofGo(file string, content []byte) (texts []text, err error) {
 		return true
 	})
 	return texts, nil
+}
+
+// helpIn returns the text of Help or Label in a literal, such as a kind of channel.
+func helpIn(n ast.Node) (string, bool) {
+	pair, ok := n.(*ast.KeyValueExpr)
+	if !ok {
+		return "", false
+	}
+	key, named := pair.Key.(*ast.Ident)
+	value, literal := pair.Value.(*ast.BasicLit)
+	if !named || !literal || value.Kind != token.STRING || key.Name != "Help" && key.Name != "Label" {
+		return "", false
+	}
+	t, err := strconv.Unquote(value.Value)
+	return t, err == nil
 }
 
 var (

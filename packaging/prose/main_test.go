@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	goFile = "package a\n\ntype flags struct {\n\tSite string `help:\"Site's ID.\" default:\"a\"`\n\tDay  string `json:\"day\" doc:\"First day, as in --from.\"`\n\tNone int    `json:\"none\"`\n}\n"
+	goFile = "package a\n\ntype flags struct {\n\tSite string `help:\"Site's ID.\" default:\"a\"`\n\tDay  string `json:\"day\" doc:\"First day, as in --from.\"`\n\tNone int    `json:\"none\"`\n}\n\nvar s = set{Help: \"Topic to publish to.\"}\n"
 	page   = `<script lang="ts">
   const two = (a) => a > 1 && "<b>no label</b>"
 </script>
@@ -35,7 +35,7 @@ func TestTextsAndFindings(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := filepath.Join(dir, "a.go"), filepath.Join(dir, "b.svelte")
-	want := []text{{a, 4, "Site's ID."}, {a, 5, "First day, as in --from."}, {b, 4, "User ID"}, {b, 6, "…Erased … events of ….…"}}
+	want := []text{{a, 4, "Site's ID."}, {a, 5, "First day, as in --from."}, {a, 9, "Topic to publish to."}, {b, 4, "User ID"}, {b, 6, "…Erased … events of ….…"}}
 	if !slices.Equal(texts, want) {
 		t.Fatalf("texts are %+v, want %+v", texts, want)
 	}
@@ -51,7 +51,7 @@ func TestTextsAndFindings(t *testing.T) {
 		t.Errorf("found %q, %v", found, err)
 	}
 	given, err := os.ReadFile(vale + ".in")
-	if err != nil || !strings.HasPrefix(string(given), "Site's ID.\n\nFirst day, as in `--from`.\n\nUser ID\n\n") {
+	if err != nil || !strings.HasPrefix(string(given), "Site's ID.\n\nFirst day, as in `--from`.\n\nTopic to publish to.\n\nUser ID\n\n") {
 		t.Errorf("Vale was given %q, %v", given, err)
 	}
 }

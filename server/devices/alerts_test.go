@@ -192,6 +192,8 @@ func TestWrongRules(t *testing.T) {
 		{422, "channel_url_private", "PUT", plantPath + "/channels/ops", `{"kind":"webhook","url":"http://[::ffff:127.0.0.1]/"}`},
 		{422, "channel_url_private", "PUT", plantPath + "/channels/ops", `{"kind":"webhook","url":"http://[2001:0:7f00:1::]/"}`},
 		{422, "channel_to", "PUT", plantPath + "/channels/ops", `{"kind":"email"}`},
+		{422, "channel_token", "PUT", plantPath + "/channels/ops", `{"kind":"webhook","url":"https://example.org","token":"tk_1"}`},
+		{422, "channel_url_private", "PUT", plantPath + "/channels/ops", `{"kind":"ntfy","url":"http://127.0.0.1/t"}`},
 		{422, "channel_kind", "PUT", plantPath + "/channels/ops", `{"kind":"pigeon"}`},
 		{404, "not_found", "DELETE", plantPath + "/channels/ops", ""},
 		{422, "bad_range", "POST", plantPath + "/rules/test", `{"rule":` + good + `,"device":"d1","from":"2024-01-01T00:00:00Z","to":"2026-01-01T00:00:00Z"}`},
@@ -200,6 +202,22 @@ func TestWrongRules(t *testing.T) {
 		{422, "rule_raise", "POST", plantPath + "/rules/test", `{"rule":{"metric":"t","severity":"info"},"device":"d1","from":"2026-01-01T00:00:00Z","to":"2026-01-02T00:00:00Z"}`},
 	} {
 		w.owner.Want(c.status, c.code, c.method, c.path, c.body)
+	}
+}
+
+// Forms learn the settings of each kind of channel; nobody gets a token back, and viewers see no
+// topic.
+func TestChannelKinds(t *testing.T) {
+	w := newWorks(t)
+	const path = plantPath + "/channels"
+	w.owner.Want(200, `"url":"https://ntfy.sh/topic-7"`, "PUT", path+"/phone", `{"kind":"ntfy","url":"https://ntfy.sh/topic-7","token":"tk_secret"}`)
+	viewer := w.NewPerson("viewer@example.org", accounts.Grants{accounts.OfFleet("plant"): accounts.Viewer})
+	seen := w.owner.Want(200, `{"name":"token","label":"Access token",`, "GET", path, "")
+	if strings.Contains(seen, "tk_secret") || !strings.Contains(seen, "topic-7") {
+		t.Errorf("the owner sees %s", seen)
+	}
+	if seen = viewer.Want(200, `"url":"https://ntfy.sh"`, "GET", path, ""); strings.Contains(seen, "tk_secret") || strings.Contains(seen, "topic-7") {
+		t.Errorf("a viewer sees %s", seen)
 	}
 }
 

@@ -3,8 +3,9 @@ package devices
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
-	"net/url"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -28,14 +29,28 @@ func (in *ChannelPath) key() alerts.ChannelKey {
 
 // ChannelForm has the settings of a channel that people choose. alerts.CheckChannel validates them.
 type ChannelForm struct {
-	Name   string                 `json:"name,omitempty"`
-	Kind   alerts.ChannelKind     `json:"kind" doc:"webhook or email."`
-	URL    string                 `json:"url,omitempty" audit:"hide" doc:"URL of a webhook. Callers who may not change the channel see only its host."`
-	To     []string               `json:"to,omitempty" audit:"hide" doc:"Recipients, for email."`
+	Name string             `json:"name,omitempty"`
+	Kind alerts.ChannelKind `json:"kind"`
+	alerts.Settings
 	Least  telemetry.Severity     `json:"least,omitempty" doc:"Notify only of alerts of this severity or worse: info, warning or critical. Default: all."`
 	Events []telemetry.Transition `json:"events,omitempty" doc:"Any of firing, resolved, withdrawn. Default: all."`
 	Within int                    `json:"within,omitempty" doc:"Seconds after which a notification is dropped. 0: a day, -1: never."`
 	Off    bool                   `json:"off,omitempty"`
+}
+
+// TransformSchema documents the kinds of channels and their settings.
+func (ChannelForm) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["kind"].Description = "One of: " + alerts.KindNames() + "."
+	for i := range alerts.Kinds {
+		k := &alerts.Kinds[i]
+		for j := range k.Fields {
+			f := &k.Fields[j]
+			p := s.Properties[f.Name]
+			p.Description = strings.TrimSpace(fmt.Sprintf("%s %s: %s", p.Description, k.Label, f.Help))
+		}
+	}
+	s.Properties["url"].Description += " Callers who may not change the channel see only its host."
+	return s
 }
 
 type channelBody struct {
@@ -43,19 +58,16 @@ type channelBody struct {
 	ChannelForm
 }
 
-// describeChannel omits the secret. It also omits the URL, which may contain a secret, unless the
-// caller may change the channel.
+// describeChannel omits what the caller may not see.
 func describeChannel(ctx context.Context, c *alerts.Channel) channelBody {
-	address := c.URL
-	if u, err := url.Parse(address); address != "" && err == nil && !middleware.CallerOf(ctx).May(middleware.ForWrite, accounts.OfFleet(c.FleetID)) {
-		address = u.Scheme + "://" + u.Host
-	}
-	return channelBody{c.ChannelID, ChannelForm{c.Name, c.Kind, address, c.To, c.Least, c.Events, c.Within, c.Off}}
+	shown := c.Shown(middleware.CallerOf(ctx).May(middleware.ForWrite, accounts.OfFleet(c.FleetID)))
+	return channelBody{c.ChannelID, ChannelForm{c.Name, c.Kind, shown, c.Least, c.Events, c.Within, c.Off}}
 }
 
 type channelsAnswer struct {
 	Body struct {
 		Channels []channelBody `json:"channels"`
+		Kinds    []alerts.Kind `json:"kinds" doc:"The kinds that a channel can have."`
 	}
 }
 
@@ -123,7 +135,7 @@ func (s *Service) channelRoutes(api huma.API) {
 		OperationID: "channels", Method: http.MethodGet, Path: list, Summary: "List the notification channels of a fleet", Tags: tags,
 	}), s.channels)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
-		OperationID: "put-channel", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Create or replace a channel", Description: "A webhook keeps its secret.", Tags: tags,
+		OperationID: "put-channel", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Create or replace a channel", Description: "Secrets that are omitted are kept.", Tags: tags,
 	}), s.putChannel)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "delete-channel", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
@@ -147,7 +159,7 @@ func (s *Service) channels(ctx context.Context, in *middleware.FleetPath) (*chan
 		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(channelsAnswer)
-	answer.Body.Channels = make([]channelBody, len(all))
+	answer.Body.Channels, answer.Body.Kinds = make([]channelBody, len(all)), alerts.Kinds
 	for i := range all {
 		answer.Body.Channels[i] = describeChannel(ctx, &all[i])
 	}
@@ -161,7 +173,7 @@ func (s *Service) putChannel(ctx context.Context, in *putChannelRequest) (*putCh
 	}
 	b := &in.Body
 	c := alerts.Channel{
-		ChannelKey: in.key(), Name: b.Name, Kind: b.Kind, URL: b.URL, To: b.To, Least: b.Least, Events: b.Events, Within: b.Within, Off: b.Off,
+		ChannelKey: in.key(), Name: b.Name, Kind: b.Kind, Settings: b.Settings, Least: b.Least, Events: b.Events, Within: b.Within, Off: b.Off,
 	}
 	if !s.o.PrivateWebhooks {
 		if err := alerts.CheckPublicURL(&c); err != nil {

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"fmt"
-	"net/mail"
-	"net/url"
 	"strings"
 	"time"
 
@@ -42,30 +40,18 @@ func CheckChannel(c *Channel) error {
 			return bad("events", "use firing, resolved and withdrawn, or leave it empty for all")
 		}
 	}
-	switch c.Kind {
-	case Webhook:
-		u, err := url.Parse(c.URL)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || len(c.URL) > maxURL || len(c.To) > 0 {
-			return bad("url", "use an http:// or https:// URL without a user name, of at most %d bytes", maxURL)
-		}
-	case Email:
-		if len(c.To) == 0 || len(c.To) > maxRecipients || c.URL != "" {
-			return bad("to", "give 1 to %d addresses", maxRecipients)
-		}
-		for _, to := range c.To {
-			if a, err := mail.ParseAddress(to); err != nil || a.Address != to || len(to) > 254 || strings.ContainsAny(to, "\r\n") {
-				return bad("to", "use an address such as ops@example.com")
-			}
-		}
-	default:
-		return bad("kind", "use %s or %s", Webhook, Email)
+	k := kindOf(c.Kind)
+	if k == nil {
+		return bad("kind", "use one of: %s", KindNames())
+	}
+	if field, what := k.problem(&c.Settings); what != "" {
+		return bad(field, "%s", what)
 	}
 	return nil
 }
 
-// PutChannel creates or replaces a channel. A webhook without a secret keeps its current one or
-// gets a new one. The secret is stored in plain text, because every message is signed with it, and
-// is returned. Errors: telemetry.ErrInvalid (a *RuleError), table.ErrNotFound for an unknown fleet.
+// PutChannel creates or replaces a channel. Omitted secrets are kept. A new webhook gets a signing
+// secret, which is returned. Secrets are stored in plain text, because every message needs them. Errors: telemetry.ErrInvalid (a *RuleError), table.ErrNotFound for an unknown fleet.
 func PutChannel(ctx context.Context, t *table.Table, c Channel) (Channel, error) {
 	if c.ChannelID == "" {
 		c.ChannelID = strings.ToLower(ulid.Make().String())
@@ -97,18 +83,39 @@ func (c *Channel) prepare(ctx context.Context, t *table.Table) error {
 	for i := range all {
 		if all[i].ChannelID == c.ChannelID {
 			known, c.CreatedAt = true, all[i].CreatedAt
-			if c.Secret == "" {
-				c.Secret = all[i].Secret
+			if err := c.keepSecrets(&all[i]); err != nil {
+				return err
 			}
 		}
 	}
 	if !known && len(all) >= maxChannels {
 		return &RuleError{Code: "channel_limit", Field: "channelId", What: fmt.Sprintf("the fleet already has %d channels, the maximum", maxChannels)}
 	}
-	if c.Kind == Webhook && c.Secret == "" {
+	if kindOf(c.Kind).signs && c.Secret == "" {
 		raw := make([]byte, 32)
 		rand.Read(raw) // never fails
 		c.Secret = "whsec_" + base64.StdEncoding.EncodeToString(raw)
+	}
+	return nil
+}
+
+// keepSecrets takes secrets that were omitted from the current channel. A secret is sent to the URL,
+// so it does not go to another host unless it is given again. Errors: a *RuleError.
+func (c *Channel) keepSecrets(current *Channel) error {
+	if c.Secret == "" {
+		c.Secret = current.Secret
+	}
+	k := kindOf(c.Kind)
+	for i := range k.Fields {
+		f := &k.Fields[i]
+		had := f.Values(&current.Settings)
+		if !f.Secret || c.Kind != current.Kind || len(f.Values(&c.Settings)) > 0 || len(had) == 0 {
+			continue
+		}
+		if hostOf(c.URL) != hostOf(current.URL) {
+			return &RuleError{Code: "channel_" + f.Name, Field: f.Name, What: "give it again, because the host of the URL has changed"}
+		}
+		f.Set(&c.Settings, had...)
 	}
 	return nil
 }

@@ -32,6 +32,20 @@ var ErrNoTLS = errors.New("alerts: the mail server does not offer STARTTLS")
 // mailTimeout limits the time for sending one email.
 const mailTimeout = 3 * sendTimeout
 
+var email = Kind{
+	Kind: Email, Label: "Email",
+	Fields: []Field{{
+		Name: "to", Label: "Recipients", Help: "Email address to notify.", Example: "ops@example.com", Type: "email", Many: true, Required: true,
+		list: func(s *Settings) *[]string { return &s.To }, check: checkAddress,
+	}},
+	open: func(o Options) (send, error) {
+		if o.Mail.Addr == "" {
+			return nil, nil
+		}
+		return EmailSender(o.Mail)
+	},
+}
+
 // EmailSender returns a function that sends notifications as email, over STARTTLS or TLS. The
 // Message-ID is derived from the notification's ID, so that duplicates can be recognized. Errors:
 // telemetry.ErrInvalid (a *RuleError) for invalid options.
@@ -221,31 +235,46 @@ func post(c *smtp.Client, from string, to []string, letter []byte) error {
 // letter formats a notification as an email. Texts from users are encoded in the subject, and
 // cannot start a header line.
 func letter(from *mail.Address, c *Channel, n *Notification, now time.Time) []byte {
-	a := &n.Alert
-	device := a.DeviceID
-	if a.Device != "" {
-		device = a.Device + " (" + a.DeviceID + ")"
-	}
 	_, domain, _ := strings.Cut(from.Address, "@")
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\r\n", args...) }
 	line("From: %s", from.String())
 	line("To: %s", strings.Join(c.To, ", "))
-	line("Subject: %s", mime.QEncoding.Encode("utf-8", fmt.Sprintf("[%s] %s: %s, %s", a.Severity, n.Event, a.Message, device)))
+	line("Subject: %s", mime.QEncoding.Encode("utf-8", n.subject()))
 	line("Date: %s", now.UTC().Format(time.RFC1123Z))
 	line("Message-ID: <%s@%s>", n.NotificationID, domain)
 	line(plainText + "\r\n")
+	b.WriteString(strings.ReplaceAll(n.Alert.text(), "\n", "\r\n"))
+	return []byte(b.String())
+}
+
+// subject describes a notification in one line, apart from what users put into it.
+func (n *Notification) subject() string {
+	return fmt.Sprintf("[%s] %s: %s, %s", n.Alert.Severity, n.Event, n.Alert.Message, n.Alert.device())
+}
+
+func (a *Told) device() string {
+	if a.Device == "" {
+		return a.DeviceID
+	}
+	return a.Device + " (" + a.DeviceID + ")"
+}
+
+// text describes an alert in lines of plain text.
+func (a *Told) text() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("%s", oneLine(a.Message))
-	line("Device:   %s\r\nFleet:    %s\r\nSeverity: %s", oneLine(device), a.FleetID, a.Severity)
+	line("Device:   %s\nFleet:    %s\nSeverity: %s", oneLine(a.device()), a.FleetID, a.Severity)
 	if a.Metric != "" {
-		line("Metric:   %s\r\nValue:    %s (peak: %s)", oneLine(a.Metric), a.Value, a.Peak)
+		line("Metric:   %s\nValue:    %s (peak: %s)", oneLine(a.Metric), a.Value, a.Peak)
 	}
 	line("Since:    %s", a.Since.Format(time.RFC3339))
 	if a.Resolved != nil {
 		line("Resolved: %s", a.Resolved.Format(time.RFC3339))
 	}
 	line("Alert:    %s", a.AlertID)
-	return []byte(b.String())
+	return b.String()
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

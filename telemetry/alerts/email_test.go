@@ -179,7 +179,7 @@ var (
 		NotificationKey: alerts.NotificationKey{FleetID: "plant", NotificationID: "A.firing.ops"}, Event: telemetry.Fires,
 		Alert: alerts.Told{AlertID: "A", DeviceID: "d1", Device: "Kühl\r\nBcc: x@y.example", Message: "too hot", Severity: telemetry.Critical, Metric: "temp", Value: "101", Peak: "103"},
 	}
-	toTwo = alerts.Channel{Kind: alerts.Email, To: []string{"ops@example.com", "night@example.com"}}
+	toTwo = alerts.Channel{Kind: alerts.Email, Settings: alerts.Settings{To: []string{"ops@example.com", "night@example.com"}}}
 )
 
 // Emails are delivered, or fail, with all kinds of mail servers.

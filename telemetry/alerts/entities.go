@@ -46,11 +46,10 @@ type ChannelKey struct {
 // Channel is a notification channel of a fleet.
 type Channel struct {
 	ChannelKey
-	Kind   ChannelKind            `dynamodbav:"kind"`
-	Name   string                 `dynamodbav:"name,omitempty"`
-	URL    string                 `dynamodbav:"url,omitempty"`    // for a webhook
-	Secret string                 `dynamodbav:"secret,omitempty"` // for a webhook: signing key, in plain text because it is needed for signing
-	To     []string               `dynamodbav:"to,omitempty"`     // for email
+	Kind ChannelKind `dynamodbav:"kind"`
+	Name string      `dynamodbav:"name,omitempty"`
+	Settings
+	Secret string                 `dynamodbav:"secret,omitempty"` // signing key, in plain text because it is needed for signing
 	Least  telemetry.Severity     `dynamodbav:"least,omitempty"`  // minimum severity; "": all
 	Events []telemetry.Transition `dynamodbav:"events,omitempty"` // empty: all
 	Within int                    `dynamodbav:"within,omitempty"` // maximum age of what is notified, seconds; default 86,400, -1: unlimited
@@ -59,15 +58,6 @@ type Channel struct {
 	CreatedAt time.Time `dynamodbav:"createdAt"`
 	UpdatedAt time.Time `dynamodbav:"updatedAt"`
 }
-
-// ChannelKind is the type of a channel.
-type ChannelKind string
-
-// The kinds of channels.
-const (
-	Webhook ChannelKind = "webhook"
-	Email   ChannelKind = "email"
-)
 
 // Channels holds the notification channels of fleets.
 var Channels = table.Define[Channel, ChannelKey]("telemetry.channel", table.Def[Channel]{

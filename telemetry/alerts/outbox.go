@@ -22,12 +22,35 @@ const (
 	maxError    = 500 // bytes
 )
 
-// Senders sends notifications by kind of channel. With a nil function the attempt fails and is
-// retried.
+// Options configure how a process sends notifications. The zero value sends none by email, and
+// calls only public addresses.
+type Options struct {
+	Private bool // call private and loopback addresses, too
+	Mail    Mail // the mail server; none without Addr
+}
+
+// send makes one attempt to send a notification.
+type send func(ctx context.Context, c *Channel, n *Notification, now time.Time) error
+
+// Senders sends notifications by kind of channel. An attempt of a kind that is not configured fails
+// and is retried; the zero value has none.
 type Senders struct {
-	Webhook func(ctx context.Context, c *Channel, n *Notification, now time.Time) error
-	Email   func(ctx context.Context, c *Channel, n *Notification, now time.Time) error
-	Random  func() float64 // jitter in [0, 1); default math/rand
+	Random func() float64 // jitter in [0, 1); default math/rand
+	by     map[ChannelKind]send
+}
+
+// NewSenders returns senders of all kinds for which the options suffice. Errors:
+// telemetry.ErrInvalid (a *RuleError) for invalid options.
+func NewSenders(o Options) (Senders, error) {
+	s := Senders{by: map[ChannelKind]send{}}
+	for i := range Kinds {
+		one, err := Kinds[i].open(o)
+		if err != nil {
+			return s, err
+		}
+		s.by[Kinds[i].Kind] = one
+	}
+	return s, nil
 }
 
 // Deliver sends all due notifications once, and returns how many were sent. If an answer is lost,
@@ -103,7 +126,7 @@ func (s *Senders) try(ctx context.Context, t *table.Table, n *Notification) (ski
 }
 
 func (s *Senders) send(ctx context.Context, c *Channel, n *Notification, now time.Time) error {
-	send := map[ChannelKind]func(context.Context, *Channel, *Notification, time.Time) error{Webhook: s.Webhook, Email: s.Email}[c.Kind]
+	send := s.by[c.Kind]
 	if send == nil {
 		return fmt.Errorf("this server is not configured to send notifications by %s", c.Kind)
 	}

@@ -29,7 +29,7 @@ func TestDelivery(t *testing.T) {
 	}))
 	defer hook.Close()
 	c, err := alerts.PutChannel(w.Ctx, w.Table, alerts.Channel{
-		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, URL: hook.URL + "/secret-path", Within: -1,
+		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, Settings: alerts.Settings{URL: hook.URL + "/secret-path"}, Within: -1,
 		Events: []telemetry.Transition{telemetry.Fires},
 	})
 	w.Must(err)
@@ -38,7 +38,10 @@ func TestDelivery(t *testing.T) {
 	w.Drain()
 	deliver := func(private bool) int {
 		t.Helper()
-		n, err := alerts.Deliver(w.Ctx, w.Table, alerts.Senders{Webhook: alerts.WebhookSender(private), Random: func() float64 { return 0.5 }})
+		senders, err := alerts.NewSenders(alerts.Options{Private: private})
+		w.Must(err)
+		senders.Random = func() float64 { return 0.5 }
+		n, err := alerts.Deliver(w.Ctx, w.Table, senders)
 		w.Must(err)
 		return n
 	}
@@ -116,10 +119,10 @@ func TestDeadLetter(t *testing.T) {
 // TestInvalidChannels checks that unusable channels are rejected, with a code.
 func TestInvalidChannels(t *testing.T) {
 	for _, c := range []alerts.Channel{
-		{Kind: "pigeon"}, {Kind: alerts.Webhook, URL: "ftp://x.example"}, {Kind: alerts.Webhook, URL: "https://a:b@x.example"}, {Kind: alerts.Webhook},
-		{Kind: alerts.Email}, {Kind: alerts.Email, To: []string{"a@b.example\r\nBcc: c@d.example"}}, {Kind: alerts.Email, To: []string{"ops"}},
-		{Kind: alerts.Webhook, URL: "https://x.example", Least: "dire"}, {Kind: alerts.Webhook, URL: "https://x.example", Within: -2},
-		{Kind: alerts.Webhook, URL: "https://x.example", Events: []telemetry.Transition{"boom"}},
+		{Kind: "pigeon"}, {Kind: alerts.Webhook, Settings: alerts.Settings{URL: "ftp://x.example"}}, {Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://a:b@x.example"}}, {Kind: alerts.Webhook},
+		{Kind: alerts.Email}, {Kind: alerts.Email, Settings: alerts.Settings{To: []string{"a@b.example\r\nBcc: c@d.example"}}}, {Kind: alerts.Email, Settings: alerts.Settings{To: []string{"ops"}}},
+		{Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://x.example"}, Least: "dire"}, {Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://x.example"}, Within: -2},
+		{Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://x.example"}, Events: []telemetry.Transition{"boom"}},
 	} {
 		var e *alerts.RuleError
 		if err := alerts.CheckChannel(&c); !errors.As(err, &e) || !strings.HasPrefix(e.Code, "channel_") || !errors.Is(err, telemetry.ErrInvalid) {
@@ -144,7 +147,8 @@ func TestTestNotification(t *testing.T) {
 	}))
 	defer hook.Close()
 	c.URL = hook.URL
-	senders := alerts.Senders{Webhook: alerts.WebhookSender(true)}
+	senders, err := alerts.NewSenders(alerts.Options{Private: true})
+	w.Must(err)
 	id, err := senders.Test(w.Ctx, &c, w.Now())
 	w.Must(err)
 	if !strings.Contains(got, `"event":"alert.test"`) || !strings.Contains(got, id) || len(w.notifications()) != 0 {

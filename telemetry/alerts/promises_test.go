@@ -97,7 +97,7 @@ func (p *promises) fleet(a args) string {
 	_, err = telemetry.CreateFleet(p.Ctx, p.Table, telemetry.NewFleet{ID: "plant", TimeZone: zone, TenMinutes: true})
 	p.Must(err)
 	_, err = alerts.PutChannel(p.Ctx, p.Table, alerts.Channel{
-		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, URL: "https://hooks.example.com/x",
+		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://hooks.example.com/x"},
 	})
 	p.Must(err)
 	return ""

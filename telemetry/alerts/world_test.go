@@ -65,7 +65,7 @@ func (w *world) rule(change ...func(*telemetry.Rule)) telemetry.Rule {
 func (w *world) webhook() {
 	w.Helper()
 	_, err := alerts.PutChannel(w.Ctx, w.Table, alerts.Channel{
-		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, URL: "https://hooks.example.com/x", Within: -1,
+		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://hooks.example.com/x"}, Within: -1,
 	})
 	w.Must(err)
 }

@@ -55,17 +55,18 @@ func (f *Flags) Notifier(t *table.Table, logger *slog.Logger) (func(context.Cont
 
 // Senders returns the senders of notifications. It returns an error for invalid flags.
 func (f *Flags) Senders() (alerts.Senders, error) {
-	senders := alerts.Senders{Webhook: alerts.WebhookSender(f.WebhookPrivate)}
+	o := alerts.Options{Private: f.WebhookPrivate}
 	if f.SMTPAddr != "" {
-		mail, err := f.mail()
-		if err == nil {
-			senders.Email, err = alerts.EmailSender(mail)
-		}
-		if err != nil {
-			return senders, fmt.Errorf("--smtp: %w", err)
+		var err error
+		if o.Mail, err = f.mail(); err != nil {
+			return alerts.Senders{}, fmt.Errorf("--smtp: %w", err)
 		}
 	}
-	return senders, nil
+	senders, err := alerts.NewSenders(o)
+	if err != nil {
+		err = fmt.Errorf("--smtp: %w", err)
+	}
+	return senders, err
 }
 
 // Letters returns a function that sends account mail, or nil if no mail server is set. It returns

@@ -28,24 +28,65 @@ const TableName = "onefold"
 // Group is the group of the folds' checkpoints: all folds advance together.
 const Group = analytics.FoldGroup
 
+// Product is what a product adds to the table.
+type Product struct {
+	Design *table.Schema // what docs/design describes, in a document of its name
+	Others []table.Part  // what it stores besides
+	// Folds returns its folds. Without a table they only tell what they read and write. For wait
+	// see the function Folds.
+	Folds func(t *table.Table, wait time.Duration) []*fold.Fold
+}
+
+// All lists the products.
+var All = []Product{{
+	Design: analytics.Schema,
+	Others: []table.Part{reconcile.Schema, explore.Schema, erasure.Schema, filtered.Days, filtered.ByDay},
+	Folds: func(t *table.Table, wait time.Duration) []*fold.Fold {
+		return analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: wait})
+	},
+}, {
+	Design: telemetry.Schema,
+	Others: []table.Part{recount.Schema, alerts.Schema},
+	Folds: func(t *table.Table, _ time.Duration) []*fold.Fold {
+		return append(telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(t)}), alerts.Fold())
+	},
+}, {
+	Design: eventstore.Schema,
+	Folds:  func(*table.Table, time.Duration) []*fold.Fold { return eventstore.Folds() },
+}}
+
 // Schema is the schema of the whole table. The program panics at startup if two packages could
 // write the same key.
-var Schema = table.MustSchema("onefold", analytics.Schema, reconcile.Schema, explore.Schema, erasure.Schema, filtered.Days, filtered.ByDay, accounts.Schema, telemetry.Schema, recount.Schema, alerts.Schema, eventstore.Schema, jobs.Schema, migration.Schema)
+var Schema = table.MustSchema("onefold", parts()...)
+
+func parts() (all []table.Part) {
+	for _, p := range All {
+		all = append(append(all, p.Design), p.Others...)
+	}
+	return append(all, accounts.Schema, jobs.Schema, migration.Schema)
+}
+
+// Designs returns the schemas that have a design document.
+func Designs() (all []*table.Schema) {
+	for _, p := range All {
+		all = append(all, p.Design)
+	}
+	return all
+}
 
 // Folds returns all folds of a table. wait is how long visitors' days and breakdowns may be held
 // after a flush is due.
-func Folds(t *table.Table, wait time.Duration) []*fold.Fold {
-	return folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: wait}, telemetry.Config{Retention: telemetry.FleetRetention(t)})
-}
-
-func folds(a analytics.Config, t telemetry.Config) []*fold.Fold {
-	return slices.Concat(analytics.Folds(a), telemetry.Folds(t), []*fold.Fold{alerts.Fold()}, eventstore.Folds())
+func Folds(t *table.Table, wait time.Duration) (all []*fold.Fold) {
+	for _, p := range All {
+		all = append(all, p.Folds(t, wait)...)
+	}
+	return all
 }
 
 // Sources returns the names of the entities whose changes are folded. Event sources can filter out
 // all others.
 func Sources() (all []string) {
-	for _, f := range folds(analytics.Config{}, telemetry.Config{}) {
+	for _, f := range Folds(nil, 0) {
 		all = append(all, f.From()...)
 	}
 	slices.Sort(all)

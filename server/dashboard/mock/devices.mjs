@@ -36,6 +36,11 @@ const curve = (device, metric, t) => {
 const metrics = (f) => (f === 'city' ? [{ name: 'pm10', kind: 'gauge', unit: 'µg/m³' }] : state.profiles[0].metrics)
 const silent = (device, t) => (Math.floor(t / 6e4) % 2880) > 1500 && (Math.floor(t / 6e4) % 2880) < 1500 + (random(device)() * 160)
 
+const kinds = [
+  { kind: 'webhook', label: 'Webhook', fields: [{ name: 'url', label: 'URL', help: 'URL to post signed JSON to.', example: 'https://example.com/alerts', type: 'url', required: true }] },
+  { kind: 'email', label: 'Email', fields: [{ name: 'to', label: 'Recipients', help: 'Email address to notify.', example: 'ops@example.com', type: 'email', many: true, required: true }] },
+]
+
 const made = {}
 function rows(f) {
   if (!made[f]) made[f] = Array.from({ length: sizes[f] ?? 0 }, (_, i) => {
@@ -146,7 +151,7 @@ export const deviceAnswers = [
   ['PUT', path(one + '/rules/([^/]+)/([^/]+)/([^/]+)'), ([, scope, scopeId, id], _, body) => { const r = { ...body, scope, scopeId, id }; state.rules = state.rules.some((x) => x.id === id) ? state.rules.map((x) => (x.id === id ? r : x)) : [...state.rules, r]; return r }],
   ['DELETE', path(one + '/rules/([^/]+)/([^/]+)/([^/]+)'), ([, , , id]) => ((state.rules = state.rules.filter((r) => r.id !== id)), [204])],
   ['POST', path(one + '/rules/test'), ([f], _, body) => test(f, body)],
-  ['GET', path(one + '/channels'), () => ({ channels: state.channels })],
+  ['GET', path(one + '/channels'), () => ({ channels: state.channels, kinds })],
   ['PUT', path(one + '/channels/([^/]+)'), ([, id], _, body) => (state.channels.push({ ...body, id }), { channel: { ...body, id }, ...(body.kind === 'webhook' ? { secret: 'mock-secret' } : {}) })],
   ['GET', path(one + '/notifications'), () => ({ notifications: [{ id: 'n1', channel: 'c1', event: 'firing', alert: { device: 'boiler-03', deviceName: 'Boiler 3', message: 'temperature above 82 for 15 min', severity: 'critical' }, state: 'dead', attempts: 12, lastError: 'https://example.com/alerts answered 500', createdAt: iso(Date.now() - HOUR) }] })],
   ['POST', path(one + '/notifications/([^/]+)/resend'), () => [202, {}]],

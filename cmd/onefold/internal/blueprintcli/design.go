@@ -47,7 +47,7 @@ type Design struct {
 
 // Write writes the design of a schema.
 type Write struct {
-	Schema string `help:"Schema: onefold (everything in a table), analytics, telemetry, eventstore, examples/ledger, examples/orders or examples/social." default:"onefold"`
+	Schema string `help:"Schema: onefold (everything in a table), ${designs}, examples/ledger, examples/orders or examples/social." default:"onefold"`
 	Format string `help:"Output format: markdown; html (one self-contained page); json; workbench (a NoSQL Workbench model); samples (example rows as DynamoDB JSON); or datamodel (for the AWS design tools)." enum:"markdown,html,json,workbench,samples,datamodel" default:"markdown"`
 	Out    string `help:"Output file (default: standard output)." short:"o" type:"path"`
 	Check  string `help:"File to compare with the output. Nothing is written; differences are an error. Line numbers of code are ignored." type:"existingfile"`

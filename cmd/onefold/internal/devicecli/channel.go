@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/internal/terminal"
@@ -18,7 +21,7 @@ import (
 
 // Channels are the commands for notification channels.
 type Channels struct {
-	Add    channelAdd    `cmd:"" help:"Create a channel that sends a fleet's alerts to a webhook or by email."`
+	Add    channelAdd    `cmd:"" help:"Create a channel that sends a fleet's alerts."`
 	List   channelList   `cmd:"" help:"List the channels of a fleet."`
 	Delete channelDelete `cmd:"" help:"Delete a channel."`
 	Test   channelTest   `cmd:"" help:"Send a test message through a channel."`
@@ -27,13 +30,12 @@ type Channels struct {
 // channelOutput is the JSON form of a channel. The secret is included only when the channel is
 // created.
 type channelOutput struct {
-	ID        string                 `json:"id"`
-	Fleet     string                 `json:"fleet"`
-	Kind      alerts.ChannelKind     `json:"kind"`
-	Name      string                 `json:"name,omitempty"`
-	URL       string                 `json:"url,omitempty"`
+	ID    string             `json:"id"`
+	Fleet string             `json:"fleet"`
+	Kind  alerts.ChannelKind `json:"kind"`
+	Name  string             `json:"name,omitempty"`
+	alerts.Settings
 	Secret    string                 `json:"secret,omitempty"`
-	To        []string               `json:"to,omitempty"`
 	Least     telemetry.Severity     `json:"least,omitempty"`
 	Events    []telemetry.Transition `json:"events,omitempty"`
 	Within    int                    `json:"withinSeconds,omitempty"`
@@ -43,35 +45,81 @@ type channelOutput struct {
 
 func channelOutputOf(c *alerts.Channel) channelOutput {
 	return channelOutput{
-		ID: c.ChannelID, Fleet: c.FleetID, Kind: c.Kind, Name: c.Name, URL: c.URL, To: c.To, Least: c.Least, Events: c.Events,
+		ID: c.ChannelID, Fleet: c.FleetID, Kind: c.Kind, Name: c.Name, Settings: c.Shown(true), Least: c.Least, Events: c.Events,
 		Within: c.Within, Off: c.Off, CreatedAt: c.CreatedAt,
 	}
 }
 
 type channelAdd struct {
-	ID      string        `arg:"" optional:"" help:"Channel ID (default: a new one)."`
-	Fleet   string        `required:"" help:"Fleet ID."`
-	Webhook string        `help:"URL to post signed JSON to." placeholder:"URL" xor:"kind" required:""`
-	Email   []string      `help:"Email address to notify. Repeat or separate by commas." placeholder:"ADDRESS" xor:"kind" required:""`
-	Name    string        `help:"Display name."`
-	Least   string        `help:"Lowest severity to send: info, warning or critical (default: all)." placeholder:"SEVERITY"`
-	Events  []string      `help:"Events to send: firing, resolved, withdrawn (default: all)." placeholder:"EVENT"`
-	Within  time.Duration `help:"Age at which an unsent notification is dropped (default: 24h)." placeholder:"24h"`
+	ID     string        `arg:"" optional:"" help:"Channel ID (default: a new one)."`
+	Fleet  string        `required:"" help:"Fleet ID."`
+	Kinds  kong.Plugins  `embed:""` // of NewChannels
+	Name   string        `help:"Display name."`
+	Least  string        `help:"Lowest severity to send: info, warning or critical (default: all)." placeholder:"SEVERITY"`
+	Events []string      `help:"Events to send: firing, resolved, withdrawn (default: all)." placeholder:"EVENT"`
+	Within time.Duration `help:"Age at which an unsent notification is dropped (default: 24h)." placeholder:"24h"`
+}
+
+// NewChannels returns the commands. Creating a channel has a flag for each setting of each kind:
+// the first is named for the kind.
+func NewChannels() (c Channels) {
+	for i := range alerts.Kinds {
+		k := &alerts.Kinds[i]
+		fields := make([]reflect.StructField, len(k.Fields))
+		for j := range k.Fields {
+			fields[j] = flagOf(k, j)
+		}
+		c.Add.Kinds = append(c.Add.Kinds, reflect.New(reflect.StructOf(fields)).Interface())
+	}
+	return c
+}
+
+func flagOf(k *alerts.Kind, i int) reflect.StructField {
+	f := &k.Fields[i]
+	flag := reflect.StructField{Name: fmt.Sprintf("Flag%d", i), Type: reflect.TypeFor[string]()}
+	name, rest, help := string(k.Kind), ` xor:"kind" required:""`, f.Help
+	if i > 0 {
+		name, rest = name+"-"+f.Name, ""
+	}
+	if f.Many {
+		flag.Type, help = reflect.TypeFor[[]string](), help+" Repeat or separate by commas."
+	}
+	placeholder := map[string]string{"url": "URL", "email": "ADDRESS"}[f.Type]
+	flag.Tag = reflect.StructTag(fmt.Sprintf("name:%q help:%q placeholder:%q", name, help, cmp.Or(placeholder, strings.ToUpper(f.Name))) + rest)
+	return flag
+}
+
+// settle sets kind and settings of a channel from the flags.
+func (c *channelAdd) settle(one *alerts.Channel) {
+	for i := range alerts.Kinds {
+		k, flags := &alerts.Kinds[i], reflect.ValueOf(c.Kinds[i]).Elem()
+		for j := range k.Fields {
+			values, ok := flags.Field(j).Interface().([]string)
+			if text := flags.Field(j).String(); !ok && text != "" {
+				values = []string{text}
+			}
+			if len(values) == 0 {
+				continue
+			}
+			k.Fields[j].Set(&one.Settings, values...)
+			if j == 0 {
+				one.Kind = k.Kind
+			}
+		}
+	}
 }
 
 // Run creates the channel. It prints the secret of a webhook, with which the receiver verifies
 // messages.
 func (c *channelAdd) Run(ctx context.Context, env *Env) error {
 	one := alerts.Channel{
-		ChannelKey: alerts.ChannelKey{FleetID: c.Fleet, ChannelID: c.ID}, Kind: alerts.Webhook, Name: c.Name, URL: c.Webhook,
+		ChannelKey: alerts.ChannelKey{FleetID: c.Fleet, ChannelID: c.ID}, Name: c.Name,
 		Least: telemetry.Severity(c.Least), Within: int(c.Within / time.Second),
 	}
 	for _, e := range c.Events {
 		one.Events = append(one.Events, telemetry.Transition(e))
 	}
-	if len(c.Email) > 0 {
-		one.Kind, one.To = alerts.Email, c.Email
-	}
+	c.settle(&one)
 	return env.Open(ctx, func(s *Store) error {
 		err := alerts.CheckChannel(&one)
 		if err == nil {
@@ -121,25 +169,25 @@ func (c *channelList) Run(ctx context.Context, env *Env) error {
 		if _, err := telemetry.GetFleet(ctx, s.Table, c.Fleet); err != nil {
 			return explain("fleet", c.Fleet, err)
 		}
-		out := []channelOutput{}
-		for one, err := range alerts.ChannelsOfFleet.All(ctx, s.Table, telemetry.FleetIn{FleetID: c.Fleet}) {
-			if err != nil {
-				return err
-			}
-			out = append(out, channelOutputOf(&one))
+		all, err := alerts.ChannelsOfFleet.Collect(ctx, s.Table, telemetry.FleetIn{FleetID: c.Fleet})
+		if err != nil {
+			return err
 		}
 		if env.JSON {
+			out := make([]channelOutput, len(all))
+			for i := range all {
+				out[i] = channelOutputOf(&all[i])
+			}
 			return terminal.JSON(env.Out, out)
 		}
 		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "CHANNEL\tKIND\tTO\tFROM SEVERITY\tNAME")
-		for i := range out {
-			one := &out[i]
-			to := cmp.Or(one.URL, strings.Join(one.To, ", "))
+		for i := range all {
+			one, to := &all[i], all[i].Target()
 			if one.Off {
 				to += " (off)"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ID, one.Kind, terminal.Printable(to), cmp.Or(one.Least, "all"), terminal.Printable(one.Name))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", one.ChannelID, one.Kind, terminal.Printable(to), cmp.Or(one.Least, "all"), terminal.Printable(one.Name))
 		}
 		return w.Flush()
 	})

@@ -117,7 +117,10 @@ export interface Rule {
 }
 export interface Episode { since: string; firedAt: string; last: string; resolvedAt?: string; value: string; peak: string }
 export interface Tested { points: number; breaching: number; episodes: Episode[] | null; pendingSince?: string }
-export interface Channel { id: string; name?: string; kind: 'webhook' | 'email'; url?: string; to?: string[] | null; least?: Severity; off?: boolean }
+// Channel has the settings of its kind, too, under their names.
+export type Channel = { id: string; name?: string; kind: string; least?: Severity; off?: boolean } & Record<string, unknown>
+export interface ChannelField { name: string; label: string; help: string; example?: string; type: 'url' | 'email' | 'text'; many?: boolean; required?: boolean; secret?: boolean }
+export interface ChannelKind { kind: string; label: string; fields: ChannelField[] }
 export interface Letter { id: string; channel: string; event: string; alert: { device: string; deviceName?: string; message?: string; severity: Severity }; attempts: number; lastError?: string; createdAt: string }
 
 const id = encodeURIComponent
@@ -173,7 +176,7 @@ export const devices = {
   deleteRule: (fleet: string, rule: Rule) => call<void>('DELETE', ruleOf(fleet, rule)),
   testRule: (fleet: string, body: { rule: Omit<Rule, 'id'>; device: string; from: string; to: string }, s?: Abort) => call<Tested>('POST', at(fleet) + '/rules/test', undefined, body, s),
 
-  channels: (fleet: string, s?: Abort) => call<{ channels: Channel[] | null }>('GET', at(fleet) + '/channels', undefined, undefined, s),
+  channels: (fleet: string, s?: Abort) => call<{ channels: Channel[] | null; kinds: ChannelKind[] }>('GET', at(fleet) + '/channels', undefined, undefined, s),
   putChannel: (fleet: string, { id: channel, ...body }: Channel) => call<{ channel: Channel; secret?: string }>('PUT', at(fleet) + '/channels/' + id(channel), undefined, body),
   deadLetters: (fleet: string, s?: Abort) => call<{ notifications: Letter[] | null }>('GET', at(fleet) + '/notifications', new URLSearchParams({ state: 'dead' }), undefined, s),
   resend: (fleet: string, letter: string) => call<void>('POST', at(fleet) + '/notifications/' + id(letter) + '/resend', undefined, {}),

@@ -96,6 +96,22 @@ func TestBlocksHoldWholeEvents(t *testing.T) {
 	}
 }
 
+// A block keeps every dimension that is a trait.
+func TestTraitsAreStored(t *testing.T) {
+	e := *testEvent(noon, 1, "/")
+	for _, d := range TraitDefs {
+		*d.Of(&e.Traits) = string(d.Name)
+	}
+	body, err := eventBlocks.Append(nil, []Event{e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := eventBlocks.Decode(nil, body)
+	if err != nil || len(got) != 1 || got[0].Traits != e.Traits {
+		t.Errorf("%v\ngot  %+v\nwant %+v", err, got, e.Traits)
+	}
+}
+
 // Stored blocks stay readable. docs/format/events.md specifies their bytes.
 func TestGoldenBlock(t *testing.T) {
 	const name = "testdata/events.block"

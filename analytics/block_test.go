@@ -34,7 +34,9 @@ func fullEvent(t *testing.T) Event {
 	n := 0
 	var fill func(v reflect.Value)
 	fill = func(v reflect.Value) {
-		n++
+		if _, groups := v.Addr().Interface().(*Traits); !groups { // the values stay those of the golden file
+			n++
+		}
 		switch at := v.Addr().Interface().(type) {
 		case *map[string]string:
 			*at = map[string]string{"plan": "pro", "a": ""}

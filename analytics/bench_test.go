@@ -54,7 +54,7 @@ func benchHits(n int) []Hit {
 			At: start.Add(time.Hour * time.Duration(i) / time.Duration(n)), URL: fmt.Sprintf("https://example.com/articles/%d", r.IntN(300)),
 			Referrer: []string{"", "https://www.google.com/", "https://example.com/"}[r.IntN(3)],
 			Address:  fmt.Sprint("192.0.2.", r.IntN(1+n/8)), UserAgent: "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-			Country: "DE", Region: "BE", City: "Berlin", Browser: "Firefox", OS: "Linux", Device: "desktop", Screen: "lg", Language: "de",
+			Client: Client{Country: "DE", Region: "BE", City: "Berlin", Browser: "Firefox", OS: "Linux", Device: "desktop", Screen: "lg", Language: "de"},
 		}
 	}
 	return hits

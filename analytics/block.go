@@ -52,7 +52,7 @@ func spanOf(ms int64) int64 { return ms - ms%blockSpan.Milliseconds() }
 const eventIDs = 1
 
 // eventBlocks defines the columns of events. Their numbers are part of the format: never reuse one.
-var eventBlocks = block.New('e',
+var eventBlocks = block.New('e', append(traitColumns(),
 	block.ID(eventIDs, func(e *Event) *string { return &e.EventID }),
 	block.Text(2, func(e *Event) *string { return &e.VisitorID }),
 	block.Int(3, func(e *Event) *int { return &e.VisitorShard }),
@@ -64,22 +64,6 @@ var eventBlocks = block.New('e',
 	block.Text(9, func(e *Event) *string { return &e.Host }),
 	block.Text(10, func(e *Event) *string { return &e.SessionID }),
 	block.Text(11, func(e *Event) *string { return &e.UserID }),
-	block.Text(12, func(e *Event) *string { return &e.Referrer }),
-	block.Text(13, func(e *Event) *string { return &e.Source.Name }),
-	block.Text(14, func(e *Event) *string { return &e.Channel }),
-	block.Text(15, func(e *Event) *string { return &e.UTM.Source }),
-	block.Text(16, func(e *Event) *string { return &e.Medium }),
-	block.Text(17, func(e *Event) *string { return &e.Campaign }),
-	block.Text(18, func(e *Event) *string { return &e.Term }),
-	block.Text(19, func(e *Event) *string { return &e.UTM.Content }),
-	block.Text(20, func(e *Event) *string { return &e.Country }),
-	block.Text(21, func(e *Event) *string { return &e.Region }),
-	block.Text(22, func(e *Event) *string { return &e.City }),
-	block.Text(23, func(e *Event) *string { return &e.Browser }),
-	block.Text(24, func(e *Event) *string { return &e.OS }),
-	block.Text(25, func(e *Event) *string { return &e.Device }),
-	block.Text(26, func(e *Event) *string { return &e.Screen }),
-	block.Text(27, func(e *Event) *string { return &e.Language }),
 	block.TextMap(28, func(e *Event) *map[string]string { return &e.Properties }),
 	block.Text(29, func(e *Event) *string { return &e.Revenue }),
 	block.Int(30, func(e *Event) *int64 { return &e.EngagedMS }),
@@ -90,7 +74,15 @@ var eventBlocks = block.New('e',
 	block.TextList(35, func(e *Event) *[]string { return &e.Counted }),
 	block.Nested(36, writeGoals, readGoals),
 	block.Bool(37, func(e *Event) *bool { return &e.Erased }),
-)
+)...)
+
+// traitColumns returns the columns of the dimensions that are traits.
+func traitColumns() (columns []block.Column[Event]) {
+	for _, d := range TraitDefs {
+		columns = append(columns, block.Text(d.Column, func(e *Event) *string { return d.Of(&e.Traits) }))
+	}
+	return columns
+}
 
 func writeGoals(w *block.Writer, e *Event) {
 	if len(e.Goals) == 0 {

@@ -52,8 +52,8 @@ func TestExpiry(t *testing.T) {
 	s := w.site("site", "UTC")
 	old := noon.AddDate(-3, 0, 0)
 	w.ingest("site",
-		Hit{At: old, Path: "/old", Address: "1", Imported: true, Browser: "Firefox"},
-		Hit{At: noon, Path: "/new", Address: "1", Browser: "Firefox"},
+		Hit{At: old, Path: "/old", Address: "1", Imported: true, Client: Client{Browser: "Firefox"}},
+		Hit{At: noon, Path: "/new", Address: "1", Client: Client{Browser: "Firefox"}},
 	)
 	w.Drain()
 	for _, c := range []struct {
@@ -147,7 +147,7 @@ func TestSessionsMergedAwayAreRemoved(t *testing.T) {
 	w := newWorld(t, noon)
 	s := w.site("site", "UTC")
 	at := func(m int) Hit {
-		return Hit{At: noon.Add(-time.Hour + time.Duration(m)*time.Minute), Path: "/", Address: "1", UserID: "ann", Browser: "Firefox", Device: "desktop", Language: "en"}
+		return Hit{At: noon.Add(-time.Hour + time.Duration(m)*time.Minute), Path: "/", Address: "1", UserID: "ann", Client: Client{Browser: "Firefox", Device: "desktop", Language: "en"}}
 	}
 	sessions := func() (n int) {
 		for _, err := range UserJourney(w.Ctx, w.Table, "site", "ann") {

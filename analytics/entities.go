@@ -5,7 +5,6 @@ import (
 
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/internal/exclude"
-	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
 
@@ -69,8 +68,7 @@ type Event struct {
 	Host         string // page's host, lower case, without www
 	SessionID    string // only if the client sent one
 	UserID       string // only if the client identified one
-	referral.Source
-	visits.Client
+	Traits
 	Properties map[string]string
 	Revenue    string // decimal, in the site's currency
 	Engagement
@@ -162,8 +160,7 @@ type Session struct {
 	Events       int64  `dynamodbav:"events,omitempty"`
 	Conversions  int64  `dynamodbav:"conversions,omitempty"` // of all goals
 	Revenue      string `dynamodbav:"revenue,omitempty"`
-	referral.Source
-	visits.Client
+	Traits
 	Kept
 	Gone bool `dynamodbav:"gone,omitempty"` // merged into another: the fold removes the item
 }

@@ -194,7 +194,7 @@ func sessionsOf(v *Visitor) []Session {
 			VisitorID:  v.VisitorID, VisitorShard: v.Shard, Day: v.Day, UserID: visit.UserID,
 			Start: visit.Start, End: visit.End, EntryPath: visit.Entry.Path, ExitPath: visit.Exit.Path,
 			PageViews: visit.Views(), Events: visit.Events, Revenue: visit.Revenue,
-			Conversions: conversionsOf(visit), Source: visit.Source, Client: visit.Client,
+			Conversions: conversionsOf(visit), Traits: visit.Traits,
 		}
 		all[i].Kept.note(max(late, visit.End/1000))
 	}

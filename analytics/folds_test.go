@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/onefold/onefold/analytics/internal/facets"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/analytics/internal/vitals"
@@ -174,17 +173,18 @@ func (r *expected) visitor(k VisitorKey, day visits.List) {
 		if v.Views() == 1 && v.Events == 0 {
 			whole.Bounces = 1
 		}
-		for j, value := range facets.ValuesOf(v) {
-			r.add(facets.OfVisits[j], hour, value, whole)
+		for _, d := range visits.Dimensions {
+			value := *d.Of(v)
+			r.add(d.Name, hour, value, whole)
 			for _, h := range v.Hours {
 				if h.Views > 0 {
-					r.add(facets.OfVisits[j], nameOfHour(h.Hour), value, tally.Count{PageViews: h.Views})
+					r.add(d.Name, nameOfHour(h.Hour), value, tally.Count{PageViews: h.Views})
 				}
 			}
 		}
 		r.sessions[sessionID(&k, v)] = Session{
 			Start: v.Start, End: v.End, PageViews: v.Views(), Events: v.Events, EntryPath: v.Entry.Path, ExitPath: v.Exit.Path,
-			UserID: v.UserID, Revenue: v.Revenue, Conversions: conversions, Source: v.Source, Client: v.Client, VisitorID: k.VisitorID, VisitorShard: k.Shard, Day: k.Day,
+			UserID: v.UserID, Revenue: v.Revenue, Conversions: conversions, Traits: v.Traits, VisitorID: k.VisitorID, VisitorShard: k.Shard, Day: k.Day,
 		}
 	}
 }

@@ -33,9 +33,7 @@ type Hit struct {
 	UserID             string // the site's ID for the user, if known
 	SessionID          string // only if the sender manages sessions itself
 
-	Screen, Language      string
-	Country, Region, City string
-	Browser, OS, Device   string
+	Client
 
 	Properties map[string]string
 	Revenue    string // decimal
@@ -55,7 +53,7 @@ const (
 	maxPropertyValue = 512
 	maxUserID        = 128
 	maxSessionID     = 64
-	maxText          = 64  // place, device, screen, language
+	maxShown         = 64  // of rejected input, in messages
 	maxHost          = 253 // RFC 1035
 )
 
@@ -124,11 +122,8 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 	e.ZoneMinutes = s.cal.Minutes(at)
 	e.Name, e.UserID, e.SessionID, e.Revenue = valid(h.Name), h.UserID, h.SessionID, revenue
 	e.Source = referral.Of(h.Referrer, page, s.site.Domains)
-	e.Client = visits.Client{
-		Country: clip(h.Country, maxText), Region: clip(h.Region, maxText), City: clip(h.City, maxText),
-		Browser: clip(h.Browser, maxText), OS: clip(h.OS, maxText), Device: clip(h.Device, maxText),
-		Screen: clip(h.Screen, maxText), Language: clip(h.Language, maxText),
-	}
+	e.Client = h.Client
+	e.Client.Map(func(text string) string { return clip(text, MaxClient) })
 	e.Properties = validProperties(h.Properties)
 	e.Engagement, e.Vitals = h.measured()
 	s.expire(&e, at, now)
@@ -141,7 +136,7 @@ func (s *siteState) identify(h *Hit, now time.Time) (string, time.Time, *rejecti
 	if h.EventID != "" {
 		var err error
 		if id, err = ulid.ParseStrict(h.EventID); err != nil {
-			return "", now, reject(BadEventID, "%q is not a ULID", clip(h.EventID, maxText))
+			return "", now, reject(BadEventID, "%q is not a ULID", clip(h.EventID, maxShown))
 		}
 	} else {
 		at := h.At
@@ -209,7 +204,7 @@ func (s *siteState) pageOf(h *Hit) (page referral.Address, r *rejection) {
 	case h.DNT && s.site.RespectDNT || h.GPC && s.site.RespectGPC:
 		return page, reject(OptedOut, "the browser requests not to be tracked, and the site respects that")
 	case !h.Imported && page.Host != "" && len(s.site.Domains) > 0 && !referral.Within(page.Host, s.site.Domains):
-		return page, reject(WrongDomain, "%s is not one of the site's domains", clip(page.Host, maxText))
+		return page, reject(WrongDomain, "%s is not one of the site's domains", clip(page.Host, maxShown))
 	case s.excluded.Host(page.Host) || s.excluded.Path(page.Path) || s.excluded.Address(h.Address):
 		return page, reject(Excluded, "the site excludes this page, host or address")
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 )
 
 // Settings are what the people of a site may change at any time. Earlier counts are unaffected.
@@ -81,4 +81,4 @@ func (s *siteState) stamp(e *Event) {
 }
 
 // ByProperty returns the dimension of a custom property.
-func ByProperty(name string) Dimension { return facets.Property + Dimension(name) }
+func ByProperty(name string) Dimension { return dimension.Property + Dimension(name) }

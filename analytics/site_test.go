@@ -103,7 +103,7 @@ func TestSetShards(t *testing.T) {
 	var hits []Hit
 	for i := range 40 {
 		hits = append(hits, Hit{EventID: newULID(uint64(noon.UnixMilli()), uint64(i), 0).String(), Path: "/", Address: "192.0.2.1", UserAgent: "test",
-			Browser: "Firefox", Device: "desktop", Language: "en"})
+			Client: Client{Browser: "Firefox", Device: "desktop", Language: "en"}})
 	}
 	w.ingest("site", hits...)
 	s, err := SetShards(w.Ctx, w.Table, "site", 16)

@@ -29,7 +29,7 @@ func visitOf(e *Event) (visits.Visit, error) {
 	v := visits.Visit{
 		Start: at, End: at, FirstID: e.EventID, Own: e.SessionID,
 		Hours:  []visits.Hour{{Hour: calendar.HourOf(at, e.ZoneMinutes)}},
-		Source: e.Source, Client: e.Client, Host: e.Host, Goals: e.Goals,
+		Traits: e.Traits, Host: e.Host, Goals: e.Goals,
 	}
 	if v.Revenue, err = decimal.Parse(e.Revenue); err != nil {
 		return visits.Visit{}, fmt.Errorf("analytics: revenue of event %s: %w", e.EventID, err)

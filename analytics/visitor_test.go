@@ -98,7 +98,7 @@ func (e *Event) ms(t interface{ Fatal(...any) }) int64 {
 
 func modelVisit(t interface{ Fatal(...any) }, events []*Event) visits.Visit {
 	first, last := events[0], events[len(events)-1]
-	v := visits.Visit{Start: first.ms(t), End: last.ms(t), FirstID: first.EventID, Source: first.Source, Client: first.Client, Host: first.Host}
+	v := visits.Visit{Start: first.ms(t), End: last.ms(t), FirstID: first.EventID, Traits: first.Traits, Host: first.Host}
 	for _, e := range events {
 		zone := int64(e.ZoneMinutes) * 60
 		hour := (e.ms(t)/1000+zone)/3600*3600 - zone
@@ -353,9 +353,9 @@ func TestLargestVisitor(t *testing.T) {
 		}
 		texts := make([]string, 8)
 		for j := range texts {
-			texts[j] = long(i+1000*j, maxText)
+			texts[j] = long(i+1000*j, MaxClient)
 		}
-		e.Client = visits.Client{
+		e.Client = Client{
 			Country: texts[0], Region: texts[1], City: texts[2], Browser: texts[3], OS: texts[4], Device: texts[5], Screen: texts[6], Language: texts[7],
 		}
 		for goal := range 50 { // as many as a site may have, each with the longest ID

@@ -3,15 +3,15 @@ package analytics
 import (
 	"strings"
 
-	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 	"github.com/onefold/onefold/analytics/internal/vitals"
 )
 
 // The breakdowns of web vitals. They are separate dimensions, so that sites without vitals pay
 // nothing, and others write them only when vitals arrive, not at every page view.
 const (
-	VitalsByPage   = facets.VitalsOf + facets.Page
-	VitalsByDevice = facets.VitalsOf + facets.Device
+	VitalsByPage   = dimension.VitalsOf + dimension.Page
+	VitalsByDevice = dimension.VitalsOf + dimension.Device
 )
 
 // maxVitalsValues is how many pages of a bucket have their own vitals. A page takes about 150
@@ -32,4 +32,4 @@ func (v *Vitals) histograms() (h vitals.Histograms) {
 	return h
 }
 
-func ofVitals(d Dimension) bool { return strings.HasPrefix(string(d), facets.VitalsOf) }
+func ofVitals(d Dimension) bool { return strings.HasPrefix(string(d), dimension.VitalsOf) }

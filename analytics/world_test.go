@@ -104,7 +104,7 @@ func drawHits(r *rand.Rand, n, visitors int, from, to time.Time) []Hit {
 			URL:       fmt.Sprintf("https://example.com/p%d%s", r.IntN(6), pick("", "", "?utm_source=hn&utm_medium=social", "?utm_campaign=x")),
 			Referrer:  pick("", "https://www.google.com/", "https://example.com/p1", "https://blog.net/post"),
 			Address:   fmt.Sprintf("192.0.2.%d", r.IntN(visitors)),
-			UserAgent: "test", Country: pick("DE", "FR", ""), Browser: pick("Firefox", "Chrome"), Device: "desktop", Language: pick("de", "en"),
+			UserAgent: "test", Client: Client{Country: pick("DE", "FR", ""), Browser: pick("Firefox", "Chrome"), Device: "desktop", Language: pick("de", "en")},
 		}
 		if r.IntN(4) == 0 {
 			h.Properties = map[string]string{"plan": pick("free", "pro", ""), "other": "x"}

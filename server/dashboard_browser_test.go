@@ -101,8 +101,7 @@ func variety() (hits []analytics.Hit) {
 	for i := range 130 {
 		h := analytics.Hit{
 			URL: "https://example.com/few" + some(i, "?utm_campaign=c%d&utm_source=s&utm_medium=email"), Address: fmt.Sprint("198.51.100.", i/2), UserAgent: "test",
-			Referrer: some(i, "https://r%d.example/"), Country: some(i, "A%X"), Region: some(i, "R%d"), City: some(i, "C%d"), Language: some(i, "l%d"),
-			Browser: some(i, "B%d"), OS: some(i, "O%d"), Screen: some(i, "1%dx10"), Properties: map[string]string{"plan": some(i, "p%d")},
+			Referrer: some(i, "https://r%d.example/"), Client: analytics.Client{Country: some(i, "A%X"), Region: some(i, "R%d"), City: some(i, "C%d"), Language: some(i, "l%d"), Browser: some(i, "B%d"), OS: some(i, "O%d"), Screen: some(i, "1%dx10")}, Properties: map[string]string{"plan": some(i, "p%d")},
 		}
 		hits = append(hits, h)
 		h.Revenue, h.Properties = "-0.25", map[string]string{"url": fmt.Sprintf("https://u%d.example/", i%13)}

@@ -12,32 +12,25 @@ import (
 
 // EventRow is a web analytics event. Its site is in the path.
 type EventRow struct {
-	Time         int64    `parquet:"time,timestamp(millisecond),delta"`
-	EventID      string   `parquet:"event_id"`
-	VisitorID    string   `parquet:"visitor_id,dict"`
-	VisitorShard int32    `parquet:"visitor_shard,dict"`
-	Kind         string   `parquet:"kind,dict"`
-	Name         string   `parquet:"name,dict"`
-	Path         string   `parquet:"path,dict"`
-	Hostname     string   `parquet:"hostname,dict"`
-	SessionID    string   `parquet:"session_id,dict"`
-	UserID       string   `parquet:"user_id,dict"`
-	Referrer     string   `parquet:"referrer,dict"`
-	Source       string   `parquet:"source,dict"`
-	Channel      string   `parquet:"channel,dict"`
-	UTMSource    string   `parquet:"utm_source,dict"`
-	UTMMedium    string   `parquet:"utm_medium,dict"`
-	UTMCampaign  string   `parquet:"utm_campaign,dict"`
-	UTMTerm      string   `parquet:"utm_term,dict"`
-	UTMContent   string   `parquet:"utm_content,dict"`
-	Country      string   `parquet:"country,dict"`
-	Region       string   `parquet:"region,dict"`
-	City         string   `parquet:"city,dict"`
-	Browser      string   `parquet:"browser,dict"`
-	OS           string   `parquet:"os,dict"`
-	Device       string   `parquet:"device,dict"`
-	Screen       string   `parquet:"screen,dict"`
-	Language     string   `parquet:"language,dict"`
+	Time         int64  `parquet:"time,timestamp(millisecond),delta"`
+	EventID      string `parquet:"event_id"`
+	VisitorID    string `parquet:"visitor_id,dict"`
+	VisitorShard int32  `parquet:"visitor_shard,dict"`
+	Kind         string `parquet:"kind,dict"`
+	Name         string `parquet:"name,dict"`
+	Path         string `parquet:"path,dict"`
+	Hostname     string `parquet:"hostname,dict"`
+	SessionID    string `parquet:"session_id,dict"`
+	UserID       string `parquet:"user_id,dict"`
+	Referrer     string `parquet:"referrer,dict"`
+	Source       string `parquet:"source,dict"`
+	Channel      string `parquet:"channel,dict"`
+	UTMSource    string `parquet:"utm_source,dict"`
+	UTMMedium    string `parquet:"utm_medium,dict"`
+	UTMCampaign  string `parquet:"utm_campaign,dict"`
+	UTMTerm      string `parquet:"utm_term,dict"`
+	UTMContent   string `parquet:"utm_content,dict"`
+	EventClient
 	Properties   string   `parquet:"properties,optional"`
 	Counted      string   `parquet:"counted,optional,dict"`
 	Goals        string   `parquet:"goals,optional,dict"`
@@ -52,6 +45,18 @@ type EventRow struct {
 	Shard        int32    `parquet:"shard,dict"`
 	ArrivedAt    *int64   `parquet:"arrived_at,optional,timestamp(millisecond)"`
 	ExpiresAt    *int64   `parquet:"expires_at,optional,timestamp(millisecond)"`
+}
+
+// EventClient has the columns of an analytics.Client: its fields, in the same order.
+type EventClient struct {
+	Country  string `parquet:"country,dict"`
+	Region   string `parquet:"region,dict"`
+	City     string `parquet:"city,dict"`
+	Browser  string `parquet:"browser,dict"`
+	OS       string `parquet:"os,dict"`
+	Device   string `parquet:"device,dict"`
+	Screen   string `parquet:"screen,dict"`
+	Language string `parquet:"language,dict"`
 }
 
 // Key orders events by time and ID.
@@ -95,8 +100,8 @@ func NewEventRow(e *analytics.Event, expires time.Time) (*EventRow, error) {
 		Time: int64(id.Time()), EventID: e.EventID, VisitorID: e.VisitorID, VisitorShard: int32(e.VisitorShard), Kind: pageView, Name: e.Name,
 		Path: e.Path, Hostname: e.Host, SessionID: e.SessionID, UserID: e.UserID, Referrer: e.Referrer, Source: e.Source.Name, Channel: e.Channel,
 		UTMSource: e.UTM.Source, UTMMedium: e.Medium, UTMCampaign: e.Campaign, UTMTerm: e.Term, UTMContent: e.Content,
-		Country: e.Country, Region: e.Region, City: e.City, Browser: e.Browser, OS: e.OS, Device: e.Device, Screen: e.Screen, Language: e.Language,
-		Revenue: e.Revenue, RevenueValue: float(e.Revenue), EngagedMS: e.EngagedMS, Scroll: int32(e.Engagement.Scroll), CLS: e.CLS,
+		EventClient: EventClient(e.Client),
+		Revenue:     e.Revenue, RevenueValue: float(e.Revenue), EngagedMS: e.EngagedMS, Scroll: int32(e.Engagement.Scroll), CLS: e.CLS,
 		ZoneMinutes: int32(e.ZoneMinutes), Shard: int32(e.Shard), ExpiresAt: instant(expires),
 	}
 	if e.Name != "" {
@@ -146,8 +151,8 @@ func (r *EventRow) Event(site string) (*analytics.Event, error) {
 		Name: r.Name, Path: r.Path, Host: r.Hostname, SessionID: r.SessionID, UserID: r.UserID, Revenue: r.Revenue,
 	}
 	e.Referrer, e.Source.Name, e.Channel = r.Referrer, r.Source, r.Channel
-	e.UTM.Source, e.Medium, e.Campaign, e.Term, e.Content = r.UTMSource, r.UTMMedium, r.UTMCampaign, r.UTMTerm, r.UTMContent
-	e.Country, e.Region, e.City, e.Browser, e.OS, e.Device, e.Screen, e.Language = r.Country, r.Region, r.City, r.Browser, r.OS, r.Device, r.Screen, r.Language
+	e.UTM.Source, e.Medium, e.Campaign = r.UTMSource, r.UTMMedium, r.UTMCampaign
+	e.Term, e.Content, e.Client = r.UTMTerm, r.UTMContent, analytics.Client(r.EventClient)
 	e.EngagedMS, e.Engagement.Scroll, e.CLS = r.EngagedMS, int(r.Scroll), r.CLS
 	if r.LCP != nil {
 		e.LCP = *r.LCP

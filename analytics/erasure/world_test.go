@@ -73,7 +73,7 @@ func draw(r *rand.Rand, n int) (all, others []analytics.Hit) {
 		visitor := r.IntN(8)
 		h := analytics.Hit{
 			At:      noon.Add(-time.Duration(r.IntN(72*3600)) * time.Second),
-			Address: fmt.Sprint("192.0.2.", visitor), UserAgent: "test", Country: []string{"DE", "FR"}[r.IntN(2)],
+			Address: fmt.Sprint("192.0.2.", visitor), UserAgent: "test", Client: analytics.Client{Country: []string{"DE", "FR"}[r.IntN(2)]},
 			Path: []string{"/", "/p1", "/p2"}[r.IntN(3)], Referrer: []string{"", "https://blog.net/x"}[r.IntN(2)],
 		}
 		switch r.IntN(6) {

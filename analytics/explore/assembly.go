@@ -25,7 +25,7 @@ type assembly struct {
 	people  map[personKey]int32 // index in persons
 	persons []personOfDay
 	visits  []visitOfDay
-	values  []uint32 // values of ofVisits, for each visit in turn
+	values  []uint32 // values of visits.Dimensions, for each visit in turn
 	events  []eventOfDay
 	props   []propertyOfEvent
 	own     columnMaker
@@ -84,7 +84,7 @@ type lastHour struct {
 }
 
 func newAssembly(hours *calendar.HourNames) *assembly {
-	return &assembly{columnsMaker: columnsMaker{hours: hours, one: make([]columnMaker, len(ofVisits))}, people: map[personKey]int32{}}
+	return &assembly{columnsMaker: columnsMaker{hours: hours, one: make([]columnMaker, len(visits.Dimensions))}, people: map[personKey]int32{}}
 }
 
 // add adds an event. It ignores erased events and those that no fold can read. Errors: errNotPlain.
@@ -225,9 +225,9 @@ func (a *assembly) begin(p *personOfDay, e *analytics.Event, f *eventOfDay, hour
 		p.owns++
 	}
 	a.visits = append(a.visits, visitOfDay{next: none, start: f.at, hour: hour, own: f.own})
-	v := visit{Visit: &visits.Visit{Source: e.Source, Client: e.Client, Host: e.Host}}
-	for i := range ofVisits {
-		a.values = append(a.values, a.one[i].place(ofVisits[i].value(&v)))
+	v := &visits.Visit{Traits: e.Traits, Host: e.Host}
+	for i, d := range visits.Dimensions {
+		a.values = append(a.values, a.one[i].place(*d.Of(v)))
 	}
 }
 
@@ -237,7 +237,7 @@ func (a *assembly) finish() *columns {
 	entry, exit := placeOfDimension(analytics.ByEntryPage), placeOfDimension(analytics.ByExitPage)
 	texts := append([]string{""}, a.path.values...)
 	for i := range a.visits {
-		v, values := &a.visits[i], a.values[i*len(ofVisits):]
+		v, values := &a.visits[i], a.values[i*len(visits.Dimensions):]
 		values[entry], values[exit] = a.one[entry].place(texts[v.entry]), a.one[exit].place(texts[v.exit])
 	}
 	visitor := uint32(0)
@@ -251,7 +251,7 @@ func (a *assembly) finish() *columns {
 }
 
 func placeOfDimension(d analytics.Dimension) int {
-	return slices.IndexFunc(ofVisits, func(of visitDimension) bool { return of.by == d })
+	return slices.IndexFunc(visits.Dimensions, func(of visits.Dimension) bool { return of.Name == d })
 }
 
 // reserve allocates space for all visits and events.

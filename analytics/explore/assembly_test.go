@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/internal/seeds"
 )
 
@@ -89,8 +90,8 @@ func inWords(d *columns) []string {
 
 func visitInWords(d *columns, v int) string {
 	text := fmt.Sprintf("\nvisit %d %t %s", d.seconds[v], d.bounced[v], d.started.text(v))
-	for _, of := range ofVisits {
-		text += fmt.Sprintf(" %s=%s", of.by, d.one[of.by].text(v))
+	for _, of := range visits.Dimensions {
+		text += fmt.Sprintf(" %s=%s", of.Name, d.one[of.Name].text(v))
 	}
 	for i, end := d.goals.of(v); i < end; i++ {
 		text += fmt.Sprintf(" goal %s %d %s", d.goals.goal.text(i), d.goals.count[i], d.goals.revenue.text(i))

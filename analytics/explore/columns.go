@@ -83,7 +83,7 @@ func (d *columns) engagedOf(e int) int64 {
 type columnsMaker struct {
 	columns
 	hours             *calendar.HourNames
-	one               []columnMaker // in the order of ofVisits
+	one               []columnMaker // in the order of visits.Dimensions
 	started           columnMaker
 	goal, worth       columnMaker
 	hour, name        columnMaker
@@ -93,7 +93,7 @@ type columnsMaker struct {
 
 // columnsOf builds the columns of visits. The visits of a visitor must be adjacent.
 func columnsOf(all []*visit, hours *calendar.HourNames) *columns {
-	m := &columnsMaker{hours: hours, one: make([]columnMaker, len(ofVisits))}
+	m := &columnsMaker{hours: hours, one: make([]columnMaker, len(visits.Dimensions))}
 	visitor := uint32(0)
 	for i, v := range all {
 		if i > 0 && all[i-1].who != v.who {
@@ -112,8 +112,8 @@ func (m *columnsMaker) addVisit(v *visit) {
 	m.seconds = append(m.seconds, v.Seconds())
 	m.bounced = append(m.bounced, v.Bounced())
 	m.started.add(m.hours.Of(v.StartHour()))
-	for i := range ofVisits {
-		m.one[i].add(ofVisits[i].value(v))
+	for i, d := range visits.Dimensions {
+		m.one[i].add(*d.Of(v.Visit))
 	}
 	m.addGoals(v.Goals)
 	m.first = append(m.first, uint32(len(m.at)))
@@ -167,10 +167,10 @@ func (m *columnsMaker) finish() *columns {
 	d := m.columns
 	d.first = append(d.first, uint32(len(d.at)))
 	d.started = m.started.column()
-	d.one = make(map[analytics.Dimension]*column, len(ofVisits))
-	for i := range ofVisits {
+	d.one = make(map[analytics.Dimension]*column, len(visits.Dimensions))
+	for i, of := range visits.Dimensions {
 		c := m.one[i].column()
-		d.one[ofVisits[i].by] = &c
+		d.one[of.Name] = &c
 	}
 	d.goals.first = append(d.goals.first, uint32(len(d.goals.count)))
 	d.goals.goal, d.goals.revenue = m.goal.column(), m.worth.column()

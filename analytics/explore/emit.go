@@ -75,7 +75,8 @@ func (a *assembly) emitVisit(place int32, visitor uint32) {
 	a.seconds = append(a.seconds, (v.end-v.start)/1000)
 	a.bounced = append(a.bounced, v.events == 0 && v.views == 1)
 	a.started.add(a.hours.Of(v.hour))
-	for i, value := range a.values[int(place)*len(ofVisits) : (int(place)+1)*len(ofVisits)] {
+	n := len(visits.Dimensions)
+	for i, value := range a.values[int(place)*n : (int(place)+1)*n] {
 		a.one[i].codes = append(a.one[i].codes, value)
 	}
 	a.addGoals(v.goals)

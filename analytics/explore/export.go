@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/analytics"
@@ -124,10 +125,24 @@ func (s *scan) writeEvents(ctx context.Context, first, last string, sheet *Sheet
 	return nil
 }
 
-var eventColumns = []string{
-	"at", "id", "kind", "name", "path", "hostname", "visitor", "session", "user", "referrer", "source", "channel",
-	"utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "country", "region", "city", "browser", "os", "device",
-	"screen", "language", "revenue", "engaged_ms", "scroll", "lcp", "inp", "cls", "properties",
+var eventColumns = slices.Concat(
+	[]string{"at", "id", "kind", "name", "path", "hostname", "visitor", "session", "user"}, traitColumns(),
+	[]string{"revenue", "engaged_ms", "scroll", "lcp", "inp", "cls", "properties"},
+)
+
+// traitColumns returns the columns of the dimensions that are traits; appendTraits fills them.
+func traitColumns() (names []string) {
+	for _, d := range analytics.TraitDefs {
+		names = append(names, string(d.Name))
+	}
+	return names
+}
+
+func appendTraits(row []any, t *analytics.Traits) []any {
+	for _, d := range analytics.TraitDefs {
+		row = append(row, *d.Of(t))
+	}
+	return row
 }
 
 func eventRow(e *analytics.Event) []any {
@@ -139,26 +154,19 @@ func eventRow(e *analytics.Event) []any {
 	if properties == nil {
 		properties = map[string]string{}
 	}
-	return []any{
-		moment(timeOf(e.EventID)), e.EventID, kind, e.Name, e.Path, e.Host, e.VisitorID, e.SessionID, e.UserID, e.Referrer, e.Source.Name, e.Channel,
-		e.UTM.Source, e.Medium, e.Campaign, e.Term, e.Content, e.Country, e.Region, e.City, e.Browser, e.OS, e.Device,
-		e.Screen, e.Language, amount(cmp.Or(e.Revenue, "0")), e.EngagedMS, int64(e.Scroll), e.LCP, e.INP, e.Shift(), properties,
-	}
+	row := append(make([]any, 0, len(eventColumns)), moment(timeOf(e.EventID)), e.EventID, kind, e.Name, e.Path, e.Host, e.VisitorID, e.SessionID, e.UserID)
+	row = appendTraits(row, &e.Traits)
+	return append(row, amount(cmp.Or(e.Revenue, "0")), e.EngagedMS, int64(e.Scroll), e.LCP, e.INP, e.Shift(), properties)
 }
 
-var sessionColumns = []string{
-	"id", "start", "end", "seconds", "entry", "exit", "page_views", "events", "conversions", "revenue", "visitor", "user", "referrer",
-	"source", "channel", "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "country", "region", "city",
-	"browser", "os", "device", "screen", "language",
-}
+var sessionColumns = append([]string{
+	"id", "start", "end", "seconds", "entry", "exit", "page_views", "events", "conversions", "revenue", "visitor", "user",
+}, traitColumns()...)
 
 func sessionRow(s *analytics.Session) []any {
-	return []any{
-		s.SessionID, moment(s.Start), moment(s.End), (s.End - s.Start) / 1000, s.EntryPath, s.ExitPath, s.PageViews, s.Events,
-		s.Conversions, amount(cmp.Or(s.Revenue, "0")), s.VisitorID, s.UserID, s.Referrer,
-		s.Source.Name, s.Channel, s.UTM.Source, s.Medium, s.Campaign, s.Term, s.Content, s.Country, s.Region, s.City,
-		s.Browser, s.OS, s.Device, s.Screen, s.Language,
-	}
+	row := append(make([]any, 0, len(sessionColumns)), s.SessionID, moment(s.Start), moment(s.End), (s.End-s.Start)/1000, s.EntryPath, s.ExitPath,
+		s.PageViews, s.Events, s.Conversions, amount(cmp.Or(s.Revenue, "0")), s.VisitorID, s.UserID)
+	return appendTraits(row, &s.Traits)
 }
 
 // moment formats a time in epoch milliseconds.

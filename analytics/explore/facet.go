@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 )
 
 // Property is the prefix of dimensions of custom properties, such as prop:plan.
@@ -29,7 +30,7 @@ func facetOf(d analytics.Dimension) (facet, bool) {
 	case analytics.ByGoal:
 		return facet{by: d, goals: true}, true
 	}
-	return facet{by: d}, visitValue(d) != nil
+	return facet{by: d}, dimension.OfVisit(d)
 }
 
 // ofVisit reports whether a visit has exactly one value.
@@ -97,77 +98,6 @@ func (p *propertyColumns) reader(name string) func(e int) int {
 		}
 		return 0
 	}
-}
-
-// ofVisits are the dimensions with one value per visit.
-var ofVisits = func() (all []visitDimension) {
-	for _, d := range analytics.Dimensions {
-		if of := visitValue(d); of != nil {
-			all = append(all, visitDimension{d, of})
-		}
-	}
-	return all
-}()
-
-type visitDimension struct {
-	by    analytics.Dimension
-	value func(v *visit) string
-}
-
-// visitValue returns a function that reads a dimension with one value per visit; nil for other
-// dimensions.
-func visitValue(d analytics.Dimension) func(v *visit) string {
-	if of := placeValue(d); of != nil {
-		return of
-	}
-	switch d {
-	case analytics.ByEntryPage:
-		return func(v *visit) string { return v.Entry.Path }
-	case analytics.ByExitPage:
-		return func(v *visit) string { return v.Exit.Path }
-	case analytics.ByReferrer:
-		return func(v *visit) string { return v.Referrer }
-	case analytics.BySource:
-		return func(v *visit) string { return v.Source.Name }
-	case analytics.ByChannel:
-		return func(v *visit) string { return v.Channel }
-	case analytics.ByUTMSource:
-		return func(v *visit) string { return v.UTM.Source }
-	case analytics.ByUTMMedium:
-		return func(v *visit) string { return v.Medium }
-	case analytics.ByUTMCampaign:
-		return func(v *visit) string { return v.Campaign }
-	case analytics.ByUTMTerm:
-		return func(v *visit) string { return v.Term }
-	case analytics.ByUTMContent:
-		return func(v *visit) string { return v.Content }
-	case analytics.ByHostname:
-		return func(v *visit) string { return v.Host }
-	}
-	return nil
-}
-
-// placeValue is visitValue for the dimensions of the visit's client.
-func placeValue(d analytics.Dimension) func(v *visit) string {
-	switch d {
-	case analytics.ByCountry:
-		return func(v *visit) string { return v.Country }
-	case analytics.ByRegion:
-		return func(v *visit) string { return v.Region }
-	case analytics.ByCity:
-		return func(v *visit) string { return v.City }
-	case analytics.ByBrowser:
-		return func(v *visit) string { return v.Browser }
-	case analytics.ByOS:
-		return func(v *visit) string { return v.OS }
-	case analytics.ByDevice:
-		return func(v *visit) string { return v.Device }
-	case analytics.ByScreen:
-		return func(v *visit) string { return v.Screen }
-	case analytics.ByLanguage:
-		return func(v *visit) string { return v.Language }
-	}
-	return nil
 }
 
 func unknownDimension(d analytics.Dimension) error {

@@ -123,7 +123,7 @@ func selected(all []*condition, s *analytics.Session) bool {
 		return true
 	}
 	v := &visit{Visit: &visits.Visit{
-		Entry: visits.Landing{Path: s.EntryPath}, Exit: visits.Landing{Path: s.ExitPath}, Source: s.Source, Client: s.Client,
+		Entry: visits.Landing{Path: s.EntryPath}, Exit: visits.Landing{Path: s.ExitPath}, Traits: s.Traits,
 		Hours: []visits.Hour{{}},
 	}}
 	return len(columnsOf([]*visit{v}, new(calendar.HourNames)).chosen(all)) == 1

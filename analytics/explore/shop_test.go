@@ -114,8 +114,8 @@ func hit(random *rand.Rand, visitor int, at time.Time) analytics.Hit {
 	pick := func(of ...string) string { return of[random.IntN(len(of))] }
 	h := analytics.Hit{
 		At: at, Imported: true, Address: fmt.Sprintf("10.0.0.%d", visitor), UserAgent: "test",
-		Path:    pick("/", "/a", "/b", "/blog/1", "/blog/2", "/blog/x/y", "/=cmd|' /C calc'!A0", "/\\|pipe", "/ü"),
-		Country: []string{"", "DE", "FR", "US"}[visitor%4], Browser: []string{"Firefox", "Chrome"}[visitor%2],
+		Path:   pick("/", "/a", "/b", "/blog/1", "/blog/2", "/blog/x/y", "/=cmd|' /C calc'!A0", "/\\|pipe", "/ü"),
+		Client: analytics.Client{Country: []string{"", "DE", "FR", "US"}[visitor%4], Browser: []string{"Firefox", "Chrome"}[visitor%2]},
 	}
 	if random.IntN(2) == 0 {
 		h.URL = pick("https://example.com", "https://www.shop.example") + h.Path

@@ -70,7 +70,7 @@ func (w *site) csv(content string) (imported.Result, error) {
 
 func (w *site) view(page string, at time.Time) {
 	w.Helper()
-	out, err := analytics.NewCollector(w.Table, analytics.CollectorOptions{}).Ingest(w.Ctx, "site", []analytics.Hit{{At: at, Imported: true, Address: "1.2.3.4", Path: page, Country: "DE"}})
+	out, err := analytics.NewCollector(w.Table, analytics.CollectorOptions{}).Ingest(w.Ctx, "site", []analytics.Hit{{At: at, Imported: true, Address: "1.2.3.4", Path: page, Client: analytics.Client{Country: "DE"}}})
 	w.Must(err)
 	if out[0].Status != analytics.Stored {
 		w.Fatalf("%+v", out[0])

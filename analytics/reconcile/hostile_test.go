@@ -90,7 +90,7 @@ func hostileHit(random *rand.Rand, i int, names []string) analytics.Hit {
 		URL: fmt.Sprintf("https://h%d.%s.example/%s?utm_source=%s&utm_medium=%s&utm_campaign=%s&utm_term=%s&utm_content=%s",
 			i, strings.Repeat("a", 60), long(4000), long(300), long(300), long(300), long(300), long(300)),
 		Referrer: fmt.Sprintf("https://r%d.example/%s", i, long(3000)), UserID: long(120), SessionID: long(60),
-		Screen: long(900), Language: long(900), Country: long(900), Region: long(900), City: long(900), Browser: long(900), OS: long(900), Device: long(900),
+		Client:     analytics.Client{Screen: long(900), Language: long(900), Country: long(900), Region: long(900), City: long(900), Browser: long(900), OS: long(900), Device: long(900)},
 		Properties: map[string]string{}, Revenue: "999999999999999.999999",
 	}
 	for _, name := range names {

@@ -108,8 +108,8 @@ func shopTraffic(random *rand.Rand, from, to time.Time, n int) []analytics.Hit {
 func shopHit(random *rand.Rand, visitor int, at time.Time) analytics.Hit {
 	h := analytics.Hit{
 		At: at, Imported: true, Address: fmt.Sprintf("10.0.0.%d", visitor), UserAgent: "test",
-		Path:    fmt.Sprintf("/page/%d", random.IntN(7)),
-		Country: []string{"", "DE", "FR", "US"}[visitor%4], Browser: []string{"Firefox", "Chrome"}[visitor%2],
+		Path:   fmt.Sprintf("/page/%d", random.IntN(7)),
+		Client: analytics.Client{Country: []string{"", "DE", "FR", "US"}[visitor%4], Browser: []string{"Firefox", "Chrome"}[visitor%2]},
 	}
 	if random.IntN(3) == 0 {
 		h.Referrer = []string{"https://www.google.com/", "https://news.ycombinator.com/item?id=1"}[random.IntN(2)]

@@ -127,7 +127,7 @@ func TestVitalsOfManyPages(t *testing.T) {
 			n := part*len(hits) + i
 			hits[i] = analytics.Hit{
 				At: at, Imported: true, Address: "1", Name: analytics.VitalsEvent, Path: fmt.Sprintf("/%s/%d", calendar.MonthOf("2026-04-01"), n),
-				Vitals: analytics.Vitals{LCP: 1000 + float64(n), INP: 100, CLS: new(0.0)}, Device: "phone",
+				Vitals: analytics.Vitals{LCP: 1000 + float64(n), INP: 100, CLS: new(0.0)}, Client: analytics.Client{Device: "phone"},
 			}
 			hits[i].EventID = fmt.Sprintf("%s%016d", analytics.FirstID(at)[:10], n)
 		}

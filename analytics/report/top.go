@@ -7,7 +7,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 
-	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/decimal"
@@ -73,7 +73,7 @@ func (r *reporter) none(total *analytics.Stats, sum tally.Count) tally.Count {
 		c.PageViews, c.EngagedMS = max(0, total.PageViews-sum.PageViews), max(0, total.EngagedMS-sum.EngagedMS)
 		return c
 	}
-	if !slices.Contains(facets.OfVisits[:], r.in.By) {
+	if !dimension.OfVisit(r.in.By) {
 		return c
 	}
 	c.PageViews = max(0, total.PageViews-sum.PageViews)

@@ -343,7 +343,7 @@ func hit(r *rand.Rand, now time.Time) analytics.Hit {
 	visitor := r.IntN(40)
 	h := analytics.Hit{
 		At: now.Add(-time.Duration(r.IntN(7200)) * time.Second), URL: fmt.Sprintf("https://shop.example/p/%d", r.IntN(12)),
-		UserAgent: "Mozilla/5.0", Address: fmt.Sprintf("192.0.2.%d", visitor), Country: []string{"DE", "FR", "US"}[visitor%3], Browser: "Firefox", OS: "Linux", Device: "desktop",
+		UserAgent: "Mozilla/5.0", Address: fmt.Sprintf("192.0.2.%d", visitor), Client: analytics.Client{Country: []string{"DE", "FR", "US"}[visitor%3], Browser: "Firefox", OS: "Linux", Device: "desktop"},
 	}
 	switch r.IntN(10) {
 	case 0:

@@ -46,8 +46,8 @@ func madeUp(e *traffic.Event, agents *useragent.Parser) analytics.Hit {
 	agent := agents.Parse(e.UserAgent)
 	hit := analytics.Hit{
 		EventID: ulid.MustNew(ulid.Timestamp(e.At), ulid.DefaultEntropy()).String(), Name: e.Name, URL: e.Path, Referrer: e.Referrer,
-		UserAgent: e.UserAgent, Address: e.VisitorIP, Screen: e.Screen, Language: e.Language, Country: e.Country, Properties: e.Properties,
-		Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
+		UserAgent: e.UserAgent, Address: e.VisitorIP, Properties: e.Properties,
+		Client: analytics.Client{Screen: e.Screen, Language: e.Language, Country: e.Country, Browser: agent.Browser, OS: agent.OS, Device: agent.Device},
 	}
 	if e.Currency != "" {
 		hit.Revenue = strconv.FormatInt(e.RevenueCents/100, 10) + ".00"

@@ -13,22 +13,15 @@ import (
 // ImportedEvent is a historical event from a log or another program's export, with what it says
 // about the visitor.
 type ImportedEvent struct {
-	ID         string            `json:"id" minLength:"26" maxLength:"26" doc:"ULID made from the event's time and content. An event that is sent again with the same ID counts once."`
-	Name       string            `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. If empty, the event is a page view."`
-	URL        string            `json:"url" minLength:"1" maxLength:"8192" doc:"URL of the page, or its path."`
-	Referrer   string            `json:"referrer,omitempty" maxLength:"8192"`
-	Address    string            `json:"address,omitempty" maxLength:"256" doc:"The visitor's address, or another ID that is constant for the day. Used to compute the visitor ID, then discarded."`
-	UserAgent  string            `json:"userAgent,omitempty" maxLength:"8192" doc:"Used to compute the visitor ID, then discarded."`
-	UserID     string            `json:"userId,omitempty" maxLength:"128"`
-	SessionID  string            `json:"sessionId,omitempty" maxLength:"64"`
-	Screen     string            `json:"screen,omitempty" maxLength:"64"`
-	Language   string            `json:"language,omitempty" maxLength:"64"`
-	Country    string            `json:"country,omitempty" maxLength:"64"`
-	Region     string            `json:"region,omitempty" maxLength:"256"`
-	City       string            `json:"city,omitempty" maxLength:"256"`
-	Browser    string            `json:"browser,omitempty" maxLength:"64"`
-	OS         string            `json:"os,omitempty" maxLength:"64"`
-	Device     string            `json:"device,omitempty" maxLength:"64"`
+	ID        string `json:"id" minLength:"26" maxLength:"26" doc:"ULID made from the event's time and content. An event that is sent again with the same ID counts once."`
+	Name      string `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. If empty, the event is a page view."`
+	URL       string `json:"url" minLength:"1" maxLength:"8192" doc:"URL of the page, or its path."`
+	Referrer  string `json:"referrer,omitempty" maxLength:"8192"`
+	Address   string `json:"address,omitempty" maxLength:"256" doc:"The visitor's address, or another ID that is constant for the day. Used to compute the visitor ID, then discarded."`
+	UserAgent string `json:"userAgent,omitempty" maxLength:"8192" doc:"Used to compute the visitor ID, then discarded."`
+	UserID    string `json:"userId,omitempty" maxLength:"128"`
+	SessionID string `json:"sessionId,omitempty" maxLength:"64"`
+	analytics.Client
 	Properties map[string]string `json:"props,omitempty" maxProperties:"30"`
 	Revenue    string            `json:"revenue,omitempty" maxLength:"40" doc:"Decimal."`
 }
@@ -77,7 +70,6 @@ func (s *Service) importEvents(ctx context.Context, in *importRequest) (*outcome
 func (e *ImportedEvent) hit() analytics.Hit {
 	return analytics.Hit{
 		Imported: true, EventID: e.ID, Name: e.Name, URL: e.URL, Referrer: e.Referrer, Address: e.Address, UserAgent: e.UserAgent,
-		UserID: e.UserID, SessionID: e.SessionID, Screen: e.Screen, Language: e.Language, Country: e.Country, Region: e.Region, City: e.City,
-		Browser: e.Browser, OS: e.OS, Device: e.Device, Properties: e.Properties, Revenue: e.Revenue,
+		UserID: e.UserID, SessionID: e.SessionID, Client: e.Client, Properties: e.Properties, Revenue: e.Revenue,
 	}
 }

@@ -24,13 +24,12 @@ const (
 
 // Event is a page view or custom event as sent by a client.
 type Event struct {
-	ID         string            `json:"id,omitempty" maxLength:"26" doc:"ULID that the client made when the event happened. An event that is sent again with the same ID counts once."`
-	At         time.Time         `json:"at,omitzero" doc:"When the event happened, for clients that do not make ULIDs. Default: the time of the ID, otherwise now."`
-	Name       string            `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. If empty or 'pageview', the event is a page view."`
-	URL        string            `json:"url" minLength:"1" maxLength:"4096" doc:"URL of the page, or its path."`
-	Referrer   string            `json:"referrer,omitempty" maxLength:"4096"`
-	Screen     string            `json:"screen,omitempty" maxLength:"20" example:"1440x900"`
-	Language   string            `json:"language,omitempty" maxLength:"35" example:"en-GB"`
+	ID       string    `json:"id,omitempty" maxLength:"26" doc:"ULID that the client made when the event happened. An event that is sent again with the same ID counts once."`
+	At       time.Time `json:"at,omitzero" doc:"When the event happened, for clients that do not make ULIDs. Default: the time of the ID, otherwise now."`
+	Name     string    `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. If empty or 'pageview', the event is a page view."`
+	URL      string    `json:"url" minLength:"1" maxLength:"4096" doc:"URL of the page, or its path."`
+	Referrer string    `json:"referrer,omitempty" maxLength:"4096"`
+	analytics.Reported
 	UserID     string            `json:"userId,omitempty" maxLength:"128" doc:"ID of the user, if the site identifies users."`
 	SessionID  string            `json:"sessionId,omitempty" maxLength:"64" doc:"The client's own session ID. Without it, visits end after 30 minutes without events."`
 	Properties map[string]string `json:"props,omitempty" maxProperties:"30"`
@@ -183,7 +182,7 @@ func (s *Service) withinRates(site, address string, keyed bool, n int) error {
 func (e *Event) hit(from *Sender) analytics.Hit {
 	h := analytics.Hit{
 		EventID: e.ID, At: e.At, Name: e.Name, URL: e.URL, Referrer: e.Referrer, UserAgent: from.UserAgent, Address: from.address,
-		UserID: e.UserID, SessionID: e.SessionID, Screen: e.Screen, Language: e.Language, Properties: e.Properties, Revenue: e.Revenue,
+		UserID: e.UserID, SessionID: e.SessionID, Client: e.Reported.Client(), Properties: e.Properties, Revenue: e.Revenue,
 		Engagement: e.Engagement, Vitals: e.Vitals, DNT: from.dnt, GPC: from.gpc,
 	}
 	if h.Name == "pageview" {

@@ -3,8 +3,11 @@ package webanalytics
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/onefold/onefold/analytics"
 )
 
 // decodePlain decodes the bodies that most clients send: objects with the documented fields, each
@@ -224,16 +227,16 @@ func (s *scanner) event(e *Event, site *string) {
 		}
 		switch string(name) {
 		case "engagedMs":
-			s.once(&names, 1<<16)
+			s.once(&names, 1<<8)
 			e.EngagedMS = int64(s.whole())
 		case "scroll":
-			s.once(&names, 1<<17)
+			s.once(&names, 1<<9)
 			e.Scroll = s.whole()
 		case "props":
-			s.once(&names, 1<<18)
+			s.once(&names, 1<<10)
 			e.Properties = s.properties()
 		case "visitor":
-			s.once(&names, 1<<19)
+			s.once(&names, 1<<11)
 			e.Visitor = s.visitor()
 		default:
 			s.decline()
@@ -250,23 +253,30 @@ func (e *Event) textField(name []byte, site *string) (text *string, bit seen) {
 		return &e.ID, 1 << 1
 	case "referrer":
 		return &e.Referrer, 1 << 2
-	case "screen":
-		return &e.Screen, 1 << 3
-	case "language":
-		return &e.Language, 1 << 4
 	case "name":
-		return &e.Name, 1 << 5
+		return &e.Name, 1 << 3
 	case "userId":
-		return &e.UserID, 1 << 6
+		return &e.UserID, 1 << 4
 	case "sessionId":
-		return &e.SessionID, 1 << 7
+		return &e.SessionID, 1 << 5
 	case "revenue":
-		return &e.Revenue, 1 << 8
+		return &e.Revenue, 1 << 6
 	case "site":
-		return site, 1 << 9
+		return site, 1 << 7
+	}
+	for i := range reported {
+		if d := &reported[i]; string(d.Name) == string(name) {
+			return d.Sent(&e.Reported), firstReported << i
+		}
 	}
 	return nil, 0
 }
+
+// reported are the dimensions whose texts senders report.
+var reported = slices.DeleteFunc(slices.Clone(analytics.TraitDefs), func(d analytics.DimensionDef) bool { return d.Sent == nil })
+
+// firstReported is the bit of the first of them.
+const firstReported seen = 1 << 12
 
 func (s *scanner) properties() map[string]string {
 	all := make(map[string]string)

@@ -137,9 +137,14 @@ func decodeAny(body []byte, many bool) (site string, events []Event, ok bool) {
 
 // valid reports whether an event's fields keep the lengths in their tags.
 func (e *Event) valid() bool {
+	for i := range reported {
+		if !within(*reported[i].Sent(&e.Reported), 0, reported[i].MaxSent) {
+			return false
+		}
+	}
 	v := e.Visitor
 	return within(e.ID, 0, 26) && within(e.Name, 0, 120) && within(e.URL, 1, 4096) && within(e.Referrer, 0, 4096) &&
-		within(e.Screen, 0, 20) && within(e.Language, 0, 35) && within(e.UserID, 0, 128) && within(e.SessionID, 0, 64) &&
+		within(e.UserID, 0, 128) && within(e.SessionID, 0, 64) &&
 		len(e.Properties) <= 30 && within(e.Revenue, 0, 40) && (v == nil || v.Address != "" && v.UserAgent != "" && within(v.Address, 0, 64) && within(v.UserAgent, 0, 2048))
 }
 

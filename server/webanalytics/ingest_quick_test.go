@@ -29,9 +29,7 @@ func postUnmeasured(h *servertest.House, path, body string, headers ...string) (
 
 // tooLong returns events each of which has one field that exceeds its tag by a character.
 func tooLong(t *testing.T) (bodies []string) {
-	event := reflect.TypeFor[webanalytics.Event]()
-	for i := range event.NumField() {
-		f := event.Field(i)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[webanalytics.Event]()) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		for tag, by := range map[string]int{"maxLength": 1, "minLength": -1} {
 			limit := f.Tag.Get(tag)

@@ -278,7 +278,7 @@ func deeds(r *rand.Rand, n int, from, to time.Time) (hits []analytics.Hit) {
 		}
 		h := analytics.Hit{
 			Imported: true, Address: fmt.Sprintf("10.0.%d.%d", visitor/250%250, visitor%250), UserAgent: "test",
-			Country: pick("", "DE", "FR"), Browser: pick("", "Firefox"), OS: pick("", "Linux"), Device: pick("", "phone"), Screen: pick("", "1x1"), Language: pick("", "de"),
+			Client: analytics.Client{Country: pick("", "DE", "FR"), Browser: pick("", "Firefox"), OS: pick("", "Linux"), Device: pick("", "phone"), Screen: pick("", "1x1"), Language: pick("", "de")},
 		}
 		h.Referrer = pick("", "https://www.google.com/", "https://news.example/a|b")
 		query := pick("", "", "?utm_source=hn&utm_medium=social", "?utm_campaign=spring&utm_term=tea&utm_content=x")

@@ -84,7 +84,7 @@ func generated(t *testing.T, start, end time.Time, seed uint64) (hits []analytic
 		}
 		h := analytics.Hit{
 			At: e.At, Imported: true, Name: e.Name, URL: "https://example.com" + e.Path + "?" + strings.TrimPrefix(e.Query, "?"), Referrer: e.Referrer, UserAgent: e.UserAgent, Address: e.VisitorIP,
-			Country: e.Country, Language: e.Language, Screen: e.Screen, Properties: e.Properties,
+			Client: analytics.Client{Country: e.Country, Language: e.Language, Screen: e.Screen}, Properties: e.Properties,
 			Engagement: analytics.Engagement{EngagedMS: e.EngagedMS, Scroll: e.Scroll},
 		}
 		if e.RevenueCents != 0 {
@@ -105,8 +105,8 @@ func odd(random *rand.Rand, start, end time.Time) (hits []analytics.Hit) {
 				break
 			}
 			h := analytics.Hit{
-				At: at, Imported: true, Address: fmt.Sprint("odd-", visitor), UserAgent: "odd", Path: pick("/", "/a'b", "/blog/x", "/blog/y/z", "/ü"), Country: pick("", "DE", "FR"),
-				Browser: pick("Firefox", "Chrome"), OS: pick("", "Linux"), Device: pick("desktop", "mobile"), Properties: map[string]string{"plan": pick("free", "pro"), `a "b'`: "c\x00d"},
+				At: at, Imported: true, Address: fmt.Sprint("odd-", visitor), UserAgent: "odd", Path: pick("/", "/a'b", "/blog/x", "/blog/y/z", "/ü"),
+				Client: analytics.Client{Country: pick("", "DE", "FR"), Browser: pick("Firefox", "Chrome"), OS: pick("", "Linux"), Device: pick("desktop", "mobile")}, Properties: map[string]string{"plan": pick("free", "pro"), `a "b'`: "c\x00d"},
 			}
 			if visitor%2 == 0 {
 				h.SessionID = fmt.Sprintf("own-%02d", random.IntN(90))

@@ -15,22 +15,7 @@ SELECT
   visitor_shard, -- visitor_shard INTEGER: shard of the visitor ID; (visitor_id, visitor_shard, day) identifies a visitor's day
   user_id, -- user_id VARCHAR: ID of an identified user
   session_id AS client_session, -- client_session VARCHAR: session ID of the sender, if it has sessions of its own
-  referrer, -- referrer VARCHAR: referring URL
-  source, -- source VARCHAR: source of the visit, such as a website or app
-  channel, -- channel VARCHAR: marketing channel of the source
-  utm_source, -- utm_source VARCHAR: utm_source of the campaign
-  utm_medium, -- utm_medium VARCHAR: utm_medium of the campaign
-  utm_campaign, -- utm_campaign VARCHAR: utm_campaign of the campaign
-  utm_term, -- utm_term VARCHAR: utm_term of the campaign
-  utm_content, -- utm_content VARCHAR: utm_content of the campaign
-  country, -- country VARCHAR: country of the visitor, ISO 3166-1 alpha-2
-  region, -- region VARCHAR: region of the visitor
-  city, -- city VARCHAR: city of the visitor
-  browser, -- browser VARCHAR: browser of the visitor
-  os, -- os VARCHAR: operating system
-  device, -- device VARCHAR: device type
-  screen, -- screen VARCHAR: screen size, width x height
-  language, -- language VARCHAR: language of the browser
+{traits}
   CAST(nullif(properties, '') AS JSON) AS properties, -- properties JSON: properties of the event: properties->>'plan'; NULL: none
   CAST(nullif(counted, '') AS JSON) AS counted, -- counted JSON: names of the properties that statistics count; NULL: none
   CAST(nullif(goals, '') AS JSON) AS goals, -- goals JSON: goals that the event reaches; NULL: none. See conversions

@@ -18,22 +18,7 @@ SELECT
   coalesce(arg_max(user_id, event_id) FILTER (user_id <> ''), '') AS user_id, -- user_id VARCHAR: ID of the identified user, from the last event that has one
   coalesce(sum(revenue), 0) AS revenue, -- revenue DECIMAL(38,6): total revenue of its events
   coalesce(flatten(list(json_transform(goals, '[{"goal": "VARCHAR", "once": "BOOLEAN", "value": "VARCHAR", "count": "BIGINT", "revenue": "VARCHAR"}]') ORDER BY event_id) FILTER (goals IS NOT NULL)), []) AS goals, -- goals STRUCT[]: goals that its events reach; see conversions
-  arg_min(hostname, event_id) AS hostname, -- hostname VARCHAR: hostname of its first event, like all columns below
-  arg_min(referrer, event_id) AS referrer, -- referrer VARCHAR: referring URL
-  arg_min(source, event_id) AS source, -- source VARCHAR: source of the visit, such as a website or app
-  arg_min(channel, event_id) AS channel, -- channel VARCHAR: marketing channel of the source
-  arg_min(utm_source, event_id) AS utm_source, -- utm_source VARCHAR: utm_source of the campaign
-  arg_min(utm_medium, event_id) AS utm_medium, -- utm_medium VARCHAR: utm_medium of the campaign
-  arg_min(utm_campaign, event_id) AS utm_campaign, -- utm_campaign VARCHAR: utm_campaign of the campaign
-  arg_min(utm_term, event_id) AS utm_term, -- utm_term VARCHAR: utm_term of the campaign
-  arg_min(utm_content, event_id) AS utm_content, -- utm_content VARCHAR: utm_content of the campaign
-  arg_min(country, event_id) AS country, -- country VARCHAR: country of the visitor, ISO 3166-1 alpha-2
-  arg_min(region, event_id) AS region, -- region VARCHAR: region of the visitor
-  arg_min(city, event_id) AS city, -- city VARCHAR: city of the visitor
-  arg_min(browser, event_id) AS browser, -- browser VARCHAR: browser of the visitor
-  arg_min(os, event_id) AS os, -- os VARCHAR: operating system
-  arg_min(device, event_id) AS device, -- device VARCHAR: device type
-  arg_min(screen, event_id) AS screen, -- screen VARCHAR: screen size, width x height
-  arg_min(language, event_id) AS language -- language VARCHAR: language of the browser
+  arg_min(hostname, event_id) AS hostname -- hostname VARCHAR: hostname of its first event, like all columns below
+{traits}
 FROM session_events
 GROUP BY site, day, visitor_shard, visitor_id, visit

@@ -3,6 +3,8 @@ package duck
 import (
 	_ "embed"
 	"strings"
+
+	"github.com/onefold/onefold/analytics"
 )
 
 // View is a table that a query sees.
@@ -20,7 +22,7 @@ type Column struct {
 }
 
 // The definitions of the views. Each is a separate file, in which {files} stands for the Parquet
-// files of its dataset.
+// files of its dataset, and a line {traits} for the columns of the dimensions that are traits.
 var (
 	//go:embed events.sql
 	eventsSQL string
@@ -46,10 +48,8 @@ type dataset struct {
 // The datasets, as docs/format/warehouse.md defines them.
 var (
 	ofEvents = dataset{"events", "{'site': VARCHAR, 'date': DATE}", `site VARCHAR, date DATE, time TIMESTAMPTZ, event_id VARCHAR, visitor_id VARCHAR,
-		visitor_shard INTEGER, kind VARCHAR, name VARCHAR, path VARCHAR, hostname VARCHAR, session_id VARCHAR, user_id VARCHAR, referrer VARCHAR,
-		source VARCHAR, channel VARCHAR, utm_source VARCHAR, utm_medium VARCHAR, utm_campaign VARCHAR, utm_term VARCHAR, utm_content VARCHAR,
-		country VARCHAR, region VARCHAR, city VARCHAR, browser VARCHAR, os VARCHAR, device VARCHAR, screen VARCHAR, language VARCHAR,
-		properties VARCHAR, counted VARCHAR, goals VARCHAR, revenue VARCHAR, revenue_value DOUBLE, engaged_ms BIGINT, scroll INTEGER,
+		visitor_shard INTEGER, kind VARCHAR, name VARCHAR, path VARCHAR, hostname VARCHAR, session_id VARCHAR, user_id VARCHAR,
+		` + traits("$name VARCHAR, ") + `properties VARCHAR, counted VARCHAR, goals VARCHAR, revenue VARCHAR, revenue_value DOUBLE, engaged_ms BIGINT, scroll INTEGER,
 		lcp DOUBLE, inp DOUBLE, cls DOUBLE, zone_minutes INTEGER, arrived_at TIMESTAMPTZ, expires_at TIMESTAMPTZ`}
 	ofReadings = dataset{"readings", "{'fleet': VARCHAR, 'date': DATE}", `fleet VARCHAR, date DATE, time TIMESTAMPTZ, device_id VARCHAR, disc VARCHAR,
 		metric VARCHAR, kind VARCHAR, number DOUBLE, text VARCHAR, bool BOOLEAN, decimal VARCHAR, void BOOLEAN, late BOOLEAN, correction BOOLEAN,
@@ -58,6 +58,15 @@ var (
 		event_id VARCHAR, aggregate_type VARCHAR, aggregate_id VARCHAR, seq BIGINT, schema INTEGER, data VARCHAR, "binary" BLOB,
 		correlation_id VARCHAR, causation_id VARCHAR, actor VARCHAR, tenant VARCHAR, metadata VARCHAR, commit_id VARCHAR, nth INTEGER, "of" INTEGER`}
 )
+
+// traits returns a text for each dimension that is a trait, with its $name and $meaning.
+func traits(text string) string {
+	var b strings.Builder
+	for _, d := range analytics.TraitDefs {
+		b.WriteString(strings.NewReplacer("$name", string(d.Name), "$meaning", d.Meaning).Replace(text))
+	}
+	return b.String()
+}
 
 // from returns what a view selects from: only the named files, or, if there are none, an empty
 // table with the same columns.
@@ -94,9 +103,9 @@ type definition struct {
 // definitions are in order, so that each view comes after the views it is made of. The first is
 // events.
 var definitions = []definition{
-	{"events", eventsSQL, &ofEvents},
+	{"events", strings.Replace(eventsSQL, "{traits}\n", traits("  $name, -- $name VARCHAR: $meaning\n"), 1), &ofEvents},
 	{"session_events", sessionEventsSQL, &ofEvents},
-	{"sessions", sessionsSQL, &ofEvents},
+	{"sessions", strings.Replace(sessionsSQL, "{traits}\n", traits("  , arg_min($name, event_id) AS $name -- $name VARCHAR: $meaning\n"), 1), &ofEvents},
 	{"conversions", conversionsSQL, &ofEvents},
 	{"readings", readingsSQL, &ofReadings},
 	{"domain_events", domainEventsSQL, &ofDomainEvents},

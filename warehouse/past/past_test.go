@@ -99,8 +99,8 @@ func (s *shop) visit(random *rand.Rand, start, end time.Time) {
 		s.Set(at)
 		visitor := random.IntN(20)
 		h := analytics.Hit{
-			At: at, Address: fmt.Sprintf("10.0.0.%d", visitor), UserAgent: "test", Path: pick("/", "/a", "/b", "/blog/1"), Country: []string{"DE", "FR", ""}[visitor%3],
-			Browser: pick("Firefox", "Chrome"), Referrer: pick("", "https://www.google.com/"), Properties: map[string]string{"plan": pick("free", `"p'ro"`)},
+			At: at, Address: fmt.Sprintf("10.0.0.%d", visitor), UserAgent: "test", Path: pick("/", "/a", "/b", "/blog/1"),
+			Client: analytics.Client{Country: []string{"DE", "FR", ""}[visitor%3], Browser: pick("Firefox", "Chrome")}, Referrer: pick("", "https://www.google.com/"), Properties: map[string]string{"plan": pick("free", `"p'ro"`)},
 		}
 		if visitor%4 == 0 {
 			h.UserID = fmt.Sprint("user-", visitor)

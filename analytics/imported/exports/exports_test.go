@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 	"github.com/onefold/onefold/analytics/internal/tally"
 )
 
@@ -256,7 +256,7 @@ func TestMeasured(t *testing.T) {
 		}
 	}
 	_, c := sums(t, table("x.csv", "date,country,sessions\n20240101,(not set),3\n"))
-	if !slices.Equal(c.Dimensions(), []Dimension{facets.Country}) || c.From != "2024-01-01" {
+	if !slices.Equal(c.Dimensions(), []Dimension{dimension.Country}) || c.From != "2024-01-01" {
 		t.Errorf("%+v", c)
 	}
 }

@@ -1,12 +1,12 @@
 package exports
 
 import (
-	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 	"github.com/onefold/onefold/analytics/internal/tally"
 )
 
 // Dimension is what a fact counts by: a dimension of statistics, or one of the totals below.
-type Dimension = facets.Dimension
+type Dimension = dimension.Name
 
 // The totals of a day. They are separate because exports have them in separate tables.
 const (
@@ -43,9 +43,9 @@ func keep(d Dimension, n *numbers) (visitors int64, c tally.Count) {
 		return n.visitors, c
 	case PageTotals:
 		return 0, tally.Count{EngagedMS: n.engagedMS}
-	case facets.Page:
+	case dimension.Page:
 		return 0, tally.Count{PageViews: n.pageViews, Visits: n.visits, EngagedMS: n.engagedMS, Scrolls: n.scrolls, Scroll: n.scroll}
-	case EventTotals, facets.EventName, facets.Outbound, facets.Download, facets.NotFound:
+	case EventTotals, dimension.EventName, dimension.Outbound, dimension.Download, dimension.NotFound:
 		return 0, tally.Count{Events: n.events}
 	}
 	return 0, n.ofVisits()

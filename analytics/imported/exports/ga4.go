@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 )
 
 // Google's names of metrics and dimensions, in its API, user interface and Looker Studio, reduced
@@ -24,17 +24,17 @@ var (
 		"eventcount": events, "totalrevenue": revenue, "purchaserevenue": revenue,
 	}
 	ga4Dimensions = map[string]Dimension{
-		"pagepath": facets.Page, "pagepathplusquerystring": facets.Page, "pagepathquerystring": facets.Page, "pagepathandscreenclass": facets.Page,
-		"page": facets.Page, "pagelocation": facets.Page, "fullpageurl": facets.Page,
-		"landingpage": facets.EntryPage, "landingpageplusquerystring": facets.EntryPage, "landingpagequerystring": facets.EntryPage,
-		"sessionsource": facets.Source, "source": facets.Source, "sessionmedium": facets.UTMMedium, "medium": facets.UTMMedium,
-		"sessioncampaign": facets.UTMCampaign, "sessioncampaignname": facets.UTMCampaign, "campaign": facets.UTMCampaign, "campaignname": facets.UTMCampaign,
-		"sessionmanualterm": facets.UTMTerm, "sessionmanualadcontent": facets.UTMContent,
-		"sessiondefaultchannelgroup": facets.Channel, "sessiondefaultchannelgrouping": facets.Channel, "sessionprimarychannelgroup": facets.Channel,
-		"sessionprimarychannelgroupdefaultchannelgroup": facets.Channel, "defaultchannelgroup": facets.Channel, "defaultchannelgrouping": facets.Channel,
-		"pagereferrer": facets.Referrer, "country": facets.Country, "countryid": facets.Country, "region": facets.Region, "city": facets.City,
-		"browser": facets.Browser, "operatingsystem": facets.OS, "devicecategory": facets.Device, "screenresolution": facets.Screen,
-		"language": facets.Language, "languagecode": facets.Language, "hostname": facets.Hostname, "eventname": facets.EventName,
+		"pagepath": dimension.Page, "pagepathplusquerystring": dimension.Page, "pagepathquerystring": dimension.Page, "pagepathandscreenclass": dimension.Page,
+		"page": dimension.Page, "pagelocation": dimension.Page, "fullpageurl": dimension.Page,
+		"landingpage": dimension.EntryPage, "landingpageplusquerystring": dimension.EntryPage, "landingpagequerystring": dimension.EntryPage,
+		"sessionsource": dimension.Source, "source": dimension.Source, "sessionmedium": dimension.UTMMedium, "medium": dimension.UTMMedium,
+		"sessioncampaign": dimension.UTMCampaign, "sessioncampaignname": dimension.UTMCampaign, "campaign": dimension.UTMCampaign, "campaignname": dimension.UTMCampaign,
+		"sessionmanualterm": dimension.UTMTerm, "sessionmanualadcontent": dimension.UTMContent,
+		"sessiondefaultchannelgroup": dimension.Channel, "sessiondefaultchannelgrouping": dimension.Channel, "sessionprimarychannelgroup": dimension.Channel,
+		"sessionprimarychannelgroupdefaultchannelgroup": dimension.Channel, "defaultchannelgroup": dimension.Channel, "defaultchannelgrouping": dimension.Channel,
+		"pagereferrer": dimension.Referrer, "country": dimension.Country, "countryid": dimension.Country, "region": dimension.Region, "city": dimension.City,
+		"browser": dimension.Browser, "operatingsystem": dimension.OS, "devicecategory": dimension.Device, "screenresolution": dimension.Screen,
+		"language": dimension.Language, "languagecode": dimension.Language, "hostname": dimension.Hostname, "eventname": dimension.EventName,
 	}
 	ga4Derived = map[string]bool{ // derived metrics, and metrics that are not imported
 		"newusers": true, "returningusers": true, "keyevents": true, "conversions": true, "viewspersession": true, "viewsperactiveuser": true,
@@ -107,7 +107,7 @@ func (l *layout) choose(by []valueAt) {
 		l.cells = func(record []string) []cell { return ga4Cells(record, v) }
 		l.measures = l.measures.with(v.dimension)
 		counted = func(m metric) bool { return m != events && m != visitors && m != activeVisitors }
-		if v.dimension == facets.EventName {
+		if v.dimension == dimension.EventName {
 			counted = func(m metric) bool { return m == events }
 		}
 	}
@@ -120,7 +120,7 @@ func (l *layout) choose(by []valueAt) {
 
 func ga4Cells(record []string, v valueAt) []cell {
 	text := strings.TrimSpace(record[v.column])
-	if v.dimension == facets.EventName {
+	if v.dimension == dimension.EventName {
 		if ga4NoEvents[text] {
 			return nil
 		}
@@ -132,7 +132,7 @@ func ga4Cells(record []string, v valueAt) []cell {
 	switch {
 	case text == rest:
 		return []cell{{v.dimension, rest}}
-	case v.dimension == facets.UTMMedium && (text == "organic" || text == "referral"), v.dimension == facets.UTMCampaign && strings.HasPrefix(text, "("):
+	case v.dimension == dimension.UTMMedium && (text == "organic" || text == "referral"), v.dimension == dimension.UTMCampaign && strings.HasPrefix(text, "("):
 		return nil // Google's terms for visits without campaign parameters
 	}
 	return appendCells(nil, record, []valueAt{v})

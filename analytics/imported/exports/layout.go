@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 )
 
 // Format is the product that a table was exported from.
@@ -61,7 +61,7 @@ func (l *layout) facts(record []string, v visitor) error {
 	}
 	v.day(at)
 	cells := l.cells(record)
-	if n.engagedMS != 0 && l.measures.has(facets.Page) {
+	if n.engagedMS != 0 && l.measures.has(dimension.Page) {
 		cells = append(cells, cell{PageTotals, ""})
 	}
 	for _, c := range cells {
@@ -102,18 +102,18 @@ var ofVisits = map[string]metric{"visits": visits, "visit_duration": seconds, "b
 
 // plausibleTables lists the tables in the order of detection, the one without dimensions last.
 var plausibleTables = []plausibleTable{
-	{name: "imported_entry_pages", needs: []string{"entry_page", "entrances"}, dimensions: map[string]Dimension{"entry_page": facets.EntryPage},
+	{name: "imported_entry_pages", needs: []string{"entry_page", "entrances"}, dimensions: map[string]Dimension{"entry_page": dimension.EntryPage},
 		metrics: map[string]metric{"entrances": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}},
-	{name: "imported_exit_pages", needs: []string{"exit_page", "exits"}, dimensions: map[string]Dimension{"exit_page": facets.ExitPage},
+	{name: "imported_exit_pages", needs: []string{"exit_page", "exits"}, dimensions: map[string]Dimension{"exit_page": dimension.ExitPage},
 		metrics: map[string]metric{"exits": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}},
 	{name: "imported_custom_events", needs: []string{"name", "events"}, metrics: map[string]metric{"events": events}, cells: plausibleEvents},
 	{name: "imported_sources", needs: []string{"source", "visits"}, dimensions: plausibleOrigins, metrics: ofVisits, cells: plausibleSources},
-	{name: "imported_pages", needs: []string{"page", "pageviews"}, dimensions: map[string]Dimension{"page": facets.Page},
+	{name: "imported_pages", needs: []string{"page", "pageviews"}, dimensions: map[string]Dimension{"page": dimension.Page},
 		metrics: map[string]metric{"visits": visits, "pageviews": pageViews, "total_scroll_depth": scrollSum, "total_scroll_depth_visits": scrolls, "total_time_on_page": engagedSeconds}},
 	{name: "imported_locations", needs: []string{"country", "visits"}, dimensions: plausibleRegions, metrics: ofVisits, cells: plausiblePlaces, omitsNone: true},
-	{name: "imported_devices", needs: []string{"device", "visits"}, dimensions: map[string]Dimension{"device": facets.Device}, metrics: ofVisits},
-	{name: "imported_browsers", needs: []string{"browser", "visits"}, dimensions: map[string]Dimension{"browser": facets.Browser}, metrics: ofVisits},
-	{name: "imported_operating_systems", needs: []string{"operating_system", "visits"}, dimensions: map[string]Dimension{"operating_system": facets.OS}, metrics: ofVisits},
+	{name: "imported_devices", needs: []string{"device", "visits"}, dimensions: map[string]Dimension{"device": dimension.Device}, metrics: ofVisits},
+	{name: "imported_browsers", needs: []string{"browser", "visits"}, dimensions: map[string]Dimension{"browser": dimension.Browser}, metrics: ofVisits},
+	{name: "imported_operating_systems", needs: []string{"operating_system", "visits"}, dimensions: map[string]Dimension{"operating_system": dimension.OS}, metrics: ofVisits},
 	{name: "imported_visitors", needs: []string{"visitors", "pageviews", "visits"},
 		metrics: map[string]metric{"visitors": visitors, "visits": visits, "visit_duration": seconds, "bounces": bounces, "pageviews": pageViews}},
 }

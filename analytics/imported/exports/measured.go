@@ -3,7 +3,7 @@ package exports
 import (
 	"slices"
 
-	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 )
 
 // Reports compute visits without a value of a dimension as the total of a day minus the visits with
@@ -15,21 +15,21 @@ import (
 // table of locations omits visits from unknown countries (lib/plausible/exports.ex), so it measures
 // all days of its export.
 
-// dimensions is a set of dimensions, one bit for each of facets.All.
+// dimensions is a set of dimensions, one bit for each of dimension.Names.
 type dimensions uint64
 
 // with adds a dimension, unless reports have no row for its missing values.
 func (s dimensions) with(d Dimension) dimensions {
-	if d != facets.Page && !slices.Contains(facets.OfVisits[:], d) {
+	if d != dimension.Page && !dimension.OfVisit(d) {
 		return s
 	}
-	return s | 1<<slices.Index(facets.All, d)
+	return s | 1<<slices.Index(dimension.Names, d)
 }
 
 func (s dimensions) has(d Dimension) bool { return s != 0 && s == s.with(d) }
 
 func (s dimensions) list() (all []Dimension) {
-	for i, d := range facets.All {
+	for i, d := range dimension.Names {
 		if s&(1<<i) != 0 {
 			all = append(all, d)
 		}

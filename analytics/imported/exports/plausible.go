@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 	"github.com/onefold/onefold/internal/referral"
 )
 
@@ -40,14 +40,14 @@ func plausibleEvents(column map[string]int) func([]string) []cell {
 		case plausibleView, plausibleEngagement:
 			return nil
 		case plausibleOutbound:
-			name, by = outboundEvent, facets.Outbound
+			name, by = outboundEvent, dimension.Outbound
 		case plausibleDownload:
-			name, by = downloadEvent, facets.Download
+			name, by = downloadEvent, dimension.Download
 		case notFoundEvent:
-			by, value = facets.NotFound, at(record, "path")
+			by, value = dimension.NotFound, at(record, "path")
 		}
 		cells := []cell{{EventTotals, ""}}
-		cells = append(cells, cell{facets.EventName, cmp.Or(named(facets.EventName, name), rest)})
+		cells = append(cells, cell{dimension.EventName, cmp.Or(named(dimension.EventName, name), rest)})
 		if value = named(by, value); by != "" && value != "" {
 			cells = append(cells, cell{by, value})
 		}
@@ -57,12 +57,12 @@ func plausibleEvents(column map[string]int) func([]string) []cell {
 
 // plausibleOrigins maps the columns of the sources table to dimensions.
 var plausibleOrigins = map[string]Dimension{
-	"source": facets.Source, "referrer": facets.Referrer, "utm_source": facets.UTMSource, "utm_medium": facets.UTMMedium, "utm_campaign": facets.UTMCampaign, "utm_content": facets.UTMContent, "utm_term": facets.UTMTerm,
+	"source": dimension.Source, "referrer": dimension.Referrer, "utm_source": dimension.UTMSource, "utm_medium": dimension.UTMMedium, "utm_campaign": dimension.UTMCampaign, "utm_content": dimension.UTMContent, "utm_term": dimension.UTMTerm,
 }
 
 // plausibleSources counts by these columns, and by the source and channel derived from them.
 func plausibleSources(column map[string]int) func([]string) []cell {
-	values := slices.DeleteFunc(columnsOf(column, plausibleOrigins), func(v valueAt) bool { return v.dimension == facets.Source })
+	values := slices.DeleteFunc(columnsOf(column, plausibleOrigins), func(v valueAt) bool { return v.dimension == dimension.Source })
 	known := map[string]referral.Source{}
 	return func(record []string) []cell {
 		cells := appendCells(make([]cell, 0, 8), record, values)
@@ -72,13 +72,13 @@ func plausibleSources(column map[string]int) func([]string) []cell {
 		}
 		for _, c := range cells {
 			switch c.dimension {
-			case facets.Referrer:
+			case dimension.Referrer:
 				s.Referrer = c.value
-			case facets.UTMSource:
+			case dimension.UTMSource:
 				s.UTM.Source = c.value
-			case facets.UTMMedium:
+			case dimension.UTMMedium:
 				s.Medium = c.value
-			case facets.UTMCampaign:
+			case dimension.UTMCampaign:
 				s.Campaign = c.value
 			}
 		}
@@ -91,9 +91,9 @@ func plausibleSources(column map[string]int) func([]string) []cell {
 			}
 		}
 		if found.Name != "" {
-			cells = append(cells, cell{facets.Source, found.Name})
+			cells = append(cells, cell{dimension.Source, found.Name})
 		}
-		return append(cells, cell{facets.Channel, found.Channel})
+		return append(cells, cell{dimension.Channel, found.Channel})
 	}
 }
 
@@ -114,17 +114,17 @@ func plausibleOrigin(s referral.Source) referral.Source {
 }
 
 // plausibleRegions maps the columns of the locations table to dimensions.
-var plausibleRegions = map[string]Dimension{"country": facets.Country, "region": facets.Region, "city": facets.City}
+var plausibleRegions = map[string]Dimension{"country": dimension.Country, "region": dimension.Region, "city": dimension.City}
 
 // plausiblePlaces counts by country, region and city. Plausible's exports identify cities by
 // GeoNames ID.
 func plausiblePlaces(column map[string]int) func([]string) []cell {
-	values := slices.DeleteFunc(columnsOf(column, plausibleRegions), func(v valueAt) bool { return v.dimension == facets.City })
+	values := slices.DeleteFunc(columnsOf(column, plausibleRegions), func(v valueAt) bool { return v.dimension == dimension.City })
 	city, ok := column["city"]
 	return func(record []string) []cell {
 		cells := appendCells(make([]cell, 0, 3), record, values)
 		if ok && record[city] != "" && record[city] != "0" {
-			cells = append(cells, cell{facets.City, clip("geonames:"+record[city], maxPlace)})
+			cells = append(cells, cell{dimension.City, clip("geonames:"+record[city], maxPlace)})
 		}
 		return cells
 	}

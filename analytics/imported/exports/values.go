@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
 
-	"github.com/onefold/onefold/analytics/internal/facets"
+	"github.com/onefold/onefold/analytics/internal/dimension"
 	"github.com/onefold/onefold/internal/referral"
 )
 
@@ -36,29 +36,29 @@ func named(d Dimension, text string) string {
 		return ""
 	}
 	switch d {
-	case facets.Page, facets.EntryPage, facets.ExitPage, facets.NotFound:
+	case dimension.Page, dimension.EntryPage, dimension.ExitPage, dimension.NotFound:
 		return pagePath(text)
-	case facets.Referrer:
+	case dimension.Referrer:
 		return referrer(text)
-	case facets.Outbound, facets.Download:
+	case dimension.Outbound, dimension.Download:
 		return clip(text, maxURL)
-	case facets.Source:
+	case dimension.Source:
 		return origin(referral.Source{UTM: referral.UTM{Source: text}}).Name
-	case facets.UTMSource, facets.UTMMedium, facets.UTMCampaign, facets.UTMTerm, facets.UTMContent:
+	case dimension.UTMSource, dimension.UTMMedium, dimension.UTMCampaign, dimension.UTMTerm, dimension.UTMContent:
 		return clip(text, referral.MaxText)
-	case facets.Channel:
+	case dimension.Channel:
 		return or(channels, text, maxPlace)
-	case facets.Country:
+	case dimension.Country:
 		return country(text)
-	case facets.Device:
+	case dimension.Device:
 		return or(devices, strings.ToLower(text), maxPlace)
-	case facets.OS:
+	case dimension.OS:
 		return or(systems, text, maxPlace)
-	case facets.Browser:
+	case dimension.Browser:
 		return or(browsers, text, maxPlace)
-	case facets.Hostname:
+	case dimension.Hostname:
 		return clip(referral.HostName(text), maxURL)
-	case facets.EventName:
+	case dimension.EventName:
 		return clip(text, maxName)
 	}
 	return clip(text, maxPlace)

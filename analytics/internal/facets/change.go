@@ -1,9 +1,12 @@
+// Package facets computes what a visitor's day, or a change of it, adds to and subtracts from hourly
+// breakdowns by dimension.
 package facets
 
 import (
 	"cmp"
 	"slices"
 
+	"github.com/onefold/onefold/analytics/internal/dimension"
 	"github.com/onefold/onefold/analytics/internal/tally"
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/internal/decimal"
@@ -16,7 +19,7 @@ type Day struct {
 }
 
 // Add adds a count to a value in an hour, in epoch seconds. Counts may be negative.
-type Add func(d Dimension, hour int64, value string, c tally.Count)
+type Add func(d dimension.Name, hour int64, value string, c tally.Count)
 
 // Change subtracts a visitor's previous day and adds the current one, without touching equal parts.
 // Visits are matched by their first event, by which both lists are sorted.
@@ -70,18 +73,18 @@ func whole(v *visits.Visit, sign int64) tally.Count {
 // count counts all of a visit with a sign; 0 only names the values.
 func count(v *visits.Visit, sign int64, add Add) {
 	all := whole(v, sign)
-	for i, value := range ValuesOf(v) {
-		countValue(v, OfVisits[i], value, all, sign, add)
+	for _, d := range visits.Dimensions {
+		countValue(v, d.Name, *d.Of(v), all, sign, add)
 	}
 	for _, page := range v.Pages {
-		add(Page, v.StartHour(), page, tally.Count{Visits: sign})
+		add(dimension.Page, v.StartHour(), page, tally.Count{Visits: sign})
 	}
 	countGoals(v, sign, add)
 }
 
 // countValue counts a visit under one value: page views in their own hours, everything else in the
 // hour in which the visit started.
-func countValue(v *visits.Visit, d Dimension, value string, all tally.Count, sign int64, add Add) {
+func countValue(v *visits.Visit, d dimension.Name, value string, all tally.Count, sign int64, add Add) {
 	if value == "" {
 		return
 	}
@@ -102,7 +105,7 @@ func countGoals(v *visits.Visit, sign int64, add Add) {
 		n, revenue := v.Goals[i].Worth()
 		c := tally.Count{Events: sign * n, Visits: sign * min(n, 1), Revenue: decimal.Times(revenue, sign)}
 		if sign == 0 || c != (tally.Count{}) {
-			add(Goal, v.StartHour(), v.Goals[i].Goal, c)
+			add(dimension.Goal, v.StartHour(), v.Goals[i].Goal, c)
 		}
 	}
 }
@@ -112,19 +115,18 @@ func countGoals(v *visits.Visit, sign int64, add Add) {
 func change(o, n *visits.Visit, add Add) {
 	var room [4]gained
 	gains := gainedIn(room[:0], o, n)
-	was := ValuesOf(o)
-	for i, is := range ValuesOf(n) {
-		d := OfVisits[i]
-		if is != was[i] {
-			countValue(o, d, was[i], whole(o, -1), -1, add)
-			countValue(n, d, is, whole(n, +1), +1, add)
+	for _, d := range visits.Dimensions {
+		was, is := *d.Of(o), *d.Of(n)
+		if is != was {
+			countValue(o, d.Name, was, whole(o, -1), -1, add)
+			countValue(n, d.Name, is, whole(n, +1), +1, add)
 			continue
 		}
 		if is == "" {
 			continue
 		}
 		for _, g := range gains {
-			add(d, g.hour, is, g.count)
+			add(d.Name, g.hour, is, g.count)
 		}
 	}
 	changePages(n.StartHour(), o.Pages, n.Pages, add)
@@ -178,10 +180,10 @@ func changePages(hour int64, was, is []string, add Add) {
 	for len(was) > 0 || len(is) > 0 {
 		switch {
 		case len(is) == 0 || len(was) > 0 && was[0] < is[0]:
-			add(Page, hour, was[0], tally.Count{Visits: -1})
+			add(dimension.Page, hour, was[0], tally.Count{Visits: -1})
 			was = was[1:]
 		case len(was) == 0 || is[0] < was[0]:
-			add(Page, hour, is[0], tally.Count{Visits: +1})
+			add(dimension.Page, hour, is[0], tally.Count{Visits: +1})
 			is = is[1:]
 		default:
 			was, is = was[1:], is[1:]
@@ -195,7 +197,7 @@ func countScrolls(day Day, sign int64, add Add) {
 	for i := range day.Scrolls {
 		s := &day.Scrolls[i]
 		if hour, ok := hourOfPage(day.Visits, s.Page); ok {
-			add(Page, hour, s.Page, tally.Count{Scrolls: sign, Scroll: sign * s.Percent})
+			add(dimension.Page, hour, s.Page, tally.Count{Scrolls: sign, Scroll: sign * s.Percent})
 		}
 	}
 }
@@ -209,14 +211,14 @@ func changeScrolls(before, after Day, add Add) {
 		if !ok || after.scrolled(was, h) {
 			continue
 		}
-		add(Page, h, was.Page, tally.Count{Scrolls: -1, Scroll: -was.Percent})
+		add(dimension.Page, h, was.Page, tally.Count{Scrolls: -1, Scroll: -was.Percent})
 	}
 	for _, is := range after.Scrolls {
 		h, ok := hourOfPage(after.Visits, is.Page)
 		if !ok || before.scrolled(is, h) {
 			continue
 		}
-		add(Page, h, is.Page, tally.Count{Scrolls: +1, Scroll: is.Percent})
+		add(dimension.Page, h, is.Page, tally.Count{Scrolls: +1, Scroll: is.Percent})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/onefold/onefold/analytics/internal/dimension"
 	"github.com/onefold/onefold/internal/varint"
 )
 
@@ -14,7 +15,7 @@ var ErrMalformed = errors.New("visits: not a visitor's visits")
 // The visits of a visitor's day are encoded together; each distinct text is stored once. See
 // docs/format/analytics.md:
 //
-//	0x02
+//	version
 //	uvarint  number of texts, and for each:  uvarint length, bytes
 //	for each visit until the end:
 //	  varint   start, epoch milliseconds
@@ -22,19 +23,48 @@ var ErrMalformed = errors.New("visits: not a visitor's visits")
 //	  varint   custom events
 //	  uvarint  number of hours, and for each:  varint hour/60 - previous hour/60, varint page views
 //	  uvarint  number of pages, and for each:  uvarint text
-//	  uvarint  26 texts, in the order of (*Visit).texts
+//	  uvarint  texts, in the order of the variable texts
 //	  uvarint  number of goals, and for each:  uvarint goal, uvarint once, uvarint value, varint events, uvarint revenue
 //
-// A text is referred to by its position in the list, from 1; 0 is the empty text.
-const version = 2
+// A text is referred to by its position in the list, from 1; 0 is the empty text. Version 2 has
+// leastTexts texts a visit, and each later version one more. The oldest version that holds all texts
+// is written, so that equal visits have equal bytes, also if a dimension has been added since.
+const (
+	version    = 2
+	leastTexts = 26
+)
 
-// texts returns a visit's strings in the order of the encoding.
-func (v *Visit) texts() [26]*string {
-	return [26]*string{
-		&v.FirstID, &v.Own, &v.Entry.Path, &v.Entry.ID, &v.Exit.Path, &v.Exit.ID, &v.Revenue, &v.UserID, &v.UserAt,
-		&v.Referrer, &v.Source.Name, &v.Channel, &v.UTM.Source, &v.Medium, &v.Campaign, &v.Term, &v.Content,
-		&v.Country, &v.Region, &v.City, &v.Browser, &v.OS, &v.Device, &v.Screen, &v.Language, &v.Host,
+// texts are a visit's texts in the order of the encoding.
+var texts = func() []func(*Visit) *string {
+	all := []func(*Visit) *string{
+		func(v *Visit) *string { return &v.FirstID },
+		func(v *Visit) *string { return &v.Own },
+		func(v *Visit) *string { return &v.Entry.Path },
+		func(v *Visit) *string { return &v.Entry.ID },
+		func(v *Visit) *string { return &v.Exit.Path },
+		func(v *Visit) *string { return &v.Exit.ID },
+		func(v *Visit) *string { return &v.Revenue },
+		func(v *Visit) *string { return &v.UserID },
+		func(v *Visit) *string { return &v.UserAt },
 	}
+	for _, d := range Dimensions {
+		if d.Name != dimension.EntryPage && d.Name != dimension.ExitPage {
+			all = append(all, d.Of)
+		}
+	}
+	return all
+}()
+
+// needed returns how many texts suffice for each visit: those after them are empty.
+func (vs List) needed() int {
+	for n := len(texts); n > leastTexts; n-- {
+		for i := range vs {
+			if *texts[n-1](&vs[i]) != "" {
+				return n
+			}
+		}
+	}
+	return leastTexts
 }
 
 // textTable numbers texts. It searches few texts linearly and many with a map.
@@ -73,16 +103,16 @@ func (t *textTable) number(s string) uint64 {
 
 // Append appends the encoding of the visits to buf.
 func (vs List) Append(buf []byte) []byte {
-	table := textTable{list: make([]string, 0, fewTexts)}
+	table, n := textTable{list: make([]string, 0, fewTexts)}, vs.needed()
 	body := make([]byte, 0, 64*len(vs))
 	for i := range vs {
-		body = vs[i].append(body, &table)
+		body = vs[i].append(body, texts[:n], &table)
 	}
 	size := 1 + binary.MaxVarintLen64 + len(body)
 	for _, s := range table.list {
 		size += len(s) + binary.MaxVarintLen16
 	}
-	buf = append(slices.Grow(buf, size), version)
+	buf = append(slices.Grow(buf, size), byte(version+n-leastTexts))
 	buf = binary.AppendUvarint(buf, uint64(len(table.list)))
 	for _, s := range table.list {
 		buf = binary.AppendUvarint(buf, uint64(len(s)))
@@ -91,7 +121,7 @@ func (vs List) Append(buf []byte) []byte {
 	return append(buf, body...)
 }
 
-func (v *Visit) append(buf []byte, table *textTable) []byte {
+func (v *Visit) append(buf []byte, texts []func(*Visit) *string, table *textTable) []byte {
 	buf = binary.AppendVarint(buf, v.Start)
 	buf = binary.AppendUvarint(buf, uint64(v.End-v.Start))
 	buf = binary.AppendVarint(buf, v.Events)
@@ -106,8 +136,8 @@ func (v *Visit) append(buf []byte, table *textTable) []byte {
 	for _, p := range v.Pages {
 		buf = binary.AppendUvarint(buf, table.number(p))
 	}
-	for _, s := range v.texts() {
-		buf = binary.AppendUvarint(buf, table.number(*s))
+	for _, of := range texts {
+		buf = binary.AppendUvarint(buf, table.number(*of(v)))
 	}
 	buf = binary.AppendUvarint(buf, uint64(len(v.Goals)))
 	for i := range v.Goals {
@@ -123,10 +153,10 @@ func (v *Visit) append(buf []byte, table *textTable) []byte {
 
 // Read decodes what Append encoded. Errors: ErrMalformed.
 func (vs *List) Read(b []byte) error {
-	if len(b) == 0 || b[0] != version {
+	if len(b) == 0 || b[0] < version || int(b[0])-version > len(texts)-leastTexts {
 		return ErrMalformed
 	}
-	r := reader{Reader: varint.NewReader(b[1:])}
+	r := reader{Reader: varint.NewReader(b[1:]), fields: texts[:leastTexts+int(b[0])-version]}
 	r.readTexts()
 	*vs = nil
 	for r.More() {
@@ -142,7 +172,8 @@ func (vs *List) Read(b []byte) error {
 // reader reads visits after their text table.
 type reader struct {
 	varint.Reader
-	texts []string // the first is ""
+	fields []func(*Visit) *string
+	texts  []string // the first is ""
 }
 
 func (r *reader) readTexts() {
@@ -181,18 +212,13 @@ func (r *reader) read(v *Visit) {
 	for i := range v.Pages {
 		v.Pages[i] = r.text()
 	}
-	texts := v.texts()
-	r.readInto(texts[:])
+	for _, of := range r.fields {
+		*of(v) = r.text()
+	}
 	if n := r.Count(); n > 0 {
 		v.Goals = make(Conversions, n)
 	}
 	for i := range v.Goals {
 		v.Goals[i] = Conversion{r.text(), r.Uint() == 1, r.text(), r.Int(), r.text()}
-	}
-}
-
-func (r *reader) readInto(texts []*string) {
-	for _, s := range texts {
-		*s = r.text()
 	}
 }

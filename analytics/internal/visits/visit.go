@@ -7,11 +7,11 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/onefold/onefold/analytics/internal/dimension"
 	"github.com/onefold/onefold/internal/decimal"
-	"github.com/onefold/onefold/internal/referral"
 )
 
-// Visit is one visit (session): events of a visitor less than Gap apart. Its source and client are
+// Visit is one visit (session): events of a visitor less than Gap apart. Its traits are
 // those of its first event.
 type Visit struct {
 	Start   int64       `dynamodbav:"start"`         // time of its first event, epoch milliseconds
@@ -28,8 +28,7 @@ type Visit struct {
 	UserAt  string      `dynamodbav:"userAt,omitempty"` // ID of the last event with a user ID, which UserID is from
 	Host    string      `dynamodbav:"host,omitempty"`   // host of its first event's page
 	Goals   Conversions `dynamodbav:"goals,omitempty"`
-	referral.Source
-	Client
+	dimension.Traits
 }
 
 // Landing is the first or last page view of a visit, empty if the visit has none.
@@ -42,18 +41,6 @@ type Landing struct {
 type Hour struct {
 	Hour  int64 `dynamodbav:"h"` // start of the hour, epoch seconds
 	Views int64 `dynamodbav:"v,omitempty"`
-}
-
-// Client describes a visitor's device and location.
-type Client struct {
-	Country  string `dynamodbav:"country,omitempty"` // ISO 3166-1 alpha-2
-	Region   string `dynamodbav:"region,omitempty"`
-	City     string `dynamodbav:"city,omitempty"`
-	Browser  string `dynamodbav:"browser,omitempty"`
-	OS       string `dynamodbav:"os,omitempty"`
-	Device   string `dynamodbav:"device,omitempty"`
-	Screen   string `dynamodbav:"screen,omitempty"`
-	Language string `dynamodbav:"lang,omitempty"`
 }
 
 // touches reports whether two visits are parts of one.
@@ -69,7 +56,7 @@ func (v *Visit) touches(o *Visit) bool {
 // shared.
 func (v *Visit) merge(o *Visit) {
 	if o.FirstID < v.FirstID {
-		v.Start, v.FirstID, v.Source, v.Client, v.Host = o.Start, o.FirstID, o.Source, o.Client, o.Host
+		v.Start, v.FirstID, v.Traits, v.Host = o.Start, o.FirstID, o.Traits, o.Host
 	}
 	v.End = max(v.End, o.End)
 	if o.Entry.ID != "" && (v.Entry.ID == "" || o.Entry.ID < v.Entry.ID) {

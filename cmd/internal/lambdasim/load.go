@@ -161,7 +161,7 @@ func (l *Load) draw() []view {
 		address := fmt.Sprintf("10.%d.%d.%d", r.IntN(256), r.IntN(256), r.IntN(256))
 		for range visitViews {
 			all = append(all, view{after, analytics.Hit{URL: fmt.Sprint("https://load.example/", pages.Uint64()), UserAgent: "Mozilla/5.0", Address: address,
-				Country: []string{"DE", "FR", "GB", "US"}[r.IntN(4)], Browser: "Firefox", OS: "Linux", Device: "desktop"}})
+				Client: analytics.Client{Country: []string{"DE", "FR", "GB", "US"}[r.IntN(4)], Browser: "Firefox", OS: "Linux", Device: "desktop"}}})
 			after += pause + time.Duration(r.Int64N(int64(pause)))
 		}
 	}

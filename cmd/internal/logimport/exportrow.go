@@ -35,7 +35,9 @@ func (x *exportRows) hit(text []byte) (h analytics.Hit, v verdict, err error) {
 	}
 	h = analytics.Hit{
 		Imported: true, At: e.At, Name: e.Name, URL: addressOf(&e), Referrer: e.Referrer, Address: e.Visitor, UserID: e.UserID, SessionID: e.Visit,
-		Screen: e.Screen, Language: e.Language, Country: e.Country, Region: e.Region, City: e.City, Browser: e.Browser, OS: e.OS, Device: e.Device,
+		Client: analytics.Client{
+			Screen: e.Screen, Language: e.Language, Country: e.Country, Region: e.Region, City: e.City, Browser: e.Browser, OS: e.OS, Device: e.Device,
+		},
 	}
 	if e.ID != "" {
 		h.EventID = analytics.ContentID(e.At, []byte(e.ID), 0)

@@ -59,7 +59,7 @@ func (l *logLines) hit(text []byte) (h analytics.Hit, v verdict, err error) {
 		url = "https://" + e.Host + url
 	}
 	return analytics.Hit{
-		Imported: true, At: e.Time, URL: url, Referrer: e.Referrer, UserAgent: e.UserAgent, Address: e.Addr, Country: e.Country,
-		Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
+		Imported: true, At: e.Time, URL: url, Referrer: e.Referrer, UserAgent: e.UserAgent, Address: e.Addr,
+		Client: analytics.Client{Country: e.Country, Browser: agent.Browser, OS: agent.OS, Device: agent.Device},
 	}, anEvent, nil
 }

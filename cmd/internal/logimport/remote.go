@@ -181,17 +181,16 @@ func Refused(status int, text []byte) error {
 }
 
 // asImported converts events to the server's form. It truncates strings to the server's limits; a
-// table would truncate them further.
+// table would truncate the addresses further.
 func asImported(hits []analytics.Hit) []webanalytics.ImportedEvent {
 	events := make([]webanalytics.ImportedEvent, len(hits))
 	for i := range hits {
 		h := &hits[i]
 		events[i] = webanalytics.ImportedEvent{
 			ID: h.EventID, Name: h.Name, URL: cut(h.URL, 8192), Referrer: cut(h.Referrer, 8192), Address: cut(h.Address, 256), UserAgent: cut(h.UserAgent, 8192),
-			UserID: h.UserID, SessionID: h.SessionID, Screen: cut(h.Screen, 64), Language: cut(h.Language, 64), Country: cut(h.Country, 64),
-			Region: cut(h.Region, 256), City: cut(h.City, 256), Browser: cut(h.Browser, 64), OS: cut(h.OS, 64), Device: cut(h.Device, 64),
-			Properties: h.Properties, Revenue: h.Revenue,
+			UserID: h.UserID, SessionID: h.SessionID, Client: h.Client, Properties: h.Properties, Revenue: h.Revenue,
 		}
+		events[i].Client.Map(func(text string) string { return cut(text, analytics.MaxClient) })
 	}
 	return events
 }

@@ -31,8 +31,10 @@ func fill(ctx context.Context, s *workbench.Store, site string, events, pages, b
 		agent := agents.Parse(v.agent)
 		hits = append(hits, analytics.Hit{
 			At: start.Add(time.Duration(n) * step), URL: path, Referrer: v.referrer, UserAgent: v.agent, Address: v.address,
-			Screen: v.screen, Language: v.language, Country: countries[int(v.address[len(v.address)-1])%len(countries)],
-			Browser: agent.Browser, OS: agent.OS, Device: agent.Device, Imported: true,
+			Imported: true, Client: analytics.Client{
+				Screen: v.screen, Language: v.language, Country: countries[int(v.address[len(v.address)-1])%len(countries)],
+				Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
+			},
 		})
 		if len(hits) < batch && n < events-1 {
 			continue

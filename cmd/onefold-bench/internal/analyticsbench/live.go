@@ -75,8 +75,10 @@ func drawLive(perSecond float64, during time.Duration) []liveHit {
 			path := v.next()
 			agent := agents.Parse(v.agent)
 			hits = append(hits, liveHit{after, analytics.Hit{
-				URL: "https://example.com" + path, Referrer: v.referrer, UserAgent: v.agent, Address: v.address, Screen: v.screen, Language: v.language,
-				Country: countries[int(v.address[len(v.address)-1])%len(countries)], Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
+				URL: "https://example.com" + path, Referrer: v.referrer, UserAgent: v.agent, Address: v.address, Client: analytics.Client{
+					Screen: v.screen, Language: v.language, Country: countries[int(v.address[len(v.address)-1])%len(countries)],
+					Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
+				},
 			}})
 			after += leastDwell + time.Duration(random.Int64N(int64(mostDwell-leastDwell)))
 		}

@@ -68,7 +68,7 @@ func rowOf(e *traffic.Event, number uint64) *warehouse.EventRow {
 	row := &warehouse.EventRow{
 		Time: e.At.UnixMilli(), EventID: id.String(), VisitorID: strconv.FormatUint(visitor.Sum64(), 36), Kind: "pageview", Name: e.Name, Path: e.Path, Hostname: "example.com",
 		Referrer: from.Referrer, Source: from.Name, Channel: from.Channel, UTMSource: e.UTM.Source, UTMMedium: e.UTM.Medium, UTMCampaign: e.UTM.Campaign,
-		Country: e.Country, Browser: "Firefox", OS: "Linux", Device: "desktop", Screen: e.Screen, Language: e.Language,
+		EventClient: warehouse.EventClient{Country: e.Country, Browser: "Firefox", OS: "Linux", Device: "desktop", Screen: e.Screen, Language: e.Language},
 	}
 	if e.Name != "" {
 		row.Kind = "event"

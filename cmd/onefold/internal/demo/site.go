@@ -194,8 +194,8 @@ func (d *Site) hit(e *traffic.Event) analytics.Hit {
 	h := analytics.Hit{
 		EventID: ulid.MustNew(ulid.Timestamp(e.At), ulid.DefaultEntropy()).String(),
 		Name:    e.Name, URL: url, Referrer: e.Referrer, UserAgent: e.UserAgent, Address: e.VisitorIP,
-		Screen: e.Screen, Language: e.Language, Country: e.Country, Properties: e.Properties,
-		Browser: agent.Browser, OS: agent.OS, Device: agent.Device,
+		Client:     analytics.Client{Screen: e.Screen, Language: e.Language, Country: e.Country, Browser: agent.Browser, OS: agent.OS, Device: agent.Device},
+		Properties: e.Properties,
 		Engagement: analytics.Engagement{EngagedMS: e.EngagedMS, Scroll: e.Scroll},
 	}
 	if e.Visitor%loggedIn == 0 {

@@ -50,7 +50,7 @@ func fill(t *testing.T, dir string) *warehouse.Warehouse {
 			start := time.Date(2026, 4, 20+day, 0, 0, 0, 0, time.UTC)
 			for hour := range 24 {
 				at := start.Add(time.Duration(hour) * time.Hour).UnixMilli()
-				rows = append(rows, &warehouse.EventRow{Time: at, EventID: fmt.Sprintf("%026d", at), VisitorID: "v", Kind: "pageview", Path: "/\x1b[31m", Country: "DE", ZoneMinutes: 330})
+				rows = append(rows, &warehouse.EventRow{Time: at, EventID: fmt.Sprintf("%026d", at), VisitorID: "v", Kind: "pageview", Path: "/\x1b[31m", EventClient: warehouse.EventClient{Country: "DE"}, ZoneMinutes: 330})
 			}
 			f, ok, err := w.WriteFile(t.Context(), warehouse.PartitionOf(warehouse.Events, site, start.UnixMilli()), warehouse.Sorted(rows))
 			if err != nil || !ok {

@@ -3,6 +3,7 @@
 
 import type { Figures, Imported, Period } from './api'
 import { parseDay } from './days'
+import { DIMENSIONS } from './dimensions'
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -124,16 +125,6 @@ export function bucketLabel(start: string, period: Period, timezone: string, lon
 
 const regions = new Intl.DisplayNames('en', { type: 'region', fallback: 'code' })
 const languages = new Intl.DisplayNames('en', { type: 'language', fallback: 'code' })
-
-// DIMENSIONS has the labels of all dimensions for breakdowns and filters.
-export const DIMENSIONS: Record<string, string> = {
-  page: 'Page', entry_page: 'Entry page', exit_page: 'Exit page', hostname: 'Hostname',
-  channel: 'Channel', source: 'Source', referrer: 'Referrer',
-  utm_campaign: 'Campaign', utm_source: 'UTM source', utm_medium: 'UTM medium', utm_content: 'UTM content', utm_term: 'UTM term',
-  country: 'Country', region: 'Region', city: 'City',
-  device: 'Device', browser: 'Browser', os: 'Operating system', screen: 'Screen', language: 'Language',
-  goal: 'Goal', event: 'Event', outbound: 'Outbound link', download: 'Download', not_found: 'Not found',
-}
 
 export const dimensionLabel = (d: string) => (d.startsWith('prop:') ? d.slice(5) : (DIMENSIONS[d] ?? d))
 

@@ -11,9 +11,13 @@ import (
 )
 
 // countedColumns are what reports on visits need: all but arrival, user and web vitals.
-var countedColumns = []byte{
-	eventIDs, 2, 3, 5, 7, 8, 9, 10, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 36, 37,
-}
+var countedColumns = func() []byte {
+	columns := []byte{eventIDs, 2, 3, 5, 7, 8, 9, 10, 28, 29, 30, 31, 36, 37}
+	for _, d := range TraitDefs {
+		columns = append(columns, d.Column)
+	}
+	return columns
+}()
 
 // Counted yields the same events as All, with only the fields that reports on visits need. The
 // memory of an event is reused for the next one, except its strings. Errors: as All.

@@ -98,7 +98,7 @@ func eachRow[T any](group parquet.RowGroup, do func(*T) bool) (more bool, err er
 	defer func() { err = errors.Join(err, in.Close()) }()
 	for {
 		batch := make([]T, batchRows) // a new batch each time, because the caller may keep the rows
-		n, err := in.Read(batch)
+		n, err := readBatch(in, batch)
 		for i := range batch[:n] {
 			if !do(&batch[i]) {
 				return false, nil
@@ -111,6 +111,16 @@ func eachRow[T any](group parquet.RowGroup, do func(*T) bool) (more bool, err er
 			return false, fmt.Errorf("%w: read rows: %w", ErrDamaged, err)
 		}
 	}
+}
+
+// readBatch reads rows. Bytes that make the Parquet reader panic give an error.
+func readBatch[T any](in *parquet.GenericReader[T], batch []T) (n int, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			n, err = 0, fmt.Errorf("not Parquet: %v", r)
+		}
+	}()
+	return in.Read(batch)
 }
 
 // outside reports whether a group certainly has no row with a time in [from, to]. The rows of a

@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/internal/episode"
 	"github.com/onefold/onefold/telemetry/presence"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // SilenceRule is the ID of the built-in rule for the alert of a fleet that fell silent as a whole.
@@ -176,9 +177,10 @@ func (s *sweep) judge(ctx context.Context, fleetID string, f *sweptFleet) error 
 	if err := book.read(ctx, touched); err != nil {
 		return err
 	}
+	arrivals := readings.NewLastArrivals(s.t, fleetID)
 	for id, d := range touched.devices {
 		for _, c := range book.of(d) {
-			if err := s.device(ctx, id, c, f.seen[id].heard, silent); err != nil {
+			if err := s.device(ctx, arrivals, id, c, f.seen[id].heard, silent); err != nil {
 				return err
 			}
 		}
@@ -188,7 +190,7 @@ func (s *sweep) judge(ctx context.Context, fleetID string, f *sweptFleet) error 
 
 // device checks one device and rule. It ignores conflicts with concurrent writers: the next sweep
 // checks again.
-func (s *sweep) device(ctx context.Context, id string, c *compiled, seen int64, fleetSilent bool) error {
+func (s *sweep) device(ctx context.Context, arrivals *readings.LastArrivals, id string, c *compiled, seen int64, fleetSilent bool) error {
 	silent := func(since int64) bool { return s.now.UnixMilli()-max(since, s.listening.UnixMilli()) >= c.levels.For }
 	q, err := s.quiet(ctx, c, id)
 	if err != nil {
@@ -198,7 +200,8 @@ func (s *sweep) device(ctx context.Context, id string, c *compiled, seen int64, 
 	case firing && seen > q.watch.FirstAt:
 		err = q.end(ctx, seen, "")
 	case !firing && silent(seen):
-		if seen, err = s.lastArrival(ctx, id, seen); err == nil && silent(seen) {
+		last, unread := arrivals.Of(ctx, id) // the status may lag behind
+		if seen, err = max(seen, last), unread; err == nil && silent(seen) {
 			err = q.begin(ctx, max(seen, s.listening.UnixMilli()), fleetSilent)
 		}
 	}
@@ -207,27 +210,6 @@ func (s *sweep) device(ctx context.Context, id string, c *compiled, seen int64, 
 	}
 	return err
 }
-
-// lastArrival returns the last arrival of a device, which its status may lag behind. It ignores
-// arrivals in the future, recorded by a server whose clock was ahead.
-func (s *sweep) lastArrival(ctx context.Context, id string, seen int64) (int64, error) {
-	n := 0
-	for r, err := range (telemetry.ReadingsIn{DeviceID: id, Partial: true}).Back(ctx, s.t) {
-		if err != nil {
-			return seen, err
-		}
-		if !r.Past && r.Arrived <= s.now.UnixMilli() {
-			return max(seen, r.Arrived), nil
-		}
-		if n++; n == lookedAt {
-			break
-		}
-	}
-	return seen, nil
-}
-
-// lookedAt is how many of a device's newest readings are searched for a current one.
-const lookedAt = 100
 
 func (s *sweep) quiet(ctx context.Context, c *compiled, id string) (quiet, error) {
 	w, err := Watches.Get(ctx, s.t, WatchKey{id, c.RuleID})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 const (
@@ -18,8 +19,9 @@ const (
 
 // fleet holds the result of a sweep for one fleet.
 type fleet struct {
-	online int
-	missed []pause // of the devices that fell silent within SilenceLasts
+	online   int
+	missed   []pause // of the devices that fell silent within SilenceLasts
+	arrivals *readings.LastArrivals
 }
 
 // pause is the time between a device's last arrival and its detection as offline, in epoch

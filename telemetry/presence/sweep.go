@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // Swept is the result of a sweep.
@@ -46,7 +47,7 @@ type sweep struct {
 func (s *sweep) fleet(id string) *fleet {
 	f := s.fleets[id]
 	if f == nil {
-		f = new(fleet)
+		f = &fleet{arrivals: readings.NewLastArrivals(s.t, id)}
 		s.fleets[id] = f
 	}
 	return f
@@ -66,15 +67,19 @@ func (s *sweep) online(ctx context.Context) error {
 	for i := range statuses {
 		st := &statuses[i]
 		s.known[st.DeviceID] = true
-		heard := time.UnixMilli(st.LastSeen)
 		if err := s.rewind(ctx, st); err != nil {
 			return err
 		}
-		if s.now.Before(later(heard, s.listening).Add(st.SilenceTimeout(every[st.DeviceID]))) {
+		timeout := st.SilenceTimeout(every[st.DeviceID])
+		heard, err := s.heard(ctx, st, timeout)
+		if err != nil {
+			return err
+		}
+		if !s.silent(heard, timeout) {
 			s.fleet(st.FleetID).online++
 			continue
 		}
-		if err := s.miss(ctx, st); err != nil {
+		if err := s.miss(ctx, st, heard); err != nil {
 			return err
 		}
 	}
@@ -98,9 +103,27 @@ func (s *sweep) offline(ctx context.Context) error {
 	return nil
 }
 
-// miss marks a device as offline.
-func (s *sweep) miss(ctx context.Context, st *telemetry.Status) error {
-	now, changed, err := rewrite(ctx, s.t, st, func(st *telemetry.Status) { st.Miss(s.now) })
+// silent reports whether a device that was last heard at a time, in epoch milliseconds, is silent.
+func (s *sweep) silent(heard int64, timeout time.Duration) bool {
+	return !s.now.Before(later(time.UnixMilli(heard), s.listening).Add(timeout))
+}
+
+// heard returns when a device was last heard. If it seems silent by its status, its readings decide,
+// because the status may lag behind them.
+func (s *sweep) heard(ctx context.Context, st *telemetry.Status, timeout time.Duration) (int64, error) {
+	if !s.silent(st.LastSeen, timeout) {
+		return st.LastSeen, nil
+	}
+	last, err := s.fleet(st.FleetID).arrivals.Of(ctx, st.DeviceID)
+	return max(st.LastSeen, last), err
+}
+
+// miss marks a device as offline that was last heard at a time, in epoch milliseconds.
+func (s *sweep) miss(ctx context.Context, st *telemetry.Status, heard int64) error {
+	now, changed, err := rewrite(ctx, s.t, st, func(st *telemetry.Status) {
+		st.LastSeen = max(st.LastSeen, heard)
+		st.Miss(s.now)
+	})
 	if err != nil {
 		return err
 	}

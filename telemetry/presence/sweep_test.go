@@ -1,12 +1,14 @@
 package presence_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/presence"
+	"github.com/onefold/onefold/telemetry/readings"
 )
 
 // A device that was heard of only once is expected as often as its profile says, or within a
@@ -301,5 +303,52 @@ func TestClockAhead(t *testing.T) {
 		if s := w.status(id); s.Connectivity != want || s.LastSeen > w.Now().UnixMilli() {
 			t.Errorf("%s is %s, heard of at %s", id, s.Connectivity, time.UnixMilli(s.LastSeen))
 		}
+	}
+}
+
+// While statuses lag behind readings, as with a fold delay or a stopped worker, a device that sends
+// is online, whether its readings are in blocks or in segments. One that stops is offline, and stays
+// so when its status catches up.
+func TestStatusesLagBehind(t *testing.T) {
+	w := newWorld(t)
+	w.devices("plant", "d1", "d2", "d3", "dies")
+	minutes := func(n int, ids ...string) (did presence.Swept) {
+		for range n {
+			w.beat(ids...)
+			w.Advance(time.Minute)
+			round, err := presence.Sweep(w.Ctx, w.Table, time.Time{})
+			w.Must(err)
+			did.Offline, did.Silent = append(did.Offline, round.Offline...), append(did.Silent, round.Silent...)
+		}
+		return did
+	}
+	minutes(10, "d1", "d2", "d3", "dies")
+	w.Drain()
+	for _, move := range []bool{false, true} {
+		if did := minutes(15, "d1", "d2", "d3", "dies"); len(did.Offline) != 0 || len(did.Silent) != 0 {
+			t.Errorf("moved %t: devices that send are offline: %+v", move, did)
+		}
+		made := func(context.Context, []string) (map[string]int64, error) {
+			return map[string]int64{"d1": start.Unix(), "d2": start.Unix(), "d3": start.Unix(), "dies": start.Unix()}, nil
+		}
+		moved, err := readings.Move(w.Ctx, w.Table, "plant", readings.MoveOptions{All: true, Made: made})
+		w.Must(err)
+		if moved.Segments == 0 {
+			t.Errorf("nothing was moved: %+v", moved)
+		}
+	}
+	last := w.Now().Add(-time.Minute).UnixMilli()
+	did := minutes(10, "d1", "d2", "d3")
+	if len(did.Offline) != 1 || did.Offline[0].DeviceID != "dies" || did.Offline[0].LastSeen != last {
+		t.Errorf("offline are %+v, want the one that stopped at %d", did.Offline, last)
+	}
+	w.Drain()
+	if s := w.status("dies"); s.Connectivity != telemetry.Offline || s.LastSeen != last {
+		t.Errorf("after catching up, the device that stopped is %+v", s)
+	}
+	w.beat("dies")
+	w.Drain()
+	if s := w.status("dies"); s.Connectivity != telemetry.Online {
+		t.Errorf("heard again, it is %s", s.Connectivity)
 	}
 }

@@ -9,9 +9,11 @@ import (
 
 // Numbers of the columns that are used by themselves.
 const (
-	columnDevice = 1
-	columnAt     = 2
-	columnMade   = 21
+	columnDevice  = 1
+	columnAt      = 2
+	columnArrived = 6
+	columnPast    = 12
+	columnMade    = 21
 )
 
 // Columns of both blocks and segments. Their numbers are part of the format: never reuse one. Disc
@@ -27,7 +29,7 @@ var common = []block.Column[Reading]{
 	block.Bool(9, func(r *Reading) *bool { return &r.Fine }),
 	block.Bool(10, func(r *Reading) *bool { return &r.Late }),
 	block.Bool(11, func(r *Reading) *bool { return &r.Correction }),
-	block.Bool(12, func(r *Reading) *bool { return &r.Past }),
+	block.Bool(columnPast, func(r *Reading) *bool { return &r.Past }),
 	block.Bool(13, func(r *Reading) *bool { return &r.Quiet }),
 	block.TextList(14, func(r *Reading) *[]string { return &r.Counters }),
 	block.TextList(15, func(r *Reading) *[]string { return &r.States }),
@@ -38,14 +40,14 @@ var common = []block.Column[Reading]{
 // blockColumns are the columns of a block: readings of many devices that arrived together.
 var blockColumns = block.New('r', append([]block.Column[Reading]{
 	block.Text(columnDevice, func(r *Reading) *string { return &r.DeviceID }).Apart(),
-	block.Int(6, func(r *Reading) *int64 { return &r.Arrived }),
+	block.Int(columnArrived, func(r *Reading) *int64 { return &r.Arrived }),
 	block.Int(columnMade, func(r *Reading) *int64 { return &r.Made }),
 }, common...)...)
 
 // segmentColumns are the columns of a segment: readings of one device. The arrival is stored as a
 // difference from the time of measurement.
 var segmentColumns = block.New('s', append([]block.Column[Reading]{
-	block.IntOf(6, func(r *Reading) int64 { return r.Arrived - r.At.UnixMilli() }, func(r *Reading, after int64) { r.Arrived = r.At.UnixMilli() + after }),
+	block.IntOf(columnArrived, func(r *Reading) int64 { return r.Arrived - r.At.UnixMilli() }, func(r *Reading, after int64) { r.Arrived = r.At.UnixMilli() + after }),
 }, common...)...)
 
 // oddDisc returns Disc if it can be derived neither from a sequence number nor from the values.

@@ -91,7 +91,7 @@ var policy = map[string][]string{
 		"fold"}, // its tests
 	"telemetry/maintenance": {"vocabulary", "table", "table/purge", "telemetry", "telemetry/readings",
 		"fold"}, // its tests
-	"telemetry/presence": {"table", "fold", "telemetry",
+	"telemetry/presence": {"table", "fold", "telemetry", "telemetry/readings",
 		"telemetry/internal/cadence"}, // its tests
 	"telemetry/payload": {"telemetry", "internal/lineprotocol", "github.com/go-json-experiment/json/..."},
 	"telemetry/recount": {"table", "fold", "telemetry", "telemetry/reindex", "telemetry/internal/bucket", "telemetry/internal/figures", "internal/calendar",

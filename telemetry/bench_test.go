@@ -43,7 +43,7 @@ func BenchmarkIngest(b *testing.B) {
 	}
 	d, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: new("bench")})
 	must(err)
-	w, err := fold.NewWorker(t, streamsource.New(db, *d.Table.LatestStreamArn), Folds(Config{FleetRetention(t)}), fold.Options{Group: FoldGroup})
+	w, err := fold.NewWorker(t, streamsource.New(db, *d.Table.LatestStreamArn), Folds(Config{Retention: FleetRetention(t)}), fold.Options{Group: FoldGroup})
 	must(err)
 	c := NewCollector(t, CollectorOptions{})
 	start := time.Now().Add(-24 * time.Hour)

@@ -16,6 +16,9 @@ type Config struct {
 	// Retention returns a fleet's retention. It is called before every write of an aggregate, so it
 	// must answer from memory, as FleetRetention does. nil: the defaults, whatever fleets chose.
 	Retention func(fleetID string) Retention
+	// Wait is how long aggregates and statuses are held for more readings before they are written.
+	// 0: only until the worker's flush. See fold.Hold.
+	Wait time.Duration
 }
 
 // FleetRetention returns a function for Config.Retention that caches each fleet for ten seconds. If
@@ -46,7 +49,7 @@ func (c Config) retention(fleetID string) Retention {
 // of hourly aggregates into roll-up marks; devices into labels; devices and statuses into fleet
 // counts. The expiry of a reading changes nothing derived.
 func Folds(c Config) []*fold.Fold {
-	return []*fold.Fold{foldAggregates(c), foldStatuses(), foldRollupMarks(), foldLabels(), foldCounts()}
+	return []*fold.Fold{foldAggregates(c), foldStatuses(c), foldRollupMarks(), foldLabels(), foldCounts()}
 }
 
 func foldLabels() *fold.Fold {

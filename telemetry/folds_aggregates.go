@@ -20,7 +20,7 @@ func foldAggregates(c Config) *fold.Fold {
 			addToAggregates(a.Reading, names, at)
 			return nil
 		}),
-	).With(fold.Finish(func(a *Aggregate) {
+	).With(fold.Hold(c.Wait), fold.Finish(func(a *Aggregate) {
 		a.Metrics.Fit()
 		a.ExpiresAt = expiryOf(a, c.retention(a.FleetID))
 	}))

@@ -17,7 +17,7 @@ import (
 	"github.com/onefold/onefold/telemetry/readings"
 )
 
-func foldStatuses() *fold.Fold {
+func foldStatuses(c Config) *fold.Fold {
 	return fold.New("telemetry.statuses", Statuses, (*Status).Merge,
 		fold.OnEach(readings.Facts, func(a *readings.Arrival, at func(StatusKey) *Status) error {
 			if !a.Quiet {
@@ -25,7 +25,7 @@ func foldStatuses() *fold.Fold {
 			}
 			return nil
 		}),
-	).With(fold.Finish((*Status).Finish))
+	).With(fold.Hold(c.Wait), fold.Finish((*Status).Finish))
 }
 
 // Add adds a reading.

@@ -21,7 +21,7 @@ func newWorld(t *testing.T, zone string, at time.Time) *world {
 	t.Helper()
 	w := &world{World: foldtest.NewWorld(t, foldtest.Setup{
 		Schema: Schema, Group: FoldGroup, At: at, Engine: engine.Options{StreamShards: 3, RollEvery: 300},
-		Folds: func(t *table.Table) []*fold.Fold { return Folds(Config{FleetRetention(t)}) },
+		Folds: func(t *table.Table) []*fold.Fold { return Folds(Config{Retention: FleetRetention(t)}) },
 	})}
 	w.c = NewCollector(w.Table, CollectorOptions{})
 	var err error

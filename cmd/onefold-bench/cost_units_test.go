@@ -40,7 +40,8 @@ func TestCostIsWhatIsMetered(t *testing.T) {
 		return func(delay time.Duration) (workbench.Use, error) { return appendUse(t, g, perSecond, 1, delay) }
 	}
 	readings := func(delay time.Duration) (workbench.Use, error) {
-		return telemetrybench.SteadyUse(t.Context(), g.opener(t.Output()), filepath.Join(t.TempDir(), "table"), delay)
+		steady := telemetrybench.Steady{Delays: delays.Flags{FoldDelay: delay}}
+		return steady.Use(t.Context(), g.opener(t.Output()), filepath.Join(t.TempDir(), "table"))
 	}
 	for _, c := range []struct {
 		name   string

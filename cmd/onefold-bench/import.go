@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/onefold/onefold/cmd/internal/bulkimport"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/logimport"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/internal/profile"
@@ -88,7 +89,7 @@ func (c *importCommand) Run(ctx context.Context, std streams, g *globals) error 
 // measure imports a log into a new table in a directory.
 func (c *importCommand) measure(ctx context.Context, std streams, g *globals, log, dir string) (r importResult, err error) {
 	s, err := g.open(ctx, std.err, dir, engine.Options{CacheBytes: bulkimport.CacheBytes},
-		fold.Options{FlushBytes: bulkimport.FlushBytes, FlushAge: bulkimport.FlushAge, Known: bulkimport.Known}, 0)
+		fold.Options{FlushBytes: bulkimport.FlushBytes, FlushAge: bulkimport.FlushAge, Known: bulkimport.Known}, delays.Holds{})
 	if err != nil {
 		return r, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/cmd/onefold-bench/internal/workbench"
@@ -28,13 +29,14 @@ func (g *globals) opener(logs io.Writer) workbench.Open {
 	return func(ctx context.Context, dir string, t workbench.Time) (*workbench.Store, error) {
 		folds := fold.Options{Sleep: t.Sleep}
 		t.Delays.Apply(&folds)
-		return g.open(ctx, logs, dir, engine.Options{Clock: t.Clock}, folds, min(t.Delays.Visits(), longestHold))
+		holds := t.Delays.Holds()
+		holds.Visits = min(holds.Visits, longestHold)
+		return g.open(ctx, logs, dir, engine.Options{Clock: t.Clock}, folds, holds)
 	}
 }
 
-// open opens the table in a directory as onefold does. A new table is created. wait is the
-// additional delay of visitors' days and breakdowns.
-func (g *globals) open(ctx context.Context, logs io.Writer, dir string, o engine.Options, folds fold.Options, wait time.Duration) (*workbench.Store, error) {
+// open opens the table in a directory as onefold does. A new table is created.
+func (g *globals) open(ctx context.Context, logs io.Writer, dir string, o engine.Options, folds fold.Options, holds delays.Holds) (*workbench.Store, error) {
 	o.Logger = g.logger(logs)
 	folds.Group, folds.Logger = products.Group, o.Logger
 	opened, err := storeurl.Place{Dir: dir}.Open(ctx, o, false)
@@ -47,7 +49,7 @@ func (g *globals) open(ctx context.Context, logs io.Writer, dir string, o engine
 		return nil, errors.Join(err, opened.Close())
 	}
 	source := streamsource.New(opened.Streams, aws.ToString(described.Table.LatestStreamArn))
-	worker, err := fold.NewWorker(t, source, products.Folds(t, wait), folds)
+	worker, err := fold.NewWorker(t, source, products.Folds(t, holds), folds)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}

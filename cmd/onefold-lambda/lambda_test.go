@@ -27,6 +27,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/lambdasim"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/dynamo/dynamohttp"
@@ -151,7 +152,7 @@ func (p *place) mapping(pool *lambdasim.Pool, trouble *rand.Rand) *lambdasim.Map
 // work folds the table's changes like a worker.
 func (p *place) work() {
 	p.t.Helper()
-	w, err := fold.NewWorker(p.table, streamsource.New(p.db, p.arn), products.Folds(p.table, 0), fold.Options{Group: products.Group, Logger: slog.New(slog.DiscardHandler)})
+	w, err := fold.NewWorker(p.table, streamsource.New(p.db, p.arn), products.Folds(p.table, delays.Holds{}), fold.Options{Group: products.Group, Logger: slog.New(slog.DiscardHandler)})
 	must(p.t, err)
 	must(p.t, w.Drain(context.Background()))
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/blueprint"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold/internal/blueprintcli"
 	"github.com/onefold/onefold/examples/ledger"
@@ -34,7 +35,7 @@ func designNames() string {
 // flows returns the folds that a process runs.
 func flows() []blueprint.Flow {
 	var all []blueprint.Flow
-	for _, f := range append([]*fold.Fold{ledger.Notify()}, products.Folds(nil, 0)...) {
+	for _, f := range append([]*fold.Fold{ledger.Notify()}, products.Folds(nil, delays.Holds{})...) {
 		all = append(all, blueprint.Flow{Name: f.Name(), From: f.From(), Into: f.Into()})
 	}
 	return all

@@ -73,7 +73,7 @@ type serveCommand struct {
 func delayed(f *delays.Flags) tuning {
 	var o fold.Options
 	f.Apply(&o)
-	return tuning{works: true, flushAge: o.FlushAge, flushChanges: o.FlushChanges, wait: f.Visits()}
+	return tuning{works: true, flushAge: o.FlushAge, flushChanges: o.FlushChanges, holds: f.Holds()}
 }
 
 // Validate checks the flags. Kong calls it.

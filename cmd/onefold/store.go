@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/goruntime"
 	"github.com/onefold/onefold/cmd/internal/maintenance"
 	"github.com/onefold/onefold/cmd/internal/migration"
@@ -56,7 +57,7 @@ type tuning struct {
 	flushChanges int            // 0: default of fold.Options
 	flushBytes   int            // 0: from the memory budget, or the default of fold.Options
 	flushAge     time.Duration  // 0: default of fold.Options
-	wait         time.Duration  // additional delay of visitors' days and breakdowns
+	holds        delays.Holds   // of derived items
 	cacheBytes   int64          // cache of the engine; 0: its default
 	known        int            // fact names that folds keep in memory; 0: default of fold.Options
 	memory       *memory.Flags  // memory budget; nil: none
@@ -103,7 +104,7 @@ func (g *globals) openStore(ctx context.Context, logs io.Writer, tune tuning) (*
 	if err := s.prepare(ctx, fold.Options{
 		Group: products.Group, FlushChanges: tune.flushChanges, FlushBytes: cmp.Or(tune.flushBytes, int(budget.Folds)), FlushAge: tune.flushAge, Known: tune.known, Logger: logger,
 		Leases: s.Shared, LeaseFree: !tune.works, LeaseFor: tune.leaseFor, Owner: tune.owner,
-	}, tune.wait); err != nil {
+	}, tune.holds); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	s.identity = where.Identity(s.arn)
@@ -145,14 +146,14 @@ func (g *globals) within(dir string) *globals {
 }
 
 // prepare creates the worker that folds the table's changes.
-func (s *store) prepare(ctx context.Context, o fold.Options, wait time.Duration) error {
+func (s *store) prepare(ctx context.Context, o fold.Options, holds delays.Holds) error {
 	described, err := s.API.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &s.Table})
 	if err != nil {
 		return err
 	}
 	s.stream, s.arn = aws.ToString(described.Table.LatestStreamArn), aws.ToString(described.Table.TableArn)
 	source := streamsource.New(s.Streams, s.stream)
-	s.worker, err = fold.NewWorker(s.table, source, products.Folds(s.table, wait), o)
+	s.worker, err = fold.NewWorker(s.table, source, products.Folds(s.table, holds), o)
 	return err
 }
 

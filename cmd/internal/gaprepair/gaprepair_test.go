@@ -9,6 +9,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/gaprepair"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/eventstore"
@@ -52,7 +53,7 @@ func (f *facts) store(n int) {
 func TestWhatWasMissedIsMadeAgain(t *testing.T) {
 	w := foldtest.NewWorld(t, foldtest.Setup{
 		Schema: products.Schema, Group: products.Group, At: time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC),
-		Folds: func(t *table.Table) []*fold.Fold { return products.Folds(t, 0) },
+		Folds: func(t *table.Table) []*fold.Fold { return products.Folds(t, delays.Holds{}) },
 	})
 	must(analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: "shop"}))
 	must(telemetry.CreateFleet(w.Ctx, w.Table, telemetry.NewFleet{ID: "f"}))

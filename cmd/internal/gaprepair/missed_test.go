@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/gaprepair"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/eventstore"
@@ -47,7 +48,7 @@ func newLife(t *testing.T, seed uint64) *life {
 	t.Logf("seed %d", seed)
 	w := foldtest.NewWorld(t, foldtest.Setup{
 		Schema: products.Schema, Group: products.Group, At: time.Date(2026, 5, 12, 14, 0, 0, 0, time.UTC),
-		Folds: func(t *table.Table) []*fold.Fold { return products.Folds(t, 0) },
+		Folds: func(t *table.Table) []*fold.Fold { return products.Folds(t, delays.Holds{}) },
 	})
 	for _, id := range sites {
 		must(analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: id, TimeZone: map[string]string{"blog": "Europe/Berlin"}[id]}))

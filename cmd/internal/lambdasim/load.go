@@ -113,7 +113,7 @@ func (l *Load) pool(url string) *Pool {
 	}
 	return &Pool{Binary: l.Binary, Logs: l.Logs, Env: []string{
 		"ONEFOLD_MODE=" + mode, "ONEFOLD_STORE=dynamodb+" + url + "/" + products.TableName, "ONEFOLD_PIECE=10000",
-		"ONEFOLD_FOLD_DELAY=" + l.Delays.FoldDelay.String(), "ONEFOLD_VISIT_DELAY=" + l.Delays.Visits().String(),
+		"ONEFOLD_FOLD_DELAY=" + l.Delays.FoldDelay.String(), "ONEFOLD_VISIT_DELAY=" + l.Delays.Holds().Visits.String(),
 		"AWS_REGION=us-east-1", "AWS_ACCESS_KEY_ID=any", "AWS_SECRET_ACCESS_KEY=any",
 	}}
 }

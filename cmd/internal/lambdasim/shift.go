@@ -65,7 +65,7 @@ func (l *Load) live(ctx context.Context, t *table.Table) (events int, err error)
 			return events, err
 		}
 		if pages == int64(events) && visits == visitors {
-			return events, backoff.For(ctx, 2*l.Delays.FoldDelay+l.Delays.Visits()) // breakdowns are delayed too
+			return events, backoff.For(ctx, 2*l.Delays.FoldDelay+l.Delays.Holds().Visits) // breakdowns are delayed too
 		}
 		if err := backoff.For(ctx, lookEvery); err != nil {
 			return events, err

@@ -4,13 +4,13 @@ package products
 
 import (
 	"slices"
-	"time"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/filtered"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/fold"
@@ -32,27 +32,26 @@ const Group = analytics.FoldGroup
 type Product struct {
 	Design *table.Schema // what docs/design describes, in a document of its name
 	Others []table.Part  // what it stores besides
-	// Folds returns its folds. Without a table they only tell what they read and write. For wait
-	// see the function Folds.
-	Folds func(t *table.Table, wait time.Duration) []*fold.Fold
+	// Folds returns its folds. Without a table they only tell what they read and write.
+	Folds func(t *table.Table, holds delays.Holds) []*fold.Fold
 }
 
 // All lists the products.
 var All = []Product{{
 	Design: analytics.Schema,
 	Others: []table.Part{reconcile.Schema, explore.Schema, erasure.Schema, filtered.Days, filtered.ByDay},
-	Folds: func(t *table.Table, wait time.Duration) []*fold.Fold {
-		return analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: wait})
+	Folds: func(t *table.Table, holds delays.Holds) []*fold.Fold {
+		return analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: holds.Visits})
 	},
 }, {
 	Design: telemetry.Schema,
 	Others: []table.Part{recount.Schema, alerts.Schema},
-	Folds: func(t *table.Table, _ time.Duration) []*fold.Fold {
-		return append(telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(t)}), alerts.Fold())
+	Folds: func(t *table.Table, holds delays.Holds) []*fold.Fold {
+		return append(telemetry.Folds(telemetry.Config{Retention: telemetry.FleetRetention(t), Wait: holds.Devices}), alerts.Fold())
 	},
 }, {
 	Design: eventstore.Schema,
-	Folds:  func(*table.Table, time.Duration) []*fold.Fold { return eventstore.Folds() },
+	Folds:  func(*table.Table, delays.Holds) []*fold.Fold { return eventstore.Folds() },
 }}
 
 // Schema is the schema of the whole table. The program panics at startup if two packages could
@@ -74,11 +73,10 @@ func Designs() (all []*table.Schema) {
 	return all
 }
 
-// Folds returns all folds of a table. wait is how long visitors' days and breakdowns may be held
-// after a flush is due.
-func Folds(t *table.Table, wait time.Duration) (all []*fold.Fold) {
+// Folds returns all folds of a table.
+func Folds(t *table.Table, holds delays.Holds) (all []*fold.Fold) {
 	for _, p := range All {
-		all = append(all, p.Folds(t, wait)...)
+		all = append(all, p.Folds(t, holds)...)
 	}
 	return all
 }
@@ -86,7 +84,7 @@ func Folds(t *table.Table, wait time.Duration) (all []*fold.Fold) {
 // Sources returns the names of the entities whose changes are folded. Event sources can filter out
 // all others.
 func Sources() (all []string) {
-	for _, f := range Folds(nil, 0) {
+	for _, f := range Folds(nil, delays.Holds{}) {
 		all = append(all, f.From()...)
 	}
 	slices.Sort(all)

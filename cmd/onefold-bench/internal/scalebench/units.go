@@ -29,12 +29,12 @@ const (
 func (b *bench) serverUnits(ctx context.Context, dir string) (all []workbench.Result, err error) {
 	visits := visitDelay
 	for i, d := range []delays.Flags{{}, {FoldDelay: 30 * time.Second}, {FoldDelay: 5 * time.Second, VisitDelay: &visits}} {
-		b.o.Progress(fmt.Sprintf("units: a server, fold delay %s, visit delay %s", d.FoldDelay, d.Visits()))
+		b.o.Progress(fmt.Sprintf("units: a server, fold delay %s, visit delay %s", d.FoldDelay, d.Holds().Visits))
 		use, err := analyticsbench.LiveUse(ctx, b.o.Open, filepath.Join(dir, fmt.Sprint(i)), analyticsbench.Live{PerSecond: perSecond, During: during, Delays: d})
 		if err != nil {
 			return all, err
 		}
-		all = append(all, unitsOf(fmt.Sprintf("a server, %d events per second, fold delay %s, visit delay %s", perSecond, d.FoldDelay, d.Visits()), use.Writes)...)
+		all = append(all, unitsOf(fmt.Sprintf("a server, %d events per second, fold delay %s, visit delay %s", perSecond, d.FoldDelay, d.Holds().Visits), use.Writes)...)
 	}
 	return all, nil
 }

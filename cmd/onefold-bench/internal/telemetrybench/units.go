@@ -1,10 +1,12 @@
 package telemetrybench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/onefold/onefold/cmd/internal/delays"
@@ -13,39 +15,55 @@ import (
 )
 
 const (
-	steadyDevices = 1000             // each sends once a minute
-	steadyFor     = 20 * time.Minute // duration of the traffic
-
-	wantedUnits = 1.25
-
-	linger = 250 * time.Millisecond // how long a server holds a single reading so that others share its block
+	steadyDevices = 1000 // each sends once a minute
+	wantedUnits   = 1.25
 )
 
-// units measures the write units of a reading with all derived items, for several fold delays.
+// Steady is the traffic of devices that send once a minute, evenly spread.
+type Steady struct {
+	Delays delays.Flags
+	Linger time.Duration // how long a server holds a single reading so that others share its block; 0: the default of serve
+	For    time.Duration // 0: 20 minutes
+}
+
+// steadies are the settings that are compared. Those with long delays need long traffic. The last
+// has the maximum of each delay.
+var steadies = []struct {
+	settings string
+	Steady
+}{
+	{"default settings", Steady{}},
+	{"--fold-delay 1m", Steady{Delays: delays.Flags{FoldDelay: time.Minute}}},
+	{"--fold-delay 5m", Steady{Delays: delays.Flags{FoldDelay: 5 * time.Minute}, For: time.Hour}},
+	{"--fold-delay 5m --device-delay 20m", Steady{Delays: delays.Flags{FoldDelay: 5 * time.Minute, DeviceDelay: 20 * time.Minute}, For: 2 * time.Hour}},
+	{"--fold-delay 5m --device-delay 20m --linger 10s", Steady{Delays: delays.Flags{FoldDelay: 5 * time.Minute, DeviceDelay: 20 * time.Minute}, Linger: 10 * time.Second, For: 2 * time.Hour}},
+}
+
+// units measures the write units of a reading with all derived items.
 func (b *bench) units(ctx context.Context, dir string) (results []workbench.Result, err error) {
-	for _, delay := range []time.Duration{0, time.Minute, 5 * time.Minute} { // the largest is the maximum of serve
-		b.o.Progress(fmt.Sprintf("units: fold delay %s", delay))
-		use, err := SteadyUse(ctx, b.o.Open, filepath.Join(dir, delay.String()), delay)
+	for i, s := range steadies {
+		b.o.Progress("units: " + s.settings)
+		use, err := s.Use(ctx, b.o.Open, filepath.Join(dir, strconv.Itoa(i)))
 		if err != nil {
 			return nil, err
 		}
 		results = append(results, workbench.Result{
-			Name: fmt.Sprintf("a reading, %d devices once a minute, fold delay %s", steadyDevices, delay), Unit: "write units", Value: use.Writes.Total(), Goal: wantedUnits, Most: true,
+			Name: fmt.Sprintf("a reading, %d devices once a minute, %s", steadyDevices, s.settings), Unit: "write units", Value: use.Writes.Total(), Goal: wantedUnits, Most: true,
 		})
 	}
 	return results, nil
 }
 
-// SteadyUse returns the units per reading, including all derived items, for devices whose sending
-// times are evenly spread over the minute. The traffic drives the clock, so the result does not
-// depend on the machine.
-func SteadyUse(ctx context.Context, open workbench.Open, dir string, delay time.Duration) (workbench.Use, error) {
-	const total = steadyDevices * int(steadyFor/time.Minute)
+// Use returns the units per reading, including all derived items. The traffic drives the clock, so
+// the result does not depend on the machine.
+func (s Steady) Use(ctx context.Context, open workbench.Open, dir string) (workbench.Use, error) {
+	linger := cmp.Or(s.Linger, 250*time.Millisecond)
+	total := steadyDevices * int(cmp.Or(s.For, 20*time.Minute)/time.Minute)
 	begin, random := time.Date(2026, 5, 12, 10, 0, 0, 0, time.UTC), rand.New(rand.NewPCG(3, 7))
 	var collector *telemetry.Collector
 	sent := 0
 	traffic := workbench.Traffic{
-		Open: open, Dir: dir, Delays: delays.Flags{FoldDelay: delay}, Begin: begin,
+		Open: open, Dir: dir, Delays: s.Delays, Begin: begin,
 		Prepare: func(ctx context.Context, s *workbench.Store) error {
 			collector = telemetry.NewCollector(s.Table, telemetry.CollectorOptions{})
 			if err := addDevices(ctx, s, steadyDevices); err != nil {

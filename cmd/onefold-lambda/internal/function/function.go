@@ -92,7 +92,7 @@ type base struct {
 // worker returns a worker like that of every other process. source may be nil. It caches no items,
 // because other instances write the same items between two batches.
 func (b *base) worker(source fold.Source) (*fold.Worker, error) {
-	return fold.NewWorker(b.table, source, products.Folds(b.table, 0), fold.Options{Group: products.Group, NoCache: true, Logger: b.logger})
+	return fold.NewWorker(b.table, source, products.Folds(b.table, delays.Holds{}), fold.Options{Group: products.Group, NoCache: true, Logger: b.logger})
 }
 
 // stream returns the table's stream. If arn is "", the table is asked for it.

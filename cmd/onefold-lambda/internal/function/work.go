@@ -50,7 +50,7 @@ func (s *shifts) work(ctx context.Context, _ []byte) (any, error) {
 	}
 	o := fold.Options{Group: products.Group, Leases: true, LeaseFor: s.leaseFor, Logger: s.b.logger}
 	s.delays.Apply(&o)
-	w, err := fold.NewWorker(s.b.table, source, products.Folds(s.b.table, s.delays.Visits()), o)
+	w, err := fold.NewWorker(s.b.table, source, products.Folds(s.b.table, s.delays.Holds()), o)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,9 @@ func (s *shifts) work(ctx context.Context, _ []byte) (any, error) {
 
 // leastShift is the minimum length of a shift that may leave delayed changes to the next one. It is
 // long enough to write the changes that it found delayed.
-func (s *shifts) leastShift() time.Duration { return 2 * (2*s.delays.FoldDelay + s.delays.Visits()) }
+func (s *shifts) leastShift() time.Duration {
+	return 2 * (2*s.delays.FoldDelay + s.delays.Holds().Longest())
+}
 
 // beside runs a worker, checks whether the table has moved away, and writes metrics at intervals.
 func (s *shifts) beside(ctx context.Context, w *fold.Worker, run func(context.Context) error) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/eventstore"
@@ -172,7 +173,7 @@ func (m *Move) worker(ctx context.Context) (*fold.Worker, error) {
 		return nil, err
 	}
 	t := m.from.table(m.o.Clock)
-	return fold.NewWorker(t, streamsource.New(m.from.Streams, arn), products.Folds(t, 0), fold.Options{Group: products.Group, Logger: m.o.Logger, Clock: m.o.Clock, Owner: "move-" + m.state.Owner})
+	return fold.NewWorker(t, streamsource.New(m.from.Streams, arn), products.Folds(t, delays.Holds{}), fold.Options{Group: products.Group, Logger: m.o.Logger, Clock: m.o.Clock, Owner: "move-" + m.state.Owner})
 }
 
 func (s Store) table(clock func() time.Time) *table.Table {

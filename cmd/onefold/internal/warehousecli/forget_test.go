@@ -12,6 +12,7 @@ import (
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
+	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
@@ -28,7 +29,7 @@ import (
 func TestErasureReachesExpired(t *testing.T) {
 	w := foldtest.NewWorld(t, foldtest.Setup{
 		Schema: products.Schema, Group: products.Group, At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
-		Folds: func(t *table.Table) []*fold.Fold { return products.Folds(t, 0) },
+		Folds: func(t *table.Table) []*fold.Fold { return products.Folds(t, delays.Holds{}) },
 	})
 	_, err := analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: "shop"})
 	w.Must(err)

@@ -56,7 +56,7 @@ var (
 	orders = table.Define[order, orderKey]("test.order", table.Def[order]{PK: "ORDER#{id}", SK: "ORDER"})
 	totals = table.Define[total, totalKey]("test.total", table.Def[total]{PK: "REGION#{region}", SK: "TOTAL"})
 	worlds = table.Define[world, worldKey]("test.world", table.Def[world]{PK: "WORLD#{name}", SK: "WORLD"})
-	schema = table.MustSchema("test", fold.Schema, orders, totals, worlds, smalls, customerPages)
+	schema = table.MustSchema("test", fold.Schema, orders, totals, worlds, smalls, customerPages, crates, crateWindows, parcelCounts)
 )
 
 // totalsFold computes a total per region. worldFold computes one total from those totals.

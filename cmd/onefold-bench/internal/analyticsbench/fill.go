@@ -57,9 +57,9 @@ func fill(ctx context.Context, s *workbench.Store, site string, events, pages, b
 }
 
 // Fill creates a site and stores events of visits, evenly spread from start to end.
-func Fill(ctx context.Context, t *table.Table, site string, events int, start, end time.Time) error {
-	if _, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: site}); err != nil {
+func Fill(ctx context.Context, t *table.Table, site analytics.NewSite, events int, start, end time.Time) error {
+	if _, err := analytics.CreateSite(ctx, t, site); err != nil {
 		return err
 	}
-	return fill(ctx, &workbench.Store{Table: t}, site, events, livePages, fillBatch, start, end, func() error { return nil })
+	return fill(ctx, &workbench.Store{Table: t}, site.ID, events, livePages, fillBatch, start, end, func() error { return nil })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/products"
 	"github.com/onefold/onefold/cmd/onefold-bench/internal/analyticsbench"
 	"github.com/onefold/onefold/cmd/onefold-bench/internal/querybench"
@@ -28,7 +29,7 @@ func (b *bench) export(ctx context.Context, dir string) (all []workbench.Result,
 	}
 	defer func() { err = errors.Join(err, s.DB.Close()) }()
 	now := time.Now()
-	if err := analyticsbench.Fill(ctx, s.Table, site, b.o.Events, now.Add(-72*time.Hour), now); err != nil {
+	if err := analyticsbench.Fill(ctx, s.Table, analytics.NewSite{ID: site}, b.o.Events, now.Add(-72*time.Hour), now); err != nil {
 		return nil, err
 	}
 	table := products.TableName

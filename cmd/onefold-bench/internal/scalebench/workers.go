@@ -129,7 +129,7 @@ func (b *bench) crew(ctx context.Context, dir string, n int) (all []workbench.Re
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
 	now := time.Now()
-	if err := analyticsbench.Fill(ctx, g.table, site, b.o.Events, now.Add(-6*time.Hour), now); err != nil {
+	if err := analyticsbench.Fill(ctx, g.table, analytics.NewSite{ID: site, Shards: shards}, b.o.Events, now.Add(-6*time.Hour), now); err != nil {
 		return nil, 0, err
 	}
 	before, err := g.database.CPUSeconds()

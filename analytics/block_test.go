@@ -273,7 +273,7 @@ func TestEachEventIsStoredOnce(t *testing.T) {
 	stored := map[string]int{}
 	for round := range 6 {
 		w.collector = NewCollector(w.Table, CollectorOptions{})
-		w.collector.known = newKnownEvents(w.Table, 200)
+		w.collector.known = newKnownEvents(w.Table, w.collector.sites, 200)
 		var senders sync.WaitGroup
 		for sender := range 4 {
 			senders.Go(func() {

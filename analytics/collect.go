@@ -78,7 +78,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	}
 	retry := throttle.Retry{Sleep: o.Sleep}
 	c := &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
-	c.known = newKnownEvents(t, max(o.Known, 0))
+	c.known = newKnownEvents(t, c.sites, max(o.Known, 0))
 	c.together = c.newTogether(o.Linger)
 	c.keepIn(o.Spool)
 	return c
@@ -102,6 +102,10 @@ func (c *Collector) Today(ctx context.Context, siteID string) (string, error) {
 // Ingest stores the events of a site and returns an outcome for each, in order. An event that is
 // sent repeatedly is stored once. Stored events are durable when Ingest returns. Errors:
 // ErrUnknownSite; those of the store and of ctx, if some outcomes are unknown.
+//
+// On a shared table, an event that another server may have stored, when the visitor had another
+// address or user agent, counts once only if Resent is set or the site has one shard. It is then
+// looked for in the store, in all shards.
 func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Outcome, error) {
 	s, err := c.sites.get(ctx, siteID)
 	if err != nil {
@@ -130,6 +134,10 @@ func (c *Collector) Ingest(ctx context.Context, siteID string, hits []Hit) ([]Ou
 			return outcomes, fmt.Errorf("analytics: ingest: %w", err)
 		}
 		events, of = append(events, e), append(of, i)
+	}
+	events, of, err = c.withoutResent(ctx, s, hits, events, of, outcomes)
+	if err != nil {
+		return outcomes, fmt.Errorf("analytics: ingest: %w", err)
 	}
 	imported := len(hits) > 0 && hits[0].Imported
 	if err := c.storeOrKeep(ctx, events, imported, func(i int, status Status) {

@@ -14,7 +14,6 @@ import (
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/internal/decimal"
 	"github.com/onefold/onefold/internal/referral"
-	"github.com/onefold/onefold/table"
 )
 
 // Hit is a page view or custom event as a browser, SDK or log reports it. Address and UserAgent
@@ -22,6 +21,7 @@ import (
 // beforehand.
 type Hit struct {
 	EventID string    // ULID made by the sender; a resent one is stored once. "": generated
+	Resent  bool      // it may have been stored before, from another network. See Collector.Ingest
 	At      time.Time // time of the event, used if EventID is empty; zero: now
 	Name    string    // of a custom event; "" is a page view
 
@@ -100,13 +100,13 @@ func reject(reason Reason, format string, args ...any) *rejection {
 	return &rejection{reason, fmt.Sprintf(format, args...)}
 }
 
-// eventOf converts a hit into an event, except for its visitor key. now is the arrival time.
+// eventOf converts a hit into an event, without visitor and shard. now is the arrival time.
 func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *rejection) {
 	id, at, r := s.identify(h, now)
 	if r != nil {
 		return e, at, r
 	}
-	e.EventKey = EventKey{s.site.SiteID, table.Shard(id, s.site.Sharding.At(at)), id}
+	e.EventKey = EventKey{SiteID: s.site.SiteID, EventID: id}
 	if r = h.check(); r != nil {
 		return e, at, r
 	}

@@ -15,22 +15,30 @@ import (
 // earlier IDs and notes what its collector stores: exact while no other process stores events.
 type knownEvents struct {
 	*known.Facts[spanAt]
-	t *table.Table
+	stored func(ctx context.Context, at spanAt) ([]known.ID, error)
 }
 
+// spanAt is a span of a site, in all shards: a resent event may be in another shard, because its
+// visitor depends on the network.
 type spanAt struct {
 	siteID string
-	shard  int
 	start  int64
 }
 
 // newKnownEvents returns an empty cache of at most the given number of IDs; 0: two million.
-func newKnownEvents(t *table.Table, most int) knownEvents {
+func newKnownEvents(t *table.Table, sites *siteCache, most int) knownEvents {
+	stored := func(ctx context.Context, at spanAt) ([]known.ID, error) {
+		s, err := sites.get(ctx, at.siteID)
+		if err != nil {
+			return nil, err
+		}
+		return storedEvents(ctx, t, &s.site, at.start)
+	}
 	return knownEvents{known.New(known.Options[spanAt]{
-		Stored: func(ctx context.Context, at spanAt) ([]known.ID, error) { return storedEvents(ctx, t, at) },
+		Stored: stored,
 		Begins: func(at spanAt) int64 { return at.start - maxFuture.Milliseconds() },
 		Since:  t.Now(), Most: most,
-	}), t}
+	}), stored}
 }
 
 // id returns the event's ID, or zero if EventID is no ULID. Ingest rejects such events.
@@ -39,7 +47,7 @@ func (e *Event) id() ulid.ULID {
 	return id
 }
 
-func placeOf(e *Event) spanAt { return spanAt{e.SiteID, e.Shard, spanOf(timeIn(e.EventID))} }
+func placeOf(e *Event) spanAt { return spanAt{e.SiteID, spanOf(timeIn(e.EventID))} }
 
 // claim divides the events at the given indexes into known, fresh and in progress.
 func (k *knownEvents) claim(ctx context.Context, events []Event, at []int) (*known.Claim[spanAt], error) {
@@ -60,15 +68,14 @@ func (k *knownEvents) note(it table.Item) {
 	for i := range events {
 		ids[i] = events[i].id()
 	}
-	k.Note(spanAt{b.SiteID, b.Shard, spanOf(timeIn(b.BlockID))}, ids)
+	k.Note(spanAt{b.SiteID, spanOf(timeIn(b.BlockID))}, ids)
 }
 
 // storedEvents loads the event IDs of a span. It skips damaged blocks: if their events are sent
 // again, they are stored again and counted once.
-func storedEvents(ctx context.Context, t *table.Table, at spanAt) (ids []known.ID, err error) {
-	in := EventsIn{SiteID: at.siteID, Shards: []int{at.shard}, From: FirstID(time.UnixMilli(at.start)), To: FirstID(time.UnixMilli(at.start).Add(blockSpan))}
+func storedEvents(ctx context.Context, t *table.Table, site *Site, start int64) (ids []known.ID, err error) {
 	var events []Event
-	for b, err := range in.blocks(ctx, t) {
+	for b, err := range EventsBetween(site, time.UnixMilli(start), time.UnixMilli(start).Add(blockSpan), "").blocks(ctx, t) {
 		if err != nil {
 			return nil, err
 		}
@@ -83,12 +90,13 @@ func storedEvents(ctx context.Context, t *table.Table, at spanAt) (ids []known.I
 	return ids, nil
 }
 
+// findStored reads from the store which events are stored.
 func (k *knownEvents) findStored(ctx context.Context, events []Event) ([]bool, error) {
 	there, read := make([]bool, len(events)), make(map[spanAt]map[known.ID]bool)
 	for i := range events {
 		at := placeOf(&events[i])
 		if read[at] == nil {
-			ids, err := storedEvents(ctx, k.t, at)
+			ids, err := k.stored(ctx, at)
 			if err != nil {
 				return nil, err
 			}

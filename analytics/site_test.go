@@ -2,6 +2,7 @@ package analytics
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -102,7 +103,7 @@ func TestSetShards(t *testing.T) {
 	w.site("site", "UTC")
 	var hits []Hit
 	for i := range 40 {
-		hits = append(hits, Hit{EventID: newULID(uint64(noon.UnixMilli()), uint64(i), 0).String(), Path: "/", Address: "192.0.2.1", UserAgent: "test",
+		hits = append(hits, Hit{EventID: newULID(uint64(noon.UnixMilli()), uint64(i), 0).String(), Path: "/", Address: fmt.Sprint("192.0.2.", i%20), UserAgent: "test",
 			Client: Client{Browser: "Firefox", Device: "desktop", Language: "en"}})
 	}
 	w.ingest("site", hits...)
@@ -121,12 +122,16 @@ func TestSetShards(t *testing.T) {
 		hits[i].EventID = newULID(uint64(w.Now().UnixMilli()), uint64(i), 0).String()
 	}
 	w.ingest("site", hits...)
-	shards, visitors := map[int]bool{}, map[int]bool{}
-	for _, e := range w.events(s, noon.Add(time.Minute), noon.Add(2*time.Hour)) {
-		shards[e.Shard], visitors[e.VisitorShard] = true, true
+	shards, days := map[int]bool{}, map[string]int{}
+	for _, e := range w.events(s, noon.Add(-time.Minute), noon.Add(2*time.Hour)) {
+		shards[e.Shard] = true
+		if shard, seen := days[e.VisitorID]; seen && shard != e.VisitorShard || e.VisitorShard >= testShards {
+			t.Errorf("the day of visitor %s is in shards %d and %d", e.VisitorID, shard, e.VisitorShard)
+		}
+		days[e.VisitorID] = e.VisitorShard
 	}
-	if len(shards) <= testShards || len(visitors) != 1 {
-		t.Errorf("events in shards %v, their visitor in %v", shards, visitors)
+	if len(shards) <= testShards || len(days) != 20 {
+		t.Errorf("events of %d visitors in shards %v", len(days), shards)
 	}
 	w.Drain()
 	w.checkFolded(s, noon.Add(-time.Hour), noon.Add(3*time.Hour))

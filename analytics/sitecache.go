@@ -169,6 +169,7 @@ func (s *siteState) addVisitor(ctx context.Context, t *table.Table, h *Hit, e *E
 		return err
 	}
 	e.VisitorID = visitors.ids.Of(h.Address, h.UserAgent)
+	e.Shard = table.Shard(e.VisitorID, s.site.Sharding.At(at))
 	e.VisitorShard = table.Shard(e.VisitorID, visitors.shards)
 	return nil
 }

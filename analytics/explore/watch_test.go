@@ -172,12 +172,12 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, uint64(n)))
 			path := fmt.Sprintf("/writer/%d", n)
 			mine := []Filter{{analytics.ByPage, Is, []string{path}}}
-			there := []analytics.EventKey{}
+			there := []analytics.EventsIn{}
 			for range 25 {
 				h := analytics.Hit{At: utc("2026-05-06T00:00").Add(time.Duration(random.Int64N(int64(100 * time.Hour)))), Imported: true, Address: path + fmt.Sprint(random.Uint64()), UserAgent: "test", Path: path}
 				if len(there) > 0 && random.IntN(3) == 0 {
 					i := random.IntN(len(there))
-					if n, err := analytics.OneEvent(there[i]).Rewrite(w.ctx, tab, erase); err != nil || n != 1 {
+					if n, err := there[i].Rewrite(w.ctx, tab, erase); err != nil || n != 1 {
 						t.Error(n, err)
 					}
 					there = append(there[:i], there[i+1:]...)
@@ -187,7 +187,9 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					there = append(there, analytics.EventKey{SiteID: "shop", Shard: table.Shard(outcomes[0].EventID, w.site.Sharding.At(h.At)), EventID: outcomes[0].EventID})
+					one := analytics.OneEvent(analytics.EventKey{SiteID: "shop", EventID: outcomes[0].EventID})
+					one.Shards = w.site.Sharding.Over(h.At, h.At)
+					there = append(there, one)
 				}
 				ask := mine
 				ask = append(ask, Filter{analytics.ByCity, IsNot, []string{fmt.Sprint(random.Uint64())}}) // unique, so no kept cube answers it

@@ -23,7 +23,6 @@ type Site struct {
 	DeletedAt time.Time      `dynamodbav:"deletedAt,omitempty"` // set while package erasure is deleting the site
 	Sharding  table.Sharding `dynamodbav:"sharding"`            // partitions for events and visitors, with history
 	Retention Retention      `dynamodbav:"retention"`           // how long each tier is kept
-	Parts     int            `dynamodbav:"parts,omitempty"`     // number of items for the figures of an hour; 0 means 1, see SetParts
 	// Exclude is the traffic that is not counted. RespectDNT and RespectGPC reject events whose
 	// sender has Do Not Track or Global Privacy Control enabled.
 	Exclude    exclude.Rules `dynamodbav:"exclude"`
@@ -60,7 +59,6 @@ type Event struct {
 	EventKey
 	VisitorID    string
 	VisitorShard int
-	Parts        int    // number of items for its figures of an hour; 0 means 1
 	ZoneMinutes  int    // site's UTC offset at the event's time, minutes
 	Arrived      int64  // epoch seconds, if it arrived more than a day late
 	Name         string // of a custom event; "" is a page view
@@ -123,7 +121,6 @@ type Visitor struct {
 	VisitorKey
 	Visits    visits.List   `dynamodbav:"visits"`              // ordered by start
 	Scrolls   visits.Depths `dynamodbav:"scrolls,omitempty"`   // maximum scroll depth of each page
-	Parts     int           `dynamodbav:"parts,omitempty"`     // maximum Parts of its events
 	EngagedAt int64         `dynamodbav:"engagedAt,omitempty"` // epoch seconds of the last EngagementEvent that was in time
 	Kept
 }

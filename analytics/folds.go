@@ -94,7 +94,6 @@ func changeGoals(before, after *Event, at func(VisitorKey) *Visitor) error {
 		return err
 	}
 	v := at(VisitorKey{after.SiteID, after.VisitorShard, after.VisitorID, calendar.DayOf(visit.Start, after.ZoneMinutes)})
-	v.Parts = max(v.Parts, after.Parts)
 	v.Visits.Add(&visit)
 	return nil
 }
@@ -109,7 +108,6 @@ func addToVisitor(e *Event, at func(VisitorKey) *Visitor) error {
 	}
 	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(visit.Start, e.ZoneMinutes)})
 	v.Kept.note(arrivalOf(e, visit.Start))
-	v.Parts = max(v.Parts, e.Parts)
 	v.Visits.Add(&visit)
 	return nil
 }
@@ -122,7 +120,6 @@ func addEngagement(e *Event, at func(VisitorKey) *Visitor) error {
 	}
 	v := at(VisitorKey{e.SiteID, e.VisitorShard, e.VisitorID, calendar.DayOf(ms, e.ZoneMinutes)})
 	v.Kept.note(arrivalOf(e, ms))
-	v.Parts = max(v.Parts, e.Parts)
 	if e.Arrived == 0 {
 		v.EngagedAt = max(v.EngagedAt, ms/1000)
 	}

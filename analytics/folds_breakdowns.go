@@ -72,7 +72,7 @@ func addEventToBreakdowns(e *Event, sign int64, names *calendar.HourNames, at fu
 		if start == "" {
 			start, day = names.Of(calendar.HourOf(ms, e.ZoneMinutes)), calendar.DayOf(ms, e.ZoneMinutes)
 		}
-		b := at(BreakdownKey{e.SiteID, Hour, d, start, e.part()})
+		b := at(BreakdownKey{e.SiteID, Hour, d, start, e.Shard})
 		b.Day = day
 		b.Values.Add(value, c)
 		if e.Arrived != 0 {
@@ -129,21 +129,16 @@ func addEventName(e *Event, sign int64, add func(Dimension, string, tally.Count)
 // addVisitorToBreakdowns subtracts a visitor's previous visits and adds the current ones. Equal
 // parts are not touched. A nil visitor has no visits.
 func addVisitorToBreakdowns(before, after *Visitor, names *calendar.HourNames, at func(BreakdownKey) *Breakdown) {
-	if before != nil && after != nil && before.part() != after.part() { // its figures move to another item
-		addVisitorToBreakdowns(before, nil, names, at)
-		addVisitorToBreakdowns(nil, after, names, at)
-		return
-	}
 	var was, is facets.Day
 	part := 0
 	var site, day string
 	var late, lateBefore int64 // arrival of the last late fact, 0 for none
 	if before != nil {
-		was, site, day, part = facets.Day{Visits: before.Visits, Scrolls: before.Scrolls}, before.SiteID, before.Day, before.part()
+		was, site, day, part = facets.Day{Visits: before.Visits, Scrolls: before.Scrolls}, before.SiteID, before.Day, before.Shard
 		lateBefore = before.lateUntil()
 	}
 	if after != nil {
-		is, site, day, part = facets.Day{Visits: after.Visits, Scrolls: after.Scrolls}, after.SiteID, after.Day, after.part()
+		is, site, day, part = facets.Day{Visits: after.Visits, Scrolls: after.Scrolls}, after.SiteID, after.Day, after.Shard
 		late = after.lateUntil()
 	}
 	add := func(d Dimension, hour int64, value string, c tally.Count) {

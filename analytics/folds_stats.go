@@ -69,7 +69,7 @@ func addEventToStats(e *Event, sign int64, names *calendar.HourNames, at func(St
 	if err != nil {
 		return err
 	}
-	s := at(StatsKey{e.SiteID, Hour, names.Of(calendar.HourOf(ms, e.ZoneMinutes)), e.part()})
+	s := at(StatsKey{e.SiteID, Hour, names.Of(calendar.HourOf(ms, e.ZoneMinutes)), e.Shard})
 	if s.Day == "" {
 		s.Day = calendar.DayOf(ms, e.ZoneMinutes)
 	}
@@ -133,11 +133,6 @@ func (h *hoursOfDay) count(v *Visitor, sign int64) {
 // addVisitorToStats subtracts a visitor's previous day and adds the current one. It touches only
 // hours whose counts differ. A nil visitor counts nothing.
 func addVisitorToStats(before, after *Visitor, names *calendar.HourNames, at func(StatsKey) *Stats) {
-	if before != nil && after != nil && before.part() != after.part() { // its figures move to another item
-		addVisitorToStats(before, nil, names, at)
-		addVisitorToStats(nil, after, names, at)
-		return
-	}
 	v := after
 	if v == nil {
 		v = before
@@ -154,7 +149,7 @@ func addVisitorToStats(before, after *Visitor, names *calendar.HourNames, at fun
 		if h.visitors|h.visits|h.bounces|h.seconds|h.conversions == 0 && h.was == h.is {
 			continue
 		}
-		s := at(StatsKey{v.SiteID, Hour, names.Of(h.hour), v.part()})
+		s := at(StatsKey{v.SiteID, Hour, names.Of(h.hour), v.Shard})
 		s.Day = v.Day
 		s.NewVisitors += h.visitors
 		s.Visits += h.visits

@@ -49,7 +49,7 @@ func addToRealtime(e *Event, stored time.Time, at func(RealtimeKey) *Realtime) e
 	if stored.Sub(happened).Abs() > RealtimeWindow {
 		return nil
 	}
-	r := at(RealtimeKey{e.SiteID, happened.Format(minuteLayout), e.part()})
+	r := at(RealtimeKey{e.SiteID, happened.Format(minuteLayout), e.Shard})
 	r.Visitors.Add(visitorHash(e.VisitorID))
 	switch {
 	case e.silent():

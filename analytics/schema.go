@@ -42,7 +42,7 @@ var Goals = table.Define[Goal, GoalKey]("analytics.goal", table.Def[Goal]{
 })
 
 // Blocks holds the raw facts: events that arrived together share an item. Events are spread over
-// the site's shards by a hash of their IDs.
+// the site's shards by a hash of their visitor, so that what is derived from a shard has one writer.
 var Blocks = table.Define[Block, BlockKey]("analytics.block", table.Def[Block]{
 	PK: eventPK, SK: blockSK,
 	MaxBytes: maxBlockBytes,

@@ -65,7 +65,6 @@ func (s *Site) Breakdowns() []Dimension {
 
 // stamp stores in an event what it counts by the current goals and settings, for the folds.
 func (s *siteState) stamp(e *Event) {
-	e.Parts = s.site.Parts
 	if e.silent() {
 		return
 	}

@@ -75,12 +75,11 @@ func eachSessionChange(before, after *Visitor, each func(was, is *Session)) {
 }
 
 // visitorFormat is the first byte of an encoded visitor's day.
-const visitorFormat = 1
+const visitorFormat = 2
 
 // appendVisitor appends the encoding of a visitor's day, see docs/format/analytics.md.
 func appendVisitor(buf []byte, v *Visitor) []byte {
 	buf = append(buf, visitorFormat)
-	buf = binary.AppendUvarint(buf, uint64(max(v.Parts, 0)))
 	buf = binary.AppendVarint(buf, v.EngagedAt)
 	buf = binary.AppendVarint(buf, v.Since)
 	buf = binary.AppendVarint(buf, v.Until)
@@ -94,7 +93,6 @@ func readVisitor(b []byte, v *Visitor) error {
 		return visits.ErrMalformed
 	}
 	r := varint.NewReader(b[1:])
-	v.Parts = int(r.Uint())
 	v.EngagedAt, v.Since, v.Until = r.Int(), r.Int(), r.Int()
 	v.Scrolls = visits.ReadDepths(&r)
 	rest := r.Rest()

@@ -16,7 +16,6 @@ import (
 func (v *Visitor) merge(o *Visitor) {
 	v.Visits = visits.Union(v.Visits, o.Visits)
 	v.Scrolls.Merge(o.Scrolls)
-	v.Parts = max(v.Parts, o.Parts)
 	v.EngagedAt = max(v.EngagedAt, o.EngagedAt)
 	v.Kept.Merge(o.Kept)
 }

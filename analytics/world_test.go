@@ -64,22 +64,30 @@ func (w *world) events(s Site, from, to time.Time) (all []*Event) {
 	return all
 }
 
+// hours returns the statistics of hours, added up over shards.
 func (w *world) hours(s Site) map[string]Stats {
 	w.Helper()
 	all := map[string]Stats{}
 	for h, err := range StatsByTime.All(w.Ctx, w.Table, StatsIn{SiteID: s.SiteID, Period: Hour}) {
 		w.Must(err)
-		all[h.Start] = h
+		sum := all[h.Start]
+		sum.Merge(&h)
+		sum.StatsKey = StatsKey{h.SiteID, h.Period, h.Start, 0}
+		all[h.Start] = sum
 	}
 	return all
 }
 
+// breakdowns returns the breakdowns of hours by a dimension, added up over shards.
 func (w *world) breakdowns(s Site, d Dimension) map[string]Breakdown {
 	w.Helper()
 	all := map[string]Breakdown{}
 	for b, err := range BreakdownByTime.All(w.Ctx, w.Table, BreakdownIn{SiteID: s.SiteID, Period: Hour, Dimension: d}) {
 		w.Must(err)
-		all[b.Start] = b
+		sum := all[b.Start]
+		sum.BreakdownKey = BreakdownKey{b.SiteID, b.Period, b.Dimension, b.Start, 0}
+		sum.merge(&b)
+		all[b.Start] = sum
 	}
 	return all
 }

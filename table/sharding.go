@@ -14,9 +14,8 @@ import (
 const MaxShards = 256
 
 // Sharding is the history of the number of shards over which an owner's items are spread. It is
-// stored as an attribute of the owner. The shard of an item depends only on its ID and on the
-// number of shards at the item's own time, so that a retry finds the same key whenever and wherever
-// it runs. Therefore steps may only be added, with later times. The zero value means one shard
+// stored as an attribute of the owner. The shard of an item depends only on what names it and on
+// the number of shards at the item's own time, so that a retry finds the same key whenever it runs. Therefore steps may only be added, with later times. The zero value means one shard
 // forever.
 type Sharding []ShardStep
 

@@ -30,13 +30,19 @@ type shop struct {
 
 func newShop(t *testing.T, zone string, now time.Time) *shop {
 	t.Helper()
+	return newShopOf(t, 4, zone, now)
+}
+
+// newShopOf returns a shop whose site has some shards.
+func newShopOf(t *testing.T, shards int, zone string, now time.Time) *shop {
+	t.Helper()
 	world := foldtest.NewWorld(t, foldtest.Setup{
 		Name: "shop", Schema: analytics.Schema, Group: analytics.FoldGroup, At: now,
 		Folds: func(*table.Table) []*fold.Fold { return analytics.Folds(analytics.Config{}) },
 	})
 	w := &shop{World: world, ctx: world.Ctx, db: world.DB, table: world.Table, worker: world.Worker}
 	var err error
-	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", Shards: 4, TimeZone: zone, Settings: analytics.Settings{CustomProperties: []string{"plan"}}})
+	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", Shards: shards, TimeZone: zone, Settings: analytics.Settings{CustomProperties: []string{"plan"}}})
 	w.must(err)
 	for _, g := range shopGoals {
 		w.must(analytics.Goals.Put(w.ctx, w.table, &g))

@@ -417,7 +417,7 @@ func byWorker(t *testing.T, now time.Time, all, marked []table.Item) *place {
 func TestSameAsWorker(t *testing.T) {
 	r := random(t)
 	now := time.Now().Truncate(time.Hour).Add(30 * time.Minute)
-	all := facts(t, r, now, 700)
+	all := facts(t, r, now, 1000)
 	marked := erased(t, all)
 
 	worker := byWorker(t, now, all, marked)
@@ -465,7 +465,7 @@ func fed(items map[string]table.Item) (commits []string) {
 // Measures the write units of an event, including all derived items, when functions fold in
 // parallel; and checks that everything is counted.
 func TestWriteUnits(t *testing.T) {
-	cost, err := lambdasim.Measure(t.Context(), lambdasim.Load{Binary: binary, PerSecond: 50, For: 10 * time.Second, Shards: 4, Parts: 4, Window: 20 * time.Second})
+	cost, err := lambdasim.Measure(t.Context(), lambdasim.Load{Binary: binary, PerSecond: 50, For: 10 * time.Second, Shards: 4, Window: 20 * time.Second})
 	must(t, err)
 	t.Logf("%+v", cost)
 	if cost.PagesCounted != int64(cost.Events) || cost.WriteUnits < 1 || cost.WriteUnits > 6 {

@@ -19,7 +19,6 @@ type siteCommands struct {
 	List   siteList   `cmd:"" help:"List the sites."`
 	Show   siteShow   `cmd:"" help:"Show a site's settings."`
 
-	Parts   siteParts   `cmd:"" help:"Set how many items hold each hour's statistics of a site, so that concurrent workers or functions do not compete for one item. Applies to future events; reports add the items up."`
 	Reshard siteReshard `cmd:"" help:"Set how many partitions hold a site's future events. Nothing is rewritten; reads merge all partitions."`
 }
 
@@ -141,28 +140,6 @@ func (g *globals) withSite(ctx context.Context, std streams, id string, get func
 			return printJSON(std.out, outputOf(site))
 		}
 		return tell(&site)
-	})
-}
-
-type siteParts struct {
-	ID    string `arg:"" help:"Site ID."`
-	Parts int    `arg:"" help:"Number of items, 1 to 256. More items than the site has partitions bring nothing."`
-}
-
-// Validate checks the flags. Kong calls it.
-func (c *siteParts) Validate() error {
-	if c.Parts < 1 || c.Parts > table.MaxShards {
-		return fmt.Errorf("bad_parts: the number of items must be 1 to %d, not %d", table.MaxShards, c.Parts)
-	}
-	return nil
-}
-
-// Run sets the number of items.
-func (c *siteParts) Run(ctx context.Context, std streams, g *globals) error {
-	set := func(t *table.Table) (analytics.Site, error) { return analytics.SetParts(ctx, t, c.ID, c.Parts) }
-	return g.withSite(ctx, std, c.ID, set, func(site *analytics.Site) error {
-		_, err := fmt.Fprintf(std.out, "Statistics of %s are spread over %s per hour from now on.\n", site.SiteID, terminal.Count(site.Parts, "item"))
-		return err
 	})
 }
 

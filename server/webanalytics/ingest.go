@@ -25,6 +25,7 @@ const (
 // Event is a page view or custom event as sent by a client.
 type Event struct {
 	ID       string    `json:"id,omitempty" maxLength:"26" doc:"ULID that the client made when the event happened. An event that is sent again with the same ID counts once."`
+	Retry    bool      `json:"retry,omitempty" doc:"The event may have been sent before. Set it when you send an event again without knowing its outcome: it then counts once even if the visitor's address has changed since."`
 	At       time.Time `json:"at,omitzero" doc:"When the event happened, for clients that do not make ULIDs. Default: the time of the ID, otherwise now."`
 	Name     string    `json:"name,omitempty" maxLength:"120" doc:"Name of a custom event. If empty or 'pageview', the event is a page view."`
 	URL      string    `json:"url" minLength:"1" maxLength:"4096" doc:"URL of the page, or its path."`
@@ -181,7 +182,7 @@ func (s *Service) withinRates(site, address string, keyed bool, n int) error {
 
 func (e *Event) hit(from *Sender) analytics.Hit {
 	h := analytics.Hit{
-		EventID: e.ID, At: e.At, Name: e.Name, URL: e.URL, Referrer: e.Referrer, UserAgent: from.UserAgent, Address: from.address,
+		EventID: e.ID, Resent: e.Retry, At: e.At, Name: e.Name, URL: e.URL, Referrer: e.Referrer, UserAgent: from.UserAgent, Address: from.address,
 		UserID: e.UserID, SessionID: e.SessionID, Client: e.Reported.Client(), Properties: e.Properties, Revenue: e.Revenue,
 		Engagement: e.Engagement, Vitals: e.Vitals, DNT: from.dnt, GPC: from.gpc,
 	}

@@ -32,7 +32,6 @@ type Load struct {
 	For       time.Duration // time during which visits start
 	Pause     time.Duration // minimum time between two views of a visit, at most twice as long; default 30 s
 	Shards    int           // of the stream, folded in parallel
-	Parts     int           // of the site: see analytics.SetParts; default 1
 	Window    time.Duration // batching window: how long changes wait for more, at most 5 minutes
 	Logs      io.Writer     // output of the function; nil: discarded
 
@@ -171,10 +170,7 @@ func (l *Load) draw() []view {
 
 // site creates the site of the load.
 func (l *Load) site(ctx context.Context, t *table.Table) error {
-	_, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: loadSite, Shards: max(4, l.Parts)})
-	if err == nil {
-		_, err = analytics.SetParts(ctx, t, loadSite, max(l.Parts, 1))
-	}
+	_, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: loadSite, Shards: max(4, l.Shards)})
 	return err
 }
 

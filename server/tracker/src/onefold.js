@@ -31,13 +31,14 @@
   const ulid = () => {
     const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
     let id = ''
-    for (let t = Date.now() + skew, i = 10; i--; t = Math.floor(t / 32)) id = digits[t % 32] + id
-    for (const b of crypto.getRandomValues(new Uint8Array(16))) id += digits[b & 31]
+    for (let t = Date.now() + skew, i = 10; i--; t /= 32) id = digits[t % 32 | 0] + id
+    for (const b of crypto.getRandomValues(new Uint8Array(16))) id += digits[b % 32]
     return id
   }
 
   // Events are sent one after the other. If the server cannot accept an event, it is sent again for
   // a minute, then with the next event and when the page is left.
+  // It says so, because the network, and with it the visitor, may have changed in between.
   let busy
   let tries = 0
   const pump = () => {
@@ -53,10 +54,10 @@
       pump()
     }
     // Text is the only type that a page may send to another origin without a CORS preflight.
-    fetch(api, { method: 'POST', body, keepalive: true, credentials: 'omit' })
+    fetch(api, { method: 'POST', body: tries ? '{"retry":true,' + body.slice(1) : body, keepalive: true, credentials: 'omit' })
       .then(answer => {
-        if (/^5|429/.test(answer.status)) throw 0
-        return answer.json().then(({ now, outcomes }) => reset(now, outcomes[0].reason, body)).catch(() => {}).then(() => next(1))
+        if (answer.status > 428) throw 0
+        answer.json().then(({ now, outcomes }) => reset(now, outcomes[0].reason, body)).catch(() => {}).then(() => next(1))
       })
       .catch(() => {
         if (tries < 6) setTimeout(next, 1000 << tries++)

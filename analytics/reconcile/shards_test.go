@@ -9,11 +9,13 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/fold"
+	"github.com/onefold/onefold/table"
 )
 
-// A site whose hours are spread over several items has the same statistics as one with single
-// items, even if their number changes while visitors are active. What is stored matches its events.
-func TestParts(t *testing.T) {
+// A site whose events, and with them its hours, are spread over several shards has the same
+// statistics as one with a single shard, even if their number changes while visitors are active.
+// What is stored matches its events.
+func TestStatisticsOfShards(t *testing.T) {
 	now := time.Date(2026, 5, 12, 23, 30, 0, 0, time.UTC)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -30,20 +32,23 @@ func TestParts(t *testing.T) {
 		}
 		return all
 	}
-	plain := newShop(t, "UTC", now)
+	plain := newShopOf(t, 1, "UTC", now)
 	plain.ingest(hits...)
 	plain.drain()
 	want := reports(plain)
-	for name, parts := range map[string][]int{"three": {3}, "more and less": {1, 3, 2}} {
-		w := newShop(t, "UTC", now)
-		for i, n := range parts {
-			site, err := analytics.SetParts(w.ctx, w.table, "shop", n)
-			w.must(err)
-			w.site = site
-			w.advance(11 * time.Second) // the time until collectors notice the change
-			w.ingest(hits[i*len(hits)/len(parts) : (i+1)*len(hits)/len(parts)]...)
-			w.drain()
-		}
+	for name, changes := range map[string]table.Sharding{
+		"three":   table.Shards(3),
+		"changed": {{From: from, N: 1}, {From: from.Add(6 * time.Hour), N: 3}, {From: from.Add(13 * time.Hour), N: 2}},
+	} {
+		w := newShopOf(t, 3, "UTC", now)
+		site, err := analytics.Sites.Modify(w.ctx, w.table, w.site.SiteKey, func(s *analytics.Site) error {
+			s.Sharding = changes
+			return nil
+		})
+		w.must(err)
+		w.site = site
+		w.ingest(hits...)
+		w.drain()
 		if got := reports(w); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: the reports are\n%+v, want\n%+v", name, got, want)
 		}
@@ -53,7 +58,7 @@ func TestParts(t *testing.T) {
 			used[s.Part] = true
 		}
 		if len(used) != 3 {
-			t.Errorf("%s: the parts are %v", name, used)
+			t.Errorf("%s: the shards are %v", name, used)
 		}
 		if name != "three" {
 			continue

@@ -425,7 +425,7 @@ func TestSameAsWorker(t *testing.T) {
 	p := newPlace(t, now, engine.Options{StreamShards: 4, RollEvery: 100})
 	pool := p.pool("stream", "ONEFOLD_PIECE=64")
 	m := p.mapping(pool, r)
-	m.Batch = 30
+	m.Batch = 20
 	p.put(all[:len(all)/2])
 	must(t, m.Drain(t.Context()))
 	p.put(all[len(all)/2:])

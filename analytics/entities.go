@@ -44,8 +44,9 @@ type Owner struct {
 	OwnerKey
 }
 
-// EventKey names an event. The shard is a function of the event's ID and of the site's shard count
-// at the time in the ID, so a resent event goes to the same partition.
+// EventKey names an event. The shard is a function of the event's visitor and of the site's shard
+// count at the time in the ID, so a resent event goes to the same partition unless its visitor has
+// changed the network: see Hit.Resent.
 type EventKey struct {
 	SiteID  string
 	Shard   int

@@ -116,9 +116,8 @@ func eventOf(s *analytics.Site, e *traffic.Event, number uint64) (out analytics.
 	visitor := fnv.New64a()
 	_, _ = visitor.Write([]byte(e.VisitorIP + e.UserAgent + e.At.Format(time.DateOnly))) // a hash never returns an error
 	out.VisitorID = strconv.FormatUint(visitor.Sum64(), 36)
-	shards := s.Sharding.At(e.At)
-	out.EventKey = analytics.EventKey{SiteID: site, Shard: table.Shard(id.String(), shards), EventID: id.String()}
-	out.VisitorShard = table.Shard(out.VisitorID, shards)
+	out.VisitorShard = table.Shard(out.VisitorID, s.Sharding.At(e.At))
+	out.EventKey = analytics.EventKey{SiteID: site, Shard: out.VisitorShard, EventID: id.String()}
 	out.Name, out.Path, out.Host, out.Properties = e.Name, e.Path, "example.com", e.Properties
 	out.Source = referral.Of(e.Referrer, referral.Address{Host: "example.com", Path: e.Path}, []string{"example.com"})
 	out.UTM = referral.UTM{Source: e.UTM.Source, Medium: e.UTM.Medium, Campaign: e.UTM.Campaign}

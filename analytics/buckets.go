@@ -23,7 +23,7 @@ type StatsKey struct {
 	SiteID string `dynamodbav:"siteId"`
 	Period Period `dynamodbav:"period"`
 	Start  string `dynamodbav:"start"`
-	Part   int    `dynamodbav:"part,omitempty"` // shard of the facts that it counts; 0 unless it is an hour
+	Shard  int    `dynamodbav:"shard,omitempty"` // shard of the facts that it counts; 0 unless it is an hour
 }
 
 // Stats are the counts of one bucket. Averages and rates are computed when read, never stored.
@@ -54,7 +54,7 @@ type BreakdownKey struct {
 	Period    Period    `dynamodbav:"period"`
 	Dimension Dimension `dynamodbav:"dimension"`
 	Start     string    `dynamodbav:"start"`
-	Part      int       `dynamodbav:"part,omitempty"` // shard of the facts that it counts; 0 unless it is an hour
+	Shard     int       `dynamodbav:"shard,omitempty"` // shard of the facts that it counts; 0 unless it is an hour
 }
 
 // Breakdown counts the values of one dimension in one bucket. It holds at most tally.MaxValues
@@ -73,7 +73,7 @@ type Breakdown struct {
 type RealtimeKey struct {
 	SiteID string `dynamodbav:"siteId"`
 	Minute string `dynamodbav:"minute"`
-	Part   int    `dynamodbav:"part,omitempty"` // shard of the events that it counts
+	Shard  int    `dynamodbav:"shard,omitempty"` // shard of the events that it counts
 }
 
 // Realtime counts the events of one minute that arrived promptly. It is kept for RealtimeWindow.

@@ -13,7 +13,7 @@ import (
 
 func TestRealtime(t *testing.T) {
 	w := newWorld(t, noon)
-	w.site("site", "Europe/Berlin")
+	site := w.site("site", "Europe/Berlin")
 	hit := func(at time.Time, address, path, name string) Hit {
 		return Hit{At: at, Path: path, Name: name, Address: address}
 	}
@@ -24,7 +24,7 @@ func TestRealtime(t *testing.T) {
 	)
 	w.Drain()
 	minutes := map[string]Realtime{}
-	for m, err := range Minutes.All(w.Ctx, w.Table, LastMinutes("site", noon, 30)) {
+	for m, err := range Minutes.All(w.Ctx, w.Table, site.LastMinutes(noon, 30)) {
 		w.Must(err)
 		sum := minutes[m.Minute]
 		sum.merge(&m)

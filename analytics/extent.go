@@ -14,12 +14,14 @@ import (
 type PeriodIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	Period Period `dynamodbav:"period"`
+	Shards []int  `dynamodbav:"-"` // of hours; nil: all possible ones
 }
 
 // LatestStats are the statistics of a site, the newest bucket first.
 var LatestStats = table.NewQuery(StatsItems, table.QueryDef[PeriodIn]{
 	ID: "W7b", Question: "the latest bucket with statistics of a site",
 	Prefix: "STATS#{period}#", Desc: true,
+	FanOut: "shard", Over: func(in PeriodIn) []int { return shardsOf(in.Period, in.Shards) },
 	Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 250},
 })
 
@@ -78,7 +80,7 @@ func Extent(ctx context.Context, t *table.Table, site *Site) (first, last string
 		return "", "", err
 	}
 	for _, period := range []Period{Hour, Day, Month} {
-		from, to, err := extent(ctx, t, cal, PeriodIn{site.SiteID, period})
+		from, to, err := extent(ctx, t, cal, PeriodIn{site.SiteID, period, site.shards()})
 		switch {
 		case err != nil:
 			return "", "", fmt.Errorf("analytics: extent of %s: %w", site.SiteID, err)
@@ -103,7 +105,7 @@ func extent(ctx context.Context, t *table.Table, cal calendar.Zone, in PeriodIn)
 	if err != nil || len(newest.Items) == 0 {
 		return "", "", err
 	}
-	oldest, err := StatsByTime.Page(ctx, t, StatsIn{SiteID: in.SiteID, Period: in.Period}, "", 1)
+	oldest, err := StatsByTime.Page(ctx, t, StatsIn{SiteID: in.SiteID, Period: in.Period, Shards: in.Shards}, "", 1)
 	if err != nil || len(oldest.Items) == 0 {
 		return "", "", err
 	}

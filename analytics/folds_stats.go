@@ -183,8 +183,8 @@ type (
 )
 
 var (
-	statsDays     = table.Define[datedStats, StatsKey](StatsItems.Name(), table.Def[datedStats]{PK: sitePK, SK: statsSK})
-	breakdownDays = table.Define[datedBreakdown, BreakdownKey](Breakdowns.Name(), table.Def[datedBreakdown]{PK: sitePK, SK: breakdownSK})
+	statsDays     = table.Define[datedStats, StatsKey](StatsItems.Name(), table.Def[datedStats]{PK: countsPK, SK: statsSK})
+	breakdownDays = table.Define[datedBreakdown, BreakdownKey](Breakdowns.Name(), table.Def[datedBreakdown]{PK: countsPK, SK: breakdownSK})
 )
 
 func foldRollupMarks() *fold.Fold {

@@ -160,58 +160,98 @@ var VisitPagesOfDay = table.NewQuery(VisitPages, table.QueryDef[DayOfVisitsIn]{
 	Load: table.Load{PerSecond: 0.01, Items: 50, ItemBytes: 6_000},
 })
 
-// StatsIn selects the statistics of buckets that start in [From, To); an empty To is open.
+// StatsIn selects the statistics of buckets that start in [From, To); an empty To is open. An hour
+// has an item for each shard with facts: Site.StatsIn knows the shards.
 type StatsIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	Period Period `dynamodbav:"period"`
 	From   string `dynamodbav:"from"`
 	To     string `dynamodbav:"to"`
+	Shards []int  `dynamodbav:"-"` // of hours; nil: all possible ones
+}
+
+// StatsIn selects statistics of the site.
+func (s *Site) StatsIn(p Period, from, to string) StatsIn {
+	return StatsIn{s.SiteID, p, from, to, s.shards()}
+}
+
+// shards returns all shards that the site has or had.
+func (s *Site) shards() []int { return s.Sharding.Over(time.Time{}, time.Time{}) }
+
+// shardsOf returns the shards in which the buckets of a period are. Those that are rolled up are in
+// the first.
+func shardsOf(p Period, shards []int) []int {
+	if p != Hour {
+		return firstShard
+	}
+	return possible(shards)
+}
+
+var firstShard, everyShard = []int{0}, table.Shards(table.MaxShards).Over(time.Time{}, time.Time{})
+
+// possible returns shards, or all possible ones for nil.
+func possible(shards []int) []int {
+	if shards == nil {
+		return everyShard
+	}
+	return shards
 }
 
 // StatsByTime queries the statistics of a site by bucket.
 var StatsByTime = table.NewQuery(StatsItems, table.QueryDef[StatsIn]{
 	ID: "W7", Question: "the statistics of a site for a time range, by hour, day or month",
 	From: "STATS#{period}#{from}", To: "STATS#{period}#{to}",
+	FanOut: "shard", Over: func(in StatsIn) []int { return shardsOf(in.Period, in.Shards) },
 	Load: table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 250},
 })
 
-// BreakdownIn selects the breakdowns of buckets that start in [From, To); an empty To is open.
+// BreakdownIn selects the breakdowns of buckets that start in [From, To); an empty To is open. See
+// StatsIn for hours.
 type BreakdownIn struct {
 	SiteID    string    `dynamodbav:"siteId"`
 	Period    Period    `dynamodbav:"period"`
 	Dimension Dimension `dynamodbav:"dimension"`
 	From      string    `dynamodbav:"from"`
 	To        string    `dynamodbav:"to"`
+	Shards    []int     `dynamodbav:"-"` // of hours; nil: all possible ones
+}
+
+// BreakdownIn selects breakdowns of the site.
+func (s *Site) BreakdownIn(p Period, d Dimension, from, to string) BreakdownIn {
+	return BreakdownIn{s.SiteID, p, d, from, to, s.shards()}
 }
 
 // BreakdownByTime queries the values of one dimension by bucket.
 var BreakdownByTime = table.NewQuery(Breakdowns, table.QueryDef[BreakdownIn]{
 	ID: "W8", Question: "the breakdown of a site by one dimension for a time range",
 	From: "BREAKDOWN#{period}#{dimension}#{from}", To: "BREAKDOWN#{period}#{dimension}#{to}",
+	FanOut: "shard", Over: func(in BreakdownIn) []int { return shardsOf(in.Period, in.Shards) },
 	Load: table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 4_000},
 })
 
-// MinutesIn selects the minutes in [From, To). LastMinutes makes it.
+// MinutesIn selects the minutes in [From, To). Site.LastMinutes makes it.
 type MinutesIn struct {
 	SiteID string `dynamodbav:"siteId"`
 	From   string `dynamodbav:"from"`
 	To     string `dynamodbav:"to"`
+	Shards []int  `dynamodbav:"-"` // nil: all possible ones
 }
 
 // Minutes queries the last minutes of a site. A minute is kept for RealtimeWindow.
 var Minutes = table.NewQuery(Realtimes, table.QueryDef[MinutesIn]{
 	ID: "W9", Question: "the last minutes of a site (realtime)",
 	From: "REALTIME#{from}", To: "REALTIME#{to}",
+	FanOut: "shard", Over: func(in MinutesIn) []int { return possible(in.Shards) },
 	Load: table.Load{PerSecond: 0.2, Items: 5, ItemBytes: 2_000},
 })
 
 // LastMinutes selects the minute that contains now and the minutes before it, n in total.
-func LastMinutes(siteID string, now time.Time, n int) MinutesIn {
+func (s *Site) LastMinutes(now time.Time, n int) MinutesIn {
 	minute := now.UTC().Truncate(time.Minute)
 	return MinutesIn{
-		SiteID: siteID,
-		From:   minute.Add(-time.Duration(n-1) * time.Minute).Format(minuteLayout),
-		To:     minute.Add(time.Minute).Format(minuteLayout),
+		SiteID: s.SiteID, Shards: s.shards(),
+		From: minute.Add(-time.Duration(n-1) * time.Minute).Format(minuteLayout),
+		To:   minute.Add(time.Minute).Format(minuteLayout),
 	}
 }
 

@@ -102,7 +102,7 @@ func TestPatterns(t *testing.T) {
 		}
 	})
 	t.Run("W7", func(t *testing.T) {
-		hours, err := StatsByTime.Collect(w.Ctx, w.Table, StatsIn{"shop", Hour, "2026-05-12T10:00:00Z", "2026-05-12T12:00:00Z"})
+		hours, err := StatsByTime.Collect(w.Ctx, w.Table, site.StatsIn(Hour, "2026-05-12T10:00:00Z", "2026-05-12T12:00:00Z"))
 		w.Must(err)
 		views := map[string]int64{}
 		for _, h := range hours { // one item for each shard with events
@@ -113,7 +113,7 @@ func TestPatterns(t *testing.T) {
 		}
 	})
 	t.Run("W8", func(t *testing.T) {
-		hours, err := BreakdownByTime.Collect(w.Ctx, w.Table, BreakdownIn{"shop", Hour, ByPage, "2026-05-12T10:00:00Z", "2026-05-12T11:00:00Z"})
+		hours, err := BreakdownByTime.Collect(w.Ctx, w.Table, site.BreakdownIn(Hour, ByPage, "2026-05-12T10:00:00Z", "2026-05-12T11:00:00Z"))
 		w.Must(err)
 		var sum Breakdown
 		for i := range hours {
@@ -127,12 +127,12 @@ func TestPatterns(t *testing.T) {
 		}
 	})
 	t.Run("W9", func(t *testing.T) {
-		minutes, err := Minutes.Collect(w.Ctx, w.Table, LastMinutes("shop", w.Now(), 5))
+		minutes, err := Minutes.Collect(w.Ctx, w.Table, site.LastMinutes(w.Now(), 5))
 		w.Must(err)
 		if len(minutes) != 1 || minutes[0].Minute != "2026-05-12T12:28" || minutes[0].Events != 1 {
 			t.Errorf("minutes %+v", minutes)
 		}
-		if in := LastMinutes("shop", w.Now(), 5); in.From != "2026-05-12T12:26" || in.To != "2026-05-12T12:31" {
+		if in := site.LastMinutes(w.Now(), 5); in.From != "2026-05-12T12:26" || in.To != "2026-05-12T12:31" {
 			t.Errorf("the last five minutes are %+v", in)
 		}
 	})

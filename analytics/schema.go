@@ -109,13 +109,14 @@ const (
 	sitePK      = "SITE#{siteId}"
 	eventPK     = "SITE#{siteId}#SHARD#{shard}"
 	blockSK     = "BLOCK#{blockId}"
-	statsSK     = "STATS#{period}#{start}[#{part:03}]"
-	breakdownSK = "BREAKDOWN#{period}#{dimension}#{start}[#{part:03}]"
+	countsPK    = "SITE#{siteId}[#SHARD#{shard}]"
+	statsSK     = "STATS#{period}#{start}"
+	breakdownSK = "BREAKDOWN#{period}#{dimension}#{start}"
 )
 
 // StatsItems holds the counts of hours, days and months. Hours are folded, the others rolled up.
 var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stats]{
-	PK: sitePK, SK: statsSK,
+	PK: countsPK, SK: statsSK,
 	Expires: func(s *Stats) time.Time { return s.ExpiresAt },
 	Example: exampleStats,
 	Doc:     "Figures of a site for one hour, day or month.",
@@ -124,7 +125,7 @@ var StatsItems = table.Define[Stats, StatsKey]("analytics.stats", table.Def[Stat
 
 // Breakdowns holds counts by one dimension. Hours are folded, the others rolled up.
 var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", table.Def[Breakdown]{
-	PK: sitePK, SK: breakdownSK,
+	PK: countsPK, SK: breakdownSK,
 	Expires:  func(b *Breakdown) time.Time { return b.ExpiresAt },
 	MaxBytes: maxBreakdownBytes,
 	Example:  exampleBreakdown,
@@ -134,7 +135,7 @@ var Breakdowns = table.Define[Breakdown, BreakdownKey]("analytics.breakdown", ta
 
 // Realtimes holds the counts of the last minutes, folded from events.
 var Realtimes = table.Define[Realtime, RealtimeKey]("analytics.realtime", table.Def[Realtime]{
-	PK: sitePK, SK: "REALTIME#{minute}[#{part:03}]",
+	PK: countsPK, SK: "REALTIME#{minute}",
 	Expires: func(r *Realtime) time.Time { return r.ExpiresAt },
 	Doc:     "Realtime figures of a site for one minute.",
 	Growth:  table.Growth{Writes: 0.97, Most: 50, MostDelayed: 0.08, Delayed: 0.0095, Bytes: 500},

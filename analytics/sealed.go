@@ -26,7 +26,7 @@ func CheckRaw(ctx context.Context, t *table.Table, site *Site, day string, now t
 		return err
 	}
 	since := int64(0)
-	for _, in := range []StatsIn{{site.SiteID, Hour, from, to}, {site.SiteID, Day, day, calendar.ShiftDay(day, 1)}} {
+	for _, in := range []StatsIn{site.StatsIn(Hour, from, to), site.StatsIn(Day, day, calendar.ShiftDay(day, 1))} {
 		for s, err := range StatsByTime.All(ctx, t, in) {
 			if err != nil {
 				return err

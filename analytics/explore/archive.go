@@ -72,7 +72,7 @@ func (s *scan) recallLarge(ctx context.Context) error {
 		return nil
 	}
 	settled := calendar.ShiftDay(s.cal.Day(s.x.t.Now()), -1)
-	in := analytics.StatsIn{SiteID: s.site.SiteID, Period: analytics.Day, From: slices.Min(s.days), To: settled}
+	in := s.site.StatsIn(analytics.Day, slices.Min(s.days), settled)
 	for b, err := range analytics.StatsByTime.All(ctx, s.x.t, in) {
 		if err != nil {
 			return err

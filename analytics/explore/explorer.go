@@ -206,7 +206,7 @@ func (s *scan) statistics(ctx context.Context, first, last string) (map[string]k
 		}
 		in[day] = k
 	}
-	in := analytics.StatsIn{SiteID: s.site.SiteID, Period: analytics.Day, From: first, To: calendar.ShiftDay(last, 1)}
+	in := s.site.StatsIn(analytics.Day, first, calendar.ShiftDay(last, 1))
 	for b, err := range analytics.StatsByTime.All(ctx, s.x.t, in) {
 		if err != nil {
 			return nil, err
@@ -217,7 +217,7 @@ func (s *scan) statistics(ctx context.Context, first, last string) (map[string]k
 	if err != nil {
 		return nil, err
 	}
-	in = analytics.StatsIn{SiteID: s.site.SiteID, Period: analytics.Hour, From: from, To: to}
+	in = s.site.StatsIn(analytics.Hour, from, to)
 	for b, err := range analytics.StatsByTime.All(ctx, s.x.t, in) {
 		if err != nil {
 			return nil, err

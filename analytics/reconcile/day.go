@@ -315,14 +315,14 @@ func (r *reconciler) storedHours(ctx context.Context, day string, stats func(ana
 	if err != nil {
 		return err
 	}
-	for s, err := range analytics.StatsByTime.All(ctx, r.t, analytics.StatsIn{SiteID: r.site.SiteID, Period: analytics.Hour, From: from, To: to}) {
+	for s, err := range analytics.StatsByTime.All(ctx, r.t, r.site.StatsIn(analytics.Hour, from, to)) {
 		if err != nil {
 			return err
 		}
 		stats(s.StatsKey)
 	}
 	for _, d := range r.site.Breakdowns() {
-		for b, err := range analytics.BreakdownByTime.All(ctx, r.t, analytics.BreakdownIn{SiteID: r.site.SiteID, Period: analytics.Hour, Dimension: d, From: from, To: to}) {
+		for b, err := range analytics.BreakdownByTime.All(ctx, r.t, r.site.BreakdownIn(analytics.Hour, d, from, to)) {
 			if err != nil {
 				return err
 			}

@@ -126,8 +126,8 @@ func (w *shop) items(day string) items {
 	w.must(err)
 	hour := w.cal.Hour(time.UnixMilli(s.Start))
 	return items{
-		s, analytics.VisitorKey{SiteID: s.SiteID, Shard: s.VisitorShard, VisitorID: s.VisitorID, Day: s.Day}, analytics.StatsKey{SiteID: s.SiteID, Period: analytics.Hour, Start: hour, Part: s.VisitorShard},
-		analytics.BreakdownKey{SiteID: s.SiteID, Period: analytics.Hour, Dimension: analytics.ByBrowser, Start: hour, Part: s.VisitorShard}, day,
+		s, analytics.VisitorKey{SiteID: s.SiteID, Shard: s.VisitorShard, VisitorID: s.VisitorID, Day: s.Day}, analytics.StatsKey{SiteID: s.SiteID, Period: analytics.Hour, Start: hour, Shard: s.VisitorShard},
+		analytics.BreakdownKey{SiteID: s.SiteID, Period: analytics.Hour, Dimension: analytics.ByBrowser, Start: hour, Shard: s.VisitorShard}, day,
 	}
 }
 

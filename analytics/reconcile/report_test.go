@@ -200,7 +200,7 @@ func TestReportCostsTheSameWhateverTheTraffic(t *testing.T) {
 	costs := make(map[int]map[analytics.Period]report.Cost)
 	counts := []int{150, 1500}
 	for _, n := range counts {
-		w := newShop(t, "UTC", utc("2026-03-10T15:00"))
+		w := newShopOf(t, 1, "UTC", utc("2026-03-10T15:00"))
 		random := rand.New(rand.NewPCG(1, 2))
 		w.ingest(shopTraffic(random, utc("2026-02-20T00:00"), utc("2026-03-10T15:00"), n)...)
 		w.drain()

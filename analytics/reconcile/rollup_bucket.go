@@ -91,7 +91,7 @@ func (r *roller) changedStats(ctx context.Context, b rolling) (change *rollChang
 	}
 	stored := loaded[0]
 	sum := analytics.Stats{StatsKey: key}
-	for s, err := range analytics.StatsByTime.All(ctx, r.t, analytics.StatsIn{SiteID: r.site.SiteID, Period: b.of, From: b.from, To: b.to}) {
+	for s, err := range analytics.StatsByTime.All(ctx, r.t, r.site.StatsIn(b.of, b.from, b.to)) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -126,7 +126,7 @@ func (r *roller) final(stored, sum *analytics.Stats) bool {
 func (r *roller) changedBreakdown(ctx context.Context, b rolling, key analytics.BreakdownKey, stored fold.Stored[analytics.Breakdown]) (*rollChange, error) {
 	sum := analytics.Breakdown{BreakdownKey: key}
 	all := make(tally.Values)
-	for part, err := range analytics.BreakdownByTime.All(ctx, r.t, analytics.BreakdownIn{SiteID: key.SiteID, Period: b.of, Dimension: key.Dimension, From: b.from, To: b.to}) {
+	for part, err := range analytics.BreakdownByTime.All(ctx, r.t, r.site.BreakdownIn(b.of, key.Dimension, b.from, b.to)) {
 		if err != nil {
 			return nil, err
 		}

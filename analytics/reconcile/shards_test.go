@@ -55,7 +55,7 @@ func TestStatisticsOfShards(t *testing.T) {
 		used := map[int]bool{}
 		for s, err := range analytics.StatsByTime.All(w.ctx, w.table, analytics.StatsIn{SiteID: "shop", Period: analytics.Hour, From: "2026", To: "2027"}) {
 			w.must(err)
-			used[s.Part] = true
+			used[s.Shard] = true
 		}
 		if len(used) != 3 {
 			t.Errorf("%s: the shards are %v", name, used)
@@ -68,7 +68,7 @@ func TestStatisticsOfShards(t *testing.T) {
 		if found.Count != 0 {
 			t.Errorf("%s: %+v", name, found)
 		}
-		stats, err := fold.Load(w.ctx, w.table, analytics.StatsItems, []analytics.StatsKey{{SiteID: "shop", Period: analytics.Hour, Start: "2026-05-12T12:00:00Z", Part: 1}})
+		stats, err := fold.Load(w.ctx, w.table, analytics.StatsItems, []analytics.StatsKey{{SiteID: "shop", Period: analytics.Hour, Start: "2026-05-12T12:00:00Z", Shard: 1}})
 		w.must(err)
 		broken := stats[0].State
 		broken.PageViews += 7

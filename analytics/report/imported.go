@@ -126,7 +126,7 @@ func (r *reporter) addImported(ctx context.Context, own *analytics.Stats, values
 func ownSince(ctx context.Context, t *table.Table, site *analytics.Site, cal calendar.Zone) (day string, exact bool, err error) {
 	exact = true
 	for _, period := range []analytics.Period{analytics.Hour, analytics.Day, analytics.Month} {
-		oldest, err := analytics.StatsByTime.Page(ctx, t, analytics.StatsIn{SiteID: site.SiteID, Period: period}, "", 1)
+		oldest, err := analytics.StatsByTime.Page(ctx, t, site.StatsIn(period, "", ""), "", 1)
 		if err != nil || len(oldest.Items) == 0 {
 			if err != nil {
 				return "", false, err

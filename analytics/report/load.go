@@ -41,7 +41,7 @@ func (r *reporter) load(ctx context.Context) error {
 
 // ask selects the statistics of buckets that start in [from, to).
 func (r *reporter) ask(period analytics.Period, from, to string) analytics.StatsIn {
-	return analytics.StatsIn{SiteID: r.in.Site, Period: period, From: from, To: to}
+	return r.site.StatsIn(period, from, to)
 }
 
 func (r *reporter) loadHours(ctx context.Context, first, last string) error {

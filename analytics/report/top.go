@@ -106,7 +106,7 @@ func (r *reporter) values(ctx context.Context) (tally.Values, tally.Count, error
 	sum := make(tally.Values)
 	var other tally.Count
 	add := func(period analytics.Period, from, to string, wanted func(start string) bool) error {
-		in := analytics.BreakdownIn{SiteID: r.in.Site, Period: period, Dimension: r.in.By, From: from, To: to}
+		in := r.site.BreakdownIn(period, r.in.By, from, to)
 		for b, err := range analytics.BreakdownByTime.All(ctx, r.t, in) {
 			if err != nil {
 				return err

@@ -102,10 +102,11 @@ func (s *Service) streamRealtime(ctx context.Context, in *middleware.SitePath, s
 func (s *Service) realtime(ctx context.Context, siteID string) (realtimeBody, error) {
 	now := s.mw.Clock()
 	return s.realtimes.get(siteID, now, realtimeFresh, func() (body realtimeBody, err error) {
-		if _, err := analytics.GetSite(ctx, s.table, siteID); err != nil {
+		site, err := analytics.GetSite(ctx, s.table, siteID)
+		if err != nil {
 			return body, err
 		}
-		if err := s.lastMinutes(ctx, siteID, now, &body); err != nil {
+		if err := s.lastMinutes(ctx, &site, now, &body); err != nil {
 			return body, err
 		}
 		err = s.presentVisits(ctx, siteID, now, &body)
@@ -114,10 +115,10 @@ func (s *Service) realtime(ctx context.Context, siteID string) (realtimeBody, er
 }
 
 // lastMinutes fills in the counts of the last minutes.
-func (s *Service) lastMinutes(ctx context.Context, siteID string, now time.Time, body *realtimeBody) error {
+func (s *Service) lastMinutes(ctx context.Context, site *analytics.Site, now time.Time, body *realtimeBody) error {
 	var all, present sketch.Set
 	counted := map[string]*analytics.Realtime{}
-	for m, err := range analytics.Minutes.All(ctx, s.table, analytics.LastMinutes(siteID, now, realtimeMinutes)) {
+	for m, err := range analytics.Minutes.All(ctx, s.table, site.LastMinutes(now, realtimeMinutes)) {
 		if err != nil {
 			return err
 		}

@@ -103,7 +103,7 @@ func (r *rebuild) anything(ctx context.Context, site *analytics.Site, zone *cale
 			return err
 		},
 		func() error {
-			_, err := analytics.StatsByTime.First(ctx, r.Table, analytics.StatsIn{SiteID: site.SiteID, Period: analytics.Hour, From: firstHour, To: lastHour})
+			_, err := analytics.StatsByTime.First(ctx, r.Table, site.StatsIn(analytics.Hour, firstHour, lastHour))
 			return err
 		},
 		func() error {

@@ -92,8 +92,12 @@ func until(ctx context.Context, so func() (bool, error)) error {
 
 // counted reports whether the statistics show so many page views.
 func (g *ground) counted(ctx context.Context, views int) (bool, error) {
+	of, err := analytics.GetSite(ctx, g.table, site)
+	if err != nil {
+		return false, err
+	}
 	var sum int64
-	for s, err := range analytics.StatsByTime.All(ctx, g.table, analytics.StatsIn{SiteID: site, Period: analytics.Hour}) {
+	for s, err := range analytics.StatsByTime.All(ctx, g.table, of.StatsIn(analytics.Hour, "", "")) {
 		if err != nil {
 			return false, err
 		}

@@ -37,11 +37,11 @@ func (f *File) has(from, to int64) bool { return f.Min <= to && f.Max >= from }
 // added it. Without rows, no file is written and ok is false. Errors: those of the rows and the
 // objects.
 func (w *Warehouse) WriteFile(ctx context.Context, p Partition, rows iter.Seq2[Row, error]) (f File, ok bool, err error) {
-	temp, err := os.CreateTemp(w.temp, "onefold-*"+extension)
+	temp, discard, err := tempFile(w.temp)
 	if err != nil {
 		return f, false, fmt.Errorf("warehouse: %w", err)
 	}
-	defer func() { err = errors.Join(err, temp.Close(), os.Remove(temp.Name())) }()
+	defer func() { err = errors.Join(err, discard()) }()
 	id, err := ulid.New(ulid.Timestamp(w.now()), rand.Reader)
 	if err != nil {
 		return f, false, fmt.Errorf("warehouse: %w", err)
@@ -62,6 +62,20 @@ func (w *Warehouse) WriteFile(ctx context.Context, p Partition, rows iter.Seq2[R
 		return f, false, fmt.Errorf("warehouse: write %s: %w", f.Path, err)
 	}
 	return f, true, nil
+}
+
+// tempFile creates a file in a folder. It has no name there, where the system allows that, so that a
+// process that is killed leaves no rows behind, which erasure would not find. The caller must call
+// discard.
+func tempFile(dir string) (f *os.File, discard func() error, err error) {
+	f, err = os.CreateTemp(dir, "onefold-*"+extension)
+	if err != nil {
+		return nil, nil, err
+	}
+	if os.Remove(f.Name()) == nil {
+		return f, f.Close, nil
+	}
+	return f, func() error { return errors.Join(f.Close(), os.Remove(f.Name())) }, nil
 }
 
 // counting fills in the file's counts while rows pass through, and refuses rows that are out of

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
 
@@ -346,8 +347,5 @@ func (a *appending) again(m Mark) (Commit, error) {
 // maxSince is the maximum number of events in a Conflict.
 const maxSince = 1000
 
-// retryDelay returns the delay after a number of tries: 10 ms, doubling up to a second, with jitter.
-func retryDelay(try int) time.Duration {
-	most := min(10*time.Millisecond<<min(try, 10), time.Second)
-	return most/2 + jitter(most/2)
-}
+// retryDelay returns the wait before retry n, counted from 0.
+func retryDelay(n int) time.Duration { return backoff.Delay(n, 20*time.Millisecond, time.Second) }

@@ -3,7 +3,6 @@ package eventstore
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -11,8 +10,6 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/table"
 )
-
-func jitter(most time.Duration) time.Duration { return rand.N(most + 1) }
 
 var (
 	headVersion = table.FieldOf(Heads, func(h *Head) *int64 { return &h.Version })

@@ -3,13 +3,13 @@ package table
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/internal/backoff"
 )
 
 // Limits of the batch operations, and how many retries without any progress are made for
@@ -20,11 +20,8 @@ const (
 	maxIdleRetries = 8
 )
 
-// retryDelay returns the wait before retry n (0, 1, …): full jitter below 25 ms · 2ⁿ, at most 3 s.
-func retryDelay(n int) time.Duration {
-	ceiling := min(25*time.Millisecond<<min(n, 10), 3*time.Second)
-	return rand.N(ceiling) + 1
-}
+// retryDelay returns the wait before retry n, counted from 0.
+func retryDelay(n int) time.Duration { return backoff.Delay(n, 25*time.Millisecond, 3*time.Second) }
 
 // GetMany reads many items, consistently, and returns them in the order of their keys. Missing,
 // removed and expired items are omitted. A key given twice is returned once. Errors: those of Key

@@ -1,10 +1,18 @@
-// Package backoff sleeps for a duration, or until a context ends.
+// Package backoff says how long to wait before a retry, and waits.
 package backoff
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
+
+// Delay returns how long to wait before retry n, counted from 0: a random time below first·2ⁿ, at most
+// most. https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/ calls it full
+// jitter.
+func Delay(n int, first, most time.Duration) time.Duration {
+	return rand.N(min(first<<min(n, 20), most)) + 1
+}
 
 // For waits for d. If ctx ends first, it returns the context's error at once. If d is zero or
 // negative, it returns the context's error without waiting.

@@ -304,7 +304,7 @@ func soakSite(t *testing.T, g *globals) {
 	t.Helper()
 	err := g.withStore(t.Context(), t.Output(), tuning{}, func(st *store) error {
 		_, err := analytics.CreateSite(t.Context(), st.table, analytics.NewSite{
-			ID: "s", TimeZone: "Europe/Berlin", Settings: analytics.Settings{CustomProperties: []string{"plan"}},
+			ID: "s", Shards: 4, TimeZone: "Europe/Berlin", Settings: analytics.Settings{CustomProperties: []string{"plan"}},
 		})
 		if err != nil {
 			return err

@@ -100,6 +100,7 @@ var policy = map[string][]string{
 	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"eventstore/registry":       {"eventstore"},
 	"eventstore/eventjson":      {"eventstore"},
+	"eventstore/embedded":       {"eventstore", "engine", "fold", "fold/streamsource", "table"},
 	"eventstore/projection":     {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/backoff", "golang.org/x/sync/..."},
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest", "internal/seeds"},
 
@@ -204,6 +205,7 @@ var policy = map[string][]string{
 
 	"examples/internal":   {},
 	"examples/ledger":     {"dynamo", "table", "fold"},
+	"examples/lending":    {"eventstore", "eventstore/embedded", "eventstore/projection", "eventstore/registry"},
 	"examples/ledger/cmd": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "engine", "examples/..."},
 	"examples/orders":     {"table"},
 	"examples/orders/cmd": {"table", "engine", "examples/..."},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
@@ -43,6 +44,22 @@ func New(api dynamo.Streams, streamARN string) *Source {
 		iterators: make(map[string]iterator), reads: make(map[string]readHistory),
 	}
 }
+
+// OfTable returns the source of a table's current stream. Errors: those of DescribeTable, and
+// ErrNoStream.
+func OfTable(ctx context.Context, api dynamo.API, streams dynamo.Streams, table string) (*Source, error) {
+	out, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	if err != nil {
+		return nil, fmt.Errorf("streamsource: stream of %s: %w", table, err)
+	}
+	if out.Table.LatestStreamArn == nil {
+		return nil, fmt.Errorf("%w: %s", ErrNoStream, table)
+	}
+	return New(streams, *out.Table.LatestStreamArn), nil
+}
+
+// ErrNoStream is returned for a table without a change stream.
+var ErrNoStream = errors.New("streamsource: the table has no change stream")
 
 // iterator is a position in a shard, after the record with sequence number after.
 type iterator struct {

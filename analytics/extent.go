@@ -22,7 +22,8 @@ var LatestStats = table.NewQuery(StatsItems, table.QueryDef[PeriodIn]{
 	ID: "W7b", Question: "the latest bucket with statistics of a site",
 	Prefix: "STATS#{period}#", Desc: true,
 	FanOut: "shard", Over: func(in PeriodIn) []int { return shardsOf(in.Period, in.Shards) },
-	Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 250},
+	Example: func(in *PeriodIn) { in.Shards = firstShard },
+	Load:    table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 250},
 })
 
 // RecentDays fills in the empty ends of a range of days. to becomes the last day with statistics,

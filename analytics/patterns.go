@@ -202,7 +202,8 @@ var StatsByTime = table.NewQuery(StatsItems, table.QueryDef[StatsIn]{
 	ID: "W7", Question: "the statistics of a site for a time range, by hour, day or month",
 	From: "STATS#{period}#{from}", To: "STATS#{period}#{to}",
 	FanOut: "shard", Over: func(in StatsIn) []int { return shardsOf(in.Period, in.Shards) },
-	Load: table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 250},
+	Example: func(in *StatsIn) { in.Shards = firstShard },
+	Load:    table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 250},
 })
 
 // BreakdownIn selects the breakdowns of buckets that start in [From, To); an empty To is open. See
@@ -226,7 +227,8 @@ var BreakdownByTime = table.NewQuery(Breakdowns, table.QueryDef[BreakdownIn]{
 	ID: "W8", Question: "the breakdown of a site by one dimension for a time range",
 	From: "BREAKDOWN#{period}#{dimension}#{from}", To: "BREAKDOWN#{period}#{dimension}#{to}",
 	FanOut: "shard", Over: func(in BreakdownIn) []int { return shardsOf(in.Period, in.Shards) },
-	Load: table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 4_000},
+	Example: func(in *BreakdownIn) { in.Shards = firstShard },
+	Load:    table.Load{PerSecond: 0.5, Items: 31, ItemBytes: 4_000},
 })
 
 // MinutesIn selects the minutes in [From, To). Site.LastMinutes makes it.
@@ -242,7 +244,8 @@ var Minutes = table.NewQuery(Realtimes, table.QueryDef[MinutesIn]{
 	ID: "W9", Question: "the last minutes of a site (realtime)",
 	From: "REALTIME#{from}", To: "REALTIME#{to}",
 	FanOut: "shard", Over: func(in MinutesIn) []int { return possible(in.Shards) },
-	Load: table.Load{PerSecond: 0.2, Items: 5, ItemBytes: 2_000},
+	Example: func(in *MinutesIn) { in.Shards = firstShard },
+	Load:    table.Load{PerSecond: 0.2, Items: 5, ItemBytes: 2_000},
 })
 
 // LastMinutes selects the minute that contains now and the minutes before it, n in total.

@@ -25,6 +25,16 @@ type Fleet struct {
 	PropertyTags []string `dynamodbav:"propertyTags,omitempty"`
 }
 
+// OwnerKey names an owner of fleets.
+type OwnerKey struct {
+	OwnerID string `dynamodbav:"ownerId"`
+}
+
+// Owner is an owner, other than DefaultOwner, who has or had a fleet.
+type Owner struct {
+	OwnerKey
+}
+
 // Limits limits what a device of a fleet may send. Zero means the default.
 type Limits struct {
 	PerMinute int `dynamodbav:"perMinute,omitempty" json:"perMinute,omitempty"` // readings; default 6,000

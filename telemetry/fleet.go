@@ -59,6 +59,9 @@ func CreateFleet(ctx context.Context, t *table.Table, n NewFleet) (Fleet, error)
 	}
 	err := f.check()
 	if err == nil {
+		err = f.register(ctx, t)
+	}
+	if err == nil {
 		err = Fleets.Create(ctx, t, &f)
 	}
 	if err != nil {
@@ -79,15 +82,45 @@ func GetFleet(ctx context.Context, t *table.Table, fleetID string) (Fleet, error
 	return f, nil
 }
 
-// ListFleets yields the fleets of an owner, by ID; "" means DefaultOwner.
-func ListFleets(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Fleet, error] {
-	if ownerID == "" {
-		ownerID = DefaultOwner
+// register stores the owner of a fleet before the fleet, so that EveryFleet finds it.
+func (f *Fleet) register(ctx context.Context, t *table.Table) error {
+	if f.OwnerID == DefaultOwner {
+		return nil
 	}
+	return Owners.Put(ctx, t, &Owner{OwnerKey{f.OwnerID}})
+}
+
+// ListFleets yields the fleets of an owner by ID; "" means all owners, one after the other.
+func ListFleets(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Fleet, error] {
 	return func(yield func(Fleet, error) bool) {
-		for f, err := range FleetsOfOwner.All(ctx, t, OwnerIn{ownerID}) {
+		for f, err := range EveryFleet(ctx, t, ownerID) {
 			if f.DeletedAt.IsZero() && !yield(f, err) {
 				return
+			}
+		}
+	}
+}
+
+// EveryFleet is ListFleets including fleets that are being deleted.
+func EveryFleet(ctx context.Context, t *table.Table, ownerID string) iter.Seq2[Fleet, error] {
+	if ownerID != "" {
+		return FleetsOfOwner.All(ctx, t, OwnerIn{ownerID})
+	}
+	return func(yield func(Fleet, error) bool) {
+		for f, err := range FleetsOfOwner.All(ctx, t, OwnerIn{DefaultOwner}) {
+			if !yield(f, err) {
+				return
+			}
+		}
+		for owner, err := range OwnersOfFleets.All(ctx, t, struct{}{}) {
+			if err != nil {
+				yield(Fleet{}, err)
+				return
+			}
+			for f, err := range FleetsOfOwner.All(ctx, t, owner.OwnerKey) {
+				if !yield(f, err) {
+					return
+				}
 			}
 		}
 	}
@@ -108,7 +141,10 @@ func UpdateFleet(ctx context.Context, t *table.Table, fleetID string, change fun
 			return fmt.Errorf("%w: the time zone is %s and cannot be changed, because existing figures use it", ErrInvalid, was.TimeZone)
 		}
 		f.FleetKey, f.CreatedAt = was.FleetKey, was.CreatedAt
-		return f.check()
+		if err := f.check(); err != nil || f.OwnerID == was.OwnerID {
+			return err
+		}
+		return f.register(ctx, t)
 	})
 	if err != nil {
 		return f, fmt.Errorf("telemetry: update fleet %q: %w", fleetID, err)

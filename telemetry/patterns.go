@@ -10,10 +10,10 @@ import (
 
 // Schema holds all entities and access patterns of this package.
 var Schema = table.MustSchema("telemetry",
-	Fleets, Profiles, Devices, readings.Schema, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
+	Fleets, Owners, Profiles, Devices, readings.Schema, Quarantine, Retractions, Alerts, Rules, Aggregates, Statuses, Claims, Labels, Counts,
 	Silences, RollupMarks, Tasks, Sequences,
 	DeviceByID, DevicesByStatus, AlertsOfDevice, OpenAlerts, AggregatesByTime, FirstOfSequence,
-	FleetByID, FleetsOfOwner, ProfileByID, ProfilesOfFleet, DevicesLabelled, LabelsOfFleet, RulesOf, RulesOfFleet, StatusByID, StatusesByConnectivity,
+	FleetByID, FleetsOfOwner, OwnersOfFleets, ProfileByID, ProfilesOfFleet, DevicesLabelled, LabelsOfFleet, RulesOf, RulesOfFleet, StatusByID, StatusesByConnectivity,
 	RetractionsOfDevice, QuarantineOfDevice, CountsOfFleet, SilenceOfFleet, DaysToRollUp, TasksWaiting,
 	fold.Schema,
 	table.ExpiryOrder("telemetry", Retention{}.Tiers()),
@@ -92,14 +92,18 @@ var FleetByID = table.NewGet[FleetIn](Fleets, table.GetDef{
 })
 
 // OwnerIn names an owner of fleets.
-type OwnerIn struct {
-	OwnerID string `dynamodbav:"ownerId"`
-}
+type OwnerIn = OwnerKey
 
 // FleetsOfOwner queries the fleets of an owner, by ID.
 var FleetsOfOwner = table.NewQuery(Fleets, table.QueryDef[OwnerIn]{
 	ID: "T9b", Question: "the fleets of an owner", Index: "gsi1",
 	Load: table.Load{PerSecond: 0.01, Items: 5, ItemBytes: 300},
+})
+
+// OwnersOfFleets queries the owners who have or had a fleet, by ID, except DefaultOwner.
+var OwnersOfFleets = table.NewQuery(Owners, table.QueryDef[struct{}]{
+	ID: "T9c", Question: "all owners of fleets",
+	Load: table.Load{PerSecond: 0.01, Items: 1, ItemBytes: 100},
 })
 
 // ProfileIn names a profile.

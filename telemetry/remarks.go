@@ -6,13 +6,13 @@ import "github.com/onefold/onefold/table"
 var remarks = table.Remarks{
 	Callers: []table.Caller{
 		{Name: "ingest over HTTP, MQTT and from files", Patterns: []string{"T1", "T8", "T9", "T10", "T12", "T14", "T20"}},
-		{Name: "fleet page", Patterns: []string{"T2b", "T9", "T9b", "T10b", "T13", "T16", "T17"}},
+		{Name: "fleet page", Patterns: []string{"T2b", "T9", "T9b", "T9c", "T10b", "T13", "T16", "T17"}},
 		{Name: "device page", Patterns: []string{"T1", "T4", "T5", "T7", "T12", "T14", "T15"}},
 		{Name: "lists across all fleets", Patterns: []string{"T2"}},
 		{Name: "charts, exports", Patterns: []string{"T3", "T7", "T14"}},
 		{Name: "alerts", Patterns: []string{"T3", "T4", "T6", "T7", "T11", "T11b", "T13"}},
 		{Name: "roll-up, maintenance", Patterns: []string{"T7", "T18", "T19"}},
-		{Name: "verify, rebuild", Patterns: []string{"T2c", "T3", "T7"}},
+		{Name: "verify, rebuild", Patterns: []string{"T2c", "T3", "T7", "T9b", "T9c"}},
 	},
 	Gaps: []table.Gap{
 		{Question: "the devices whose last value is above a limit", Needs: "a rule, whose open alerts are on the index; no key contains values"},

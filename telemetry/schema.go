@@ -37,6 +37,12 @@ var Fleets = table.Define[Fleet, FleetKey]("telemetry.fleet", table.Def[Fleet]{
 	Doc:     "A set of devices with one time zone, limits and permissions.",
 })
 
+// Owners holds the owners of fleets, except DefaultOwner. An owner is written before their fleet.
+var Owners = table.Define[Owner, OwnerKey]("telemetry.owner", table.Def[Owner]{
+	PK: "FLEET_OWNERS", SK: "OWNER#{ownerId}",
+	Doc: "An owner who has or had a fleet.",
+})
+
 // Profiles holds the profiles of devices.
 var Profiles = table.Define[Profile, ProfileKey]("telemetry.profile", table.Def[Profile]{
 	PK: "PROFILE#{profileId}", SK: metadata,

@@ -97,7 +97,7 @@ func (r *recounter) checkMissingLabels(ctx context.Context) error {
 // fleets yields the fleets to compare.
 func (r *recounter) fleets(ctx context.Context) iter.Seq2[telemetry.Fleet, error] {
 	if r.fleetID == "" {
-		return telemetry.FleetsOfOwner.All(ctx, r.t, telemetry.OwnerIn{OwnerID: telemetry.DefaultOwner})
+		return telemetry.EveryFleet(ctx, r.t, "")
 	}
 	return func(yield func(telemetry.Fleet, error) bool) { yield(telemetry.GetFleet(ctx, r.t, r.fleetID)) }
 }

@@ -33,7 +33,8 @@ func (w *Worker) Barrier(ctx context.Context) (Barrier, error) {
 
 // WaitFor returns when everything before the barrier is folded and durable. It folds the worker's
 // own shards itself, even while Run is active. For shards of other workers it waits, and helps if
-// their checkpoints do not move.
+// their checkpoints do not move. Shards whose reads fail are read again after a growing delay, as in
+// Run.
 //
 // Errors: ErrNoSource, that of ctx, or the last failure after 10 failed turns in a row.
 func (w *Worker) WaitFor(ctx context.Context, f Barrier) error {
@@ -59,10 +60,12 @@ func (w *Worker) WaitFor(ctx context.Context, f Barrier) error {
 			}
 			err = w.o.Sleep(ctx, w.requests.Backoff(failures))
 		case n == 0:
-			failures = 0
 			idle++
-			w.expedite(idle)
-			err = w.o.Sleep(ctx, w.idlePause(idle))
+			retry := w.firstRetry()
+			if retry.IsZero() {
+				failures = 0
+			}
+			err = w.idle(ctx, idle, retry)
 		default:
 			failures, idle = 0, 0
 		}
@@ -70,6 +73,41 @@ func (w *Worker) WaitFor(ctx context.Context, f Barrier) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// idle waits after an idle turn. If the read of a shard has failed, it waits until the first such
+// shard may be read again, and then releases that shard, even if the clock has not moved.
+func (w *Worker) idle(ctx context.Context, n int, retry time.Time) error {
+	w.expedite(n)
+	pause := w.idlePause(n)
+	if !retry.IsZero() {
+		pause = max(pause, retry.Sub(w.o.Clock()))
+	}
+	if err := w.o.Sleep(ctx, pause); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, sh := range w.order {
+		if !sh.retryAt.After(retry) {
+			sh.retryAt = time.Time{}
+		}
+	}
+	return nil
+}
+
+// firstRetry returns the earliest time at which a shard whose last read failed may be read again. It
+// returns the zero time if there is no such shard.
+func (w *Worker) firstRetry() (first time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.o.Clock()
+	for _, sh := range w.order {
+		if sh.failures > 0 && !sh.retryAt.IsZero() && sh.listed && !sh.finished() && w.reads(sh, now) && (first.IsZero() || sh.retryAt.Before(first)) {
+			first = sh.retryAt
+		}
+	}
+	return first
 }
 
 // idlePause returns the pause after an idle turn. It grows up to Options.Poll. A source with its
@@ -85,14 +123,11 @@ func (w *Worker) idlePause(idle int) time.Duration {
 // time: WaitFor must make progress even if the clock does not move.
 const relistEvery = 16
 
-// expedite makes the next turn retry failed reads and look for finished parents at once.
+// expedite makes the next turn look for finished parents at once.
 func (w *Worker) expedite(idle int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.parentsAt = time.Time{}
-	for _, sh := range w.order {
-		sh.retryAt = time.Time{}
-	}
 	if idle%relistEvery == 0 {
 		w.listAt = time.Time{}
 	}

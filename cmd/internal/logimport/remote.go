@@ -170,14 +170,31 @@ func (r *Remote) open(ctx context.Context, method, path string, body []byte) (*h
 	return answer, nil
 }
 
-// Refused returns the error of a response that rejects the request.
+// Problem is an error response of a server.
+type Problem struct {
+	Code   string // stable, of the API
+	Detail string // for people
+}
+
+// Error returns the code and the detail.
+func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
+
+// Code returns the code of the error response in err's tree, or "" if there is none.
+func Code(err error) string {
+	if p := (*Problem)(nil); errors.As(err, &p) {
+		return p.Code
+	}
+	return ""
+}
+
+// Refused returns the error of a response that rejects the request: a Problem, if the response has
+// the server's form.
 func Refused(status int, text []byte) error {
 	var problem struct{ Type, Detail string }
 	if err := json.Unmarshal(text, &problem); err != nil || problem.Type == "" {
 		return fmt.Errorf("server: unexpected response %d %s; is this server onefold?", status, http.StatusText(status))
 	}
-	code := problem.Type[strings.LastIndexByte(problem.Type, ':')+1:]
-	return fmt.Errorf("%s: %s", code, problem.Detail)
+	return &Problem{Code: problem.Type[strings.LastIndexByte(problem.Type, ':')+1:], Detail: problem.Detail}
 }
 
 // asImported converts events to the server's form. It truncates strings to the server's limits; a

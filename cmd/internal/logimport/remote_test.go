@@ -3,6 +3,7 @@ package logimport
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -94,5 +95,20 @@ func TestRemoteSendsNoMoreThanTheServerTakes(t *testing.T) {
 		if _, err := NewRemote(address, "k"); err == nil || !strings.Contains(err.Error(), "bad_server") {
 			t.Errorf("%q: %v", address, err)
 		}
+	}
+}
+
+func TestCode(t *testing.T) {
+	closed := Refused(http.StatusConflict, []byte(`{"type":"urn:onefold:error:stream_closed","detail":"The stream is closed."}`))
+	if closed.Error() != "stream_closed: The stream is closed." {
+		t.Errorf("%q", closed)
+	}
+	for want, err := range map[string]error{"stream_closed": fmt.Errorf("line 3: %w", closed), "": errors.New("stream_closed: only a text")} {
+		if got := Code(err); got != want {
+			t.Errorf("the code of %q is %q, want %q", err, got, want)
+		}
+	}
+	if err := Refused(http.StatusBadGateway, []byte("<html>")); Code(err) != "" {
+		t.Errorf("the code of %q is %q", err, Code(err))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/onefold/onefold/cmd/internal/logimport"
@@ -76,7 +75,7 @@ func (to *simulatedTo) makeDevices(ctx context.Context, fleet string, devices []
 		err := call(http.MethodPost, path+"/devices", map[string]any{
 			"id": d.ID, "name": d.Name, "type": d.Kind.Name, "profile": profileOf(d.Kind), "location": d.Location, "firmware": d.Firmware, "tags": append([]string{}, d.Tags...),
 		})
-		if err != nil && !strings.HasPrefix(err.Error(), "exists: ") {
+		if err != nil && logimport.Code(err) != "exists" {
 			return fmt.Errorf("create device %s: %w", d.ID, err)
 		}
 	}
@@ -98,7 +97,7 @@ func (to *simulatedTo) add(ctx context.Context, m *devicesim.Message) error {
 	}
 	if alone {
 		err := to.remote.Call(ctx, http.MethodPost, "/api/readings", m.AppendJSON(nil), nil)
-		if err != nil && !strings.HasPrefix(err.Error(), "bad_request: ") {
+		if err != nil && logimport.Code(err) != "bad_request" {
 			return err
 		}
 		to.did.Outcomes[telemetry.Rejected]++

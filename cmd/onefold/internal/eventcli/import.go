@@ -7,7 +7,6 @@ import (
 	"hash/maphash"
 	"io"
 	"iter"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -189,11 +188,19 @@ func appendRow(ctx context.Context, r *row, t target, into *summary) error {
 		into.count(r, done)
 		return nil
 	}
-	code, _, _ := strings.Cut(err.Error(), ":")
-	switch code {
-	case "invalid", "invalid_request", "too_large", "stream_closed":
+	if rejects(err) {
 		into.refused(r, err)
 		return nil
 	}
 	return fmt.Errorf("line %d: %w", r.number, err)
+}
+
+// rejects reports whether err means that the event store does not accept this event, whereas it may
+// accept others.
+func rejects(err error) bool {
+	switch logimport.Code(err) {
+	case "invalid_request", "too_large", "stream_closed":
+		return true
+	}
+	return errors.Is(err, eventstore.ErrInvalid) || errors.Is(err, eventstore.ErrTooLarge) || errors.Is(err, eventstore.ErrClosed)
 }

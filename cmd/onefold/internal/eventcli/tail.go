@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/onefold/onefold/cmd/internal/logimport"
 	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/eventstore/eventjson"
 	"github.com/onefold/onefold/internal/backoff"
@@ -49,7 +50,7 @@ func (c *tailCommand) Run(ctx context.Context, env *Env) error {
 	}
 	if c.After < 0 { // resolve "now" once, so that a reconnect misses nothing
 		var h struct{ Version, Position int64 }
-		if err := r.Ask(ctx, http.MethodGet, where, nil, &h); err != nil && !strings.HasPrefix(err.Error(), "no_such_aggregate") {
+		if err := r.Ask(ctx, http.MethodGet, where, nil, &h); err != nil && logimport.Code(err) != "no_such_aggregate" {
 			return err
 		}
 		c.After = h.Version + h.Position

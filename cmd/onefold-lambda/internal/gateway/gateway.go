@@ -37,15 +37,30 @@ func Answer(ctx context.Context, handler http.Handler, payload []byte) (*events.
 		return refused(http.StatusBadRequest, "bad_request", err.Error()), nil
 	}
 	w := &answer{header: make(http.Header)}
-	if end, bounded := ctx.Deadline(); bounded {
-		handler = http.TimeoutHandler(handler, time.Until(end)-reserve, tooSlow)
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		handler.ServeHTTP(w, r)
+		return w.response(), nil
 	}
-	handler.ServeHTTP(w, r)
+	http.TimeoutHandler(marked(handler), time.Until(end)-reserve, "").ServeHTTP(w, r)
 	// TimeoutHandler can only write a text. It is replaced by a problem in the format of the API.
-	if w.status == http.StatusServiceUnavailable && w.body.String() == tooSlow {
-		return refused(w.status, "too_slow", tooSlow), nil
+	if w.header.Get(finished) == "" {
+		return refused(http.StatusServiceUnavailable, "too_slow", tooSlow), nil
 	}
+	w.header.Del(finished)
 	return w.response(), nil
+}
+
+// finished is a header that tells a handler's responses from those of TimeoutHandler, which discards
+// the header of a handler that is not done in time. It is not sent.
+const finished = "Onefold-Finished"
+
+// marked returns a handler whose responses have the header finished.
+func marked(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(finished, "true")
+		handler.ServeHTTP(w, r)
+	})
 }
 
 const (

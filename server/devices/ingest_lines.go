@@ -191,7 +191,7 @@ func partial(rejected []refusedLine, of int) string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		fmt.Fprintf(&b, "line %d: %s", r.Line, strings.TrimPrefix(r.Detail, fmt.Sprintf("line %d: ", r.Line)))
+		fmt.Fprintf(&b, "line %d: %s", r.Line, r.Detail)
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ const hostTag = "host"
 
 var deviceTags = []string{"device", "device_id", hostTag}
 
-// Line is a reading and its line number, from 1.
+// Line is a reading and its line number, from 1. Its error does not repeat the number.
 type Line struct {
 	Reading
 	Number int
@@ -61,8 +62,14 @@ func (l Lines) Parse(text []byte) ([]Line, error) {
 			return nil, fmt.Errorf("%w: more than %d lines", ErrTooMany, MaxLines)
 		}
 		one := Line{Number: p.Line}
-		if one.Err = err; err == nil {
+		var wrong *lineprotocol.Error
+		switch {
+		case err == nil:
 			one.Incoming, one.Err = l.reading(&p)
+		case errors.As(err, &wrong):
+			one.Err = wrong.Err
+		default:
+			one.Err = err
 		}
 		lines = append(lines, one)
 	}
@@ -90,7 +97,7 @@ func (l *Lines) reading(p *lineprotocol.Point) (in telemetry.Incoming, err error
 			in.Values[name] = telemetry.Text(f.Text)
 		default:
 			if in.Values[name], err = telemetry.Number(f.Text); err != nil {
-				return in, fmt.Errorf("line %d: field %q: %w", p.Line, f.Key, err)
+				return in, fmt.Errorf("field %q: %w", f.Key, err)
 			}
 		}
 	}
@@ -102,7 +109,7 @@ func (l *Lines) setSender(p *lineprotocol.Point, in *telemetry.Incoming) error {
 	named, host := l.find(p, notHost), l.find(p, isHost)
 	switch {
 	case l.Device == "" && named == "" && host == "":
-		return fmt.Errorf("line %d: no tag names the device: use %s", p.Line, strings.Join(l.DeviceTags, ", "))
+		return fmt.Errorf("no tag names the device: use %s", strings.Join(l.DeviceTags, ", "))
 	case l.Device == "" && named == "":
 		in.DeviceID, in.Tags = host, l.tagsOf(p, isDevice)
 	case l.Device == "":
@@ -115,7 +122,7 @@ func (l *Lines) setSender(p *lineprotocol.Point, in *telemetry.Incoming) error {
 	case host != "":
 		in.DeviceID, in.Tags = l.Device, l.tagsOf(p, isHost)
 	default:
-		return fmt.Errorf("line %d: the device is %.64q, but the sender is %q", p.Line, named, l.Device)
+		return fmt.Errorf("the device is %.64q, but the sender is %q", named, l.Device)
 	}
 	return nil
 }

@@ -25,11 +25,11 @@ func TestLines(t *testing.T) {
 		{"disk,device=sda,host=h,mode=rw free=9", "me - 0 disk.free=9 device:sda mode:rw", payload.Lines{Device: "me"}},
 		{"disk,device=me,host=h,mode=rw free=9", "me - 0 disk.free=9 mode:rw", payload.Lines{Device: "me"}},
 		{"cpu,b=2,a=1,host=h idle=9 5", "me 1970-01-01T00:00:05Z 0 cpu.idle=9 a:1 b:2", payload.Lines{Device: "me", Unit: time.Second}},
-		{"cpu,device=you idle=9 5", "line 1: the device is \"you\"", payload.Lines{Device: "me"}},
-		{"cpu idle=9", "line 1: no tag names the device: use device, device_id, host", payload.Lines{}},
-		{"cpu,host=h idle=9", "line 1: no tag names the device: use sensor", payload.Lines{DeviceTags: []string{"sensor"}}},
-		{"cpu,host=h idle=1e99999", "line 1: field", payload.Lines{}},
-		{"cpu,host=h idle", "line 1: ", payload.Lines{}},
+		{"cpu,device=you idle=9 5", "the device is \"you\"", payload.Lines{Device: "me"}},
+		{"cpu idle=9", "no tag names the device: use device, device_id, host", payload.Lines{}},
+		{"cpu,host=h idle=9", "no tag names the device: use sensor", payload.Lines{DeviceTags: []string{"sensor"}}},
+		{"cpu,host=h idle=1e99999", "field", payload.Lines{}},
+		{"cpu,host=h idle", "column ", payload.Lines{}},
 	} {
 		lines, err := c.of.Parse([]byte(c.line))
 		if err != nil || len(lines) != 1 {

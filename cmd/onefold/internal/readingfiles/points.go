@@ -3,7 +3,6 @@ package readingfiles
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/onefold/onefold/internal/accesslog"
@@ -45,8 +44,8 @@ func (p points) read(line accesslog.Line) (in telemetry.Incoming, any bool, err 
 		return in, true, err
 	case len(lines) == 0:
 		return in, false, nil
-	case lines[0].Err != nil: // the error's own line number refers to this text only
-		return in, true, errors.New(strings.TrimPrefix(lines[0].Err.Error(), "line 1: "))
+	case lines[0].Err != nil:
+		return in, true, lines[0].Err
 	case lines[0].At.IsZero():
 		return in, true, errors.New("it has no time")
 	}

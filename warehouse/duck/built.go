@@ -25,6 +25,12 @@ func open() (*sql.DB, error) {
 var errReads = errors.New("one SELECT statement is allowed, not several and none that writes or changes settings; " +
 	"a PIVOT must list its values (ON x IN (…)), and --explain replaces EXPLAIN")
 
+// isOutOfMemory reports whether a query needs more memory and disk space than it may use.
+func isOutOfMemory(err error) bool {
+	var told *duckdb.Error
+	return errors.As(err, &told) && told.Type == duckdb.ErrorTypeOutOfMemory
+}
+
 // checkReads returns an error unless the query is a single statement that reads. The query is
 // parsed and bound, but not run.
 func checkReads(conn *sql.Conn, query string) error {

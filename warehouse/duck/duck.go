@@ -283,7 +283,7 @@ func (d *DB) told(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: the query took longer than %s; make it smaller or increase --timeout", ErrTimeout, d.o.Timeout)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case strings.HasPrefix(text, "Out of Memory Error"):
+	case isOutOfMemory(err):
 		return fmt.Errorf("%w: the query needs more than %d MB of memory and %d MB of disk; make it smaller or increase --memory and --temp: %s",
 			ErrTooLarge, d.o.MemoryMB, d.o.TempMB, text)
 	}

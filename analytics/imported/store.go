@@ -70,10 +70,8 @@ type Options struct {
 // of exports.Inspect, ErrNothing, ErrTooMuch, ErrDeleting.
 func Run(ctx context.Context, t *table.Table, into Into, e *exports.Export, o Options) (Result, error) {
 	r := &runner{t: t, into: into, e: e, o: o, size: e.Size()}
-	if err := r.run(ctx); err != nil {
-		return r.out, fmt.Errorf("import into %s: %w", into.SiteID, err)
-	}
-	return r.out, nil
+	err := r.run(ctx)
+	return r.out, err
 }
 
 // runner is the state of a running import.

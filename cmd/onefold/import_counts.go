@@ -119,7 +119,10 @@ func (c *importCommand) counts(ctx context.Context, std streams, s *store) (resu
 	defer bar.Close()
 	result, err = imported.Run(ctx, s.table, into, e, imported.Options{DryRun: c.DryRun, Progress: bar.Update})
 	bar.Close()
-	return result, countsError(err)
+	if err != nil {
+		return result, countsError(fmt.Errorf("import into %s: %w", c.Site, err))
+	}
+	return result, nil
 }
 
 // countsError adds an error code.
@@ -154,7 +157,7 @@ func printCounts(w io.Writer, r *imported.Result) error {
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		if t.Problem != "" {
-			p.line("not read: %s: %s", printable(t.File), strings.TrimPrefix(t.Problem, exports.ErrFormat.Error()+": "))
+			p.line("not read: %s: %s", printable(t.File), t.Problem)
 			continue
 		}
 		ignored := ""

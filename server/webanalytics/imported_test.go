@@ -253,20 +253,20 @@ func TestRejectedUploads(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d %s", c.name, status, answer, c.status, c.says)
 		}
 	}
-	for _, c := range []struct{ name, content, code string }{
-		{"../../etc/passwd", "root:x:0:0", "unknown_format"},
-		{"broken.zip", "PK\x03\x04 and no more", "unknown_format"},
-		{"wide.csv", "date,browser,country,sessions\n20240101,Chrome,Germany,1\n", "unknown_format"},
-		{"empty.csv", "", "unknown_format"},
-		{"\u202e" + strings.Repeat("n", 4000) + ".csv", "date,sessions\n20240101,x\n", ""},
-		{"future.csv", "date,sessions\n21000101,3\n", ""},
+	for _, c := range []struct{ name, content, code, says string }{
+		{"../../etc/passwd", "root:x:0:0", "unknown_format", "No table of daily counts; passwd: "},
+		{"broken.zip", "PK\x03\x04 and no more", "unknown_format", "No table of daily counts: "},
+		{"wide.csv", "date,browser,country,sessions\n20240101,Chrome,Germany,1\n", "unknown_format", "No table of daily counts; wide.csv: columns "},
+		{"empty.csv", "", "unknown_format", "No table of daily counts; empty.csv: the file is empty"},
+		{"\u202e" + strings.Repeat("n", 4000) + ".csv", "date,sessions\n20240101,x\n", "", "No table of daily counts; "},
+		{"future.csv", "date,sessions\n21000101,3\n", "nothing_to_import", "Nothing to import: the export ends on 2100-01-01"},
 	} {
 		body, kind := files(h, c.name, c.content)
 		if status, answer := h.Post("/api/v1/sites/blog/imports", body, "Authorization", key, "Content-Type", kind); status != http.StatusAccepted {
 			t.Fatalf("%.20q: %d %s", c.name, status, answer)
 		}
 		w := ended(h).Work
-		if w.State != "failed" || w.Problem == "" || c.code != "" && w.Code != c.code || strings.Contains(w.Problem, uploads) {
+		if w.State != "failed" || !strings.HasPrefix(w.Problem, c.says) || c.code != "" && w.Code != c.code || strings.Contains(w.Problem, uploads) {
 			t.Errorf("%.20q: %+v", c.name, w)
 		}
 	}

@@ -26,6 +26,26 @@ var (
 	ErrTooMuch = errors.New("exports: too much")
 )
 
+// tableError is an ErrFormat of one table.
+type tableError struct{ reason error }
+
+// notTable returns an ErrFormat with a reason.
+func notTable(format string, args ...any) error { return &tableError{fmt.Errorf(format, args...)} }
+
+// Error implements error.
+func (e *tableError) Error() string { return ErrFormat.Error() + ": " + e.reason.Error() }
+
+// Unwrap implements errors.Unwrap.
+func (e *tableError) Unwrap() []error { return []error{ErrFormat, e.reason} }
+
+// reasonOf returns why a table cannot be read.
+func reasonOf(err error) string {
+	if e := (*tableError)(nil); errors.As(err, &e) {
+		return e.reason.Error()
+	}
+	return err.Error()
+}
+
 // Limits of an export.
 const (
 	maxFiles  = 500     // total number of tables

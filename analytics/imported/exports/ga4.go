@@ -2,7 +2,6 @@ package exports
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -69,7 +68,7 @@ func ga4Layout(header, comments []string) (*layout, error) {
 			l.day = i
 		case key == "nthday":
 			if l.nth = startDate(comments); l.nth == "" {
-				return nil, fmt.Errorf("%w: days are numbers, but no comment has the start date", ErrFormat)
+				return nil, notTable("days are numbers, but no comment has the start date")
 			}
 			l.day = i
 		case ga4Metrics[key] != noMetric:
@@ -79,19 +78,19 @@ func ga4Layout(header, comments []string) (*layout, error) {
 		case ga4Derived[key]:
 			l.ignored = append(l.ignored, clip(name, shown))
 		case key != "" && key != "totals":
-			return nil, fmt.Errorf("%w: unknown column %q", ErrFormat, clip(name, shown))
+			return nil, notTable("unknown column %q", clip(name, shown))
 		}
 	}
 	switch {
 	case l.day < 0:
-		return nil, fmt.Errorf("%w: there is no date column", ErrFormat)
+		return nil, notTable("there is no date column")
 	case len(by) > 1:
-		return nil, fmt.Errorf("%w: columns %q and %q: export the date and one dimension per file", ErrFormat, clip(header[by[0].column], shown), clip(header[by[1].column], shown))
+		return nil, notTable("columns %q and %q: export the date and one dimension per file", clip(header[by[0].column], shown), clip(header[by[1].column], shown))
 	}
 	l.width = 1 + slices.Max(append(slices.Collect(maps.Keys(l.metrics)), l.day))
 	l.choose(by)
 	if len(l.metrics) == 0 {
-		return nil, fmt.Errorf("%w: no column has a supported metric", ErrFormat)
+		return nil, notTable("no column has a supported metric")
 	}
 	return l, nil
 }

@@ -152,7 +152,7 @@ func (c *Contents) reasons() string {
 	var b strings.Builder
 	for i := range c.Tables {
 		if t := &c.Tables[i]; t.Problem != "" && i < maxShown {
-			fmt.Fprintf(&b, "; %s: %s", t.File, strings.TrimPrefix(t.Problem, ErrFormat.Error()+": "))
+			fmt.Fprintf(&b, "; %s: %s", t.File, t.Problem)
 		}
 	}
 	for _, line := range c.Shown {
@@ -169,7 +169,7 @@ func (c *Contents) note(m *member) visitor {
 			c.Tables = append(c.Tables, Table{File: m.name})
 			t = &c.Tables[len(c.Tables)-1]
 			if err != nil {
-				t.Problem = err.Error()
+				t.Problem = reasonOf(err)
 				return
 			}
 			t.Format, t.Table, t.Ignored, t.layout = l.format, l.table, l.ignored, l
@@ -239,7 +239,7 @@ func (m *member) read(ctx context.Context, left *int64, progress func(int64), su
 		more, err := s.next()
 		if err != nil || !more {
 			if err == nil && !any {
-				v.table(nil, fmt.Errorf("%w: the file is empty", ErrFormat))
+				v.table(nil, notTable("the file is empty"))
 			}
 			return err
 		}
@@ -259,8 +259,12 @@ func (s *sections) readTable(v visitor) error {
 	if err != nil && s.err != nil && s.err != io.EOF {
 		return s.err
 	}
-	if err != nil || len(header) > maxColumns {
-		v.table(nil, fmt.Errorf("%w: the first line names no columns: %w", ErrFormat, err))
+	if err != nil {
+		v.table(nil, notTable("the first line names no columns: %w", err))
+		return nil
+	}
+	if len(header) > maxColumns {
+		v.table(nil, notTable("the first line has %d columns, more than %d", len(header), maxColumns))
 		return nil
 	}
 	l, err := layoutOf(slices.Clone(header), s.comments)

@@ -141,7 +141,7 @@ func (w *Warehouse) rows(ctx context.Context, f File, as form, from, to int64) i
 			yield(nil, fmt.Errorf("%w: %s has %d bytes, not %d", ErrDamaged, f.Path, object.Size(), f.Bytes))
 			return
 		}
-		p, err := openParquet(object)
+		p, err := openParquet(object, object.Size())
 		if err != nil {
 			yield(nil, fmt.Errorf("%w: %s: %w", ErrDamaged, f.Path, err))
 			return
@@ -162,13 +162,35 @@ func (w *Warehouse) rows(ctx context.Context, f File, as form, from, to int64) i
 }
 
 // openParquet opens a Parquet file. Bytes that make the Parquet reader panic give an error.
-func openParquet(o Object) (f *parquet.File, err error) {
+func openParquet(r io.ReaderAt, size int64, options ...parquet.FileOption) (f *parquet.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("not a Parquet file: %v", r)
 		}
 	}()
-	return parquet.OpenFile(o, o.Size(), parquet.SkipBloomFilters(true))
+	return parquet.OpenFile(r, size, append(options, parquet.SkipBloomFilters(true))...)
+}
+
+// ColumnsOf returns the names of the columns of a file on a disk. Files that were written before a
+// column was introduced lack it. Errors: ErrDamaged, those of the file system.
+func ColumnsOf(name string) (names []string, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("warehouse: %w", err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("warehouse: %w", err)
+	}
+	p, err := openParquet(f, info.Size(), parquet.SkipPageIndex(true))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+	}
+	for _, c := range p.Root().Columns() {
+		names = append(names, c.Name())
+	}
+	return names, nil
 }
 
 // Verify compares a file with its entry in the log. Errors: ErrDamaged, ErrNotFound.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -109,15 +110,14 @@ func (d *DB) prepare(ctx context.Context) error {
 		"SET autoinstall_known_extensions = false",
 		"SET autoload_known_extensions = false",
 	}
-	files := map[*dataset][]string{&ofEvents: o.Events, &ofReadings: o.Readings, &ofDomainEvents: o.DomainEvents}
-	var readable []string
-	for _, d := range definitions {
-		statements = append(statements, "CREATE VIEW "+d.name+" AS "+o.within(d, strings.ReplaceAll(d.sql, "{files}", d.of.from(files[d.of]))))
+	views, err := o.views()
+	if err != nil {
+		return err
 	}
-	for _, of := range files {
-		for _, f := range of {
-			readable = append(readable, quote(f))
-		}
+	statements = append(statements, views...)
+	var readable []string
+	for _, f := range slices.Concat(o.Events, o.Readings, o.DomainEvents) {
+		readable = append(readable, quote(f))
 	}
 	if o.SaveTo != "" {
 		readable = append(readable, quote(o.SaveTo))
@@ -133,6 +133,20 @@ func (d *DB) prepare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// views returns the statements that create the views.
+func (o *Options) views() (statements []string, err error) {
+	from := map[*dataset]string{}
+	for of, files := range map[*dataset][]string{&ofEvents: o.Events, &ofReadings: o.Readings, &ofDomainEvents: o.DomainEvents} {
+		if from[of], err = of.from(files, o.Threads); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range definitions {
+		statements = append(statements, "CREATE VIEW "+d.name+" AS "+o.within(d, strings.ReplaceAll(d.sql, "{files}", from[d.of])))
+	}
+	return statements, nil
 }
 
 // within leaves out events of other days. A day of the site does not end where a file ends, because

@@ -2,9 +2,15 @@ package duck
 
 import (
 	_ "embed"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/warehouse"
 )
 
 // View is a table that a query sees.
@@ -42,10 +48,10 @@ var (
 type dataset struct {
 	name  string
 	hive  string // types of the columns that are in paths
-	empty string // the files' columns, used if there are no files
+	empty string // the files' columns, for those that files lack
 }
 
-// The datasets, as docs/format/warehouse.md defines them.
+// The datasets, as docs/format/warehouse.md defines them. Older files may lack columns.
 var (
 	ofEvents = dataset{"events", "{'site': VARCHAR, 'date': DATE}", `site VARCHAR, date DATE, time TIMESTAMPTZ, event_id VARCHAR, visitor_id VARCHAR,
 		visitor_shard INTEGER, kind VARCHAR, name VARCHAR, path VARCHAR, hostname VARCHAR, session_id VARCHAR, user_id VARCHAR,
@@ -69,26 +75,70 @@ func traits(text string) string {
 }
 
 // from returns what a view selects from: only the named files, or, if there are none, an empty
-// table with the same columns.
-func (d *dataset) from(files []string) string {
+// table with the same columns. A column that a file lacks, because it was written before the column
+// was introduced, is NULL. Such files are apart: to read all files by the names of their columns,
+// DuckDB would open all of them for every query, even those that a filter excludes.
+func (d *dataset) from(files []string, threads int) (string, error) {
 	if len(files) == 0 {
-		return d.none()
+		return d.none(), nil
 	}
-	quoted := make([]string, len(files))
+	missing := make([]string, len(files))
+	group := new(errgroup.Group)
+	group.SetLimit(max(threads, 1))
 	for i, f := range files {
-		quoted[i] = quote(f)
+		group.Go(func() error {
+			columns, err := warehouse.ColumnsOf(f)
+			missing[i] = d.missing(columns)
+			return err
+		})
 	}
-	return "read_parquet([" + strings.Join(quoted, ", ") + "], hive_partitioning = true, hive_types_autocast = false, hive_types = " + d.hive + ")"
+	if err := group.Wait(); err != nil {
+		return "", err
+	}
+	alike := make(map[string][]string) // by what they lack
+	for i, f := range files {
+		alike[missing[i]] = append(alike[missing[i]], quote(f))
+	}
+	var parts []string
+	for _, lacks := range slices.Sorted(maps.Keys(alike)) {
+		parts = append(parts, "SELECT *"+lacks+" FROM read_parquet(["+strings.Join(alike[lacks], ", ")+"], hive_partitioning = true, hive_types_autocast = false, hive_types = "+d.hive+")")
+	}
+	return "(" + strings.Join(parts, " UNION ALL BY NAME ") + ")", nil
+}
+
+// missing returns the expressions for the columns that a file with the given columns lacks, each
+// after a comma.
+func (d *dataset) missing(columns []string) string {
+	var b strings.Builder
+	for name, kind := range d.columns() {
+		if plain := strings.Trim(name, `"`); !slices.Contains(columns, plain) && !strings.Contains(d.hive, "'"+plain+"'") {
+			b.WriteString(", " + null(name, kind))
+		}
+	}
+	return b.String()
 }
 
 func (d *dataset) none() string {
-	columns := strings.Split(d.empty, ",")
-	for i, c := range columns {
-		name, kind, _ := strings.Cut(strings.TrimSpace(c), " ")
-		columns[i] = "CAST(NULL AS " + kind + ") AS " + name
+	var columns []string
+	for name, kind := range d.columns() {
+		columns = append(columns, null(name, kind))
 	}
 	return "(SELECT " + strings.Join(columns, ", ") + " WHERE false)"
 }
+
+// columns yields the names and types of the dataset's columns.
+func (d *dataset) columns() iter.Seq2[string, string] {
+	return func(yield func(name, kind string) bool) {
+		for c := range strings.SplitSeq(d.empty, ",") {
+			if name, kind, _ := strings.Cut(strings.TrimSpace(c), " "); !yield(name, kind) {
+				return
+			}
+		}
+	}
+}
+
+// null returns an expression for a column without values.
+func null(name, kind string) string { return "CAST(NULL AS " + kind + ") AS " + name }
 
 // quote writes a string as an SQL literal.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }

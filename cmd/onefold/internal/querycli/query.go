@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,7 +160,7 @@ func (c *Query) ask(ctx context.Context, e *Env, w *place, query string) (err er
 	if err == nil {
 		err = errors.Join(c.write(ctx, e, db, query, o.SaveTo, out), db.Close())
 	}
-	if errors.Is(err, duck.ErrQuery) && !out.begun && missing(o.Events, o.Readings, o.DomainEvents) {
+	if (errors.Is(err, duck.ErrQuery) || errors.Is(err, fs.ErrNotExist)) && !out.begun && missing(o.Events, o.Readings, o.DomainEvents) {
 		return errMoved
 	}
 	if err == nil && o.SaveTo != "" {

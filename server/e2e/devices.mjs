@@ -147,7 +147,14 @@ const steps = {
   // Readings fire an alert; it is acknowledged, commented on and snoozed; and readings resolve it.
   async alert(page) {
     const alerts = async (state) => (await (await page.request.get(`${server}/api/v1/fleets/plant-4/alerts?state=${state}`)).json()).alerts
-    const folded = (state, n) => until(`${n} ${state} alerts`, async () => (await alerts(state)).length === n)
+    const folded = async (state, n) => {
+      try {
+        await until(`${n} ${state} alerts`, async () => (await alerts(state)).length === n)
+      } catch (e) { // tell what there is instead
+        for (const path of ['alerts', 'rules', 'devices']) console.log(path, await (await page.request.get(`${server}/api/v1/fleets/plant-4/${path}`)).text())
+        throw e
+      }
+    }
     await page.goto(server + '/fleets/plant-4/alerts')
     await page.getByText('No open alerts').waitFor()
     await look(page, 'no-alerts')

@@ -65,6 +65,8 @@ type appending struct {
 	command  bool   // the commit ID names the command, whatever is decided
 	dated    []bool // by event: the caller set its time
 	content  content
+
+	boundaries []*boundary
 }
 
 // Append appends events to a stream, all or none, if the stream has the expected version. When it
@@ -107,9 +109,9 @@ func (s *Store) append(ctx context.Context, parts []AppendTo, options []AppendOp
 			commits, err = j.run(ctx)
 		}
 	}
-	conflict := (*Conflict)(nil)
+	conflict, other := (*Conflict)(nil), (*QueryConflict)(nil)
 	switch {
-	case err == nil || errors.As(err, &conflict):
+	case err == nil || errors.As(err, &conflict) || errors.As(err, &other):
 		return commits, err
 	case len(parts) == 0:
 		return nil, fmt.Errorf("eventstore: append: %w", err)

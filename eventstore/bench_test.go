@@ -9,18 +9,17 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// BenchmarkLoad loads an aggregate of 1,000 events of 320 bytes: completely, from a snapshot at
-// 950, and with a cached state.
-func BenchmarkLoad(b *testing.B) {
+// newBench returns a store in a directory.
+func newBench(b *testing.B) *eventstore.Store {
 	db, err := engine.Open(b.TempDir(), engine.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer func() {
+	b.Cleanup(func() {
 		if err := db.Close(); err != nil {
 			b.Error(err)
 		}
-	}()
+	})
 	if err := eventstore.Schema.Ensure(b.Context(), db, "onefold"); err != nil {
 		b.Fatal(err)
 	}
@@ -28,6 +27,13 @@ func BenchmarkLoad(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	return store
+}
+
+// BenchmarkLoad loads an aggregate of 1,000 events of 320 bytes: completely, from a snapshot at
+// 950, and with a cached state.
+func BenchmarkLoad(b *testing.B) {
+	store := newBench(b)
 	events := make([]eventstore.NewEvent, 50)
 	for i := range events {
 		events[i] = eventstore.NewEvent{Type: "Added", Payload: bytes.Repeat([]byte("x"), 320)}

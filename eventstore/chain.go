@@ -56,7 +56,19 @@ func ChainHash(prev []byte, e *Event) []byte {
 		s.text(name)
 		s.text(e.Metadata[name])
 	}
+	s.tags(e.Tags)
 	return s.Sum(nil)
+}
+
+// tags adds the tags of an event, if there are any.
+func (s sum) tags(tags []string) {
+	if len(tags) == 0 {
+		return
+	}
+	s.number(int64(len(tags)))
+	for _, tag := range tags {
+		s.text(tag)
+	}
 }
 
 // sum is a hash of length-prefixed parts, so that adjacent parts cannot be confused.

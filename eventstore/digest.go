@@ -66,6 +66,7 @@ func (s sum) event(e *Event, dated bool) {
 		s.text(name)
 		s.text(e.Metadata[name])
 	}
+	s.tags(e.Tags)
 	if !dated {
 		s.number(0)
 		return

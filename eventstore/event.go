@@ -38,6 +38,7 @@ type Envelope struct {
 	Causation   string            `dynamodbav:"causationId,omitempty" json:"causationId,omitempty"`     // event or command that caused it
 	Actor       string            `dynamodbav:"actor,omitempty" json:"actor,omitempty"`                 // who did it
 	Tenant      string            `dynamodbav:"tenant,omitempty" json:"tenant,omitempty"`
+	Tags        []string          `dynamodbav:"tags,omitempty" json:"tags,omitempty"` // what Query finds it by, such as course:42; not encrypted
 	Metadata    map[string]string `dynamodbav:"metadata,omitempty" json:"metadata,omitempty"`
 }
 
@@ -63,7 +64,7 @@ func (e *NewEvent) check() error {
 	if e.Schema < 0 || len(e.Metadata) > maxMetadata {
 		return fmt.Errorf("%w: event %q: use a schema version from 1 and at most %d metadata entries", ErrInvalid, shorten(e.Type), maxMetadata)
 	}
-	return nil
+	return checkTags(e.Tags)
 }
 
 // Payload is the content of an event, encoded by its codec. Text, such as JSON, is stored as a

@@ -197,14 +197,8 @@ func (s *Store) feedEvents(ctx context.Context, commits []FeedCommit, f *feedFil
 			}
 		}
 	}
-	found := make([]Event, len(keys))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(feedReaders)
-	for from := 0; from < len(keys); from += feedBatch {
-		to := min(from+feedBatch, len(keys))
-		g.Go(func() error { return s.readEvents(gctx, keys[from:to], found[from:to]) })
-	}
-	if err := g.Wait(); err != nil {
+	found, err := s.eventsAt(ctx, keys)
+	if err != nil {
 		return nil, err
 	}
 	events := make([]FeedEvent, 0, len(found))
@@ -224,6 +218,18 @@ func (s *Store) feedEvents(ctx context.Context, commits []FeedCommit, f *feedFil
 		found = found[n:]
 	}
 	return events, nil
+}
+
+// eventsAt reads events by key, in batches.
+func (s *Store) eventsAt(ctx context.Context, keys []EventKey) ([]Event, error) {
+	found := make([]Event, len(keys))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(feedReaders)
+	for from := 0; from < len(keys); from += feedBatch {
+		to := min(from+feedBatch, len(keys))
+		g.Go(func() error { return s.readEvents(ctx, keys[from:to], found[from:to]) })
+	}
+	return found, g.Wait()
 }
 
 // readEvents reads events by key. An event that is not in the table is read with Read, which knows

@@ -21,6 +21,9 @@ type multiAppend struct {
 	parts []*appending
 	ready bool // the versions of the parts are known
 
+	boundaries []boundary
+	lists      tagLists
+
 	plain      [][]Event // events of the parts before sealing
 	sealed     time.Time // when they were sealed
 	unsealable bool      // they cannot be sealed
@@ -92,6 +95,12 @@ func (j *multiAppend) prepare(parts []AppendTo) error {
 	if size > maxCommitBytes {
 		return fmt.Errorf("%w: the events have %d bytes; an append can have at most %d", ErrTooLarge, size, maxCommitBytes)
 	}
+	if err := j.checkBoundaries(); err != nil {
+		return err
+	}
+	if operations += j.tagOperations(); operations > maxOperations {
+		return fmt.Errorf("%w: %d events with %d different tags and %d conditions need %d operations; a transaction has at most %d", ErrTooLarge, events, len(j.lists.tags), len(j.boundaries), operations, maxOperations)
+	}
 	return nil
 }
 
@@ -159,7 +168,7 @@ var errTaken = errors.New("eventstore: another append was first")
 
 // final reports whether a failed append will always fail.
 func final(err error) bool {
-	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole)
+	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole) || errors.Is(err, ErrQueryConflict)
 }
 
 // start determines the versions of all parts, even if one of them is not as expected.
@@ -172,7 +181,10 @@ func (j *multiAppend) start(ctx context.Context) (taken error) {
 			return err
 		}
 	}
-	return taken
+	if taken != nil {
+		return taken
+	}
+	return j.meet(ctx)
 }
 
 func (j *multiAppend) commits() []Commit {
@@ -245,7 +257,9 @@ func (j *multiAppend) write(ctx context.Context) error {
 		a.addTo(tx)
 	}
 	FeedEntries.TxPut(tx, j.entry())
-	return j.explain(tx.Commit(ctx), begins)
+	tags := tx.Len()
+	j.addTags(tx)
+	return j.explain(tx.Commit(ctx), begins, tags)
 }
 
 // entry returns the append's entry for the feed.
@@ -259,8 +273,8 @@ func (j *multiAppend) entry() *FeedEntry {
 }
 
 // explain interprets a failed transaction by its reasons, so that throttling is not mistaken for a
-// conflict.
-func (j *multiAppend) explain(err error, begins []int) error {
+// conflict. The operations of tags begin at index tags.
+func (j *multiAppend) explain(err error, begins []int, tags int) error {
 	if err == nil {
 		return nil
 	}
@@ -270,6 +284,9 @@ func (j *multiAppend) explain(err error, begins []int) error {
 	blamed := (*table.TxError)(nil)
 	if !errors.As(err, &blamed) || errors.Is(err, table.ErrConflict) || errors.Is(err, table.ErrThrottled) {
 		return err
+	}
+	if blamed.Index >= tags {
+		return errTaken
 	}
 	part := 0
 	for part+1 < len(begins) && begins[part+1] <= blamed.Index {

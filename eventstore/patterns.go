@@ -12,9 +12,9 @@ import (
 
 // Schema holds all entities and access patterns of this package.
 var Schema = table.MustSchema("eventstore",
-	Heads, Events, Snapshots, Marks, Reservations, PersonalReservations, Types, FeedEntries, FeedChunks, FeedHeads, TableRules,
+	Heads, Events, Snapshots, Marks, Reservations, PersonalReservations, Types, FeedEntries, FeedChunks, FeedHeads, TableRules, TagHeads, TagEntries,
 	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, MarkByID, ReservationByValue, ReservationsOf, AllTypes,
-	FeedFrom, FeedHeadNow, RulesNow, ProjectChanges,
+	FeedFrom, FeedHeadNow, RulesNow, EventsOfTag, tagHeadsNow, ProjectChanges,
 	fold.Schema,
 	remarks,
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 
 	"github.com/onefold/onefold/eventstore"
 )
@@ -32,11 +33,18 @@ func (r *Registry) Encode(v any) (eventstore.NewEvent, error) {
 	if err != nil {
 		return eventstore.NewEvent{}, fmt.Errorf("%w: encode %s: %w", ErrPayload, t.name, err)
 	}
-	return eventstore.NewEvent{Type: t.name, Schema: t.version, Payload: payload}, nil
+	e := eventstore.NewEvent{Type: t.name, Schema: t.version, Payload: payload}
+	if v, ok := v.(Tagger); ok {
+		e.Tags = v.Tags()
+	}
+	return e, nil
 }
 
-// EncodeAll returns events for values of registered types, all with the same envelope. Errors: as
-// Encode.
+// A Tagger is a registered type whose events have tags, such as course:42, for eventstore.Query.
+type Tagger interface{ Tags() []string }
+
+// EncodeAll returns events for values of registered types, all with the same envelope, to whose tags
+// those of a Tagger are added. Errors: as Encode.
 func (r *Registry) EncodeAll(envelope eventstore.Envelope, vs ...any) ([]eventstore.NewEvent, error) {
 	events := make([]eventstore.NewEvent, len(vs))
 	for i, v := range vs {
@@ -44,7 +52,9 @@ func (r *Registry) EncodeAll(envelope eventstore.Envelope, vs ...any) ([]eventst
 		if err != nil {
 			return nil, err
 		}
+		tags := e.Tags
 		e.Envelope = envelope
+		e.Tags = slices.Concat(envelope.Tags, tags)
 		events[i] = e
 	}
 	return events, nil

@@ -63,24 +63,41 @@ func (m *metered) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(
 	return out, err
 }
 
+func (m *metered) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	asked := *in
+	asked.ReturnConsumedCapacity = "TOTAL"
+	out, err := m.API.BatchGetItem(ctx, &asked, o...)
+	if err == nil {
+		for _, c := range out.ConsumedCapacity {
+			m.read += *c.CapacityUnits
+		}
+	}
+	return out, err
+}
+
 // Appends cost what the guide says. Its rows are ways to append, and its columns are 1, 3 and 10
 // events of 320 bytes.
 func TestAppendsCostWhatTheGuideSays(t *testing.T) {
 	rows := guideTable(t, "| append | 1 event | 3 events | 10 events |")
-	plain := eventstore.Options{}
+	plain, two := eventstore.Options{}, []string{"course:42", "student:7"}
+	unless := eventstore.Unless(eventstore.Query{{Tags: two[:1]}, {Tags: two[1:]}}, eventstore.QueryPosition{})
 	for name, c := range map[string]struct {
 		o        eventstore.Options
 		others   int // number of further aggregates, with one event each
 		expected func(version int64) eventstore.Expected
 		options  []eventstore.AppendOption
+		tags     []string
 	}{
-		"the first":                        {plain, 0, nil, nil},
-		"`Exact`":                          {plain, 0, eventstore.Exact, nil},
-		"`Any`":                            {plain, 0, func(int64) eventstore.Expected { return eventstore.Any() }, nil},
-		"with a `CommitID`":                {plain, 0, eventstore.Exact, []eventstore.AppendOption{eventstore.CommitID("c")}},
-		"with a `CommitID` and a value":    {plain, 0, eventstore.Exact, []eventstore.AppendOption{eventstore.CommitID("c"), eventstore.Reserve("s", "v")}},
-		"and 1 event to another aggregate": {plain, 1, eventstore.Exact, nil},
-		"`PutMode`, each by itself":        {eventstore.Options{PutMode: true}, 0, eventstore.Exact, nil},
+		"the first":                           {plain, 0, nil, nil, nil},
+		"`Exact`":                             {plain, 0, eventstore.Exact, nil, nil},
+		"`Any`":                               {plain, 0, func(int64) eventstore.Expected { return eventstore.Any() }, nil, nil},
+		"with a `CommitID`":                   {plain, 0, eventstore.Exact, []eventstore.AppendOption{eventstore.CommitID("c")}, nil},
+		"with a `CommitID` and a value":       {plain, 0, eventstore.Exact, []eventstore.AppendOption{eventstore.CommitID("c"), eventstore.Reserve("s", "v")}, nil},
+		"and 1 event to another aggregate":    {plain, 1, eventstore.Exact, nil, nil},
+		"with two tags":                       {plain, 0, eventstore.Exact, nil, two},
+		"with two tags, on condition of them": {plain, 0, eventstore.Exact, []eventstore.AppendOption{unless}, two},
+		"on condition of two tags":            {plain, 0, eventstore.Exact, []eventstore.AppendOption{unless}, nil},
+		"`PutMode`, each by itself":           {eventstore.Options{PutMode: true}, 0, eventstore.Exact, nil, nil},
 	} {
 		row, ok := rows[name]
 		if !ok || len(row) != 3 {
@@ -88,7 +105,7 @@ func TestAppendsCostWhatTheGuideSays(t *testing.T) {
 			continue
 		}
 		for i, n := range []int{1, 3, 10} {
-			have := cost(t, c.o, n, c.others, c.expected, c.options)
+			have := cost(t, c.o, n, c.others, c.expected, c.options, c.tags)
 			if want := row[i]; have != want {
 				t.Errorf("%s, %d events: %s, the guide says %s", name, n, have, want)
 			}
@@ -97,7 +114,7 @@ func TestAppendsCostWhatTheGuideSays(t *testing.T) {
 }
 
 // cost returns the capacity units of an append: write units, and read units if there are any.
-func cost(t *testing.T, o eventstore.Options, n, others int, expected func(int64) eventstore.Expected, options []eventstore.AppendOption) string {
+func cost(t *testing.T, o eventstore.Options, n, others int, expected func(int64) eventstore.Expected, options []eventstore.AppendOption, tags []string) string {
 	w := newWorld(t, o)
 	m := &metered{API: w.db}
 	store, err := eventstore.New(table.New(m, "onefold", table.Options{Clock: w.db.Now}), o)
@@ -111,7 +128,7 @@ func cost(t *testing.T, o eventstore.Options, n, others int, expected func(int64
 	} else {
 		expected = eventstore.Exact
 	}
-	event := eventstore.NewEvent{Type: "OrderPlaced", Payload: bytes.Repeat([]byte("x"), 320)}
+	event := eventstore.NewEvent{Type: "OrderPlaced", Payload: bytes.Repeat([]byte("x"), 320), Envelope: eventstore.Envelope{Tags: tags}}
 	if o.PutMode {
 		for range n {
 			_, err := store.Append(w.ctx, order("0"), expected(version), []eventstore.NewEvent{event})

@@ -13,7 +13,7 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Options configure RunAsLeader. The zero value has good defaults.
+// Options configure RunAsLeader and RunShared. The zero value has good defaults.
 type Options struct {
 	Owner  string                                     // unique name of this process; default UniqueName
 	For    time.Duration                              // how long others wait for a silent leader, at most one hour; default 30 s

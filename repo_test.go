@@ -97,11 +97,13 @@ var policy = map[string][]string{
 	"telemetry/recount": {"table", "fold", "telemetry", "telemetry/reindex", "telemetry/internal/bucket", "telemetry/internal/figures", "internal/calendar",
 		"vocabulary", "internal/devicesim", "telemetry/internal/decimalsum", "telemetry/internal/order", "telemetry/payload", "telemetry/presence"}, // its tests
 
-	"eventstore":                {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"eventstore/registry":       {"eventstore"},
-	"eventstore/eventjson":      {"eventstore"},
-	"eventstore/embedded":       {"eventstore", "engine", "fold", "fold/streamsource", "table"},
-	"eventstore/projection":     {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/backoff", "golang.org/x/sync/..."},
+	"eventstore":            {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"eventstore/registry":   {"eventstore"},
+	"eventstore/eventjson":  {"eventstore"},
+	"eventstore/embedded":   {"eventstore", "engine", "fold", "fold/streamsource", "table"},
+	"eventstore/projection": {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/backoff", "golang.org/x/sync/..."},
+	"eventstore/subscription": {"vocabulary", "dynamo", "table", "fold/lease", "eventstore", "internal/backoff",
+		"engine", "fold", "fold/streamsource", "internal/seeds"}, // its tests
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest", "internal/seeds"},
 
 	"blueprint/lint": {"vocabulary", "table",

@@ -33,8 +33,23 @@ func OfAggregateType(types ...string) FeedOption {
 	return func(f *feedFilter) { f.aggregates = append(f.aggregates, types...) }
 }
 
+// WithTags selects events that have all of the tags.
+func WithTags(tags ...string) FeedOption {
+	return func(f *feedFilter) { f.tags = append(f.tags, tags...) }
+}
+
+// OfPartition selects the events of part n, from 0, of a number of parts, 1 to 256, into which
+// aggregates are divided. All events of an aggregate are in one part, which depends on its ID and
+// the number of parts.
+func OfPartition(n, of int) FeedOption {
+	return func(f *feedFilter) { f.part, f.parts = n, of }
+}
+
 // feedFilter selects events; an empty list selects all.
-type feedFilter struct{ types, aggregates []string }
+type feedFilter struct {
+	types, aggregates, tags []string
+	part, parts             int // parts 0: all
+}
 
 func filterOf(options []FeedOption) *feedFilter {
 	f := &feedFilter{}
@@ -46,17 +61,21 @@ func filterOf(options []FeedOption) *feedFilter {
 
 // of returns an append without the parts that have no selected events.
 func (f *feedFilter) of(c FeedCommit) FeedCommit {
-	if len(f.types)+len(f.aggregates) > 0 {
+	if len(f.types)+len(f.aggregates)+f.parts > 0 {
 		c.Parts = slices.DeleteFunc(c.Parts, func(p FeedPart) bool { return !f.keeps(&p) })
 	}
 	return c
 }
 
 func (f *feedFilter) keeps(p *FeedPart) bool {
-	if len(f.aggregates) > 0 && !slices.Contains(f.aggregates, p.Type) {
+	if len(f.aggregates) > 0 && !slices.Contains(f.aggregates, p.Type) || f.parts > 0 && table.Shard(p.ID.String(), f.parts) != f.part {
 		return false
 	}
 	return len(f.types) == 0 || slices.ContainsFunc(p.Types, f.keepsType)
+}
+
+func (f *feedFilter) keepsEvent(e *Event) bool {
+	return f.keepsType(e.EventType) && !slices.ContainsFunc(f.tags, func(tag string) bool { return !slices.Contains(e.Tags, tag) })
 }
 
 func (f *feedFilter) keepsType(t string) bool {
@@ -208,7 +227,7 @@ func (s *Store) feedEvents(ctx context.Context, commits []FeedCommit, f *feedFil
 			n += p.N
 		}
 		for _, e := range found[:n] {
-			if f.keepsType(e.EventType) {
+			if f.keepsEvent(&e) {
 				events = append(events, FeedEvent{Event: e, Position: c.Position})
 			}
 		}

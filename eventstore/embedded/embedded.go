@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/eventstore"
@@ -24,7 +25,7 @@ const tableName = "onefold"
 type Options struct {
 	Engine engine.Options
 	Store  eventstore.Options
-	Folds  fold.Options
+	Folds  fold.Options // FlushAge is 20 ms by default, because small writes cost little here, and Poll 10 ms
 }
 
 // App is an open event store. It is safe for concurrent use.
@@ -44,6 +45,11 @@ type App struct {
 // name means memory. Only one process can have a directory open. The caller must call Close. Errors:
 // those of the engine and of eventstore.New.
 func Open(ctx context.Context, dir string, o Options) (a *App, err error) {
+	for v, to := range map[*time.Duration]time.Duration{&o.Folds.FlushAge: 20 * time.Millisecond, &o.Folds.Poll: 10 * time.Millisecond} {
+		if *v == 0 {
+			*v = to
+		}
+	}
 	a = &App{folds: o.Folds}
 	if dir == "" {
 		a.DB, err = engine.OpenMemory(o.Engine)

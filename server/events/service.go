@@ -77,6 +77,7 @@ func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	s.feedRoutes(api)
 	s.endingRoutes(api)
 	s.projectionRoutes(api)
+	s.subscriptionRoutes(api)
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 // Schema holds all entities and access patterns of this package.
 var Schema = table.MustSchema("eventstore",
 	Heads, Events, Snapshots, Marks, Reservations, PersonalReservations, Types, FeedEntries, FeedChunks, FeedHeads, TableRules, TagHeads, TagEntries,
-	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, MarkByID, ReservationByValue, ReservationsOf, AllTypes,
+	AppendEvents, AppendEvent, Replay, ReplayBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, AggregatesByID, AggregatesByIDBackwards, MarkByID, ReservationByValue, ReservationsOf, AllTypes,
 	FeedFrom, FeedHeadNow, RulesNow, EventsOfTag, tagHeadsNow, ProjectChanges,
 	fold.Schema,
 	remarks,
@@ -119,6 +119,29 @@ type AggregatesFrom struct {
 var AggregatesOfShard = table.NewQuery(Heads, table.QueryDef[AggregatesFrom]{
 	ID: "E8b", Question: "the aggregates of a type in a range of IDs", Index: "gsi1",
 	From: "AGGREGATE#{from}", To: "AGGREGATE#{to}",
+	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 300},
+})
+
+// AggregatesBetween selects the aggregates of a type with IDs in [From, To); "" leaves an end open.
+type AggregatesBetween struct {
+	Type string `dynamodbav:"type"`
+	From string `dynamodbav:"from"`
+	To   string `dynamodbav:"to"`
+}
+
+// AggregatesByID queries the heads of a type's aggregates in a range of IDs, by ID.
+var AggregatesByID = table.NewQuery(Heads, table.QueryDef[AggregatesBetween]{
+	ID: "E8c", Question: "the aggregates of a type whose IDs are in a range, such as those with a prefix", Index: "gsi1",
+	From: "AGGREGATE#{from}", To: "AGGREGATE#{to}",
+	FanOut: "shard", Over: func(AggregatesBetween) []int { return upTo(HeadShards) },
+	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 300},
+})
+
+// AggregatesByIDBackwards queries the heads of a type's aggregates in a range of IDs, last first.
+var AggregatesByIDBackwards = table.NewQuery(Heads, table.QueryDef[AggregatesBetween]{
+	ID: "E8d", Question: "the aggregates of a type whose IDs are in a range, last first", Index: "gsi1", Desc: true,
+	From: "AGGREGATE#{from}", To: "AGGREGATE#{to}",
+	FanOut: "shard", Over: func(AggregatesBetween) []int { return upTo(HeadShards) },
 	Load: table.Load{PerSecond: 0.01, Items: 1000, ItemBytes: 300},
 })
 

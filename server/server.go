@@ -232,6 +232,12 @@ func (s *Server) makeProducts() (err error) {
 	if s.devices, err = devices.New(s.mw, s.o.Table, s.o.Worker, s.o.Devices); err != nil {
 		return err
 	}
+	if s.o.Events.Lag == nil {
+		s.o.Events.Lag = func() (*float64, string) {
+			lag := FoldsBehind(s.o.Worker, s.since, s.o.Clock())
+			return lag.Seconds(), lag.Unknown
+		}
+	}
 	happened, err := events.New(s.mw, s.o.Table, s.o.Events)
 	if err != nil {
 		return err

@@ -34,11 +34,6 @@ type PageParams struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
-type aggregatesRequest struct {
-	Type string `query:"type" required:"true" minLength:"1" maxLength:"64"`
-	PageParams
-}
-
 type headBody struct {
 	Type    string                 `json:"type"`
 	ID      string                 `json:"id"`
@@ -49,13 +44,6 @@ type headBody struct {
 	Last    []string               `json:"lastTypes,omitempty" doc:"Types of the events of the last append."`
 }
 
-type headsAnswer struct {
-	Body struct {
-		Aggregates []headBody `json:"aggregates" doc:"Sorted by ID."`
-		Cursor     string     `json:"cursor,omitempty" doc:"Cursor of the next page, if there may be one."`
-	}
-}
-
 type headAnswer struct {
 	ETag string `header:"ETag" doc:"The version, for If-Match."`
 	Body headBody
@@ -63,7 +51,7 @@ type headAnswer struct {
 
 func (s *Service) aggregateRoutes(api huma.API) {
 	huma.Register(api, operation(middleware.ForRead, "aggregate-types", http.MethodGet, root+"/types", "List the types of aggregates with counts"), s.types)
-	huma.Register(api, operation(middleware.ForRead, "aggregates", http.MethodGet, root+"/aggregates", "List the aggregates of a type"), s.aggregates)
+	s.aggregateListRoutes(api)
 	huma.Register(api, operation(middleware.ForRead, "aggregate", http.MethodGet, aggregatePath, "Get the version and state of an aggregate"), s.aggregate)
 }
 
@@ -77,22 +65,6 @@ func (s *Service) types(ctx context.Context, _ *struct{}) (*typesAnswer, error) 
 	for i := range all {
 		c := &all[i]
 		answer.Body.Types[i] = typeBody{c.Type, c.Aggregates, c.Closed, c.Deleted, c.Events, c.LastAt}
-	}
-	return answer, nil
-}
-
-func (s *Service) aggregates(ctx context.Context, in *aggregatesRequest) (*headsAnswer, error) {
-	page, err := eventstore.AggregatesOfType.Page(ctx, s.table, eventstore.AggregatesIn{Type: in.Type}, in.Cursor, in.Limit)
-	if errors.Is(err, table.ErrKeyValue) {
-		err = middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "A type must not contain '#'.")
-	}
-	if err != nil {
-		return nil, s.mw.Error(ctx, err)
-	}
-	answer := new(headsAnswer)
-	answer.Body.Aggregates, answer.Body.Cursor = make([]headBody, len(page.Items)), page.Next
-	for i := range page.Items {
-		answer.Body.Aggregates[i] = describeHead(&page.Items[i])
 	}
 	return answer, nil
 }

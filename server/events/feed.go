@@ -64,6 +64,8 @@ type feedHeadAnswer struct {
 	Body struct {
 		Position int64     `json:"position" doc:"Position of the last append in the feed."`
 		Updated  time.Time `json:"updated,omitzero" doc:"When that append entered the feed."`
+		Lag      *float64  `json:"lagSeconds" doc:"Upper bound of the age of the oldest append that this server has yet to add to the feed. Null if unknown here; see lagReason."`
+		Reason   string    `json:"lagReason,omitempty" doc:"Why lagSeconds is null."`
 	}
 }
 
@@ -104,6 +106,10 @@ func (s *Service) feedHead(ctx context.Context, _ *struct{}) (*feedHeadAnswer, e
 	}
 	answer := new(feedHeadAnswer)
 	answer.Body.Position, answer.Body.Updated = head.Position, head.UpdatedAt
+	answer.Body.Reason = "The server does not know the lag of its folds."
+	if s.o.Lag != nil {
+		answer.Body.Lag, answer.Body.Reason = s.o.Lag()
+	}
 	return answer, nil
 }
 

@@ -23,6 +23,9 @@ type Options struct {
 	// CaughtUp waits until everything in the change stream is folded. Default: with the server's
 	// worker.
 	CaughtUp func(context.Context) error
+	// Lag returns how far the folds are behind in seconds, or nil and why that is unknown. Default:
+	// that of the server's worker.
+	Lag func() (seconds *float64, unknown string)
 }
 
 // Service serves the event store with authorization. Create one with New.
@@ -33,6 +36,7 @@ type Service struct {
 	store      *eventstore.Store
 	background *background.Work
 	appended   bell
+	passed     passedTimes
 	rebuilds   *jobs.Board[rebuildBody]
 }
 
@@ -75,6 +79,8 @@ func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	s.stateRoutes(api)
 	s.tailRoutes(api)
 	s.feedRoutes(api)
+	s.activityRoutes(api)
+	s.correlationRoutes(api)
 	s.endingRoutes(api)
 	s.projectionRoutes(api)
 	s.subscriptionRoutes(api)

@@ -13,8 +13,8 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// TestTheDashboardInABrowser uses the dashboard like people, in Chromium: see e2e/dashboard.mjs,
-// e2e/devices.mjs and e2e/events.mjs.
+// TestTheDashboardInABrowser uses the dashboard like people, in Chromium: see e2e/dashboard.mjs and
+// e2e/devices.mjs. A test of package events does the same with e2e/events.mjs.
 func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
 	for script, before := range map[string]func(*servertest.House){
@@ -23,7 +23,6 @@ func TestTheDashboardInABrowser(t *testing.T) {
 			servertest.Must(h.T, h.Worker.Drain(h.Context()))
 		},
 		"devices.mjs": func(*servertest.House) {},
-		"events.mjs":  func(*servertest.House) {},
 	} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()

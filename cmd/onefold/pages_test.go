@@ -58,8 +58,8 @@ func (c *cluster) folded() {
 const longestChain = 4 // maximum length of a chain of folds in which each reads the results of another
 
 // The pages work on two servers and three workers as on one server, although every request goes to
-// another server than the one before. TestTheDashboardInABrowser of package server checks the looks
-// of the pages, with the same scripts.
+// another server than the one before. TestTheDashboardInABrowser of package server and
+// TestEventsInABrowser of package events check the looks of the pages, with the same scripts.
 func TestPagesOfManyServers(t *testing.T) {
 	t.Parallel()
 	servertest.NeedPage(t)

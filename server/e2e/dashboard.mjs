@@ -371,6 +371,16 @@ const steps = {
     await dismiss(page)
     await guest.context().close()
   },
+  // This server runs no projections; events.mjs has one that does.
+  async projections(page) {
+    await page.goto(server + '/projections')
+    await page.getByText('No projections').waitFor()
+    await page.locator('header a[aria-current=page]', { hasText: 'Events' }).waitFor()
+    await accessible(page, 'projections')
+    await shot(page, 'projections')
+    await page.goto(server + '/correlations')
+    await page.getByText('Page not found').waitFor()
+  },
   // Anyone with the link sees the statistics, and cannot change anything.
   async shared(page) {
     await page.goto(server + '/sites/blog/settings/sharing')

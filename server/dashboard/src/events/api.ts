@@ -22,6 +22,15 @@ export interface Happened {
   tenant?: string
   metadata?: Record<string, string>
 }
+// Fed is an event in the feed of all aggregates.
+export interface Fed extends Happened { position: number; aggregateType: string; aggregateId: string }
+export interface FeedHead { position: number; updated?: string; lagSeconds: number | null; lagReason?: string }
+export interface Activity { from: string; step: number; appends: number[]; through: number }
+export interface Rebuild { running: boolean; stage?: string; aggregates: number; events: number; began: string; ended?: string; error?: string; same: number; different: number; fewer: number; unserved: number }
+export interface Projection { name: string; version: number; served?: { version: number; previous?: number; since: string }; parked: number; rebuild?: Rebuild }
+export interface Parked { aggregateType: string; aggregateId: string; applied: number; version: number; reason: string; since: string }
+export interface Correlated { events: Fed[] | null; from: number; to: number; end: number; skipped?: number }
+export interface Heads { aggregates: Head[] | null; cursor?: string; scanned: number; partial?: boolean }
 export interface State { version: number; at?: string; silent: number; fields: Record<string, unknown> }
 
 const id = encodeURIComponent
@@ -30,12 +39,24 @@ type Abort = AbortSignal | undefined
 
 export const store = {
   types: (s?: Abort) => call<{ types: TypeCounts[] | null }>('GET', '/events/types', undefined, undefined, s),
-  aggregates: (q: URLSearchParams, s?: Abort) => call<{ aggregates: Head[] | null; cursor?: string }>('GET', '/events/aggregates', q, undefined, s),
+  aggregates: (q: URLSearchParams, s?: Abort) => call<Heads>('GET', '/events/aggregates', q, undefined, s),
   head: (type: string, aggregate: string, s?: Abort) => call<Head>('GET', of(type, aggregate), undefined, undefined, s),
   events: (type: string, aggregate: string, q: URLSearchParams, s?: Abort) => call<{ version: number; events: Happened[] | null; next?: string }>('GET', of(type, aggregate) + '/events', q, undefined, s),
   state: (type: string, aggregate: string, version: number, s?: Abort) => call<State>('GET', of(type, aggregate) + '/state', new URLSearchParams({ version: String(version) }), undefined, s),
+  feed: (after: number, limit: number, s?: Abort) => call<{ events: Fed[] | null; through: number }>('GET', '/events/feed', new URLSearchParams({ after: String(after), limit: String(limit) }), undefined, s),
+  feedHead: (s?: Abort) => call<FeedHead>('GET', '/events/feed/head', undefined, undefined, s),
+  feedTail: (after: number) => '/api/v1/events/tail?after=' + after,
+  activity: (range: string, s?: Abort) => call<Activity>('GET', '/events/feed/activity', new URLSearchParams({ range }), undefined, s),
+  correlated: (q: URLSearchParams, s?: Abort) => call<Correlated>('GET', '/events/correlated', q, undefined, s),
+  projections: (s?: Abort) => call<{ feed: number; projections: Projection[] | null }>('GET', '/events/projections', undefined, undefined, s),
+  parked: (projection: string, s?: Abort) => call<{ parked: Parked[] | null }>('GET', `/events/projections/${id(projection)}/parked`, undefined, undefined, s),
+  retry: (projection: string) => call<{ parked: Parked[] | null }>('POST', `/events/projections/${id(projection)}/retry`),
+  rebuild: (projection: string) => call<void>('POST', `/events/projections/${id(projection)}/rebuild`),
   tail: (type: string, aggregate: string, after: number) => '/api/v1' + of(type, aggregate) + '/tail?after=' + after,
   exportURL: (type: string, aggregate: string) => '/api/v1' + of(type, aggregate) + '/export',
 }
 
 export const pageOf = (type: string, aggregate?: string) => '/events/' + id(type) + (aggregate === undefined ? '' : '/' + id(aggregate))
+
+// correlationPage is the page of the events with a correlation ID, or those caused by an event. It searches the feed around a time.
+export const correlationPage = (of: string, around?: string) => '/correlations?' + new URLSearchParams({ id: of, ...(around ? { around } : {}) })

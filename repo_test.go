@@ -104,6 +104,8 @@ var policy = map[string][]string{
 	"eventstore/projection": {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/backoff", "golang.org/x/sync/..."},
 	"eventstore/subscription": {"vocabulary", "dynamo", "table", "fold/lease", "eventstore", "internal/backoff",
 		"engine", "fold", "fold/streamsource", "internal/seeds"}, // its tests
+	"eventstore/process": {"table", "fold/lease", "eventstore", "eventstore/registry", "eventstore/subscription", "internal/backoff", "golang.org/x/sync/...",
+		"vocabulary", "dynamo", "engine", "fold", "fold/streamsource", "internal/seeds"}, // its tests
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest", "internal/seeds"},
 
 	"blueprint/lint": {"vocabulary", "table",

@@ -116,7 +116,6 @@ type bank struct {
 	reg   *registry.Registry
 	table *table.Table
 	store *eventstore.Store
-	end   func()
 }
 
 // inBank runs a test in a bank with a worker that writes its feed.

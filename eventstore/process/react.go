@@ -139,29 +139,12 @@ func (m *Manager[S]) next(at instance, version int64, message *Message) (next in
 	if err != nil {
 		return next, false, subscription.Permanent(fmt.Errorf("%w: state: %w", ErrReaction, err))
 	}
-	next = instance{State: after, Ended: r.End, Deadlines: maps.Clone(at.Deadlines), Set: r.Set, At: message.At}
-	if next.Deadlines == nil {
-		next.Deadlines = map[string]int64{}
+	next = instance{State: after, Ended: r.End, Set: r.Set, At: message.At}
+	if next.Deadlines, err = deadlinesAfter(at.Deadlines, version+1, message, &r); err != nil {
+		return next, false, err
 	}
-	delete(next.Deadlines, message.Deadline)
-	for _, name := range r.Cancel {
-		delete(next.Deadlines, name)
-	}
-	for _, d := range r.Set {
-		if d.Name == "" || len(d.Name) > maxDeadline || strings.ContainsRune(d.Name, '#') || d.At.IsZero() {
-			return next, false, subscription.Permanent(fmt.Errorf("%w: deadline %q at %s: use a name of 1 to %d bytes without # and a time", ErrReaction, d.Name, d.At, maxDeadline))
-		}
-		next.Deadlines[d.Name] = version + 1
-	}
-	if r.End {
-		next.Deadlines = nil
-	}
-	for _, c := range r.Commands {
-		e, err := m.def.Registry.Encode(c)
-		if err != nil {
-			return next, false, subscription.Permanent(fmt.Errorf("%w: command: %w", ErrReaction, err))
-		}
-		next.Commands = append(next.Commands, command{e.Type, e.Schema, e.Payload})
+	if next.Commands, err = m.encode(r.Commands); err != nil {
+		return next, false, err
 	}
 	unchanged := len(next.Commands)+len(r.Set)+len(r.Cancel) == 0 && !r.End && message.Deadline == ""
 	if unchanged && len(at.State) == 0 { // it has not begun: compare with the zero S
@@ -169,6 +152,38 @@ func (m *Manager[S]) next(at instance, version int64, message *Message) (next in
 		at.State, err = json.Marshal(zero)
 	}
 	return next, !unchanged || !bytes.Equal(at.State, next.State), err
+}
+
+// deadlinesAfter returns the open deadlines after a reaction.
+func deadlinesAfter(open map[string]int64, reaction int64, message *Message, r *Reaction) (map[string]int64, error) {
+	next := map[string]int64{}
+	maps.Copy(next, open)
+	delete(next, message.Deadline)
+	for _, name := range r.Cancel {
+		delete(next, name)
+	}
+	for _, d := range r.Set {
+		if d.Name == "" || len(d.Name) > maxDeadline || strings.ContainsRune(d.Name, '#') || d.At.IsZero() {
+			return nil, subscription.Permanent(fmt.Errorf("%w: deadline %q at %s: use a name of 1 to %d bytes without # and a time", ErrReaction, d.Name, d.At, maxDeadline))
+		}
+		next[d.Name] = reaction
+	}
+	if r.End {
+		return nil, nil
+	}
+	return next, nil
+}
+
+// encode encodes commands as they are stored.
+func (m *Manager[S]) encode(values []any) (commands []command, err error) {
+	for _, v := range values {
+		e, err := m.def.Registry.Encode(v)
+		if err != nil {
+			return nil, subscription.Permanent(fmt.Errorf("%w: command: %w", ErrReaction, err))
+		}
+		commands = append(commands, command{e.Type, e.Schema, e.Payload})
+	}
+	return commands, nil
 }
 
 // stateOf decodes the state of an instance; before its first reaction it is the zero S.

@@ -63,11 +63,7 @@ func (r *reading) run(ctx context.Context, s *Store, id ID, yield func(Event, er
 	if err := r.check(id); err != nil || r.ends && r.to < r.from {
 		return err
 	}
-	chain, err := r.chain(ctx, s, id)
-	if err != nil {
-		return err
-	}
-	p := &pass{reading: *r, s: s, id: id, yield: yield, links: chain}
+	p := &pass{reading: *r, s: s, id: id, yield: yield}
 	return p.run(ctx)
 }
 
@@ -77,25 +73,9 @@ func (s *Store) Head(ctx context.Context, id ID) (Head, error) {
 	if err := id.check(); err != nil {
 		return Head{}, err
 	}
-	if !s.o.PutMode {
-		h, err := HeadByID.Get(ctx, s.t, id)
-		if err != nil && !errors.Is(err, table.ErrNotFound) {
-			err = fmt.Errorf("eventstore: head of %s: %w", id, err)
-		}
-		return h, err
-	}
-	h, err := s.tail(ctx, id)
-	if err != nil {
+	h, err := HeadByID.Get(ctx, s.t, id)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		err = fmt.Errorf("eventstore: head of %s: %w", id, err)
 	}
 	return h, err
-}
-
-// tail returns the head that the last event implies.
-func (s *Store) tail(ctx context.Context, id ID) (Head, error) {
-	last, err := ReplayBackwards.First(ctx, s.t, ReplayIn{id, 1, EndOfStream})
-	if err != nil {
-		return Head{}, err
-	}
-	return Head{ID: id, Version: last.Seq, UpdatedAt: last.RecordedAt, Hash: last.Hash}, nil
 }

@@ -44,7 +44,7 @@ func (s *Store) full(t *tip, record int) bool {
 // complete checks that the head has its last event, so that nothing is appended after a hole.
 // Errors: ErrHole, ErrPage.
 func (h *Head) complete() error {
-	last := h.First - 1
+	last := max(h.First, 1) - 1
 	if n := len(h.Records); n > 0 {
 		info, err := h.Records[n-1].Info()
 		if err != nil {

@@ -88,7 +88,7 @@ func (p *pass) backwards(ctx context.Context) error {
 	case p.next < p.head.FirstKept:
 		return p.archivedBack(ctx)
 	case p.next >= p.head.First:
-		if err := p.recordsBack(ctx, p.head.Records); err != nil || p.done || p.next < max(p.from, p.head.First) {
+		if err := p.recordsBack(ctx, p.head.Records); err != nil || p.done || p.next < max(p.from, p.head.First, p.head.FirstKept) {
 			return err
 		}
 		return p.hole()

@@ -72,7 +72,7 @@ func (a *appending) put(ctx context.Context, p *pack) error {
 		if err := a.createFits(&h, p); err != nil {
 			return err
 		}
-		if err := ListOf.Put(ctx, a.s.t, a.listed()); err != nil {
+		if err := a.s.persist(ctx, func() error { return ListOf.Put(ctx, a.s.t, a.listed()) }); err != nil {
 			return err
 		}
 		err := Heads.Create(ctx, a.s.t, &h)
@@ -105,16 +105,37 @@ func (s *Store) closePage(ctx context.Context, p *Page) error {
 		if err != nil {
 			return err
 		}
-		for _, err := range Marks.CreateMany(ctx, s.t, marks, markWriters) {
-			if err != nil && !errors.Is(err, table.ErrExists) {
-				return err
+		err = s.persist(ctx, func() error {
+			for _, err := range Marks.CreateMany(ctx, s.t, marks, markWriters) {
+				if err != nil && !errors.Is(err, table.ErrExists) {
+					return err
+				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
-	if err := Pages.Put(ctx, s.t, p, longer(p)); !errors.Is(err, table.ErrCondition) {
-		return err
+	return s.persist(ctx, func() error {
+		if err := Pages.Put(ctx, s.t, p, longer(p)); !errors.Is(err, table.ErrCondition) {
+			return err
+		}
+		return nil
+	})
+}
+
+// persist retries an idempotent write that must precede the one of a head.
+func (s *Store) persist(ctx context.Context, write func() error) error {
+	for try := 0; ; try++ {
+		err := write()
+		if err == nil || try == 3 || ctx.Err() != nil || tooLarge(err) {
+			return tooLargeError(err)
+		}
+		if err := s.sleep(ctx, retryDelay(try)); err != nil {
+			return err
+		}
 	}
-	return nil
 }
 
 // markWriters is the number of marks that are written concurrently.

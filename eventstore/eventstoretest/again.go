@@ -173,5 +173,12 @@ func headThatIsAhead(w *suite) {
 			w.Errorf("expecting %s: %v", expected, err)
 		}
 	}
-	w.wantStream(order("1"), "1 A 2 B")
+	w.wantStream(order("1"), "1 A 2 B", eventstore.To(2))
+	var last error
+	for _, err := range w.writer().Read(w.ctx, order("1")) {
+		last = err
+	}
+	if !errors.Is(last, eventstore.ErrHole) {
+		w.Errorf("read: %v", last)
+	}
 }

@@ -283,7 +283,7 @@ func (a *appending) readSince(ctx context.Context, conflict *Conflict) (Commit, 
 		from = a.expected.version + 1
 	}
 	conflict.Actual = from - 1
-	for e, err := range a.s.Read(ctx, a.id, From(from), func(r *reading) { r.keptOnly = true }) {
+	for e, err := range a.s.Read(ctx, a.id, From(from), Kept()) {
 		if err != nil {
 			return Commit{}, err
 		}

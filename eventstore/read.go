@@ -26,6 +26,9 @@ func AsOf(at time.Time) ReadOption { return func(r *reading) { r.asOf = at } }
 // Backwards yields the last event first.
 func Backwards() ReadOption { return func(r *reading) { r.back = true } }
 
+// Kept skips truncated events, even if Options.Archive has them.
+func Kept() ReadOption { return func(r *reading) { r.keptOnly = true } }
+
 type reading struct {
 	from, to int64
 	ends     bool

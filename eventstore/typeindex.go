@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -19,7 +21,9 @@ const appendedBytes = 1 << 10
 
 // Appends are the events that changes of heads add, for folds. An append that was too large for the
 // head only adds its last events there; DirectAppends has the others.
-var Appends = fold.Each(Heads, appendedBytes, func(c fold.Typed[Head]) (iter.Seq2[int, Appended], error) {
+var Appends = fold.Each(Heads, appendedBytes, ofHead)
+
+func ofHead(c fold.Typed[Head]) (iter.Seq2[int, Appended], error) {
 	if c.New == nil {
 		return nothing, nil
 	}
@@ -28,15 +32,17 @@ var Appends = fold.Each(Heads, appendedBytes, func(c fold.Typed[Head]) (iter.Seq
 		after = c.Old.Version
 	}
 	return appendedBy(c.New.ID, c.New.First, c.New.Records, after)
-})
+}
 
 // DirectAppends are the events of appends that were too large for the head, except the last ones.
-var DirectAppends = fold.Each(Pages, appendedBytes, func(c fold.Typed[Page]) (iter.Seq2[int, Appended], error) {
+var DirectAppends = fold.Each(Pages, appendedBytes, ofPage)
+
+func ofPage(c fold.Typed[Page]) (iter.Seq2[int, Appended], error) {
 	if c.New == nil || c.Old != nil || !c.New.Direct {
 		return nothing, nil
 	}
 	return appendedBy(c.New.ID, c.New.First, c.New.Records, 0)
-})
+}
 
 func nothing(func(int, Appended) bool) {}
 
@@ -62,6 +68,42 @@ func appendedBy(id ID, page int64, records []Record, after int64) (iter.Seq2[int
 			}
 		}
 	}, nil
+}
+
+// EventsOfChange decodes the events that a change of a head or page adds, as Appends and
+// DirectAppends, for readers of the change stream that are no folds. Other changes have none. Errors:
+// ErrPage, those of decoding the images.
+func EventsOfChange(c *fold.Change) (events []Event, err error) {
+	var added iter.Seq2[int, Appended]
+	switch entity, _ := c.New[table.AttrEntity].(*types.AttributeValueMemberS); {
+	case entity == nil:
+		return nil, nil
+	case entity.Value == Heads.Name():
+		added, err = decoded(Heads, c, ofHead)
+	case entity.Value == Pages.Name():
+		added, err = decoded(Pages, c, ofPage)
+	}
+	if err != nil || added == nil {
+		return nil, err
+	}
+	for _, a := range added {
+		events = append(events, a.Event)
+	}
+	return events, nil
+}
+
+func decoded[T, K any](e *table.Entity[T, K], c *fold.Change, split func(fold.Typed[T]) (iter.Seq2[int, Appended], error)) (iter.Seq2[int, Appended], error) {
+	typed := fold.Typed[T]{Change: c, New: new(T)}
+	if err := e.DecodeInto(c.New, typed.New); err != nil {
+		return nil, err
+	}
+	if len(c.Old) > 0 {
+		typed.Old = new(T)
+		if err := e.DecodeInto(c.Old, typed.Old); err != nil {
+			return nil, err
+		}
+	}
+	return split(typed)
 }
 
 // TypeIndexFold returns the fold that writes the index by event type, for a fold.Worker in any number

@@ -22,6 +22,7 @@ import (
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/archive"
+	"github.com/onefold/onefold/eventstore/eventstoretest"
 	"github.com/onefold/onefold/eventstore/fsck"
 	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/internal/seeds"

@@ -14,7 +14,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// lossy is an API on which every third append fails, and every third succeeds without an answer.
+// lossy is an API on which every third append fails, and every third succeeds without an answer. An
+// append is a transaction, or a write of a head.
 type lossy struct {
 	dynamo.API
 	mu sync.Mutex
@@ -44,6 +45,9 @@ func (l *lossy) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 }
 
 func (l *lossy) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if !isText(in.Item[table.AttrSK], "#METADATA") {
+		return l.API.PutItem(ctx, in, o...)
+	}
 	before, after := l.lose()
 	if before {
 		return nil, errLost
@@ -56,6 +60,9 @@ func (l *lossy) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...fun
 }
 
 func (l *lossy) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if !isText(in.Key[table.AttrSK], "#METADATA") {
+		return l.API.UpdateItem(ctx, in, o...)
+	}
 	before, after := l.lose()
 	if before {
 		return nil, errLost

@@ -56,6 +56,21 @@ const (
 	maxItemBytes = 400 << 10 // DynamoDB's limit of an item, for the whole event
 )
 
+// CheckEvent checks whether a stream accepts an event, as far as that depends on nothing stored.
+// Errors: ErrInvalid, ErrTooLarge.
+func CheckEvent(id ID, e *NewEvent) error {
+	if err := id.check(); err != nil {
+		return err
+	}
+	if err := e.check(); err != nil {
+		return err
+	}
+	if n := len(e.Payload); n > maxItemBytes-spareBytes {
+		return fmt.Errorf("%w: the payload of event %q has %d bytes", ErrTooLarge, shorten(e.Type), n)
+	}
+	return nil
+}
+
 func (e *NewEvent) check() error {
 	if err := checkName("event type", e.Type, maxEventType); err != nil {
 		return err

@@ -60,8 +60,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// NewRecord encodes consecutive events of one append to an aggregate. Of info only Named, Digest
-// and Sealed are used; the rest comes from the events.
+// NewRecord encodes consecutive events of one append to an aggregate. Of info only Named, Digest and
+// Sealed are used; the rest comes from the events. Event types are not empty.
 func NewRecord(events []Event, info RecordInfo) Record {
 	first := &events[0]
 	flags := byte(0)
@@ -208,21 +208,21 @@ func (r Record) Events(id ID, to []Event) ([]Event, error) {
 	if err != nil {
 		return to, err
 	}
+	before, eventType := len(to), ""
 	to = slices.Grow(to, info.N)
-	eventType := ""
 	for i := range info.N {
 		e := Event{
 			EventKey: EventKey{id, info.First + int64(i)}, RecordedAt: info.RecordedAt, CommitID: info.CommitID, Nth: info.Nth + i, Of: info.Of,
 		}
 		d.event(&e, eventType)
 		if d.Failed() {
-			return to, fmt.Errorf("%w: event %d", ErrPage, e.Seq)
+			return to[:before], fmt.Errorf("%w: event %d", ErrPage, e.Seq)
 		}
 		eventType = e.EventType
 		to = append(to, e)
 	}
 	if d.More() {
-		return to, fmt.Errorf("%w: bytes follow event %d", ErrPage, info.Last())
+		return to[:before], fmt.Errorf("%w: bytes follow event %d", ErrPage, info.Last())
 	}
 	return to, nil
 }
@@ -236,6 +236,9 @@ func (d *decoder) event(e *Event, typeBefore string) {
 	e.EventID = d.name()
 	if e.EventType = d.string(); e.EventType == "" {
 		e.EventType = typeBefore
+	}
+	if e.EventType == "" {
+		d.Fail()
 	}
 	schema, occurred, shard := d.Uint(), d.Int(), d.Uint()
 	if schema > maxNumber || shard > maxNumber {

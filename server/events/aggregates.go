@@ -89,10 +89,18 @@ func (s *Service) aggregates(ctx context.Context, in *aggregatesRequest) (*heads
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
+	ids := make([]eventstore.ID, len(page.Items))
+	for i, l := range page.Items {
+		ids[i] = l.ID
+	}
+	heads, err := s.store.HeadsOf(ctx, ids)
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
 	answer := new(headsAnswer)
-	answer.Body.Aggregates, answer.Body.Cursor = make([]headBody, len(page.Items)), page.Next
-	for i := range page.Items {
-		answer.Body.Aggregates[i] = describeHead(&page.Items[i])
+	answer.Body.Aggregates, answer.Body.Cursor = make([]headBody, len(heads)), page.Next
+	for i := range heads {
+		answer.Body.Aggregates[i] = describeHead(&heads[i])
 	}
 	return answer, nil
 }

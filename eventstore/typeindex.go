@@ -2,7 +2,10 @@ package eventstore
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -128,4 +131,65 @@ func (a *Appended) entry() TypeEntry {
 // EntryOf returns the entry of an event in the index by type, without its page.
 func EntryOf(e *Event) TypeEntry {
 	return TypeEntry{TypeEntryKey: TypeEntryKey{e.EventType, e.Shard, e.EventID}, ID: e.ID, Seq: e.Seq}
+}
+
+// RepairIndex adds the entries that are missing from the index by event type, for all aggregates of
+// ListTypes and of the given types, and returns their number. They are missing if no worker ran while
+// the change stream kept the appends, or if the index is younger than the store. It reads all events.
+// Errors: those of the store.
+func (s *Store) RepairIndex(ctx context.Context, types ...string) (added int, err error) {
+	listed, err := s.ListTypes(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range listed {
+		types = append(types, t.Type)
+	}
+	slices.Sort(types)
+	var entries []TypeEntry
+	flush := func() error {
+		n, err := s.addEntries(ctx, entries)
+		added, entries = added+n, entries[:0]
+		return err
+	}
+	for _, t := range slices.Compact(types) {
+		for l, err := range AggregatesOfType.All(ctx, s.t, AggregatesIn{t}) {
+			if err != nil {
+				return added, fmt.Errorf("eventstore: repair the index: %w", err)
+			}
+			for e, err := range s.Read(ctx, l.ID, AsStored(), Kept()) {
+				if err != nil {
+					return added, fmt.Errorf("eventstore: repair the index: %w", err)
+				}
+				if entries = append(entries, EntryOf(&e)); len(entries) == entryBatch {
+					if err := flush(); err != nil {
+						return added, err
+					}
+				}
+			}
+		}
+	}
+	return added, flush()
+}
+
+// entryBatch is the number of entries that RepairIndex compares at once.
+const entryBatch = 100
+
+// addEntries writes the entries that do not exist.
+func (s *Store) addEntries(ctx context.Context, entries []TypeEntry) (added int, err error) {
+	keys, missing := make([]TypeEntryKey, len(entries)), map[TypeEntryKey]TypeEntry{}
+	for i, e := range entries {
+		keys[i], missing[e.TypeEntryKey] = e.TypeEntryKey, e
+	}
+	found, err := TypeEntries.GetMany(ctx, s.t, keys)
+	if err == nil {
+		for _, e := range found {
+			delete(missing, e.TypeEntryKey)
+		}
+		err = TypeEntries.PutMany(ctx, s.t, slices.Collect(maps.Values(missing)))
+	}
+	if err != nil {
+		return 0, fmt.Errorf("eventstore: repair the index: %w", err)
+	}
+	return len(missing), nil
 }

@@ -68,6 +68,11 @@ type appending struct {
 	dated    []bool // by event: the caller set its time
 	content  content
 
+	// What an earlier attempt in put mode has written: the entry in the list of aggregates, and the
+	// page that ends with a version.
+	isListed bool
+	closed   int64
+
 	// Numbers of operations in the transaction: for pages, and before those of the mark and claims.
 	pages, before int
 }

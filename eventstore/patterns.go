@@ -3,6 +3,8 @@ package eventstore
 import (
 	"context"
 
+	"github.com/oklog/ulid/v2"
+
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
 )
@@ -26,7 +28,7 @@ var AppendEvents = table.NewOperation(Heads, table.OperationDef{
 	ID: "E1", Question: "append events at an expected version", Operation: "TransactWriteItems",
 	Condition: "head: absent, or currentSeqNum = n and open; page: absent, or not as long; mark: absent",
 	Load:      table.Load{PerSecond: 17, Items: 2, ItemBytes: 2500},
-	Example:   exampleAppend(Options{}),
+	Example:   exampleAppend("1001", Options{}),
 })
 
 // AppendByPut is the append in put mode. The head is written last, so that the append has happened
@@ -35,19 +37,28 @@ var AppendByPut = table.NewOperation(Heads, table.OperationDef{
 	ID: "E1b", Question: "append events without a transaction (put mode)", Operation: "UpdateItem",
 	Condition: "head: absent, or currentSeqNum = n and open; page: absent, or not as long",
 	Load:      table.Load{PerSecond: 17, Items: 1, ItemBytes: 2500},
-	Example:   exampleAppend(Options{PutMode: true}),
+	Example:   exampleAppend("1002", Options{PutMode: true}),
 })
 
-func exampleAppend(o Options) func(context.Context, *table.Table) error {
+func exampleAppend(id string, o Options) func(context.Context, *table.Table) error {
 	return func(ctx context.Context, t *table.Table) error {
 		s, err := New(t, o)
 		if err != nil {
 			return err
 		}
-		s.agreed.Store(true) // examples of both modes share a table
-		_, err = s.Append(ctx, ID{Type: "order", ID: "1001"}, NoStream(), []NewEvent{{Type: "OrderPlaced", Payload: []byte(`{"total":"12.50"}`)}}, CommitID("place-1001"))
+		s.agreed.Store(o.PutMode)          // examples of both modes share a table
+		s.ids = ulid.Monotonic(zeros{}, 1) // the documents show the bytes of records
+		_, err = s.Append(ctx, ID{Type: "order", ID: id}, NoStream(), []NewEvent{{Type: "OrderPlaced", Payload: []byte(`{"total":"12.50"}`)}}, CommitID("place-"+id))
 		return err
 	}
+}
+
+// zeros is a source of IDs that are the same each time.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }
 
 // EndOfStream is greater than any event's number: keys have twelve digits for it.
@@ -63,7 +74,7 @@ type PagesIn struct {
 // PagesFrom queries the pages of an aggregate in order. Store.Read also reads the head, and detects
 // holes.
 var PagesFrom = table.NewQuery(Pages, table.QueryDef[PagesIn]{
-	ID: "E2", Question: "the events of an aggregate from a sequence number on, before those in its head",
+	ID: "E2", Question: "the events of an aggregate from a sequence number on, except the last ones",
 	From: "PAGE#{from:012}", To: "PAGE#{to:012}",
 	Load: table.Load{PerSecond: 3, Items: 3, ItemBytes: 4500},
 })
@@ -83,7 +94,7 @@ var SnapshotByID = table.NewGet[SnapshotKey](Snapshots, table.GetDef{
 
 // HeadByID reads the head of a stream.
 var HeadByID = table.NewGet[ID](Heads, table.GetDef{
-	ID: "E5", Question: "the version of an aggregate, and its last events", Load: table.Load{PerSecond: 15, Items: 1, ItemBytes: 2500},
+	ID: "E5", Question: "the version of an aggregate and its last events", Load: table.Load{PerSecond: 15, Items: 1, ItemBytes: 2500},
 })
 
 // TypeIn selects the events of a type from an event ID on; "" means all. Shards is the number of

@@ -72,8 +72,11 @@ func (a *appending) put(ctx context.Context, p *pack) error {
 		if err := a.createFits(&h, p); err != nil {
 			return err
 		}
-		if err := a.s.persist(ctx, func() error { return ListOf.Put(ctx, a.s.t, a.listed()) }); err != nil {
-			return err
+		if !a.isListed {
+			if err := a.s.persist(ctx, func() error { return ListOf.Put(ctx, a.s.t, a.listed()) }); err != nil {
+				return err
+			}
+			a.isListed = true
 		}
 		err := Heads.Create(ctx, a.s.t, &h)
 		if errors.Is(err, table.ErrExists) {
@@ -81,10 +84,11 @@ func (a *appending) put(ctx context.Context, p *pack) error {
 		}
 		return tooLargeError(err)
 	}
-	if p.closed != nil {
+	if p.closed != nil && a.closed != a.at.version {
 		if err := a.s.closePage(ctx, p.closed); err != nil {
 			return err
 		}
+		a.closed = a.at.version
 	}
 	u, err := a.update(&h, p)
 	if err != nil {

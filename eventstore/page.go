@@ -86,9 +86,6 @@ func (a *appending) pack() (p pack, err error) {
 		info.Digest, info.Sealed = a.content.digest, a.content.sealed
 	}
 	chunks := a.chunks()
-	if a.s.o.PutMode && len(chunks) > 1 {
-		return p, fmt.Errorf("%w: in put mode the events of an append must fit in one item", ErrTooLarge)
-	}
 	for _, events := range chunks[:len(chunks)-1] {
 		p.direct = append(p.direct, Page{PageKey: PageKey{a.id, events[0].Seq}, Last: events[len(events)-1].Seq, Direct: true, Records: []Record{NewRecord(events, info)}})
 	}
@@ -102,9 +99,10 @@ func (a *appending) pack() (p pack, err error) {
 	return p, nil
 }
 
-// chunks divides the events into records. Only a single event may be larger than recordBytes.
+// chunks divides the events into records. Only a single event may be larger than recordBytes. In put
+// mode all must fit in one item.
 func (a *appending) chunks() (all [][]Event) {
-	if recordBound(a.events) <= recordBytes {
+	if a.s.o.PutMode || recordBound(a.events) <= recordBytes {
 		return [][]Event{a.events}
 	}
 	size, from := 0, 0

@@ -128,7 +128,7 @@ func (p *parts) part(ctx context.Context, of *FeedPart, events []Event) ([]Event
 		for ; at < len(r.infos) && r.infos[at].First <= next && next <= of.Last(); at++ {
 			before := len(events)
 			var err error
-			if events, err = r.all[at].Events(of.ID, events); err != nil {
+			if events, err = r.all[at].decode(of.ID, events); err != nil {
 				return nil, err
 			}
 			skip := int(next - r.infos[at].First)

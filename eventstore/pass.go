@@ -200,7 +200,7 @@ func (p *pass) recordsBack(ctx context.Context, records []Record) error {
 
 // decode decodes the events of a record. They are valid until the next call.
 func (p *pass) decode(r Record) (events []Event, err error) {
-	p.buf, err = r.Events(p.id, p.buf[:0])
+	p.buf, err = r.decode(p.id, p.buf[:0])
 	return p.buf, err
 }
 

@@ -177,7 +177,7 @@ func (r Record) open(d *decoder) (info RecordInfo, err error) {
 	first, n, nth, of := d.Uint(), d.Uint(), d.Uint(), d.Uint()
 	at := d.Int()
 	info = RecordInfo{First: int64(first), N: int(n), Nth: int(nth), Of: int(of), Named: flags&recordNamed != 0}
-	info.CommitID = d.name()
+	info.CommitID = d.name("")
 	if flags&recordDigested != 0 {
 		info.Digest = slices.Clone(d.Bytes(d.Uint()))
 	}
@@ -200,11 +200,14 @@ func (r Record) Info() (RecordInfo, error) {
 	return r.open(&d)
 }
 
-// Events appends the events of a record of an aggregate to a slice. Errors: ErrPage.
-func (r Record) Events(id ID, to []Event) ([]Event, error) {
-	own := slices.Clone(r) // what is decoded refers to it, and may be kept and changed
+// Events appends the events of a record of an aggregate to a slice. They share no memory with the
+// record. Errors: ErrPage.
+func (r Record) Events(id ID, to []Event) ([]Event, error) { return slices.Clone(r).decode(id, to) }
+
+// decode is Events for a record that is not used afterwards: payloads are slices of it.
+func (r Record) decode(id ID, to []Event) ([]Event, error) {
 	d := decoder{}
-	info, err := Record(own).open(&d)
+	info, err := r.open(&d)
 	if err != nil {
 		return to, err
 	}
@@ -233,9 +236,11 @@ func (d *decoder) event(e *Event, typeBefore string) {
 		d.Fail()
 		return
 	}
-	e.EventID = d.name()
-	if e.EventType = d.string(); e.EventType == "" {
+	e.EventID = d.name(e.CommitID)
+	if name := d.Bytes(d.Uint()); len(name) == 0 || string(name) == typeBefore {
 		e.EventType = typeBefore
+	} else {
+		e.EventType = string(name)
 	}
 	if e.EventType == "" {
 		d.Fail()
@@ -276,7 +281,8 @@ const maxNumber = 1<<31 - 1
 
 func (d *decoder) string() string { return string(d.Bytes(d.Uint())) }
 
-func (d *decoder) name() string {
+// name reads an ID. If it is equal to one that is known, they share memory.
+func (d *decoder) name(known string) string {
 	if n := d.Uint(); n > 0 {
 		return string(d.Bytes(n - 1))
 	}
@@ -285,7 +291,11 @@ func (d *decoder) name() string {
 	if d.Failed() {
 		return ""
 	}
-	return id.String()
+	var text [ulid.EncodedSize]byte
+	if id.MarshalTextTo(text[:]) != nil || string(text[:]) == known {
+		return known
+	}
+	return string(text[:])
 }
 
 // The first and the last time with a year of four digits, in milliseconds.

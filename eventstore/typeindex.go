@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -60,7 +61,7 @@ func appendedBy(id ID, page int64, records []Record, after int64) (iter.Seq2[int
 		if info.Last() <= after {
 			continue
 		}
-		if events, err = r.Events(id, events); err != nil {
+		if events, err = r.decode(id, events); err != nil {
 			return nil, err
 		}
 	}
@@ -118,8 +119,22 @@ func TypeIndexFold() *fold.Fold {
 		return nil
 	}
 	return fold.Observe("eventstore.typeindex", func(ctx context.Context, t *table.Table, seen *[]TypeEntry) error {
-		return TypeEntries.PutMany(ctx, t, *seen)
+		return putEntries(ctx, t, *seen)
 	}, fold.OnEach(Appends, add), fold.OnEach(DirectAppends, add))
+}
+
+const (
+	entryBatch   = 100 // entries that are compared or written at once
+	entryWriters = 8   // of batches, concurrently
+)
+
+func putEntries(ctx context.Context, t *table.Table, entries []TypeEntry) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(entryWriters)
+	for some := range slices.Chunk(entries, entryBatch) {
+		g.Go(func() error { return TypeEntries.PutMany(ctx, t, some) })
+	}
+	return g.Wait()
 }
 
 func (a *Appended) entry() TypeEntry {
@@ -171,9 +186,6 @@ func (s *Store) RepairIndex(ctx context.Context, types ...string) (added int, er
 	}
 	return added, flush()
 }
-
-// entryBatch is the number of entries that RepairIndex compares at once.
-const entryBatch = 100
 
 // addEntries writes the entries that do not exist.
 func (s *Store) addEntries(ctx context.Context, entries []TypeEntry) (added int, err error) {

@@ -248,7 +248,8 @@ const (
 
 // whole lists what is longer than the house numbers and better in one piece, each with its reason.
 var whole = map[string]string{
-	"fold": "its proof is about one worker: what is read, decided, written and advanced shares one lock and one order",
+	"eventstore": "appends, reads, truncations and folds share the form of heads and pages, which nothing else may write",
+	"fold":       "its proof is about one worker: what is read, decided, written and advanced shares one lock and one order",
 }
 
 func TestImportPolicy(t *testing.T) {

@@ -18,9 +18,6 @@ func (s *Store) Delete(ctx context.Context, id ID) error { return s.end(ctx, id,
 
 func (s *Store) end(ctx context.Context, id ID, state StreamState) error {
 	err := id.check()
-	if err == nil && s.o.PutMode {
-		err = fmt.Errorf("%w: streams cannot be closed in put mode", ErrInvalid)
-	}
 	if err == nil {
 		err = s.agreeOnMode(ctx)
 	}

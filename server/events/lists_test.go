@@ -102,11 +102,12 @@ func TestListOfManyAggregates(t *testing.T) {
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for i := range n {
 		id := fmt.Sprintf("%05d", i)
-		h := eventstore.Head{ID: eventstore.ID{Type: "order", ID: id}, Version: int64(i + 1), Shard: i % eventstore.HeadShards, CreatedAt: at, UpdatedAt: at.Add(time.Duration(i) * time.Second)}
+		h := eventstore.Head{ID: eventstore.ID{Type: "order", ID: id}, Version: int64(i + 1), CreatedAt: at, UpdatedAt: at.Add(time.Duration(i) * time.Second)}
 		if i == n-1 {
 			h.State = eventstore.Closed
 		}
 		servertest.Must(t, eventstore.Heads.Put(t.Context(), s.Table, &h))
+		servertest.Must(t, eventstore.ListOf.Put(t.Context(), s.Table, &eventstore.Listed{ListedKey: eventstore.ListKey(h.ID), CreatedAt: at}))
 	}
 	const path = "/api/v1/events/aggregates?type=order"
 	s.owner.Want(200, `"scanned":5000,"partial":true}`, "GET", path+"&sort=-events&limit=1", "")

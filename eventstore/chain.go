@@ -143,6 +143,13 @@ func (l *link) follow(e *Event) error {
 	return nil
 }
 
+// skip continues after truncated events, the last of which has a hash.
+func (l *link) skip(hash []byte) {
+	if l != nil {
+		l.prev, l.known = hash, true
+	}
+}
+
 // end checks that nothing was cut off.
 func (l *link) end() error {
 	if l != nil && l.open {

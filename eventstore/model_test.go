@@ -257,6 +257,7 @@ func (m *modelRun) check(name string) {
 		{from, last, []eventstore.ReadOption{eventstore.From(from)}}, {from, min(to, last), []eventstore.ReadOption{eventstore.From(from), eventstore.To(to)}},
 		{from, min(to, last), []eventstore.ReadOption{eventstore.From(from), eventstore.To(to), eventstore.Backwards()}},
 		{max(from, s.kept), last, []eventstore.ReadOption{eventstore.From(from), eventstore.Kept()}},
+		{s.kept, last, []eventstore.ReadOption{eventstore.Kept(), eventstore.Verified()}},
 	} {
 		var want, have []string
 		for n := c.from; n <= c.to; n++ {

@@ -94,6 +94,9 @@ func (a *appending) pack() (p pack, err error) {
 		info.Digest, info.Sealed = a.content.digest, a.content.sealed
 	}
 	chunks := a.chunks()
+	if len(chunks) > 1 && a.at.version > 0 && !a.closes { // the events have grown since the version was read: encrypted again
+		return p, errTaken
+	}
 	for _, events := range chunks[:len(chunks)-1] {
 		p.direct = append(p.direct, Page{PageKey: PageKey{a.id, events[0].Seq}, Last: events[len(events)-1].Seq, Direct: true, Records: []Record{NewRecord(events, info)}})
 	}

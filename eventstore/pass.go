@@ -67,6 +67,7 @@ func (p *pass) forwards(ctx context.Context, last int64) error {
 	switch {
 	case p.next < p.head.FirstKept && p.keptOnly:
 		p.next = p.head.FirstKept
+		p.links.skip(p.head.KeptAfter)
 		return nil
 	case p.next < p.head.FirstKept:
 		return p.archived(ctx, min(last, p.head.FirstKept-1))
@@ -214,7 +215,7 @@ func (p *pass) unlessTruncated(ctx context.Context, err error) error {
 	if headErr != nil || p.next >= h.FirstKept {
 		return cmp.Or(headErr, err)
 	}
-	p.head.FirstKept = h.FirstKept
+	p.head.FirstKept, p.head.KeptAfter = h.FirstKept, h.KeptAfter
 	return nil
 }
 

@@ -76,7 +76,7 @@ type PagesIn struct {
 var PagesFrom = table.NewQuery(Pages, table.QueryDef[PagesIn]{
 	ID: "E2", Question: "the events of an aggregate from a sequence number on, except the last ones",
 	From: "PAGE#{from:012}", To: "PAGE#{to:012}",
-	Load: table.Load{PerSecond: 3, Items: 3, ItemBytes: 4500},
+	Load: table.Load{PerSecond: 3, Items: 1, ItemBytes: 4500},
 })
 
 // PagesBackwards queries the pages of an aggregate, last first. The first one is the page with the

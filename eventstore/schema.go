@@ -47,7 +47,7 @@ var Pages = table.Define[Page, PageKey]("eventstore.page", table.Def[Page]{
 	PK: aggregatePK, SK: "PAGE#{first:012}",
 	Example: examplePage,
 	Doc:     "Consecutive events of an aggregate. Events never change and do not expire.",
-	Growth:  table.Growth{Writes: 0.1, Items: 0.1, Bytes: 4500, Transact: true},
+	Growth:  table.Growth{Writes: 0.01, Items: 0.01, Bytes: 4500, Transact: true}, // most aggregates end before
 })
 
 // ListedKey names an aggregate in the list of its type.

@@ -33,8 +33,9 @@ type Options struct {
 	// Archive has truncated events; see package archive. Without it, reading them is an
 	// ErrTruncated.
 	Archive Archived
-	// PageBytes is the size at which the page in the head is closed; default 4 KB. Small pages are
-	// for tests.
+	// PageBytes is the size at which the page in the head is closed; default 4 KB. Small pages make
+	// appends to DynamoDB cheaper and loads of long streams slower, see the guide. Stores on a table
+	// may have different sizes.
 	PageBytes int
 }
 

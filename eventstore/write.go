@@ -109,13 +109,15 @@ func (s *Store) closePage(ctx context.Context, p *Page) error {
 		if err != nil {
 			return err
 		}
-		err = s.persist(ctx, func() error {
-			for _, err := range Marks.CreateMany(ctx, s.t, marks, markWriters) {
+		err = s.persist(ctx, func() (last error) {
+			var failed []Mark
+			for i, err := range Marks.CreateMany(ctx, s.t, marks, markWriters) {
 				if err != nil && !errors.Is(err, table.ErrExists) {
-					return err
+					failed, last = append(failed, marks[i]), err
 				}
 			}
-			return nil
+			marks = failed
+			return last
 		})
 		if err != nil {
 			return err

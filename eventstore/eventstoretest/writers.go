@@ -41,10 +41,31 @@ func otherMode(w *suite) {
 	for _, s := range w.stores {
 		w.must(s.CheckMode(w.ctx))
 	}
+	w.tableOfAnotherVersion()
 	w.append(order("1"), eventstore.Exact(1), "C")
 	for n, want := range map[string]string{"1": "1 A 2 C", "2": "1 A", "3": ""} {
 		w.wantStream(order(n), want)
 	}
+}
+
+// tableOfAnotherVersion checks that a store refuses a table whose write mode it does not know.
+func (w *suite) tableOfAnotherVersion() {
+	was, err := eventstore.RulesNow.Get(w.ctx, w.table, eventstore.RulesKey{})
+	w.must(err)
+	other := was
+	other.Mode = "transactions"
+	w.must(eventstore.TableRules.Put(w.ctx, w.table, &other))
+	for _, put := range []bool{false, true} {
+		s, err := eventstore.New(w.table, eventstore.Options{PutMode: put})
+		w.must(err)
+		if err := s.CheckMode(w.ctx); !errors.Is(err, eventstore.ErrWriteMode) {
+			w.Errorf("a table of another version: %v", err)
+		}
+		if _, err := s.Append(w.ctx, order("1"), eventstore.Any(), said("B")); !errors.Is(err, eventstore.ErrWriteMode) {
+			w.Errorf("append to a table of another version: %v", err)
+		}
+	}
+	w.must(eventstore.TableRules.Put(w.ctx, w.table, &was))
 }
 
 // Every writer continues an existing hash chain, whatever its options and expected version. A chain

@@ -98,7 +98,7 @@ func TestAppendsCostWhatTheGuideSays(t *testing.T) {
 		"the first":                           {},
 		"`Exact`":                             {o: plain, before: 1, expected: eventstore.Exact},
 		"`Exact`, average of 100 appends":     {o: plain, before: 1, expected: eventstore.Exact, times: 100},
-		"the same with `PageBytes: 600`":      {o: eventstore.Options{PageBytes: 600}, before: 1, expected: eventstore.Exact, times: 100},
+		"the same with `PageBytes: 4096`":     {o: eventstore.Options{PageBytes: 4096}, before: 1, expected: eventstore.Exact, times: 100},
 		"`Any`":                               {o: plain, before: 1, expected: any},
 		"with a `CommitID`":                   {o: plain, before: 1, expected: eventstore.Exact, options: []eventstore.AppendOption{eventstore.CommitID("c")}},
 		"with a `CommitID` and a value":       {o: plain, before: 1, expected: eventstore.Exact, options: []eventstore.AppendOption{eventstore.CommitID("c"), eventstore.Reserve("s", "v")}},

@@ -10,11 +10,12 @@ import (
 )
 
 const (
-	pageBytes   = 4 << 10   // size at which a page is closed
-	recordBytes = 300 << 10 // size of a record above which an append is divided, if it has several events
-	spareBytes  = 1 << 10   // of a head, for attributes that are added later
-	cachedTips  = 10_000    // streams whose ends a store remembers
-	closeBytes  = 3 << 20   // closed pages of a transaction with more bytes are written before it
+	pageBytes       = 4 << 10   // size at which a page is closed on the embedded engine
+	recordBytes     = 300 << 10 // size of a record above which an append is divided, if it has several events
+	spareBytes      = 1 << 10   // of a head, for attributes that are added later
+	cachedTips      = 10_000    // streams whose ends a store remembers
+	billedPageBytes = 600       // the same on a service
+	closeBytes      = 3 << 20   // closed pages of a transaction with more bytes are written before it
 )
 
 // A stream is stored in pages. The open page, with the last events, is in the head, so that an

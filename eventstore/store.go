@@ -11,6 +11,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/backoff"
 	"github.com/onefold/onefold/table"
 )
@@ -33,9 +34,9 @@ type Options struct {
 	// Archive has truncated events; see package archive. Without it, reading them is an
 	// ErrTruncated.
 	Archive Archived
-	// PageBytes is the size at which the page in the head is closed; default 4 KB. Small pages make
-	// appends to DynamoDB cheaper and loads of long streams slower, see the guide. Stores on a table
-	// may have different sizes.
+	// PageBytes is the size at which the page in the head is closed; default 4 KB on the embedded
+	// engine, and 600 bytes on a service, which charges for each KB of the head. Small pages make
+	// loads of long streams slower, see the guide. Stores on a table may have different sizes.
 	PageBytes int
 }
 
@@ -64,7 +65,10 @@ func New(t *table.Table, o Options) (*Store, error) {
 		return nil, fmt.Errorf("%w: TypeShards is %d: use 1 to %d", ErrInvalid, o.TypeShards, table.MaxShards)
 	}
 	if o.PageBytes <= 0 {
-		o.PageBytes = pageBytes
+		o.PageBytes = billedPageBytes
+		if _, embedded := t.API().(dynamo.Putter); embedded {
+			o.PageBytes = pageBytes
+		}
 	}
 	tips, err := lru.New[ID, tip](cachedTips)
 	if err != nil {

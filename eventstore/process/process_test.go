@@ -240,6 +240,18 @@ func (b *bank) story(id eventstore.ID) string {
 	return strings.Join(all, " ")
 }
 
+// reactions returns the reactions of an instance.
+func (b *bank) reactions(name string) string {
+	var all []string
+	for e, err := range b.store.Read(b.Context(), id("process.transfers", name)) {
+		if err != nil {
+			return err.Error()
+		}
+		all = append(all, fmt.Sprintf("%s %s %s", e.RecordedAt.Format(time.TimeOnly), e.CommitID, e.Payload))
+	}
+	return strings.Join(all, "\n")
+}
+
 func (b *bank) isStory(of eventstore.ID, want string) {
 	b.Helper()
 	if have := b.story(of); have != want {
@@ -487,7 +499,7 @@ func TestCrashes(t *testing.T) {
 					want = tr.Amount
 				}
 				if ends != 1 || moved[tr.From+name] != -want || moved[tr.To+name] != want {
-					b.Errorf("transfer %+v has ended %d times (%q): %d and %d moved\n%s", tr, ends, why, moved[tr.From+name], moved[tr.To+name], b.story(id("process.transfers", name)))
+					b.Errorf("transfer %+v has ended %d times (%q): %d and %d moved\n%s", tr, ends, why, moved[tr.From+name], moved[tr.To+name], b.reactions(name))
 				}
 			}
 			st, err := subscription.Get(b.Context(), b.store, "process.transfers")

@@ -86,7 +86,7 @@ func (m *Manager[S]) follow(ctx context.Context, key string, message *Message, c
 		if steps = steps[1:]; !did {
 			continue
 		}
-		refusals, err := m.do(ctx, key, at)
+		refusals, err := m.do(ctx, key, at, before)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (m *Manager[S]) follow(ctx context.Context, key string, message *Message, c
 			return subscription.Permanent(fmt.Errorf("%w: %s of instance %q", ErrChain, m.def.Name, key))
 		}
 		for _, r := range refusals {
-			steps = append(steps, step{r.message, fmt.Sprintf("%s.r%d", before, r.n)})
+			steps = append(steps, step{r.message, refusalOf(before, r.n)})
 		}
 		reaction := &at.State.reaction
 		cause = eventstore.Envelope{Correlation: cmp.Or(reaction.Correlation, reaction.EventID), Causation: reaction.EventID, Actor: reaction.Actor, Tenant: reaction.Tenant}
@@ -202,8 +202,12 @@ type refusal struct {
 	message *Message
 }
 
-// do sets the deadlines of a reaction, and handles its commands. It may be repeated.
-func (m *Manager[S]) do(ctx context.Context, key string, at eventstore.Loaded[instance]) (refusals []refusal, err error) {
+// refusalOf returns the commit ID of the reaction to the refusal of a command.
+func refusalOf(commit string, n int) string { return fmt.Sprintf("%s.r%d", commit, n) }
+
+// do sets the deadlines of a reaction with a commit ID, and handles its commands. It may be repeated:
+// a command that was refused stays refused, although its aggregate might accept it now.
+func (m *Manager[S]) do(ctx context.Context, key string, at eventstore.Loaded[instance], commit string) (refusals []refusal, err error) {
 	if err := m.setDeadlines(ctx, key, at.Version, at.State.Set); err != nil {
 		return nil, err
 	}
@@ -213,6 +217,14 @@ func (m *Manager[S]) do(ctx context.Context, key string, at eventstore.Loaded[in
 		v, err := m.def.Registry.Decode(&eventstore.Event{EventType: c.Type, Schema: c.Schema, Payload: c.Payload})
 		if err != nil {
 			return nil, subscription.Permanent(fmt.Errorf("%w: command %d of reaction %d: %w", ErrReaction, i, at.Version, err))
+		}
+		before, err := m.reacted(ctx, key, refusalOf(commit, i))
+		if err != nil {
+			return nil, err
+		}
+		if before {
+			refusals = append(refusals, refusal{i, &Message{Data: v, Refused: "refused", At: at.State.At}}) // its reaction is stored
+			continue
 		}
 		err = m.def.Handle(ctx, v, eventstore.CommitID(fmt.Sprintf("%s.%d", reaction.EventID, i)))
 		if no := (*refused)(nil); errors.As(err, &no) {

@@ -43,7 +43,7 @@ func (s *Store) trimHead(ctx context.Context, id ID, deleted *int64) (Head, erro
 		}
 		_, err = Heads.Patch(ctx, s.t, id, headRecords.Set(records), headFirst.Set(h.FirstKept), headBytes.Set(size),
 			table.If[Head](headVersion.Eq(h.Version)), table.If[Head](headFirst.Eq(h.First)))
-		if !errors.Is(err, table.ErrCondition) {
+		if !errors.Is(err, table.ErrCondition) && !errors.Is(err, table.ErrNotFound) {
 			s.tips.Remove(id)
 			*deleted += h.FirstKept - h.First
 			return h, err

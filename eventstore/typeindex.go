@@ -2,13 +2,13 @@ package eventstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
@@ -124,17 +124,18 @@ func TypeIndexFold() *fold.Fold {
 }
 
 const (
-	entryBatch   = 100 // entries that are compared or written at once
-	entryWriters = 8   // of batches, concurrently
+	entryBatch   = 100 // entries that RepairIndex compares at once
+	entryWriters = 64  // entries written concurrently to a store that takes them one by one
 )
 
+// putEntries writes entries. Existing ones are the same.
 func putEntries(ctx context.Context, t *table.Table, entries []TypeEntry) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(entryWriters)
-	for some := range slices.Chunk(entries, entryBatch) {
-		g.Go(func() error { return TypeEntries.PutMany(ctx, t, some) })
+	for _, err := range TypeEntries.CreateMany(ctx, t, entries, entryWriters) {
+		if err != nil && !errors.Is(err, table.ErrExists) {
+			return err
+		}
 	}
-	return g.Wait()
+	return nil
 }
 
 func (a *Appended) entry() TypeEntry {
@@ -198,7 +199,7 @@ func (s *Store) addEntries(ctx context.Context, entries []TypeEntry) (added int,
 		for _, e := range found {
 			delete(missing, e.TypeEntryKey)
 		}
-		err = TypeEntries.PutMany(ctx, s.t, slices.Collect(maps.Values(missing)))
+		err = putEntries(ctx, s.t, slices.Collect(maps.Values(missing)))
 	}
 	if err != nil {
 		return 0, fmt.Errorf("eventstore: repair the index: %w", err)

@@ -272,29 +272,39 @@ func (d *decoder) event(e *Event, typeBefore string) {
 		}
 	}
 	if fields[0]&hasMetadata != 0 {
-		n := d.Count()
-		e.Metadata = make(map[string]string, min(n, maxMetadata))
-		for range n {
-			if d.Failed() {
-				return
-			}
-			name := d.string()
-			e.Metadata[name] = d.string()
-		}
+		e.Metadata = d.metadata()
 	}
 	if fields[0]&hasHash != 0 {
 		e.Hash = slices.Clone(d.Bytes(d.Uint()))
 	}
 	if fields[0]&hasTags != 0 {
-		n := d.Count()
-		e.Tags = make([]string, 0, min(n, MaxTags))
-		for range n {
-			if d.Failed() {
-				return
-			}
-			e.Tags = append(e.Tags, d.string())
-		}
+		e.Tags = d.texts()
 	}
+}
+
+func (d *decoder) texts() []string {
+	n := d.Count()
+	texts := make([]string, 0, min(n, MaxTags))
+	for range n {
+		if d.Failed() {
+			break
+		}
+		texts = append(texts, d.string())
+	}
+	return texts
+}
+
+func (d *decoder) metadata() map[string]string {
+	n := d.Count()
+	entries := make(map[string]string, min(n, maxMetadata))
+	for range n {
+		if d.Failed() {
+			break
+		}
+		name := d.string()
+		entries[name] = d.string()
+	}
+	return entries
 }
 
 // maxNumber bounds the numbers of an event, which are then ints everywhere.

@@ -22,6 +22,6 @@ var remarks = table.Remarks{
 	},
 	Decisions: []table.Decision{
 		{Title: "The event store: guarantees and costs", Link: "../guides/eventstore.md"},
-		{Title: "0056: A stream is stored in pages, and the open page is the head", Link: "../decisions/0056-streams-are-pages.md"},
+		{Title: "0057: A stream is stored in pages, and the open page is the head", Link: "../decisions/0057-streams-are-pages.md"},
 	},
 }

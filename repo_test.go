@@ -225,7 +225,7 @@ var policy = map[string][]string{
 }
 
 // forTests may be imported by any _test.go file, beside what its package may import.
-var forTests = []string{"internal/seeds", "analytics/report", "server", "server/servertest", "engine", "engine/enginetest", "dynamo/dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile", "eventstore/eventstoretest",
+var forTests = []string{"internal/seeds", "analytics/report", "server", "server/servertest", "engine", "engine/enginetest", "dynamo/dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile", "eventstore/eventstoretest", "eventstore/fsck",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"internal/recorded", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...",

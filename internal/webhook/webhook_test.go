@@ -1,6 +1,9 @@
 package webhook_test
 
 import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -30,5 +33,21 @@ func TestIsPrivate(t *testing.T) {
 		if got := webhook.IsPrivate(address); got != want {
 			t.Errorf("%s: %v", address, got)
 		}
+	}
+}
+
+// TestPrivate calls a server of this machine, which only a client with Options.Private reaches.
+func TestPrivate(t *testing.T) {
+	called := 0
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called++ }))
+	defer server.Close()
+	for _, private := range []bool{false, true} {
+		c := webhook.NewClient(webhook.Options{Private: private})
+		if err := c.Post(t.Context(), server.URL, nil, http.Header{}); errors.Is(err, webhook.ErrPrivate) == private || private && err != nil {
+			t.Errorf("private %v: %v", private, err)
+		}
+	}
+	if called != 1 {
+		t.Errorf("called %d times", called)
 	}
 }

@@ -83,7 +83,7 @@ var policy = map[string][]string{
 	"telemetry": {"vocabulary", "dynamo", "table", "table/writebehind", "table/purge", "fold", "telemetry/readings", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
-	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff",
+	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff", "internal/webhook",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry/maintenance"}, // its tests
 	"telemetry/reindex": {"table", "fold", "telemetry"},
@@ -106,6 +106,9 @@ var policy = map[string][]string{
 		"engine", "fold", "fold/streamsource", "internal/seeds"}, // its tests
 	"eventstore/process": {"table", "fold/lease", "eventstore", "eventstore/registry", "eventstore/subscription", "internal/backoff", "golang.org/x/sync/...",
 		"vocabulary", "dynamo", "engine", "fold", "fold/streamsource", "internal/seeds"}, // its tests
+	"eventstore/outbox": {"eventstore", "eventstore/subscription", "internal/backoff", "internal/webhook"},
+	"eventstore/outbox/nats": {"eventstore/outbox", "eventstore/subscription", "github.com/nats-io/nats.go/...",
+		"eventstore", "github.com/nats-io/nats-server/v2/server"}, // its tests
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest", "internal/seeds"},
 
 	"blueprint/lint": {"vocabulary", "table",
@@ -195,6 +198,7 @@ var policy = map[string][]string{
 	"internal/varint":      {},
 	"internal/groupcommit": {"github.com/cespare/xxhash/v2"},
 	"internal/backoff":     {},
+	"internal/webhook":     {},
 	"internal/spool":       {"internal/groupcommit", "internal/backoff"},
 	"internal/geo":         {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},
 	"internal/exclude":     {"internal/glob"},

@@ -2,21 +2,19 @@ package alerts
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
+	"github.com/onefold/onefold/internal/webhook"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/telemetry"
 )
 
 const (
 	maxChannels   = 20 // per fleet: the transaction that changes an alert writes a notification for each
-	maxURL        = 2000
 	maxRecipients = 20
 )
 
@@ -92,9 +90,7 @@ func (c *Channel) prepare(ctx context.Context, t *table.Table) error {
 		return &RuleError{Code: "channel_limit", Field: "channelId", What: fmt.Sprintf("the fleet already has %d channels, the maximum", maxChannels)}
 	}
 	if kindOf(c.Kind).signs && c.Secret == "" {
-		raw := make([]byte, 32)
-		rand.Read(raw) // never fails
-		c.Secret = "whsec_" + base64.StdEncoding.EncodeToString(raw)
+		c.Secret = webhook.NewSecret()
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ type Mail struct {
 var ErrNoTLS = errors.New("alerts: the mail server does not offer STARTTLS")
 
 // mailTimeout limits the time for sending one email.
-const mailTimeout = 3 * sendTimeout
+const mailTimeout = 30 * time.Second
 
 var email = Kind{
 	Kind: Email, Label: "Email",

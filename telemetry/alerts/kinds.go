@@ -20,7 +20,7 @@ const (
 
 // Kinds lists all kinds of channels. Flags, API documents, checks, redaction and forms derive from
 // it.
-var Kinds = []Kind{webhook, email, ntfy}
+var Kinds = []Kind{webhookKind, email, ntfy}
 
 // Kind is a kind of channel: its settings, and how it sends.
 type Kind struct {
@@ -169,14 +169,6 @@ func hostOf(address string) string {
 		return ""
 	}
 	return u.Scheme + "://" + u.Host
-}
-
-func checkURL(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || len(address) > maxURL {
-		return fmt.Sprintf("use an http:// or https:// URL without a user name, of at most %d bytes", maxURL)
-	}
-	return ""
 }
 
 func checkAddress(to string) string {

@@ -3,10 +3,12 @@ package alerts
 import (
 	"context"
 	"mime"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/onefold/onefold/internal/webhook"
 	"github.com/onefold/onefold/telemetry"
 )
 
@@ -26,26 +28,29 @@ var ntfy = Kind{
 		text: func(s *Settings) *string { return &s.Token }, check: checkToken,
 	}, {
 		Name: "click", Label: "Link", Help: "Page to open when a message is tapped, such as the dashboard (default: none).", Example: "https://onefold.example.com", Type: "url",
-		text: func(s *Settings) *string { return &s.Click }, check: checkURL,
+		text: func(s *Settings) *string { return &s.Click }, check: webhook.CheckURL,
 	}},
-	open: func(o Options) (send, error) { return ntfySender(newCaller(o.Private)), nil },
+	open: func(o Options) (send, error) {
+		return ntfySender(webhook.NewClient(webhook.Options{Private: o.Private})), nil
+	},
 }
 
 // ntfySender publishes notifications as https://docs.ntfy.sh/publish/ specifies, in plain text.
-func ntfySender(to caller) send {
+func ntfySender(to *webhook.Client) send {
 	return func(ctx context.Context, c *Channel, n *Notification, _ time.Time) error {
 		priority, tag := urgency(n)
-		headers := []string{
-			"Content-Type", "text/plain; charset=utf-8", "Priority", priority, "Tags", tag + "," + string(n.Event),
-			"Title", mime.QEncoding.Encode("utf-8", cutTo(oneLine(n.subject()), maxTitle)),
-		}
+		h := http.Header{}
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		h.Set("Priority", priority)
+		h.Set("Tags", tag+","+string(n.Event))
+		h.Set("Title", mime.QEncoding.Encode("utf-8", cutTo(oneLine(n.subject()), maxTitle)))
 		if c.Click != "" {
-			headers = append(headers, "Click", c.Click)
+			h.Set("Click", c.Click)
 		}
 		if c.Token != "" {
-			headers = append(headers, "Authorization", "Bearer "+c.Token)
+			h.Set("Authorization", "Bearer "+c.Token)
 		}
-		return to.post(ctx, c.URL, []byte(cutTo(n.Alert.text(), maxText)), headers...)
+		return to.Post(ctx, c.URL, []byte(cutTo(n.Alert.text(), maxText)), h)
 	}
 }
 
@@ -66,7 +71,7 @@ func urgency(n *Notification) (priority, tag string) {
 func cutTo(s string, size int) string { return strings.ToValidUTF8(s[:min(len(s), size)], "") }
 
 func checkTopic(address string) string {
-	if problem := checkURL(address); problem != "" {
+	if problem := webhook.CheckURL(address); problem != "" {
 		return problem
 	}
 	if u, err := url.Parse(address); err != nil || strings.Trim(u.Path, "/") == "" {

@@ -15,7 +15,8 @@ import (
 
 // recordNothing are the operations that are not GET and change nothing worth recording.
 var recordNothing = map[string]string{
-	"ingest-event": "facts are a record of their own", "ingest-events": "facts", "import": "facts", "ingest-readings": "facts", "write-lines": "facts", "append-events": "facts, with who appended them",
+	"ingest-event": "facts are a record of their own", "ingest-events": "facts", "import": "facts", "ingest-readings": "facts", "write-lines": "facts", "append-events": "facts, with who appended them", "append-to-several": "facts",
+	"query-events": "nothing is stored", "owner-of-value": "it is only looked at",
 	"preview-funnel": "nothing is stored", "test-rule": "nothing is stored", "open-invitation": "it is only looked at", "open-share": "it is only looked at; a session of a day is made",
 	"import-readings": "facts; devices that it makes are recorded", "passkey-options": "nothing is changed yet", "passkey-login-options": "nothing is changed yet", "begin-second-factor": "nothing is changed before it is confirmed",
 }

@@ -1,12 +1,11 @@
 package events
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,6 +27,8 @@ type appendRequest struct {
 		Expected json.RawMessage `json:"expected,omitempty" doc:"The expected version of the stream: a number, \"none\", \"exists\" or \"any\". Default: any."`
 		CommitID string          `json:"commitId,omitempty" maxLength:"64" doc:"Idempotency key. Repeating the append with the same key returns the first result, forever. Must not contain '#'."`
 		Events   []eventjson.New `json:"events" minItems:"1" maxItems:"98" doc:"Appended all or none. With a commit ID, at most 97."`
+		Unless   *unlessBody     `json:"unless,omitempty" doc:"Refuse the append if events that match a query came after a position."`
+		Values
 	}
 }
 
@@ -72,19 +73,17 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
-	var options []eventstore.AppendOption
-	switch named := in.Body.CommitID; {
-	case named != "" && in.Key != "" && named != in.Key:
-		return nil, middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", "commitId and Idempotency-Key differ. Send only one of them.")
-	case named != "" || in.Key != "":
-		options = append(options, eventstore.CommitID(cmp.Or(named, in.Key)))
+	options, err := commitOption(in.Body.CommitID, in.Key)
+	if err != nil {
+		return nil, err
 	}
-	c, err := s.store.Append(ctx, in.id(), expected, events, options...)
-	if conflict := (*eventstore.Conflict)(nil); errors.As(err, &conflict) {
-		return nil, conflictOf(conflict, status)
-	}
+	unless, err := in.Body.Unless.options()
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
+	}
+	c, err := s.store.Append(ctx, in.id(), expected, events, slices.Concat(options, unless, in.Body.options())...)
+	if err != nil {
+		return nil, s.appendError(ctx, err, status)
 	}
 	s.appended.ring()
 	answer := &appendAnswer{Status: http.StatusCreated, ETag: etag(c.Version)}

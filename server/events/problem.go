@@ -43,12 +43,14 @@ func Problem(err error) error {
 // events that the writer missed.
 type conflictProblem struct {
 	*huma.ErrorModel
-	Actual int64             `json:"actual" doc:"The actual version of the stream."`
-	Since  []eventjson.Event `json:"since" doc:"The events after the expected version, in order, as many as fit into a response. Continue reading after the last."`
+	AggregateType string            `json:"aggregateType"`
+	AggregateID   string            `json:"aggregateId"`
+	Actual        int64             `json:"actual" doc:"The actual version of the stream."`
+	Since         []eventjson.Event `json:"since" doc:"The events after the expected version, in order, as many as fit into a response. Continue reading after the last."`
 }
 
 func conflictOf(c *eventstore.Conflict, status int) error {
-	p := &conflictProblem{Actual: c.Actual, Since: []eventjson.Event{},
+	p := &conflictProblem{AggregateType: c.ID.Type, AggregateID: c.ID.ID, Actual: c.Actual, Since: []eventjson.Event{},
 		ErrorModel: middleware.Problem(status, "version_conflict", "The stream does not have the expected version. Decide again with the events since then.")}
 	bytes := 0
 	for i := range c.Since {

@@ -75,6 +75,7 @@ func (p *AggregatePath) id() eventstore.ID { return eventstore.ID{Type: p.Type, 
 func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	s.aggregateRoutes(api)
 	s.appendRoutes(api)
+	s.appendsRoutes(api)
 	s.readingRoutes(api)
 	s.stateRoutes(api)
 	s.tailRoutes(api)

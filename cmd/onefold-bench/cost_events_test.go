@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -178,16 +177,6 @@ func readUnits(s *workbench.Store) (sum float64) {
 		}
 	}
 	return sum
-}
-
-// drained reads a sequence to its end.
-func drained[T any](all iter.Seq2[T, error]) error {
-	for _, err := range all {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // closed closes a database at the end of a test.

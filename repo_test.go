@@ -104,6 +104,8 @@ var policy = map[string][]string{
 	"eventstore/projection": {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/backoff", "golang.org/x/sync/..."},
 	"eventstore/subscription": {"vocabulary", "dynamo", "table", "fold/lease", "eventstore", "internal/backoff",
 		"engine", "fold", "fold/streamsource", "internal/seeds"}, // its tests
+	"eventstore/process": {"table", "fold/lease", "eventstore", "eventstore/registry", "eventstore/subscription", "internal/backoff", "golang.org/x/sync/...",
+		"vocabulary", "dynamo", "engine", "fold", "fold/streamsource", "internal/seeds"}, // its tests
 	"eventstore/outbox": {"eventstore", "eventstore/subscription", "internal/backoff", "internal/webhook"},
 	"eventstore/outbox/nats": {"eventstore/outbox", "eventstore/subscription", "github.com/nats-io/nats.go/...",
 		"eventstore", "github.com/nats-io/nats-server/v2/server"}, // its tests
@@ -234,7 +236,7 @@ var policy = map[string][]string{
 }
 
 // forTests may be imported by any _test.go file, beside what its package may import.
-var forTests = []string{"internal/seeds", "analytics/report", "server", "server/servertest", "engine", "engine/enginetest", "dynamo/dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile", "eventstore/eventstoretest",
+var forTests = []string{"internal/seeds", "analytics/report", "server", "server/servertest", "engine", "engine/enginetest", "dynamo/dynamohttp", "dynamo", "dynamo/dynamotest", "table", "fold/...", "vocabulary", "analytics/reconcile", "eventstore/eventstoretest", "eventstore/fsck",
 	"github.com/aws/aws-sdk-go-v2/...", "github.com/cockroachdb/datadriven", "github.com/rogpeppe/go-internal/...",
 	"internal/recorded", "pgregory.net/rapid", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/cockroachdb/pebble/v2/vfs", "github.com/oklog/ulid/v2",
 	"github.com/cockroachdb/apd/v3", "github.com/cespare/xxhash/v2", "github.com/klauspost/compress/...",
@@ -257,7 +259,8 @@ const (
 
 // whole lists what is longer than the house numbers and better in one piece, each with its reason.
 var whole = map[string]string{
-	"fold": "its proof is about one worker: what is read, decided, written and advanced shares one lock and one order",
+	"eventstore": "appends, reads, truncations and folds share the form of heads and pages, which nothing else may write",
+	"fold":       "its proof is about one worker: what is read, decided, written and advanced shares one lock and one order",
 }
 
 func TestImportPolicy(t *testing.T) {

@@ -91,7 +91,7 @@ func TestRelations(t *testing.T) {
 			"telemetry.fleet refers telemetry.device by fleetId", "telemetry.profile refers telemetry.device by profileId",
 		},
 		"eventstore": {
-			"eventstore.head contains eventstore.event by type,id", "eventstore.head extends eventstore.snapshot by type,id", "eventstore.type contains eventstore.head by type",
+			"eventstore.head contains eventstore.page by type,id", "eventstore.head extends eventstore.snapshot by type,id", "eventstore.type contains eventstore.head by type",
 		},
 	}
 	for _, s := range schemas() {

@@ -12,7 +12,7 @@ import (
 
 // Limits of one append.
 const (
-	MaxEvents      = 98      // operations of a transaction minus the head and the feed's entry; with a CommitID one less
+	MaxEvents      = 98      // with a CommitID one less
 	maxCommitBytes = 4 << 20 // DynamoDB's limit of a transaction
 	maxCommitID    = 64
 	maxTries       = 12
@@ -54,12 +54,14 @@ type appending struct {
 	id       ID
 	expected Expected
 	commit   string
-	named    bool // the caller set the commit ID, and may repeat the append
-	version  int64
+	named    bool     // the caller set the commit ID, and may repeat the append
+	at       tip      // end of the stream to which it appends
+	closes   bool     // the open page is full
+	open     []Record // of the open page, if closes is set
+	next     tip      // end of the stream after it
 	events   []Event
 	size     int
 	claims   []claim
-	prev     []byte // hash of the previous event, if the stream is a chain
 	chained  bool   // the stream is a chain, or becomes one
 	parts    int    // parts of the append
 	command  bool   // the commit ID names the command, whatever is decided
@@ -67,6 +69,14 @@ type appending struct {
 	content  content
 
 	boundaries []*boundary
+
+	// What an earlier attempt in put mode has written: the entry in the list of aggregates, and the
+	// page that ends with a version.
+	isListed bool
+	closed   int64
+
+	// Numbers of operations in the transaction: for pages, and before those of the mark and claims.
+	pages, before int
 }
 
 // Append appends events to a stream, all or none, if the stream has the expected version. When it
@@ -129,8 +139,8 @@ func (a *appending) check(events []NewEvent) error {
 	switch {
 	case len(events) == 0:
 		return fmt.Errorf("%w: an append needs an event", ErrInvalid)
-	case a.s.o.PutMode && (len(events) > 1 || len(a.claims) > 0):
-		return fmt.Errorf("%w: in put mode an append has one event and no reservations", ErrInvalid)
+	case a.s.o.PutMode && len(a.claims) > 0:
+		return fmt.Errorf("%w: there are no reservations in put mode", ErrInvalid)
 	case a.expected.version < 0:
 		return fmt.Errorf("%w: expected version %d is negative", ErrInvalid, a.expected.version)
 	}
@@ -167,7 +177,7 @@ func (a *appending) prepare(events []NewEvent, ids []string, now time.Time) erro
 // number sets the numbers of the events, and their hashes, which depend on the numbers.
 func (a *appending) number() {
 	for i := range a.events {
-		a.events[i].Seq = a.version + int64(i) + 1
+		a.events[i].Seq = a.at.version + int64(i) + 1
 	}
 	a.chain()
 }
@@ -189,34 +199,44 @@ func (a *appending) add(n *NewEvent, eventID string, now time.Time, of int) erro
 	return nil
 }
 
-// start finds the version to append to. An expected version that the transaction checks need not be
-// read, unless a chain needs the hash of the last event.
+// start finds the end of the stream to append to. It need not be read if the stream has the expected
+// version according to what the store remembers, because the write checks it.
 func (a *appending) start(ctx context.Context) error {
-	if a.version = a.expected.version; a.expected.pinned() && !a.s.o.PutMode && (!a.chained || a.expected.version == 0) {
-		return nil
+	a.closes, a.open = false, nil
+	size, searched := recordBound(a.events), a.s.o.PutMode && a.named
+	if a.expected.pinned() && !searched {
+		if a.at = (tip{}); a.expected.version == 0 {
+			return nil
+		}
+		if at, ok := a.s.tips.Get(a.id); ok && at.version == a.expected.version && !a.s.full(&at, size) {
+			a.at, a.chained = at, a.chained || len(at.hash) > 0
+			return nil
+		}
 	}
-	h, err := a.latest(ctx)
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
+	h, err := a.s.readHead(ctx, a.id)
+	if err != nil {
 		return err
 	}
-	switch a.version = h.Version; {
+	a.at = tipOf(&h)
+	if searched { // in put mode no mark prevents a second append
+		switch _, err := a.markIn(ctx, &h); {
+		case err == nil:
+			return errTaken
+		case !errors.Is(err, table.ErrNotFound):
+			return err
+		}
+	}
+	switch {
 	case h.State != Open:
 		return a.isClosed(h.State)
 	case !a.expected.meets(h.Version):
 		return errTaken // probably: it may also be this append, repeated
 	}
-	a.prev, a.chained = h.Hash, a.chained || len(h.Hash) > 0
-	return nil
-}
-
-// latest returns the version of the stream: if none is pinned, that of the last event. If the head
-// is ahead of it, an event is missing, the condition on the head fails, and nothing is appended
-// after the hole.
-func (a *appending) latest(ctx context.Context) (Head, error) {
-	if a.expected.pinned() {
-		return a.s.Head(ctx, a.id)
+	a.chained = a.chained || len(h.Hash) > 0
+	if a.closes = a.s.full(&a.at, size); a.closes {
+		a.open = h.Records
 	}
-	return a.s.tail(ctx, a.id)
+	return h.complete()
 }
 
 func (a *appending) isClosed(as StreamState) error {
@@ -225,7 +245,7 @@ func (a *appending) isClosed(as StreamState) error {
 
 // result returns the commit of an append that succeeded at the version.
 func (a *appending) result() Commit {
-	return Commit{CommitID: a.commit, First: a.version + 1, Version: a.version + int64(len(a.events))}
+	return Commit{CommitID: a.commit, First: a.at.version + 1, Version: a.at.version + int64(len(a.events))}
 }
 
 // findOutcome determines the outcome of a failed append. It returns the commit if the append happened
@@ -265,12 +285,12 @@ func (a *appending) findOutcome(ctx context.Context, why error) (Commit, error) 
 // readSince reads the events after the version, as many as a conflict carries. If an attempt of
 // this call succeeded, the first of them are its own, and it returns the commit.
 func (a *appending) readSince(ctx context.Context, conflict *Conflict) (Commit, error) {
-	from := a.version + 1
+	from := a.at.version + 1
 	if a.expected.pinned() {
 		from = a.expected.version + 1
 	}
 	conflict.Actual = from - 1
-	for e, err := range a.s.Read(ctx, a.id, From(from), func(r *reading) { r.keptOnly = true }) {
+	for e, err := range a.s.Read(ctx, a.id, From(from), Kept()) {
 		if err != nil {
 			return Commit{}, err
 		}
@@ -316,23 +336,32 @@ func (a *appending) findMark(ctx context.Context) (Commit, error) {
 	return Commit{}, err
 }
 
-// loadMark returns the mark of the commit ID. Without transactions there are no marks, so the whole
-// stream is searched.
+// loadMark returns the mark of the commit ID.
 func (a *appending) loadMark(ctx context.Context) (Mark, error) {
-	if !a.s.o.PutMode {
-		return MarkByID.Get(ctx, a.s.t, MarkKey{a.id, a.commit})
-	}
-	for e, err := range a.s.Read(ctx, a.id, AsStored()) {
+	if a.s.o.PutMode {
+		h, err := a.s.readHead(ctx, a.id)
 		if err != nil {
 			return Mark{}, err
 		}
-		if e.CommitID == a.commit {
-			dated := len(a.dated) > 0 && a.dated[0] || !e.OccurredAt.Equal(e.RecordedAt) // best guess: the event does not record who set its time
-			c, err := a.s.content(ctx, a.id, []Event{e}, []bool{dated})
-			return Mark{First: e.Seq, N: e.Of, Digest: c.digest, Sealed: c.sealed}, err
-		}
+		return a.markIn(ctx, &h)
 	}
-	return Mark{}, table.ErrNotFound
+	return MarkByID.Get(ctx, a.s.t, MarkKey{a.id, a.commit})
+}
+
+// markIn returns the mark of the commit ID in put mode: of an append in the open page, or written
+// when its page was closed.
+func (a *appending) markIn(ctx context.Context, h *Head) (Mark, error) {
+	info, err := h.find(a.commit)
+	if err != nil {
+		return Mark{}, err
+	}
+	if info != nil {
+		return info.mark(a.id), nil
+	}
+	if h.First <= 1 {
+		return Mark{}, table.ErrNotFound
+	}
+	return MarkByID.Get(ctx, a.s.t, MarkKey{a.id, a.commit})
 }
 
 // again returns the result of an append that already happened. Without a caller's commit ID it

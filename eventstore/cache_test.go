@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventstoretest"
 	"github.com/onefold/onefold/internal/seeds"
 )
 
@@ -63,20 +64,22 @@ func TestCacheKeepsNoSecrets(t *testing.T) {
 
 // A state that is ahead of its stream, because an older table was restored, is dropped.
 func TestCacheAheadOfTheStream(t *testing.T) {
-	w := newWorld(t, eventstore.Options{PutMode: true})
-	fold := tally
-	fold.Cache = eventstore.NewCache[map[string]int](10)
-	for range 3 {
-		w.append(order("1"), eventstore.Any(), "E")
-	}
-	if _, err := eventstore.Load(w.ctx, w.store, order("1"), fold); err != nil {
-		t.Fatal(err)
-	}
-	w.must(eventstore.Events.Delete(w.ctx, w.table, eventstore.EventKey{ID: order("1"), Seq: 3}))
-	at, err := eventstore.Transact(w.ctx, w.store, order("1"), fold, func(eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) { return said("F"), nil })
-	if err != nil || at.Version != 3 || at.State["F"] != 1 || at.State["E"] != 2 {
-		t.Errorf("%+v, %v", at, err)
-	}
+	both(t, func(w *world) {
+		fold := tally
+		fold.Cache = eventstore.NewCache[map[string]int](10)
+		for range 3 {
+			w.append(order("1"), eventstore.Any(), "E")
+		}
+		if _, err := eventstore.Load(w.ctx, w.store, order("1"), fold); err != nil {
+			w.Fatal(err)
+		}
+		eventstoretest.Remove(w, w.table, order("1"), 3)
+		overwrite(w, eventstore.Heads, order("1"), func(h *eventstore.Head) { h.Version = 2 })
+		at, err := eventstore.Transact(w.ctx, w.store, order("1"), fold, func(eventstore.Loaded[map[string]int]) ([]eventstore.NewEvent, error) { return said("F"), nil })
+		if err != nil || at.Version != 3 || at.State["F"] != 1 || at.State["E"] != 2 {
+			w.Errorf("%+v, %v", at, err)
+		}
+	})
 }
 
 // Loads and decisions are the same with and without caches, in two processes, while snapshots are

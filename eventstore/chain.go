@@ -11,8 +11,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/onefold/onefold/table"
 )
 
 // A hash chain makes a stream tamper-evident: each event has a hash of its content and of the
@@ -23,8 +21,6 @@ import (
 // ErrChain is returned when the hashes of a stream do not match its events: it was changed, or is
 // damaged.
 var ErrChain = errors.New("eventstore: the hash chain is broken")
-
-var headHash = table.FieldOf(Heads, func(h *Head) *[]byte { return &h.Hash })
 
 // Verified checks the hash chain while reading: that each event has the correct hash, and, unless
 // To ends the read earlier, that the stream ends as its head says. Events before the start of the
@@ -87,7 +83,7 @@ func (a *appending) chain() {
 	if !a.chained {
 		return
 	}
-	prev := a.prev
+	prev := a.at.hash
 	for i := range a.events {
 		prev = ChainHash(prev, &a.events[i])
 		a.events[i].Hash = prev
@@ -105,26 +101,29 @@ type link struct {
 }
 
 // chain starts to verify a stream's chain, if requested.
-func (r *reading) chain(ctx context.Context, s *Store, id ID) (*link, error) {
-	if !r.verified {
-		return nil, nil
+func (p *pass) chain(ctx context.Context) error {
+	if !p.verified {
+		return nil
 	}
-	h, err := s.Head(ctx, id)
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
-		return nil, err
-	}
-	l := &link{known: true, head: h, open: h.Version >= r.from && (!r.ends || r.to >= h.Version)}
-	if r.from > 1 {
-		before, err := Events.Get(ctx, s.t, EventKey{id, r.from - 1})
-		if err != nil && !errors.Is(err, table.ErrNotFound) {
-			return nil, err
+	h := &p.head
+	l := &link{known: true, head: *h, open: h.Version >= p.from && (!p.ends || p.to >= h.Version)}
+	p.links = l
+	switch {
+	case h.FirstKept > 1 && h.FirstKept == p.from:
+		l.prev = h.KeptAfter
+	case p.from > 1:
+		l.known = false
+		for e, err := range p.s.Read(ctx, p.id, From(p.from-1), To(p.from-1), AsStored()) {
+			switch {
+			case errors.Is(err, ErrHole) || errors.Is(err, ErrTruncated):
+				return nil
+			case err != nil:
+				return err
+			}
+			l.prev, l.known = e.Hash, true
 		}
-		l.prev, l.known = before.Hash, err == nil
-		if h.FirstKept == r.from {
-			l.prev, l.known = h.KeptAfter, true
-		}
 	}
-	return l, nil
+	return nil
 }
 
 func (l *link) follow(e *Event) error {
@@ -142,6 +141,13 @@ func (l *link) follow(e *Event) error {
 		}
 	}
 	return nil
+}
+
+// skip continues after truncated events, the last of which has a hash.
+func (l *link) skip(hash []byte) {
+	if l != nil {
+		l.prev, l.known = hash, true
+	}
 }
 
 // end checks that nothing was cut off.

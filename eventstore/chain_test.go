@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventstoretest"
 	"github.com/onefold/onefold/table"
 )
 
@@ -43,10 +44,6 @@ func overwrite[T, K any](w *world, e *table.Entity[T, K], k K, change func(*T)) 
 	w.must(err)
 }
 
-func event(id eventstore.ID, n int64) eventstore.EventKey {
-	return eventstore.EventKey{ID: id, Seq: n}
-}
-
 // Whatever is changed in an event, verifying the chain names that event.
 func TestChainFindsWhatWasChanged(t *testing.T) {
 	for name, change := range map[string]func(*eventstore.Event){
@@ -72,7 +69,7 @@ func TestChainFindsWhatWasChanged(t *testing.T) {
 				if n, err := w.verify(order("1")); n != 4 || err != nil {
 					t.Fatalf("%d events, %v", n, err)
 				}
-				overwrite(w, eventstore.Events, event(order("1"), 2), change)
+				eventstoretest.Tamper(w, w.table, order("1"), 2, func(e *eventstore.Event) bool { change(e); return true })
 				if n, err := w.verify(order("1")); !errors.Is(err, eventstore.ErrChain) || n < 1 || n > 2 {
 					t.Errorf("verified %d: %v", n, err)
 				}
@@ -93,7 +90,7 @@ func TestChainFindsWhatIsMissing(t *testing.T) {
 			t.Errorf("from %d: %d, %v", from, n, err)
 		}
 	}
-	w.must(eventstore.Events.Delete(w.ctx, w.table, event(id, 8)))
+	eventstoretest.Remove(w, w.table, id, 8)
 	if _, err := w.verify(id); !errors.Is(err, eventstore.ErrChain) {
 		t.Errorf("the last one cut off: %v", err)
 	}
@@ -167,18 +164,14 @@ func TestChainOfConcurrentWriters(t *testing.T) {
 // The hashed bytes are part of the stored format and must not change.
 func TestChainHashIsStable(t *testing.T) {
 	at := time.Date(2026, 4, 20, 14, 0, 0, 123e6, time.UTC)
-	e := eventstore.Event{EventKey: event(order("1"), 7), EventID: "id", EventType: "Paid", OccurredAt: at, RecordedAt: at,
+	e := eventstore.Event{EventKey: eventstore.EventKey{ID: order("1"), Seq: 7}, EventID: "id", EventType: "Paid", OccurredAt: at, RecordedAt: at,
 		Payload: eventstore.Payload("{}"), Envelope: eventstore.Envelope{Metadata: map[string]string{"a": "1", "b": "2"}}, CommitID: "c", Of: 1}
-	it, err := eventstore.Events.Encode(&e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored, err := eventstore.Events.Decode(it)
+	stored, err := eventstore.NewRecord([]eventstore.Event{e}, eventstore.RecordInfo{}).Events(e.ID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = "3d2379f458c20d030dbadabbc49e9a81a9f4e2a25ddac2008b61d344788d5952"
-	for _, e := range []*eventstore.Event{&e, &stored} {
+	for _, e := range []*eventstore.Event{&e, &stored[0]} {
 		if have := fmt.Sprintf("%x", eventstore.ChainHash([]byte("before"), e)); have != want {
 			t.Errorf("%s, want %s", have, want)
 		}

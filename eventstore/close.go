@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,15 +19,17 @@ func (s *Store) Delete(ctx context.Context, id ID) error { return s.end(ctx, id,
 
 func (s *Store) end(ctx context.Context, id ID, state StreamState) error {
 	err := id.check()
-	if err == nil && s.o.PutMode {
-		err = fmt.Errorf("%w: streams cannot be closed in put mode", ErrInvalid)
-	}
 	if err == nil {
 		err = s.agreeOnMode(ctx)
 	}
 	if err == nil {
 		_, err = Heads.Patch(ctx, s.t, id, headState.Set(state), headUpdated.Set(s.t.Now().UTC()),
 			table.If[Head](table.Or(headState.Missing(), headState.Eq(Closed))))
+	}
+	if errors.Is(err, table.ErrNotFound) { // or the store does not say what it has
+		if h, headErr := s.readHead(ctx, id); headErr != nil || h.Version > 0 {
+			err = cmp.Or(headErr, table.ErrCondition)
+		}
 	}
 	switch {
 	case errors.Is(err, table.ErrCondition) && state == Deleted:

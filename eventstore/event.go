@@ -17,29 +17,29 @@ type EventKey struct {
 // Event is a fact: something that happened to an aggregate. It is stored once and never changed.
 type Event struct {
 	EventKey
-	EventID    string    `dynamodbav:"eventId"` // unique ULID of its append's time
-	EventType  string    `dynamodbav:"eventType"`
-	Schema     int       `dynamodbav:"schema,omitempty"` // version of the payload's form; 0 means 1
-	OccurredAt time.Time `dynamodbav:"occurredAt"`       // as given by the caller
-	RecordedAt time.Time `dynamodbav:"recordedAt"`       // time of the append
-	Payload    Payload   `dynamodbav:"payload,omitempty"`
+	EventID    string // unique ULID of its append's time
+	EventType  string
+	Schema     int       // version of the payload's form; 0 means 1
+	OccurredAt time.Time // as given by the caller
+	RecordedAt time.Time // time of the append
+	Payload    Payload
 	Envelope
 
-	CommitID string `dynamodbav:"commitId"`       // of its append
-	Nth      int    `dynamodbav:"nth"`            // index in its append, from 0
-	Of       int    `dynamodbav:"of"`             // number of events in its append
-	Shard    int    `dynamodbav:"shard"`          // of its type's index; 0: the only or first one
-	Hash     []byte `dynamodbav:"hash,omitempty"` // of this event and the previous one, see ChainHash; only with Options.Chain
+	CommitID string // of its append
+	Nth      int    // index in its append, from 0
+	Of       int    // number of events in its append
+	Shard    int    // of its type's index; 0: the only or first one
+	Hash     []byte // of this event and the previous one, see ChainHash; only with Options.Chain
 }
 
 // Envelope is the data of an event besides its payload.
 type Envelope struct {
-	Correlation string            `dynamodbav:"correlationId,omitempty" json:"correlationId,omitempty"` // ID of the conversation that it belongs to
-	Causation   string            `dynamodbav:"causationId,omitempty" json:"causationId,omitempty"`     // event or command that caused it
-	Actor       string            `dynamodbav:"actor,omitempty" json:"actor,omitempty"`                 // who did it
-	Tenant      string            `dynamodbav:"tenant,omitempty" json:"tenant,omitempty"`
-	Tags        []string          `dynamodbav:"tags,omitempty" json:"tags,omitempty"` // what Query finds it by, such as course:42; not encrypted
-	Metadata    map[string]string `dynamodbav:"metadata,omitempty" json:"metadata,omitempty"`
+	Correlation string            `json:"correlationId,omitempty"` // ID of the conversation that it belongs to
+	Causation   string            `json:"causationId,omitempty"`   // event or command that caused it
+	Actor       string            `json:"actor,omitempty"`         // who did it
+	Tenant      string            `json:"tenant,omitempty"`
+	Tags        []string          `json:"tags,omitempty"` // what Query finds it by, such as course:42; not encrypted
+	Metadata    map[string]string `json:"metadata,omitempty"`
 }
 
 // NewEvent is an event to append.
@@ -52,17 +52,35 @@ type NewEvent struct {
 }
 
 const (
-	maxEventType  = 128
-	maxMetadata   = 64        // number of entries
-	maxEventBytes = 400 << 10 // DynamoDB's limit of an item, for the whole event
+	maxEventType = 128
+	maxMetadata  = 64        // number of entries
+	maxItemBytes = 400 << 10 // DynamoDB's limit of an item, for the whole event
 )
+
+// CheckEvent checks whether a stream accepts an event, as far as that depends on nothing stored.
+// Errors: ErrInvalid, ErrTooLarge.
+func CheckEvent(id ID, e *NewEvent) error {
+	if err := id.check(); err != nil {
+		return err
+	}
+	if err := e.check(); err != nil {
+		return err
+	}
+	if n := len(e.Payload); n > maxItemBytes-spareBytes {
+		return fmt.Errorf("%w: the payload of event %q has %d bytes", ErrTooLarge, shorten(e.Type), n)
+	}
+	return nil
+}
 
 func (e *NewEvent) check() error {
 	if err := checkName("event type", e.Type, maxEventType); err != nil {
 		return err
 	}
-	if e.Schema < 0 || len(e.Metadata) > maxMetadata {
+	if e.Schema < 0 || e.Schema > maxNumber || len(e.Metadata) > maxMetadata {
 		return fmt.Errorf("%w: event %q: use a schema version from 1 and at most %d metadata entries", ErrInvalid, shorten(e.Type), maxMetadata)
+	}
+	if at := e.OccurredAt.UnixMilli(); at < firstTime || at > lastTime {
+		return fmt.Errorf("%w: event %q: use a time with a year of four digits", ErrInvalid, shorten(e.Type))
 	}
 	return checkTags(e.Tags)
 }

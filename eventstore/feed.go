@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/onefold/onefold/table"
 )
 
@@ -122,11 +120,7 @@ func (s *Store) Feed(ctx context.Context, after int64, options ...FeedOption) it
 	}
 }
 
-const (
-	feedPage    = 500 // appends whose events are read together
-	feedReaders = 4   // concurrent requests for events
-	feedBatch   = 100 // events per request
-)
+const feedPage = 500 // appends whose events are read together
 
 // FeedPage is a page of the feed.
 type FeedPage struct {
@@ -206,17 +200,13 @@ func (s *Store) eachCommit(ctx context.Context, after int64, yield func(FeedComm
 	}
 }
 
-// feedEvents reads the events of appends in batches, and filters them.
+// feedEvents reads the events of appends, and filters them.
 func (s *Store) feedEvents(ctx context.Context, commits []FeedCommit, f *feedFilter) ([]FeedEvent, error) {
-	var keys []EventKey
+	var parts []FeedPart
 	for _, c := range commits {
-		for _, p := range c.Parts {
-			for seq := p.First; seq <= p.Last(); seq++ {
-				keys = append(keys, EventKey{p.ID, seq})
-			}
-		}
+		parts = append(parts, c.Parts...)
 	}
-	found, err := s.eventsAt(ctx, keys)
+	found, err := s.readParts(ctx, parts, false)
 	if err != nil {
 		return nil, err
 	}
@@ -237,46 +227,6 @@ func (s *Store) feedEvents(ctx context.Context, commits []FeedCommit, f *feedFil
 		found = found[n:]
 	}
 	return events, nil
-}
-
-// eventsAt reads events by key, in batches.
-func (s *Store) eventsAt(ctx context.Context, keys []EventKey) ([]Event, error) {
-	found := make([]Event, len(keys))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(feedReaders)
-	for from := 0; from < len(keys); from += feedBatch {
-		to := min(from+feedBatch, len(keys))
-		g.Go(func() error { return s.readEvents(ctx, keys[from:to], found[from:to]) })
-	}
-	return found, g.Wait()
-}
-
-// readEvents reads events by key. An event that is not in the table is read with Read, which knows
-// archives and holes.
-func (s *Store) readEvents(ctx context.Context, keys []EventKey, into []Event) error {
-	found, err := Events.GetMany(ctx, s.t, keys)
-	if err != nil {
-		return err
-	}
-	for i, k := range keys {
-		if len(found) > 0 && found[0].EventKey == k {
-			into[i], found = found[0], found[1:]
-			if err := s.Open(ctx, &into[i]); err != nil {
-				return err
-			}
-			continue
-		}
-		for e, err := range s.Read(ctx, k.ID, From(k.Seq), To(k.Seq)) {
-			if err != nil {
-				return err
-			}
-			into[i] = e
-		}
-		if into[i].Seq == 0 {
-			return fmt.Errorf("%w: %d of %s", ErrHole, k.Seq, k.ID)
-		}
-	}
-	return nil
 }
 
 // FeedState is the progress of the feed.

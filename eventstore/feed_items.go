@@ -12,6 +12,7 @@ type FeedPart struct {
 	First int64    `dynamodbav:"first"`
 	N     int      `dynamodbav:"n"`
 	Types []string `dynamodbav:"types,omitempty"` // distinct types of its events
+	Page  int64    `dynamodbav:"page,omitempty"`  // first event of the page with the first of them; 0: unknown
 }
 
 // Last returns the number of the last event.

@@ -55,7 +55,7 @@ func (s *Store) RepairFeed(ctx context.Context, caughtUp func(context.Context) e
 	}
 	versions := map[ID]int64{}
 	for _, t := range slices.Sorted(maps.Keys(known)) {
-		for a, err := range AggregatesOfType.All(ctx, s.t, AggregatesIn{t}) {
+		for a, err := range s.HeadsOfType(ctx, t) {
 			if err != nil {
 				return r, err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventstoretest"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
 )
@@ -117,7 +118,7 @@ func TestFeedReportsMissingEvent(t *testing.T) {
 	w := newWorld(t, eventstore.Options{})
 	w.append(order("a"), eventstore.NoStream(), "Placed", "Paid")
 	w.drain(w.worker(eventstore.FeedFold()))
-	w.must(eventstore.Events.Delete(w.ctx, w.table, eventstore.EventKey{ID: order("a"), Seq: 1}))
+	eventstoretest.Remove(w, w.table, order("a"), 1)
 	var last error
 	for _, err := range w.store.Feed(w.ctx, 0) {
 		last = err

@@ -124,14 +124,14 @@ var streamsModel = porcupine.Model{
 func TestLinearizable(t *testing.T) { seeds.Run(t, 1, linearizable) }
 
 func linearizable(t *testing.T, seed uint64) {
-	histories := 60
+	histories := 40
 	if testing.Short() {
 		histories = 10
 	}
 	both(t, func(w *world) {
 		for h := range histories {
 			r := rand.New(rand.NewPCG(seed, uint64(h)))
-			one := newWorld(w.T, eventstore.Options{PutMode: w.oneByOne})
+			one := newWorld(w.T, eventstore.Options{PutMode: w.oneByOne, PageBytes: w.pageBytes})
 			if h%2 == 1 {
 				one.db.Inject(enginetest.Fault{Effect: []enginetest.Effect{enginetest.Fail, enginetest.LoseAnswer, enginetest.Conflict}[r.IntN(3)], Writes: true, Every: 2 + r.IntN(4)})
 			}

@@ -19,8 +19,8 @@ type WriteMode string
 
 // The write modes.
 const (
-	InTransactions WriteMode = "transactions"
-	PutMode        WriteMode = "one by one" // put mode, see Options.PutMode
+	InTransactions WriteMode = "pages in transactions"
+	PutMode        WriteMode = "pages by puts" // put mode, see Options.PutMode
 )
 
 func (s *Store) mode() WriteMode {
@@ -51,6 +51,8 @@ func (s *Store) sameMode(r *Rules) error {
 	switch {
 	case r.Mode == "" || r.Mode == s.mode():
 		return nil
+	case r.Mode != InTransactions && r.Mode != PutMode:
+		return fmt.Errorf("%w: %q, which this version does not know: use another table", ErrWriteMode, r.Mode)
 	case s.o.PutMode:
 		return fmt.Errorf("%w: transactions, but this store uses put mode: open it without Options.PutMode or use another table", ErrWriteMode)
 	}

@@ -143,11 +143,6 @@ func (j *multiAppend) attempt(ctx context.Context) ([]Commit, error) {
 		}
 		j.ready = true
 	}
-	if j.s.o.PutMode && j.parts[0].named { // no mark prevents a second append, but an earlier one can be read
-		if commits, err := j.findOutcome(ctx, nil); err != nil || commits != nil {
-			return commits, err
-		}
-	}
 	if j.s.t.Now().Sub(j.sealed) >= sealedFor { // the rules may have changed since
 		if err := j.seal(ctx); err != nil {
 			return nil, err
@@ -156,6 +151,13 @@ func (j *multiAppend) attempt(ctx context.Context) ([]Commit, error) {
 	err := j.write(ctx)
 	if errors.Is(err, errTaken) {
 		j.ready = false
+	}
+	for _, a := range j.parts {
+		if err == nil {
+			a.s.tips.Add(a.id, a.next)
+		} else {
+			a.s.tips.Remove(a.id)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -244,42 +246,68 @@ func (j *multiAppend) findOutcome(ctx context.Context, why error) ([]Commit, err
 // write appends at the versions, once. The error is errTaken if a stream has another version, a
 // final error, or an error of the store, after which the outcome is unknown.
 func (j *multiAppend) write(ctx context.Context) error {
-	for _, a := range j.parts {
+	packs, bytes := make([]pack, len(j.parts)), 0
+	for i, a := range j.parts {
 		a.number()
+		var err error
+		if packs[i], err = a.pack(); err != nil {
+			return err
+		}
+		bytes += a.size + a.at.bytes
 	}
 	if j.s.o.PutMode {
-		return taken(AppendEvent.Run(ctx, j.s.t, &j.parts[0].events[0]))
+		return j.parts[0].put(ctx, &packs[0])
+	}
+	if bytes > closeBytes {
+		if err := j.closeFirst(ctx, packs); err != nil {
+			return err
+		}
 	}
 	tx := table.NewTx(j.s.t, "")
 	begins := make([]int, len(j.parts)) // index of each part's first operation
 	for i, a := range j.parts {
 		begins[i] = tx.Len()
-		a.addTo(tx)
+		if err := a.addTo(tx, &packs[i]); err != nil {
+			return err
+		}
 	}
-	FeedEntries.TxPut(tx, j.entry())
+	FeedEntries.TxPut(tx, j.entry(packs))
 	tags := tx.Len()
-	j.addTags(tx)
-	return j.explain(tx.Commit(ctx), begins, tags)
+	j.addTags(tx, packs)
+	return j.explain(ctx, tx.Commit(ctx), begins, tags)
+}
+
+// closeFirst writes closed pages before a transaction that would be too large with them.
+func (j *multiAppend) closeFirst(ctx context.Context, packs []pack) error {
+	for i := range packs {
+		if p := packs[i].closed; p != nil {
+			if err := j.s.closePage(ctx, p); err != nil {
+				return err
+			}
+			packs[i].written = true
+		}
+	}
+	return nil
 }
 
 // entry returns the append's entry for the feed.
-func (j *multiAppend) entry() *FeedEntry {
+func (j *multiAppend) entry(packs []pack) *FeedEntry {
 	first := &j.parts[0].events[0]
 	e := &FeedEntry{FeedEntryKey: FeedEntryKey{first.EventID}, Expires: first.RecordedAt.Add(keepEntry)}
-	for _, a := range j.parts {
-		e.Parts = append(e.Parts, FeedPart{ID: a.id, First: a.version + 1, N: len(a.events), Types: a.types()})
+	for i, a := range j.parts {
+		e.Parts = append(e.Parts, FeedPart{ID: a.id, First: a.at.version + 1, N: len(a.events), Types: a.types(), Page: packs[i].page()})
 	}
 	return e
 }
 
 // explain interprets a failed transaction by its reasons, so that throttling is not mistaken for a
 // conflict. The operations of tags begin at index tags.
-func (j *multiAppend) explain(err error, begins []int, tags int) error {
+func (j *multiAppend) explain(ctx context.Context, err error, begins []int, tags int) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, table.ErrTooLarge) || tooLarge(err) {
-		return fmt.Errorf("%w: %w", ErrTooLarge, err)
+	if tooLarge(err) {
+		return tooLargeError(err)
 	}
 	blamed := (*table.TxError)(nil)
 	if !errors.As(err, &blamed) || errors.Is(err, table.ErrConflict) || errors.Is(err, table.ErrThrottled) {
@@ -292,5 +320,5 @@ func (j *multiAppend) explain(err error, begins []int, tags int) error {
 	for part+1 < len(begins) && begins[part+1] <= blamed.Index {
 		part++
 	}
-	return j.parts[part].explain(err, blamed, blamed.Index-begins[part])
+	return j.parts[part].explain(ctx, err, blamed, blamed.Index-begins[part])
 }

@@ -1,18 +1,21 @@
 package eventstore_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/fsck"
 	"github.com/onefold/onefold/table"
 )
 
@@ -105,12 +108,13 @@ var _ dynamo.API = (*late)(nil)
 // happens once.
 func TestDelayedFirstAttempt(t *testing.T) {
 	for _, named := range []bool{false, true} {
-		for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.Exists(), eventstore.Exact(1)} {
+		for i, expected := range []eventstore.Expected{eventstore.Any(), eventstore.Exists(), eventstore.Exact(1), eventstore.Any(), eventstore.Exact(1)} {
 			for after := 1; after < 12; after++ {
-				w := newWorld(t, eventstore.Options{})
+				o := eventstore.Options{PageBytes: i / 3} // the last ones close a page
+				w := newWorld(t, o)
 				w.append(order("1"), eventstore.NoStream(), "A")
 				w.append(order("2"), eventstore.NoStream(), "A")
-				store, err := eventstore.New(table.New(&late{API: w.db, after: after}, "onefold", table.Options{Clock: w.db.Now}), eventstore.Options{})
+				store, err := eventstore.New(table.New(&late{API: w.db, after: after}, "onefold", table.Options{Clock: w.db.Now}), o)
 				w.must(err)
 				var options []eventstore.AppendOption
 				if named {
@@ -124,4 +128,87 @@ func TestDelayedFirstAttempt(t *testing.T) {
 			}
 		}
 	}
+}
+
+// mortal is a store of a process that is killed after some writes.
+type mortal struct {
+	dynamo.API
+	lives int
+}
+
+var errKilled = errors.New("killed")
+
+func (m *mortal) write() error {
+	if m.lives--; m.lives < 0 {
+		return errKilled
+	}
+	return nil
+}
+
+func (m *mortal) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+	if err := m.write(); err != nil {
+		return nil, err
+	}
+	return m.API.PutItem(ctx, in, o...)
+}
+
+func (m *mortal) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	if err := m.write(); err != nil {
+		return nil, err
+	}
+	return m.API.UpdateItem(ctx, in, o...)
+}
+
+func (m *mortal) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if err := m.write(); err != nil {
+		return nil, err
+	}
+	return m.API.TransactWriteItems(ctx, in, o...)
+}
+
+// Wherever a process is killed, another one appends the same, once, with pages of another size, and
+// everything is consistent.
+func TestKilledBetweenWrites(t *testing.T) {
+	both(t, func(w *world) {
+		for _, size := range []int{10, 120 << 10} { // the latter does not fit in the head beside others
+			for lives := range 8 {
+				id := order(fmt.Sprint(size, "-", lives))
+				for i := range 3 {
+					_, err := w.store.Append(w.ctx, id, eventstore.Any(), said("A", "B"), eventstore.CommitID(fmt.Sprint("before-", i)))
+					w.must(err)
+				}
+				o := eventstore.Options{PutMode: w.oneByOne, PageBytes: w.pageBytes}
+				ctx, cancel := context.WithCancel(w.ctx)
+				process := &mortal{API: w.db, lives: lives}
+				killed, err := eventstore.New(table.New(process, "onefold", table.Options{Clock: w.db.Now}), o)
+				w.must(err)
+				time.AfterFunc(20*time.Millisecond, cancel) // it does not wait for the store's retries
+				events := said("C", "D", "E")
+				for i := range events {
+					events[i].Payload = bytes.Repeat([]byte("x"), size)
+				}
+				for n := range 3 {
+					_, _ = killed.Append(ctx, id, eventstore.Any(), events, eventstore.CommitID(fmt.Sprint("c", n))) // whether it happens depends on when it is killed
+				}
+				o.PageBytes = []int{1, 300, 0}[lives%3]
+				other, err := eventstore.New(w.table, o)
+				w.must(err)
+				for n := range 3 {
+					c, err := other.Append(w.ctx, id, eventstore.Any(), events, eventstore.CommitID(fmt.Sprint("c", n)))
+					if want := int64(6 + 3*n + 1); err != nil || c.First != want || c.Version != want+2 {
+						w.Errorf("%d bytes, killed after %d writes, append %d: %+v, %v", size, lives, n, c, err)
+					}
+				}
+				cancel()
+				if have, want := w.story(id), "1 A 2 B 3 A 4 B 5 A 6 B 7 C 8 D 9 E 10 C 11 D 12 E 13 C 14 D 15 E"; have != want {
+					w.Errorf("%d bytes, killed after %d writes: %s", size, lives, have)
+				}
+			}
+		}
+		w.db.Advance(time.Hour)
+		for f, err := range fsck.Check(w.ctx, w.store, fsck.Options{}) {
+			w.must(err)
+			w.Errorf("%+v", f)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,96 +18,204 @@ var ErrTruncated = errors.New("eventstore: the events were truncated, and no con
 // in order, as they were stored. The error for a missing event is ErrTruncated.
 type Archived func(ctx context.Context, id ID, from, to int64) iter.Seq2[Event, error]
 
-// A pass is a Read in progress. It reads the table. If an event is missing, it checks in the head
-// whether the stream was truncated up to there, and then continues in the archive.
+// A pass is a Read in progress. It reads the head first, and then the closed pages before the open
+// one, which never change. If an event is missing, it checks in the head whether the stream was
+// truncated up to there, and then continues in the archive.
 type pass struct {
 	reading
 	s     *Store
 	id    ID
 	yield func(Event, error) bool
+	head  Head
 	links *link
-	next  int64 // next expected number, or anyNumber
-	done  bool  // the caller has enough
+	next  int64 // next expected number
+	buf   []Event
+	done  bool // the caller has enough
 }
 
 func (p *pass) run(ctx context.Context) error {
-	if err := p.begin(ctx); err != nil {
+	var err error
+	if p.head, err = p.s.readHead(ctx, p.id); err != nil {
 		return err
 	}
-	for !p.ends || p.from <= p.to && p.next <= p.to {
-		err := p.table(ctx)
-		hole := errors.Is(err, ErrHole)
-		switch {
-		case p.done || err != nil && !hole:
-			return err
-		case !hole && !p.short():
-			return p.links.end()
+	if err := p.chain(ctx); err != nil {
+		return err
+	}
+	last := p.head.Version
+	if p.ends {
+		last = min(last, p.to)
+	}
+	if p.back {
+		p.next = last
+		for p.next >= p.from && p.next > 0 && !p.done && err == nil {
+			err = p.backwards(ctx)
 		}
-		went, headErr := p.truncated(ctx)
-		switch {
-		case headErr != nil:
-			return headErr
-		case p.done || went && p.back:
-			return nil
-		case !went && hole:
-			return err
-		case !went: // the stream ends there
-			return p.links.end()
-		}
+		return err
+	}
+	p.next = p.from
+	for p.next <= last && !p.done && err == nil {
+		err = p.forwards(ctx, last)
+	}
+	if err != nil || p.done {
+		return err
 	}
 	return p.links.end()
 }
 
-// anyNumber is the expected number of a pass backwards from the end of the stream.
-const anyNumber = -1
-
-// begin determines the first expected number.
-func (p *pass) begin(ctx context.Context) error {
-	if p.next = p.from; !p.back {
+// forwards reads on: from the archive, the closed pages or the open one.
+func (p *pass) forwards(ctx context.Context, last int64) error {
+	switch {
+	case p.next < p.head.FirstKept && p.keptOnly:
+		p.next = p.head.FirstKept
+		p.links.skip(p.head.KeptAfter)
 		return nil
+	case p.next < p.head.FirstKept:
+		return p.archived(ctx, min(last, p.head.FirstKept-1))
+	case p.next < p.head.First:
+		return p.unlessTruncated(ctx, p.closed(ctx, min(last, p.head.First-1)))
 	}
-	if p.next = anyNumber; !p.ends {
-		return nil
-	}
-	h, err := p.s.Head(ctx, p.id)
-	if err != nil && !errors.Is(err, table.ErrNotFound) {
+	if err := p.records(ctx, p.head.Records, last); err != nil || p.done || p.next > last {
 		return err
 	}
-	p.to = min(p.to, h.Version)
-	p.next = p.to
-	return nil
+	return cmp.Or(p.links.end(), p.hole())
 }
 
-// short reports whether a pass without holes ended before its given end, which may be truncated.
-func (p *pass) short() bool {
-	return !p.back && p.ends && p.next <= p.to
+// backwards reads on backwards.
+func (p *pass) backwards(ctx context.Context) error {
+	switch {
+	case p.next < p.head.FirstKept && p.keptOnly:
+		p.done = true
+		return nil
+	case p.next < p.head.FirstKept:
+		return p.archivedBack(ctx)
+	case p.next >= p.head.First:
+		if err := p.recordsBack(ctx, p.head.Records); err != nil || p.done || p.next < max(p.from, p.head.First, p.head.FirstKept) {
+			return err
+		}
+		return p.hole()
+	}
+	return p.unlessTruncated(ctx, p.closedBack(ctx))
 }
 
-// table reads the table from the expected number on.
-func (p *pass) table(ctx context.Context) error {
-	in, query := ReplayIn{p.id, p.from, EndOfStream}, Replay
-	if p.ends {
-		in.To = min(p.to, EndOfStream-1) + 1
-	}
-	if p.back {
-		query = ReplayBackwards
-	} else {
-		in.From = p.next
-	}
-	for e, err := range query.All(ctx, p.s.t, in) {
-		if err == nil && p.next != anyNumber && e.Seq != p.next {
-			err = fmt.Errorf("%w: found event %d instead of %d", ErrHole, e.Seq, p.next)
+func (p *pass) hole() error { return fmt.Errorf("%w: %d", ErrHole, p.next) }
+
+// closed reads closed pages up to a number.
+func (p *pass) closed(ctx context.Context, to int64) error {
+	in := PagesIn{p.id, 1, to + 1}
+	if p.next > max(p.head.FirstKept, 1) { // the page with the event, if it is in the middle of one
+		page, err := PagesBackwards.First(ctx, p.s.t, PagesIn{p.id, 1, p.next + 1})
+		switch {
+		case errors.Is(err, table.ErrNotFound):
+			return p.hole()
+		case err != nil:
+			return err
 		}
-		if err == nil {
-			err = p.take(ctx, &e)
+		if err := p.records(ctx, page.Records, to); err != nil || p.done {
+			return err
 		}
-		if err != nil || p.done {
+		in.From = page.First + 1
+	}
+	for page, err := range PagesFrom.All(ctx, p.s.t, in) {
+		if err != nil {
+			return err
+		}
+		if err := p.records(ctx, page.Records, to); err != nil || p.done || p.next > to {
 			return err
 		}
 	}
-	if p.back && p.next >= p.from && p.next != anyNumber {
-		return fmt.Errorf("%w: %d", ErrHole, p.next)
+	if p.next <= to {
+		return p.hole()
 	}
+	return nil
+}
+
+// closedBack reads closed pages backwards.
+func (p *pass) closedBack(ctx context.Context) error {
+	for page, err := range PagesBackwards.All(ctx, p.s.t, PagesIn{p.id, 1, p.next + 1}) {
+		if err != nil {
+			return err
+		}
+		if err := p.recordsBack(ctx, page.Records); err != nil || p.done || p.next < max(p.from, p.head.FirstKept) {
+			return err
+		}
+		if p.next >= page.First {
+			return p.hole()
+		}
+	}
+	if p.next >= max(p.from, 1) {
+		return p.hole()
+	}
+	return nil
+}
+
+// records yields the events of records from the expected one on. Earlier ones are skipped, because
+// pages may overlap while a stream is truncated.
+func (p *pass) records(ctx context.Context, records []Record, to int64) error {
+	for _, r := range records {
+		events, err := p.decode(r)
+		if err != nil {
+			return err
+		}
+		for i := range events {
+			e := &events[i]
+			switch {
+			case e.Seq < p.next:
+				continue
+			case e.Seq > to:
+				return nil
+			case e.Seq > p.next:
+				return fmt.Errorf("%w: found event %d instead of %d", ErrHole, e.Seq, p.next)
+			}
+			if err := p.take(ctx, e); err != nil || p.done {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recordsBack is records, last event first.
+func (p *pass) recordsBack(ctx context.Context, records []Record) error {
+	for _, r := range slices.Backward(records) {
+		events, err := p.decode(r)
+		if err != nil {
+			return err
+		}
+		for i := range slices.Backward(events) {
+			e := &events[i]
+			switch {
+			case e.Seq > p.next:
+				continue
+			case e.Seq < p.from || e.Seq < p.head.FirstKept:
+				return nil
+			case e.Seq < p.next:
+				return fmt.Errorf("%w: found event %d instead of %d", ErrHole, e.Seq, p.next)
+			}
+			if err := p.take(ctx, e); err != nil || p.done {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// decode decodes the events of a record. They are valid until the next call.
+func (p *pass) decode(r Record) (events []Event, err error) {
+	p.buf, err = r.decode(p.id, p.buf[:0])
+	return p.buf, err
+}
+
+// unlessTruncated returns the error of closed pages, unless it is a hole that is due to a truncation
+// since the head was read.
+func (p *pass) unlessTruncated(ctx context.Context, err error) error {
+	if !errors.Is(err, ErrHole) {
+		return err
+	}
+	h, headErr := p.s.readHead(ctx, p.id)
+	if headErr != nil || p.next >= h.FirstKept {
+		return cmp.Or(headErr, err)
+	}
+	p.head.FirstKept, p.head.KeptAfter = h.FirstKept, h.KeptAfter
 	return nil
 }
 
@@ -130,38 +239,11 @@ func (p *pass) take(ctx context.Context, e *Event) error {
 	return nil
 }
 
-// truncated continues in the archive if the missing event was truncated.
-func (p *pass) truncated(ctx context.Context) (went bool, err error) {
-	if p.s.o.PutMode {
-		return false, nil
-	}
-	h, err := p.s.Head(ctx, p.id)
-	if errors.Is(err, table.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil || p.next >= h.FirstKept {
-		return false, err
-	}
-	switch {
-	case p.keptOnly && p.back:
-		return true, nil
-	case p.keptOnly:
-		p.next = h.FirstKept
-		return true, nil
-	case p.s.o.Archive == nil:
-		return false, fmt.Errorf("%w: events before %d", ErrTruncated, h.FirstKept)
-	case p.back:
-		return true, p.archivedBack(ctx)
-	}
-	to := h.FirstKept - 1
-	if p.ends {
-		to = min(to, p.to)
-	}
-	return true, p.archived(ctx, to)
-}
-
 // archived reads the archive up to a number.
 func (p *pass) archived(ctx context.Context, to int64) error {
+	if p.s.o.Archive == nil {
+		return p.noArchive()
+	}
 	for e, err := range p.s.o.Archive(ctx, p.id, p.next, to) {
 		if err == nil && e.Seq != p.next {
 			err = fmt.Errorf("%w: the archive has %d where %d should be", ErrHole, e.Seq, p.next)
@@ -179,8 +261,15 @@ func (p *pass) archived(ctx context.Context, to int64) error {
 	return nil
 }
 
+func (p *pass) noArchive() error {
+	return fmt.Errorf("%w: events before %d", ErrTruncated, p.head.FirstKept)
+}
+
 // archivedBack reads the archive backwards, in parts.
 func (p *pass) archivedBack(ctx context.Context) error {
+	if p.s.o.Archive == nil {
+		return p.noArchive()
+	}
 	const part = 1000
 	for p.next >= p.from && !p.done {
 		var events []Event

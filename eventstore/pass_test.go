@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventstoretest"
 	"github.com/onefold/onefold/internal/seeds"
 )
 
@@ -38,7 +39,7 @@ func readThroughTruncation(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for kept := int64(2); kept <= version; kept++ {
 		var past shelf
-		w := newWorld(t, eventstore.Options{Chain: true, Archive: func(ctx context.Context, id eventstore.ID, from, to int64) iter.Seq2[eventstore.Event, error] {
+		w := newWorld(t, eventstore.Options{Chain: true, PageBytes: 1 + r.IntN(600), Archive: func(ctx context.Context, id eventstore.ID, from, to int64) iter.Seq2[eventstore.Event, error] {
 			return past.read(ctx, id, from, to)
 		}})
 		id := order("1")
@@ -62,21 +63,19 @@ func readThroughTruncation(t *testing.T, seed uint64) {
 		for i, p := range passes {
 			want[i] = w.story(id, p...)
 		}
-		before, err := eventstore.Events.Get(w.ctx, w.table, event(id, kept-1))
-		w.must(err)
 		past = slices.Collect(func(yield func(eventstore.Event) bool) {
 			for e, err := range w.store.Read(w.ctx, id, eventstore.To(kept-1)) {
 				w.must(err)
 				yield(e)
 			}
 		})
-		overwrite(w, eventstore.Heads, id, func(h *eventstore.Head) { h.FirstKept, h.KeptAfter = kept, before.Hash })
+		overwrite(w, eventstore.Heads, id, func(h *eventstore.Head) { h.FirstKept, h.KeptAfter = kept, past[kept-2].Hash })
 		for _, n := range append(r.Perm(int(kept-1)), -1) {
 			for i, p := range passes {
 				w.isStory(id, want[i], p...)
 			}
 			if n >= 0 {
-				w.must(eventstore.Events.Delete(w.ctx, w.table, event(id, int64(n)+1)))
+				eventstoretest.Remove(w, w.table, id, int64(n)+1)
 			}
 		}
 		if t.Failed() {
@@ -94,7 +93,7 @@ func TestTruncatedWithoutArchive(t *testing.T) {
 	}
 	overwrite(w, eventstore.Heads, id, func(h *eventstore.Head) { h.FirstKept = 4 })
 	for n := range int64(3) {
-		w.must(eventstore.Events.Delete(w.ctx, w.table, event(id, n+1)))
+		eventstoretest.Remove(w, w.table, id, n+1)
 	}
 	for _, o := range [][]eventstore.ReadOption{nil, {eventstore.From(3)}, {eventstore.Backwards()}, {eventstore.To(2)}, {eventstore.To(2), eventstore.Backwards()}} {
 		var last error
@@ -119,7 +118,7 @@ func TestTruncatedWithoutArchive(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	w.append(id, eventstore.Exact(6), "F")
-	w.must(eventstore.Events.Delete(w.ctx, w.table, event(id, 5)))
+	eventstoretest.Remove(w, w.table, id, 5)
 	var last error
 	for _, err := range w.store.Read(w.ctx, id, eventstore.From(4)) {
 		last = err

@@ -231,18 +231,18 @@ func (s *Store) matching(ctx context.Context, item QueryItem, after tagPosition,
 // merged reads the events of lists, each once, in an order that agrees with all lists. Among events
 // that may come in either order, the one with the smaller ID, which is a time, comes first.
 func (s *Store) merged(ctx context.Context, lists [][]TaggedEvent) ([]Event, error) {
-	var keys []EventKey
+	var keys []FeedPart
 	at := map[EventKey]int{}   // index in keys
 	open := map[EventKey]int{} // lists that have the event
 	for _, list := range lists {
 		for _, e := range list {
 			if open[e.EventKey]++; open[e.EventKey] == 1 {
 				at[e.EventKey] = len(keys)
-				keys = append(keys, e.EventKey)
+				keys = append(keys, FeedPart{ID: e.ID, First: e.Seq, N: 1, Page: e.Page})
 			}
 		}
 	}
-	found, err := s.eventsAt(ctx, keys)
+	found, err := s.readParts(ctx, keys, false)
 	if err != nil || len(lists) == 1 {
 		return found, err
 	}
@@ -280,7 +280,7 @@ func exampleTagHead(h *TagHead) {
 
 func exampleTagEntry(e *TagEntry) {
 	e.Tag, e.N = "course:42", 1
-	e.Events = []TaggedEvent{{EventKey: EventKey{ID: ID{Type: "course", ID: "42"}, Seq: 2}, EventType: "StudentEnrolled", Tags: []string{"course:42", "student:7"}}}
+	e.Events = []TaggedEvent{{EventKey: EventKey{ID: ID{Type: "course", ID: "42"}, Seq: 2}, Page: 1, EventType: "StudentEnrolled", Tags: []string{"course:42", "student:7"}}}
 }
 
 // tagHeadsNow reads the ends of lists; it is a pattern for the documents.

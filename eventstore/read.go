@@ -26,6 +26,9 @@ func AsOf(at time.Time) ReadOption { return func(r *reading) { r.asOf = at } }
 // Backwards yields the last event first.
 func Backwards() ReadOption { return func(r *reading) { r.back = true } }
 
+// Kept skips truncated events, even if Options.Archive has them.
+func Kept() ReadOption { return func(r *reading) { r.keptOnly = true } }
+
 type reading struct {
 	from, to int64
 	ends     bool
@@ -63,11 +66,7 @@ func (r *reading) run(ctx context.Context, s *Store, id ID, yield func(Event, er
 	if err := r.check(id); err != nil || r.ends && r.to < r.from {
 		return err
 	}
-	chain, err := r.chain(ctx, s, id)
-	if err != nil {
-		return err
-	}
-	p := &pass{reading: *r, s: s, id: id, yield: yield, links: chain}
+	p := &pass{reading: *r, s: s, id: id, yield: yield}
 	return p.run(ctx)
 }
 
@@ -77,25 +76,9 @@ func (s *Store) Head(ctx context.Context, id ID) (Head, error) {
 	if err := id.check(); err != nil {
 		return Head{}, err
 	}
-	if !s.o.PutMode {
-		h, err := HeadByID.Get(ctx, s.t, id)
-		if err != nil && !errors.Is(err, table.ErrNotFound) {
-			err = fmt.Errorf("eventstore: head of %s: %w", id, err)
-		}
-		return h, err
-	}
-	h, err := s.tail(ctx, id)
-	if err != nil {
+	h, err := HeadByID.Get(ctx, s.t, id)
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		err = fmt.Errorf("eventstore: head of %s: %w", id, err)
 	}
 	return h, err
-}
-
-// tail returns the head that the last event implies.
-func (s *Store) tail(ctx context.Context, id ID) (Head, error) {
-	last, err := ReplayBackwards.First(ctx, s.t, ReplayIn{id, 1, EndOfStream})
-	if err != nil {
-		return Head{}, err
-	}
-	return Head{ID: id, Version: last.Seq, UpdatedAt: last.RecordedAt, Hash: last.Hash}, nil
 }

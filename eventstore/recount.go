@@ -29,12 +29,8 @@ const recountTries = 6
 // RecountTypes compares the counts of types with their aggregates and repairs differences,
 // including unlisted types. To find these, it scans the table once. Appends may continue: counts
 // are replaced on condition that nothing was counted since the aggregates were read, and that all
-// of these are counted. caughtUp is that of RepairFeed. In put mode there are no heads, and nothing
-// to count.
+// of these are counted. caughtUp is that of RepairFeed.
 func (s *Store) RecountTypes(ctx context.Context, caughtUp func(context.Context) error) (r Recounted, err error) {
-	if s.o.PutMode {
-		return r, nil
-	}
 	names, err := s.typesOfHeads(ctx)
 	if err == nil {
 		r.Types = slices.Sorted(maps.Keys(names))
@@ -102,7 +98,7 @@ func (s *Store) recount(ctx context.Context, caughtUp func(context.Context) erro
 }
 
 // recountOnce compares the types once, and returns those that are not settled. Aggregates are read
-// before and after the drain, because the index may lag behind; only equal results are used.
+// before and after the drain; only equal results are used.
 func (s *Store) recountOnce(ctx context.Context, caughtUp func(context.Context) error, keys []TypeKey, r *Recounted) (left []TypeKey, err error) {
 	before, err := fold.Load(ctx, s.t, Types, keys)
 	if err != nil {
@@ -143,7 +139,7 @@ func (s *Store) countTypes(ctx context.Context, keys []TypeKey) ([]TypeCounts, e
 	all := make([]TypeCounts, len(keys))
 	for i, k := range keys {
 		all[i].TypeKey = k
-		for h, err := range AggregatesOfType.All(ctx, s.t, AggregatesIn(k)) {
+		for h, err := range s.HeadsOfType(ctx, k.Type) {
 			if err != nil {
 				return nil, err
 			}

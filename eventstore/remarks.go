@@ -5,13 +5,12 @@ import "github.com/onefold/onefold/table"
 // remarks are the annotations of the schema in its documents.
 var remarks = table.Remarks{
 	Callers: []table.Caller{
-		{Name: "append", Patterns: []string{"E1", "E1b", "E3", "E5", "E9", "E14"}},
-		{Name: "read", Patterns: []string{"E2"}},
-		{Name: "state", Patterns: []string{"E2", "E4", "E5"}},
-		{Name: "head without transactions", Patterns: []string{"E3"}},
+		{Name: "append", Patterns: []string{"E1", "E1b", "E5", "E9", "E14"}},
+		{Name: "read", Patterns: []string{"E5", "E2", "E3"}},
+		{Name: "state", Patterns: []string{"E2", "E3", "E4", "E5"}},
 		{Name: "events of a type over HTTP", Patterns: []string{"E6", "E14"}},
 		{Name: "folds", Patterns: []string{"E7"}},
-		{Name: "list of aggregates", Patterns: []string{"E8"}},
+		{Name: "list of aggregates", Patterns: []string{"E5", "E8"}},
 		{Name: "reservations", Patterns: []string{"E10", "E10b"}},
 		{Name: "list of types", Patterns: []string{"E11"}},
 		{Name: "feed", Patterns: []string{"E12", "E13"}},
@@ -23,5 +22,6 @@ var remarks = table.Remarks{
 	},
 	Decisions: []table.Decision{
 		{Title: "The event store: guarantees and costs", Link: "../guides/eventstore.md"},
+		{Title: "0057: A stream is stored in pages, and the open page is the head", Link: "../decisions/0057-streams-are-pages.md"},
 	},
 }

@@ -18,24 +18,82 @@ const aggregatePK = "AGGREGATE#{type}#{id}"
 // flushesPerSecond is how often a worker writes derived items, however many appends there are.
 const flushesPerSecond = 4
 
-// Heads holds the version and state of streams.
+// Heads holds the version and state of streams, and their last events.
 var Heads = table.Define[Head, ID]("eventstore.head", table.Def[Head]{
 	PK: aggregatePK, SK: "#METADATA",
-	Indexes: []table.Index[Head]{{Name: "gsi1", PK: "AGGREGATE_TYPE#{type}#{shard}", SK: "AGGREGATE#{id}"}},
 	Example: exampleHead,
-	Doc:     "The version of an aggregate's stream, and whether the stream is open.",
-	Growth:  table.Growth{Writes: 1, Items: 0.1, Bytes: 300, Indexes: 1, Transact: true},
+	Doc:     "The version of an aggregate's stream, whether the stream is open, and its last events.",
+	Growth:  table.Growth{Writes: 1, Items: 0.1, Bytes: 2500, Transact: true},
 })
 
-// Events holds the facts.
-var Events = table.Define[Event, EventKey]("eventstore.event", table.Def[Event]{
-	PK: aggregatePK, SK: "EVENT#{seqNum:012}",
-	Indexes:   []table.Index[Event]{{Name: "gsi1", PK: "EVENT_TYPE#{eventType}[#{shard}]", SK: "EVENT#{eventId}"}},
-	Immutable: true,
-	MaxBytes:  maxEventBytes,
-	Example:   exampleEvent,
-	Doc:       "An event of an aggregate. It never changes and does not expire.",
-	Growth:    table.Growth{Writes: 1, Items: 1, Bytes: 600, Indexes: 1, Transact: true},
+// PageKey names a page by the number of its first event.
+type PageKey struct {
+	ID
+	First int64 `dynamodbav:"first"`
+}
+
+// Page holds consecutive events of an aggregate that are not in its head any more, or never were.
+type Page struct {
+	PageKey
+	Last int64 `dynamodbav:"last"` // number of the last event
+	// Direct is set if the page was written by the append of its events, which was too large for
+	// the head. The events of other pages were in the head before.
+	Direct  bool     `dynamodbav:"direct,omitempty"`
+	Records []Record `dynamodbav:"events"`
+}
+
+// Pages holds the events before those in heads.
+var Pages = table.Define[Page, PageKey]("eventstore.page", table.Def[Page]{
+	PK: aggregatePK, SK: "PAGE#{first:012}",
+	Example: examplePage,
+	Doc:     "Consecutive events of an aggregate. Events never change and do not expire.",
+	Growth:  table.Growth{Writes: 0.01, Items: 0.01, Bytes: 4500, Transact: true}, // most aggregates end before
+})
+
+// ListedKey names an aggregate in the list of its type.
+type ListedKey struct {
+	ID
+	Shard int `dynamodbav:"shard"` // partition of the list; a function of the ID
+}
+
+// Listed lists an aggregate by type. It is written with the first append, or just before it in put
+// mode: then the aggregate may have no events.
+type Listed struct {
+	ListedKey
+	CreatedAt time.Time `dynamodbav:"createdAt"`
+}
+
+// ListOf holds the lists of aggregates.
+var ListOf = table.Define[Listed, ListedKey]("eventstore.listed", table.Def[Listed]{
+	PK: "AGGREGATE_TYPE#{type}#{shard}", SK: "AGGREGATE#{id}",
+	Doc:    "An aggregate in the list of its type.",
+	Growth: table.Growth{Writes: 0.1, Items: 0.1, Bytes: 150, Transact: true},
+})
+
+// ListKey returns the key of an aggregate in the list of its type.
+func ListKey(id ID) ListedKey { return ListedKey{id, table.Shard(id.ID, HeadShards)} }
+
+// TypeEntryKey names an event in the index by event type.
+type TypeEntryKey struct {
+	EventType string `dynamodbav:"eventType"`
+	Shard     int    `dynamodbav:"shard"`
+	EventID   string `dynamodbav:"eventId"`
+}
+
+// TypeEntry is an event in the index by event type.
+type TypeEntry struct {
+	TypeEntryKey
+	ID
+	Seq  int64 `dynamodbav:"seqNum"`
+	Page int64 `dynamodbav:"page,omitempty"` // first event of its page; 0: unknown
+}
+
+// TypeEntries holds the index by event type.
+var TypeEntries = table.Define[TypeEntry, TypeEntryKey]("eventstore.typeentry", table.Def[TypeEntry]{
+	PK: "EVENT_TYPE#{eventType}[#{shard}]", SK: "EVENT#{eventId}",
+	Example: exampleTypeEntry,
+	Doc:     "Where an event of a type is.",
+	Growth:  table.Growth{Writes: 1, Items: 1, Bytes: 200},
 })
 
 // SnapshotKey names the snapshot of an aggregate.
@@ -53,7 +111,7 @@ type Snapshot struct {
 
 // Snapshots holds states that can be recomputed.
 var Snapshots = table.Define[Snapshot, SnapshotKey]("eventstore.snapshot", table.Def[Snapshot]{
-	PK: aggregatePK, SK: "#SNAPSHOT", MaxBytes: maxEventBytes,
+	PK: aggregatePK, SK: "#SNAPSHOT", MaxBytes: maxItemBytes,
 	Example: exampleSnapshot,
 	Doc:     "The state of an aggregate after one of its events.",
 })

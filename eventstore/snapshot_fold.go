@@ -28,8 +28,7 @@ var errUnfit = errors.New("eventstore: cannot create a snapshot")
 
 // SnapshotFold returns a fold that takes snapshots asynchronously, for a fold.Worker. Load ignores
 // snapshots of older versions of the fold; they are replaced at the next multiple. Concurrent
-// workers are safe, because snapshots never go back. name is the fold's name. In put mode it
-// watches events instead of heads.
+// workers are safe, because snapshots never go back. name is the fold's name.
 func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 	if d.Every <= 0 {
 		d.Every = 100
@@ -48,14 +47,6 @@ func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 			*due = map[ID]bool{}
 		}
 		(*due)[id] = true
-	}
-	if s.o.PutMode {
-		return fold.Observe(name, act, fold.On(Events, func(c fold.Typed[Event], at func(struct{}) *map[ID]bool) error {
-			if c.New != nil {
-				note(c.New.ID, c.New.Seq-1, c.New.Seq, at)
-			}
-			return nil
-		}))
 	}
 	return fold.Observe(name, act, fold.On(Heads, func(c fold.Typed[Head], at func(struct{}) *map[ID]bool) error {
 		if c.New == nil {
@@ -97,7 +88,7 @@ func makeSnapshots[S any](ctx context.Context, s *Store, d Snapshotting[S], due 
 			if err == nil && at.Version > 0 {
 				_, err = SaveSnapshot(ctx, s, d.Fold, at)
 			}
-			for _, stays := range []error{errUnfit, ErrTooLarge, ErrHole, ErrTruncated, ErrInvalid} {
+			for _, stays := range []error{errUnfit, ErrTooLarge, ErrHole, ErrTruncated, ErrPage, ErrInvalid} {
 				if errors.Is(err, stays) {
 					if d.Failed != nil {
 						d.Failed(id, err)

@@ -49,12 +49,11 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// Head describes a stream without its events. Its version is the number of its last event. It is
-// written with every append, in the same transaction.
+// Head describes a stream, and has its last events: the open page. Its version is the number of its
+// last event. Every append writes it.
 type Head struct {
 	ID
 	Version   int64       `dynamodbav:"currentSeqNum"`
-	Shard     int         `dynamodbav:"shard"` // in the list of a type's aggregates; a function of the ID
 	State     StreamState `dynamodbav:"state,omitempty"`
 	CreatedAt time.Time   `dynamodbav:"createdAt"`
 	UpdatedAt time.Time   `dynamodbav:"updatedAt"`
@@ -62,6 +61,9 @@ type Head struct {
 	Hash      []byte      `dynamodbav:"hash,omitempty"`      // of the last event, if the stream is a chain
 	FirstKept int64       `dynamodbav:"firstKept,omitempty"` // first event in the table, if earlier ones were truncated
 	KeptAfter []byte      `dynamodbav:"keptAfter,omitempty"` // hash of the event before FirstKept, if the stream is a chain
+	First     int64       `dynamodbav:"first"`               // number of the first event in Records
+	Bytes     int         `dynamodbav:"bytes"`               // size of Records when they were appended
+	Records   []Record    `dynamodbav:"events"`              // events First to Version
 }
 
 // StreamState is whether events may be appended.

@@ -79,6 +79,7 @@ type TagEntry struct {
 // TaggedEvent is an event in the list of a tag.
 type TaggedEvent struct {
 	EventKey
+	Page      int64    `dynamodbav:"page"` // first event of its page
 	EventType string   `dynamodbav:"eventType"`
 	Tags      []string `dynamodbav:"tags"` // all tags of the event
 }
@@ -131,12 +132,12 @@ func (j *multiAppend) tagOperations() int {
 }
 
 // addTags adds the lists and conditions to the transaction of numbered events.
-func (j *multiAppend) addTags(tx *table.Tx) {
+func (j *multiAppend) addTags(tx *table.Tx, packs []pack) {
 	for _, tag := range j.lists.tags {
 		was := j.lists.heads[tag]
 		next := TagHead{TagKey: was.TagKey, N: was.N + 1, Last: make(map[string]int64, len(was.Last)+1)}
 		maps.Copy(next.Last, was.Last)
-		entry := TagEntry{TagEntryKey: TagEntryKey{was.TagKey, next.N}, Events: j.eventsOf(tag)}
+		entry := TagEntry{TagEntryKey: TagEntryKey{was.TagKey, next.N}, Events: j.eventsOf(tag, packs)}
 		for _, e := range entry.Events {
 			next.Last[e.EventType] = next.N
 		}
@@ -149,11 +150,11 @@ func (j *multiAppend) addTags(tx *table.Tx) {
 }
 
 // eventsOf returns the append's events that have a tag.
-func (j *multiAppend) eventsOf(tag string) (events []TaggedEvent) {
-	for _, a := range j.parts {
+func (j *multiAppend) eventsOf(tag string, packs []pack) (events []TaggedEvent) {
+	for n, a := range j.parts {
 		for i := range a.events {
 			if e := &a.events[i]; slices.Contains(e.Tags, tag) {
-				events = append(events, TaggedEvent{EventKey: e.EventKey, EventType: e.EventType, Tags: e.Tags})
+				events = append(events, TaggedEvent{EventKey: e.EventKey, Page: packs[n].page(), EventType: e.EventType, Tags: e.Tags})
 			}
 		}
 	}

@@ -37,8 +37,7 @@ var AllTypes = table.NewQuery(Types, table.QueryDef[struct{}]{
 	ID: "E11", Question: "the aggregate types", Load: table.Load{PerSecond: 0.1, Items: 20, ItemBytes: 200},
 })
 
-// ListTypes returns the types of aggregates by name, as far as they are folded. In put mode there
-// are no heads, and the list is empty.
+// ListTypes returns the types of aggregates by name, as far as they are folded.
 func (s *Store) ListTypes(ctx context.Context) ([]TypeCounts, error) {
 	all, err := AllTypes.Collect(ctx, s.t, struct{}{})
 	if err != nil {
@@ -48,7 +47,7 @@ func (s *Store) ListTypes(ctx context.Context) ([]TypeCounts, error) {
 }
 
 // Folds returns all folds of the package, for a worker that runs alongside the store.
-func Folds() []*fold.Fold { return []*fold.Fold{foldTypes(), FeedFold()} }
+func Folds() []*fold.Fold { return []*fold.Fold{foldTypes(), FeedFold(), TypeIndexFold()} }
 
 func foldTypes() *fold.Fold {
 	return fold.New("eventstore.types", Types, (*TypeCounts).merge,

@@ -21,18 +21,21 @@ type world struct {
 	table *table.Table
 	store *eventstore.Store
 
-	oneByOne bool
+	oneByOne  bool
+	pageBytes int
 }
 
 func newWorld(t *testing.T, o eventstore.Options) *world {
 	t.Helper()
 	s := eventstoretest.New(t, o)
-	return &world{T: t, ctx: t.Context(), db: s.DB, table: s.Table, store: s.Store, oneByOne: o.PutMode}
+	return &world{T: t, ctx: t.Context(), db: s.DB, table: s.Table, store: s.Store, oneByOne: o.PutMode, pageBytes: o.PageBytes}
 }
 
-// both runs a test with and without transactions.
+// both runs a test with and without transactions, with pages of the usual size and with short ones.
 func both(t *testing.T, test func(*world)) {
-	for name, o := range map[string]eventstore.Options{"transactions": {}, "one by one": {PutMode: true}} {
+	for name, o := range map[string]eventstore.Options{
+		"transactions": {}, "one by one": {PutMode: true}, "short pages": {PageBytes: 1}, "short pages one by one": {PutMode: true, PageBytes: 200},
+	} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, o)) })
 	}
 }

@@ -47,10 +47,19 @@ type Projection[E, R any, RK comparable] struct {
 // Poison marks an error as permanent, so that it is not retried.
 func Poison(err error) error { return &poisonError{err: err} }
 
-// Project makes a fold from a projection. It accepts no options.
+// Project makes a fold from a projection of events that are items. It accepts no options.
 func Project[E any, EK comparable, R any, RK comparable](name string, events *table.Entity[E, EK], into *table.Entity[R, RK], p Projection[E, R, RK]) *Fold {
+	return project(name, sourceOf(events), into, p)
+}
+
+// ProjectEach is Project of events of which an item holds several.
+func ProjectEach[E, R any, RK comparable](name string, events *Facts[E], into *table.Entity[R, RK], p Projection[E, R, RK]) *Fold {
+	return project(name, events.source, into, p)
+}
+
+func project[E, R any, RK comparable](name string, events *source, into *table.Entity[R, RK], p Projection[E, R, RK]) *Fold {
 	f := &Fold{name: name, into: into.Name()}
-	f.addSource(sourceOf(events))
+	f.addSource(events)
 	f.open = func(f *Fold, t *table.Table) (pipeline, error) {
 		if p.Key == nil || p.Seq == nil || p.Apply == nil || p.Missing == nil {
 			return nil, fmt.Errorf("%w: projection %s needs Key, Seq, Apply and Missing", ErrDefinition, f.name)
@@ -95,7 +104,7 @@ func (l *ordered[E, R, RK]) reset() {
 }
 
 func (l *ordered[E, R, RK]) route(k *pendingChange) error {
-	e := k.typed.(*Typed[E]).New
+	e := eventOf[E](k)
 	if e == nil {
 		return nil // events are never retracted: this one was archived
 	}
@@ -119,6 +128,14 @@ func (l *ordered[E, R, RK]) route(k *pendingChange) error {
 	}
 	d.touch(k)
 	return nil
+}
+
+// eventOf returns the event of a change, nil if it was removed.
+func eventOf[E any](k *pendingChange) *E {
+	if c, ok := k.typed.(*Typed[E]); ok {
+		return c.New
+	}
+	return k.typed.(*E)
 }
 
 func (l *ordered[E, R, RK]) decode(d *delta, it table.Item) (any, error) {
@@ -155,7 +172,7 @@ func (l *ordered[E, R, RK]) merge(ctx context.Context, into any, d *delta) (remo
 	s := into.(*projected[R])
 	events := make([]*E, len(d.changes))
 	for i, k := range d.changes {
-		events[i] = k.typed.(*Typed[E]).New
+		events[i] = eventOf[E](k)
 	}
 	slices.SortStableFunc(events, func(a, b *E) int { return cmp.Compare(l.p.Seq(a), l.p.Seq(b)) })
 	before := s.applied

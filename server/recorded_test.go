@@ -29,6 +29,7 @@ var recordedElsewhere = map[string]string{
 	"login-code": "TestLoginInTwoSteps", "confirm-second-factor": "TestLoginInTwoSteps", "renew-recovery-codes": "TestLoginInTwoSteps", "remove-second-factor": "TestLoginInTwoSteps",
 	"end-session": "TestPeopleEndTheirSessions", "end-other-sessions": "TestPeopleEndTheirSessions",
 	"rebuild-fleet": "devices: TestRebuildFleet", "retry-parked": "events: TestProjections", "rebuild-projection": "events: TestProjections",
+	"retry-parked-events": "events: TestSubscriptions", "discard-parked-events": "events: TestSubscriptions", "reset-subscription": "events: TestSubscriptions", "delete-subscription": "events: TestSubscriptions",
 }
 
 // step is a request of an operation. Its path and body may refer to values of earlier responses, as

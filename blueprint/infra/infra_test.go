@@ -196,7 +196,7 @@ func TestPoliciesAreLeast(t *testing.T) {
 	}
 }
 
-// TestAppendOnly checks that a role that appends events cannot change them, as far as IAM can
+// TestAppendOnly checks that a role that appends events cannot change their marks, as far as IAM can
 // enforce that.
 func TestAppendOnly(t *testing.T) {
 	b, err := infra.Policy(eventstore.Schema, "writer", "arn:aws:dynamodb:eu-west-1:123456789012:table/onefold")
@@ -208,11 +208,11 @@ func TestAppendOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, st := range d.Statement {
-		if st.Sid == "AppendOnlyEventstoreEvent" && st.Effect == "Deny" && slices.Contains(st.Condition["ForAnyValue:StringEquals"]["dynamodb:Attributes"], "payload") {
+		if st.Sid == "AppendOnlyEventstoreMark" && st.Effect == "Deny" && slices.Contains(st.Condition["ForAnyValue:StringEquals"]["dynamodb:Attributes"], "digest") {
 			return
 		}
 	}
-	t.Errorf("nothing denies to change an event:\n%s", b)
+	t.Errorf("nothing denies to change a mark:\n%s", b)
 }
 
 // TestDeterministic checks that the same schema and options produce the same bytes, and that no
@@ -249,7 +249,7 @@ func TestStages(t *testing.T) {
 		{nil, "[{[gsi1] gsi1 }]"},
 		{[]string{"gsi3", "gsi2"}, "[{[gsi1 gsi2 gsi3] gsi1 } {[gsi1 gsi3]  gsi2} {[gsi1]  gsi3}]"},
 	} {
-		if got := fmt.Sprint(infra.Stages(eventstore.Schema, c.have)); got != c.want {
+		if got := fmt.Sprint(infra.Stages(telemetry.Schema, c.have)); got != c.want {
 			t.Errorf("from %v: %s, want %s", c.have, got, c.want)
 		}
 	}
@@ -286,7 +286,7 @@ func TestCreateTable(t *testing.T) {
 
 func createTable(t *testing.T, api dynamo.API, o infra.Options) {
 	t.Helper()
-	b, err := infra.CreateTable(eventstore.Schema, o)
+	b, err := infra.CreateTable(telemetry.Schema, o)
 	if err != nil {
 		t.Fatal(err)
 	}

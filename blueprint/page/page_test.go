@@ -81,13 +81,13 @@ func TestWhatIsOnThePage(t *testing.T) {
 // TestDiagrams checks that diagrams are well-formed, whatever the names of the folds are and
 // however they are connected.
 func TestDiagrams(t *testing.T) {
-	d := design(t, eventstore.Schema,
-		blueprint.Flow{Name: `a"<b>`, From: []string{"eventstore.event"}, Into: "eventstore.head"},
-		blueprint.Flow{Name: "back", From: []string{"eventstore.head"}, Into: "eventstore.event"},
-		blueprint.Flow{Name: "itself", From: []string{"eventstore.type", "nothing.of.it"}, Into: "eventstore.type"},
+	d := design(t, telemetry.Schema,
+		blueprint.Flow{Name: `a"<b>`, From: []string{"telemetry.block"}, Into: "telemetry.device"},
+		blueprint.Flow{Name: "back", From: []string{"telemetry.device"}, Into: "telemetry.block"},
+		blueprint.Flow{Name: "itself", From: []string{"telemetry.status", "nothing.of.it"}, Into: "telemetry.status"},
 	)
 	drawings := regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(write(t, d), -1)
-	if len(drawings) != 3 { // relations, one index, flows
+	if len(drawings) != 4 { // relations, one index, flows, a timeline
 		t.Errorf("%d drawings", len(drawings))
 	}
 	for _, svg := range drawings {

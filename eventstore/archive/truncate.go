@@ -56,14 +56,14 @@ func Truncate[S any](ctx context.Context, s *eventstore.Store, a *Archive, f eve
 			err = c.commit(ctx)
 		}
 	}
-	deleted := 0
+	deleted := int64(0)
 	if err == nil {
-		deleted, err = c.remove(ctx)
+		deleted, err = s.Trim(ctx, id)
 	}
 	if err != nil {
-		return Truncated{FirstKept: c.head.FirstKept, Deleted: deleted}, fmt.Errorf("truncate %s before event %d: %w", id, keep, err)
+		return Truncated{FirstKept: c.head.FirstKept, Deleted: int(deleted)}, fmt.Errorf("truncate %s before event %d: %w", id, keep, err)
 	}
-	return Truncated{FirstKept: c.head.FirstKept, Deleted: deleted}, nil
+	return Truncated{FirstKept: c.head.FirstKept, Deleted: int(deleted)}, nil
 }
 
 // cut is a truncation in progress.
@@ -179,31 +179,4 @@ func (c *cut) commit(ctx context.Context) error {
 	}
 	c.head.FirstKept = c.keep
 	return nil
-}
-
-// deletions is the number of events per delete request.
-const deletions = 25
-
-// remove deletes the events before the first kept one, in order.
-func (c *cut) remove(ctx context.Context) (n int, err error) {
-	var keys []eventstore.EventKey
-	flush := func() error {
-		if err := eventstore.Events.DeleteMany(ctx, c.t, keys); err != nil {
-			return err
-		}
-		n += len(keys)
-		keys = keys[:0]
-		return nil
-	}
-	for e, err := range eventstore.Replay.All(ctx, c.t, eventstore.ReplayIn{ID: c.id, From: 1, To: c.head.FirstKept}) {
-		if err != nil {
-			return n, err
-		}
-		if keys = append(keys, e.EventKey); len(keys) == deletions {
-			if err := flush(); err != nil {
-				return n, err
-			}
-		}
-	}
-	return n, flush()
 }

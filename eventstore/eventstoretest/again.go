@@ -167,11 +167,18 @@ func concurrentCommands(w *suite) {
 // If the head of a stream is ahead of its events, nothing is appended after the hole.
 func headThatIsAhead(w *suite) {
 	w.append(order("1"), eventstore.NoStream(), "A", "B", "C")
-	w.must(eventstore.Events.Delete(w.ctx, w.table, eventstore.EventKey{ID: order("1"), Seq: 3}))
+	Remove(w, w.table, order("1"), 3)
 	for _, expected := range []eventstore.Expected{eventstore.Any(), eventstore.Exists(), eventstore.Exact(2)} {
 		if _, err := w.writer().Append(w.ctx, order("1"), expected, said("D")); !errors.Is(err, eventstore.ErrHole) {
 			w.Errorf("expecting %s: %v", expected, err)
 		}
 	}
-	w.wantStream(order("1"), "1 A 2 B")
+	w.wantStream(order("1"), "1 A 2 B", eventstore.To(2))
+	var last error
+	for _, err := range w.writer().Read(w.ctx, order("1")) {
+		last = err
+	}
+	if !errors.Is(last, eventstore.ErrHole) {
+		w.Errorf("read: %v", last)
+	}
 }

@@ -22,9 +22,6 @@ func concurrentWriters(w *suite) {
 			r := rand.New(rand.NewPCG(w.seed, uint64(n)))
 			for i := range 25 {
 				events, id := 1+r.IntN(3), order(fmt.Sprint(r.IntN(3)))
-				if w.o.PutMode {
-					events = 1
-				}
 				commit := fmt.Sprintf("%d-%d", n, i)
 				for range 1 + r.IntN(2) {
 					c, err := w.writer().Append(w.ctx, id, eventstore.Any(), said(slices.Repeat([]string{commit}, events)...), eventstore.CommitID(commit))

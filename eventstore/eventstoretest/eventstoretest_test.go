@@ -37,6 +37,9 @@ func TestConformance(t *testing.T) {
 			s := eventstoretest.New(t, eventstore.Options{})
 			return table.New(s.DB.Client(), s.Table.Name(), table.Options{Clock: s.DB.Now})
 		}, eventstore.Options{}, nil},
+		"short pages":                 {called, eventstore.Options{PageBytes: 300}, []eventstore.Options{{PageBytes: 1}, {PageBytes: 1000}}},
+		"short pages, one by one":     {called, eventstore.Options{PageBytes: 300, PutMode: true}, []eventstore.Options{{PageBytes: 1, PutMode: true}, {PageBytes: 1000, PutMode: true}}},
+		"short pages in chains":       {called, eventstore.Options{PageBytes: 1, Chain: true}, nil},
 		"one by one":                  {called, eventstore.Options{PutMode: true}, nil},
 		"a chain of hashes":           {called, eventstore.Options{Chain: true}, nil},
 		"other writers":               {called, eventstore.Options{}, []eventstore.Options{{TypeShards: 4}, {Chain: true}, {}}},

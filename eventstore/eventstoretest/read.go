@@ -32,7 +32,7 @@ func reading(w *suite) {
 	w.wantStream(id, "", eventstore.From(5))
 	w.wantStream(id, "", eventstore.From(3), eventstore.To(2))
 	w.wantStream(order("none"), "")
-	w.must(eventstore.Events.Delete(w.ctx, w.table, eventstore.EventKey{ID: id, Seq: 2}))
+	Remove(w, w.table, id, 2)
 	for name, options := range map[string][]eventstore.ReadOption{"forwards": nil, "backwards": {eventstore.Backwards()}, "from the hole": {eventstore.From(2)}} {
 		var last error
 		for _, err := range w.writer().Read(w.ctx, id, options...) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/table"
@@ -66,7 +68,18 @@ func Throttle(nth int) enginetest.Fault { return appends(enginetest.Throttle, nt
 // version conflict; 0: every one.
 func Collide(nth int) enginetest.Fault { return appends(enginetest.Conflict, nth) }
 
-// appends returns a fault for appending requests, in transactions or put mode.
+// appends returns a fault for appending requests: transactions with an entry for the feed, or writes
+// of a head in put mode.
 func appends(effect enginetest.Effect, nth int) enginetest.Fault {
-	return enginetest.Fault{Effect: effect, Writes: true, Nth: nth, When: func(a enginetest.Access) bool { return a.Op != "UpdateItem" }}
+	return enginetest.Fault{Effect: effect, Writes: true, Nth: nth, When: func(a enginetest.Access) bool {
+		if a.Op == "TransactWriteItems" {
+			return isText(a.Item[table.AttrPK], "FEED_ENTRIES")
+		}
+		return isText(a.Item[table.AttrSK], "#METADATA")
+	}}
+}
+
+func isText(av types.AttributeValue, want string) bool {
+	s, ok := av.(*types.AttributeValueMemberS)
+	return ok && s.Value == want
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/onefold/onefold/eventstore"
 )
@@ -14,9 +15,7 @@ import (
 func otherMode(w *suite) {
 	w.append(order("1"), eventstore.NoStream(), "A")
 	w.append(order("2"), eventstore.NoStream(), "A")
-	if !w.o.PutMode {
-		w.must(w.writer().Close(w.ctx, order("2")))
-	}
+	w.must(w.writer().Close(w.ctx, order("2")))
 	for _, o := range []eventstore.Options{{PutMode: !w.o.PutMode}, {PutMode: !w.o.PutMode, Chain: true, TypeShards: 2}, {PutMode: !w.o.PutMode, Secrets: w.o.Secrets}} {
 		other, err := eventstore.New(w.table, o)
 		w.must(err)
@@ -32,7 +31,7 @@ func otherMode(w *suite) {
 		if _, err := eventstore.Transact(w.ctx, other, order("1"), tally, lend("")); !errors.Is(err, eventstore.ErrWriteMode) {
 			w.Errorf("%+v, a decision: %v", o, err)
 		}
-		if err := other.Delete(w.ctx, order("1")); w.o.PutMode && !errors.Is(err, eventstore.ErrWriteMode) {
+		if err := other.Delete(w.ctx, order("1")); !errors.Is(err, eventstore.ErrWriteMode) {
 			w.Errorf("%+v, a tombstone: %v", o, err)
 		}
 		if err := other.CheckMode(w.ctx); !errors.Is(err, eventstore.ErrWriteMode) {
@@ -42,10 +41,31 @@ func otherMode(w *suite) {
 	for _, s := range w.stores {
 		w.must(s.CheckMode(w.ctx))
 	}
+	w.tableOfAnotherVersion()
 	w.append(order("1"), eventstore.Exact(1), "C")
 	for n, want := range map[string]string{"1": "1 A 2 C", "2": "1 A", "3": ""} {
 		w.wantStream(order(n), want)
 	}
+}
+
+// tableOfAnotherVersion checks that a store refuses a table whose write mode it does not know.
+func (w *suite) tableOfAnotherVersion() {
+	was, err := eventstore.RulesNow.Get(w.ctx, w.table, eventstore.RulesKey{})
+	w.must(err)
+	other := was
+	other.Mode = "transactions"
+	w.must(eventstore.TableRules.Put(w.ctx, w.table, &other))
+	for _, put := range []bool{false, true} {
+		s, err := eventstore.New(w.table, eventstore.Options{PutMode: put})
+		w.must(err)
+		if err := s.CheckMode(w.ctx); !errors.Is(err, eventstore.ErrWriteMode) {
+			w.Errorf("a table of another version: %v", err)
+		}
+		if _, err := s.Append(w.ctx, order("1"), eventstore.Any(), said("B")); !errors.Is(err, eventstore.ErrWriteMode) {
+			w.Errorf("append to a table of another version: %v", err)
+		}
+	}
+	w.must(eventstore.TableRules.Put(w.ctx, w.table, &was))
 }
 
 // Every writer continues an existing hash chain, whatever its options and expected version. A chain
@@ -80,6 +100,16 @@ func chains(w *suite) {
 	}
 }
 
+// indexTypes writes the index of the aggregates' events by type, as a worker with TypeIndexFold would.
+func (w *suite) indexTypes(aggregates map[string]bool) {
+	for name := range aggregates {
+		for _, e := range w.events(order(strings.TrimPrefix(name, "order/"))) {
+			entry := eventstore.EntryOf(&e)
+			w.must(eventstore.TypeEntries.Put(w.ctx, w.table, &entry))
+		}
+	}
+}
+
 // Each writer finds the events of a type of all writers, whatever their TypeShards, and even after
 // one with more shards appended.
 func eventsOfTypeByAllWriters(w *suite) {
@@ -99,12 +129,16 @@ func eventsOfTypeByAllWriters(w *suite) {
 		if i%12 != 11 {
 			continue
 		}
+		w.indexTypes(want)
 		for k, reader := range w.stores {
 			shards, err := reader.TypeShards(w.ctx)
 			w.must(err)
 			found := map[string]bool{}
-			for e, err := range eventstore.EventsOfType.All(w.ctx, w.table, eventstore.TypeIn{EventType: "A", To: "~", Shards: shards}) {
-				w.must(err)
+			entries, err := eventstore.EventsOfType.Collect(w.ctx, w.table, eventstore.TypeIn{EventType: "A", To: "~", Shards: shards})
+			w.must(err)
+			events, err := reader.Resolve(w.ctx, entries)
+			w.must(err)
+			for _, e := range events {
 				found[e.ID.String()] = true
 			}
 			if !maps.Equal(found, want) {

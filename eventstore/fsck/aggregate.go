@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/eventstore"
@@ -18,21 +18,33 @@ import (
 )
 
 // aggregate is an aggregate being checked. Its items come in the order of their sort keys: head,
-// snapshot, marks, events.
+// snapshot, marks, pages. The last events are those of the head.
 type aggregate struct {
 	*checker
 	id     eventstore.ID
-	head   eventstore.Head // as it was before its events were read
+	head   eventstore.Head // as it was before the pages were read
 	found  bool            // the head exists
 	unread bool            // the head does not match its entity
 	first  eventstore.Event
 	prev   eventstore.Event // previous event; number 0: none
 	snap   eventstore.Snapshot
-	broken bool // numbers or chain are known to be wrong: consequences are not reported
+	marks  map[string]*mark
+	later  *eventstore.Page   // last page that the head does not have before it: closed since, or the head is old
+	events []eventstore.Event // whose entries in the index are not checked yet
+	broken bool               // numbers or chain are known to be wrong: consequences are not reported
 }
 
+// mark is a mark whose events are being looked for.
+type mark struct {
+	eventstore.Mark
+	seen  int    // events of its append
+	wrong string // description of an event that does not match
+}
+
+func (m *mark) last() int64 { return m.First + int64(m.N) - 1 }
+
 func (c *checker) aggregate(ctx context.Context, id eventstore.ID) error {
-	a := &aggregate{checker: c, id: id}
+	a := &aggregate{checker: c, id: id, marks: map[string]*mark{}}
 	if err := a.readHead(ctx); err != nil {
 		return err
 	}
@@ -51,12 +63,19 @@ func (c *checker) aggregate(ctx context.Context, id eventstore.ID) error {
 			}
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
-			return a.end(ctx)
+			break
 		}
 	}
+	if a.found {
+		if err := a.openPage(ctx); err != nil {
+			return err
+		}
+	}
+	return a.end(ctx)
 }
 
-// readHead reads the head before the events, so that these have at least its version.
+// readHead reads the head before the pages, so that these and the head have all events up to its
+// version.
 func (a *aggregate) readHead(ctx context.Context) error {
 	h, err := eventstore.Heads.Get(ctx, a.t, a.id)
 	if a.head, a.found = h, err == nil; err == nil || errors.Is(err, table.ErrNotFound) {
@@ -69,66 +88,93 @@ func (a *aggregate) readHead(ctx context.Context) error {
 func (a *aggregate) item(ctx context.Context, it table.Item) error {
 	switch text(it, table.AttrEntity) {
 	case eventstore.Heads.Name():
-		_, err := decoded(ctx, a, eventstore.Heads, it, a.head.CreatedAt)
+		_, err := decoded(a, eventstore.Heads, it)
 		return err
 	case eventstore.Snapshots.Name():
-		snap, err := decoded(ctx, a, eventstore.Snapshots, it, time.Time{})
+		snap, err := decoded(a, eventstore.Snapshots, it)
 		if snap != nil {
 			a.snap = *snap
 		}
 		return err
 	case eventstore.Marks.Name():
-		m, err := decoded(ctx, a, eventstore.Marks, it, time.Time{})
-		if err != nil || m == nil {
+		m, err := decoded(a, eventstore.Marks, it)
+		if m != nil {
+			a.marks[m.CommitID] = &mark{Mark: *m}
+		}
+		return err
+	case eventstore.Pages.Name():
+		p, err := decoded(a, eventstore.Pages, it)
+		if err != nil || p == nil {
 			return err
 		}
-		return a.mark(ctx, m)
-	case eventstore.Events.Name():
-		a.p.Events++
-		e, err := a.typed(ctx, it)
-		if err != nil || e == nil {
-			return err
-		}
-		return a.event(ctx, e)
+		return a.page(ctx, p)
 	}
 	return nil
 }
 
-// typed reads an event. An event without a type is reported; the type is not invented, and the
-// index keys, which may have it, are left alone.
-func (a *aggregate) typed(ctx context.Context, it table.Item) (*eventstore.Event, error) {
-	if e, err := eventstore.Events.Decode(it); err == nil && e.EventType == "" {
-		return &e, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Detail: fmt.Sprintf("event %d of %s has no type; its index key is %q", e.Seq, a.id, text(it, "gsi1pk"))})
-	}
-	return decoded(ctx, a, eventstore.Events, it, recordedAt(it))
-}
-
-func recordedAt(it table.Item) time.Time {
-	if e, err := eventstore.Events.Decode(it); err == nil {
-		return e.RecordedAt
-	}
-	return time.Time{}
-}
-
-// decoded decodes an item and checks its index keys. It returns nil for an unreadable item, which
-// it reports.
-func decoded[T, K any](ctx context.Context, a *aggregate, e *table.Entity[T, K], it table.Item, at time.Time) (*T, error) {
+// decoded decodes an item. It returns nil for an unreadable item, which it reports.
+func decoded[T, K any](a *aggregate, e *table.Entity[T, K], it table.Item) (*T, error) {
 	v, err := e.Decode(it)
 	if err != nil {
 		return nil, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Detail: err.Error()})
 	}
-	should, err := e.Encode(&v)
-	if err != nil {
-		return nil, a.report(Finding{Kind: Unreadable, ID: a.id, Item: keysOf(it), Detail: err.Error()})
+	return &v, nil
+}
+
+// page checks a closed page.
+func (a *aggregate) page(ctx context.Context, p *eventstore.Page) error {
+	switch {
+	case a.found && p.First >= a.head.First:
+		a.later = p
+		return nil
+	case a.found && p.First < a.head.FirstKept:
+		return a.leftover(pageItem(p.PageKey), p.First)
 	}
-	return &v, a.indexed(ctx, it, should, at)
+	if !a.found {
+		a.later = p
+	}
+	return a.records(ctx, pageItem(p.PageKey), p.Records)
+}
+
+// openPage checks the events in the head.
+func (a *aggregate) openPage(ctx context.Context) error {
+	if a.head.First < a.head.FirstKept {
+		if err := a.leftover(headItem(a.id), a.head.First); err != nil {
+			return err
+		}
+	}
+	return a.records(ctx, headItem(a.id), a.head.Records)
+}
+
+// records checks the events of a page.
+func (a *aggregate) records(ctx context.Context, item string, records []eventstore.Record) error {
+	for _, r := range records {
+		info, err := r.Info()
+		var events []eventstore.Event
+		if err == nil {
+			events, err = r.Events(a.id, nil)
+		}
+		if err != nil {
+			if err := a.report(Finding{Kind: Unreadable, ID: a.id, Item: item, Detail: fmt.Sprintf("%s: after event %d: %v", a.id, a.prev.Seq, err)}); err != nil {
+				return err
+			}
+			continue
+		}
+		for i := range events {
+			if events[i].Seq <= a.prev.Seq || events[i].Seq < a.head.FirstKept { // pages may overlap while a stream is truncated
+				continue
+			}
+			a.p.Events++
+			if err := a.event(ctx, item, &info, &events[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // event checks an event against the previous one.
-func (a *aggregate) event(ctx context.Context, e *eventstore.Event) error {
-	if e.Seq < a.head.FirstKept {
-		return a.leftover(e)
-	}
+func (a *aggregate) event(ctx context.Context, item string, info *eventstore.RecordInfo, e *eventstore.Event) error {
 	if a.prev.Seq == 0 {
 		a.first = *e
 	}
@@ -139,10 +185,10 @@ func (a *aggregate) event(ctx context.Context, e *eventstore.Event) error {
 		return err
 	}
 	a.prev = *e
-	if e.Nth == 0 {
-		return a.marked(ctx, e)
+	if err := a.indexed(ctx, e); err != nil {
+		return err
 	}
-	return nil
+	return a.marked(item, info, e)
 }
 
 // follows checks the numbers of an event.
@@ -182,15 +228,15 @@ func (a *aggregate) linked(e *eventstore.Event) error {
 
 // end checks the head against the last event, and everything derived from the events.
 func (a *aggregate) end(ctx context.Context) error {
-	if !a.s.PutMode() && !a.unread {
-		if err := a.tail(ctx); err != nil {
-			return err
+	for _, check := range []func(context.Context) error{a.tail, a.unmarked, a.inFeed, a.listed, a.indexedRest} {
+		if a.unread {
+			break
 		}
-		if err := a.inFeed(); err != nil {
+		if err := check(ctx); err != nil {
 			return err
 		}
 	}
-	if a.snap.LastSeq > 0 {
+	if a.snap.LastSeq > 0 && !a.unread {
 		if err := a.snapshot(ctx); err != nil {
 			return err
 		}
@@ -203,18 +249,23 @@ func (a *aggregate) tail(ctx context.Context) error {
 	f := Finding{ID: a.id, Item: headItem(a.id)}
 	switch last := a.prev.Seq; {
 	case !a.found && last > 0:
-		f.Kind, f.Detail = HeadMissing, fmt.Sprintf("%s has events up to %d but no head", a.id, last)
-		a.planHead(&f)
+		f.Kind, f.Detail = HeadMissing, fmt.Sprintf("%s has pages with events up to %d but no head; events after them are lost", a.id, last)
+		a.planHead(&f, a.later.First, a.later.Records)
 	case a.found && last < a.head.Version:
 		f.Kind, f.Detail = HeadAhead, fmt.Sprintf("%s has version %d, but its last event is %d", a.id, a.head.Version, last)
 	case a.found && last > a.head.Version:
+		f.Kind, f.Detail = HeadBehind, fmt.Sprintf("%s has version %d, but its last event is %d", a.id, a.head.Version, last)
+		a.planHead(&f, a.head.First, a.head.Records)
+	case a.later != nil && a.later.Last > a.head.Version:
 		now, err := eventstore.Heads.Get(ctx, a.t, a.id) // there may have been appends in the meantime
-		if err != nil || now.Version >= last {
+		if err != nil || now.Version >= a.later.Last {
 			return err
 		}
-		a.head = now
-		f.Kind, f.Detail = HeadBehind, fmt.Sprintf("%s has version %d, but its last event is %d", a.id, now.Version, last)
-		a.planHead(&f)
+		f.Kind, f.Detail = HeadBehind, fmt.Sprintf("%s has version %d, but a page with events up to %d", a.id, now.Version, a.later.Last)
+		if err := a.readLater(ctx); err != nil {
+			return err
+		}
+		a.planHead(&f, a.later.First, a.later.Records)
 	case a.found && last == a.head.Version && !a.broken && !bytes.Equal(a.head.Hash, a.prev.Hash):
 		f.Kind, f.Detail = Broken, fmt.Sprintf("%s: the hash in the head differs from that of event %d", a.id, last)
 	default:
@@ -223,51 +274,85 @@ func (a *aggregate) tail(ctx context.Context) error {
 	return a.report(f)
 }
 
-// mark checks that the events of a mark belong to its append.
-func (a *aggregate) mark(ctx context.Context, m *eventstore.Mark) error {
-	if m.First+int64(m.N) <= a.head.FirstKept {
-		return nil
-	}
-	f := Finding{Kind: MarkWrong, ID: a.id, Item: fmt.Sprintf("AGGREGATE#%s#%s COMMIT#%s", a.id.Type, a.id.ID, m.CommitID)}
-	for _, at := range []struct {
-		seq int64
-		nth int
-	}{{m.First, 0}, {m.First + int64(m.N) - 1, m.N - 1}} {
-		if at.seq < a.head.FirstKept {
-			continue
+// readLater checks the pages after a head that is behind.
+func (a *aggregate) readLater(ctx context.Context) error {
+	for p, err := range eventstore.PagesFrom.All(ctx, a.t, eventstore.PagesIn{ID: a.id, From: a.head.First, To: eventstore.EndOfStream}) {
+		if err == nil {
+			err = a.records(ctx, pageItem(p.PageKey), p.Records)
 		}
-		e, err := eventstore.Events.Get(ctx, a.t, eventstore.EventKey{ID: a.id, Seq: at.seq})
-		switch {
-		case errors.Is(err, table.ErrNotFound):
-			f.Detail = fmt.Sprintf("%s: append %q has %d events from %d on, but event %d is missing", a.id, m.CommitID, m.N, m.First, at.seq)
-		case err != nil:
-			return storeError(ctx, err)
-		case e.CommitID != m.CommitID || e.Nth != at.nth || e.Of != m.N:
-			f.Detail = fmt.Sprintf("%s: append %q has %d events from %d on, but event %d is number %d of %d of append %q", a.id, m.CommitID, m.N, m.First, at.seq, e.Nth+1, e.Of, e.CommitID)
-		default:
-			continue
+		if err != nil {
+			return err
 		}
-		return a.report(f)
 	}
 	return nil
 }
 
-// marked checks that an append with a caller's commit ID has a mark. Commit IDs generated by the
-// store are ULIDs, and have none.
-func (a *aggregate) marked(ctx context.Context, e *eventstore.Event) error {
-	if _, err := ulid.ParseStrict(e.CommitID); err == nil || a.s.PutMode() {
+// marked compares an event with the mark of its append. In put mode, appends in the open page have
+// no marks yet.
+func (a *aggregate) marked(item string, info *eventstore.RecordInfo, e *eventstore.Event) error {
+	if m := a.marks[e.CommitID]; m != nil {
+		if m.seen++; e.Seq-int64(e.Nth) != m.First || e.Of != m.N {
+			m.wrong = fmt.Sprintf("event %d is number %d of %d of the append", e.Seq, e.Nth+1, e.Of)
+		}
 		return nil
 	}
-	m := eventstore.Mark{MarkKey: eventstore.MarkKey{ID: a.id, CommitID: e.CommitID}, First: e.Seq, N: e.Of}
-	_, err := eventstore.Marks.Get(ctx, a.t, m.MarkKey)
-	if !errors.Is(err, table.ErrNotFound) {
-		return storeError(ctx, err) // or the mark exists; it is checked separately
+	if !info.Named || e.Nth > 0 || a.s.PutMode() && e.Seq >= a.head.First {
+		return nil
 	}
+	m := eventstore.Mark{MarkKey: eventstore.MarkKey{ID: a.id, CommitID: e.CommitID}, First: e.Seq, N: e.Of, Digest: info.Digest, Sealed: info.Sealed}
 	return a.report(Finding{
-		Kind: MarkMissing, ID: a.id, Item: itemOf(e), Detail: fmt.Sprintf("%s: append %q of event %d has no commit item, so repeating it would append its events again", a.id, e.CommitID, e.Seq),
+		Kind: MarkMissing, ID: a.id, Item: item, Detail: fmt.Sprintf("%s: append %q of event %d has no commit item, so repeating it would append its events again", a.id, e.CommitID, e.Seq),
 		Plan: fmt.Sprintf("create the commit item of append %q, with %d events from %d on", e.CommitID, m.N, m.First),
 		fix:  func(ctx context.Context) error { return changed(eventstore.Marks.Create(ctx, a.t, &m)) },
 	})
+}
+
+// unmarked reports marks without their events.
+func (a *aggregate) unmarked(ctx context.Context) error {
+	for _, commit := range slices.Sorted(maps.Keys(a.marks)) {
+		m := a.marks[commit]
+		if m.last() < a.head.FirstKept || m.wrong == "" && int64(m.seen) == m.last()-max(m.First, a.head.FirstKept)+1 {
+			continue
+		}
+		f := Finding{Kind: MarkWrong, ID: a.id, Item: fmt.Sprintf("AGGREGATE#%s#%s COMMIT#%s", a.id.Type, a.id.ID, commit)}
+		f.Detail = fmt.Sprintf("%s: append %q has %d events from %d on, but ", a.id, commit, m.N, m.First)
+		switch {
+		case m.wrong != "":
+			f.Detail += m.wrong
+		case m.last() > a.prev.Seq: // it may be later than the check
+			there, err := a.happened(ctx, m)
+			if err != nil {
+				return err
+			}
+			if there {
+				continue
+			}
+			f.Detail += fmt.Sprintf("the last event is %d", a.prev.Seq)
+		default:
+			f.Detail += fmt.Sprintf("%d of them are there", m.seen)
+		}
+		if err := a.report(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// happened reports whether the events of a mark exist now.
+func (a *aggregate) happened(ctx context.Context, m *mark) (bool, error) {
+	n := 0
+	for e, err := range a.s.Read(ctx, a.id, eventstore.From(m.First), eventstore.To(m.last()), eventstore.AsStored()) {
+		if errors.Is(err, eventstore.ErrHole) || errors.Is(err, eventstore.ErrPage) || errors.Is(err, eventstore.ErrTruncated) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if e.CommitID == m.CommitID {
+			n++
+		}
+	}
+	return n == m.N, nil
 }
 
 // storeError returns an error of the store, and nil for an item that does not match its entity,
@@ -280,7 +365,11 @@ func storeError(ctx context.Context, err error) error {
 }
 
 func itemOf(e *eventstore.Event) string {
-	return fmt.Sprintf("AGGREGATE#%s#%s EVENT#%012d", e.Type, e.ID.ID, e.Seq)
+	return fmt.Sprintf("AGGREGATE#%s#%s event %d", e.Type, e.ID.ID, e.Seq)
+}
+
+func pageItem(k eventstore.PageKey) string {
+	return fmt.Sprintf("AGGREGATE#%s#%s PAGE#%012d", k.Type, k.ID.ID, k.First)
 }
 
 func headItem(id eventstore.ID) string {

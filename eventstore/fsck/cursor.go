@@ -11,10 +11,10 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// cursor is the position of a check: a pass, and the last key, whose attributes are all strings.
+// cursor is the position of a check: the last key, whose attributes are all strings.
 type cursor struct {
-	Pass string            `json:"pass"`
 	Key  map[string]string `json:"key,omitempty"`
+	Done bool              `json:"done,omitempty"`
 }
 
 func (c cursor) String() string {
@@ -28,13 +28,13 @@ func (c cursor) String() string {
 // parseCursor parses a cursor; "" is the beginning.
 func parseCursor(s string) (c cursor, err error) {
 	if s == "" {
-		return cursor{Pass: overTable}, nil
+		return cursor{}, nil
 	}
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err == nil {
 		err = json.Unmarshal(b, &c)
 	}
-	if err != nil || c.Pass != overTable && c.Pass != overIndex && c.Pass != finished {
+	if err != nil || len(c.Key) == 0 && !c.Done {
 		return c, fmt.Errorf("%w: invalid cursor", eventstore.ErrInvalid)
 	}
 	return c, nil

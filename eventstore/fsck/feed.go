@@ -71,7 +71,7 @@ func (f *fed) add(s span) {
 }
 
 // inFeed checks that the feed has each event of the aggregate once, and no others.
-func (a *aggregate) inFeed() error {
+func (a *aggregate) inFeed(context.Context) error {
 	if a.fed == nil {
 		return nil
 	}

@@ -19,10 +19,16 @@ import (
 // feed adds everything that was appended to the feed.
 func (w *world) feed() {
 	w.Helper()
+	w.work(eventstore.FeedFold())
+}
+
+// work passes everything that was appended to folds.
+func (w *world) work(folds ...*fold.Fold) {
+	w.Helper()
 	described, err := w.db.DescribeTable(w.ctx, &dynamodb.DescribeTableInput{TableName: aws.String("onefold")})
 	w.must(err)
 	var slept atomic.Int64
-	worker, err := fold.NewWorker(w.table, streamsource.New(w.db, *described.Table.LatestStreamArn), []*fold.Fold{eventstore.FeedFold()}, fold.Options{
+	worker, err := fold.NewWorker(w.table, streamsource.New(w.db, *described.Table.LatestStreamArn), folds, fold.Options{
 		Logger: slog.New(slog.DiscardHandler),
 		Clock:  func() time.Time { return w.db.Now().Add(time.Duration(slept.Load())) },
 		Sleep: func(ctx context.Context, d time.Duration) error {

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -23,7 +22,7 @@ type Options struct {
 	Types    []string          // aggregate types; empty: all
 	Folds    map[string]Replay // replays of snapshots by aggregate type, see ReplayOf
 	Models   []Model           // read models to compare with a replay
-	NoIndex  bool              // skip the index check, which costs a request per item
+	NoIndex  bool              // skip the check of the index by event type, which costs a request per event
 	After    string            // Progress.Cursor of an earlier check, to resume it
 	Progress func(Progress)    // called after each page of the table
 }
@@ -39,9 +38,6 @@ type Progress struct {
 	Findings   int64  // findings so far
 	Cursor     string // to resume from here
 }
-
-// settled is the age at which an item must be in the index, which lags behind the table.
-const settled = time.Minute
 
 // Check reads the whole table once, and each of its aggregates, and yields all inconsistencies.
 // Appends may continue. It ends after the first error. Errors: those of the store;
@@ -65,6 +61,7 @@ type checker struct {
 	p     Progress
 	yield func(Finding) bool
 	fed   map[eventstore.ID]*fed // events in the feed; nil: there is no feed
+	index bool                   // a worker writes an index by event type
 	last  eventstore.ID          // last checked aggregate: its items are adjacent
 }
 
@@ -79,80 +76,69 @@ func (c *checker) report(f Finding) error {
 // wanted reports whether aggregates of a type are checked.
 func (c *checker) wanted(t string) bool { return len(c.o.Types) == 0 || slices.Contains(c.o.Types, t) }
 
-// The passes of a check: over the table, then over its index.
-const (
-	overTable = "table"
-	overIndex = "index"
-	finished  = "finished"
-)
-
 func (c *checker) run(ctx context.Context) error {
 	from, err := parseCursor(c.o.After)
 	if err != nil {
 		return err
 	}
-	if err := c.s.CheckMode(ctx); err != nil { // with another write mode, heads would be reported missing, and repairs would create them
+	if err := c.s.CheckMode(ctx); err != nil { // with another write mode, marks and the feed would be reported missing
 		return err
 	}
-	if from.Pass == overTable {
-		if err := c.readFeed(ctx); err != nil {
-			return err
-		}
-		if err := c.scan(ctx, from, c.item); err != nil {
-			return err
-		}
-		if err := c.unseen(); err != nil {
-			return err
-		}
-		from = cursor{Pass: overIndex}
-	}
-	if c.o.NoIndex || from.Pass == finished {
+	if from.Done {
 		return nil
 	}
-	return c.scan(ctx, from, c.entry)
+	if err := c.readFeed(ctx); err != nil {
+		return err
+	}
+	if err := c.readIndexed(ctx); err != nil {
+		return err
+	}
+	if err := c.scan(ctx, from); err != nil {
+		return err
+	}
+	return c.unseen()
 }
 
-// scan passes each item of the event store in the table, or in its index, to do.
-func (c *checker) scan(ctx context.Context, from cursor, do func(context.Context, table.Item) error) error {
+// scan checks each item of the event store in the table.
+func (c *checker) scan(ctx context.Context, from cursor) error {
 	in := &dynamodb.ScanInput{
-		TableName: aws.String(c.t.Name()), ExclusiveStartKey: from.start(),
-		ProjectionExpression: aws.String("pk, sk, et, gsi1pk, gsi1sk, #owner"), ExpressionAttributeNames: map[string]string{"#owner": "owner"},
-	}
-	if from.Pass == overIndex {
-		in.IndexName = aws.String("gsi1")
-	} else {
-		in.ConsistentRead = aws.Bool(true)
+		TableName: aws.String(c.t.Name()), ExclusiveStartKey: from.start(), ConsistentRead: aws.Bool(true),
+		ProjectionExpression: aws.String("pk, sk, et, #owner, #type, #id, seqNum, createdAt"), ExpressionAttributeNames: map[string]string{"#owner": "owner", "#type": "type", "#id": "id"},
 	}
 	for {
 		out, err := c.t.API().Scan(ctx, in)
 		if err != nil {
-			return fmt.Errorf("read the %s: %w", from.Pass, err)
+			return fmt.Errorf("read the table: %w", err)
 		}
 		for _, it := range out.Items {
 			if !strings.HasPrefix(text(it, table.AttrEntity), "eventstore.") {
 				continue
 			}
 			c.p.Items++
-			if err := do(ctx, it); err != nil {
+			if err := c.item(ctx, it); err != nil {
 				return err
 			}
 		}
-		if from.Key = textOf(out.LastEvaluatedKey); len(from.Key) == 0 {
-			from.Pass = map[string]string{overTable: overIndex, overIndex: finished}[from.Pass]
-		}
+		from.Key = textOf(out.LastEvaluatedKey)
+		from.Done = len(from.Key) == 0
 		if c.p.Cursor = from.String(); c.o.Progress != nil {
 			c.o.Progress(c.p)
 		}
-		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; from.Done {
 			return nil
 		}
 	}
 }
 
-// item checks a reservation, or the aggregate of an item unless it was just checked.
+// item checks a reservation, an entry of a list or an index, or the aggregate of an item unless it was just checked.
 func (c *checker) item(ctx context.Context, it table.Item) error {
-	if text(it, table.AttrEntity) == eventstore.Reservations.Name() {
+	switch text(it, table.AttrEntity) {
+	case eventstore.Reservations.Name():
 		return c.reservation(ctx, it)
+	case eventstore.ListOf.Name():
+		return c.listEntry(ctx, it)
+	case eventstore.TypeEntries.Name():
+		return c.indexEntry(ctx, it)
 	}
 	id, ok := aggregateOf(text(it, table.AttrPK))
 	if !ok || id == c.last || !c.wanted(id.Type) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventstoretest"
 	"github.com/onefold/onefold/eventstore/fsck"
 	"github.com/onefold/onefold/table"
 )
@@ -62,9 +64,6 @@ func newWorld(t *testing.T, o eventstore.Options, api func(dynamo.API) dynamo.AP
 				options = append(options, eventstore.Reserve("number", fmt.Sprint(n)))
 			}
 			events := []eventstore.NewEvent{{Type: "Placed"}, {Type: "Paid"}}
-			if o.PutMode {
-				events = events[:1]
-			}
 			_, err := []*eventstore.Store{w.store, second}[i/2%2].Append(w.ctx, orderID(n), eventstore.Any(), events, options...)
 			w.must(err)
 		}
@@ -135,50 +134,112 @@ func (w *world) rewrite(pk, sk string, change func(table.Item)) {
 	w.put(out.Item)
 }
 
-func event(n int, seq int64) eventstore.EventKey {
-	return eventstore.EventKey{ID: orderID(n), Seq: seq}
+func (w *world) drop(n int, seqs ...int64) {
+	w.Helper()
+	eventstoretest.Remove(w, w.table, orderID(n), seqs...)
 }
 
-func (w *world) drop(n int, seqs ...int64) {
-	for _, seq := range seqs {
-		w.must(eventstore.Events.Delete(w.ctx, w.table, event(n, seq)))
+// tamper changes an event without the store's knowledge.
+func (w *world) tamper(n int, seq int64, change func(*eventstore.Event)) {
+	w.Helper()
+	eventstoretest.Tamper(w, w.table, orderID(n), seq, func(e *eventstore.Event) bool { change(e); return true })
+}
+
+// garble changes a byte of the first record of order 0, wherever it is.
+func garble(w *world) {
+	sk := "PAGE#000000000001"
+	if _, err := eventstore.Pages.Get(w.ctx, w.table, eventstore.PageKey{ID: orderID(0), First: 1}); errors.Is(err, table.ErrNotFound) {
+		sk = "#METADATA"
 	}
+	w.rewrite("AGGREGATE#order#0", sk, func(it table.Item) {
+		it["events"].(*types.AttributeValueMemberL).Value[0].(*types.AttributeValueMemberB).Value[20] ^= 1
+	})
 }
 
 // All damage is found, and nothing else. Everything that can be repaired is correct afterwards.
 func TestDamage(t *testing.T) {
-	for name, c := range map[string]struct {
-		damage func(*world)
-		found  string
-		left   string // after the repair
-	}{
+	for size, pageBytes := range map[string]int{"one page": 0, "short pages": 1} {
+		t.Run(size, func(t *testing.T) { damage(t, pageBytes) })
+	}
+}
+
+func damage(t *testing.T, pageBytes int) {
+	cases := damages()
+	if pageBytes > 0 {
+		maps.Copy(cases, damagesOfPages())
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, eventstore.Options{PageBytes: pageBytes}, asIs)
+			c.damage(w)
+			findings := w.check(fsck.Options{})
+			if have := kinds(findings); have != c.found {
+				t.Fatalf("found %q, want %q: %+v", have, c.found, findings)
+			}
+			for _, f := range findings {
+				if f.Detail == "" || f.Item == "" {
+					t.Errorf("%+v says nothing", f)
+				}
+				if err := f.Repair(w.ctx); (f.Plan == "") != errors.Is(err, fsck.ErrNoRepair) || f.Plan != "" && err != nil {
+					t.Errorf("repair of %+v: %v", f, err)
+				}
+			}
+			if have := kinds(w.check(fsck.Options{})); have != c.left {
+				t.Errorf("after the repair: %q, want %q", have, c.left)
+			}
+			_, err := w.store.Append(w.ctx, orderID(2), eventstore.Exact(8), []eventstore.NewEvent{{Type: "E"}})
+			w.must(err)
+		})
+	}
+}
+
+// damaged is a case of damage, with the kinds of findings before and after the repair.
+type damaged struct {
+	damage      func(*world)
+	found, left string
+}
+
+// damagesOfPages are those of streams with several pages.
+func damagesOfPages() map[string]damaged {
+	return map[string]damaged{
+		"the head": {func(w *world) { w.must(eventstore.Heads.Delete(w.ctx, w.table, orderID(0))) },
+			"head-missing mark-wrong", "mark-wrong"},
+		"the head of before": {func(w *world) {
+			first, err := eventstore.Pages.Get(w.ctx, w.table, eventstore.PageKey{ID: orderID(0), First: 1})
+			w.must(err)
+			overwrite(w, eventstore.Heads, orderID(0), func(h *eventstore.Head) { h.Version, h.First, h.Records = 2, 1, first.Records })
+		}, "head-behind mark-wrong", "mark-wrong"},
+		"a page": {func(w *world) {
+			w.must(eventstore.Pages.Delete(w.ctx, w.table, eventstore.PageKey{ID: orderID(0), First: 5}))
+		}, "hole", "hole"},
+		"a page that cannot be read": {func(w *world) {
+			w.rewrite("AGGREGATE#order#0", "PAGE#000000000005", func(it table.Item) { it["last"] = &types.AttributeValueMemberS{Value: "x"} })
+		}, "hole unreadable", "hole unreadable"},
+	}
+}
+
+func damages() map[string]damaged {
+	return map[string]damaged{
 		"nothing":        {func(*world) {}, "", ""},
 		"an event":       {func(w *world) { w.drop(0, 5) }, "hole", "hole"},
 		"the first":      {func(w *world) { w.drop(0, 1) }, "hole", "hole"},
 		"half an append": {func(w *world) { w.drop(0, 8) }, "head-ahead mark-wrong", "head-ahead mark-wrong"},
 		"the tail":       {func(w *world) { w.drop(0, 7, 8) }, "head-ahead mark-wrong", "head-ahead mark-wrong"},
-		"the head": {func(w *world) { w.must(eventstore.Heads.Delete(w.ctx, w.table, orderID(0))) },
-			"head-missing", ""},
 		"an old head": {func(w *world) {
 			overwrite(w, eventstore.Heads, orderID(0), func(h *eventstore.Head) { h.Version = 6 })
 		}, "head-behind", ""},
 		"a head that cannot be read": {func(w *world) {
 			w.rewrite("AGGREGATE#order#0", "#METADATA", func(it table.Item) { it["currentSeqNum"] = &types.AttributeValueMemberS{Value: "x"} })
 		}, "unreadable", "unreadable"},
-		"an event that cannot be read": {func(w *world) {
-			w.rewrite("AGGREGATE#order#0", "EVENT#000000000002", func(it table.Item) { delete(it, "pay"); it["nth"] = &types.AttributeValueMemberBOOL{} })
-		}, "hole unreadable", "hole unreadable"},
-		"an event without a type": {func(w *world) {
-			w.rewrite("AGGREGATE#order#0", "EVENT#000000000002", func(it table.Item) { delete(it, "eventType") })
-		}, "unreadable", "unreadable"},
-		"an event's index keys": {func(w *world) {
-			w.rewrite("AGGREGATE#order#0", "EVENT#000000000002", func(it table.Item) { it["gsi1pk"] = &types.AttributeValueMemberS{Value: "EVENT_TYPE#Other"} })
-		}, "index-keys", ""},
-		"a head that is not listed": {func(w *world) {
-			w.rewrite("AGGREGATE#order#0", "#METADATA", func(it table.Item) { delete(it, "gsi1pk") })
-		}, "index-keys", ""},
+		"events that cannot be read": {garble, "hole unreadable", "hole unreadable"},
+		"an aggregate that is not listed": {func(w *world) {
+			w.must(eventstore.ListOf.Delete(w.ctx, w.table, eventstore.ListKey(orderID(0))))
+		}, "not-listed", ""},
+		"a list entry of nothing": {func(w *world) {
+			w.must(eventstore.ListOf.Put(w.ctx, w.table, &eventstore.Listed{ListedKey: eventstore.ListKey(orderID(77))}))
+		}, "index-stale", ""},
 		"another commit": {func(w *world) {
-			overwrite(w, eventstore.Events, event(0, 4), func(e *eventstore.Event) { e.CommitID = "other" })
+			w.tamper(0, 4, func(e *eventstore.Event) { e.CommitID = "other" })
 		}, "mark-wrong torn-commit", "mark-wrong torn-commit"},
 		"a mark": {func(w *world) {
 			w.must(eventstore.Marks.Delete(w.ctx, w.table, eventstore.MarkKey{ID: orderID(0), CommitID: "pay-1"}))
@@ -208,49 +269,34 @@ func TestDamage(t *testing.T) {
 			w.put(table.Item{"pk": &types.AttributeValueMemberS{Value: "X"}, "sk": &types.AttributeValueMemberS{Value: "Y"}})
 			w.put(table.Item{"pk": &types.AttributeValueMemberS{Value: "AGGREGATE#"}, "sk": &types.AttributeValueMemberS{Value: "Y"}, "et": &types.AttributeValueMemberS{Value: "eventstore.other"}})
 		}, "", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, eventstore.Options{}, asIs)
-			c.damage(w)
-			findings := w.check(fsck.Options{})
-			if have := kinds(findings); have != c.found {
-				t.Fatalf("found %q, want %q: %+v", have, c.found, findings)
-			}
-			for _, f := range findings {
-				if f.Detail == "" || f.Item == "" {
-					t.Errorf("%+v says nothing", f)
-				}
-				if err := f.Repair(w.ctx); (f.Plan == "") != errors.Is(err, fsck.ErrNoRepair) || f.Plan != "" && err != nil {
-					t.Errorf("repair of %+v: %v", f, err)
-				}
-			}
-			if have := kinds(w.check(fsck.Options{})); have != c.left {
-				t.Errorf("after the repair: %q, want %q", have, c.left)
-			}
-			_, err := w.store.Append(w.ctx, orderID(2), eventstore.Exact(8), []eventstore.NewEvent{{Type: "E"}})
-			w.must(err)
-		})
 	}
 }
 
 // A head that was set to its last event can be appended to as usual.
 func TestAppendAfterRepair(t *testing.T) {
-	for name, damage := range map[string]func(*world){
-		"missing": func(w *world) { w.must(eventstore.Heads.Delete(w.ctx, w.table, orderID(0))) },
-		"behind": func(w *world) {
+	for name, c := range map[string]struct {
+		damage  func(*world)
+		version int64
+	}{
+		"missing": {func(w *world) {
+			_, err := w.store.Append(w.ctx, orderID(0), eventstore.Any(), []eventstore.NewEvent{{Type: "E"}})
+			w.must(err)
+			w.must(eventstore.Heads.Delete(w.ctx, w.table, orderID(0)))
+		}, 8},
+		"behind": {func(w *world) {
 			overwrite(w, eventstore.Heads, orderID(0), func(h *eventstore.Head) { h.Version, h.Hash = 2, []byte("x") })
-		},
+		}, 8},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, eventstore.Options{Chain: true}, asIs)
-			damage(w)
+			w := newWorld(t, eventstore.Options{Chain: true, PageBytes: 1}, asIs)
+			c.damage(w)
 			findings := w.check(fsck.Options{})
 			if len(findings) != 1 {
 				t.Fatal(findings)
 			}
 			again := findings[0]
 			w.must(findings[0].Repair(w.ctx))
-			_, err := w.store.Append(w.ctx, orderID(0), eventstore.Exact(8), []eventstore.NewEvent{{Type: "E"}})
+			_, err := w.store.Append(w.ctx, orderID(0), eventstore.Exact(c.version), []eventstore.NewEvent{{Type: "E"}})
 			w.must(err)
 			for _, err := range w.store.Read(w.ctx, orderID(0), eventstore.Verified()) {
 				w.must(err)
@@ -271,7 +317,7 @@ func TestChains(t *testing.T) {
 	if have := w.check(fsck.Options{}); len(have) > 0 {
 		t.Fatal(have)
 	}
-	overwrite(w, eventstore.Events, event(0, 3), func(e *eventstore.Event) { e.Payload = []byte("changed") })
+	w.tamper(0, 3, func(e *eventstore.Event) { e.Payload = []byte("changed") })
 	overwrite(w, eventstore.Heads, orderID(2), func(h *eventstore.Head) { h.Hash = []byte("changed") })
 	if have := w.check(fsck.Options{}); kinds(have) != "chain-broken" || len(have) != 2 {
 		t.Error(have)
@@ -289,39 +335,40 @@ func TestPutMode(t *testing.T) {
 	}
 }
 
-// brokenIndex is a store whose index lacks one entry, and still has one of a deleted item.
-type brokenIndex struct{ dynamo.API }
-
-func (b brokenIndex) Query(ctx context.Context, in *dynamodb.QueryInput, o ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
-	out, err := b.API.Query(ctx, in, o...)
-	if err == nil && in.IndexName != nil {
-		out.Items = slices.DeleteFunc(out.Items, func(it table.Item) bool {
-			return it["sk"].(*types.AttributeValueMemberS).Value == "EVENT#000000000003"
-		})
-	}
-	return out, err
-}
-
-func (b brokenIndex) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error) {
-	out, err := b.API.Scan(ctx, in, o...)
-	if err == nil && in.IndexName != nil {
-		ghost := table.Item{}
-		for name, v := range out.Items[0] {
-			ghost[name] = v
-		}
-		ghost["sk"] = &types.AttributeValueMemberS{Value: "EVENT#000000000099"}
-		out.Items = append(out.Items, ghost)
-	}
-	return out, err
-}
-
+// Events that are missing from the index by type are found and added; entries without their event are
+// found and removed.
 func TestIndex(t *testing.T) {
-	w := newWorld(t, eventstore.Options{}, func(api dynamo.API) dynamo.API { return brokenIndex{api} })
-	have := w.check(fsck.Options{})
-	if kinds(have) != "index-stale not-indexed" || len(have) != 5 {
-		t.Error(have)
+	w := newWorld(t, eventstore.Options{}, asIs)
+	w.work(eventstore.Folds()...)
+	w.db.Advance(30 * time.Hour)
+	if have := w.check(fsck.Options{}); len(have) > 0 {
+		t.Fatal(have)
+	}
+	entries, err := eventstore.EventsOfType.Collect(w.ctx, w.table, eventstore.TypeIn{EventType: "Paid", To: "~", Shards: 4})
+	if err != nil || len(entries) != 16 {
+		t.Fatal(len(entries), err)
+	}
+	ghost, other := entries[1], entries[2]
+	for _, e := range entries[:3] {
+		w.must(eventstore.TypeEntries.Delete(w.ctx, w.table, e.TypeEntryKey))
+	}
+	ghost.Seq, other.EventID = 99, "other"
+	for _, e := range []eventstore.TypeEntry{ghost, other} {
+		w.must(eventstore.TypeEntries.Put(w.ctx, w.table, &e))
 	}
 	if have := w.check(fsck.Options{NoIndex: true}); len(have) > 0 {
+		t.Error(have)
+	}
+	have := w.check(fsck.Options{})
+	if kinds(have) != "index-stale not-indexed" || len(have) != 4 {
+		t.Error(have)
+	}
+	for range 2 { // the ghost has the place of an event that is not missing until it is removed
+		for _, f := range w.check(fsck.Options{}) {
+			w.must(f.Repair(w.ctx))
+		}
+	}
+	if have := w.check(fsck.Options{}); len(have) > 0 {
 		t.Error(have)
 	}
 }

@@ -7,10 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/table"
@@ -20,6 +16,9 @@ var (
 	headVersion = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *int64 { return &h.Version })
 	headUpdated = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *time.Time { return &h.UpdatedAt })
 	headHash    = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *[]byte { return &h.Hash })
+	headFirst   = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *int64 { return &h.First })
+	headBytes   = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *int { return &h.Bytes })
+	headRecords = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *[]eventstore.Record { return &h.Records })
 	headTypes   = table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *[]string { return &h.LastTypes })
 	snapSeq     = table.FieldOf(eventstore.Snapshots, func(s *eventstore.Snapshot) *int64 { return &s.LastSeq })
 	owner       = table.FieldOf(eventstore.Reservations, func(r *eventstore.Reservation) *string { return &r.Owner })
@@ -34,40 +33,46 @@ func changed(err error) error {
 	return err
 }
 
-// planHead plans to set a head to its last event. What the events do not say, for example that a
-// stream was closed, stays as it was, or is lost if the head is lost. If an event is missing,
-// nothing is planned, because the version is then unknown.
-func (a *aggregate) planHead(f *Finding) {
+// planHead plans to set a head to its last event, with an open page from an event on. What the events
+// do not say, for example that a stream was closed, stays as it was, or is lost if the head is lost.
+// If an event is missing, nothing is planned, because the version is then unknown.
+func (a *aggregate) planHead(f *Finding, first int64, records []eventstore.Record) {
 	if a.broken {
 		f.Detail += "; its events are damaged as well"
 		return
 	}
-	h, first, last := a.head, a.first, a.prev
+	h, last := a.head, a.prev
 	if !a.found {
-		h = eventstore.Head{ID: a.id, Shard: table.Shard(a.id.ID, eventstore.HeadShards), CreatedAt: first.RecordedAt}
+		h = eventstore.Head{ID: a.id, CreatedAt: a.first.RecordedAt}
 		f.Plan = fmt.Sprintf("create a head with version %d, open for appends, because it is unknown whether it was closed", last.Seq)
 	} else {
 		f.Plan = fmt.Sprintf("set the version from %d to %d", h.Version, last.Seq)
 	}
 	was := h.Version
 	h.Version, h.UpdatedAt, h.Hash, h.LastTypes = last.Seq, last.RecordedAt, last.Hash, []string{last.EventType}
+	h.First, h.Records, h.Bytes = first, records, 0
+	for _, r := range records {
+		h.Bytes += len(r)
+	}
 	f.fix = func(ctx context.Context) error {
 		if was == 0 {
 			return changed(eventstore.Heads.Create(ctx, a.t, &h))
 		}
 		_, err := eventstore.Heads.Patch(ctx, a.t, a.id, headVersion.Set(h.Version), headUpdated.Set(h.UpdatedAt), headHash.Set(h.Hash), headTypes.Set(h.LastTypes),
-			table.If[eventstore.Head](headVersion.Eq(was)))
+			headFirst.Set(h.First), headBytes.Set(h.Bytes), headRecords.Set(h.Records), table.If[eventstore.Head](headVersion.Eq(was)))
 		return changed(err)
 	}
 }
 
-// leftover reports an event that a truncation did not delete.
-func (a *aggregate) leftover(e *eventstore.Event) error {
-	key := e.EventKey
+// leftover reports a page with events that a truncation did not delete.
+func (a *aggregate) leftover(item string, first int64) error {
 	return a.report(Finding{
-		Kind: Leftover, ID: a.id, Item: itemOf(e), Detail: fmt.Sprintf("%s is truncated before event %d, but event %d still exists", a.id, a.head.FirstKept, e.Seq),
-		Plan: fmt.Sprintf("delete event %d", e.Seq),
-		fix:  func(ctx context.Context) error { return eventstore.Events.Delete(ctx, a.t, key) },
+		Kind: Leftover, ID: a.id, Item: item, Detail: fmt.Sprintf("%s is truncated before event %d, but event %d still exists", a.id, a.head.FirstKept, first),
+		Plan: fmt.Sprintf("delete the events before %d", a.head.FirstKept),
+		fix: func(ctx context.Context) error {
+			_, err := a.s.Trim(ctx, a.id)
+			return err
+		},
 	})
 }
 
@@ -96,55 +101,12 @@ func (c *checker) reservation(ctx context.Context, it table.Item) error {
 
 // exists reports whether an aggregate was ever appended to, with or without a head.
 func (c *checker) exists(ctx context.Context, id eventstore.ID) (bool, error) {
-	_, err := eventstore.ReplayBackwards.First(ctx, c.t, eventstore.ReplayIn{ID: id, From: 1, To: eventstore.EndOfStream})
+	_, err := eventstore.HeadByID.Get(ctx, c.t, id)
+	if errors.Is(err, table.ErrNotFound) {
+		_, err = eventstore.PagesFrom.First(ctx, c.t, eventstore.PagesIn{ID: id, From: 1, To: eventstore.EndOfStream})
+	}
 	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrKeyValue) {
 		return false, nil
 	}
-	return err == nil, err
-}
-
-// rekey returns a repair that sets the index keys of an item, all of which are strings, or removes
-// them.
-func (c *checker) rekey(it, should table.Item) func(context.Context) error {
-	in := &dynamodb.UpdateItemInput{
-		TableName: aws.String(c.t.Name()), Key: table.Item{table.AttrPK: it[table.AttrPK], table.AttrSK: it[table.AttrSK]},
-		ConditionExpression:       aws.String("attribute_exists(pk)"),
-		ExpressionAttributeValues: table.Item{},
-	}
-	var set, remove []string
-	for i, name := range indexKeys {
-		if av, ok := should[name]; ok {
-			v := fmt.Sprintf(":v%d", i)
-			set, in.ExpressionAttributeValues[v] = append(set, name+" = "+v), av
-		} else {
-			remove = append(remove, name)
-		}
-	}
-	update := ""
-	if len(set) > 0 {
-		update += "SET " + strings.Join(set, ", ")
-	}
-	if len(remove) > 0 {
-		update += " REMOVE " + strings.Join(remove, ", ")
-	}
-	if in.UpdateExpression = aws.String(update); len(in.ExpressionAttributeValues) == 0 {
-		in.ExpressionAttributeValues = nil
-	}
-	return func(ctx context.Context) error {
-		_, err := c.t.API().UpdateItem(ctx, in)
-		return changed(err)
-	}
-}
-
-var indexKeys = []string{"gsi1pk", "gsi1sk"}
-
-func same(a, b table.Item, names ...string) bool {
-	for _, name := range names {
-		_, inA := a[name].(*types.AttributeValueMemberS)
-		_, inB := b[name].(*types.AttributeValueMemberS)
-		if inA != inB || text(a, name) != text(b, name) {
-			return false
-		}
-	}
-	return true
+	return storeError(ctx, err) == nil, storeError(ctx, err) // an item that cannot be decoded exists
 }

@@ -43,12 +43,12 @@ var ErrNotSwitched = fmt.Errorf("projection: the previous version stays active, 
 func (r *rebuild[R]) compare(ctx context.Context) (c Comparison, err error) {
 	kinds := map[string]int{}
 	err = r.walk(ctx, "compare", func(ctx context.Context, a part) error {
-		return r.heads(ctx, a, "", func(heads []eventstore.Head) error {
-			some, err := r.compareSome(ctx, heads)
+		return r.aggregates(ctx, a, "", func(ids []eventstore.ID) error {
+			some, err := r.compareSome(ctx, ids)
 			if err != nil {
 				return err
 			}
-			r.reportProgress(int64(len(heads)), 0)
+			r.reportProgress(int64(len(ids)), 0)
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			c.Aggregates += some.Aggregates
@@ -67,17 +67,21 @@ func (r *rebuild[R]) compare(ctx context.Context) (c Comparison, err error) {
 	return c, err
 }
 
-func (r *rebuild[R]) compareSome(ctx context.Context, heads []eventstore.Head) (c Comparison, err error) {
-	ids := make([]eventstore.ID, len(heads))
-	for i, h := range heads {
-		ids[i] = h.ID
+func (r *rebuild[R]) compareSome(ctx context.Context, ids []eventstore.ID) (c Comparison, err error) {
+	heads, err := r.p.s.HeadsOf(ctx, ids)
+	if err != nil {
+		return c, err
+	}
+	versions := map[eventstore.ID]int64{}
+	for i := range heads {
+		versions[heads[i].ID] = heads[i].Version
 	}
 	now, err := r.p.read(ctx, r.p.def.Version, ids)
 	if err != nil {
 		return c, err
 	}
 	for i, m := range now {
-		if m.Applied >= heads[i].Version {
+		if m.Applied >= versions[ids[i]] {
 			continue
 		}
 		if _, err := r.p.catchUp(ctx, ids); err != nil {
@@ -94,18 +98,18 @@ func (r *rebuild[R]) compareSome(ctx context.Context, heads []eventstore.Head) (
 			return c, err
 		}
 	}
-	for i := range ids {
-		c.add(heads[i], active[i].Applied, active[i].State, now[i].Applied, now[i].State)
+	for i, id := range ids {
+		c.add(id, versions[id], active[i].Applied, active[i].State, now[i].Applied, now[i].State)
 	}
 	return c, nil
 }
 
 // add compares two read models of an aggregate.
-func (c *Comparison) add(h eventstore.Head, activeAt int64, active any, applied int64, now any) {
+func (c *Comparison) add(id eventstore.ID, version int64, activeAt int64, active any, applied int64, now any) {
 	c.Aggregates++
-	d := Difference{ID: h.ID, Active: active, New: now, Applied: applied, Version: h.Version, ActiveAt: activeAt}
+	d := Difference{ID: id, Active: active, New: now, Applied: applied, Version: version, ActiveAt: activeAt}
 	switch {
-	case applied < h.Version:
+	case applied < version:
 		c.Fewer++
 		d.Why = "parked"
 	case activeAt != applied:

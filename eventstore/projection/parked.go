@@ -75,9 +75,9 @@ func (p *Projection[R]) compareVersions(ctx context.Context, all []Parked) error
 	if err != nil {
 		return err
 	}
-	heads, err := eventstore.Heads.GetMany(ctx, p.t, ids)
+	heads, err := p.s.HeadsOf(ctx, ids)
 	if err != nil {
-		return fmt.Errorf("projection: heads of %s: %w", p.def.Name, err)
+		return fmt.Errorf("projection: %s: %w", p.def.Name, err)
 	}
 	versions := map[eventstore.ID]int64{}
 	for _, h := range heads {
@@ -89,16 +89,16 @@ func (p *Projection[R]) compareVersions(ctx context.Context, all []Parked) error
 	return nil
 }
 
-// aggregateOf returns the aggregate of a dead letter, which names a read model or an event.
+// aggregateOf returns the aggregate of a dead letter, which names a read model or a head.
 func (p *Projection[R]) aggregateOf(d *fold.Dead) (eventstore.ID, bool) {
 	it := table.Item{table.AttrPK: &types.AttributeValueMemberS{Value: d.ItemPK}, table.AttrSK: &types.AttributeValueMemberS{Value: d.ItemSK}}
 	it[table.AttrEntity] = &types.AttributeValueMemberS{Value: p.models.Name()}
 	if m, err := p.models.Decode(it); err == nil {
 		return m.ID, true
 	}
-	it[table.AttrEntity] = &types.AttributeValueMemberS{Value: eventstore.Events.Name()}
-	e, err := eventstore.Events.Decode(it)
-	return e.ID, err == nil
+	it[table.AttrEntity] = &types.AttributeValueMemberS{Value: eventstore.Heads.Name()}
+	h, err := eventstore.Heads.Decode(it)
+	return h.ID, err == nil
 }
 
 // Retry applies events that could not be applied before, after the fault was fixed. It returns the

@@ -117,7 +117,7 @@ func (p *Projection[R]) Models() *table.Entity[Model[R], ModelKey] { return p.mo
 // Folds returns the folds that maintain the read models and groups, for a fold.Worker. Folds of
 // several versions may run at once.
 func (p *Projection[R]) Folds() []*fold.Fold {
-	folds := []*fold.Fold{fold.Project(foldName(p.def.Name, p.def.Version), eventstore.Events, p.models, p.projection())}
+	folds := []*fold.Fold{fold.ProjectEach(foldName(p.def.Name, p.def.Version), eventstore.Appends, p.models, p.projection())}
 	for _, g := range p.groups {
 		folds = append(folds, g.fold)
 	}
@@ -127,29 +127,29 @@ func (p *Projection[R]) Folds() []*fold.Fold {
 // Part returns what the projection stores, for a schema.
 func (p *Projection[R]) Part() table.Part { return p.models }
 
-func (p *Projection[R]) projection() fold.Projection[eventstore.Event, Model[R], ModelKey] {
-	return fold.Projection[eventstore.Event, Model[R], ModelKey]{
-		Key:     func(e *eventstore.Event) ModelKey { return ModelKey{e.ID} },
-		Seq:     func(e *eventstore.Event) int64 { return e.Seq },
-		Wants:   func(e *eventstore.Event) bool { return slices.Contains(p.def.Of, e.Type) },
-		Open:    func(ctx context.Context, e *eventstore.Event) error { return p.s.Open(ctx, e) },
+func (p *Projection[R]) projection() fold.Projection[eventstore.Appended, Model[R], ModelKey] {
+	return fold.Projection[eventstore.Appended, Model[R], ModelKey]{
+		Key:     func(e *eventstore.Appended) ModelKey { return ModelKey{e.ID} },
+		Seq:     func(e *eventstore.Appended) int64 { return e.Seq },
+		Wants:   func(e *eventstore.Appended) bool { return slices.Contains(p.def.Of, e.Type) },
+		Open:    func(ctx context.Context, e *eventstore.Appended) error { return p.s.Open(ctx, &e.Event) },
 		Missing: p.missing,
-		Apply: func(m *Model[R], e *eventstore.Event) error {
+		Apply: func(m *Model[R], e *eventstore.Appended) error {
 			m.Applied = e.Seq
-			return p.def.Apply(&m.State, e)
+			return p.def.Apply(&m.State, &e.Event)
 		},
 	}
 }
 
-// missing reads the events of an aggregate after a number. Errors in the stream itself are
-// permanent, and park the aggregate.
-func (p *Projection[R]) missing(ctx context.Context, _ *table.Table, e *eventstore.Event, after int64) iter.Seq2[eventstore.Event, error] {
-	return func(yield func(eventstore.Event, error) bool) {
+// missing reads the events of an aggregate after a number, such as those of an append that was too
+// large for the head. Errors in the stream itself are permanent, and park the aggregate.
+func (p *Projection[R]) missing(ctx context.Context, _ *table.Table, e *eventstore.Appended, after int64) iter.Seq2[eventstore.Appended, error] {
+	return func(yield func(eventstore.Appended, error) bool) {
 		for e, err := range p.s.Read(ctx, e.ID, eventstore.From(after+1), eventstore.AsStored()) {
-			if errors.Is(err, eventstore.ErrHole) || errors.Is(err, eventstore.ErrTruncated) {
+			if errors.Is(err, eventstore.ErrHole) || errors.Is(err, eventstore.ErrTruncated) || errors.Is(err, eventstore.ErrPage) {
 				err = fold.Poison(err)
 			}
-			if !yield(e, err) {
+			if !yield(eventstore.Appended{Event: e}, err) {
 				return
 			}
 		}
@@ -158,7 +158,7 @@ func (p *Projection[R]) missing(ctx context.Context, _ *table.Table, e *eventsto
 
 // catchUp updates the read models of aggregates from the table.
 func (p *Projection[R]) catchUp(ctx context.Context, ids []eventstore.ID) ([]fold.CatchUpResult, error) {
-	aggregates := make([]eventstore.Event, len(ids))
+	aggregates := make([]eventstore.Appended, len(ids))
 	for i, id := range ids {
 		aggregates[i].ID = id
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventstoretest"
 	"github.com/onefold/onefold/eventstore/projection"
 	"github.com/onefold/onefold/fold"
 )
@@ -174,7 +175,7 @@ func TestMissingEventParksAggregate(t *testing.T) {
 	w.must(p.Start(w.ctx))
 	w.append(order(1), "Placed", "Paid", "Sent")
 	w.append(order(2), "Placed")
-	w.must(eventstore.Events.Delete(w.ctx, w.table, eventstore.EventKey{ID: order(1), Seq: 2}))
+	eventstoretest.Remove(w, w.table, order(1), 2)
 	w.db.Advance(30 * time.Hour)
 	w.append(order(1), "Back")
 	w.append(order(2), "Sent")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -191,14 +193,14 @@ func (r *rebuild[R]) walk(ctx context.Context, stage string, work func(context.C
 	return g.Wait()
 }
 
-// heads passes the aggregates of a part after an ID, in batches.
-func (r *rebuild[R]) heads(ctx context.Context, a part, after string, do func([]eventstore.Head) error) error {
-	some := make([]eventstore.Head, 0, batch)
-	for h, err := range eventstore.AggregatesOfShard.All(ctx, r.p.t, eventstore.AggregatesFrom{Type: a.of, Shard: a.shard, From: after}) {
+// aggregates passes the aggregates of a part after an ID, in batches.
+func (r *rebuild[R]) aggregates(ctx context.Context, a part, after string, do func([]eventstore.ID) error) error {
+	some := make([]eventstore.ID, 0, batch)
+	for l, err := range eventstore.AggregatesOfShard.All(ctx, r.p.t, eventstore.AggregatesFrom{Type: a.of, Shard: a.shard, From: after}) {
 		if err != nil {
 			return err
 		}
-		if some = append(some, h); len(some) == batch {
+		if some = append(some, l.ID); len(some) == batch {
 			if err := do(some); err != nil {
 				return err
 			}
@@ -224,14 +226,14 @@ func (r *rebuild[R]) buildPart(ctx context.Context, a part) error {
 		return Checkpoints.Put(ctx, r.p.t, &c)
 	}
 	saved := c.Aggregates
-	err := r.heads(ctx, a, c.After, func(heads []eventstore.Head) error {
-		events, err := r.catchUp(ctx, heads)
+	err := r.aggregates(ctx, a, c.After, func(ids []eventstore.ID) error {
+		events, err := r.catchUp(ctx, ids)
 		if err != nil {
 			return err
 		}
-		c.After = heads[len(heads)-1].ID.ID
-		c.Aggregates += int64(len(heads))
-		r.reportProgress(int64(len(heads)), events)
+		c.After = ids[len(ids)-1].ID
+		c.Aggregates += int64(len(ids))
+		r.reportProgress(int64(len(ids)), events)
 		if c.Aggregates-saved < checkpointEvery {
 			return nil
 		}
@@ -247,11 +249,7 @@ func (r *rebuild[R]) buildPart(ctx context.Context, a part) error {
 
 // catchUp updates the read models of aggregates, and returns the approximate number of events
 // applied.
-func (r *rebuild[R]) catchUp(ctx context.Context, heads []eventstore.Head) (events int64, err error) {
-	ids := make([]eventstore.ID, len(heads))
-	for i, h := range heads {
-		ids[i] = h.ID
-	}
+func (r *rebuild[R]) catchUp(ctx context.Context, ids []eventstore.ID) (events int64, err error) {
 	caught, err := r.p.catchUp(ctx, ids)
 	for _, c := range caught {
 		if c.Wrote {
@@ -283,16 +281,13 @@ func (r *rebuild[R]) catchUpWithFeed(ctx context.Context) error {
 	}
 	open := map[eventstore.ID]bool{}
 	flush := func() error {
-		var heads []eventstore.Head
-		for id := range open {
-			heads = append(heads, eventstore.Head{ID: id})
-		}
+		ids := slices.Collect(maps.Keys(open))
 		clear(open)
-		if len(heads) == 0 {
+		if len(ids) == 0 {
 			return nil
 		}
-		events, err := r.catchUp(ctx, heads)
-		r.reportProgress(int64(len(heads)), events)
+		events, err := r.catchUp(ctx, ids)
+		r.reportProgress(int64(len(ids)), events)
 		return err
 	}
 	for c, err := range r.p.s.FeedCommits(ctx, r.feed) {
@@ -339,10 +334,10 @@ func (p *Projection[R]) Remove(ctx context.Context, version int) error {
 	if err == nil {
 		r := &rebuild[R]{p: p}
 		err = r.walk(ctx, "remove", func(ctx context.Context, a part) error {
-			return r.heads(ctx, a, "", func(heads []eventstore.Head) error {
-				keys := make([]ModelKey, len(heads))
-				for i, h := range heads {
-					keys[i] = ModelKey{h.ID}
+			return r.aggregates(ctx, a, "", func(ids []eventstore.ID) error {
+				keys := make([]ModelKey, len(ids))
+				for i, id := range ids {
+					keys[i] = ModelKey{id}
 				}
 				return p.modelsAt(version).DeleteMany(ctx, p.t, keys)
 			})

@@ -19,6 +19,7 @@ import (
 
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventstoretest"
 	"github.com/onefold/onefold/eventstore/fsck"
 	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/internal/seeds"
@@ -142,17 +143,24 @@ func (w *world) everything() string {
 	w.Helper()
 	var all strings.Builder
 	var add func(v types.AttributeValue)
+	text := func(s string) {
+		all.WriteString(s + "\n")
+		for _, part := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(`"{}:,\`, r) }) {
+			if b, err := base64.StdEncoding.DecodeString(part); err == nil {
+				all.Write(append(b, '\n'))
+			}
+		}
+	}
 	add = func(v types.AttributeValue) {
 		switch v := v.(type) {
 		case *types.AttributeValueMemberS:
-			all.WriteString(v.Value + "\n")
-			for _, part := range strings.FieldsFunc(v.Value, func(r rune) bool { return strings.ContainsRune(`"{}:,\`, r) }) {
-				if b, err := base64.StdEncoding.DecodeString(part); err == nil {
-					all.Write(append(b, '\n'))
-				}
-			}
+			text(v.Value)
 		case *types.AttributeValueMemberB:
-			all.Write(append(v.Value, '\n'))
+			text(string(v.Value))
+		case *types.AttributeValueMemberL:
+			for _, v := range v.Value {
+				add(v)
+			}
 		case *types.AttributeValueMemberN:
 			all.WriteString(v.Value + "\n")
 		case *types.AttributeValueMemberM:
@@ -316,11 +324,8 @@ func TestMovedSealedValue(t *testing.T) {
 				stored = append(stored, e)
 			}
 			forge(&stored[0], &stored[1])
-			for _, e := range stored {
-				it, err := eventstore.Events.Encode(&e)
-				w.must(err)
-				_, err = w.db.PutItem(w.ctx, &dynamodb.PutItemInput{TableName: aws.String("onefold"), Item: it})
-				w.must(err)
+			for _, forged := range stored {
+				eventstoretest.Tamper(w, w.table, customer("1"), forged.Seq, func(e *eventstore.Event) bool { *e = forged; return true })
 			}
 			var last error
 			for _, err := range w.store.Read(w.ctx, customer("1")) {

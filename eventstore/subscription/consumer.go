@@ -135,7 +135,7 @@ func (c *consumer) said() string {
 	if c.failed == nil {
 		return ""
 	}
-	return shorten(c.failed.Error())
+	return Reason(c.failed)
 }
 
 // look reacts to requests, without a write unless there are some. Errors: errFenced, those of the
@@ -245,7 +245,7 @@ func (c *consumer) parkPoison(ctx context.Context, e *eventstore.FeedEvent) (par
 	if poison := (*permanent)(nil); c.times < c.o.Attempts && !errors.As(c.failed, &poison) {
 		return false, nil
 	}
-	if parked, err = c.park(ctx, e, c.failed.Error(), c.times); parked {
+	if parked, err = c.park(ctx, e, Reason(c.failed), c.times); parked {
 		c.o.Logger.Warn("subscription: event parked", "subscription", c.def.Name, "event", e.EventID, "type", e.EventType, "attempts", c.times, "err", c.failed)
 		c.times = 0
 	} else if err == nil {
@@ -268,8 +268,9 @@ func (c *consumer) wait(ctx context.Context, failed error) error {
 // maxReason is the maximum length of an error in the table, in bytes.
 const maxReason = 500
 
-// shorten shortens an error for the table.
-func shorten(s string) string {
+// Reason returns the text of an error, shortened for the table.
+func Reason(err error) string {
+	s := err.Error()
 	if len(s) <= maxReason {
 		return s
 	}

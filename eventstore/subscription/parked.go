@@ -58,7 +58,7 @@ func (c *consumer) park(ctx context.Context, e *eventstore.FeedEvent, reason str
 		return false, nil
 	}
 	key := ParkedKey{Name: c.def.Name, Partition: c.at.Partition, Position: e.Position, EventKey: e.EventKey}
-	p := Parked{ParkedKey: key, EventID: e.EventID, EventType: e.EventType, Reason: shorten(reason), Attempts: attempts, ParkedAt: c.t.Now().UTC()}
+	p := Parked{ParkedKey: key, EventID: e.EventID, EventType: e.EventType, Reason: reason, Attempts: attempts, ParkedAt: c.t.Now().UTC()}
 	tx := table.NewTx(c.t, "") // only of the consumer that has the partition: another one may have handled the event
 	ParkedEvents.TxCreate(tx, &p)
 	Partitions.TxCheck(tx, c.at.PartitionKey, partitionTurn.Eq(c.at.Turn))
@@ -112,7 +112,7 @@ func (c *consumer) retry(ctx context.Context, p *Parked) (ok bool, err error) {
 		c.parked.remove(p.EventKey)
 		return true, nil
 	}
-	p.Reason, p.Attempts, p.Retry = shorten(handled.Error()), p.Attempts+1, false
+	p.Reason, p.Attempts, p.Retry = Reason(handled), p.Attempts+1, false
 	if err := ParkedEvents.Put(ctx, c.t, p, table.Present()); !errors.Is(err, table.ErrCondition) {
 		return false, err
 	}

@@ -63,8 +63,9 @@ func (s *Service) aggregates(ctx context.Context, in *aggregatesRequest) (*heads
 	return answer, nil
 }
 
-// read reads a page of the aggregates with the prefix, in any state.
-func (in *aggregatesRequest) read(ctx context.Context, t *table.Table, cursor string, limit int) (table.Page[eventstore.Head], error) {
+// readHeads reads a page of the aggregates with the prefix, in any state. Listed aggregates without
+// events are omitted.
+func (s *Service) readHeads(ctx context.Context, in *aggregatesRequest, cursor string, limit int) (heads []eventstore.Head, next string, listed int, err error) {
 	q, between := eventstore.AggregatesByID, eventstore.AggregatesBetween{Type: in.Type, From: in.Prefix}
 	if in.Prefix != "" {
 		between.To = in.Prefix + endOfTexts
@@ -72,7 +73,16 @@ func (in *aggregatesRequest) read(ctx context.Context, t *table.Table, cursor st
 	if in.Sort == "-id" {
 		q = eventstore.AggregatesByIDBackwards
 	}
-	return q.Page(ctx, t, between, cursor, limit)
+	page, err := q.Page(ctx, s.table, between, cursor, limit)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	ids := make([]eventstore.ID, len(page.Items))
+	for i, l := range page.Items {
+		ids[i] = l.ID
+	}
+	heads, err = s.store.HeadsOf(ctx, ids)
+	return heads, page.Next, len(ids), err
 }
 
 // byID lists aggregates by ID. It reads until the page is full, but not without limit.
@@ -81,17 +91,17 @@ func (s *Service) byID(ctx context.Context, in *aggregatesRequest) (*headsAnswer
 	body := &answer.Body
 	body.Aggregates = []headBody{}
 	for cursor := in.Cursor; ; cursor = body.Cursor {
-		page, err := in.read(ctx, s.table, cursor, in.Limit-len(body.Aggregates))
+		heads, next, listed, err := s.readHeads(ctx, in, cursor, in.Limit-len(body.Aggregates))
 		if err != nil {
 			return nil, err
 		}
-		for i := range page.Items {
-			if in.keeps(&page.Items[i]) {
-				body.Aggregates = append(body.Aggregates, describeHead(&page.Items[i]))
+		for i := range heads {
+			if in.keeps(&heads[i]) {
+				body.Aggregates = append(body.Aggregates, describeHead(&heads[i]))
 			}
 		}
-		body.Scanned += len(page.Items)
-		if body.Cursor = page.Next; body.Cursor == "" || len(body.Aggregates) == in.Limit || body.Scanned >= maxScanned {
+		body.Scanned += listed
+		if body.Cursor = next; body.Cursor == "" || len(body.Aggregates) == in.Limit || body.Scanned >= maxScanned {
 			return answer, nil
 		}
 	}
@@ -108,17 +118,18 @@ func (s *Service) sorted(ctx context.Context, in *aggregatesRequest) (*headsAnsw
 	answer := new(headsAnswer)
 	var all []eventstore.Head
 	for cursor := ""; ; {
-		page, err := in.read(ctx, s.table, cursor, min(1000, maxSorted-answer.Body.Scanned))
+		heads, next, listed, err := s.readHeads(ctx, in, cursor, min(1000, maxSorted-answer.Body.Scanned))
 		if err != nil {
 			return nil, err
 		}
-		answer.Body.Scanned += len(page.Items)
-		for i := range page.Items {
-			if in.keeps(&page.Items[i]) {
-				all = append(all, page.Items[i])
+		answer.Body.Scanned += listed
+		for i := range heads {
+			heads[i].Records = nil // events are not needed
+			if in.keeps(&heads[i]) {
+				all = append(all, heads[i])
 			}
 		}
-		if cursor = page.Next; cursor == "" || answer.Body.Scanned >= maxSorted {
+		if cursor = next; cursor == "" || answer.Body.Scanned >= maxSorted {
 			answer.Body.Partial = cursor != ""
 			break
 		}

@@ -254,6 +254,7 @@ func TestRulesOfOtherPrograms(t *testing.T) {
 		say()
 		s.owner.Want(200, fmt.Sprintf(`"seq":%d`, i+1), "GET", orders+"/1/events", "")
 	}
+	servertest.Must(t, s.Worker.Drain(t.Context()))
 	for _, is := range []string{"A", "B", "C", "D"} {
 		s.owner.Want(200, fmt.Sprintf(`"type":"%s"`, is), "GET", "/api/v1/events/of-type/"+is, "")
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
-	"github.com/onefold/onefold/table"
 )
 
 // listed reads a list of aggregates to its end and returns their IDs.
@@ -102,11 +101,12 @@ func TestListOfManyAggregates(t *testing.T) {
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for i := range n {
 		id := fmt.Sprintf("%05d", i)
-		h := eventstore.Head{ID: eventstore.ID{Type: "order", ID: id}, Version: int64(i + 1), Shard: i % eventstore.HeadShards, CreatedAt: at, UpdatedAt: at.Add(time.Duration(i) * time.Second)}
+		h := eventstore.Head{ID: eventstore.ID{Type: "order", ID: id}, Version: int64(i + 1), CreatedAt: at, UpdatedAt: at.Add(time.Duration(i) * time.Second)}
 		if i == n-1 {
 			h.State = eventstore.Closed
 		}
 		servertest.Must(t, eventstore.Heads.Put(t.Context(), s.Table, &h))
+		servertest.Must(t, eventstore.ListOf.Put(t.Context(), s.Table, &eventstore.Listed{ListedKey: eventstore.ListKey(h.ID), CreatedAt: at}))
 	}
 	const path = "/api/v1/events/aggregates?type=order"
 	s.owner.Want(200, `"scanned":5000,"partial":true}`, "GET", path+"&sort=-events&limit=1", "")
@@ -238,9 +238,10 @@ func TestCorrelatedSkipsTruncated(t *testing.T) {
 	s.append("kept", `{"events":[{"type":"C","correlationId":"c"}]}`)
 	servertest.Must(t, s.Worker.Drain(t.Context()))
 	gone := eventstore.ID{Type: "order", ID: "gone"}
-	firstKept := table.FieldOf(eventstore.Heads, func(h *eventstore.Head) *int64 { return &h.FirstKept })
-	_, err := eventstore.Heads.Patch(t.Context(), s.Table, gone, firstKept.Set(2))
+	_, err := eventstore.Heads.Modify(t.Context(), s.Table, gone, func(h *eventstore.Head) error {
+		h.First, h.FirstKept, h.Records = 2, 2, h.Records[1:]
+		return nil
+	})
 	servertest.Must(t, err)
-	servertest.Must(t, eventstore.Events.Delete(t.Context(), s.Table, eventstore.EventKey{ID: gone, Seq: 1}))
 	s.owner.Want(200, `"skipped":1`, "GET", "/api/v1/events/correlated?id=c", "")
 }

@@ -26,7 +26,7 @@ func Problem(err error) error {
 	case errors.Is(err, eventstore.ErrUnsealed):
 		return middleware.Problem(http.StatusUnprocessableEntity, "personal_fields", "This table stores personal data encrypted, and the server does not have the keys. Append events with personal fields, and reserve values, through the program that has the keys.")
 	case errors.Is(err, eventstore.ErrWriteMode):
-		return middleware.Problem(http.StatusConflict, "write_mode", "This table is in put mode, without transactions, which the server does not support. Append through a program that does.")
+		return middleware.Problem(http.StatusConflict, "write_mode", "This table is in put mode, without transactions, or another version of onefold made it. The server does not support that. Append through a program that does.")
 	case errors.Is(err, eventstore.ErrReserved):
 		return middleware.Problem(http.StatusConflict, "reserved", "Another aggregate already has a value that this append would reserve.")
 	case errors.Is(err, eventstore.ErrBusy):

@@ -169,13 +169,14 @@ func (s *Service) ofType(ctx context.Context, in *eventsOfTypeRequest) (*eventsO
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
+	events, err := s.store.Resolve(ctx, page.Items)
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
 	answer := new(eventsOfTypePage)
-	answer.Body.Events, answer.Body.Cursor = make([]eventOfType, len(page.Items)), page.Next
-	for i := range page.Items {
-		e := &page.Items[i]
-		if err := s.store.Open(ctx, e); err != nil {
-			return nil, s.mw.Error(ctx, err)
-		}
+	answer.Body.Events, answer.Body.Cursor = make([]eventOfType, len(events)), page.Next
+	for i := range events {
+		e := &events[i]
 		answer.Body.Events[i] = eventOfType{e.Type, e.ID.ID, eventjson.Of(e)}
 	}
 	return answer, nil

@@ -49,7 +49,7 @@ func factPlace(d warehouse.Dataset, key string, k warehouse.Key) place {
 // wanted reports whether changes of an entity are needed.
 func wanted(entity string) bool {
 	switch entity {
-	case analytics.Blocks.Name(), readings.Blocks.Name(), readings.Removals.Name(), eventstore.Events.Name(), analytics.Sites.Name(), telemetry.Fleets.Name():
+	case analytics.Blocks.Name(), readings.Blocks.Name(), readings.Removals.Name(), eventstore.Heads.Name(), eventstore.Pages.Name(), analytics.Sites.Name(), telemetry.Fleets.Name():
 		return true
 	}
 	return false
@@ -109,7 +109,7 @@ func (b *batch) take(c *fold.Change) error {
 	case readings.Removals.Name():
 		return b.takeRemoval(c)
 	default:
-		return b.takeDomainEvent(c)
+		return b.takeDomainEvents(c)
 	}
 }
 
@@ -199,36 +199,18 @@ func (b *batch) takeRemoval(c *fold.Change) error {
 	return err
 }
 
-// takeDomainEvent takes an event of the event store. Removals are ignored, because the warehouse
-// keeps the events of truncated streams.
-func (b *batch) takeDomainEvent(c *fold.Change) error {
-	if c.Kind == fold.Remove {
-		return nil
-	}
-	v, err := eventstoreVersion(c.New)
-	if err != nil {
-		return err
-	}
-	if c.Kind == fold.Modify && c.Old != nil {
-		old, err := eventstoreVersion(c.Old)
+// takeDomainEvents takes the events of an append to the event store. Removals are ignored, because
+// the warehouse keeps the events of truncated streams.
+func (b *batch) takeDomainEvents(c *fold.Change) error {
+	events, err := eventstore.EventsOfChange(c)
+	for i := range events {
+		v, err := domainVersion(&events[i])
 		if err != nil {
-			return fmt.Errorf("its old image: %w", err)
+			return err
 		}
-		if reflect.DeepEqual(old, v) {
-			return nil
-		}
+		b.put(v.place, &op{rows: v.rows})
 	}
-	b.put(v.place, &op{rows: v.rows, replace: c.Kind == fold.Modify})
-	return nil
-}
-
-// eventstoreVersion reads an image of an event of the event store.
-func eventstoreVersion(it table.Item) (v version, err error) {
-	e, err := eventstore.Events.Decode(it)
-	if err != nil {
-		return v, err
-	}
-	return domainVersion(&e)
+	return err
 }
 
 // takeSite records that a site is deleted. All its facts are removed at once, not event by event.

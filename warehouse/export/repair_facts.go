@@ -284,7 +284,11 @@ func (p *plan) domain(ctx context.Context, r warehouse.Repair) (*chunk, error) {
 
 // aggregate reads the remaining events of an aggregate, until there are enough.
 func (p *plan) aggregate(ctx context.Context, c *chunk, id eventstore.ID) (enough bool, err error) {
-	for e, err := range eventstore.Replay.All(ctx, p.x.t, eventstore.ReplayIn{ID: id, From: c.next.At + 1, To: eventstore.EndOfStream}) {
+	store, err := eventstore.New(p.x.t, eventstore.Options{})
+	if err != nil {
+		return false, err
+	}
+	for e, err := range store.Read(ctx, id, eventstore.From(c.next.At+1), eventstore.AsStored(), eventstore.Kept()) {
 		if err != nil {
 			return false, err
 		}

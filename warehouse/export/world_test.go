@@ -61,7 +61,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		w.Must(analytics.Sites.Put(w.Ctx, w.Table, site(id)))
 	}
 	var err error
-	w.store, err = eventstore.New(w.Table, eventstore.Options{})
+	w.store, err = eventstore.New(w.Table, eventstore.Options{PageBytes: 400})
 	w.Must(err)
 	w.devices = telemetry.NewCollector(w.Table, telemetry.CollectorOptions{})
 	_, err = telemetry.CreateFleet(w.Ctx, w.Table, telemetry.NewFleet{ID: "plant", TimeZone: "Europe/Berlin"})
@@ -128,16 +128,38 @@ func (w *world) facts() map[string][]warehouse.Row {
 				}
 				continue
 			}
-			v, err := eventstoreVersion(it)
-			w.Must(err)
-			if len(v.rows) > 0 {
-				all[text(it[table.AttrPK])+"|"+text(it[table.AttrSK])] = v.rows
+			for _, e := range w.domainEvents(entity, it) {
+				v, err := domainVersion(&e)
+				w.Must(err)
+				all[fmt.Sprint(text(it[table.AttrPK]), "|", e.Seq)] = v.rows
 			}
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; out.LastEvaluatedKey == nil {
 			return all
 		}
 	}
+}
+
+// domainEvents returns the events of a head or a page.
+func (w *world) domainEvents(entity string, it table.Item) (all []eventstore.Event) {
+	w.Helper()
+	var id eventstore.ID
+	var records []eventstore.Record
+	if entity == eventstore.Heads.Name() {
+		h, err := eventstore.Heads.Decode(it)
+		w.Must(err)
+		id, records = h.ID, h.Records
+	} else {
+		p, err := eventstore.Pages.Decode(it)
+		w.Must(err)
+		id, records = p.ID, p.Records
+	}
+	for _, r := range records {
+		var err error
+		all, err = r.Events(id, all)
+		w.Must(err)
+	}
+	return all
 }
 
 // readingsOf returns the readings of an item, if it is an item with readings.
@@ -371,10 +393,14 @@ func (w *world) move(device string) {
 func (w *world) append() {
 	id := eventstore.ID{Type: "order", ID: fmt.Sprint("o", w.random.IntN(30))}
 	var events []eventstore.NewEvent
+	filler := ""
+	if w.random.IntN(60) == 0 { // too much for the head
+		filler = strings.Repeat("x", 120<<10)
+	}
 	for range 1 + w.random.IntN(4) {
 		w.number++
 		events = append(events, eventstore.NewEvent{
-			Type: []string{"Placed", "Paid", "Sent"}[w.random.IntN(3)], Payload: fmt.Appendf(nil, `{"n":%d}`, w.number),
+			Type: []string{"Placed", "Paid", "Sent"}[w.random.IntN(3)], Payload: fmt.Appendf(nil, `{"n":%d,"filler":%q}`, w.number, filler),
 			Envelope: eventstore.Envelope{Actor: "me", Metadata: map[string]string{"k": "v"}},
 		})
 	}

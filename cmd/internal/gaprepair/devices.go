@@ -134,17 +134,27 @@ func (r *rebuild) rules(ctx context.Context) error {
 	return nil
 }
 
-// events recounts aggregates, and appends missing entries to the feed.
+// events recounts aggregates, and adds missing entries to the index by event type and to the feed.
 func (r *rebuild) events(ctx context.Context) error {
 	store, err := eventstore.New(r.Table, eventstore.Options{})
 	if err != nil {
 		return err
 	}
 	counted, err := store.RecountTypes(ctx, r.drain)
+	if err == nil {
+		r.did.types, r.did.busy = counted.Wrong, append(r.did.busy, counted.Busy...)
+		r.did.indexed, err = store.RepairIndex(ctx, counted.Types...)
+	}
+	if err == nil {
+		err = store.CheckMode(ctx)
+	}
+	if errors.Is(err, eventstore.ErrWriteMode) { // in put mode there is no feed
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	repaired, err := store.RepairFeed(ctx, r.drain, counted.Types...)
-	r.did.types, r.did.feed, r.did.busy = counted.Wrong, repaired.Commits, append(r.did.busy, counted.Busy...)
+	r.did.feed = repaired.Commits
 	return err
 }

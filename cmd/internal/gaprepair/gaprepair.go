@@ -145,14 +145,15 @@ type did struct {
 	labels, counts      int
 	alerts              int
 	feed, types         int
+	indexed             int
 	sealedDays, sealed  []string
 	busy                []string
 }
 
 // String describes the result.
 func (d *did) String() string {
-	s := fmt.Sprintf("%d days of %d sites (%d items differed), %d devices (%d aggregates differed, %d alerts), %d labels and %d counts of fleets, %d appends in the feed of events, counts of %d types",
-		d.days, d.sites, d.items, d.devices, d.aggregates, d.alerts, d.labels, d.counts, d.feed, d.types)
+	s := fmt.Sprintf("%d days of %d sites (%d items differed), %d devices (%d aggregates differed, %d alerts), %d labels and %d counts of fleets, %d appends in the feed of events, %d in their index by type, counts of %d types",
+		d.days, d.sites, d.items, d.devices, d.aggregates, d.alerts, d.labels, d.counts, d.feed, d.indexed, d.types)
 	if d.resumed {
 		s += ", since the repair was resumed"
 	}

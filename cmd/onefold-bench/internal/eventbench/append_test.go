@@ -38,7 +38,11 @@ func contendedStreams(t *testing.T, turn time.Duration) (lengths map[string]int6
 	}
 	defer s.DB.Close()
 	lengths = map[string]int64{}
-	for h, err := range eventstore.AggregatesOfType.All(t.Context(), s.Table, eventstore.AggregatesIn{Type: "bench"}) {
+	store, err := eventstore.New(s.Table, eventstore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h, err := range store.HeadsOfType(t.Context(), "bench") {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,10 +17,13 @@ func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, 
 		name    string
 		o       eventstore.Options
 		options []eventstore.AppendOption
+		appends int
 	}{
-		{"", eventstore.Options{}, nil},
-		{", with a commit ID", eventstore.Options{}, []eventstore.AppendOption{eventstore.CommitID("c")}},
-		{", in put mode", eventstore.Options{PutMode: true}, nil},
+		{"", eventstore.Options{}, nil, 1},
+		{", average of 100", eventstore.Options{}, nil, 100},
+		{", with a commit ID", eventstore.Options{}, []eventstore.AppendOption{eventstore.CommitID("c")}, 1},
+		{", in put mode", eventstore.Options{PutMode: true}, nil, 1},
+		{", in put mode, average of 100", eventstore.Options{PutMode: true}, nil, 100},
 	} {
 		for _, n := range []int{1, 3, 10} {
 			var units float64
@@ -30,16 +33,12 @@ func (b *bench) units(ctx context.Context, dir string) (all []workbench.Result, 
 					return err
 				}
 				before := s.WriteUnits().Total()
-				appends, each := 1, n
-				if way.o.PutMode {
-					appends, each = n, 1
-				}
-				for j := range appends {
-					if _, err := s.events.Append(ctx, id, eventstore.Exact(int64(1+j)), some(each), way.options...); err != nil {
+				for j := range way.appends {
+					if _, err := s.events.Append(ctx, id, eventstore.Exact(int64(1+j*n)), some(n), way.options...); err != nil {
 						return err
 					}
 				}
-				units = s.WriteUnits().Total() - before
+				units = (s.WriteUnits().Total() - before) / float64(way.appends)
 				return nil
 			})
 			if err != nil {

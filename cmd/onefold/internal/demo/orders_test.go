@@ -29,7 +29,7 @@ func TestOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 		events, last := 0, map[string]int{}
-		for h, err := range eventstore.AggregatesOfType.All(t.Context(), tbl, eventstore.AggregatesIn{Type: "order"}) {
+		for h, err := range store.HeadsOfType(t.Context(), "order") {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -173,10 +173,9 @@ func appendRows(ctx context.Context, rows iter.Seq2[row, error], t target, bar l
 // appendRow appends one row. An event that the store rejects is counted; any other error ends the
 // import.
 func appendRow(ctx context.Context, r *row, t target, into *summary) error {
-	// A dry run has no target. It checks that the event can be encoded.
+	// A dry run has no target. It checks whether a store would accept the event.
 	if t == nil {
-		e := eventstore.Event{EventKey: eventstore.EventKey{ID: r.id, Seq: 1}, EventType: r.event.Type, Payload: eventstore.Payload(r.event.Data)}
-		if _, err := eventstore.Events.Encode(&e); err != nil {
+		if err := eventstore.CheckEvent(r.id, &eventstore.NewEvent{Type: r.event.Type, Payload: []byte(r.event.Data)}); err != nil {
 			into.refused(r, err)
 			return nil
 		}

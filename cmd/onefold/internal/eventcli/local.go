@@ -113,7 +113,7 @@ func (l *local) types(ctx context.Context) ([]typeCounts, error) {
 
 func (l *local) aggregates(ctx context.Context, kind string) iter.Seq2[head, error] {
 	return func(yield func(head, error) bool) {
-		for h, err := range eventstore.AggregatesOfType.All(ctx, l.ground.Table, eventstore.AggregatesIn{Type: kind}) {
+		for h, err := range l.store.HeadsOfType(ctx, kind) {
 			if !yield(describeHead(&h), err) || err != nil {
 				return
 			}

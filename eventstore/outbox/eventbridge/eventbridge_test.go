@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ type entry struct {
 // service is an event bus that the SDK's client calls.
 type service struct {
 	*httptest.Server
+	mu       sync.Mutex
 	requests [][]entry
 	accepted []string                                          // IDs of events
 	whole    func(entries []entry) (status int, answer string) // answer to a request; 0: one per entry
@@ -47,6 +49,8 @@ func newService(t *testing.T) (*service, *sdk.Client) {
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	body, err := io.ReadAll(r.Body)
 	var in struct{ Entries []entry }
 	if err != nil || r.Header.Get("X-Amz-Target") != "AWSEvents.PutEvents" || json.Unmarshal(body, &in) != nil {

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -25,6 +26,7 @@ const standard, fifo = "arn:aws:sns:eu-central-1:123456789012:orders", "arn:aws:
 // service is SNS, for the SDK's client: it deduplicates, and refuses messages.
 type service struct {
 	*httptest.Server
+	mu       sync.Mutex
 	requests []url.Values
 	stored   []string                        // IDs of events, without repetitions that SNS recognizes
 	refuse   func(id string) (code string)   // "": accept
@@ -45,6 +47,8 @@ func newService(t interface{ Cleanup(func()) }) (*service, *sdk.Client) {
 const field = "PublishBatchRequestEntries.member.%d.%s"
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if r.ParseForm() != nil || r.PostForm.Get("Action") != "PublishBatch" {
 		w.WriteHeader(http.StatusTeapot)
 		return

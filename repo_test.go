@@ -109,6 +109,13 @@ var policy = map[string][]string{
 	"eventstore/outbox": {"eventstore", "eventstore/subscription", "internal/backoff", "internal/webhook"},
 	"eventstore/outbox/nats": {"eventstore/outbox", "eventstore/subscription", "github.com/nats-io/nats.go/...",
 		"eventstore", "github.com/nats-io/nats-server/v2/server"}, // its tests
+	"eventstore/outbox/internal/requests": {"eventstore/subscription"},
+	"eventstore/outbox/eventbridge": {"eventstore/outbox", "eventstore/outbox/internal/requests", "github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/service/eventbridge/...",
+		"eventstore", "eventstore/subscription"}, // its tests
+	"eventstore/outbox/sns": {"eventstore/outbox", "eventstore/outbox/internal/requests", "github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/service/sns/...",
+		"eventstore", "eventstore/subscription"}, // its tests
+	"eventstore/outbox/kafka": {"eventstore/outbox", "eventstore/subscription", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kerr",
+		"eventstore", "github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kmsg"}, // its tests
 	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest", "internal/seeds"},
 
 	"blueprint/lint": {"vocabulary", "table",

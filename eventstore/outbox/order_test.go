@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -125,7 +126,10 @@ func TestWebhookOrder(t *testing.T) {
 		events, poison := draw(t)
 		var accepted []string
 		fates := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 20).Draw(t, "fates")
+		var mu sync.Mutex
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
 			ids, fate := idsOf(r), 2
 			if len(fates) > 0 {
 				fate, fates = fates[0], fates[1:]

@@ -69,9 +69,11 @@ func (o *WebhookOptions) check() error {
 func NewSecret() string { return webhook.NewSecret() }
 
 // Webhook is a Destination that posts events as JSON, signed as standardwebhooks.com specifies. A
-// response of 200 to 299 accepts a request. Other responses of 400 to 499 refuse its event for good,
-// except 408, 425 and 429; a batch is then divided until the refused event is found. Redirects are
-// not followed. Retry-After is respected by all partitions, up to five minutes.
+// response of 200 to 299 accepts a request. Responses of 400 to 499 that are about the event refuse
+// it for good; a batch is then divided until the refused event is found. 410 also refuses for good.
+// All other responses are retried: 408, 425, 429, and those about the sender or the URL, 401 to 405,
+// 407 and 421, after which a corrected receiver gets every event. Redirects are not followed.
+// Retry-After is respected by all partitions, up to five minutes.
 //
 // The header webhook-id of a request is the ID of its event, or a digest of its batch. It is safe
 // for concurrent use.
@@ -143,7 +145,9 @@ func refusal(err error) (code int, refused bool) {
 		return 0, false
 	}
 	switch status.Code {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests,
+		http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMethodNotAllowed, http.StatusProxyAuthRequired, http.StatusMisdirectedRequest:
 		return status.Code, false
 	}
 	return status.Code, status.Code >= 400 && status.Code <= 499

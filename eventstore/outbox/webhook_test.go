@@ -190,7 +190,7 @@ func TestWebhookBatch(t *testing.T) {
 // TestWebhookRefusals has a receiver that refuses the third event with each status.
 func TestWebhookRefusals(t *testing.T) {
 	for code, permanent := range map[int]bool{
-		301: false, 302: false, 307: false, 308: false, 400: true, 401: true, 404: true, 408: false, 410: true, 413: true, 422: true, 425: false, 429: false,
+		301: false, 302: false, 307: false, 308: false, 400: true, 401: false, 403: false, 404: false, 405: false, 408: false, 410: true, 413: true, 421: false, 422: true, 425: false, 429: false,
 		500: false, 502: false, 503: false,
 	} {
 		for _, batch := range []int{0, 1, 5} {

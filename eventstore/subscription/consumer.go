@@ -247,7 +247,7 @@ func (c *consumer) parkPoison(ctx context.Context, e *eventstore.FeedEvent) (par
 	}
 	if parked, err = c.park(ctx, e, Reason(c.failed), c.times); parked {
 		c.o.Logger.Warn("subscription: event parked", "subscription", c.def.Name, "event", e.EventID, "type", e.EventType, "attempts", c.times, "err", c.failed)
-		c.times = 0
+		c.times, c.failed = 0, nil
 	} else if err == nil {
 		c.failed = fmt.Errorf("%w: %w", ErrFull, c.failed)
 	}

@@ -257,6 +257,31 @@ const steps = {
     await page.waitForURL('**/events/order/1003?at=2')
     await page.getByRole('heading', { name: 'OrderLost' }).waitFor()
   },
+  // A subscription's failing event is parked, tried again, and discarded.
+  async subscriptions(page) {
+    await page.goto(server + '/events')
+    await page.getByRole('navigation', { name: 'Event store' }).getByRole('link', { name: 'Subscriptions' }).click()
+    await page.waitForURL('**/subscriptions')
+    const listed = (await (await page.request.get(server + '/api/v1/events/subscriptions')).json()).subscriptions
+    if (!listed.length) {
+      await page.getByText('No subscriptions').waitFor()
+      await look(page, 'subscriptions-none')
+      return
+    }
+    await append(page, '1004', [{ type: 'OrderLost', data: { where: 'in the desert' } }])
+    const card = page.getByRole('region', { name: 'mails', exact: true })
+    await card.getByText('mailbox unavailable').first().waitFor()
+    await look(page, 'subscriptions')
+    await narrow(page, 'subscriptions')
+    await card.getByRole('button', { name: 'Retry', exact: true }).click()
+    await card.getByText(/Asked to retry \d aggregates?\./).waitFor()
+    await card.getByText('2 attempts').first().waitFor()
+    await card.getByRole('button', { name: 'Discard…' }).click()
+    await look(page, 'subscriptions-discard')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await card.getByText(/Discarded \d events?\./).waitFor()
+    await card.getByText('Up to date').waitFor()
+  },
   // Read a stream, its state at a version, and the difference between two versions.
   async stream(page) {
     await page.goto(server + '/events/order/1001')
@@ -342,7 +367,7 @@ const steps = {
       await settled(page)
       const dark = await page.evaluate(() => document.documentElement.dataset.theme === 'dark')
       if (dark !== (theme === 'dark')) await page.getByRole('button', { name: new RegExp(`${theme} theme`) }).click()
-      for (const [name, path] of [['overview', '/events'], ['projections', '/projections'], ['correlation', '/correlations?id=visit-1'], ['aggregates', '/events/order'], ['stream', '/events/order/1001'], ['state', '/events/order/1001?at=4&show=state'], ['changes', '/events/order/1001?show=changes&since=1']]) {
+      for (const [name, path] of [['overview', '/events'], ['projections', '/projections'], ['subscriptions', '/subscriptions'], ['correlation', '/correlations?id=visit-1'], ['aggregates', '/events/order'], ['stream', '/events/order/1001'], ['state', '/events/order/1001?at=4&show=state'], ['changes', '/events/order/1001?show=changes&since=1']]) {
         await page.goto(server + path)
         await settled(page)
         assert.ok(await wide(page) <= 0, `${name} is ${await wide(page)} px wider than the screen (${theme})`)

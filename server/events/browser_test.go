@@ -9,8 +9,10 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/projection"
+	"github.com/onefold/onefold/eventstore/subscription"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
+	"github.com/onefold/onefold/table"
 )
 
 // TestEventsInABrowser uses the pages of the event store like people, in Chromium: see
@@ -23,6 +25,7 @@ func TestEventsInABrowser(t *testing.T) {
 			countOrders(t, o, name)
 		}
 	})
+	startMails(t, h)
 	link, err := h.Accounts.SetupToken(t.Context())
 	servertest.Must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
@@ -37,6 +40,28 @@ func TestEventsInABrowser(t *testing.T) {
 	if err := <-folded; err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// startMails runs a subscription that cannot handle events of the type OrderLost.
+func startMails(t *testing.T, h *servertest.House) {
+	store, err := eventstore.New(table.New(h.Table.API(), h.Table.Name(), table.Options{}), eventstore.Options{}) // with a clock that runs
+	servertest.Must(t, err)
+	mails, err := subscription.New(store, subscription.Definition{Name: "mails", Handle: subscription.Each(func(_ context.Context, e *eventstore.FeedEvent) error {
+		if e.EventType == "OrderLost" {
+			return subscription.Permanent(errors.New("mailbox unavailable"))
+		}
+		return nil
+	})}, subscription.Options{Logger: slog.New(slog.DiscardHandler)})
+	servertest.Must(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- mails.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // countOrders adds a projection of orders to a server. The one named shipments cannot apply events

@@ -29,6 +29,9 @@ export interface Activity { from: string; step: number; appends: number[]; throu
 export interface Rebuild { running: boolean; stage?: string; aggregates: number; events: number; began: string; ended?: string; error?: string; same: number; different: number; fewer: number; unserved: number }
 export interface Projection { name: string; version: number; served?: { version: number; previous?: number; since: string }; parked: number; rebuild?: Rebuild }
 export interface Parked { aggregateType: string; aggregateId: string; applied: number; version: number; reason: string; since: string }
+export interface PartitionProgress { partition: number; position: number; consumer?: string; parked: number; failures: number; error?: string; updated: string }
+export interface Subscription { name: string; position: number; lag: number; handled: number; parked: number; created: string; updated?: string; partitions: PartitionProgress[] | null }
+export interface ParkedEvent { aggregateType: string; aggregateId: string; seq: number; id: string; type: string; position: number; partition: number; reason?: string; attempts: number; parked: string }
 export interface Correlated { events: Fed[] | null; from: number; to: number; end: number; skipped?: number }
 export interface Heads { aggregates: Head[] | null; cursor?: string; scanned: number; partial?: boolean }
 export interface State { version: number; at?: string; silent: number; fields: Record<string, unknown> }
@@ -52,6 +55,10 @@ export const store = {
   parked: (projection: string, s?: Abort) => call<{ parked: Parked[] | null }>('GET', `/events/projections/${id(projection)}/parked`, undefined, undefined, s),
   retry: (projection: string) => call<{ parked: Parked[] | null }>('POST', `/events/projections/${id(projection)}/retry`),
   rebuild: (projection: string) => call<void>('POST', `/events/projections/${id(projection)}/rebuild`),
+  subscriptions: (s?: Abort) => call<{ head: number; subscriptions: Subscription[] | null }>('GET', '/events/subscriptions', undefined, undefined, s),
+  parkedEvents: (subscription: string, s?: Abort) => call<{ parked: ParkedEvent[] | null; more: boolean }>('GET', `/events/subscriptions/${id(subscription)}/parked`, undefined, undefined, s),
+  retryEvents: (subscription: string) => call<{ aggregates: number }>('POST', `/events/subscriptions/${id(subscription)}/retry`),
+  discardEvents: (subscription: string) => call<{ events: number }>('POST', `/events/subscriptions/${id(subscription)}/discard`),
   tail: (type: string, aggregate: string, after: number) => '/api/v1' + of(type, aggregate) + '/tail?after=' + after,
   exportURL: (type: string, aggregate: string) => '/api/v1' + of(type, aggregate) + '/export',
 }

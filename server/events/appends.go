@@ -25,7 +25,7 @@ type Values struct {
 // ReservedValue is a value that an append reserves.
 type ReservedValue struct {
 	ScopedValue
-	Subject string `json:"subject,omitempty" maxLength:"256" doc:"The person whom the value is about. It is ScopedValue when the person is erased."`
+	Subject string `json:"subject,omitempty" maxLength:"256" doc:"A person. The value is about this person, and is released when the person is erased."`
 }
 
 // ScopedValue is a value in a scope.

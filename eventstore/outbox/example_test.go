@@ -20,7 +20,7 @@ func publishToPartner(ctx context.Context, store *eventstore.Store, secret strin
 	publish := outbox.To(partner, outbox.Options{Source: "https://shop.example.com/orders", TypePrefix: "com.example.shop."})
 	s, err := subscription.New(store, subscription.Definition{
 		Name: "partner", Partitions: 4, Only: []eventstore.FeedOption{eventstore.OfAggregateType("order")}, Handle: publish,
-	}, subscription.Options{Attempts: 1_000_000})
+	}, subscription.Options{Attempts: -1})
 	if err != nil {
 		return err
 	}

@@ -113,7 +113,7 @@ func TestSubscription(t *testing.T) {
 		}
 	})
 	s, err := subscription.New(store, subscription.Definition{Name: "orders", Partitions: 3, Handle: r.handler(batches(4))}, subscription.Options{
-		Attempts: 1_000_000, Delay: func(int) time.Duration { return time.Millisecond }, Logger: slog.New(slog.DiscardHandler),
+		Attempts: -1, Delay: func(int) time.Duration { return time.Millisecond }, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strings"
 	"time"
 
@@ -65,7 +66,7 @@ type Definition struct {
 type Options struct {
 	AtOnce     int                       // appends read at once; default 500
 	Poll       time.Duration             // pause at the end of the feed; default 25 ms, 500 ms for a table of a service
-	Attempts   int                       // attempts to handle an event before it is parked; default 10
+	Attempts   int                       // attempts to handle an event before it is parked; default 10, negative: no limit. Permanent errors park at once
 	Delay      func(n int) time.Duration // wait before attempt n, from 1; default random, growing to 30 s
 	MostParked int                       // parked events of a partition, default 1,000; see ErrFull
 	Checkpoint time.Duration             // how long handled events may be without a checkpoint; default 200 ms
@@ -84,6 +85,9 @@ func (o Options) withDefaults(t *table.Table) Options {
 	poll := 500 * time.Millisecond
 	if _, embedded := t.API().(dynamo.Putter); embedded {
 		poll = 25 * time.Millisecond
+	}
+	if o.Attempts < 0 {
+		o.Attempts = math.MaxInt
 	}
 	for v, to := range map[*int]int{&o.AtOnce: 500, &o.Attempts: 10, &o.MostParked: 1000} {
 		if *v <= 0 {

@@ -255,7 +255,7 @@ func TestStopWhileFailing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		j := &journal{broken: map[string]error{"B": errBroken}}
 		d := subscription.Definition{Handle: subscription.Each(j.handle)}
-		stop := w.run(d, subscription.Options{Attempts: 1000, Delay: func(int) time.Duration { return time.Hour }})
+		stop := w.run(d, subscription.Options{Attempts: -1, Delay: func(int) time.Duration { return time.Hour }})
 		w.append(order(1), "A", "B")
 		w.append(order(2), "C")
 		time.Sleep(10 * time.Second)

@@ -5,6 +5,7 @@ package lambdasim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,10 @@ type Pool struct {
 	Binary string
 	Env    []string  // complete environment, except for variables that Lambda adds
 	Logs   io.Writer // output of the processes; safe for concurrent use
+
+	// Patience is how long a response may be late before its process is killed, because Lambda
+	// counts from the moment when the function received the event. Default: 100 ms.
+	Patience time.Duration
 
 	mu     sync.Mutex
 	idle   []*environment
@@ -67,7 +72,7 @@ func (p *Pool) Invoke(ctx context.Context, payload []byte, limit time.Duration, 
 		case <-ctx.Done():
 			return result{err: ctx.Err()}
 		}
-		timeout := time.NewTimer(limit + patience)
+		timeout := time.NewTimer(limit + cmp.Or(p.Patience, patience))
 		defer timeout.Stop()
 		select {
 		case r := <-call.done:
@@ -92,8 +97,7 @@ func (p *Pool) Invoke(ctx context.Context, payload []byte, limit time.Duration, 
 	return out.body, out.err
 }
 
-// patience is how long a response may be late, because Lambda counts from the moment when the
-// function received the event.
+// patience is the default of Pool.Patience.
 const patience = 100 * time.Millisecond
 
 type invocation struct {

@@ -37,7 +37,9 @@ func FeedFold() *fold.Fold {
 	return fold.Observe("eventstore.feed", writeFeed, fold.On(FeedEntries, func(c fold.Typed[FeedEntry], at func(struct{}) *[]fresh) error {
 		if c.New != nil && c.Old == nil {
 			seen := at(struct{}{})
-			*seen = append(*seen, fresh{FeedCommit{Parts: c.New.Parts}, c.Shard, c.Seq})
+			for _, parts := range c.New.appends() {
+				*seen = append(*seen, fresh{FeedCommit{Parts: parts}, c.Shard, c.Seq})
+			}
 		}
 		return nil
 	}))
@@ -98,16 +100,20 @@ func (h *FeedHead) uncounted(changes []fresh, now time.Time) []fresh {
 	return rest
 }
 
-// cut returns as many changes as fit in one chunk.
+// cut returns as many changes as fit in one chunk, and all appends of the last entry.
 func cut(changes []fresh) []fresh {
 	size := 0
 	for i := range changes {
-		if size += changes[i].bytes(); i == chunkCommits || size > chunkBytes && i > 0 {
+		size += changes[i].bytes()
+		if (i >= chunkCommits || size > chunkBytes) && i > 0 && !changes[i].with(&changes[i-1]) {
 			return changes[:i]
 		}
 	}
 	return changes
 }
+
+// with reports whether two appends have the same entry.
+func (f *fresh) with(other *fresh) bool { return f.shard == other.shard && f.seq == other.seq }
 
 // bytes returns the approximate size of an append in a chunk.
 func (c *FeedCommit) bytes() int {

@@ -1,6 +1,7 @@
 package eventstore
 
 import (
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/table"
@@ -29,13 +30,22 @@ type FeedEntryKey struct {
 	Entry string `dynamodbav:"entry"`
 }
 
-// FeedEntry passes an append to the feed. It is written in the transaction of the append. All
+// FeedEntry passes an append, or a group of appends to one aggregate, to the feed. It is written in the transaction of the append. All
 // entries are in one partition, so the change stream delivers them in order, however many shards it
 // has: an append comes after those that were acknowledged before it began.
 type FeedEntry struct {
 	FeedEntryKey
 	Parts   []FeedPart `dynamodbav:"parts"`
 	Expires time.Time  `dynamodbav:"ttl,unixtime,omitempty"`
+}
+
+// appends returns the parts of each append of the entry: of one append, or of those of a group, which
+// have a part each and are to the same aggregate.
+func (e *FeedEntry) appends() [][]FeedPart {
+	if len(e.Parts) < 2 || e.Parts[0].ID != e.Parts[1].ID {
+		return [][]FeedPart{e.Parts}
+	}
+	return slices.Collect(slices.Chunk(e.Parts, 1))
 }
 
 // keepEntry is how long an entry is stored: a day longer than the change stream keeps its change.

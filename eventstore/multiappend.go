@@ -15,11 +15,13 @@ const (
 )
 
 // A multiAppend is an append in progress, to one or several aggregates. All its parts are in one
-// transaction and have one commit ID, so if one part happened, all did.
+// transaction and have one commit ID, so if one part happened, all did. The parts of a group are
+// commands on one aggregate, with commit IDs of their own.
 type multiAppend struct {
 	s     *Store
 	parts []*appending
-	ready bool // the versions of the parts are known
+	group *appending // to the aggregate, if the parts are a group of commands on it
+	ready bool       // the versions of the parts are known
 
 	boundaries []boundary
 	lists      tagLists
@@ -152,7 +154,7 @@ func (j *multiAppend) attempt(ctx context.Context) ([]Commit, error) {
 	if errors.Is(err, errTaken) {
 		j.ready = false
 	}
-	for _, a := range j.parts {
+	for _, a := range j.streams() {
 		if err == nil {
 			a.s.tips.Add(a.id, a.next)
 		} else {
@@ -175,7 +177,7 @@ func final(err error) bool {
 
 // start determines the versions of all parts, even if one of them is not as expected.
 func (j *multiAppend) start(ctx context.Context) (taken error) {
-	for _, a := range j.parts {
+	for _, a := range j.streams() {
 		switch err := a.start(ctx); {
 		case errors.Is(err, errTaken):
 			taken = err
@@ -185,6 +187,11 @@ func (j *multiAppend) start(ctx context.Context) (taken error) {
 	}
 	if taken != nil {
 		return taken
+	}
+	if j.group != nil {
+		if err := j.startGroup(ctx); err != nil {
+			return err
+		}
 	}
 	return j.meet(ctx)
 }
@@ -218,6 +225,9 @@ func (j *multiAppend) findEarlier(ctx context.Context, why error) ([]Commit, err
 // after all, an error if something is in its way, or neither if it may be retried. If it happens
 // while the parts are examined, the second round finds the parts that the first missed.
 func (j *multiAppend) findOutcome(ctx context.Context, why error) ([]Commit, error) {
+	if j.group != nil {
+		return j.findGroup(ctx, why)
+	}
 	commits, found := make([]Commit, len(j.parts)), 0
 	for range 2 {
 		for i, a := range j.parts {
@@ -246,17 +256,13 @@ func (j *multiAppend) findOutcome(ctx context.Context, why error) ([]Commit, err
 // write appends at the versions, once. The error is errTaken if a stream has another version, a
 // final error, or an error of the store, after which the outcome is unknown.
 func (j *multiAppend) write(ctx context.Context) error {
-	packs, bytes := make([]pack, len(j.parts)), 0
-	for i, a := range j.parts {
-		a.number()
-		var err error
-		if packs[i], err = a.pack(); err != nil {
-			return err
-		}
-		bytes += a.size + a.at.bytes
+	streams := j.streams()
+	packs, bytes, err := j.pack()
+	if err != nil {
+		return err
 	}
 	if j.s.o.PutMode {
-		return j.parts[0].put(ctx, &packs[0])
+		return streams[0].put(ctx, &packs[0])
 	}
 	if bytes > closeBytes {
 		if err := j.closeFirst(ctx, packs); err != nil {
@@ -264,17 +270,54 @@ func (j *multiAppend) write(ctx context.Context) error {
 		}
 	}
 	tx := table.NewTx(j.s.t, "")
-	begins := make([]int, len(j.parts)) // index of each part's first operation
-	for i, a := range j.parts {
+	begins := make([]int, len(streams)) // index of the first operation for each stream
+	for i, a := range streams {
 		begins[i] = tx.Len()
 		if err := a.addTo(tx, &packs[i]); err != nil {
 			return err
+		}
+	}
+	if j.group != nil {
+		for _, a := range j.parts {
+			a.addMark(tx)
 		}
 	}
 	FeedEntries.TxPut(tx, j.entry(packs))
 	tags := tx.Len()
 	j.addTags(tx, packs)
 	return j.explain(ctx, tx.Commit(ctx), begins, tags)
+}
+
+// streams returns the appends to streams: one to each aggregate.
+func (j *multiAppend) streams() []*appending {
+	if j.group != nil {
+		return []*appending{j.group}
+	}
+	return j.parts
+}
+
+// pack encodes the events, with their numbers, for each stream, and returns their approximate size.
+func (j *multiAppend) pack() (packs []pack, bytes int, err error) {
+	if j.group != nil {
+		return []pack{j.packGroup()}, j.group.size + j.group.at.bytes, nil
+	}
+	packs = make([]pack, len(j.parts))
+	for i, a := range j.parts {
+		a.number()
+		if packs[i], err = a.pack(); err != nil {
+			return nil, 0, err
+		}
+		bytes += a.size + a.at.bytes
+	}
+	return packs, bytes, nil
+}
+
+// page returns the first event of the page that has the first event of a part.
+func (j *multiAppend) page(packs []pack, part int) int64 {
+	if j.group != nil {
+		part = 0
+	}
+	return packs[part].page()
 }
 
 // closeFirst writes closed pages before a transaction that would be too large with them.
@@ -295,7 +338,7 @@ func (j *multiAppend) entry(packs []pack) *FeedEntry {
 	first := &j.parts[0].events[0]
 	e := &FeedEntry{FeedEntryKey: FeedEntryKey{first.EventID}, Expires: first.RecordedAt.Add(keepEntry)}
 	for i, a := range j.parts {
-		e.Parts = append(e.Parts, FeedPart{ID: a.id, First: a.at.version + 1, N: len(a.events), Types: a.types(), Page: packs[i].page()})
+		e.Parts = append(e.Parts, FeedPart{ID: a.id, First: a.at.version + 1, N: len(a.events), Types: a.types(), Page: j.page(packs, i)})
 	}
 	return e
 }
@@ -316,9 +359,9 @@ func (j *multiAppend) explain(ctx context.Context, err error, begins []int, tags
 	if blamed.Index >= tags {
 		return errTaken
 	}
-	part := 0
-	for part+1 < len(begins) && begins[part+1] <= blamed.Index {
-		part++
+	at := 0
+	for at+1 < len(begins) && begins[at+1] <= blamed.Index {
+		at++
 	}
-	return j.parts[part].explain(ctx, err, blamed, blamed.Index-begins[part])
+	return j.streams()[at].explain(ctx, err, blamed, blamed.Index-begins[at])
 }

@@ -73,11 +73,11 @@ func (s *Store) readHead(ctx context.Context, id ID) (Head, error) {
 
 // A pack is what an append writes to pages.
 type pack struct {
-	closed  *Page  // the page that was open; nil: it stays open
-	written bool   // it has been written already
-	direct  []Page // pages for events that do not fit in the head
-	last    Record // record for the head
-	first   int64  // first event in the head
+	closed  *Page    // the page that was open; nil: it stays open
+	written bool     // it has been written already
+	direct  []Page   // pages for events that do not fit in the head
+	records []Record // for the head: one, or one for each command of a group
+	first   int64    // first event in the head
 }
 
 // page returns the first event of the page into which the append's first event goes.
@@ -90,11 +90,7 @@ func (p *pack) page() int64 {
 
 // pack encodes the events.
 func (a *appending) pack() (p pack, err error) {
-	info := RecordInfo{Named: a.named}
-	if a.s.o.PutMode && a.named {
-		info.Digest, info.Sealed = a.content.digest, a.content.sealed
-	}
-	chunks := a.chunks()
+	info, chunks := a.recordInfo(), a.chunks()
 	if len(chunks) > 1 && a.at.version > 0 && !a.closes { // the events have grown since the version was read: encrypted again
 		return p, errTaken
 	}
@@ -102,13 +98,35 @@ func (a *appending) pack() (p pack, err error) {
 		p.direct = append(p.direct, Page{PageKey: PageKey{a.id, events[0].Seq}, Last: events[len(events)-1].Seq, Direct: true, Records: []Record{NewRecord(events, info)}})
 	}
 	last := chunks[len(chunks)-1]
-	p.last, p.first = NewRecord(last, info), last[0].Seq
+	p.records, p.first = []Record{NewRecord(last, info)}, last[0].Seq
+	a.turnPage(&p)
+	return p, nil
+}
+
+// turnPage closes the open page if it is full; otherwise the records go into it.
+func (a *appending) turnPage(p *pack) {
 	if a.closes {
 		p.closed = &Page{PageKey: PageKey{a.id, a.at.first}, Last: a.at.version, Records: a.open}
 	} else if a.at.version > 0 {
 		p.first = a.at.first
 	}
-	return p, nil
+}
+
+// recordInfo returns what the append's records say of it.
+func (a *appending) recordInfo() RecordInfo {
+	info := RecordInfo{Named: a.named}
+	if a.s.o.PutMode && a.named {
+		info.Digest, info.Sealed = a.content.digest, a.content.sealed
+	}
+	return info
+}
+
+// bytes returns the size of the records.
+func (p *pack) bytes() (n int) {
+	for _, r := range p.records {
+		n += len(r)
+	}
+	return n
 }
 
 // chunks divides the events into records. Only a single event may be larger than recordBytes. In put
@@ -133,7 +151,7 @@ func (a *appending) head(p *pack) Head {
 	now := a.events[0].RecordedAt
 	h := Head{
 		ID: a.id, Version: a.at.version + int64(len(a.events)), CreatedAt: now, UpdatedAt: now, LastTypes: a.types(),
-		First: p.first, Bytes: len(p.last), Records: []Record{p.last},
+		First: p.first, Bytes: p.bytes(), Records: p.records,
 	}
 	if a.chained {
 		h.Hash = a.lastHash()

@@ -46,7 +46,8 @@ type Store struct {
 	o     Options
 	sleep func(context.Context, time.Duration) error // replaced in tests
 
-	turns  turns
+	queues queues              // of Transact
+	turns  turns               // of TransactQuery
 	tips   *lru.Cache[ID, tip] // ends of streams, as last written or read
 	held   HeldRules
 	secret atomic.Pointer[[]byte] // of the table; nil: not read yet

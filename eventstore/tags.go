@@ -154,7 +154,7 @@ func (j *multiAppend) eventsOf(tag string, packs []pack) (events []TaggedEvent) 
 	for n, a := range j.parts {
 		for i := range a.events {
 			if e := &a.events[i]; slices.Contains(e.Tags, tag) {
-				events = append(events, TaggedEvent{EventKey: e.EventKey, Page: packs[n].page(), EventType: e.EventType, Tags: e.Tags})
+				events = append(events, TaggedEvent{EventKey: e.EventKey, Page: j.page(packs, n), EventType: e.EventType, Tags: e.Tags})
 			}
 		}
 	}

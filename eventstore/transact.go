@@ -92,18 +92,26 @@ func (l *Loaded[S]) restore(ctx context.Context, s *Store, version int) error {
 
 // Transact loads a state, lets decide create events from it, and appends them. If somebody else
 // appended in the meantime, it applies their events and decides again. decide must have no side
-// effects, and must not call Transact for the same aggregate, because the calls of one Store take
-// turns in the order in which they arrived. If decide returns no events, nothing is appended.
+// effects, and must not call Transact for the same aggregate, because the calls of one Store are
+// decided in the order in which they arrived. Calls that waited together, up to 32, share one write
+// and its time limit, which is that of the most patient. If decide returns no events, nothing is
+// appended.
 // Transact returns the state after the append. A CommitID identifies the command: if repeated, it
 // returns the state after the first append, whatever decide returns now, or the current state if
 // events up to there were truncated. Errors: those of decide unchanged, ErrBusy after too many
 // conflicts, those of Load and Append.
 func Transact[S any](ctx context.Context, s *Store, id ID, f Fold[S], decide func(Loaded[S]) ([]NewEvent, error), options ...AppendOption) (Loaded[S], error) {
-	leave, err := s.turns.enter(ctx, id)
-	if err != nil {
+	c := &transaction[S]{ctx: ctx, s: s, id: id, f: f, decide: decide, options: options}
+	if err := s.queues.do(ctx, s, id, c); err != nil {
 		return Loaded[S]{ID: id}, err
 	}
-	defer leave()
+	if c.panicked != nil {
+		panic(c.panicked)
+	}
+	return c.at, c.err
+}
+
+func transact[S any](ctx context.Context, s *Store, id ID, f Fold[S], decide func(Loaded[S]) ([]NewEvent, error), options []AppendOption) (Loaded[S], error) {
 	at, err := Load(ctx, s, id, f)
 	for try := 0; err == nil; try++ {
 		var events []NewEvent

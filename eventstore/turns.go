@@ -7,15 +7,14 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// turns serializes Transact calls on an aggregate within a process, in order of arrival. Without
-// it, the fastest caller would win every time, and the others would keep deciding again. Other
+// turns serializes TransactQuery calls on a tag within a process, in order of arrival. Without it, the fastest caller would win every time, and the others would keep deciding again. Other
 // processes are not waited for; versions handle these conflicts.
 type turns struct {
 	mu   sync.Mutex
 	open map[ID]*turn
 }
 
-// turn is the queue of one aggregate.
+// turn is the queue of one tag.
 type turn struct {
 	*semaphore.Weighted     // FIFO
 	n                   int // holders and waiters; protected by turns.mu

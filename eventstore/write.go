@@ -50,14 +50,19 @@ func (a *appending) addTo(tx *table.Tx, p *pack) error {
 		ListOf.TxPut(tx, a.listed())
 	}
 	a.before = tx.Len() - begin
-	if a.named {
-		Marks.TxCreate(tx, &Mark{MarkKey: MarkKey{a.id, a.commit}, First: a.at.version + 1, N: len(a.events), Parts: a.parts, Digest: a.content.digest, Sealed: a.content.sealed})
-	}
+	a.addMark(tx)
 	for i := range a.claims {
 		a.claims[i].addTo(tx, a.id, h.UpdatedAt)
 	}
 	a.next = tipOf(&h)
 	return nil
+}
+
+// addMark adds the mark of the commit ID, if the caller gave one.
+func (a *appending) addMark(tx *table.Tx) {
+	if a.named {
+		Marks.TxCreate(tx, &Mark{MarkKey: MarkKey{a.id, a.commit}, First: a.at.version + 1, N: len(a.events), Parts: a.parts, Digest: a.content.digest, Sealed: a.content.sealed})
+	}
 }
 
 func (a *appending) listed() *Listed {
@@ -186,7 +191,7 @@ func (a *appending) update(h *Head, p *pack) (table.Update, error) {
 	} else {
 		cond += ifNoHash
 	}
-	u.Values[":bytes"] = number(int64(len(p.last)))
+	u.Values[":bytes"] = number(int64(p.bytes()))
 	if p.closed != nil {
 		u.Names = namesOfNewPage
 		set, cond, u.Values[":first"], u.Values[":open"] = set+setNewPage, cond+ifNewPage, it["first"], number(a.at.first)
@@ -211,7 +216,7 @@ func (a *appending) fits(it table.Item, p *pack) error {
 
 // createFits is fits for a new head.
 func (a *appending) createFits(h *Head, p *pack) error {
-	if len(p.last) <= recordBytes {
+	if p.bytes() <= recordBytes {
 		return nil
 	}
 	it, err := Heads.Encode(h)

@@ -5,6 +5,7 @@ package groupcommit
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -44,6 +45,17 @@ func (g *Group[T, R]) Linger(d time.Duration) { g.linger = d }
 // Do adds a call to a batch and returns its result when the batch has run. It does not return early
 // if the caller's context ends.
 func (g *Group[T, R]) Do(ctx context.Context, in T) R {
+	out, _ := g.call(ctx, in, nil)
+	return out
+}
+
+// DoUnless is Do, unless the caller's context ends before the call is in a batch. Errors: those of
+// the context.
+func (g *Group[T, R]) DoUnless(ctx context.Context, in T) (R, error) {
+	return g.call(ctx, in, ctx.Done())
+}
+
+func (g *Group[T, R]) call(ctx context.Context, in T, given <-chan struct{}) (out R, err error) {
 	c := &call[T, R]{in: in, turn: make(chan []*call[T, R], 1)}
 	g.mu.Lock()
 	wait := g.running == g.atOnce || g.full != nil
@@ -64,7 +76,10 @@ func (g *Group[T, R]) Do(ctx context.Context, in T) R {
 	var batch []*call[T, R]
 	switch {
 	case wait:
-		batch = <-c.turn
+		var in bool
+		if batch, in = g.await(c, given); !in {
+			return out, ctx.Err()
+		}
 	case full != nil:
 		batch = append([]*call[T, R]{c}, g.lingered(full)...)
 	default:
@@ -73,7 +88,27 @@ func (g *Group[T, R]) Do(ctx context.Context, in T) R {
 	if batch != nil {
 		g.run(ctx, batch)
 	}
-	return c.out
+	return c.out, nil
+}
+
+// await waits for a batch that the caller must run; nil: another caller has run it. in is false if the
+// call was given up before it was in a batch.
+func (g *Group[T, R]) await(c *call[T, R], given <-chan struct{}) (batch []*call[T, R], in bool) {
+	select {
+	case batch = <-c.turn:
+		return batch, true
+	case <-given:
+	}
+	g.mu.Lock()
+	i := slices.Index(g.waiting, c)
+	if i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+	}
+	g.mu.Unlock()
+	if i >= 0 {
+		return nil, false
+	}
+	return <-c.turn, true
 }
 
 // lingered waits for further calls, and returns them.

@@ -2,11 +2,14 @@ package groupcommit
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -160,4 +163,42 @@ func TestPanic(t *testing.T) {
 	if got := g.Do(t.Context(), 7); got != 7 {
 		t.Fatalf("got %d after a panic, want 7", got)
 	}
+}
+
+// A caller that gives up leaves the queue, unless its call is in a batch.
+func TestGiveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ran []int
+		release := make(chan struct{})
+		g := New(2, 1, func(_ context.Context, ins []int) []int {
+			<-release
+			ran = append(ran, ins...)
+			return ins
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				mine := t.Context()
+				if i == 0 || i == 2 { // 0 is in a batch when it gives up
+					mine = ctx
+				}
+				out, err := g.DoUnless(mine, i)
+				if i == 2 && !errors.Is(err, context.Canceled) || i != 2 && (out != i || err != nil) {
+					t.Errorf("call %d: %d, %v", i, out, err)
+				}
+			})
+			synctest.Wait()
+		}
+		cancel()
+		synctest.Wait()
+		if n := g.Waiting(); n != 2 {
+			t.Errorf("%d wait, want 2", n)
+		}
+		close(release)
+		all.Wait()
+		if want := []int{0, 1, 3}; !slices.Equal(ran, want) {
+			t.Errorf("%v ran, want %v", ran, want)
+		}
+	})
 }

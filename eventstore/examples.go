@@ -36,6 +36,10 @@ func exampleSnapshot(s *Snapshot) {
 	s.LastSeq, s.State = 2, Payload(`{"status":"paid","total":"12.50"}`)
 }
 
+func examplePastSnapshot(s *PastSnapshot) {
+	s.LastSeq, s.State = 1000, Payload(`{"status":"paid","total":"12.50"}`)
+}
+
 func exampleTypeCounts(c *TypeCounts) {
 	c.Aggregates, c.Closed, c.Deleted, c.Events = 1042, 960, 3, 5310
 }

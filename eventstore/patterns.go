@@ -14,8 +14,8 @@ import (
 
 // Schema holds all entities and access patterns of this package.
 var Schema = table.MustSchema("eventstore",
-	Heads, Pages, ListOf, TypeEntries, Snapshots, Marks, Reservations, PersonalReservations, Types, FeedEntries, FeedChunks, FeedHeads, TableRules, TagHeads, TagEntries,
-	AppendEvents, AppendByPut, PagesFrom, PagesBackwards, SnapshotByID, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, AggregatesByID, AggregatesByIDBackwards, MarkByID, ReservationByValue, ReservationsOf, AllTypes,
+	Heads, Pages, ListOf, TypeEntries, Snapshots, PastSnapshots, Marks, Reservations, PersonalReservations, Types, FeedEntries, FeedChunks, FeedHeads, TableRules, TagHeads, TagEntries,
+	AppendEvents, AppendByPut, PagesFrom, PagesBackwards, SnapshotByID, PastSnapshotsBackwards, HeadByID, EventsOfType, AggregatesOfType, AggregatesOfShard, AggregatesByID, AggregatesByIDBackwards, MarkByID, ReservationByValue, ReservationsOf, AllTypes,
 	FeedFrom, FeedHeadNow, RulesNow, EventsOfTag, tagHeadsNow, ProjectChanges,
 	fold.Schema,
 	remarks,

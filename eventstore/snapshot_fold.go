@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -18,6 +19,10 @@ type Snapshotting[S any] struct {
 	Type  string // type of the aggregates
 	Fold  Fold[S]
 	Every int64 // a snapshot is taken when an append reaches or passes a multiple of this version; default 100
+	// Past is the interval, in events, of snapshots of the past for LoadAt and LoadAsOf; 0: none.
+	// KeepPast makes those of events from before.
+	Past    int64
+	PastFor time.Duration // after which they expire; default 0: never
 	// Failed is called if no snapshot can be taken, for example because an event cannot be applied.
 	// Loads then work without it. nil: not called.
 	Failed func(ID, error)
@@ -35,30 +40,39 @@ func SnapshotFold[S any](s *Store, name string, d Snapshotting[S]) *fold.Fold {
 	}
 	d.Fold.Cache = nil // a cached state may not be in the table
 	d.Fold.Apply = marked(d.Fold.Apply)
-	act := func(ctx context.Context, _ *table.Table, due *map[ID]bool) error {
-		return makeSnapshots(ctx, s, d, *due)
+	act := func(ctx context.Context, _ *table.Table, seen *map[ID]grown) error {
+		return makeSnapshots(ctx, s, d, *seen)
 	}
-	note := func(id ID, before, version int64, at func(struct{}) *map[ID]bool) {
-		if id.Type != d.Type || version/d.Every == before/d.Every {
-			return
-		}
-		due := at(struct{}{})
-		if *due == nil {
-			*due = map[ID]bool{}
-		}
-		(*due)[id] = true
-	}
-	return fold.Observe(name, act, fold.On(Heads, func(c fold.Typed[Head], at func(struct{}) *map[ID]bool) error {
-		if c.New == nil {
+	return fold.Observe(name, act, fold.On(Heads, func(c fold.Typed[Head], at func(struct{}) *map[ID]grown) error {
+		if c.New == nil || c.New.Type != d.Type {
 			return nil
 		}
-		before := int64(0)
+		g := grown{to: c.New.Version}
 		if c.Old != nil {
-			before = c.Old.Version
+			g.from = c.Old.Version
 		}
-		note(c.New.ID, before, c.New.Version, at)
+		if g.passed(d.Every) || d.Past > 0 && g.passed(d.Past) {
+			g.note(c.New.ID, at(struct{}{}))
+		}
 		return nil
 	}))
+}
+
+// grown says that a stream grew from one version to another.
+type grown struct{ from, to int64 }
+
+// passed reports whether the stream reached or passed a multiple of n.
+func (g grown) passed(n int64) bool { return g.to/n > g.from/n }
+
+// note adds the growth to that of earlier appends.
+func (g grown) note(id ID, seen *map[ID]grown) {
+	if *seen == nil {
+		*seen = map[ID]grown{}
+	}
+	if before, ok := (*seen)[id]; ok {
+		g = grown{min(before.from, g.from), max(before.to, g.to)}
+	}
+	(*seen)[id] = g
 }
 
 // marked distinguishes an event that cannot be applied from a store that cannot be read.
@@ -79,15 +93,12 @@ func marked[S any](apply func(S, Event) (S, error)) func(S, Event) (S, error) {
 // snapshotters is the number of snapshots taken concurrently.
 const snapshotters = 4
 
-func makeSnapshots[S any](ctx context.Context, s *Store, d Snapshotting[S], due map[ID]bool) error {
+func makeSnapshots[S any](ctx context.Context, s *Store, d Snapshotting[S], seen map[ID]grown) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(snapshotters)
-	for id := range due {
+	for id, grown := range seen {
 		g.Go(func() error {
-			at, err := Load(ctx, s, id, d.Fold)
-			if err == nil && at.Version > 0 {
-				_, err = SaveSnapshot(ctx, s, d.Fold, at)
-			}
+			err := d.take(ctx, s, id, grown)
 			for _, stays := range []error{errUnfit, ErrTooLarge, ErrHole, ErrTruncated, ErrPage, ErrInvalid} {
 				if errors.Is(err, stays) {
 					if d.Failed != nil {
@@ -100,6 +111,23 @@ func makeSnapshots[S any](ctx context.Context, s *Store, d Snapshotting[S], due 
 		})
 	}
 	return g.Wait()
+}
+
+// take takes the snapshots of an aggregate that are due.
+func (d *Snapshotting[S]) take(ctx context.Context, s *Store, id ID, g grown) error {
+	if d.Past > 0 && g.passed(d.Past) {
+		if _, err := keepPast(ctx, s, id, d.Fold, pastPolicy{d.Past, d.PastFor}, g.from, g.to); err != nil {
+			return err
+		}
+	}
+	if !g.passed(d.Every) {
+		return nil
+	}
+	at, err := Load(ctx, s, id, d.Fold)
+	if err == nil && at.Version > 0 {
+		_, err = SaveSnapshot(ctx, s, d.Fold, at)
+	}
+	return err
 }
 
 // SnapshotCheck is the result of VerifySnapshot.

@@ -18,7 +18,7 @@ import (
 )
 
 // aggregate is an aggregate being checked. Its items come in the order of their sort keys: head,
-// snapshot, marks, pages. The last events are those of the head.
+// snapshot, marks, pages, snapshots of the past. The last events are those of the head.
 type aggregate struct {
 	*checker
 	id     eventstore.ID
@@ -27,7 +27,7 @@ type aggregate struct {
 	unread bool            // the head does not match its entity
 	first  eventstore.Event
 	prev   eventstore.Event // previous event; number 0: none
-	snap   eventstore.Snapshot
+	snaps  []snapshot
 	marks  map[string]*mark
 	later  *eventstore.Page   // last page that the head does not have before it: closed since, or the head is old
 	events []eventstore.Event // whose entries in the index are not checked yet
@@ -93,7 +93,13 @@ func (a *aggregate) item(ctx context.Context, it table.Item) error {
 	case eventstore.Snapshots.Name():
 		snap, err := decoded(a, eventstore.Snapshots, it)
 		if snap != nil {
-			a.snap = *snap
+			a.snaps = append(a.snaps, ofPresent(snap))
+		}
+		return err
+	case eventstore.PastSnapshots.Name():
+		past, err := decoded(a, eventstore.PastSnapshots, it)
+		if past != nil {
+			a.snaps = append(a.snaps, ofPast(past))
 		}
 		return err
 	case eventstore.Marks.Name():
@@ -236,8 +242,11 @@ func (a *aggregate) end(ctx context.Context) error {
 			return err
 		}
 	}
-	if a.snap.LastSeq > 0 && !a.unread {
-		if err := a.snapshot(ctx); err != nil {
+	for i := range a.snaps {
+		if a.unread {
+			break
+		}
+		if err := a.snapshot(ctx, &a.snaps[i]); err != nil {
 			return err
 		}
 	}

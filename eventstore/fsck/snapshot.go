@@ -61,15 +61,33 @@ func clip(b []byte) string {
 	return string(b)
 }
 
-// snapshot checks the snapshot against the events.
-func (a *aggregate) snapshot(ctx context.Context) error {
-	f := Finding{Kind: SnapAhead, ID: a.id, Item: fmt.Sprintf("AGGREGATE#%s#%s #SNAPSHOT", a.id.Type, a.id.ID)}
+// snapshot is a snapshot of the present or the past.
+type snapshot struct {
+	eventstore.Snapshot
+	item   string
+	remove func(context.Context, *aggregate) error
+}
+
+func ofPresent(s *eventstore.Snapshot) snapshot {
+	return snapshot{*s, "#SNAPSHOT", func(ctx context.Context, a *aggregate) error {
+		return eventstore.Snapshots.Delete(ctx, a.t, s.SnapshotKey, snapSeq.Eq(s.LastSeq))
+	}}
+}
+
+func ofPast(s *eventstore.PastSnapshot) snapshot {
+	of := eventstore.Snapshot{SnapshotKey: eventstore.SnapshotKey{ID: s.ID}, LastSeq: s.LastSeq, Reducer: s.Reducer, State: s.State, MadeAt: s.MadeAt}
+	return snapshot{of, fmt.Sprintf("SNAPSHOT#%012d", s.LastSeq), func(ctx context.Context, a *aggregate) error {
+		return eventstore.PastSnapshots.Delete(ctx, a.t, s.PastSnapshotKey)
+	}}
+}
+
+// snapshot checks a snapshot against the events.
+func (a *aggregate) snapshot(ctx context.Context, snap *snapshot) error {
+	f := Finding{Kind: SnapAhead, ID: a.id, Item: fmt.Sprintf("AGGREGATE#%s#%s %s", a.id.Type, a.id.ID, snap.item)}
 	f.Plan = "delete the snapshot; loads work without it, and it is created again"
-	f.fix = func(ctx context.Context) error {
-		return changed(eventstore.Snapshots.Delete(ctx, a.t, a.snap.SnapshotKey, snapSeq.Eq(a.snap.LastSeq)))
-	}
-	if a.snap.LastSeq > a.prev.Seq {
-		f.Detail = fmt.Sprintf("%s has a snapshot of event %d, but its last event is %d", a.id, a.snap.LastSeq, a.prev.Seq)
+	f.fix = func(ctx context.Context) error { return changed(snap.remove(ctx, a)) }
+	if snap.LastSeq > a.prev.Seq {
+		f.Detail = fmt.Sprintf("%s has a snapshot of event %d, but its last event is %d", a.id, snap.LastSeq, a.prev.Seq)
 		return a.report(f)
 	}
 	replay := a.o.Folds[a.id.Type]
@@ -77,7 +95,7 @@ func (a *aggregate) snapshot(ctx context.Context) error {
 		a.p.Unchecked++
 		return nil
 	}
-	differs, ok, err := replay(ctx, a.s, a.snap)
+	differs, ok, err := replay(ctx, a.s, snap.Snapshot)
 	if err != nil && !errors.Is(err, eventstore.ErrTruncated) {
 		return fmt.Errorf("replay %s: %w", a.id, err)
 	}
@@ -89,6 +107,6 @@ func (a *aggregate) snapshot(ctx context.Context) error {
 	if differs == "" {
 		return nil
 	}
-	f.Kind, f.Detail = SnapWrong, fmt.Sprintf("the snapshot of %s after event %d: %s", a.id, a.snap.LastSeq, differs)
+	f.Kind, f.Detail = SnapWrong, fmt.Sprintf("the snapshot of %s after event %d: %s", a.id, snap.LastSeq, differs)
 	return a.report(f)
 }

@@ -116,6 +116,15 @@ func (k *KeyStore) derived(ctx context.Context, id eventstore.ID, r *Receipt) er
 	if err := eventstore.Snapshots.Delete(ctx, k.t, eventstore.SnapshotKey{ID: id}); err != nil {
 		return fmt.Errorf("snapshot of %s: %w", id, err)
 	}
+	for past, err := range eventstore.PastSnapshotsBackwards.All(ctx, k.t, eventstore.PastSnapshotsIn{ID: id, From: 1, To: eventstore.EndOfStream}) {
+		if err == nil {
+			r.Snapshots++
+			err = eventstore.PastSnapshots.Delete(ctx, k.t, past.PastSnapshotKey)
+		}
+		if err != nil {
+			return fmt.Errorf("snapshots of the past of %s: %w", id, err)
+		}
+	}
 	if k.o.Remake == nil {
 		return nil
 	}

@@ -217,6 +217,9 @@ func TestErase(t *testing.T) {
 			w.must(w.say(customer("2"), "Noted", `{"about":7,"note":"of another"}`))
 			w.saysNothing(adaSays)
 			w.snapshot(w.store, customer("1"))
+			if kept, err := eventstore.KeepPast(w.ctx, w.store, customer("1"), states, 1, 0); err != nil || kept != 2 {
+				t.Errorf("kept %d, %v", kept, err)
+			}
 			w.saysNothing(adaSays)
 
 			other := w.another(master("2026"))
@@ -234,11 +237,11 @@ func TestErase(t *testing.T) {
 			for f, err := range fsck.Check(w.ctx, w.store, fsck.Options{Folds: map[string]fsck.Replay{"customer": fsck.ReplayOf(states)}, Progress: func(p fsck.Progress) { compared = p }}) {
 				t.Errorf("%+v, %v", f, err)
 			}
-			if compared.Snapshots != 1 {
+			if compared.Snapshots != 3 {
 				t.Errorf("%+v", compared)
 			}
 			receipt, err := w.keyStore.Erase(w.ctx, "c1")
-			if err != nil || len(receipt.Aggregates) != 2 || receipt.Snapshots != 1 || receipt.Remade.IsZero() || fmt.Sprint(w.again) != "[customer/1 customer/2]" {
+			if err != nil || len(receipt.Aggregates) != 2 || receipt.Snapshots != 3 || receipt.Remade.IsZero() || fmt.Sprint(w.again) != "[customer/1 customer/2]" {
 				t.Errorf("%+v, %v, %v", receipt, w.again, err)
 			}
 			w.db.Advance(2 * time.Minute) // how long another process remembers keys
@@ -258,6 +261,9 @@ func TestErase(t *testing.T) {
 				}
 			}
 			w.saysNothing(adaSays)
+			if at, err := eventstore.LoadAt(w.ctx, w.store, customer("1"), states, 1); err != nil || at.Read != 1 || strings.Contains(fmt.Sprint(at.State), "Lovelace") {
+				t.Errorf("load at 1: %+v, %v", at, err)
+			}
 			again, err := w.keyStore.Erase(w.ctx, "c1")
 			if err != nil || !again.Erased.Equal(receipt.Erased) || again.Snapshots != 0 {
 				t.Errorf("again: %+v, %v", again, err)

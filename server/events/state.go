@@ -23,6 +23,11 @@ type stateRequest struct {
 	Version int64 `query:"version" minimum:"0" doc:"After this event. Default: after the last."`
 }
 
+type snapshotRequest struct {
+	AggregatePath
+	Version int64 `query:"version" minimum:"0" maximum:"999999999999" doc:"The last snapshot without an event after this one. Default: the last of all."`
+}
+
 type stateBody struct {
 	Version int64          `json:"version" doc:"Number of the last event included."`
 	At      time.Time      `json:"at,omitzero" doc:"When that event was recorded."`
@@ -81,17 +86,30 @@ func (s *Service) state(ctx context.Context, in *stateRequest) (*stateAnswer, er
 	return answer, nil
 }
 
-func (s *Service) snapshot(ctx context.Context, in *AggregatePath) (*snapshotAnswer, error) {
-	if _, err := s.readable(ctx, in); err != nil {
+// snapshotAt returns the last snapshot up to a version; 0: the last of all. Errors: table.ErrNotFound.
+func (s *Service) snapshotAt(ctx context.Context, id eventstore.ID, version int64) (eventstore.Snapshot, error) {
+	snap, err := eventstore.SnapshotByID.Get(ctx, s.table, eventstore.SnapshotKey{ID: id})
+	if errors.Is(err, table.ErrNotFound) && version > 0 || err == nil && version > 0 && snap.LastSeq > version {
+		past, ok, err := s.store.PastSnapshotAt(ctx, id, version)
+		if err == nil && !ok {
+			err = table.ErrNotFound
+		}
+		return eventstore.Snapshot{SnapshotKey: eventstore.SnapshotKey{ID: id}, LastSeq: past.LastSeq, Reducer: past.Reducer, State: past.State, MadeAt: past.MadeAt}, err
+	}
+	return snap, err
+}
+
+func (s *Service) snapshot(ctx context.Context, in *snapshotRequest) (*snapshotAnswer, error) {
+	if _, err := s.readable(ctx, &in.AggregatePath); err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
-	snap, err := eventstore.SnapshotByID.Get(ctx, s.table, eventstore.SnapshotKey{ID: in.id()})
+	snap, err := s.snapshotAt(ctx, in.id(), in.Version)
 	opened := err == nil
 	if opened {
 		snap.State, opened, err = s.store.OpenState(ctx, in.id(), snap.State)
 	}
 	if err == nil && !opened || errors.Is(err, table.ErrNotFound) {
-		return nil, middleware.Problem(http.StatusNotFound, "no_snapshot", "This aggregate has no snapshot.")
+		return nil, middleware.Problem(http.StatusNotFound, "no_snapshot", "This aggregate has no such snapshot.")
 	}
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)

@@ -102,6 +102,8 @@ var policy = map[string][]string{
 	"eventstore/eventjson":  {"eventstore"},
 	"eventstore/embedded":   {"eventstore", "engine", "fold", "fold/streamsource", "table"},
 	"eventstore/projection": {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/backoff", "golang.org/x/sync/..."},
+	"eventstore/projection/sqlprojection": {"eventstore", "eventstore/projection", "eventstore/registry", "internal/backoff",
+		"github.com/jackc/pgx/v5/...", "modernc.org/sqlite"}, // its tests
 	"eventstore/subscription": {"vocabulary", "dynamo", "table", "fold/lease", "eventstore", "internal/backoff",
 		"engine", "fold", "fold/streamsource", "internal/seeds"}, // its tests
 	"eventstore/process": {"table", "fold/lease", "eventstore", "eventstore/registry", "eventstore/subscription", "internal/backoff", "golang.org/x/sync/...",

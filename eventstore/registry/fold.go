@@ -24,6 +24,12 @@ func OnEvent[S, E any](do func(S, E, *eventstore.Event) (S, error)) Handler[S] {
 	return Handler[S]{reflect.TypeFor[E](), func(s S, v any, e *eventstore.Event) (S, error) { return do(s, v.(E), e) }}
 }
 
+// Do returns a handler for events of type E that acts on S, for example a transaction, rather than
+// returning the next S.
+func Do[S, E any](do func(S, E) error) Handler[S] {
+	return On(func(s S, e E) (S, error) { return s, do(s, e) })
+}
+
 // Fold returns a fold of typed handlers, for Load, Transact and snapshots. Registered events
 // without a handler are ignored. version is that of the handlers, of their upcasts and of the form
 // of S; snapshots of other versions are not used. Two handlers for one type, and handlers for

@@ -1,0 +1,163 @@
+package sqlprojection
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/onefold/onefold/eventstore"
+)
+
+// batch is a transaction that applies events. It has locked the row of the version, so the position,
+// the number of parked events and the parked events change nowhere else.
+type batch struct {
+	*subscriber
+	ctx      context.Context
+	tx       *sql.Tx
+	position int64                  // as stored
+	through  int64                  // to be stored
+	parked   int                    // number of parked events
+	waiting  map[eventstore.ID]bool // parked aggregates
+	failed   error                  // of the event before which the batch ends
+}
+
+// begin locks the row and reads which aggregates are parked.
+func (s *subscriber) begin(ctx context.Context, tx *sql.Tx) (*batch, error) {
+	b := &batch{subscriber: s, ctx: ctx, tx: tx, waiting: map[eventstore.ID]bool{}}
+	err := tx.QueryRowContext(ctx, `UPDATE onefold_projections SET updated_at = $1 WHERE name = $2 AND version = $3 RETURNING position, parked`,
+		s.now(), s.def.Name, s.def.Version).Scan(&b.position, &b.parked)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	if err != nil || b.parked == 0 {
+		return b, err
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT DISTINCT aggregate_type, aggregate_id FROM onefold_parked WHERE name = $1 AND version = $2`, s.def.Name, s.def.Version)
+	ids, err := collect(rows, err, func(rows *sql.Rows) (id eventstore.ID, err error) {
+		err = rows.Scan(&id.Type, &id.ID)
+		return eventstore.ID{Type: fromText(id.Type), ID: fromText(id.ID)}, err
+	})
+	for _, id := range ids {
+		b.waiting[id] = true
+	}
+	return b, err
+}
+
+// end stores the position, on condition that it is still what the batch began with.
+func (b *batch) end() error {
+	done, err := b.tx.ExecContext(b.ctx, `UPDATE onefold_projections SET position = $1, parked = $2 WHERE name = $3 AND version = $4 AND position = $5`,
+		b.through, b.parked, b.def.Name, b.def.Version, b.position)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(fmt.Errorf("%w: another transaction changed it from %d", ErrPosition, b.position), err)
+	}
+	return nil
+}
+
+// apply applies an event. A panic is an error.
+func (b *batch) apply(e *eventstore.FeedEvent) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in Apply: %v", r)
+		}
+	}()
+	return b.def.Apply(&Tx{b.ctx, b.tx, b.Projection, e}, e)
+}
+
+// all applies events without savepoints, as is fast. Errors: an *EventError.
+func (b *batch) all(events []eventstore.FeedEvent) error {
+	for i := range events {
+		e := &events[i]
+		if b.waiting[e.ID] {
+			if b.parked >= b.o.MostParked {
+				return b.errorOf(e, ErrFull)
+			}
+			if err := b.park(e, "", 0); err != nil {
+				return err
+			}
+		} else if err := b.apply(e); err != nil {
+			return b.errorOf(e, err)
+		}
+	}
+	return nil
+}
+
+// each applies events with a savepoint for each. At an event that fails and cannot be parked, it undoes
+// the append and sets failed.
+func (b *batch) each(events []eventstore.FeedEvent) error {
+	for len(events) > 0 {
+		n := 1
+		for n < len(events) && events[n].Position == events[0].Position {
+			n++
+		}
+		parked, broken := b.parked, error(nil)
+		failed, err := b.try("onefold_append", func() (failed error) {
+			for i := range events[:n] {
+				if failed, broken = b.one(&events[i]); failed != nil || broken != nil {
+					return cmp.Or(failed, broken)
+				}
+			}
+			return nil
+		})
+		if err := cmp.Or(broken, err); err != nil {
+			return err
+		}
+		if failed != nil {
+			b.failed, b.parked, b.through = failed, parked, events[0].Position-1
+			return nil
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+// one applies or parks an event. failed is why it does neither, broken an error of the transaction.
+func (b *batch) one(e *eventstore.FeedEvent) (failed, broken error) {
+	reason, attempts := "", 0
+	if !b.waiting[e.ID] {
+		if failed, broken = b.try("onefold_event", func() error { return b.apply(e) }); failed == nil || broken != nil || b.ctx.Err() != nil {
+			return failed, cmp.Or(broken, b.ctx.Err())
+		}
+		if b.failing != e.EventID {
+			b.failing, b.attempts = e.EventID, 0
+		}
+		if b.attempts++; b.o.ParkAfter <= 0 || b.attempts < b.o.ParkAfter {
+			return b.errorOf(e, failed), nil
+		}
+		reason, attempts = reasonOf(failed), b.attempts
+	}
+	if b.parked >= b.o.MostParked {
+		return b.errorOf(e, errors.Join(ErrFull, failed)), nil
+	}
+	return nil, b.park(e, reason, attempts)
+}
+
+// try runs a function with a savepoint. If that fails, its effects are undone, so that the transaction
+// can go on, unless it is broken.
+func (b *batch) try(savepoint string, do func() error) (failed, broken error) {
+	if err := b.exec("SAVEPOINT " + savepoint); err != nil {
+		return nil, err
+	}
+	if failed = do(); failed == nil {
+		if failed = b.exec("RELEASE SAVEPOINT " + savepoint); failed == nil {
+			return nil, nil
+		}
+	}
+	if broken = b.exec("ROLLBACK TO SAVEPOINT " + savepoint); broken == nil {
+		broken = b.exec("RELEASE SAVEPOINT " + savepoint)
+	}
+	return failed, broken
+}
+
+func (b *batch) exec(statement string) error {
+	_, err := b.tx.ExecContext(b.ctx, statement)
+	return err
+}
+
+func (b *batch) errorOf(e *eventstore.FeedEvent, err error) error {
+	return &EventError{b.def.Name, b.def.Version, e.Position, e.EventKey, e.EventType, err}
+}

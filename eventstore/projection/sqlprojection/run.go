@@ -1,0 +1,155 @@
+package sqlprojection
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/projection"
+)
+
+// EventError is the error of an event that cannot be applied. Nothing of its append was applied.
+type EventError struct {
+	Projection string
+	Version    int // of the projection
+	Position   int64
+	Event      eventstore.EventKey
+	EventType  string
+	Err        error // of Apply or of the database
+}
+
+func (e *EventError) Error() string {
+	return fmt.Sprintf("sqlprojection: %s version %d: event %d (%s) of %s at position %d: %v",
+		e.Projection, e.Version, e.Event.Seq, e.EventType, e.Event.ID, e.Position, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *EventError) Unwrap() error { return e.Err }
+
+// Run calls Start, and keeps the tables up to date until ctx ends; then it returns nil. Several
+// processes may run the same version: each event is applied by one of them. Once a version has
+// reached the end of the feed, it becomes active if none or an earlier one is. Errors after Start are
+// retried and reported to Options.Feed.Status; among them is an *EventError, which blocks all later
+// events unless Options.ParkAfter is set.
+func (p *Projection) Run(ctx context.Context) error {
+	if err := p.Start(ctx); err != nil {
+		return err
+	}
+	o, active := p.o.Feed, false
+	o.Status = func(s projection.SubscriptionStatus) {
+		if s.Err == nil && !active {
+			s.Err = p.activateLater(ctx)
+			active = s.Err == nil
+		}
+		if p.o.Feed.Status != nil {
+			p.o.Feed.Status(s)
+		}
+	}
+	return projection.Subscribe(ctx, p.s, p.subscriber(), o)
+}
+
+// CatchUp is Run up to the present end of the feed. Errors: an *EventError, those of the database and
+// of the store.
+func (p *Projection) CatchUp(ctx context.Context) (projection.SubscriptionStatus, error) {
+	if err := p.Start(ctx); err != nil {
+		return projection.SubscriptionStatus{}, err
+	}
+	at, err := projection.CatchUp(ctx, p.s, p.subscriber(), p.o.Feed)
+	if err != nil {
+		return at, err
+	}
+	return at, p.activateLater(ctx)
+}
+
+func (p *Projection) subscriber() projection.Subscriber { return &subscriber{Projection: p} }
+
+// subscriber is the projection in one call of Subscribe or CatchUp.
+type subscriber struct {
+	*Projection
+	from     int64  // position after which the events of the next Put begin
+	failing  string // ID of the event that failed last
+	attempts int    // how often
+}
+
+// Position returns the stored position. Errors: ErrNotFound, those of the database.
+func (s *subscriber) Position(ctx context.Context) (int64, error) {
+	err := s.row(ctx, s.db, "position").Scan(&s.from)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	return s.from, s.wrap("position of", err)
+}
+
+// Put applies events in one transaction with the position. If one of them fails, it applies them again
+// with savepoints, up to the failing append, or with its aggregate parked.
+func (s *subscriber) Put(ctx context.Context, events []eventstore.FeedEvent, through int64) error {
+	err := s.put(ctx, events, through, (*batch).all)
+	if failed := (*EventError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
+		err = s.put(ctx, events, through, (*batch).each)
+	}
+	return err
+}
+
+func (s *subscriber) put(ctx context.Context, events []eventstore.FeedEvent, through int64, apply func(*batch, []eventstore.FeedEvent) error) error {
+	var failed error
+	err := s.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+		b, err := s.begin(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if b.position < s.from {
+			return fmt.Errorf("%w: from %d to %d", ErrPosition, s.from, b.position)
+		}
+		if b.through = max(b.position, through); b.position >= through {
+			return nil // another process was faster
+		}
+		// An append that another process has applied is skipped as a whole.
+		events = slices.DeleteFunc(slices.Clone(events), func(e eventstore.FeedEvent) bool { return e.Position <= b.position })
+		if err := apply(b, events); err != nil {
+			return err
+		}
+		failed = b.failed
+		return b.end()
+	})
+	if err != nil {
+		if failed := (*EventError)(nil); errors.As(err, &failed) {
+			return err
+		}
+		return s.wrap(fmt.Sprintf("apply positions %d to %d to", s.from+1, through), err)
+	}
+	if failed == nil {
+		s.from, s.attempts = through, 0
+	}
+	return failed
+}
+
+// Position returns the position of the active version, 0 if no version is active. Errors: those of the
+// database.
+func (p *Projection) Position(ctx context.Context) (position int64, err error) {
+	err = p.db.QueryRowContext(ctx, `SELECT position FROM onefold_projections WHERE name = $1 AND active = 1`, p.def.Name).Scan(&position)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return position, p.wrap("position of", err)
+}
+
+// WaitFor waits until the views include all events up to a feed position, except parked ones. Errors:
+// ErrBehind after Options.Within, those of the database.
+func (p *Projection) WaitFor(ctx context.Context, position int64) error {
+	for waited := time.Duration(0); ; waited += p.o.Poll {
+		at, err := p.Position(ctx)
+		if err != nil || at >= position && at > 0 {
+			return err
+		}
+		if waited >= p.o.Within {
+			return p.wrap("wait for", fmt.Errorf("%w: at position %d after %s, not %d; check that Run is running", ErrBehind, at, p.o.Within, position))
+		}
+		if err := p.o.Sleep(ctx, p.o.Poll); err != nil {
+			return err
+		}
+	}
+}

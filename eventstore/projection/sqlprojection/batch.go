@@ -68,8 +68,14 @@ func (b *batch) apply(e *eventstore.FeedEvent) (err error) {
 	return b.def.Apply(&Tx{b.ctx, b.tx, b.Projection, e}, e)
 }
 
-// all applies events without savepoints, as is fast. Errors: an *EventError.
+// all applies events with one savepoint, as is fast. Its release fails if Apply has ended the
+// transaction, and the database would store each statement by itself.
 func (b *batch) all(events []eventstore.FeedEvent) error {
+	failed, broken := b.try("onefold_page", func() error { return b.pass(events) })
+	return cmp.Or(failed, broken)
+}
+
+func (b *batch) pass(events []eventstore.FeedEvent) error {
 	for i := range events {
 		e := &events[i]
 		if b.waiting[e.ID] {
@@ -136,26 +142,29 @@ func (b *batch) one(e *eventstore.FeedEvent) (failed, broken error) {
 	return nil, b.park(e, reason, attempts)
 }
 
+func (b *batch) try(savepoint string, do func() error) (failed, broken error) {
+	return try(b.ctx, b.tx, savepoint, do)
+}
+
 // try runs a function with a savepoint. If that fails, its effects are undone, so that the transaction
 // can go on, unless it is broken.
-func (b *batch) try(savepoint string, do func() error) (failed, broken error) {
-	if err := b.exec("SAVEPOINT " + savepoint); err != nil {
+func try(ctx context.Context, tx *sql.Tx, savepoint string, do func() error) (failed, broken error) {
+	exec := func(statement string) error {
+		_, err := tx.ExecContext(ctx, statement+savepoint)
+		return err
+	}
+	if err := exec("SAVEPOINT "); err != nil {
 		return nil, err
 	}
 	if failed = do(); failed == nil {
-		if failed = b.exec("RELEASE SAVEPOINT " + savepoint); failed == nil {
+		if failed = exec("RELEASE SAVEPOINT "); failed == nil {
 			return nil, nil
 		}
 	}
-	if broken = b.exec("ROLLBACK TO SAVEPOINT " + savepoint); broken == nil {
-		broken = b.exec("RELEASE SAVEPOINT " + savepoint)
+	if broken = exec("ROLLBACK TO SAVEPOINT "); broken == nil {
+		broken = exec("RELEASE SAVEPOINT ")
 	}
 	return failed, broken
-}
-
-func (b *batch) exec(statement string) error {
-	_, err := b.tx.ExecContext(b.ctx, statement)
-	return err
 }
 
 func (b *batch) errorOf(e *eventstore.FeedEvent, err error) error {

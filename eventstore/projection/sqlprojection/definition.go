@@ -25,8 +25,10 @@ var (
 	// ErrNotFound is returned for a version that is not in the database: Start was not called, or
 	// the version was removed.
 	ErrNotFound = errors.New("sqlprojection: version not found")
-	// ErrPosition is returned when the stored position went back, for example because a backup was
-	// restored. Reading the position again resolves it.
+	// ErrPosition is returned when the stored position went back, because a backup of the database was
+	// restored: Run continues from there. It is also returned while the feed ends before the position,
+	// because an older backup of the event store was restored: restore the database to before that, or
+	// increase the version.
 	ErrPosition = errors.New("sqlprojection: the position went back")
 	// ErrParked is returned when a version that has parked events would become active by itself.
 	ErrParked = errors.New("sqlprojection: events are parked")
@@ -43,8 +45,8 @@ type Definition struct {
 	Name string // 1 to 64 bytes
 	// Version is the version of Apply, Schema and Only, from 1. Increase it when one of them changes.
 	Version int
-	// Tables lists the tables, without version suffix, in the order in which Schema creates them: 1
-	// to 48 bytes of a-z, 0-9 and _, beginning with a letter. A version has tables of its own:
+	// Tables lists the tables, and views over them, without version suffix, in the order in which
+	// Schema creates them: 1 to 48 bytes of a-z, 0-9 and _, beginning with a letter. A version has tables of its own:
 	// {books} in Schema and in the statements of a Tx stands for the table books of this version,
 	// such as books_v1. A view with the name of the table shows the active version.
 	Tables []string

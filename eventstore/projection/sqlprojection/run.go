@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/projection"
@@ -75,11 +74,18 @@ type subscriber struct {
 	attempts int    // how often
 }
 
-// Position returns the stored position. Errors: ErrNotFound, those of the database.
+// Position returns the stored position. Errors: ErrNotFound; ErrPosition if the feed ends before it;
+// those of the database and of the store.
 func (s *subscriber) Position(ctx context.Context) (int64, error) {
 	err := s.row(ctx, s.db, "position").Scan(&s.from)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNotFound
+	}
+	if err == nil {
+		var head eventstore.FeedState
+		if head, err = s.s.FeedHead(ctx); err == nil && head.Position < s.from {
+			err = fmt.Errorf("%w: the feed ends at %d, before the position %d of the database: the event store was restored from an older backup; restore the database to before that, or increase Version", ErrPosition, head.Position, s.from)
+		}
 	}
 	return s.from, s.wrap("position of", err)
 }
@@ -88,10 +94,10 @@ func (s *subscriber) Position(ctx context.Context) (int64, error) {
 // with savepoints, up to the failing append, or with its aggregate parked.
 func (s *subscriber) Put(ctx context.Context, events []eventstore.FeedEvent, through int64) error {
 	err := s.put(ctx, events, through, (*batch).all)
-	if failed := (*EventError)(nil); errors.As(err, &failed) && ctx.Err() == nil {
-		err = s.put(ctx, events, through, (*batch).each)
+	if err == nil || ctx.Err() != nil || errors.Is(err, ErrPosition) || errors.Is(err, ErrNotFound) {
+		return err
 	}
-	return err
+	return s.put(ctx, events, through, (*batch).each)
 }
 
 func (s *subscriber) put(ctx context.Context, events []eventstore.FeedEvent, through int64, apply func(*batch, []eventstore.FeedEvent) error) error {
@@ -129,27 +135,16 @@ func (s *subscriber) put(ctx context.Context, events []eventstore.FeedEvent, thr
 
 // Position returns the position of the active version, 0 if no version is active. Errors: those of the
 // database.
-func (p *Projection) Position(ctx context.Context) (position int64, err error) {
-	err = p.db.QueryRowContext(ctx, `SELECT position FROM onefold_projections WHERE name = $1 AND active = 1`, p.def.Name).Scan(&position)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return position, p.wrap("position of", err)
+func (p *Projection) Position(ctx context.Context) (int64, error) {
+	position, err := p.activePosition(ctx)
+	return max(position, 0), err
 }
 
-// WaitFor waits until the views include all events up to a feed position, except parked ones. Errors:
-// ErrBehind after Options.Within, those of the database.
-func (p *Projection) WaitFor(ctx context.Context, position int64) error {
-	for waited := time.Duration(0); ; waited += p.o.Poll {
-		at, err := p.Position(ctx)
-		if err != nil || at >= position && at > 0 {
-			return err
-		}
-		if waited >= p.o.Within {
-			return p.wrap("wait for", fmt.Errorf("%w: at position %d after %s, not %d; check that Run is running", ErrBehind, at, p.o.Within, position))
-		}
-		if err := p.o.Sleep(ctx, p.o.Poll); err != nil {
-			return err
-		}
+// activePosition returns -1 if no version is active.
+func (p *Projection) activePosition(ctx context.Context) (position int64, err error) {
+	err = p.db.QueryRowContext(ctx, `SELECT position FROM onefold_projections WHERE name = $1 AND active = 1`, p.def.Name).Scan(&position)
+	if errors.Is(err, sql.ErrNoRows) {
+		position, err = -1, nil
 	}
+	return position, p.wrap("position of", err)
 }

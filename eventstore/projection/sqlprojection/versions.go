@@ -24,10 +24,10 @@ CREATE TABLE IF NOT EXISTS onefold_parked (
 // Status is the progress of a version.
 type Status struct {
 	Version   int
-	Position  int64 // feed position up to which events are applied or parked
-	Parked    int   // parked events
-	Active    bool  // the views show it
-	UpdatedAt time.Time
+	Position  int64     // feed position up to which events are applied or parked
+	Parked    int       // parked events
+	Active    bool      // the views show it
+	UpdatedAt time.Time // when events were last applied, or the version was created
 }
 
 // startTries is how often Start tries. Processes that start at the same time may both create a table.
@@ -37,7 +37,15 @@ const startTries = 3
 // the schema of an existing version changed; those of the database.
 func (p *Projection) Start(ctx context.Context) (err error) {
 	for range startTries {
-		err = p.inTx(ctx, p.create)
+		// The first transaction writes nothing if the tables exist. In SQLite, a transaction that reads before
+		// it writes fails if another one wrote in between.
+		err = p.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, schema)
+			return err
+		})
+		if err == nil {
+			err = p.inTx(ctx, p.create)
+		}
 		if err == nil || ctx.Err() != nil || errors.Is(err, ErrDefinition) {
 			break
 		}
@@ -46,9 +54,6 @@ func (p *Projection) Start(ctx context.Context) (err error) {
 }
 
 func (p *Projection) create(ctx context.Context, tx *sql.Tx) error {
-	if _, err := tx.ExecContext(ctx, schema); err != nil {
-		return err
-	}
 	made, err := tx.ExecContext(ctx, `INSERT INTO onefold_projections (name, version, position, parked, active, tables, digest, updated_at)
 		VALUES ($1, $2, 0, 0, 0, $3, $4, $5) ON CONFLICT DO NOTHING`, p.def.Name, p.def.Version, strings.Join(p.def.Tables, " "), p.digest, p.now())
 	if err != nil {
@@ -114,7 +119,8 @@ func (p *Projection) lockAll(ctx context.Context, tx *sql.Tx) ([]version, error)
 
 // Activate makes the views show this version, whether it has caught up or not. Run does so by itself
 // once a later version than the active one has caught up; call Activate to go back to an earlier one,
-// or in spite of parked events. Errors: ErrNotFound, those of the database.
+// or in spite of parked events. To go back, first stop the programs that run the later version:
+// when they start, they activate it again. Errors: ErrNotFound, those of the database.
 func (p *Projection) Activate(ctx context.Context) error {
 	return p.wrap("activate", p.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		all, err := p.lockAll(ctx, tx)
@@ -184,7 +190,7 @@ func (p *Projection) Remove(ctx context.Context, number int) error {
 			return fmt.Errorf("%w: activate another one before you remove version %d", ErrActive, number)
 		}
 		for _, t := range slices.Backward(all[i].tables) {
-			if _, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS "+tableOf(t, number)); err != nil {
+			if err := drop(ctx, tx, tableOf(t, number)); err != nil {
 				return err
 			}
 		}
@@ -195,6 +201,21 @@ func (p *Projection) Remove(ctx context.Context, number int) error {
 		}
 		return nil
 	}))
+}
+
+// drop drops a table or, if that fails because it is one, a view.
+func drop(ctx context.Context, tx *sql.Tx, name string) error {
+	failed, broken := try(ctx, tx, "onefold_drop", func() error {
+		_, err := tx.ExecContext(ctx, "DROP TABLE IF EXISTS "+name)
+		return err
+	})
+	if failed == nil || broken != nil {
+		return broken
+	}
+	if _, err := tx.ExecContext(ctx, "DROP VIEW IF EXISTS "+name); err != nil {
+		return errors.Join(failed, err)
+	}
+	return nil
 }
 
 // inTx runs a function in a transaction, which is committed unless there is an error.

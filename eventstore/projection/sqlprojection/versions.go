@@ -138,10 +138,10 @@ func (p *Projection) activateLater(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if slices.ContainsFunc(all, func(v version) bool { return v.active && v.number >= p.def.Version }) {
+			return nil
+		}
 		for _, v := range all {
-			if v.active && v.number >= p.def.Version {
-				return nil
-			}
 			if v.number == p.def.Version && v.parked > 0 {
 				return fmt.Errorf("%w: %d events; call Retry or Discard, or Activate to ignore them", ErrParked, v.parked)
 			}

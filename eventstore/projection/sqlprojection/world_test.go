@@ -27,7 +27,7 @@ type (
 	Faulty   struct{ Kind string } // cannot be applied until it is fixed
 )
 
-// tester is what tests and rapid.T have in common.
+// tester is what tests and benchmarks have in common.
 type tester interface {
 	enginetest.T
 	Fatal(args ...any)

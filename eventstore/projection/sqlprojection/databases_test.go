@@ -218,6 +218,7 @@ type faults struct {
 	left    int
 	after   bool
 	crashed bool
+	begins  func() // called before each transaction
 }
 
 var errCrash = errors.New("the process has crashed")
@@ -268,6 +269,9 @@ type faultyConn struct {
 func (c *faultyConn) IsValid() bool { return !c.f.isCrashed() }
 
 func (c *faultyConn) BeginTx(ctx context.Context, o driver.TxOptions) (tx driver.Tx, err error) {
+	if c.f.begins != nil {
+		c.f.begins()
+	}
 	err = c.f.at(func() (err error) { tx, err = c.Conn.(driver.ConnBeginTx).BeginTx(ctx, o); return err })
 	return faultyTx{tx, c.f}, err
 }

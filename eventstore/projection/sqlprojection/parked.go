@@ -98,7 +98,9 @@ func (p *Projection) retry(ctx context.Context, id eventstore.ID) (applied int, 
 		if err != nil {
 			return 0, false, err
 		}
-		events[e.Seq] = e
+		if slices.ContainsFunc(first, func(p Parked) bool { return p.Seq == e.Seq }) { // others are not in Only
+			events[e.Seq] = e
+		}
 	}
 	err = p.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		s := &subscriber{Projection: p}

@@ -41,8 +41,7 @@ func (p *Projection) Run(ctx context.Context) error {
 	o, active := p.o.Feed, false
 	o.Status = func(s projection.SubscriptionStatus) {
 		if s.Err == nil && !active {
-			s.Err = p.activateLater(ctx)
-			active = s.Err == nil
+			active, s.Err = p.activateLater(ctx)
 		}
 		if p.o.Feed.Status != nil {
 			p.o.Feed.Status(s)
@@ -53,15 +52,16 @@ func (p *Projection) Run(ctx context.Context) error {
 
 // CatchUp is Run up to the present end of the feed. Errors: an *EventError, those of the database and
 // of the store.
-func (p *Projection) CatchUp(ctx context.Context) (projection.SubscriptionStatus, error) {
+func (p *Projection) CatchUp(ctx context.Context) (at projection.SubscriptionStatus, err error) {
 	if err := p.Start(ctx); err != nil {
-		return projection.SubscriptionStatus{}, err
-	}
-	at, err := projection.CatchUp(ctx, p.s, p.subscriber(), p.o.Feed)
-	if err != nil {
 		return at, err
 	}
-	return at, p.activateLater(ctx)
+	for active := false; !active && err == nil; {
+		if at, err = projection.CatchUp(ctx, p.s, p.subscriber(), p.o.Feed); err == nil {
+			active, err = p.activateLater(ctx)
+		}
+	}
+	return at, err
 }
 
 func (p *Projection) subscriber() projection.Subscriber { return &subscriber{Projection: p} }

@@ -99,19 +99,20 @@ func (p *Projection) Versions(ctx context.Context) ([]Status, error) {
 
 // version is what Activate needs to know of a version.
 type version struct {
-	number int
-	active bool
-	parked int
-	tables []string
+	number   int
+	active   bool
+	position int64
+	parked   int
+	tables   []string
 }
 
 // lockAll locks the rows of all versions.
 func (p *Projection) lockAll(ctx context.Context, tx *sql.Tx) ([]version, error) {
-	rows, err := tx.QueryContext(ctx, `UPDATE onefold_projections SET updated_at = updated_at WHERE name = $1 RETURNING version, active, parked, tables`, p.def.Name)
+	rows, err := tx.QueryContext(ctx, `UPDATE onefold_projections SET updated_at = updated_at WHERE name = $1 RETURNING version, active, position, parked, tables`, p.def.Name)
 	return collect(rows, err, func(rows *sql.Rows) (v version, err error) {
 		var active int
 		var tables string
-		err = rows.Scan(&v.number, &active, &v.parked, &tables)
+		err = rows.Scan(&v.number, &active, &v.position, &v.parked, &tables)
 		v.active, v.tables = active == 1, strings.Fields(tables)
 		return v, err
 	})
@@ -131,23 +132,38 @@ func (p *Projection) Activate(ctx context.Context) error {
 	}))
 }
 
-// activateLater activates this version if no later one is active. Errors: as Activate; ErrParked.
-func (p *Projection) activateLater(ctx context.Context) error {
-	return p.wrap("activate", p.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
+// activateLater makes this version active unless a later one is. done is false if the active version
+// is further, because then readers would see events vanish. Errors: as Activate; ErrParked.
+func (p *Projection) activateLater(ctx context.Context) (done bool, err error) {
+	err = p.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		all, err := p.lockAll(ctx, tx)
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(all, func(v version) bool { return v.active && v.number >= p.def.Version }) {
-			return nil
-		}
+		var this, active version
 		for _, v := range all {
-			if v.number == p.def.Version && v.parked > 0 {
-				return fmt.Errorf("%w: %d events; call Retry or Discard, or Activate to ignore them", ErrParked, v.parked)
+			if v.number == p.def.Version {
+				this = v
+			}
+			if v.active {
+				active = v
 			}
 		}
+		switch {
+		case active.number >= p.def.Version:
+			done = true
+			return nil
+		case this.parked > 0:
+			return fmt.Errorf("%w: %d events; call Retry or Discard, or Activate to ignore them", ErrParked, this.parked)
+		case this.position < active.position:
+			if head, err := p.s.FeedHead(ctx); err != nil || active.position <= head.Position {
+				return err
+			} // else the event store was restored from a backup, and the active version is stuck
+		}
+		done = true
 		return p.activate(ctx, tx, all)
-	}))
+	})
+	return done && err == nil, p.wrap("activate", err)
 }
 
 func (p *Projection) activate(ctx context.Context, tx *sql.Tx, all []version) error {

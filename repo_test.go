@@ -226,6 +226,7 @@ var policy = map[string][]string{
 	"examples/ledger/cmd": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "engine", "examples/..."},
 	"examples/orders":     {"table"},
 	"examples/orders/cmd": {"table", "engine", "examples/..."},
+	"examples/readmodels": {"eventstore", "eventstore/embedded", "eventstore/projection/sqlprojection", "eventstore/registry", "modernc.org/sqlite"},
 	"examples/rooms":      {"table", "engine", "blueprint", "blueprint/cost"},
 	"examples/sessions":   {"analytics", "table", "engine"},
 	"examples/social":     {"table"},

@@ -143,7 +143,11 @@ func (b *batch) one(e *eventstore.FeedEvent) (failed, broken error) {
 }
 
 func (b *batch) try(savepoint string, do func() error) (failed, broken error) {
-	return try(b.ctx, b.tx, savepoint, do)
+	failed, broken = try(b.ctx, b.tx, savepoint, do)
+	if broken != nil && b.ctx.Err() == nil {
+		broken = fmt.Errorf("the transaction was ended by Apply, or the connection was lost: %w", errors.Join(failed, broken))
+	}
+	return failed, broken
 }
 
 // try runs a function with a savepoint. If that fails, its effects are undone, so that the transaction

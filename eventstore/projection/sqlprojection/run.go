@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/projection"
@@ -23,7 +24,15 @@ type EventError struct {
 
 func (e *EventError) Error() string {
 	return fmt.Sprintf("sqlprojection: %s version %d: event %d (%s) of %s at position %d: %v",
-		e.Projection, e.Version, e.Event.Seq, e.EventType, e.Event.ID, e.Position, e.Err)
+		e.Projection, e.Version, e.Event.Seq, printable(e.EventType), printable(e.Event.ID.String()), e.Position, e.Err)
+}
+
+// printable quotes a name unless it is printable.
+func printable(name string) string {
+	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+		return quoted
+	}
+	return name
 }
 
 // Unwrap returns the cause.
@@ -133,8 +142,8 @@ func (s *subscriber) put(ctx context.Context, events []eventstore.FeedEvent, thr
 	return failed
 }
 
-// Position returns the position of the active version, 0 if no version is active. Errors: those of the
-// database.
+// Position returns the position of the active version, 0 if no version is active. Call Start or Run
+// before. Errors: those of the database.
 func (p *Projection) Position(ctx context.Context) (int64, error) {
 	position, err := p.activePosition(ctx)
 	return max(position, 0), err

@@ -44,7 +44,10 @@ func (e *EventError) Unwrap() error { return e.Err }
 // retried and reported to Options.Feed.Status; among them is an *EventError, which blocks all later
 // events unless Options.ParkAfter is set.
 func (p *Projection) Run(ctx context.Context) error {
-	if err := p.Start(ctx); err != nil {
+	switch err := p.Start(ctx); {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return err
 	}
 	o, active := p.o.Feed, false

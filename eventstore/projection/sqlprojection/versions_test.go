@@ -271,3 +271,35 @@ func TestWaitFor(t *testing.T) {
 		}
 	})
 }
+
+// The old version advances before any transaction of the new one. The new one does not become active
+// behind it.
+func TestViewsDoNotGoBack(t *testing.T) {
+	onEach(t, func(t *testing.T, empty func() database) {
+		for n, more := 1, true; more; n++ {
+			w, d := newWorld(t), empty()
+			w.lend()
+			db := d.open(t, nil)
+			v1 := w.project(db, 1, sqlprojection.Options{})
+			_, err := v1.CatchUp(w.ctx)
+			w.must(err)
+			f, begun := &faults{}, 0
+			f.begins = func() {
+				if begun++; begun == n {
+					w.append(3, Acquired{"Emma"})
+					w.feed()
+					_, err := v1.CatchUp(w.ctx)
+					w.must(err)
+				}
+			}
+			_, err = w.project(d.open(t, f), 2, sqlprojection.Options{}).CatchUp(w.ctx)
+			w.must(err)
+			more = begun >= n
+			all, err := v1.Versions(w.ctx)
+			w.must(err)
+			if !all[1].Active || all[1].Position < all[0].Position {
+				t.Errorf("before transaction %d: %+v", n, all)
+			}
+		}
+	})
+}

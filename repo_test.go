@@ -100,7 +100,7 @@ var policy = map[string][]string{
 	"eventstore":            {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 	"eventstore/registry":   {"eventstore"},
 	"eventstore/eventjson":  {"eventstore"},
-	"eventstore/embedded":   {"eventstore", "engine", "fold", "fold/streamsource", "table"},
+	"eventstore/embedded":   {"eventstore", "eventstore/shred", "engine", "fold", "fold/streamsource", "table"},
 	"eventstore/projection": {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/backoff", "golang.org/x/sync/..."},
 	"eventstore/projection/sqlprojection": {"eventstore", "eventstore/projection", "eventstore/registry", "internal/backoff",
 		"github.com/jackc/pgx/v5/...", "modernc.org/sqlite"}, // its tests
@@ -220,9 +220,11 @@ var policy = map[string][]string{
 	"warehouse/past": {"analytics", "analytics/explore", "warehouse", "github.com/hashicorp/golang-lru/v2", "github.com/parquet-go/parquet-go",
 		"internal/calendar"}, // its tests
 
-	"examples/internal":   {},
-	"examples/ledger":     {"dynamo", "table", "fold"},
-	"examples/lending":    {"eventstore", "eventstore/embedded", "eventstore/projection", "eventstore/registry"},
+	"examples/internal": {},
+	"examples/ledger":   {"dynamo", "table", "fold"},
+	"examples/lending":  {"eventstore", "eventstore/embedded", "eventstore/projection", "eventstore/registry"},
+	"examples/library": {"eventstore", "eventstore/embedded", "eventstore/process", "eventstore/projection", "eventstore/projection/sqlprojection", "eventstore/registry",
+		"eventstore/shred", "eventstore/subscription", "modernc.org/sqlite"},
 	"examples/ledger/cmd": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "engine", "examples/..."},
 	"examples/orders":     {"table"},
 	"examples/orders/cmd": {"table", "engine", "examples/..."},

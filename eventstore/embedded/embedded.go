@@ -13,6 +13,7 @@ import (
 
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/table"
@@ -25,7 +26,8 @@ const tableName = "onefold"
 type Options struct {
 	Engine engine.Options
 	Store  eventstore.Options
-	Folds  fold.Options // FlushAge is 20 ms by default, because small writes cost little here, and Poll 10 ms
+	Keys   *shred.Options // personal fields and the keys that encrypt them; nil: none. Sets Store.Secrets
+	Folds  fold.Options   // FlushAge is 20 ms by default, because small writes cost little here, and Poll 10 ms
 }
 
 // App is an open event store. It is safe for concurrent use.
@@ -33,6 +35,7 @@ type App struct {
 	DB    *engine.DB
 	Table *table.Table
 	Store *eventstore.Store
+	Keys  *shred.KeyStore // erases people; nil without Options.Keys
 
 	folds fold.Options
 	once  sync.Once
@@ -43,7 +46,7 @@ type App struct {
 
 // Open opens the event store in a directory, and creates it if it does not exist. An empty directory
 // name means memory. Only one process can have a directory open. The caller must call Close. Errors:
-// those of the engine and of eventstore.New.
+// those of the engine, of shred.New and of eventstore.New.
 func Open(ctx context.Context, dir string, o Options) (a *App, err error) {
 	for v, to := range map[*time.Duration]time.Duration{&o.Folds.FlushAge: 20 * time.Millisecond, &o.Folds.Poll: 10 * time.Millisecond} {
 		if *v == 0 {
@@ -59,14 +62,25 @@ func Open(ctx context.Context, dir string, o Options) (a *App, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
 	}
-	if err = eventstore.Schema.Ensure(ctx, a.DB, tableName); err == nil {
-		a.Table = table.New(a.DB, tableName, table.Options{Clock: o.Engine.Clock})
-		a.Store, err = eventstore.New(a.Table, o.Store)
-	}
-	if err != nil {
+	if err = a.openStore(ctx, o); err != nil {
 		return nil, errors.Join(fmt.Errorf("embedded: open %q: %w", dir, err), a.DB.Close())
 	}
 	return a, nil
+}
+
+func (a *App) openStore(ctx context.Context, o Options) (err error) {
+	if err := shred.Schema.Ensure(ctx, a.DB, tableName); err != nil {
+		return err
+	}
+	a.Table = table.New(a.DB, tableName, table.Options{Clock: o.Engine.Clock})
+	if o.Keys != nil {
+		if a.Keys, err = shred.New(a.Table, *o.Keys); err != nil {
+			return err
+		}
+		o.Store.Secrets = a.Keys.Secrets()
+	}
+	a.Store, err = eventstore.New(a.Table, o.Store)
+	return err
 }
 
 // Start runs the worker with the folds of the event store and others, such as those of projections,

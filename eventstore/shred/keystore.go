@@ -19,7 +19,7 @@ import (
 // zero value.
 const Erased = "[forgotten]"
 
-// Errors of keepers.
+// Errors of key stores.
 var (
 	// ErrErased is returned when appending an event with personal fields of an erased subject. A
 	// person who returns is another subject.

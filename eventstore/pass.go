@@ -25,7 +25,7 @@ type pass struct {
 	reading
 	s     *Store
 	id    ID
-	yield func(Event, error) bool
+	yield func(*Event, error) bool
 	head  Head
 	links *link
 	next  int64 // next expected number
@@ -235,7 +235,7 @@ func (p *pass) take(ctx context.Context, e *Event) error {
 	if p.next = e.Seq + 1; p.back {
 		p.next = e.Seq - 1
 	}
-	p.done = !p.yield(*e, nil)
+	p.done = !p.yield(e, nil)
 	return nil
 }
 

@@ -49,8 +49,20 @@ func (s *Store) Read(ctx context.Context, id ID, options ...ReadOption) iter.Seq
 		o(&r)
 	}
 	return func(yield func(Event, error) bool) {
+		for e, err := range s.each(ctx, id, r) {
+			if !yield(*e, err) {
+				return
+			}
+		}
+	}
+}
+
+// each is Read with events that are valid until the next one, because copying events costs as much as
+// decoding them.
+func (s *Store) each(ctx context.Context, id ID, r reading) iter.Seq2[*Event, error] {
+	return func(yield func(*Event, error) bool) {
 		if err := r.run(ctx, s, id, yield); err != nil {
-			yield(Event{}, fmt.Errorf("eventstore: read %s: %w", shorten(id.String()), err))
+			yield(&Event{}, fmt.Errorf("eventstore: read %s: %w", shorten(id.String()), err))
 		}
 	}
 }
@@ -62,7 +74,7 @@ func (r *reading) check(id ID) error {
 	return id.check()
 }
 
-func (r *reading) run(ctx context.Context, s *Store, id ID, yield func(Event, error) bool) error {
+func (r *reading) run(ctx context.Context, s *Store, id ID, yield func(*Event, error) bool) error {
 	if err := r.check(id); err != nil || r.ends && r.to < r.from {
 		return err
 	}

@@ -225,15 +225,15 @@ func (r Record) decode(id ID, to []Event) ([]Event, error) {
 	before, eventType := len(to), ""
 	to = slices.Grow(to, info.N)
 	for i := range info.N {
-		e := Event{
+		to = append(to, Event{
 			EventKey: EventKey{id, info.First + int64(i)}, RecordedAt: info.RecordedAt, CommitID: info.CommitID, Nth: info.Nth + i, Of: info.Of,
-		}
-		d.event(&e, eventType)
+		})
+		e := &to[len(to)-1] // in place: events are large
+		d.event(e, eventType)
 		if d.Failed() {
 			return to[:before], fmt.Errorf("%w: event %d", ErrPage, e.Seq)
 		}
 		eventType = e.EventType
-		to = append(to, e)
 	}
 	if d.More() {
 		return to[:before], fmt.Errorf("%w: bytes follow event %d", ErrPage, info.Last())

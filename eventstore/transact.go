@@ -43,11 +43,11 @@ func Load[S any](ctx context.Context, s *Store, id ID, f Fold[S]) (Loaded[S], er
 			return at, err
 		}
 	}
-	for e, err := range s.Read(ctx, id, From(at.Version+1)) {
+	for e, err := range s.each(ctx, id, reading{from: at.Version + 1}) {
 		if err != nil {
 			return at, err
 		}
-		if err := at.apply(f, &e); err != nil {
+		if err := at.apply(f, e); err != nil {
 			return at, err
 		}
 	}
@@ -196,9 +196,9 @@ func (l Loaded[S]) add(ctx context.Context, s *Store, f Fold[S], c *Conflict) (L
 
 // catchUp applies the events up to a version.
 func (l Loaded[S]) catchUp(ctx context.Context, s *Store, f Fold[S], version int64) (Loaded[S], error) {
-	for e, err := range s.Read(ctx, l.ID, From(l.Version+1), To(version)) {
+	for e, err := range s.each(ctx, l.ID, reading{from: l.Version + 1, to: version, ends: true}) {
 		if err == nil {
-			err = l.apply(f, &e)
+			err = l.apply(f, e)
 		}
 		if err != nil {
 			return l, err

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -516,9 +518,14 @@ func TestBoundaryChecks(t *testing.T) {
 	}
 }
 
-// The cost of an append that depends on three tags does not depend on how many events there are.
+// The cost of an append that depends on three tags does not depend on how many events there are. With
+// ONEFOLD_BENCH_EVENTS it is also measured with so many; ten million take ten minutes to append.
 func BenchmarkUnless(b *testing.B) {
-	for _, events := range []int{1_000, 100_000} {
+	sizes := []int{1_000, 100_000}
+	if more, err := strconv.Atoi(os.Getenv("ONEFOLD_BENCH_EVENTS")); err == nil {
+		sizes = append(sizes, more)
+	}
+	for _, events := range sizes {
 		b.Run(fmt.Sprint(events), func(b *testing.B) {
 			w := newBench(b)
 			for n := 0; n < events; n += 20 {

@@ -35,7 +35,7 @@ func (j *multiAppend) join(events []NewEvent, options []AppendOption) ([]Event, 
 	for _, o := range append(slices.Clip(options), asCommand) {
 		o(a)
 	}
-	if len(a.claims)+len(a.boundaries) > 0 || a.operations(len(events)) >= maxOperations || a.named && slices.ContainsFunc(j.parts, func(b *appending) bool { return b.commit == a.commit }) {
+	if len(a.claims)+len(a.boundaries)+len(a.includes) > 0 || a.operations(len(events)) >= maxOperations || a.named && slices.ContainsFunc(j.parts, func(b *appending) bool { return b.commit == a.commit }) {
 		return nil, errAlone
 	}
 	if err := a.check(events); err != nil {

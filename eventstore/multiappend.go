@@ -172,6 +172,9 @@ var errTaken = errors.New("eventstore: another append was first")
 
 // final reports whether a failed append will always fail.
 func final(err error) bool {
+	if failed := (*includeError)(nil); errors.As(err, &failed) || errors.Is(err, ErrIncluded) {
+		return true
+	}
 	return errors.Is(err, ErrClosed) || errors.Is(err, ErrTooLarge) || errors.Is(err, ErrReserved) || errors.Is(err, ErrInvalid) || errors.Is(err, ErrHole) || errors.Is(err, ErrQueryConflict)
 }
 
@@ -285,7 +288,11 @@ func (j *multiAppend) write(ctx context.Context) error {
 	FeedEntries.TxPut(tx, j.entry(packs))
 	tags := tx.Len()
 	j.addTags(tx, packs)
-	return j.explain(ctx, tx.Commit(ctx), begins, tags)
+	included := tx.Len()
+	if err := j.include(tx); err != nil {
+		return err
+	}
+	return j.explain(ctx, tx.Commit(ctx), begins, tags, included)
 }
 
 // streams returns the appends to streams: one to each aggregate.
@@ -344,8 +351,8 @@ func (j *multiAppend) entry(packs []pack) *FeedEntry {
 }
 
 // explain interprets a failed transaction by its reasons, so that throttling is not mistaken for a
-// conflict. The operations of tags begin at index tags.
-func (j *multiAppend) explain(ctx context.Context, err error, begins []int, tags int) error {
+// conflict. The operations of tags begin at index tags, included ones at index included.
+func (j *multiAppend) explain(ctx context.Context, err error, begins []int, tags, included int) error {
 	if err == nil {
 		return nil
 	}
@@ -356,7 +363,12 @@ func (j *multiAppend) explain(ctx context.Context, err error, begins []int, tags
 	if !errors.As(err, &blamed) || errors.Is(err, table.ErrConflict) || errors.Is(err, table.ErrThrottled) {
 		return err
 	}
-	if blamed.Index >= tags {
+	switch {
+	case blamed.Index >= included && refused(err):
+		return fmt.Errorf("%w: %w", ErrIncluded, err)
+	case blamed.Index >= included:
+		return err
+	case blamed.Index >= tags:
 		return errTaken
 	}
 	at := 0

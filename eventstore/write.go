@@ -248,11 +248,15 @@ func (a *appending) types() []string {
 	return slices.Compact(types)
 }
 
+// refused reports whether an operation failed because of its condition.
+func refused(err error) bool {
+	return errors.Is(err, table.ErrExists) || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrNotFound)
+}
+
 // explain interprets the failure of the append's operation with index at.
 func (a *appending) explain(ctx context.Context, err error, blamed *table.TxError, at int) error {
-	refused := errors.Is(err, table.ErrExists) || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrNotFound)
 	switch {
-	case !refused:
+	case !refused(err):
 		return err
 	case at == 0:
 		return a.headRefused(ctx, blamed.Item)

@@ -180,7 +180,8 @@ func Reset(ctx context.Context, s *eventstore.Store, name string, position int64
 	}
 	for n := range st.Record.Partitions {
 		key, now := PartitionKey{name, n}, s.Table().Now().UTC()
-		_, err := Partitions.Patch(ctx, s.Table(), key, partitionPosition.Set(position), table.Add(partitionTurn, 1), partitionUpdated.Set(now))
+		_, err := Partitions.Patch(ctx, s.Table(), key, partitionPosition.Set(position), table.Add(partitionTurn, 1), partitionUpdated.Set(now),
+			partitionWindow.Set(nil), partitionRetrying.Set(nil), partitionNotBefore.Set(time.Time{}))
 		if errors.Is(err, table.ErrNotFound) {
 			err = Partitions.Create(ctx, s.Table(), &Partition{PartitionKey: key, Position: position, Turn: 1, UpdatedAt: now})
 		}

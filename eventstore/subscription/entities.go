@@ -19,12 +19,13 @@ type Record struct {
 	Partitions int       `dynamodbav:"partitions"`
 	Start      int64     `dynamodbav:"start"` // feed position after which it began
 	CreatedAt  time.Time `dynamodbav:"createdAt"`
+	Pulled     *Settings `dynamodbav:"pulled,omitempty"` // nil: a program handles the events with Run
 }
 
 // Records holds the subscriptions.
 var Records = table.Define[Record, Key]("eventstore.subscription", table.Def[Record]{
 	PK: "SUBSCRIPTIONS", SK: "SUBSCRIPTION#{name}",
-	Example: func(r *Record) { r.Name, r.Partitions, r.Start = "mails", 4, 0 },
+	Example: func(r *Record) { r.Name, r.Partitions, r.Start, r.Pulled = "mails", 4, 0, nil },
 	Doc:     "A subscription to the feed, by name.",
 })
 
@@ -51,6 +52,7 @@ type Partition struct {
 	Failures  int       `dynamodbav:"failures,omitempty"`
 	Error     string    `dynamodbav:"error,omitempty"` // of the last attempt; "": it succeeded
 	UpdatedAt time.Time `dynamodbav:"updatedAt"`
+	Pull
 }
 
 // Partitions holds the progress of subscriptions.
@@ -58,7 +60,7 @@ var Partitions = table.Define[Partition, PartitionKey]("eventstore.subscriptionp
 	PK: "SUBSCRIPTION#{name}", SK: "PARTITION#{partition:03}",
 	Example: func(p *Partition) {
 		p.Name, p.Position, p.Turn, p.Requests, p.Owner, p.Handled, p.Error = "mails", 1042, 3, 0, "worker-1", 980, ""
-		p.Parked, p.Failures = 0, 0
+		p.Parked, p.Failures, p.Pull = 0, 0, Pull{}
 	},
 	Doc:    "How far a partition of a subscription is handled.",
 	Growth: table.Growth{Writes: 1, Most: 1 / defaultCheckpoint.Seconds(), Bytes: 300},

@@ -122,16 +122,24 @@ func (c *consumer) retry(ctx context.Context, p *Parked) (ok bool, err error) {
 
 // handleParked reads a parked event, and handles it.
 func (c *consumer) handleParked(ctx context.Context, p *Parked) error {
+	e, err := readParked(ctx, c.s, p)
+	if err == nil {
+		_, err = c.handle(ctx, []eventstore.FeedEvent{e})
+	}
+	return err
+}
+
+// readParked reads a parked event.
+func readParked(ctx context.Context, s *eventstore.Store, p *Parked) (eventstore.FeedEvent, error) {
 	e := eventstore.FeedEvent{Position: p.Position, Last: true}
-	for found, err := range c.s.Read(ctx, p.EventKey.ID, eventstore.From(p.Seq), eventstore.To(p.Seq)) {
+	for found, err := range s.Read(ctx, p.EventKey.ID, eventstore.From(p.Seq), eventstore.To(p.Seq)) {
 		if err != nil {
-			return err
+			return e, err
 		}
 		e.Event = found
 	}
 	if e.Seq == 0 {
-		return fmt.Errorf("%w: event %d of %s", eventstore.ErrHole, p.Seq, p.EventKey.ID)
+		return e, fmt.Errorf("%w: event %d of %s", eventstore.ErrHole, p.Seq, p.EventKey.ID)
 	}
-	_, err := c.handle(ctx, []eventstore.FeedEvent{e})
-	return err
+	return e, nil
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/eventstore"
@@ -25,6 +26,10 @@ var (
 	// ErrFull is the error of a partition that has as many parked events as it may have. It waits
 	// until its event can be handled, or until parked ones are retried or discarded.
 	ErrFull = errors.New("subscription: too many events are parked")
+	// ErrExists is returned when a subscription is created that exists with other settings.
+	ErrExists = errors.New("subscription: exists with other settings")
+	// ErrNotPulled is returned when events are pulled from a subscription that a program runs.
+	ErrNotPulled = errors.New("subscription: a program runs this subscription, so that its events cannot be pulled")
 )
 
 // A Handler handles events in order. It returns how many of them it has handled, from the first one
@@ -127,17 +132,26 @@ func New(s *eventstore.Store, d Definition, o Options) (*Subscription, error) {
 	if d.Partitions == 0 {
 		d.Partitions = 1
 	}
-	switch {
-	case d.Name == "" || len(d.Name) > 64 || strings.ContainsAny(d.Name, "#/"):
-		return nil, fmt.Errorf("%w: name %q: use 1 to 64 bytes without # and /", ErrDefinition, d.Name)
-	case d.Partitions < 1 || d.Partitions > maxPartitions:
-		return nil, fmt.Errorf("%w: %s: use 1 to %d partitions, not %d", ErrDefinition, d.Name, maxPartitions, d.Partitions)
-	case d.Handle == nil:
+	if d.Handle == nil {
 		return nil, fmt.Errorf("%w: %s: set Handle", ErrDefinition, d.Name)
-	case s.PutMode():
-		return nil, fmt.Errorf("%w: %s: there is no feed in put mode", ErrDefinition, d.Name)
+	}
+	if err := checkPlace(s, d.Name, d.Partitions); err != nil {
+		return nil, err
 	}
 	return &Subscription{s: s, t: s.Table(), def: d, o: o.withDefaults(s.Table())}, nil
+}
+
+// checkPlace checks the name of a subscription, its number of partitions, and that there is a feed.
+func checkPlace(s *eventstore.Store, name string, partitions int) error {
+	switch {
+	case name == "" || len(name) > 64 || !utf8.ValidString(name) || strings.ContainsAny(name, "#/"):
+		return fmt.Errorf("%w: name %q: use 1 to 64 bytes without # and /", ErrDefinition, name)
+	case partitions < 1 || partitions > maxPartitions:
+		return fmt.Errorf("%w: %s: use 1 to %d partitions, not %d", ErrDefinition, name, maxPartitions, partitions)
+	case s.PutMode():
+		return fmt.Errorf("%w: %s: there is no feed in put mode", ErrDefinition, name)
+	}
+	return nil
 }
 
 // Name returns the name of the subscription.
@@ -181,6 +195,9 @@ func (s *Subscription) create(ctx context.Context) error {
 
 // agrees checks that the subscription is as it is stored.
 func (s *Subscription) agrees(stored *Record) error {
+	if stored.Pulled != nil {
+		return fmt.Errorf("%w: the events of the subscription are pulled: use another name, or delete it", ErrDefinition)
+	}
 	if stored.Partitions != s.def.Partitions {
 		return fmt.Errorf("%w: the subscription has %d partitions, not %d: use that number, or delete it", ErrDefinition, stored.Partitions, s.def.Partitions)
 	}

@@ -33,6 +33,17 @@ func (s *Store) FeedPositionsAt(ctx context.Context, times []time.Time) ([]int64
 	return positions, nil
 }
 
+// FeedEnteredAt returns when the append at a position entered the feed. Errors: ErrHole if there is
+// none; those of the store.
+func (s *Store) FeedEnteredAt(ctx context.Context, position int64) (time.Time, error) {
+	f := feedSearch{s: s}
+	span, err := f.read(ctx, position)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("eventstore: feed: %w", err)
+	}
+	return span.at, nil
+}
+
 // feedSearch finds positions of the feed by time. Chunks are in order of time, as far as the clocks
 // of the workers that wrote them agree.
 type feedSearch struct {

@@ -32,6 +32,19 @@ func (s *Status) Position() int64 {
 // Lag returns how many appends of the feed are after Position. A partition may be ahead.
 func (s *Status) Lag() int64 { return s.Head - s.Position() }
 
+// Behind returns for how long the first append after Position has been in the feed; 0 if there is
+// none. Errors: those of the store.
+func (s *Status) Behind(ctx context.Context, of *eventstore.Store) (time.Duration, error) {
+	if s.Lag() <= 0 {
+		return 0, nil
+	}
+	at, err := of.FeedEnteredAt(ctx, s.Position()+1)
+	if err != nil {
+		return 0, fmt.Errorf("subscription %s: %w", s.Name, err)
+	}
+	return max(of.Table().Now().Sub(at), 0), nil
+}
+
 // Parked returns the number of parked events.
 func (s *Status) Parked() (n int) {
 	for i := range s.Partitions {

@@ -55,7 +55,7 @@ type Delivered struct {
 	Token     string // for Acknowledge and Reject
 	Partition int
 	Attempt   int  // number of this attempt, from 1
-	Parked    bool // it was parked, and somebody asked to try it again
+	Parked    bool // it was parked, and is retried on request
 }
 
 // Received are events for a consumer. Those of an aggregate are in order.
@@ -136,7 +136,7 @@ type gathering struct {
 	old     map[string]Slot // slots by event
 	first   map[eventstore.ID]int
 	through int64
-	left    int  // old slots that were not seen yet
+	left    int // old slots that were not seen yet
 	lapsed  bool
 	full    bool // nothing more may be delivered
 	partial bool // there is more to read now
@@ -219,7 +219,7 @@ func (q *Puller) failParked(ctx context.Context, p *Parked, reason error) error 
 	return err
 }
 
-// retry delivers the first parked event of each aggregate for which somebody asked.
+// retry delivers the first parked event of each aggregate that is to be retried.
 func (g *gathering) retry(ctx context.Context, parked []Parked) error {
 	seen := map[eventstore.ID]bool{}
 	for i := range parked {

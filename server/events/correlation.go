@@ -28,7 +28,7 @@ type correlationRequest struct {
 
 type correlationAnswer struct {
 	Body struct {
-		Events  []feedEvent `json:"events" doc:"Events with this correlation ID, the event with this ID, and events that it caused, in the order of the feed."`
+		Events  []FeedEvent `json:"events" doc:"Events with this correlation ID, the event with this ID, and events that it caused, in the order of the feed."`
 		From    int64       `json:"from" doc:"First position that was searched. To search earlier appends, pass it as before."`
 		To      int64       `json:"to" doc:"Last position that was searched. To search later appends, pass it as after."`
 		End     int64       `json:"end" doc:"Last position of the feed."`
@@ -55,7 +55,7 @@ func (s *Service) correlated(ctx context.Context, in *correlationRequest) (*corr
 		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(correlationAnswer)
-	answer.Body.Events = make([]feedEvent, len(c.found))
+	answer.Body.Events = make([]FeedEvent, len(c.found))
 	for i := range c.found {
 		answer.Body.Events[i] = describeFeedEvent(&c.found[i])
 	}

@@ -31,11 +31,17 @@ type shop struct {
 
 func newShop(t *testing.T, change ...func(*server.Options)) *shop {
 	t.Helper()
-	s := &shop{House: servertest.New(t, func(o *server.Options) {
+	return furnish(servertest.New(t, func(o *server.Options) {
 		for _, c := range change {
 			c(o)
 		}
-	}), keys: map[accounts.Scope][]string{}}
+	}))
+}
+
+// furnish makes a shop of a house.
+func furnish(h *servertest.House) *shop {
+	t, s := h.T, &shop{House: h, keys: map[accounts.Scope][]string{}}
+	t.Helper()
 	s.owner = s.NewPerson("owner@example.org", accounts.Grants{accounts.AllSites: accounts.Owner})
 	s.stranger = s.NewPerson("viewer@example.org", accounts.Grants{"blog": accounts.Owner})
 	for _, scope := range []accounts.Scope{accounts.Ingest, accounts.Read, accounts.Write} {

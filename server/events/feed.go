@@ -41,20 +41,21 @@ type feedRequest struct {
 	Limit int   `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"Maximum number of appends to scan, whether their events match or not."`
 }
 
-type feedEvent struct {
+// FeedEvent is an event of the feed.
+type FeedEvent struct {
 	Position      int64  `json:"position" doc:"Position of its append in the feed, from 1 without gaps."`
 	AggregateType string `json:"aggregateType"`
 	AggregateID   string `json:"aggregateId"`
 	eventjson.Event
 }
 
-func describeFeedEvent(e *eventstore.FeedEvent) feedEvent {
-	return feedEvent{e.Position, e.Type, e.ID.ID, eventjson.Of(&e.Event)}
+func describeFeedEvent(e *eventstore.FeedEvent) FeedEvent {
+	return FeedEvent{e.Position, e.Type, e.ID.ID, eventjson.Of(&e.Event)}
 }
 
 type feedPage struct {
 	Body struct {
-		Events  []feedEvent `json:"events" doc:"In the order of the feed. Events of an aggregate keep their order."`
+		Events  []FeedEvent `json:"events" doc:"In the order of the feed. Events of an aggregate keep their order."`
 		Through int64       `json:"through" doc:"The page has all matching events up to this position. Pass it as after of the next request."`
 		Tip     bool        `json:"tip" doc:"The page reaches the end of the feed."`
 	}
@@ -83,7 +84,7 @@ func (s *Service) feedRoutes(api huma.API) {
 	tail := operation(middleware.ForRead, "tail-feed", http.MethodGet, root+"/tail", "Stream the events of all aggregates as server-sent events")
 	tail.Description = "The event ID is the position up to which everything was sent, so that a reader who reconnects misses nothing."
 	tail.Middlewares = huma.Middlewares{s.mw.LimitStreams(api, "feed", maxStreams)}
-	sse.Register(api, tail, map[string]any{"event": feedEvent{}, "beat": beat{}}, s.tailFeed)
+	sse.Register(api, tail, map[string]any{"event": FeedEvent{}, "beat": beat{}}, s.tailFeed)
 }
 
 func (s *Service) feed(ctx context.Context, in *feedRequest) (*feedPage, error) {
@@ -92,7 +93,7 @@ func (s *Service) feed(ctx context.Context, in *feedRequest) (*feedPage, error) 
 		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(feedPage)
-	answer.Body.Events, answer.Body.Through, answer.Body.Tip = make([]feedEvent, len(page.Events)), page.Through, page.Tip
+	answer.Body.Events, answer.Body.Through, answer.Body.Tip = make([]FeedEvent, len(page.Events)), page.Through, page.Tip
 	for i := range page.Events {
 		answer.Body.Events[i] = describeFeedEvent(&page.Events[i])
 	}
@@ -128,7 +129,7 @@ func (s *Service) feedPosition(ctx context.Context, in *feedTailRequest) (int64,
 func (s *Service) tailFeed(ctx context.Context, in *feedTailRequest, send sse.Sender) {
 	at, err := s.feedPosition(ctx, in)
 	if err == nil {
-		err = s.watch(ctx, send, feedLook, func(ctx context.Context) error {
+		err = s.watch(ctx, send, nil, feedLook, func(ctx context.Context) error {
 			for {
 				page, err := s.store.FeedPage(ctx, at, feedAppends, in.options()...)
 				for i := 0; i < len(page.Events) && err == nil; i++ {

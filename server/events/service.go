@@ -36,6 +36,7 @@ type Service struct {
 	store      *eventstore.Store
 	background *background.Work
 	appended   bell
+	settled    bell // rings when events of a subscription were acknowledged or rejected
 	passed     passedTimes
 	rebuilds   *jobs.Board[rebuildBody]
 }
@@ -48,6 +49,7 @@ func New(mw *middleware.Stack, t *table.Table, o Options) (*Service, error) {
 			return nil, err
 		}
 	}
+	mw.Metrics.MustRegister(&subscriptionCollector{o.Store})
 	work := background.New()
 	return &Service{
 		o: o, mw: mw, table: t, store: o.Store, background: work,
@@ -85,6 +87,8 @@ func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	s.endingRoutes(api)
 	s.projectionRoutes(api)
 	s.subscriptionRoutes(api)
+	s.pullRoutes(api)
+	s.settlingRoutes(api)
 	return nil
 }
 

@@ -20,6 +20,7 @@ type subscriptionBody struct {
 	Lag        int64           `json:"lag" doc:"Number of appends in the feed after that position."`
 	Handled    int64           `json:"handled" doc:"Events handled, including repetitions."`
 	Parked     int             `json:"parked" doc:"Parked events: those that could not be handled, and later events of their aggregates."`
+	Pulled     bool            `json:"pulled,omitempty" doc:"Consumers receive its events over HTTP. Otherwise a program runs it."`
 	Created    time.Time       `json:"created"`
 	Updated    time.Time       `json:"updated,omitzero" doc:"When a consumer last recorded progress."`
 	Partitions []partitionBody `json:"partitions" doc:"Those that were ever consumed."`
@@ -141,7 +142,7 @@ func (s *Service) subscriptions(ctx context.Context, _ *struct{}) (*subscription
 
 func describeSubscription(st *subscription.Status) subscriptionBody {
 	body := subscriptionBody{
-		Name: st.Name, Position: st.Position(), Lag: st.Lag(), Handled: st.Handled(), Parked: st.Parked(), Created: st.CreatedAt, Updated: st.UpdatedAt(),
+		Name: st.Name, Position: st.Position(), Lag: st.Lag(), Handled: st.Handled(), Parked: st.Parked(), Pulled: st.Pulled != nil, Created: st.CreatedAt, Updated: st.UpdatedAt(),
 		Partitions: make([]partitionBody, len(st.Partitions)),
 	}
 	for i, p := range st.Partitions {
@@ -155,6 +156,10 @@ func (s *Service) subscriptionError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, subscription.ErrNotFound):
 		return middleware.Problem(http.StatusNotFound, "no_such_subscription", "There is no subscription with this name.")
+	case errors.Is(err, subscription.ErrExists):
+		return middleware.Problem(http.StatusConflict, "subscription_exists", "There is a subscription with this name and other settings. Use another name, or delete it.")
+	case errors.Is(err, subscription.ErrNotPulled):
+		return middleware.Problem(http.StatusConflict, "not_pulled", "A program runs this subscription. Create one of your own.")
 	case errors.Is(err, subscription.ErrDefinition):
 		return middleware.Problem(http.StatusUnprocessableEntity, "invalid_request", middleware.Detail(err))
 	}

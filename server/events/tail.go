@@ -35,8 +35,11 @@ type bell struct {
 	rung chan struct{} // closed when the bell rings; nil if nobody listens
 }
 
-// listen returns a channel that is closed when the bell rings next.
+// listen returns a channel that is closed when the bell rings next; that of a nil bell never is.
 func (b *bell) listen() <-chan struct{} {
+	if b == nil {
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.rung == nil {
@@ -85,7 +88,7 @@ func (s *Service) position(ctx context.Context, in *tailRequest) (int64, error) 
 func (s *Service) tail(ctx context.Context, in *tailRequest, send sse.Sender) {
 	at, err := s.position(ctx, in)
 	if err == nil {
-		err = s.watch(ctx, send, tailLook, func(ctx context.Context) error {
+		err = s.watch(ctx, send, nil, tailLook, func(ctx context.Context) error {
 			for e, err := range s.store.Read(ctx, in.id(), eventstore.From(at+1)) {
 				if err == nil {
 					err = send(sse.Message{ID: int(e.Seq), Data: eventjson.Of(&e)})
@@ -108,9 +111,9 @@ func (s *Service) ended(ctx context.Context, err error) {
 	}
 }
 
-// watch calls more, which sends the new events, after every append of this process and every
-// interval, until the reader is gone.
-func (s *Service) watch(ctx context.Context, send sse.Sender, every time.Duration, more func(context.Context) error) error {
+// watch calls more, which sends the new events, after every append of this process, when the other
+// bell rings, and every interval, until the reader is gone.
+func (s *Service) watch(ctx context.Context, send sse.Sender, other *bell, every time.Duration, more func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, streamFor)
 	defer cancel()
 	defer context.AfterFunc(s.background.Context(), cancel)()
@@ -119,7 +122,7 @@ func (s *Service) watch(ctx context.Context, send sse.Sender, every time.Duratio
 	defer pulse.Stop()
 	err := send.Data(beat{s.table.Now().UTC()}) // the reader is connected now
 	for err == nil {
-		rung := s.appended.listen() // before reading, so that an append meanwhile wakes the loop
+		rung, also := s.appended.listen(), other.listen() // before reading, so that an append meanwhile wakes the loop
 		if err = more(ctx); err != nil {
 			return err
 		}
@@ -127,6 +130,7 @@ func (s *Service) watch(ctx context.Context, send sse.Sender, every time.Duratio
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-rung:
+		case <-also:
 		case <-look.C:
 		case <-pulse.C:
 			err = send.Data(beat{s.table.Now().UTC()})

@@ -26,7 +26,7 @@ LEAN = -vet=off -ldflags="-s -w"
 WAITING = -p 4 -parallel 4
 
 .DEFAULT_GOAL := build
-.PHONY: build build-duckdb bench-tools lambda dist notices docs pictures web test test-fast prose browser mosquitto postgres dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
+.PHONY: build build-duckdb bench-tools lambda dist notices docs pictures web test test-fast prose browser typescript mosquitto postgres dynalite openid servicespec check race fuzz simulate oracle nets test-busy soak ledger endurance chaos bench demo clean
 
 build: web ## build bin/onefold, static and stripped
 	$(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/onefold ./cmd/onefold
@@ -78,7 +78,7 @@ server/dashboard/node_modules/.package-lock.json: server/dashboard/package-lock.
 server/dashboard/dist/web/index.html: server/dashboard/node_modules/.package-lock.json server/dashboard/index.html server/dashboard/vite.config.ts $(wildcard server/dashboard/src/* server/dashboard/src/*/*)
 	npm run --prefix server/dashboard build
 
-test: web check prose dynalite openid servicespec browser mosquitto postgres ## everything that CI runs: lint, then every test
+test: web check prose dynalite openid servicespec browser typescript mosquitto postgres ## everything that CI runs: lint, then every test
 	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -timeout 60m $(LONGEST) $(PACKAGES)
 	CGO_ENABLED=1 $(GO) test $(LEAN) -tags duckdb ./warehouse/duck ./cmd/onefold/internal/querycli
 
@@ -89,6 +89,13 @@ browser: server/e2e/node_modules/.package-lock.json ## install what drives a bro
 	@command -v chromium chromium-browser google-chrome >/dev/null || \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy --no-install-recommends chromium; \
 	  else echo "chromium is missing: install it to run the tests in a browser, which are skipped" >&2; fi
+
+typescript: clients/typescript/node_modules/.package-lock.json ## install what checks and tests the TypeScript client
+
+clients/typescript/node_modules/.package-lock.json: clients/typescript/package-lock.json
+	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20.3 or newer, with npm; it tests the TypeScript client" >&2; exit 1; }
+	npm ci --prefix clients/typescript --no-audit --no-fund
+	@touch $@
 
 mosquitto: ## install a client of MQTT that a test publishes with, where that is allowed
 	@command -v mosquitto_pub >/dev/null || \
@@ -143,7 +150,7 @@ prose: bin/vale ## check the language of documents, help texts and labels with V
 	$(GO) test -count=1 ./packaging/prose
 
 # Documents that people write: design documents are generated.
-PROSE = $(filter-out docs/design/%,$(wildcard *.md docs/*.md docs/*/*.md examples/*/README.md))
+PROSE = $(filter-out docs/design/%,$(wildcard *.md docs/*.md docs/*/*.md examples/*/README.md clients/*/README.md))
 
 # Vale has a module of its own, so that its dependencies are none of onefold's. It needs cgo and is built once.
 bin/vale: packaging/prose/vale/go.mod packaging/prose/vale/go.sum

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -89,5 +90,37 @@ func TestTypeScriptClient(t *testing.T) {
 	tests.Env = append(os.Environ(), "SERVER="+s.URL, "KEY="+key)
 	if out, err := tests.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+var tsBlock = regexp.MustCompile("(?s)```ts\n(.*?)```")
+
+// The code of the guide and the README is in a test of the client, word for word.
+func TestTypeScriptGuide(t *testing.T) {
+	test, err := os.ReadFile(filepath.Join(typescript, "test", "guide.test.ts"))
+	servertest.Must(t, err)
+	var lines []string
+	for line := range strings.Lines(string(test)) {
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	tested := strings.Join(lines, "\n")
+	for _, file := range []string{"../../docs/guides/typescript.md", filepath.Join(typescript, "README.md")} {
+		text, err := os.ReadFile(file)
+		servertest.Must(t, err)
+		blocks := tsBlock.FindAllStringSubmatch(string(text), -1)
+		if len(blocks) < 2 {
+			t.Errorf("%s: %d blocks", file, len(blocks))
+		}
+		for _, block := range blocks {
+			var code []string
+			for line := range strings.Lines(block[1]) {
+				if !strings.HasPrefix(line, "import ") {
+					code = append(code, strings.TrimSpace(line))
+				}
+			}
+			if want := strings.TrimSpace(strings.Join(code, "\n")); !strings.Contains(tested, want) {
+				t.Errorf("%s: not in test/guide.test.ts:\n%s", file, block[1])
+			}
+		}
 	}
 }

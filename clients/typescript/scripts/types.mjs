@@ -1,8 +1,9 @@
 // Writes src/openapi.ts: the types of the event store's operations. Standard input is the OpenAPI document of a server.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
+import { text as read } from 'node:stream/consumers'
 import openapiTS, { astToString } from 'openapi-typescript'
 
-const document = JSON.parse(readFileSync(0, 'utf8'))
+const document = JSON.parse(await read(process.stdin))
 for (const path of Object.keys(document.paths)) {
   if (!path.startsWith('/api/v1/events/') || /^.api.v1.events.(members|invitations)/.test(path)) delete document.paths[path]
 }

@@ -133,7 +133,7 @@ blueprint/infra/servicespec/node_modules/.package-lock.json: blueprint/infra/ser
 	npm ci --prefix blueprint/infra/servicespec --no-audit --no-fund
 	@touch $@
 
-test-busy: web dynalite openid servicespec browser mosquitto postgres ## every test RUNS (10) times in a row while other programs keep all processors busy
+test-busy: web dynalite openid servicespec browser typescript mosquitto postgres ## every test RUNS (10) times in a row while other programs keep all processors busy
 	@set -e; busy=; trap 'kill $$busy 2>/dev/null || true' EXIT; trap 'exit 130' INT TERM; \
 	for n in $$(seq $$(getconf _NPROCESSORS_ONLN)); do (while :; do :; done) & busy="$$busy $$!"; done; \
 	ONEFOLD_TEST_DYNALITE=1 ONEFOLD_TEST_OPENID=1 ONEFOLD_TEST_SERVICESPEC=1 $(GO) test $(LEAN) $(WAITING) -count=$(RUNS) -failfast -timeout 0 $(LONGEST) $(PACKAGES)

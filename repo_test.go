@@ -97,8 +97,10 @@ var policy = map[string][]string{
 	"telemetry/recount": {"table", "fold", "telemetry", "telemetry/reindex", "telemetry/internal/bucket", "telemetry/internal/figures", "internal/calendar",
 		"vocabulary", "internal/devicesim", "telemetry/internal/decimalsum", "telemetry/internal/order", "telemetry/payload", "telemetry/presence"}, // its tests
 
-	"eventstore":            {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"eventstore/registry":   {"eventstore"},
+	"eventstore":          {"vocabulary", "dynamo", "table", "fold", "internal/...", "github.com/hashicorp/golang-lru/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"eventstore/registry": {"eventstore", "eventstore/eventschema"},
+	"eventstore/eventschema": {"table", "eventstore", "github.com/santhosh-tekuri/jsonschema/v6/...", "github.com/google/jsonschema-go/jsonschema", "golang.org/x/text/...",
+		"engine", "internal/seeds"}, // its tests
 	"eventstore/eventjson":  {"eventstore"},
 	"eventstore/embedded":   {"eventstore", "eventstore/shred", "engine", "fold", "fold/streamsource", "table"},
 	"eventstore/projection": {"vocabulary", "table", "fold", "eventstore", "eventstore/eventjson", "internal/backoff", "golang.org/x/sync/..."},
@@ -181,7 +183,7 @@ var policy = map[string][]string{
 	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "server/accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
 		"telemetry/presence", "telemetry/maintenance"}, // its tests
-	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "eventstore/subscription", "server/accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
+	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "eventstore/subscription", "eventstore/eventschema", "server/accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
 		"eventstore/shred", "engine/enginetest", "internal/seeds"}, // its tests
 	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/redact", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"server/accounts"}, // its tests

@@ -105,6 +105,7 @@ var steps = []step{
 
 	{op: "append-events", method: "POST", path: "/api/v1/events/aggregates/order/1/events", body: `{"events":[{"type":"Placed","data":{}}]}`},
 	{op: "create-subscription", method: "PUT", path: "/api/v1/events/subscriptions/mails", body: `{}`},
+	{op: "put-event-schema", method: "PUT", path: "/api/v1/events/event-types/Shipped/schema", body: `{"schema":{"type":"object"}}`},
 	{op: "receive-events", method: "POST", path: "/api/v1/events/subscriptions/mails/receive"},
 	{op: "close-aggregate", method: "POST", path: "/api/v1/events/aggregates/order/1/close"},
 	{op: "delete-aggregate", method: "DELETE", path: "/api/v1/events/aggregates/order/1"},

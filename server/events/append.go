@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -78,6 +79,9 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 		return nil, err
 	}
 	unless, err := in.Body.Unless.options()
+	if err == nil {
+		err = s.checkEvents(ctx, in.id(), cmp.Or(in.Body.CommitID, in.Key), events, "body.events")
+	}
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}

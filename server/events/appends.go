@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -196,7 +197,10 @@ func (s *Service) appendAll(ctx context.Context, in *appendAllRequest) (*appendA
 		if parts[i].Expected, err = expectedOf(p.Expected); err != nil {
 			return nil, err
 		}
-		if parts[i].Events, err = eventjson.NewEvents(p.Events); err != nil {
+		if parts[i].Events, err = eventjson.NewEvents(p.Events); err == nil {
+			err = s.checkEvents(ctx, parts[i].ID, cmp.Or(in.Body.CommitID, in.Key), parts[i].Events, "body.appends["+strconv.Itoa(i)+"].events")
+		}
+		if err != nil {
 			return nil, s.mw.Error(ctx, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventschema"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/server/internal/middleware"
@@ -38,6 +39,7 @@ type Service struct {
 	appended   bell
 	settled    bell // rings when events of a subscription were acknowledged or rejected
 	passed     passedTimes
+	schemas    *eventschema.Checker
 	rebuilds   *jobs.Board[rebuildBody]
 }
 
@@ -52,7 +54,7 @@ func New(mw *middleware.Stack, t *table.Table, o Options) (*Service, error) {
 	mw.Metrics.MustRegister(&subscriptionCollector{o.Store})
 	work := background.New()
 	return &Service{
-		o: o, mw: mw, table: t, store: o.Store, background: work,
+		o: o, mw: mw, table: t, store: o.Store, background: work, schemas: eventschema.NewChecker(t),
 		rebuilds: jobs.NewBoard[rebuildBody](t, "rebuild", maxRebuilds, work, mw.Logger),
 	}, nil
 }
@@ -89,6 +91,7 @@ func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	s.subscriptionRoutes(api)
 	s.pullRoutes(api)
 	s.settlingRoutes(api)
+	s.schemaRoutes(api)
 	return nil
 }
 

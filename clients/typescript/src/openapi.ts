@@ -205,6 +205,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/events/event-types/{eventType}/schema": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the JSON Schema of a version of an event type */
+        get: operations["event-schema"];
+        /**
+         * Set the JSON Schema of a version of an event type
+         * @description Appends over HTTP are checked against it. Events that are stored already are not. A schema is only replaced by one that accepts every event that it accepts: otherwise
+         *     the answer is 409 `schema_incompatible`, with the places in the new schema, and the change needs another version. If a type has schemas, its events must have one of their versions.
+         *     Other servers notice a change within 2 seconds.
+         */
+        put: operations["put-event-schema"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events/feed": {
         parameters: {
             query?: never;
@@ -1444,6 +1467,19 @@ export interface components {
             /** @description Stored as a keyed hash. */
             value: string;
         };
+        EventStoreSchemaBody: {
+            /** Format: date-time */
+            created: string;
+            /** @description JSON Schema 2020-12. */
+            schema: unknown;
+            type: string;
+            /** Format: date-time */
+            updated: string;
+            /** Format: int64 */
+            version: number;
+            /** @description All versions that have a schema, in ascending order. */
+            versions: number[] | null;
+        };
         EventStoreScopedValue: {
             /** @description Such as email. */
             scope: string;
@@ -1629,6 +1665,10 @@ export interface components {
             feed: number;
             /** @description The projections of the running program, sorted by name. */
             projections: components["schemas"]["EventStoreProjectionBody"][] | null;
+        };
+        PutSchemaRequestBody: {
+            /** @description JSON Schema 2020-12, at most 64 KB, with at most 1,000 subschemas. References are local and must not recur. */
+            schema: unknown;
         };
         QueryAnswerBody: {
             /** @description In an order in which they can have happened. */
@@ -2535,6 +2575,141 @@ export interface operations {
             };
             /** @description Forbidden */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "event-schema": {
+        parameters: {
+            query?: {
+                /** @description Version of the form of the data. Default: the latest. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                eventType: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventStoreSchemaBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "put-event-schema": {
+        parameters: {
+            query?: {
+                /** @description Version of the form of the data. */
+                version?: number;
+            };
+            header?: never;
+            path: {
+                eventType: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutSchemaRequestBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventStoreSchemaBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Conflict */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

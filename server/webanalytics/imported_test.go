@@ -93,7 +93,7 @@ func TestAnswersSayWhichDaysAreImported(t *testing.T) {
 			t.Errorf("%s: %+v %+v", c.path, a, a.Imported)
 		}
 	}
-	compared := get[body](h, site+"stats?compare=previous&from="+day(2)+"&to="+day(0))
+	compared := get[body](h, site+"stats?compare=previous&align=date&from="+day(2)+"&to="+day(0))
 	if compared.Imported != nil || compared.PreviousImported == nil || compared.PreviousImported.To != to {
 		t.Errorf("%+v", compared)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -24,8 +23,8 @@ type statsRequest struct {
 	middleware.SitePath
 	DayRange
 	FilterParams
-	Period  string `query:"period" enum:"hour,day,month" default:"day"`
-	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"Compare with the same number of days before, or with the same days a year earlier."`
+	Comparison
+	Period string `query:"period" enum:"hour,day,month" default:"day"`
 }
 
 // FiguresBody has the figures of a bucket or range, with the averages computed from them.
@@ -49,6 +48,9 @@ type statsBody struct {
 	TimeZone        string       `json:"timezone"`
 	Source          string       `json:"source" enum:"statistics,raw,warehouse" doc:"statistics: from stored counts. raw: counted from raw events, which are kept for a limited time. warehouse: from raw events, partly read from the warehouse."`
 	Totals          FiguresBody  `json:"totals"`
+	PreviousFrom    string       `json:"previousFrom,omitempty" doc:"First day of the comparison range."`
+	PreviousTo      string       `json:"previousTo,omitempty" doc:"Last day of the comparison range, inclusive."`
+	Align           string       `json:"align,omitempty" enum:"weekday,date" doc:"How the ranges are aligned: the same weekdays, or dates."`
 	Previous        *FiguresBody `json:"previous,omitempty" doc:"Totals of the comparison range."`
 	Buckets         []bucketBody `json:"buckets"`
 	PreviousBuckets []bucketBody `json:"previousBuckets,omitempty"`
@@ -91,7 +93,7 @@ func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, er
 		Imported: out.Imported,
 	}}
 	if in.Compare != "none" {
-		ask.From, ask.To = comparedDays(from, to, in.Compare)
+		ask.From, ask.To, answer.Body.Align = in.days(from, to, ask.Period)
 		if err := s.compare(ctx, &answer.Body, ask, in.Filter); err != nil {
 			return nil, s.mw.Error(ctx, err)
 		}
@@ -124,23 +126,10 @@ func (s *Service) compare(ctx context.Context, body *statsBody, ask report.Reque
 		return err
 	}
 	previous := describeFigures(out.Totals.Figures)
+	body.PreviousFrom, body.PreviousTo = ask.From, ask.To
 	body.Previous, body.PreviousBuckets, body.PreviousImported = &previous, describeBuckets(out.Buckets), out.Imported
 	body.Notes = append(body.Notes, out.Notes...)
 	return nil
-}
-
-// comparedDays returns the days that a range is compared with. Both days must be valid.
-func comparedDays(from, to, with string) (string, string) {
-	first, err := time.Parse(time.DateOnly, from)
-	last, err2 := time.Parse(time.DateOnly, to)
-	if err != nil || err2 != nil {
-		return from, to
-	}
-	if with == "year" {
-		return first.AddDate(-1, 0, 0).Format(time.DateOnly), last.AddDate(-1, 0, 0).Format(time.DateOnly)
-	}
-	days := int(last.Sub(first).Hours()/24) + 1
-	return first.AddDate(0, 0, -days).Format(time.DateOnly), last.AddDate(0, 0, -days).Format(time.DateOnly)
 }
 
 func describeFigures(f report.Figures) FiguresBody {

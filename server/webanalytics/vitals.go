@@ -16,9 +16,9 @@ import (
 type vitalsRequest struct {
 	middleware.SitePath
 	DayRange
-	Search  string `query:"search" maxLength:"200" doc:"Only pages that contain this text, ignoring case."`
-	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Maximum number of pages."`
-	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"Compare with the same number of days before, or with the same days a year earlier."`
+	Comparison
+	Search string `query:"search" maxLength:"200" doc:"Only pages that contain this text, ignoring case."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Maximum number of pages."`
 }
 
 type vitalsBody struct {
@@ -59,7 +59,7 @@ func (s *Service) vitals(ctx context.Context, in *vitalsRequest) (*vitalsAnswer,
 	body.Found = len(body.Pages)
 	body.Pages = body.Pages[:min(in.Limit, len(body.Pages))]
 	if in.Compare != "none" {
-		from, to = comparedDays(from, to, in.Compare)
+		from, to, _ = in.days(from, to, analytics.Day)
 		before, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: in.Site, From: from, To: to})
 		switch {
 		case errors.Is(err, report.ErrExpired):

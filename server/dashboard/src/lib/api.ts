@@ -2,6 +2,7 @@
 
 export type Period = 'hour' | 'day' | 'month'
 export type Compare = 'none' | 'previous' | 'year'
+export type Align = 'weekday' | 'date'
 export type Role = 'owner' | 'admin' | 'viewer'
 
 export interface Figures {
@@ -29,6 +30,9 @@ export interface Stats {
   timezone: string
   source: 'statistics' | 'raw' | 'warehouse'
   totals: Figures
+  previousFrom?: string // first day of the comparison
+  previousTo?: string
+  align?: Align
   previous?: Figures
   buckets: Bucket[]
   previousBuckets?: Bucket[]

@@ -51,7 +51,14 @@ describe('address', () => {
     const v = readView(new URLSearchParams(q.toString()), today)
     expect(v).toMatchObject({ range: 'custom', from: '2026-01-05', to: '2026-02-03', compare: 'none', filters })
     expect(q.get('metric')).toBe('visits')
-    expect(askView(v, true).toString()).toContain('compare=none')
+    expect(askView(v, true).toString()).toContain('compare=none&align=weekday')
+  })
+  test('comparisons match weekdays unless the address says dates', () => {
+    expect(readView(new URLSearchParams('align=moon'), today).align).toBe('weekday')
+    const q = withView(new URLSearchParams(), { align: 'date' })
+    expect(q.toString()).toBe('align=date')
+    expect(askView(readView(q, today), true).get('align')).toBe('date')
+    expect(withView(q, { align: 'weekday' }).toString()).toBe('')
   })
   test('nonsense is the default', () => {
     const v = readView(new URLSearchParams('range=soon&from=2026-02-30&to=x&compare=maybe&period=minute'), today)

@@ -1,7 +1,7 @@
 // A view is the range, interval, comparison and filters of a statistics page. It is part of the URL, so that every view can be linked
 // to and the back button works.
 
-import type { Compare, Period } from './api'
+import type { Align, Compare, Period } from './api'
 import { addDays, addMonths, daysBetween, isDay, monthStart, weekStart } from './days'
 
 export type Op = 'is' | 'is_not' | 'contains' | 'contains_not' | 'matches'
@@ -15,6 +15,7 @@ export interface View {
   to: string
   period: Period
   compare: Compare
+  align: Align // of the comparison
   filters: Filter[]
 }
 
@@ -68,6 +69,7 @@ export function readView(q: URLSearchParams, today: string): View {
   return {
     range, from: f, to: t, period,
     compare: compare === 'none' || compare === 'year' ? compare : 'previous',
+    align: q.get('align') === 'date' ? 'date' : 'weekday',
     filters: q.getAll('filter').map(parseFilter).filter((x) => x !== null),
   }
 }
@@ -87,6 +89,8 @@ export function withView(q: URLSearchParams, change: Partial<View>): URLSearchPa
     if (change.compare === 'previous') next.delete('compare')
     else next.set('compare', change.compare)
   }
+  if (change.align === 'date') next.set('align', 'date')
+  else if (change.align) next.delete('align')
   if (change.filters !== undefined) {
     next.delete('filter')
     for (const f of change.filters) next.append('filter', formatFilter(f))
@@ -100,6 +104,7 @@ export function askView(v: View, withSteps = false): URLSearchParams {
   if (withSteps) {
     q.set('period', v.period)
     q.set('compare', v.compare)
+    q.set('align', v.align)
   }
   for (const f of v.filters) q.append('filter', formatFilter(f))
   return q

@@ -49,6 +49,10 @@ func Times(a string, n int64) string {
 	return plain(&product)
 }
 
+// Compare returns a negative number if a is less than b, 0 if they are equal, otherwise a positive
+// number. Both were returned by this package.
+func Compare(a, b string) int { return read(a).Cmp(read(b)) }
+
 // read converts an amount. Invalid amounts count as zero.
 func read(s string) *apd.Decimal {
 	if d, _, err := apd.NewFromString(s); err == nil {

@@ -1,6 +1,7 @@
 package decimal
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 )
@@ -27,5 +28,16 @@ func TestAdd(t *testing.T) {
 	}
 	if got := Add("12.5", "-12.5"); got != "" {
 		t.Errorf("12.5 - 12.5 = %q", got)
+	}
+}
+
+func TestCompare(t *testing.T) {
+	order := []string{"-10.5", "-2", "", "0.1", "9", "10", "10.01"}
+	for i, a := range order {
+		for j, b := range order {
+			if got := Compare(a, b); got != cmp.Compare(i, j) {
+				t.Errorf("Compare(%q, %q) = %d", a, b, got)
+			}
+		}
 	}
 }

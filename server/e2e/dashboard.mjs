@@ -137,6 +137,17 @@ const steps = {
     await page.getByRole('dialog').getByRole('row').nth(1).waitFor()
     await accessible(page, 'details')
     await shot(page, 'details')
+    // Columns sort, also by keyboard. A second click reverses the order.
+    const dialog = page.getByRole('dialog', { name: 'Pages', exact: true })
+    const first = (text) => page.waitForFunction((t) => document.querySelector('dialog tbody tr')?.textContent.trim().startsWith(t), text)
+    const pages = async () => (await dialog.locator('tbody td:first-child').allTextContents()).map((t) => t.trim())
+    const names = (await pages()).toSorted()
+    await dialog.getByRole('button', { name: 'Page', exact: true }).click()
+    await dialog.getByRole('columnheader', { name: 'Page', exact: true }).and(page.locator('[aria-sort=ascending]')).waitFor()
+    await first(names[0])
+    await dialog.getByRole('button', { name: 'Page', exact: true }).press('Enter')
+    await first(names.at(-1))
+    await accessible(page, 'sorted details')
     await page.getByPlaceholder('Search').fill('pricing')
     await page.waitForFunction(() => [...document.querySelectorAll('dialog tbody tr')].every(r => r.textContent.includes('pricing')))
     await page.keyboard.press('Escape') // clears the search

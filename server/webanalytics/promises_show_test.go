@@ -100,12 +100,17 @@ func (p *promise) showReport(d *datadriven.TestData) string {
 
 func (p *promise) showBreakdown(by, from, to string) string {
 	p.Helper()
+	type shown struct {
+		ledgerRow
+		ScrollDepth *float64
+	}
 	a := get[struct {
-		Rows []struct {
-			ledgerRow
-			ScrollDepth *float64
-		}
+		Rows []shown
+		None *shown
 	}](p.House, "/api/v1/sites/blog/breakdown?limit=1000&by="+url.QueryEscape(by)+"&from="+from+"&to="+to)
+	if a.None != nil {
+		a.Rows = append(a.Rows, *a.None)
+	}
 	var rows [][]string
 	var total sheet
 	for i := range a.Rows {

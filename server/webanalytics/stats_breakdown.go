@@ -1,7 +1,6 @@
 package webanalytics
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -18,6 +17,8 @@ type breakdownRequest struct {
 	By     string `query:"by" required:"true" maxLength:"80" doc:"A dimension, such as page, source or country."`
 	Search string `query:"search" maxLength:"200" doc:"Only values that contain this text, ignoring case."`
 	All    bool   `query:"all" doc:"List all values, counted from raw events, which takes longer. By default, values beyond 1,000 per hour are in other."`
+	Sort   string `query:"sort" enum:"value,visitors,visits,pageViews,events,bounceRate,duration,engagedPerVisit,scrollDepth,revenue" doc:"Column to sort by. Rows without a value of the column are last. Default: page views of pages, events of dimensions of events, otherwise visits."`
+	Order  string `query:"order" enum:"asc,desc" default:"desc" doc:"Ascending or descending. Without sort, rows are in descending order."`
 	Offset int    `query:"offset" minimum:"0" maximum:"100000"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10"`
 }
@@ -33,6 +34,7 @@ type breakdownBody struct {
 	By     string    `json:"by"`
 	Source string    `json:"source" enum:"statistics,raw,warehouse"`
 	Rows   []rowBody `json:"rows"`
+	None   *rowBody  `json:"none,omitempty" doc:"What has no value of the dimension, such as visits without a campaign. With its row and other, the rows add up to the totals."`
 	Other  *rowBody  `json:"other,omitempty" doc:"Values beyond the limit of the stored counts, added up."`
 	Total  int       `json:"total" doc:"Number of values on all pages."`
 	Notes  []string  `json:"notes" doc:"Notes for readers of these numbers."`
@@ -58,7 +60,7 @@ func (s *Service) breakdown(ctx context.Context, in *breakdownRequest) (*breakdo
 	return &breakdownAnswer{body}, nil
 }
 
-// fill sets the requested rows, ordered by share.
+// fill sets the requested rows, sorted as requested.
 func (b *breakdownBody) fill(rows []report.Row, total *report.Figures, in *breakdownRequest) {
 	counted, all := measure(analytics.Dimension(in.By), rows, total)
 	search := strings.ToLower(in.Search)
@@ -71,11 +73,13 @@ func (b *breakdownBody) fill(rows []report.Row, total *report.Figures, in *break
 		switch {
 		case row.Value == analytics.Other:
 			b.Other = &body
+		case row.Value == analytics.None:
+			b.None = &body
 		case search == "" || strings.Contains(strings.ToLower(row.Value), search):
 			matching = append(matching, body)
 		}
 	}
-	slices.SortStableFunc(matching, func(x, y rowBody) int { return cmp.Compare(counted(&y.Row), counted(&x.Row)) })
+	slices.SortStableFunc(matching, in.sorted(counted))
 	b.Total = len(matching)
 	first := min(in.Offset, len(matching))
 	b.Rows = matching[first:min(first+in.Limit, len(matching))]

@@ -54,14 +54,21 @@ func TestBreakdown(t *testing.T) {
 		"by=page&limit=1&offset=1": `[/pricing 2 0.25] of 4`,
 		"by=page&offset=99":        `of 4`,
 		"by=browser":               `[Firefox 8 1] of 1`,
-		"by=utm_term":              `[(none) 8 1] of 1`,
-		"by=os":                    `[Linux 8 1] of 1`,
-		"by=event":                 `of 0`,
+		"by=utm_term":              `of 0, none 8 1`,
+		"by=page&sort=value":       `[/pricing 2 0.25] [/docs/a 1 0.125] [/Docs 1 0.125] [/ 4 0.5] of 4`,
+		"by=page&sort=pageViews&order=asc&limit=2&offset=2": `[/pricing 2 0.25] [/ 4 0.5] of 4`,
+		"by=page&sort=engagedPerVisit&limit=1":              `[/ 4 0.5] of 4`,
+		"by=os":                                             `[Linux 8 1] of 1`,
+		"by=event":                                          `of 0`,
 	} {
 		text := viewer.Want(http.StatusOK, "statistics", http.MethodGet, "/api/v1/sites/blog/breakdown?"+query, "")
 		var got struct {
 			Rows []struct {
 				Value     string
+				PageViews int64
+				Share     float64
+			}
+			None *struct {
 				PageViews int64
 				Share     float64
 			}
@@ -72,12 +79,17 @@ func TestBreakdown(t *testing.T) {
 		for _, r := range got.Rows {
 			rows = append(rows, fmt.Sprintf("[%s %d %.3g]", r.Value, r.PageViews, r.Share))
 		}
-		if said := strings.TrimSpace(fmt.Sprintf("%s of %d", strings.Join(rows, " "), got.Total)); said != want {
+		said := strings.TrimSpace(fmt.Sprintf("%s of %d", strings.Join(rows, " "), got.Total))
+		if got.None != nil {
+			said += fmt.Sprintf(", none %d %.3g", got.None.PageViews, got.None.Share)
+		}
+		if said != want {
 			t.Errorf("%s: %s, want %s", query, said, want)
 		}
 	}
 	viewer.Want(http.StatusUnprocessableEntity, "bad_range", http.MethodGet, "/api/v1/sites/blog/breakdown?by=colour", "")
 	viewer.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodGet, "/api/v1/sites/blog/breakdown", "")
+	viewer.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodGet, "/api/v1/sites/blog/breakdown?by=page&sort=colour", "")
 }
 
 func TestSites(t *testing.T) {

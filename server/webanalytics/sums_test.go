@@ -105,13 +105,14 @@ func (l *ledger) totals(query string) (total sheet, buckets []sheet) {
 	return a.Totals, a.Buckets
 }
 
-// rows returns all rows of a breakdown, including "(other)".
+// rows returns all rows of a breakdown, including "(none)" and "(other)".
 func (l *ledger) rows(by, query string) map[string]ledgerRow {
 	l.Helper()
 	rows := map[string]ledgerRow{}
 	for {
 		a := get[struct {
 			Rows  []ledgerRow
+			None  *ledgerRow
 			Other *ledgerRow
 			Total int
 		}](l.House, fmt.Sprintf("/api/v1/sites/blog/breakdown?by=%s&limit=1000&offset=%d&%s", by, len(rows), query))
@@ -119,6 +120,9 @@ func (l *ledger) rows(by, query string) map[string]ledgerRow {
 			rows[a.Rows[i].Value] = a.Rows[i].complete()
 		}
 		if len(a.Rows) == 0 || len(rows) >= a.Total {
+			if a.None != nil {
+				rows[analytics.None] = a.None.complete()
+			}
 			if a.Other != nil {
 				rows[analytics.Other] = a.Other.complete()
 			}

@@ -58,7 +58,7 @@ export interface Row {
   share?: number
 }
 
-export interface Breakdown { by: string; source: 'statistics' | 'raw' | 'warehouse'; rows: Row[] | null; other?: Partial<Row>; total: number; imported?: Imported }
+export interface Breakdown { by: string; source: 'statistics' | 'raw' | 'warehouse'; rows: Row[] | null; none?: Row; other?: Partial<Row>; total: number; imported?: Imported }
 
 export interface SiteSummary {
   id: string

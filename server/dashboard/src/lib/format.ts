@@ -128,6 +128,10 @@ const languages = new Intl.DisplayNames('en', { type: 'language', fallback: 'cod
 
 export const dimensionLabel = (d: string) => (d.startsWith('prop:') ? d.slice(5) : (DIMENSIONS[d] ?? d))
 
+// missing says why a dimension has no values although there were visits.
+export const missing = (dimension: string) =>
+  ['country', 'region', 'city'].includes(dimension) ? 'No locations known. They come from a location database: start the server with --geo FILE.' : 'No values in this range.'
+
 // valueLabel returns the label of a dimension's value. Filters use the value itself.
 export function valueLabel(dimension: string, value: string): string {
   if (value === '(none)') return dimension === 'source' || dimension === 'referrer' ? 'Direct or none' : 'None'

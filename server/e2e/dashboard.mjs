@@ -228,7 +228,11 @@ const steps = {
     await settled(page)
     await accessible(page, 'sessions')
     await shot(page, 'sessions')
-    await page.locator('tbody .time a').first().click()
+    // A row opens as a whole, and its link by keyboard.
+    await page.locator('tbody tr').first().locator('td').last().click()
+    await page.getByRole('region', { name: 'Timeline' }).waitFor()
+    await page.goBack()
+    await page.locator('tbody .time a').first().press('Enter')
     await page.getByRole('region', { name: 'Timeline' }).waitFor()
     await accessible(page, 'session')
     await shot(page, 'session')

@@ -26,17 +26,26 @@ type Use struct {
 	PeakWrites float64   `json:"peakWrites"`      // units
 }
 
+// mostlyReads reports whether reads used a larger share of the capacity than writes.
+func (u *Use) mostlyReads() bool {
+	return u.PeakReads/blueprint.PartitionReads > u.PeakWrites/blueprint.PartitionWrites
+}
+
+// Spreadable reports whether more shards of the site would cool the key: they spread writes.
+func (f *Finding) Spreadable() bool { return f.Site != "" && !f.mostlyReads() }
+
 // Share returns the used share of a partition's capacity. Above 1, requests would be throttled.
 func (u *Use) Share() float64 {
 	return max(u.PeakReads/blueprint.PartitionReads, u.PeakWrites/blueprint.PartitionWrites)
 }
 
-// Finding is the busiest second of a key, and its cause. Until, Times and Fix are set only for hot
-// keys.
+// Finding is the busiest second of a key, and its cause. Until, Periods, Times and Fix are set only
+// for hot keys.
 type Finding struct {
 	Use
 	Share    float64   `json:"share"`
 	Until    time.Time `json:"until,omitzero"`     // when the key was last hot
+	Periods  int       `json:"periods,omitempty"`  // number of metered periods in which the key was hot
 	Template string    `json:"template,omitempty"` // key template of the schema that matches; "" if none does
 	Patterns []string  `json:"patterns,omitempty"` // patterns that read or write such keys, highest declared load first
 	Entities []string  `json:"entities,omitempty"` // entities with such keys
@@ -68,8 +77,11 @@ func rank(s *table.Schema, uses []Use, share float64, n int) []Finding {
 		if of := u.Share(); f.Key == "" || of > f.Share {
 			f.Use, f.Share = u, of
 		}
-		if u.Share() > share && u.At.After(f.Until) {
-			f.Until = u.At
+		if u.Share() > share {
+			f.Periods++
+			if u.At.After(f.Until) {
+				f.Until = u.At
+			}
 		}
 	}
 	found := slices.SortedFunc(maps.Values(worst), func(a, b *Finding) int {
@@ -104,7 +116,7 @@ func (f *Finding) explain(s *table.Schema, share float64) {
 	}
 	patterns := slices.DeleteFunc(s.Patterns(), func(p table.PatternInfo) bool {
 		reads := p.Operation == "Query" || p.Operation == "GetItem"
-		if reads != (f.PeakReads/blueprint.PartitionReads > f.PeakWrites/blueprint.PartitionWrites) {
+		if reads != f.mostlyReads() {
 			return true
 		}
 		return reads && p.Index != f.Index || !reads && f.Index != "" || !slices.Contains(f.Entities, p.Entity)
@@ -124,11 +136,13 @@ func (f *Finding) explain(s *table.Schema, share float64) {
 
 func (f *Finding) fix() string {
 	switch {
+	case f.Site != "" && f.mostlyReads(): // more shards spread only events that are yet to come
+		return "read fewer days at once: verify, export or filter shorter ranges, or do so when there is little traffic"
 	case f.Site != "":
 		return fmt.Sprintf("multiply the site's shards by %d: onefold site reshard %s N", f.Times, f.Site)
-	case strings.Contains(f.Template, "{shard"):
-		return fmt.Sprintf("multiply the number of its shards by %d", f.Times)
-	case f.PeakReads/blueprint.PartitionReads > f.PeakWrites/blueprint.PartitionWrites:
+	case strings.Contains(f.Template, "{shard") && !f.mostlyReads():
+		return fmt.Sprintf("send less at once, in several seconds, or multiply the number of its shards by %d", f.Times)
+	case f.mostlyReads():
 		return "cache the answer for a few seconds, or use eventually consistent reads, which cost half"
 	case f.Template != "":
 		return "write it less often: delay derived items (onefold serve --fold-delay 30s), or count in partials that readers add up"

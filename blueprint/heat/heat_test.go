@@ -123,12 +123,16 @@ func TestFindings(t *testing.T) {
 	found := heat.Find(analytics.Schema, []heat.Use{
 		{At: at, Key: "SITE#blog", PeakReads: 1600}, {At: at.Add(time.Minute), Key: "SITE#blog", PeakReads: 2400}, {Key: "SITE#blog", PeakReads: 2000},
 		{Key: "SITE#shop", PeakWrites: 900}, {Key: "SITE#idle", PeakReads: 1500}, {Key: "NOBODYS", PeakWrites: 5000},
+		{Key: "SITE#blog#SHARD#0", PeakReads: 1900, PeakWrites: 3}, {Key: "SITE#shop#SHARD#3", PeakReads: 3, PeakWrites: 600},
 	}, 0.5)
 	var got []string
 	for _, f := range found {
-		got = append(got, fmt.Sprintf("%s %.1f ×%d %.12s", f.Key, f.Share, f.Times, f.Fix))
+		got = append(got, fmt.Sprintf("%s %.1f ×%d in %d %.12s", f.Key, f.Share, f.Times, f.Periods, f.Fix))
+		if f.Spreadable() != (f.Key == "SITE#shop#SHARD#3") {
+			t.Errorf("%s is spreadable: %v", f.Key, f.Spreadable())
+		}
 	}
-	if want := []string{"NOBODYS 5.0 ×10 no entity of", "SITE#shop 0.9 ×2 write it les", "SITE#blog 0.8 ×2 cache the an"}; !slices.Equal(got, want) {
+	if want := []string{"NOBODYS 5.0 ×10 in 1 no entity of", "SITE#shop 0.9 ×2 in 1 write it les", "SITE#blog 0.8 ×2 in 3 cache the an", "SITE#blog#SHARD#0 0.6 ×2 in 1 read fewer d", "SITE#shop#SHARD#3 0.6 ×2 in 1 multiply the"}; !slices.Equal(got, want) {
 		t.Errorf("findings %q", got)
 	}
 }

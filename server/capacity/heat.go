@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	keys  = 16  // number of busiest keys reported
-	steps = 120 // maximum number of values of a curve
+	keys    = 16  // number of busiest keys reported
+	steps   = 120 // maximum number of values of a curve
+	lasting = 2   // number of minutes from which a key needs a remedy: retries absorb a peak within one
 )
 
 type heatRequest struct {
@@ -51,6 +52,7 @@ type heatKeyBody struct {
 	Entities   []string    `json:"entities" doc:"Entities with such keys."`
 	Patterns   []string    `json:"patterns" doc:"Access patterns that read or write such keys, those with the highest declared frequency first."`
 	Hot        bool        `json:"hot"`
+	Brief      bool        `json:"brief,omitempty" doc:"The key was hot in one minute only. Requests that DynamoDB throttles so briefly succeed when they are retried, so there is nothing to do unless it recurs."`
 	Until      *time.Time  `json:"until,omitempty" doc:"When the key was last hot."`
 	Fix        string      `json:"fix,omitempty" doc:"Remedy for a hot key."`
 	Spread     *spreadBody `json:"spread,omitempty" doc:"For a hot key of a site's events, which can be spread."`
@@ -111,8 +113,8 @@ func (s *Service) describe(ctx context.Context, b *heatBody, f *heat.Finding, us
 	if key.Hot = f.Times > 0; !key.Hot {
 		return key, nil
 	}
-	key.Until = &f.Until
-	if f.Site == "" {
+	key.Until, key.Brief = &f.Until, f.Periods < lasting
+	if !f.Spreadable() {
 		return key, nil
 	}
 	site, err := analytics.GetSite(ctx, s.table, f.Site)

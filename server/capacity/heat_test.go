@@ -23,7 +23,7 @@ type told struct {
 		Key, Fix           string
 		PeakWrites, Share  float64
 		Writes             []float64
-		Hot                bool
+		Hot, Brief         bool
 		Entities, Patterns []string
 		Spread             *struct {
 			Site                  string
@@ -47,9 +47,13 @@ func TestSpreadingCoolsHotSite(t *testing.T) {
 	admin := m.NewPerson("admin@example.com", accounts.Grants{accounts.AllSites: accounts.Admin})
 	owner := m.NewPerson("owner@example.com", accounts.Grants{"shop": accounts.Owner})
 	servertest.Must(t, m.Rush(900))
+	if k := heatOf(admin).Keys[0]; !k.Hot || !k.Brief {
+		t.Errorf("after one minute: %+v", k)
+	}
+	servertest.Must(t, m.Rush(900))
 	hot := heatOf(admin)
 	k := hot.Keys[0]
-	if k.Key != "SITE#shop#SHARD#0" || !k.Hot || k.PeakWrites < 900 || slices.Max(k.Writes) != k.PeakWrites || slices.Max(hot.Hottest) != k.Share ||
+	if k.Brief || k.Key != "SITE#shop#SHARD#0" || !k.Hot || k.PeakWrites < 900 || slices.Max(k.Writes) != k.PeakWrites || slices.Max(hot.Hottest) != k.Share ||
 		!slices.Contains(k.Entities, "analytics.block") || !strings.HasPrefix(k.Patterns[0], "W1 ") || !strings.Contains(k.Fix, "reshard shop") {
 		t.Fatalf("the hottest key: %+v", k)
 	}
@@ -86,8 +90,8 @@ func TestSpreadingCoolsHotSite(t *testing.T) {
 	site, err := analytics.GetSite(t.Context(), m.Table, "shop")
 	servertest.Must(t, err)
 	events, err := analytics.EventsBetween(&site, m.DB.Now().Add(-time.Hour), m.DB.Now().Add(time.Hour), "").Collect(t.Context(), m.Table)
-	if err != nil || len(events) != 1800 {
-		t.Errorf("%d events of 1,800, error %v", len(events), err)
+	if err != nil || len(events) != 2700 {
+		t.Errorf("%d events of 2,700, error %v", len(events), err)
 	}
 	all := m.NewPerson("all@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	all.Want(http.StatusOK, "site.reshard", http.MethodGet, "/api/v1/audit", "")

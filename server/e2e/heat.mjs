@@ -17,7 +17,16 @@ const steps = {
     await page.getByText('No key used more than 50').waitFor()
     await look(page, 'calm')
   },
-  // A rush makes a key hot. The page names the key, its items and the remedy, which is applied
+  // A rush of less than a minute is no alarm.
+  async brief(page) {
+    await order(page, '/rush')
+    await page.getByRole('button', { name: 'Refresh' }).click()
+    await page.getByText('1 key had a peak of less than a minute.').click()
+    await page.getByText('If it recurs: multiply the site').waitFor()
+    assert.equal(await page.getByRole('region', { name: 'SITE#shop#SHARD#0' }).count(), 0)
+    await look(page, 'brief')
+  },
+  // A second rush makes a key hot. The page names the key, its items and the remedy, which is applied
   // there.
   async hot(page) {
     await order(page, '/rush')

@@ -205,7 +205,7 @@ export interface AuditEntry { at: string; actor: string; action: string; site?: 
 // partitions of the site's events.
 export interface HotKey {
   key: string; index?: string; at: string; peakReads: number; peakWrites: number; share: number; reads: number[]; writes: number[]; entities: string[] | null; patterns: string[] | null
-  hot: boolean; until?: string; fix?: string; spread?: { site: string; shards: number; advised: number; from?: string; next?: number }
+  hot: boolean; brief?: boolean; until?: string; fix?: string; spread?: { site: string; shards: number; advised: number; from?: string; next?: number }
 }
 export interface Heat { metered: boolean; from: string; to: string; step: number; partitionReads: number; partitionWrites: number; hottest: number[] | null; keys: HotKey[] | null }
 

@@ -14,6 +14,7 @@ type setupAnswer struct {
 	Body struct {
 		Needed   bool   `json:"needed" doc:"The installation has no owner yet."`
 		Passkeys bool   `json:"passkeys" doc:"People can log in with passkeys, because the server knows its public URL."`
+		Mail     bool   `json:"mail" doc:"People who forgot their password can have a link mailed."`
 		OpenID   string `json:"openid,omitempty" doc:"Name of the OpenID provider that people can log in with, at /api/v1/login/openid. Absent if there is none."`
 	}
 }
@@ -40,6 +41,7 @@ func (s *Server) setupRoutes(api huma.API) {
 
 func (s *Server) setupNeeded(ctx context.Context, _ *struct{}) (*setupAnswer, error) {
 	answer := new(setupAnswer)
+	answer.Body.Mail = s.mailsLinks()
 	if answer.Body.Passkeys = s.party != nil; s.o.OpenID != nil {
 		answer.Body.OpenID = s.o.OpenID.Name
 	}

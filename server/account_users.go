@@ -42,7 +42,7 @@ type newUserRequest struct {
 	Body struct {
 		Email    string          `json:"email" maxLength:"254"`
 		Name     string          `json:"name,omitempty" maxLength:"100"`
-		Password string          `json:"password" maxLength:"256" doc:"At least 10 characters. The person can change it."`
+		Password string          `json:"password" maxLength:"256" doc:"At least 10 characters. The person must change it at the first login."`
 		Roles    accounts.Grants `json:"roles,omitempty" maxProperties:"200"`
 	}
 }
@@ -58,7 +58,7 @@ type updateUserRequest struct {
 		Name     *string          `json:"name,omitempty" maxLength:"100"`
 		Disabled *bool            `json:"disabled,omitempty"`
 		Roles    *accounts.Grants `json:"roles,omitempty" doc:"All of the user's roles. Roles that are not listed are removed."`
-		Password *string          `json:"password,omitempty" maxLength:"256"`
+		Password *string          `json:"password,omitempty" maxLength:"256" doc:"The person must change it at the next login."`
 	}
 }
 
@@ -92,7 +92,7 @@ func (s *Server) users(ctx context.Context, _ *struct{}) (*usersAnswer, error) {
 }
 
 func (s *Server) addUser(ctx context.Context, in *newUserRequest) (*userAnswer, error) {
-	n := accounts.NewUser{Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password, Grants: in.Body.Roles}
+	n := accounts.NewUser{Email: in.Body.Email, Name: in.Body.Name, Password: in.Body.Password, Grants: in.Body.Roles, Temporary: true}
 	if err := s.checkRoles(ctx, n.Grants, nil); err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}

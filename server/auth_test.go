@@ -18,7 +18,7 @@ import (
 // open are the operations that need no login, or authenticate senders by tokens of their own.
 var open = map[string]bool{
 	"ingest-readings": true, "write-lines": true,
-	"ingest-event": true, "ingest-events": true, "ingest-pixel": true, "health": true, "live": true, "ready": true, "login": true, "login-code": true, "login-passkey": true, "passkey-login-options": true, "login-openid": true, "login-openid-callback": true, "setup": true, "setup-needed": true, "open-share": true, "open-invitation": true, "join": true, "badge": true,
+	"ingest-event": true, "ingest-events": true, "ingest-pixel": true, "health": true, "live": true, "ready": true, "login": true, "login-code": true, "login-passkey": true, "passkey-login-options": true, "login-openid": true, "login-openid-callback": true, "setup": true, "setup-needed": true, "open-share": true, "open-invitation": true, "join": true, "badge": true, "forgotten-password": true, "open-reset-link": true, "reset-password": true,
 }
 
 type operation struct{ id, method, path string }

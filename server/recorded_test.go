@@ -18,7 +18,7 @@ var recordNothing = map[string]string{
 	"ingest-event": "facts are a record of their own", "ingest-events": "facts", "import": "facts", "ingest-readings": "facts", "write-lines": "facts", "append-events": "facts, with who appended them", "append-to-several": "facts",
 	"receive-events": "the progress of a consumer", "stream-deliveries": "the progress of a consumer", "acknowledge-events": "the progress of a consumer", "reject-events": "the progress of a consumer; parked events are listed",
 	"query-events": "nothing is stored", "owner-of-value": "it is only looked at",
-	"preview-funnel": "nothing is stored", "test-rule": "nothing is stored", "open-invitation": "it is only looked at", "open-share": "it is only looked at; a session of a day is made",
+	"preview-funnel": "nothing is stored", "test-rule": "nothing is stored", "open-invitation": "it is only looked at", "open-reset-link": "it is only looked at", "forgotten-password": "recorded when the mail is made: TestForgottenPassword", "open-share": "it is only looked at; a session of a day is made",
 	"import-readings": "facts; devices that it makes are recorded", "passkey-options": "nothing is changed yet", "passkey-login-options": "nothing is changed yet", "begin-second-factor": "nothing is changed before it is confirmed",
 }
 
@@ -54,6 +54,9 @@ var steps = []step{
 	{op: "update-member", method: "PATCH", path: "/api/v1/sites/blog/members/${user}", body: `{"role":"owner"}`, changes: "role=admin>owner"},
 	{op: "remove-member", method: "DELETE", path: "/api/v1/sites/blog/members/${user}", changes: "role=owner>"},
 	{op: "add-member", method: "POST", path: "/api/v1/sites/blog/members", body: `{"email":"ann@` + canary + `.org","role":"viewer"}`, changes: "role=>viewer"},
+	{op: "update-user", method: "PATCH", path: "/api/v1/users/${user}", body: `{"disabled":false}`, changes: "disabled=true>false"},
+	{op: "add-reset-link", method: "POST", path: "/api/v1/users/${user}/reset-link", learn: "reset=token"},
+	{op: "reset-password", method: "POST", path: "/api/v1/password/reset", body: `{"token":"${reset}","password":"` + canary + ` reset"}`, guest: true, changes: "password"},
 	{op: "delete-user", method: "DELETE", path: "/api/v1/users/${user}", changes: "email roles.blog=viewer>"},
 	{op: "add-member", method: "POST", path: "/api/v1/sites/blog/members", body: `{"email":"bob@` + canary + `.org","role":"viewer"}`, learn: "invitation=id", changes: "email role=>viewer"},
 	{op: "revoke-invitation", method: "DELETE", path: "/api/v1/sites/blog/invitations/${invitation}", changes: "role=viewer>"},

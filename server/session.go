@@ -19,10 +19,13 @@ type meBody struct {
 	User *PersonBody `json:"user,omitempty" doc:"Absent for keys and tokens."`
 	CSRF string      `json:"csrf,omitempty" doc:"Send it as X-CSRF-Token with requests that change something."`
 	// Owner and NewSites save pages from evaluating roles.
-	Owner    bool       `json:"owner" doc:"May manage accounts, as an owner of all sites."`
-	NewSites bool       `json:"newSites" doc:"May create sites and fleets."`
-	Sites    []siteRole `json:"sites"`
-	Fleets   []siteRole `json:"fleets"`
+	Owner    bool `json:"owner" doc:"May manage accounts, as an owner of all sites."`
+	NewSites bool `json:"newSites" doc:"May create sites and fleets."`
+	// MustChange is set before anything else is shown.
+	MustChange bool `json:"mustChangePassword,omitempty" doc:"Somebody else chose the password. Other operations respond with 403 password_change_required until PATCH /api/v1/me changes it."`
+
+	Sites  []siteRole `json:"sites"`
+	Fleets []siteRole `json:"fleets"`
 
 	EventStore accounts.Role `json:"eventStore,omitempty" enum:"viewer,admin,owner" doc:"The caller's role on the event store. Absent if none."`
 }
@@ -64,6 +67,7 @@ func (s *Server) signInRoutes(api huma.API) {
 	s.secondFactorRoutes(api)
 	s.passkeyRoutes(api)
 	s.openIDRoutes(api)
+	s.passwordResetRoutes(api)
 }
 
 func (s *Server) sessionRoutes(api huma.API) {
@@ -72,18 +76,18 @@ func (s *Server) sessionRoutes(api huma.API) {
 		Summary: "Log in", Description: "Sets a session cookie. If the account has an authenticator app, the response is 401 `second_factor_required` with a `challenge` for /api/v1/login/code.", Tags: []string{"accounts"},
 		Errors: []int{http.StatusUnauthorized, http.StatusTooManyRequests},
 	}), s.logIn)
-	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
+	huma.Register(api, middleware.WithTemporaryPassword(middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "logout", Method: http.MethodPost, Path: "/api/v1/logout", DefaultStatus: http.StatusNoContent,
 		Summary: "Log out", Tags: []string{"accounts"},
-	}), s.logOut)
-	huma.Register(api, middleware.Guard(middleware.ForIdentified, huma.Operation{
+	})), s.logOut)
+	huma.Register(api, middleware.WithTemporaryPassword(middleware.Guard(middleware.ForIdentified, huma.Operation{
 		OperationID: "me", Method: http.MethodGet, Path: "/api/v1/me",
 		Summary: "Get the caller and its permissions", Tags: []string{"accounts"},
-	}), s.me)
-	huma.Register(api, middleware.Guard(middleware.ForPerson, huma.Operation{
+	})), s.me)
+	huma.Register(api, middleware.WithTemporaryPassword(middleware.Guard(middleware.ForPerson, huma.Operation{
 		OperationID: "update-me", Method: http.MethodPatch, Path: "/api/v1/me", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Change the caller's name or password", Description: "A new password ends all other sessions.", Tags: []string{"accounts"},
-	}), s.updateMe)
+	})), s.updateMe)
 }
 
 func (s *Server) logIn(ctx context.Context, in *loginRequest) (*meAnswer, error) {
@@ -190,7 +194,7 @@ func (s *Server) describe(ctx context.Context, who *middleware.Caller) (meBody, 
 	body := meBody{Owner: who.May(middleware.ForAccounts, ""), NewSites: who.May(middleware.ForAllSites, ""), Sites: []siteRole{}, Fleets: []siteRole{}, EventStore: who.Grants.On(accounts.EventStore)}
 	if who.User != nil {
 		body.User = &PersonBody{who.User.UserID, who.User.Email, who.User.Name}
-		body.CSRF = accounts.CSRF(who.Login.Token)
+		body.CSRF, body.MustChange = accounts.CSRF(who.Login.Token), who.User.MustChange
 	}
 	for site, err := range analytics.ListSites(ctx, s.o.Table, "") {
 		if err != nil {

@@ -25,6 +25,7 @@ type userCommands struct {
 	Enable  userEnable  `cmd:"" help:"Enable a disabled user's login."`
 
 	Sessions     usercli.Sessions     `cmd:"" help:"List or end a user's sessions."`
+	ResetLink    usercli.ResetLink    `cmd:"" help:"Create a link with which a user sets a new password, once and within 24 hours."`
 	ResetFactors usercli.ResetFactors `cmd:"" help:"Remove a user's authenticator app and passkeys after their loss, and end the user's sessions."`
 }
 
@@ -32,10 +33,11 @@ type userCommands struct {
 const byCommand = "command"
 
 type userAdd struct {
-	Email string            `arg:"" help:"Email address of the user."`
-	Name  string            `help:"Name of the user."`
-	Owner bool              `help:"Make the user an owner of all sites, who manages accounts."`
-	Role  map[string]string `help:"Role on a site: SITE=viewer, SITE=admin or SITE=owner; * means all sites. Repeat for more." mapsep:","`
+	Email     string            `arg:"" help:"Email address of the user."`
+	Name      string            `help:"Name of the user."`
+	Owner     bool              `help:"Make the user an owner of all sites, who manages accounts."`
+	Temporary bool              `help:"Require the user to change the password at the first login."`
+	Role      map[string]string `help:"Role on a site: SITE=viewer, SITE=admin or SITE=owner; * means all sites. Repeat for more." mapsep:","`
 }
 
 // userOutput is the JSON form of a user.
@@ -54,7 +56,7 @@ func describeUser(u *accounts.User) userOutput {
 
 // Run creates the user.
 func (c *userAdd) Run(ctx context.Context, std streams, g *globals) error {
-	n := accounts.NewUser{Email: c.Email, Name: c.Name, Grants: accounts.Grants{}}
+	n := accounts.NewUser{Email: c.Email, Name: c.Name, Grants: accounts.Grants{}, Temporary: c.Temporary}
 	for site, role := range c.Role {
 		n.Grants[site] = accounts.Role(role)
 	}

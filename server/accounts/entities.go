@@ -17,6 +17,9 @@ type User struct {
 	Disabled bool      `dynamodbav:"disabled,omitempty"`
 	Created  time.Time `dynamodbav:"created"`
 	Identity string    `dynamodbav:"identity,omitempty"` // hash of the person's identity at an OpenID provider
+	Reset    *Reset    `dynamodbav:"reset,omitempty"`    // a link that sets a new password
+	// MustChange is set while the password is one that another person chose.
+	MustChange bool `dynamodbav:"mustChange,omitempty"`
 	// Generation ends sessions: sessions of earlier generations are invalid.
 	Generation int `dynamodbav:"generation,omitempty"`
 	// Version counts writes. A write is conditional on the version that was read.

@@ -24,6 +24,9 @@ const (
 	maxSessions  = 100       // per user; a new session replaces the least recently used one
 )
 
+// usesPassword reports whether a user who logs in so enters the password.
+func (m Method) usesPassword() bool { return m != ByPasskey && m != ByOpenID }
+
 // Login is what a browser gets: the token of its session, and when it expires.
 type Login struct {
 	Token   string
@@ -106,6 +109,7 @@ func (s *Store) Resume(ctx context.Context, token string) (User, Login, error) {
 	if u.Disabled || u.Generation != session.Generation {
 		return User{}, Login{}, ErrDenied
 	}
+	u.MustChange = u.MustChange && session.Method.usesPassword()
 	login := Login{token, session.Expires}
 	var changes []table.Change[Session]
 	if end := s.slid(&session); end.Sub(session.Expires) >= sessionSlide {

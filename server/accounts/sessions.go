@@ -109,7 +109,7 @@ func (s *Store) ChangePassword(ctx context.Context, token, password string) (Use
 	if err != nil {
 		return User{}, Login{}, err
 	}
-	return s.renew(ctx, token, func(u *User) { u.Password = hash })
+	return s.renew(ctx, token, func(u *User) { u.changePassword(hash) })
 }
 
 // renew begins a new generation of sessions with the session of a token, under a new token, and

@@ -21,6 +21,8 @@ type NewUser struct {
 	Name     string // at most 100 bytes
 	Password string // 10 characters to 256 bytes
 	Grants   Grants
+
+	Temporary bool // somebody else chose the password: the user must change it at the first login
 }
 
 const (
@@ -67,7 +69,7 @@ func (s *Store) AddedBefore(ctx context.Context, n NewUser) (User, error) {
 func (s *Store) newUser(ctx context.Context, n NewUser) (User, error) {
 	u := User{
 		UserKey: UserKey{newID()}, Email: normalEmail(n.Email), Name: strings.TrimSpace(n.Name), Grants: n.Grants,
-		Created: s.now(), Version: 1,
+		Created: s.now(), MustChange: n.Temporary, Version: 1,
 	}
 	if err := u.check(); err != nil {
 		return User{}, err
@@ -156,7 +158,8 @@ func (s *Store) UpdateUser(ctx context.Context, userID string, change func(*User
 	return s.write(ctx, userID, func(u *User) error { return u.update(change) })
 }
 
-// UpdateUserAndPassword is UpdateUser and SetPassword in one write: it makes all changes or none.
+// UpdateUserAndPassword is UpdateUser and SetPassword in one write: it makes all changes or none. The
+// user must change the password at the next login, because another person chose it.
 func (s *Store) UpdateUserAndPassword(ctx context.Context, userID, password string, change func(*User)) (User, error) {
 	hash, err := s.newPassword(ctx, userID, password)
 	if err != nil {
@@ -164,6 +167,7 @@ func (s *Store) UpdateUserAndPassword(ctx context.Context, userID, password stri
 	}
 	return s.write(ctx, userID, func(u *User) error {
 		u.setPassword(hash)
+		u.MustChange = true
 		return u.update(change)
 	})
 }
@@ -214,11 +218,14 @@ func (s *Store) newPassword(ctx context.Context, userID, password string) (hash 
 	return s.hashes.hash(ctx, password)
 }
 
-// setPassword replaces the password, which ends all sessions.
+// setPassword replaces the password, which ends all sessions and links that set a password.
 func (u *User) setPassword(hash string) {
-	u.Password = hash
+	u.changePassword(hash)
 	u.Generation++
 }
+
+// changePassword replaces the password by one that the user chose.
+func (u *User) changePassword(hash string) { u.Password, u.Reset, u.MustChange = hash, nil, false }
 
 // write changes a stored user, unless nobody would be left who can manage accounts. The transaction
 // checks the versions of all users that the decision depends on, so that two owners who remove each

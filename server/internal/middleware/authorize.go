@@ -56,6 +56,9 @@ func (s *Stack) authorize(ctx huma.Context) (*Caller, error) {
 		if err := s.RequirePermission(ctx.Context(), who, need, who.Place); err != nil {
 			return nil, err
 		}
+		if who.User != nil && who.User.MustChange && ctx.Operation().Metadata[temporaryKey] == nil {
+			return nil, Problem(http.StatusForbidden, "password_change_required", "Your password was chosen by somebody else. Change it first.")
+		}
 	}
 	if strings.HasPrefix(r.URL.Path, apiPrefix) {
 		if err := s.checkOrigin(r, who); err != nil {

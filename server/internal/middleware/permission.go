@@ -37,6 +37,7 @@ const (
 	permissionKey = "permission"
 	placeKey      = "place"
 	anyQueryKey   = "any query"
+	temporaryKey  = "temporary password"
 )
 
 // Guard declares the permission that an operation requires. CheckGuards fails for operations
@@ -55,6 +56,12 @@ func Guard(need Permission, op huma.Operation) huma.Operation {
 func GuardOf(place string, need Permission, op huma.Operation) huma.Operation {
 	op = Guard(need, op)
 	op.Metadata[placeKey] = place
+	return op
+}
+
+// WithTemporaryPassword allows an operation to people who must change their password first.
+func WithTemporaryPassword(op huma.Operation) huma.Operation {
+	op.Metadata[temporaryKey] = true
 	return op
 }
 

@@ -188,7 +188,7 @@ export interface ImportWork {
 export interface Imports { imports: Import[] | null; work?: ImportWork; maxBytes: number }
 
 // Me is the caller. user is absent for the cookie of a shared view.
-export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; owner: boolean; newSites: boolean; eventStore?: Role; sites: { id: string; role: Role }[] | null; fleets: { id: string; role: Role }[] | null }
+export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; mustChangePassword?: boolean; owner: boolean; newSites: boolean; eventStore?: Role; sites: { id: string; role: Role }[] | null; fleets: { id: string; role: Role }[] | null }
 export type Scope = 'ingest' | 'read' | 'write'
 export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; expires?: string; creator?: string; refused?: boolean; formerUntil?: string; token?: string }
 // placeName names the scope of a role or key.
@@ -282,12 +282,16 @@ const id = encodeURIComponent
 type Abort = AbortSignal | undefined
 
 export const api = {
-  setupNeeded: () => call<{ needed: boolean; passkeys: boolean; openid?: string }>('GET', '/setup'),
+  setupNeeded: () => call<{ needed: boolean; passkeys: boolean; mail: boolean; openid?: string }>('GET', '/setup'),
   setup: (body: { token: string; email: string; password: string; name: string }) => call<Me | undefined>('POST', '/setup', undefined, body),
   login: (body: { email: string; password: string }) => call<Me | undefined>('POST', '/login', undefined, body),
   loginCode: (challenge: string, code: string) => call<Me>('POST', '/login/code', undefined, { challenge, code }),
   loginPasskeyOptions: () => call<PublicKey>('POST', '/login/passkey/options'),
   loginPasskey: (credential: unknown) => call<Me>('POST', '/login/passkey', undefined, { credential }),
+  forgotten: (email: string) => call<void>('POST', '/password/forgotten', undefined, { email }),
+  openReset: (token: string) => call<{ email: string }>('POST', '/password/open', undefined, { token }),
+  resetPassword: (token: string, password: string) => call<void>('POST', '/password/reset', undefined, { token, password }),
+  createReset: (user: string) => call<{ token: string; expires: string }>('POST', '/users/' + id(user) + '/reset-link', undefined, {}),
   logout: (everywhere = false) => call<void>('POST', '/logout', everywhere ? new URLSearchParams({ everywhere: 'true' }) : undefined, {}),
   me: () => call<Me>('GET', '/me'),
   mySessions: (s?: Abort) => call<{ sessions: Session[] }>('GET', '/me/sessions', undefined, undefined, s),

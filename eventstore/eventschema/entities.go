@@ -33,7 +33,7 @@ var Records = table.Define[Record, Key]("eventstore.eventschema", table.Def[Reco
 var VersionsOf = table.NewQuery(Records, table.QueryDef[struct {
 	EventType string `dynamodbav:"eventType"`
 }]{
-	ID: "J1", Question: "the schemas of an event type", Prefix: "TYPE#{eventType}#VERSION#",
+	ID: "E20", Question: "the schemas of an event type", Prefix: "TYPE#{eventType}#VERSION#",
 	Load: table.Load{PerSecond: 0.5, Items: 1, ItemBytes: 1000},
 })
 

@@ -33,6 +33,9 @@ func (r *Registry) Encode(v any) (eventstore.NewEvent, error) {
 	if err != nil {
 		return eventstore.NewEvent{}, fmt.Errorf("%w: encode %s: %w", ErrPayload, t.name, err)
 	}
+	if err := t.matches(payload); err != nil {
+		return eventstore.NewEvent{}, err
+	}
 	e := eventstore.NewEvent{Type: t.name, Schema: t.version, Payload: payload}
 	if v, ok := v.(Tagger); ok {
 		e.Tags = v.Tags()

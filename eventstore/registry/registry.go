@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/onefold/onefold/eventstore/eventschema"
 )
 
 // Unknown is how to treat events of unregistered types.
@@ -64,7 +66,8 @@ type eventType struct {
 	name    string
 	version int // current version
 	form    *form
-	olds    map[int]*upcast // by the version that they start from
+	olds    map[int]*upcast     // by the version that they start from
+	schema  *eventschema.Schema // of the current version, if Constrain set it
 }
 
 // form decodes the payloads of one version.

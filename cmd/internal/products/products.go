@@ -13,6 +13,8 @@ import (
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/eventschema"
+	"github.com/onefold/onefold/eventstore/subscription"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/jobs"
@@ -51,6 +53,7 @@ var All = []Product{{
 	},
 }, {
 	Design: eventstore.Schema,
+	Others: []table.Part{subscription.Schema, eventschema.Tables},
 	Folds:  func(*table.Table, delays.Holds) []*fold.Fold { return eventstore.Folds() },
 }}
 

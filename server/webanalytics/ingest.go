@@ -24,6 +24,8 @@ const (
 
 // Event is a page view or custom event as sent by a client.
 type Event struct {
+	_ struct{} `additionalProperties:"true"` // unknown fields are ignored
+
 	ID       string    `json:"id,omitempty" maxLength:"26" doc:"ULID that the client made when the event happened. An event that is sent again with the same ID counts once."`
 	Retry    bool      `json:"retry,omitempty" doc:"The event may have been sent before. Set it when you send an event again without knowing its outcome: it then counts once even if the visitor's address has changed since."`
 	At       time.Time `json:"at,omitzero" doc:"When the event happened, for clients that do not make ULIDs. Default: the time of the ID, otherwise now."`
@@ -43,7 +45,8 @@ type Event struct {
 type oneEvent struct {
 	Sender
 	Body struct {
-		Site string `json:"site" minLength:"1" maxLength:"128"`
+		_    struct{} `additionalProperties:"true"`
+		Site string   `json:"site" minLength:"1" maxLength:"128"`
 		Event
 	}
 }
@@ -52,8 +55,9 @@ type manyEvents struct {
 	Sender
 	LinesOf string `query:"site" doc:"The site of the events in application/x-ndjson. Required with that type, otherwise ignored."`
 	Body    struct {
-		Site   string  `json:"site" minLength:"1" maxLength:"128"`
-		Events []Event `json:"events" minItems:"1" maxItems:"1000"`
+		_      struct{} `additionalProperties:"true"`
+		Site   string   `json:"site" minLength:"1" maxLength:"128"`
+		Events []Event  `json:"events" minItems:"1" maxItems:"1000"`
 	}
 }
 
@@ -70,7 +74,7 @@ func (s *Service) ingestRoutes(api huma.API) {
 		OperationID: oneOperation, Method: http.MethodPost, Path: eventPath, DefaultStatus: http.StatusAccepted, MaxBodyBytes: maxEventBytes,
 		Summary: "Ingest one event", Tags: []string{"ingest"},
 		Description: "Returns 202 once the event's outcome is decided: stored and durable; queued, which is durable and stored when the table can be reached again; duplicate; or rejected with a reason. " +
-			"A rejected event is not an error of the request, and sending it again does not help.",
+			"A rejected event is not an error of the request, and sending it again does not help. Unknown fields are ignored.",
 	})
 	take := func(ctx context.Context, in *oneEvent) (*outcomes, error) {
 		return s.ingest(ctx, in.Body.Site, &in.Sender, []Event{in.Body.Event}, nil)

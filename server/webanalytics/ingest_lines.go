@@ -148,7 +148,7 @@ func decodeLine(line []byte, texts *[textCache]string) (e Event, ok bool) {
 		return e, true
 	}
 	e = Event{}
-	err := json.Unmarshal(line, &e, json.RejectUnknownMembers(true))
+	err := json.Unmarshal(line, &e)
 	return e, err == nil && !hasNull(line)
 }
 

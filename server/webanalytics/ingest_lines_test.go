@@ -47,7 +47,7 @@ func TestReadLines(t *testing.T) {
 		{"without an end", `{"url":"/a"}`, []analytics.Reason{good}},
 		{"CRLF, empty lines", "\r\n{\"url\":\"/a\"}\r\n \t\r\n\n{\"url\":\"/b\"}\r\n", []analytics.Reason{good, good}},
 		{"broken lines", "{\"url\":\"/a\"}\n{\"url\":\n[]\n\"x\"\n{\"url\":\"/\"} x\n{\"url\":\"/b\"}\n", []analytics.Reason{good, bad, bad, bad, bad, good}},
-		{"wrong fields", "{\"url\":7}\n{\"more\":1,\"url\":\"/\"}\n{\"url\":\"/\",\"url\":\"/\"}\n{\"site\":\"blog\",\"url\":\"/\"}\n{}\n", []analytics.Reason{bad, bad, bad, bad, bad}},
+		{"wrong and unknown fields", "{\"url\":7}\n{\"more\":1,\"url\":\"/\"}\n{\"url\":\"/\",\"url\":\"/\"}\n{\"site\":\"blog\",\"url\":\"/\"}\n{}\n", []analytics.Reason{bad, good, bad, good, bad}},
 		{"null, and texts with it", "null\n{\"url\":\"/\",\"name\":null}\n{\"url\":\"/null\"}\n{\"url\":\"/\\\"null\",\"lcp\":1.5}\n", []analytics.Reason{bad, bad, good, good}},
 		{"beyond a field's length", `{"url":"/","name":"` + strings.Repeat("x", 121) + `"}`, []analytics.Reason{bad}},
 		{"as long as a line may be", lineOf(maxEventBytes) + "\r\n" + lineOf(maxEventBytes), []analytics.Reason{good, good}},
@@ -111,7 +111,7 @@ func TestLinesEqualBatches(t *testing.T) {
 		}
 		line := "{" + b.String() + "}"
 		events, why := reasons(t, strings.NewReader(line))
-		_, want, ok := decodeEvents([]byte(`{"site":"blog","events":[`+line+`]}`), true)
+		_, want, _, ok := decodeEvents([]byte(`{"site":"blog","events":[`+line+`]}`), true)
 		if ok != (why[0] == "") || ok && !reflect.DeepEqual(events, want) {
 			t.Fatalf("%s: %+v %q, want %+v (%v)", line, events, why, want, ok)
 		}

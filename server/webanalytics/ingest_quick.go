@@ -30,7 +30,8 @@ const (
 func (s *Service) quickIngest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		operation, most := s.quickOperation(r)
-		if operation == "" || r.ContentLength <= 0 || r.ContentLength > most || !isJSON(r.Header.Get("Content-Type")) || r.Header.Get("Content-Encoding") != "" {
+		form := isForm(r.Header.Get("Content-Type"))
+		if operation == "" || r.ContentLength <= 0 || r.ContentLength > most || !form && !isJSON(r.Header.Get("Content-Type")) || r.Header.Get("Content-Encoding") != "" {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -40,11 +41,17 @@ func (s *Service) quickIngest(next http.Handler) http.Handler {
 			middleware.WriteProblem(w, middleware.Problem(http.StatusBadRequest, "bad_request", "The body ended early."))
 			return
 		}
-		site, events, ok := decodeEvents(body, operation == manyOperation)
+		if form {
+			body = fromForm(r, body)
+		}
+		site, events, unknown, ok := decodeEvents(body, operation == manyOperation)
 		if !ok {
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			next.ServeHTTP(w, r)
 			return
+		}
+		if unknown {
+			s.metrics.unknown.Inc()
 		}
 		answer, err := s.ingest(r.Context(), site, senderOf(r), events, nil)
 		status := s.writeOutcomes(w, r, answer, err)
@@ -98,38 +105,50 @@ func isJSON(contentType string) bool {
 	return err == nil && (kind == "application/json" || kind == "text/plain")
 }
 
-// decodeEvents decodes the body of a request. ok is false if anything in it is not exactly as
-// documented.
-func decodeEvents(body []byte, many bool) (site string, events []Event, ok bool) {
+// decodeEvents decodes the body of a request. unknown reports that it has fields which no event has:
+// they are ignored, so that a newer client loses nothing else. ok is false if anything known is not
+// exactly as documented.
+func decodeEvents(body []byte, many bool) (site string, events []Event, unknown, ok bool) {
 	if bytes.Contains(body, []byte("null")) { // Go decodes null as absent; the API document does not allow it
-		return "", nil, false
+		return "", nil, false, false
 	}
 	if site, events, ok = decodePlain(body, many); !ok {
-		site, events, ok = decodeAny(body, many)
+		if site, events, ok = decodeAny(body, many); ok {
+			unknown = hasUnknown(body, many)
+		}
 	}
 	if !ok || !within(site, 1, 128) || len(events) < 1 || len(events) > maxEvents {
-		return "", nil, false
+		return "", nil, false, false
 	}
 	for i := range events {
 		if !events[i].valid() {
-			return "", nil, false
+			return "", nil, false, false
 		}
 	}
-	return site, events, true
+	return site, events, unknown, true
+}
+
+// hasUnknown reports whether a body that decodeAny accepts has unknown fields.
+func hasUnknown(body []byte, many bool) bool {
+	into := any(&new(oneEvent).Body)
+	if many {
+		into = &new(manyEvents).Body
+	}
+	return json.Unmarshal(body, into, json.RejectUnknownMembers(true)) != nil
 }
 
 // decodeAny decodes any valid body. It uses the experimental next version of encoding/json, which
-// takes half the time and is stricter: names in another case, duplicate names and invalid UTF-8 are
-// rejected.
+// takes half the time and is stricter: names in another case are unknown,
+// duplicate names and invalid UTF-8 are rejected.
 func decodeAny(body []byte, many bool) (site string, events []Event, ok bool) {
 	var err error
 	if many {
 		var all manyEvents
-		err = json.Unmarshal(body, &all.Body, json.RejectUnknownMembers(true))
+		err = json.Unmarshal(body, &all.Body)
 		site, events = all.Body.Site, all.Body.Events
 	} else {
 		var one oneEvent
-		err = json.Unmarshal(body, &one.Body, json.RejectUnknownMembers(true))
+		err = json.Unmarshal(body, &one.Body)
 		site, events = one.Body.Site, []Event{one.Body.Event}
 	}
 	return site, events, err == nil

@@ -30,8 +30,9 @@ func (s *Sender) Resolve(ctx huma.Context) []error {
 
 // Visitor describes the visitor of an event that a server sends on behalf of the visitor's browser.
 type Visitor struct {
-	Address   string `json:"address" maxLength:"64" doc:"IP address of the visitor. Used to compute the visitor ID and location, then discarded."`
-	UserAgent string `json:"userAgent" maxLength:"2048" doc:"User agent of the visitor's browser."`
+	_         struct{} `additionalProperties:"true"`
+	Address   string   `json:"address" maxLength:"64" doc:"IP address of the visitor. Used to compute the visitor ID and location, then discarded."`
+	UserAgent string   `json:"userAgent" maxLength:"2048" doc:"User agent of the visitor's browser."`
 }
 
 // identifiesVisitors reports whether the events describe their visitors, which requires a key: otherwise

@@ -11,6 +11,7 @@ import (
 type metrics struct {
 	events  map[analytics.Status]prometheus.Counter
 	refused *prometheus.CounterVec
+	unknown prometheus.Counter
 }
 
 func newMetrics(of *middleware.Metrics) *metrics {
@@ -18,11 +19,12 @@ func newMetrics(of *middleware.Metrics) *metrics {
 	m := &metrics{
 		events:  make(map[analytics.Status]prometheus.Counter),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "onefold_events_refused_total", Help: "Events of requests that were rejected as a whole, by reason."}, []string{"reason"}),
+		unknown: prometheus.NewCounter(prometheus.CounterOpts{Name: "onefold_events_unknown_fields_total", Help: "Requests whose events had fields that the server does not know and ignored."}),
 	}
 	for _, status := range []analytics.Status{analytics.Stored, analytics.Duplicate, analytics.Rejected, analytics.Queued} {
 		m.events[status] = events.WithLabelValues(string(status)) // so that a rate is known from the first event on
 	}
-	of.MustRegister(events, m.refused)
+	of.MustRegister(events, m.refused, m.unknown)
 	return m
 }
 

@@ -1,0 +1,65 @@
+package webanalytics
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// formType is the media type that HTML forms have, and that some clients send by default, whatever
+// the body is.
+const formType = "application/x-www-form-urlencoded"
+
+// isForm reports whether a content type is formType.
+func isForm(contentType string) bool {
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && kind == formType
+}
+
+// fromForm returns the JSON of a body with formType, and declares it as JSON for later handlers. A
+// body that is JSON is returned unchanged, because its client did not say so.
+func fromForm(r *http.Request, body []byte) []byte {
+	if start := bytes.TrimLeft(body, " \t\r\n"); len(start) == 0 || start[0] != '{' {
+		fields, err := url.ParseQuery(string(body))
+		if err != nil {
+			return body // rejected as invalid JSON
+		}
+		body = formObject(fields)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.ContentLength = int64(len(body))
+	return body
+}
+
+// formObject returns the JSON object of a form: the first value of each field as text, or as a
+// number where an event has one, and fields like props[plan] as properties.
+func formObject(fields url.Values) []byte {
+	object, properties := map[string]any{}, map[string]string{}
+	for name, values := range fields {
+		property, ok := strings.CutPrefix(name, "props[")
+		if property, closed := strings.CutSuffix(property, "]"); ok && closed {
+			properties[property] = values[0]
+			continue
+		}
+		object[name] = values[0]
+		if n, err := strconv.ParseFloat(values[0], 64); err == nil && numbers[name] {
+			object[name] = n
+		}
+	}
+	if len(properties) > 0 {
+		object["props"] = properties
+	}
+	text, err := json.Marshal(object, json.Deterministic(true))
+	if err != nil { // invalid UTF-8, infinite numbers
+		return []byte(`{}`)
+	}
+	return text
+}
+
+// numbers are the fields of events that are numbers in JSON.
+var numbers = map[string]bool{"engagedMs": true, "scroll": true, "lcp": true, "inp": true, "cls": true}

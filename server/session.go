@@ -22,7 +22,7 @@ type meBody struct {
 	Owner    bool `json:"owner" doc:"May manage accounts, as an owner of all sites."`
 	NewSites bool `json:"newSites" doc:"May create sites and fleets."`
 	// MustChange is set before anything else is shown.
-	MustChange bool `json:"mustChangePassword,omitempty" doc:"Somebody else chose the password. Other operations respond with 403 password_change_required until PATCH /api/v1/me changes it."`
+	MustChange bool `json:"mustChangePassword,omitempty" doc:"Another person chose the password. Other operations respond with 403 password_change_required until PATCH /api/v1/me changes it."`
 
 	Sites  []siteRole `json:"sites"`
 	Fleets []siteRole `json:"fleets"`

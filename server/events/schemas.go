@@ -33,7 +33,7 @@ type putSchemaRequest struct {
 	EventTypePath
 	Version int `query:"version" minimum:"1" maximum:"1000000" default:"1" doc:"Version of the form of the data."`
 	Body    struct {
-		Schema json.RawMessage `json:"schema" doc:"JSON Schema 2020-12, at most 64 KB, with at most 1,000 subschemas. References are local and must not recur."`
+		Schema json.RawMessage `json:"schema" doc:"JSON Schema 2020-12, at most 64 KB, with at most 1,000 nested schemas. References are local and must not recur."`
 	}
 }
 

@@ -1667,7 +1667,7 @@ export interface components {
             projections: components["schemas"]["EventStoreProjectionBody"][] | null;
         };
         PutSchemaRequestBody: {
-            /** @description JSON Schema 2020-12, at most 64 KB, with at most 1,000 subschemas. References are local and must not recur. */
+            /** @description JSON Schema 2020-12, at most 64 KB, with at most 1,000 nested schemas. References are local and must not recur. */
             schema: unknown;
         };
         QueryAnswerBody: {

@@ -2247,7 +2247,10 @@ export interface operations {
     };
     "aggregate-snapshot": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The last snapshot without an event after this one. Default: the last of all. */
+                version?: number;
+            };
             header?: never;
             path: {
                 /** @description Percent-encoded if it contains characters with a meaning in paths. */

@@ -217,7 +217,7 @@ var policy = map[string][]string{
 
 	"internal/lineprotocol": {"github.com/influxdata/line-protocol/v2/lineprotocol"},
 
-	"warehouse/duck": {"github.com/duckdb/duckdb-go/v2", "golang.org/x/sync/errgroup", "analytics", "warehouse",
+	"warehouse/duck": {"github.com/duckdb/duckdb-go/v2", "golang.org/x/sync/errgroup", "analytics", "eventstore", "warehouse",
 		"internal/calendar", "internal/traffic"}, // its tests: what it reads
 	"warehouse/past": {"analytics", "analytics/explore", "warehouse", "github.com/hashicorp/golang-lru/v2", "github.com/parquet-go/parquet-go",
 		"internal/calendar"}, // its tests

@@ -1,6 +1,7 @@
 package warehouse
 
 import (
+	"encoding/json"
 	"unicode/utf8"
 
 	"github.com/onefold/onefold/eventstore"
@@ -23,6 +24,7 @@ type DomainEventRow struct {
 	Actor         string  `parquet:"actor,dict"`
 	Tenant        string  `parquet:"tenant,dict"`
 	Metadata      string  `parquet:"metadata,optional"`
+	Tags          string  `parquet:"tags,optional"`
 	CommitID      string  `parquet:"commit_id,dict"`
 	Nth           int32   `parquet:"nth"`
 	Of            int32   `parquet:"of"`
@@ -55,6 +57,13 @@ func NewDomainEventRow(e *eventstore.Event) (*DomainEventRow, error) {
 		r.Data = &payload
 	} else if len(payload) > 0 {
 		r.Binary = e.Payload
+	}
+	if len(e.Tags) > 0 {
+		b, err := json.Marshal(e.Tags)
+		if err != nil {
+			return nil, err
+		}
+		r.Tags = string(b)
 	}
 	var err error
 	r.Metadata, err = object(e.Metadata)

@@ -14,6 +14,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/warehouse"
 )
 
@@ -72,6 +73,26 @@ func TestOldFilesLackColumns(t *testing.T) {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Tags are lists. They are NULL where there are none.
+func TestTagsAreLists(t *testing.T) {
+	var rows []warehouse.Row
+	for i, tags := range [][]string{{"student:1", `a "b", c`}, nil} {
+		e := eventstore.Event{EventKey: eventstore.EventKey{ID: eventstore.ID{Type: "course", ID: "c"}, Seq: int64(i + 1)}, EventID: fmt.Sprintf("01KQ5N8G00AAAAAAAAAAAAAAA%d", i), EventType: "Enrolled",
+			RecordedAt: time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC), Envelope: eventstore.Envelope{Tags: tags}}
+		row, err := warehouse.NewDomainEventRow(&e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	p := warehouse.PartitionOf(warehouse.DomainEvents, "Enrolled", rows[0].Key().At)
+	db := openTest(t, Options{DomainEvents: writeRows(t, t.TempDir(), map[warehouse.Partition][]warehouse.Row{p: rows})})
+	got := ask(t, db, "SELECT seq, len(tags), tags[2] FROM domain_events ORDER BY seq")
+	if want := []string{`1|2|a "b", c`, "2|NULL|NULL"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

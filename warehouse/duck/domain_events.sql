@@ -17,6 +17,7 @@ SELECT
   actor, -- actor VARCHAR: actor, such as a user ID
   tenant, -- tenant VARCHAR: tenant
   CAST(nullif(metadata, '') AS JSON) AS metadata, -- metadata JSON: other metadata; NULL: none
+  CAST(CAST(nullif(tags, '') AS JSON) AS VARCHAR[]) AS tags, -- tags VARCHAR[]: tags; NULL: none
   commit_id, -- commit_id VARCHAR: commit ID of the append
   nth, -- nth INTEGER: number of the event in its append
   "of" -- of INTEGER: number of events in the append

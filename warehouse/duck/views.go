@@ -62,7 +62,7 @@ var (
 		arrived_at TIMESTAMPTZ, zone_minutes INTEGER, expires_at TIMESTAMPTZ`}
 	ofDomainEvents = dataset{"domain_events", "{'type': VARCHAR, 'date': DATE}", `type VARCHAR, date DATE, time TIMESTAMPTZ, occurred_at TIMESTAMPTZ,
 		event_id VARCHAR, aggregate_type VARCHAR, aggregate_id VARCHAR, seq BIGINT, schema INTEGER, data VARCHAR, "binary" BLOB,
-		correlation_id VARCHAR, causation_id VARCHAR, actor VARCHAR, tenant VARCHAR, metadata VARCHAR, commit_id VARCHAR, nth INTEGER, "of" INTEGER`}
+		correlation_id VARCHAR, causation_id VARCHAR, actor VARCHAR, tenant VARCHAR, metadata VARCHAR, tags VARCHAR, commit_id VARCHAR, nth INTEGER, "of" INTEGER`}
 )
 
 // traits returns a text for each dimension that is a trait, with its $name and $meaning.

@@ -401,7 +401,7 @@ func (w *world) append() {
 		w.number++
 		events = append(events, eventstore.NewEvent{
 			Type: []string{"Placed", "Paid", "Sent"}[w.random.IntN(3)], Payload: fmt.Appendf(nil, `{"n":%d,"filler":%q}`, w.number, filler),
-			Envelope: eventstore.Envelope{Actor: "me", Metadata: map[string]string{"k": "v"}},
+			Envelope: eventstore.Envelope{Actor: "me", Metadata: map[string]string{"k": "v"}, Tags: []string{"t1", "a \"b\""}},
 		})
 	}
 	_, err := w.store.Append(w.Ctx, id, eventstore.Any(), events)

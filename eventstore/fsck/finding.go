@@ -27,6 +27,8 @@ const (
 	NotIndexed  Kind = "not-indexed"        // an event is missing from the index by type
 	IndexStale  Kind = "index-stale"        // an entry of a list or index whose aggregate or event is missing or different
 	Orphan      Kind = "reservation-orphan" // a value is reserved for an aggregate that never existed
+	TagHole     Kind = "tag-hole"           // an append is missing from the list of a tag, or the list has no head
+	TagStale    Kind = "tag-stale"          // the list of a tag has an event that does not exist, or does not have the tag
 	FeedHole    Kind = "feed-hole"          // a position of the feed is missing
 	FeedTwice   Kind = "feed-twice"         // an event is in the feed twice
 	FeedAhead   Kind = "feed-ahead"         // the feed has an event that does not exist: events were lost

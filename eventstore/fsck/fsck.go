@@ -139,6 +139,8 @@ func (c *checker) item(ctx context.Context, it table.Item) error {
 		return c.listEntry(ctx, it)
 	case eventstore.TypeEntries.Name():
 		return c.indexEntry(ctx, it)
+	case eventstore.TagHeads.Name(), eventstore.TagEntries.Name():
+		return c.tagged(ctx, it)
 	}
 	id, ok := aggregateOf(text(it, table.AttrPK))
 	if !ok || id == c.last || !c.wanted(id.Type) {

@@ -41,7 +41,7 @@ var counter = eventstore.Fold[map[string]int]{Version: 1, Apply: func(m map[stri
 }}
 
 // newWorld has three orders and a customer without any damage: some appends have IDs, some have
-// several events, and there are a snapshot, a reservation, and events old enough to be in the
+// several events, one order has tags, and there are a snapshot, a reservation, and events old enough to be in the
 // index.
 func newWorld(t *testing.T, o eventstore.Options, api func(dynamo.API) dynamo.API) *world {
 	t.Helper()
@@ -64,6 +64,9 @@ func newWorld(t *testing.T, o eventstore.Options, api func(dynamo.API) dynamo.AP
 				options = append(options, eventstore.Reserve("number", fmt.Sprint(n)))
 			}
 			events := []eventstore.NewEvent{{Type: "Placed"}, {Type: "Paid"}}
+			if n == 3 && !o.PutMode {
+				events[0].Tags, events[1].Tags = []string{"a", "b"}, []string{"a"}
+			}
 			_, err := []*eventstore.Store{w.store, second}[i/2%2].Append(w.ctx, orderID(n), eventstore.Any(), events, options...)
 			w.must(err)
 		}
@@ -262,6 +265,21 @@ func damages() map[string]damaged {
 		"a snapshot of the future": {func(w *world) {
 			overwrite(w, eventstore.Snapshots, eventstore.SnapshotKey{ID: orderID(1)}, func(s *eventstore.Snapshot) { s.LastSeq = 9 })
 		}, "snapshot-ahead", ""},
+		"an entry of a tag": {func(w *world) {
+			w.must(eventstore.TagEntries.Delete(w.ctx, w.table, eventstore.TagEntryKey{TagKey: eventstore.TagKey{Tag: "a"}, N: 2}))
+		}, "tag-hole", "tag-hole"},
+		"the last entry of a tag": {func(w *world) {
+			w.must(eventstore.TagEntries.Delete(w.ctx, w.table, eventstore.TagEntryKey{TagKey: eventstore.TagKey{Tag: "b"}, N: 4}))
+		}, "tag-hole", "tag-hole"},
+		"the head of a tag": {func(w *world) {
+			w.must(eventstore.TagHeads.Delete(w.ctx, w.table, eventstore.TagKey{Tag: "a"}))
+		}, "tag-hole", "tag-hole"},
+		"an event without its tag": {func(w *world) {
+			w.tamper(3, 2, func(e *eventstore.Event) { e.Tags = []string{"c"} })
+		}, "tag-stale", "tag-stale"},
+		"a tag of nothing": {func(w *world) {
+			overwrite(w, eventstore.TagEntries, eventstore.TagEntryKey{TagKey: eventstore.TagKey{Tag: "b"}, N: 1}, func(e *eventstore.TagEntry) { e.Events[0].Seq = 99 })
+		}, "tag-stale", "tag-stale"},
 		"another reducer's": {func(w *world) {
 			overwrite(w, eventstore.Snapshots, eventstore.SnapshotKey{ID: orderID(1)}, func(s *eventstore.Snapshot) { s.Reducer, s.State = 9, []byte(`"x"`) })
 		}, "", ""},

@@ -4,7 +4,7 @@ import type { Decider, Fold, Loaded } from './fold.js'
 import { Subscription } from './subscription.js'
 import { query, segment, Transport, type ClientOptions } from './transport.js'
 import type {
-  Aggregate, AggregateEvent, EventLike, Expected, FeedEvent, Head, NewEvent, QueryItem, ReservedValue, ScopedValue, StoredEvent, SubscriptionStatus, Unless,
+  Aggregate, AggregateEvent, EventLike, EventSchema, Expected, FeedEvent, Head, NewEvent, QueryItem, ReservedValue, ScopedValue, StoredEvent, SubscriptionStatus, Unless,
 } from './types.js'
 
 /** Options of an append. */
@@ -172,6 +172,21 @@ export class EventStore {
         if (!(error instanceof VersionConflict) || conflicts >= maxConflicts) throw error
       }
     }
+  }
+
+  /** Returns the JSON Schema of a version of an event type, by default the latest; undefined if it has none. */
+  async schema(eventType: string, version?: number): Promise<EventSchema | undefined> {
+    try {
+      return await this.#transport.call({ method: 'GET', path: `/event-types/${segment(eventType)}/schema` + query({ version }), repeatable: true })
+    } catch (error) {
+      if (hasCode(error, 'no_such_schema')) return undefined
+      throw error
+    }
+  }
+
+  /** Sets the JSON Schema of a version of an event type. Throws `schema_incompatible` if it may refuse events that the stored one accepts. */
+  async putSchema(eventType: string, version: number, schema: object): Promise<EventSchema> {
+    return await this.#transport.call({ method: 'PUT', path: `/event-types/${segment(eventType)}/schema` + query({ version }), body: { schema }, repeatable: true })
   }
 
   /** Returns a subscription by name, whether it exists or not. */

@@ -59,3 +59,6 @@ export type SubscriptionStatus = Schemas['EventStoreSubscriptionBody']
 
 /** An event as it was delivered to a consumer. */
 export type DeliveredEvent<E extends EventLike = EventLike> = Replace<Schemas['EventStoreDelivery'], E>
+
+/** The JSON Schema of a version of an event type. */
+export type EventSchema = Schemas['EventStoreSchemaBody']

@@ -199,6 +199,22 @@ test('subscriptions', async () => {
   await mails.delete()
 })
 
+test('schemas', async () => {
+  const type = `Priced-${process.pid}`
+  assert.equal(await store.schema(type), undefined)
+  const schema = { type: 'object', required: ['price'], properties: { price: { type: 'number', minimum: 0 } }, additionalProperties: false }
+  assert.deepEqual((await store.putSchema(type, 1, schema)).versions, [1])
+  assert.deepEqual((await store.schema(type))?.schema, schema)
+  const of = fresh()
+  await store.append(of, [{ type, data: { price: 3 } }])
+  await assert.rejects(store.append(of, [{ type, data: { price: -3 } }]), (e) => {
+    assert(e instanceof OnefoldError)
+    assert.deepEqual([e.code, e.problem.errors], ['schema_violation', [{ location: 'body.events[0].data/price', message: 'it is below the minimum' }]])
+    return true
+  })
+  await assert.rejects(store.putSchema(type, 1, { type: 'string' }), { code: 'schema_incompatible' })
+})
+
 test('arguments', async () => {
   await assert.rejects(store.append({ type: 'thing', id: '..' }, [{ type: 'A' }]), TypeError)
   await assert.rejects(store.append(fresh(), []), { code: 'invalid_request' })

@@ -49,7 +49,7 @@ type newUserRequest struct {
 
 // UserPath names the user of an operation.
 type UserPath struct {
-	ID string `path:"id" maxLength:"32"`
+	ID string `path:"id" maxLength:"32" doc:"ID of the user."`
 }
 
 type updateUserRequest struct {

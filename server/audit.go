@@ -20,8 +20,8 @@ const auditTimeout = time.Hour
 
 type auditRequest struct {
 	Month  string `query:"month" maxLength:"7" example:"2026-05" doc:"In UTC. Default: the current month."`
-	Cursor string `query:"cursor" maxLength:"2048"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
+	Cursor string `query:"cursor" maxLength:"2048" doc:"Where to continue: the cursor of the previous response."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"Maximum number of results."`
 }
 
 type auditAnswer struct {
@@ -34,7 +34,7 @@ type auditAnswer struct {
 type auditExportRequest struct {
 	From   string                `query:"from" format:"date" doc:"First day, in UTC. Default: the first day that is kept."`
 	To     string                `query:"to" format:"date" doc:"Last day, in UTC. Default: today."`
-	Format accounts.ExportFormat `query:"format" enum:"ndjson,csv" default:"ndjson"`
+	Format accounts.ExportFormat `query:"format" enum:"ndjson,csv" default:"ndjson" doc:"Format of the export."`
 }
 
 type auditCheckRequest struct {

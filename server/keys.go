@@ -66,7 +66,7 @@ type rotateKeyRequest struct {
 
 // KeyPath names the key of an operation.
 type KeyPath struct {
-	ID string `path:"id" maxLength:"32"`
+	ID string `path:"id" maxLength:"32" doc:"ID of the key."`
 }
 
 // keyRoutes registers the operations on API keys. Only people create keys, for sites whose settings

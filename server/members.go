@@ -65,7 +65,7 @@ type newMemberAnswer struct {
 
 // MemberPath names a member of a site, fleet or event store, or an invitation to it.
 type MemberPath struct {
-	ID string `path:"id" maxLength:"32"`
+	ID string `path:"id" maxLength:"32" doc:"ID of the person or invitation."`
 }
 
 type updateMemberRequest struct {

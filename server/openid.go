@@ -40,9 +40,9 @@ type openIDRequest struct {
 type openIDCallback struct {
 	Pending string `cookie:"onefold_openid" doc:"Cookie of the browser that began the login."`
 	Browser string `cookie:"onefold_browser"`
-	State   string `query:"state" maxLength:"128"`
-	Code    string `query:"code" maxLength:"8192"`
-	Issuer  string `query:"iss" maxLength:"1024"`
+	State   string `query:"state" maxLength:"128" doc:"State of the login, returned by the provider."`
+	Code    string `query:"code" maxLength:"8192" doc:"Authorization code of the provider."`
+	Issuer  string `query:"iss" maxLength:"1024" doc:"Issuer, if the provider sends it."`
 	Error   string `query:"error" maxLength:"128" doc:"The provider's error code, instead of a code."`
 }
 

@@ -61,7 +61,7 @@ type newPasskeyRequest struct {
 
 // PasskeyPath names the passkey of an operation.
 type PasskeyPath struct {
-	ID string `path:"id" maxLength:"32"`
+	ID string `path:"id" maxLength:"32" doc:"ID of the passkey."`
 }
 
 type renamePasskeyRequest struct {

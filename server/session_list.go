@@ -31,7 +31,7 @@ type sessionsAnswer struct {
 }
 
 type sessionPath struct {
-	ID string `path:"id" maxLength:"32"`
+	ID string `path:"id" maxLength:"32" doc:"ID of the session."`
 }
 
 func (s *Server) sessionListRoutes(api huma.API) {

@@ -55,7 +55,7 @@ type newShareRequest struct {
 
 type shareRequest struct {
 	middleware.SitePath
-	ID string `path:"id" maxLength:"32"`
+	ID string `path:"id" maxLength:"32" doc:"ID of the shared view."`
 }
 
 func (s *Server) shareRoutes(api huma.API) {
@@ -113,7 +113,7 @@ func (s *Server) revokeShare(ctx context.Context, in *shareRequest) (*struct{}, 
 }
 
 type openShareRequest struct {
-	Token string `path:"token" maxLength:"128"`
+	Token string `path:"token" maxLength:"128" doc:"Token of the link."`
 	Body  struct {
 		Password string `json:"password,omitempty" maxLength:"1024"`
 	}

@@ -24,7 +24,7 @@ type AlertDevicePath struct {
 // AlertPath names an alert.
 type AlertPath struct {
 	AlertDevicePath
-	Alert string `path:"alert" maxLength:"26"`
+	Alert string `path:"alert" maxLength:"26" doc:"ID of the alert."`
 }
 
 // AlertBody is an alert in a list.

@@ -15,9 +15,9 @@ const maxAlertSteps = 200
 
 type alertsRequest struct {
 	middleware.FleetPath
-	State    string             `query:"state" enum:"open,all" default:"open"`
+	State    string             `query:"state" enum:"open,all" default:"open" doc:"Open alerts only, or all."`
 	Device   string             `query:"device" maxLength:"65" doc:"Only alerts of this device; ~FLEET is the fleet as a whole."`
-	Severity telemetry.Severity `query:"severity" enum:"info,warning,critical"`
+	Severity telemetry.Severity `query:"severity" enum:"info,warning,critical" doc:"Only alerts of this severity."`
 	PageParams
 }
 

@@ -20,7 +20,7 @@ import (
 // ChannelPath names a notification channel of a fleet.
 type ChannelPath struct {
 	middleware.FleetPath
-	Channel string `path:"channel" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -"`
+	Channel string `path:"channel" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -" doc:"ID of the channel."`
 }
 
 func (in *ChannelPath) key() alerts.ChannelKey {
@@ -86,7 +86,7 @@ type putChannelAnswer struct {
 // NotificationPath names a notification of a fleet.
 type NotificationPath struct {
 	middleware.FleetPath
-	Notification string `path:"notification" maxLength:"200"`
+	Notification string `path:"notification" maxLength:"200" doc:"ID of the notification."`
 }
 
 type notificationsRequest struct {

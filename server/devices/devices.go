@@ -18,7 +18,7 @@ import (
 // DevicePath names a device of a fleet.
 type DevicePath struct {
 	middleware.FleetPath
-	Device string `path:"device" maxLength:"64"`
+	Device string `path:"device" maxLength:"64" doc:"ID of the device."`
 }
 
 // DeviceForm has the fields of a device that people set. It is exported for the API document.
@@ -227,15 +227,15 @@ func (s *Service) deleteDevice(ctx context.Context, in *DevicePath) (*struct{}, 
 
 type devicesRequest struct {
 	middleware.FleetPath
-	Status       telemetry.DeviceStatus `query:"status" enum:"provisioned,active,inactive,maintenance,retired"`
-	Type         string                 `query:"type"`
-	Tag          string                 `query:"tag"`
-	Firmware     string                 `query:"firmware"`
-	Profile      string                 `query:"profile"`
-	Connectivity string                 `query:"connectivity" enum:"online,offline,never"`
+	Status       telemetry.DeviceStatus `query:"status" enum:"provisioned,active,inactive,maintenance,retired" doc:"Only devices with this status."`
+	Type         string                 `query:"type" doc:"Only devices of this type."`
+	Tag          string                 `query:"tag" doc:"Only devices with this tag."`
+	Firmware     string                 `query:"firmware" doc:"Only devices with this firmware."`
+	Profile      string                 `query:"profile" doc:"Only devices of this profile."`
+	Connectivity string                 `query:"connectivity" enum:"online,offline,never" doc:"Only devices that are online, offline or never connected."`
 	Search       string                 `query:"search" maxLength:"100" doc:"Part of the ID or name, ignoring case."`
 	Cursor       string                 `query:"cursor" doc:"From the previous page."`
-	Limit        int                    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Limit        int                    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of results."`
 }
 
 type devicesAnswer struct {
@@ -308,8 +308,8 @@ type deletingAnswer struct {
 
 type deletingRequest struct {
 	middleware.FleetPath
-	Cursor string `query:"cursor"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Cursor string `query:"cursor" doc:"Where to continue: the cursor of the previous response."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of results."`
 }
 
 func (s *Service) deleting(ctx context.Context, in *deletingRequest) (*deletingAnswer, error) {

@@ -22,7 +22,7 @@ const exportTimeout = time.Hour // of a whole export
 type exportRequest struct {
 	DevicePath
 	Times
-	Kind   string           `query:"kind" enum:"readings,aggregates" default:"readings"`
+	Kind   string           `query:"kind" enum:"readings,aggregates" default:"readings" doc:"What to export."`
 	Format string           `query:"format" enum:"csv,jsonl" default:"csv" doc:"In CSV, each value of a reading is a line. Text that a spreadsheet could run as a formula is prefixed with an apostrophe."`
 	Period telemetry.Period `query:"period" enum:"10min,hourly,daily" default:"hourly" doc:"Period of aggregates."`
 }

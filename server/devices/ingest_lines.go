@@ -34,7 +34,7 @@ type oldLinesRequest struct {
 	Authorization   string `header:"Authorization"`
 	ContentEncoding string `header:"Content-Encoding"`
 	Database        string `query:"db" doc:"The fleet."`
-	User            string `query:"u"`
+	User            string `query:"u" doc:"User name of an InfluxDB 1 client."`
 	Password        string `query:"p" doc:"The token or key, if it is not in a header."`
 	Precision       string `query:"precision" doc:"ns, u, ms, s, m or h. Default: ns."`
 	RawBody         []byte `contentType:"text/plain"`

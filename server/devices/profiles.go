@@ -16,7 +16,7 @@ import (
 // ProfilePath names a profile of a fleet.
 type ProfilePath struct {
 	middleware.FleetPath
-	Profile string `path:"profile" maxLength:"64"`
+	Profile string `path:"profile" maxLength:"64" doc:"ID of the profile."`
 }
 
 // ProfileForm has the fields of a profile that people set. It is exported because the API document

@@ -32,7 +32,7 @@ func (r Times) filled(now time.Time) (from, to time.Time) {
 type seriesRequest struct {
 	DevicePath
 	Times
-	Metric     string           `query:"metric" required:"true" maxLength:"100"`
+	Metric     string           `query:"metric" required:"true" maxLength:"100" doc:"Name of the metric."`
 	Resolution telemetry.Period `query:"resolution" enum:"raw,10min,hourly,daily" doc:"Default: the finest with at most maxPoints."`
 	MaxPoints  int              `query:"maxPoints" minimum:"3" maximum:"10000" default:"500" doc:"If there are more, points whose loss is least visible are dropped."`
 	Fill       telemetry.Fill   `query:"fill" enum:"null,previous,linear" doc:"Values for times without a measurement. Default: none."`
@@ -43,7 +43,7 @@ type seriesAnswer struct{ Body telemetry.Series }
 // PageParams select a page of a list.
 type PageParams struct {
 	Cursor string `query:"cursor" doc:"From the previous page."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of results."`
 }
 
 type readingBody struct {
@@ -77,7 +77,7 @@ type aggregatesRequest struct {
 	DevicePath
 	Times
 	PageParams
-	Period telemetry.Period `query:"period" enum:"10min,hourly,daily" default:"hourly"`
+	Period telemetry.Period `query:"period" enum:"10min,hourly,daily" default:"hourly" doc:"Length of a bucket."`
 }
 
 type aggregateBody struct {

@@ -49,7 +49,7 @@ type retractRequest struct {
 // RetractionPath names a retraction of a device.
 type RetractionPath struct {
 	DevicePath
-	Retraction string `path:"retraction" maxLength:"26"`
+	Retraction string `path:"retraction" maxLength:"26" doc:"ID of the retraction."`
 }
 
 type quarantineRequest struct {

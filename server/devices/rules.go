@@ -25,9 +25,9 @@ const (
 // RulePath names a rule.
 type RulePath struct {
 	middleware.FleetPath
-	Scope   string `path:"scope" enum:"device,profile"`
+	Scope   string `path:"scope" enum:"device,profile" doc:"Whether the rule is of a device or a profile."`
 	ScopeID string `path:"scopeId" maxLength:"64" doc:"The device or profile that the rule applies to."`
-	Rule    string `path:"rule" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -"`
+	Rule    string `path:"rule" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -" doc:"ID of the rule."`
 }
 
 var ruleScopes = map[string]telemetry.RuleScope{"device": telemetry.ForDevice, "profile": telemetry.ForProfile}

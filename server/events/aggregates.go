@@ -31,7 +31,7 @@ type typesAnswer struct {
 // PageParams select a page of a list.
 type PageParams struct {
 	Cursor string `query:"cursor" doc:"From the previous page."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Maximum number of results."`
 }
 
 type headBody struct {

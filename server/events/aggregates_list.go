@@ -22,7 +22,7 @@ const (
 )
 
 type aggregatesRequest struct {
-	Type   string `query:"type" required:"true" minLength:"1" maxLength:"64"`
+	Type   string `query:"type" required:"true" minLength:"1" maxLength:"64" doc:"Type of the aggregates."`
 	Prefix string `query:"prefix" maxLength:"256" doc:"Only IDs that begin with this. Case-sensitive."`
 	State  string `query:"state" enum:"open,closed,deleted" doc:"Default: all."`
 	Sort   string `query:"sort" enum:"id,-id,updated,-updated,events,-events" default:"id" doc:"Order: by ID, time of the last append or number of events; with - in descending order. By ID, every aggregate is reached. Otherwise only the first 5,000 by ID that match prefix are sorted; partial says if there are more."`

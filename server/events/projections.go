@@ -79,7 +79,7 @@ type parkedAnswer struct {
 }
 
 type projectionRequest struct {
-	Name string `path:"projection" maxLength:"64"`
+	Name string `path:"projection" maxLength:"64" doc:"Name of the projection."`
 }
 
 func (s *Service) projectionRoutes(api huma.API) {

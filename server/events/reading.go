@@ -63,7 +63,7 @@ type exportRequest struct {
 }
 
 type eventsOfTypeRequest struct {
-	EventType string `path:"eventType" maxLength:"128"`
+	EventType string `path:"eventType" maxLength:"128" doc:"Type of the events."`
 	PageParams
 }
 

@@ -69,7 +69,7 @@ const (
 
 // AggregatePath names an aggregate.
 type AggregatePath struct {
-	Type string `path:"type" maxLength:"64"`
+	Type string `path:"type" maxLength:"64" doc:"Type of the aggregate."`
 	ID   string `path:"id" maxLength:"256" doc:"Percent-encoded if it contains characters with a meaning in paths."`
 }
 

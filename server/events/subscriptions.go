@@ -68,7 +68,7 @@ type parkedEventsAnswer struct {
 
 // SubscriptionPath names a subscription.
 type SubscriptionPath struct {
-	Name string `path:"subscription" maxLength:"64"`
+	Name string `path:"subscription" maxLength:"64" doc:"Name of the subscription."`
 }
 
 type parkedRequest struct {

@@ -30,8 +30,8 @@ type erasureAnswer struct{ Body erasure.Receipt }
 
 type receiptsRequest struct {
 	middleware.SitePath
-	Cursor string `query:"cursor" maxLength:"2048"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
+	Cursor string `query:"cursor" maxLength:"2048" doc:"Where to continue: the cursor of the previous response."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"Maximum number of results."`
 }
 
 type receiptsAnswer struct {

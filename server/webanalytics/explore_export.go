@@ -22,7 +22,7 @@ type exportRequest struct {
 	middleware.SitePath
 	DayRange
 	FilterParams
-	Kind   string `query:"kind" enum:"events,sessions,stats" default:"events"`
+	Kind   string `query:"kind" enum:"events,sessions,stats" default:"events" doc:"What to export."`
 	Format string `query:"format" enum:"csv,jsonl" default:"csv" doc:"In CSV, text that a spreadsheet could run as a formula is prefixed with an apostrophe."`
 	Period string `query:"period" enum:"hour,day,month" default:"day" doc:"For kind stats."`
 }

@@ -49,7 +49,7 @@ type funnelAnswer struct{ Body funnelBody }
 // FunnelPath names a funnel of a site.
 type FunnelPath struct {
 	middleware.SitePath
-	ID string `path:"id" maxLength:"64"`
+	ID string `path:"id" maxLength:"64" doc:"ID of the funnel."`
 }
 
 // FunnelParams select the visits of a funnel report.

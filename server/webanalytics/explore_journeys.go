@@ -14,8 +14,8 @@ type journeysRequest struct {
 	DayRange
 	FilterParams
 	Page      string `query:"page" required:"true" minLength:"1" maxLength:"512" doc:"Path of the page that journeys start from or lead to."`
-	Direction string `query:"direction" enum:"forward,back" default:"forward"`
-	Steps     int    `query:"steps" minimum:"1" maximum:"5" default:"3"`
+	Direction string `query:"direction" enum:"forward,back" default:"forward" doc:"Pages after the page, or before it."`
+	Steps     int    `query:"steps" minimum:"1" maximum:"5" default:"3" doc:"Number of steps from the page."`
 }
 
 type journeysAnswer struct {

@@ -43,7 +43,7 @@ type visitsRequest struct {
 
 // CursorParams select a page of a list.
 type CursorParams struct {
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"Maximum number of results."`
 	Cursor string `query:"cursor" maxLength:"2048" doc:"From the previous page. Default: the beginning."`
 }
 
@@ -58,7 +58,7 @@ type visitsAnswer struct {
 
 type visitRequest struct {
 	middleware.SitePath
-	ID string `path:"id" maxLength:"64"`
+	ID string `path:"id" maxLength:"64" doc:"ID of the session."`
 }
 
 // stepBody is one event of a session.
@@ -81,7 +81,7 @@ type visitAnswer struct {
 
 type userVisitsRequest struct {
 	middleware.SitePath
-	User string `path:"user" minLength:"1" maxLength:"128"`
+	User string `path:"user" minLength:"1" maxLength:"128" doc:"ID of the user, as sent in userId."`
 	CursorParams
 }
 

@@ -69,7 +69,7 @@ type newGoalRequest struct {
 // GoalPath names a goal of a site.
 type GoalPath struct {
 	middleware.SitePath
-	ID string `path:"id" maxLength:"64"`
+	ID string `path:"id" maxLength:"64" doc:"ID of the goal."`
 }
 
 func (p *GoalPath) key() analytics.GoalKey { return analytics.GoalKey{SiteID: p.Site, GoalID: p.ID} }

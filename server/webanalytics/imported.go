@@ -45,7 +45,7 @@ type importsAnswer struct {
 // ImportPath names an import of a site.
 type ImportPath struct {
 	middleware.SitePath
-	ID string `path:"id" maxLength:"64"`
+	ID string `path:"id" maxLength:"64" doc:"ID of the import."`
 }
 
 func (s *Service) importedRoutes(api huma.API) {

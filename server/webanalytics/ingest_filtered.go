@@ -46,7 +46,7 @@ func (s *Service) countRejected(ctx context.Context, site string, outcomes []ana
 }
 
 type refusalsRequest struct {
-	Site string `path:"site" maxLength:"128"`
+	Site string `path:"site" maxLength:"128" doc:"ID of the site."`
 	From string `query:"from" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: 29 days before the last."`
 	To   string `query:"to" doc:"Last day, inclusive. Default: today."`
 }

@@ -17,7 +17,7 @@ const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x
 
 type pixelRequest struct {
 	Sender
-	Site     string `query:"site" required:"true" minLength:"1" maxLength:"128"`
+	Site     string `query:"site" required:"true" minLength:"1" maxLength:"128" doc:"ID of the site."`
 	URL      string `query:"url" maxLength:"4096" doc:"URL of the page, or its path. Default: the Referer header, which browsers may reduce to the origin."`
 	Referrer string `query:"ref" maxLength:"4096" doc:"URL of the previous page."`
 	Page     string `header:"Referer"`

@@ -15,12 +15,12 @@ import (
 const reportDays = 30
 
 type reportRequest struct {
-	Site   string `path:"site" maxLength:"128"`
+	Site   string `path:"site" maxLength:"128" doc:"ID of the site."`
 	From   string `query:"from" doc:"First day, in the site's time zone, YYYY-MM-DD. Default: 29 days before the last."`
 	To     string `query:"to" doc:"Last day, inclusive. Default: the last day with statistics."`
-	Period string `query:"period" enum:"hour,day,month" default:"day"`
+	Period string `query:"period" enum:"hour,day,month" default:"day" doc:"Length of a bucket."`
 	By     string `query:"by" default:"page" doc:"Dimension for the top values."`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10"`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Maximum number of results."`
 }
 
 type reportAnswer struct {

@@ -24,7 +24,7 @@ type statsRequest struct {
 	DayRange
 	FilterParams
 	Comparison
-	Period string `query:"period" enum:"hour,day,month" default:"day"`
+	Period string `query:"period" enum:"hour,day,month" default:"day" doc:"Length of a bucket."`
 }
 
 // FiguresBody has the figures of a bucket or range, with the averages computed from them.

@@ -19,8 +19,8 @@ type breakdownRequest struct {
 	All    bool   `query:"all" doc:"List all values, counted from raw events, which takes longer. By default, values beyond 1,000 per hour are in other."`
 	Sort   string `query:"sort" enum:"value,visitors,visits,pageViews,events,bounceRate,duration,engagedPerVisit,scrollDepth,revenue" doc:"Column to sort by. Rows without a value of the column are last. Default: page views of pages, events of dimensions of events, otherwise visits."`
 	Order  string `query:"order" enum:"asc,desc" default:"desc" doc:"Ascending or descending. Without sort, rows are in descending order."`
-	Offset int    `query:"offset" minimum:"0" maximum:"100000"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10"`
+	Offset int    `query:"offset" minimum:"0" maximum:"100000" doc:"Number of results to skip."`
+	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Maximum number of results."`
 }
 
 // rowBody is one value of a dimension.

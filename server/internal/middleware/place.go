@@ -12,12 +12,12 @@ import (
 // SitePath names the site of an operation, on which the caller needs the permission. Embedded parts
 // of requests are exported, because huma fills in no others.
 type SitePath struct {
-	Site string `path:"site" maxLength:"128"`
+	Site string `path:"site" maxLength:"128" doc:"ID of the site."`
 }
 
 // FleetPath names the fleet of an operation, on which the caller needs the permission.
 type FleetPath struct {
-	Fleet string `path:"fleet" maxLength:"64"`
+	Fleet string `path:"fleet" maxLength:"64" doc:"ID of the fleet."`
 }
 
 // Kind is a kind of place that roles are granted on.
@@ -37,7 +37,7 @@ var (
 )
 
 func pathParam(name string, longest int) huma.Param {
-	return huma.Param{Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}}
+	return huma.Param{Name: name, In: "path", Required: true, Description: "ID of the " + name + ".", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: &longest}}
 }
 
 // Guard is like the function Guard, for an operation that exists for several kinds of places. It

@@ -1766,6 +1766,7 @@ export interface operations {
             query: {
                 /** @description From the previous page. */
                 cursor?: string;
+                /** @description Maximum number of results. */
                 limit?: number;
                 /** @description Only IDs that begin with this. Case-sensitive. */
                 prefix?: string;
@@ -1773,6 +1774,7 @@ export interface operations {
                 sort?: "id" | "-id" | "updated" | "-updated" | "events" | "-events";
                 /** @description Default: all. */
                 state?: "open" | "closed" | "deleted";
+                /** @description Type of the aggregates. */
                 type: string;
             };
             header?: never;
@@ -1835,6 +1837,7 @@ export interface operations {
             path: {
                 /** @description Percent-encoded if it contains characters with a meaning in paths. */
                 id: string;
+                /** @description Type of the aggregate. */
                 type: string;
             };
             cookie?: never;
@@ -1896,6 +1899,7 @@ export interface operations {
             path: {
                 /** @description Percent-encoded if it contains characters with a meaning in paths. */
                 id: string;
+                /** @description Type of the aggregate. */
                 type: string;
             };
             cookie?: never;
@@ -1954,6 +1958,7 @@ export interface operations {
             path: {
                 /** @description Percent-encoded if it contains characters with a meaning in paths. */
                 id: string;
+                /** @description Type of the aggregate. */
                 type: string;
             };
             cookie?: never;
@@ -2023,6 +2028,7 @@ export interface operations {
             path: {
                 /** @description Percent-encoded if it contains characters with a meaning in paths. */
                 id: string;
+                /** @description Type of the aggregate. */
                 type: string;
             };
             cookie?: never;
@@ -2091,6 +2097,7 @@ export interface operations {
             path: {
                 /** @description Percent-encoded if it contains characters with a meaning in paths. */
                 id: string;
+                /** @description Type of the aggregate. */
                 type: string;
             };
             cookie?: never;
@@ -2192,6 +2199,7 @@ export interface operations {
             path: {
                 /** @description Percent-encoded if it contains characters with a meaning in paths. */
                 id: string;
+                /** @description Type of the aggregate. */
                 type: string;
             };
             cookie?: never;
@@ -2255,6 +2263,7 @@ export interface operations {
             path: {
                 /** @description Percent-encoded if it contains characters with a meaning in paths. */
                 id: string;
+                /** @description Type of the aggregate. */
                 type: string;
             };
             cookie?: never;
@@ -2318,6 +2327,7 @@ export interface operations {
             path: {
                 /** @description Percent-encoded if it contains characters with a meaning in paths. */
                 id: string;
+                /** @description Type of the aggregate. */
                 type: string;
             };
             cookie?: never;
@@ -2384,6 +2394,7 @@ export interface operations {
             path: {
                 /** @description Percent-encoded if it contains characters with a meaning in paths. */
                 id: string;
+                /** @description Type of the aggregate. */
                 type: string;
             };
             cookie?: never;
@@ -2916,10 +2927,12 @@ export interface operations {
             query?: {
                 /** @description From the previous page. */
                 cursor?: string;
+                /** @description Maximum number of results. */
                 limit?: number;
             };
             header?: never;
             path: {
+                /** @description Type of the events. */
                 eventType: string;
             };
             cookie?: never;
@@ -3025,6 +3038,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the projection. */
                 projection: string;
             };
             cookie?: never;
@@ -3083,6 +3097,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the projection. */
                 projection: string;
             };
             cookie?: never;
@@ -3148,6 +3163,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the projection. */
                 projection: string;
             };
             cookie?: never;
@@ -3382,6 +3398,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the subscription. */
                 subscription: string;
             };
             cookie?: never;
@@ -3444,6 +3461,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the subscription. */
                 subscription: string;
             };
             cookie?: never;
@@ -3500,6 +3518,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the subscription. */
                 subscription: string;
             };
             cookie?: never;
@@ -3571,6 +3590,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the subscription. */
                 subscription: string;
             };
             cookie?: never;
@@ -3633,6 +3653,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the subscription. */
                 subscription: string;
             };
             cookie?: never;
@@ -3691,6 +3712,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the subscription. */
                 subscription: string;
             };
             cookie?: never;
@@ -3753,6 +3775,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the subscription. */
                 subscription: string;
             };
             cookie?: never;
@@ -3824,6 +3847,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the subscription. */
                 subscription: string;
             };
             cookie?: never;
@@ -3884,6 +3908,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the subscription. */
                 subscription: string;
             };
             cookie?: never;
@@ -3946,6 +3971,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /** @description Name of the subscription. */
                 subscription: string;
             };
             cookie?: never;

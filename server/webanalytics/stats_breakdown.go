@@ -34,7 +34,7 @@ type breakdownBody struct {
 	By     string    `json:"by"`
 	Source string    `json:"source" enum:"statistics,raw,warehouse"`
 	Rows   []rowBody `json:"rows"`
-	None   *rowBody  `json:"none,omitempty" doc:"What has no value of the dimension, such as visits without a campaign. With its row and other, the rows add up to the totals."`
+	None   *rowBody  `json:"none,omitempty" doc:"The part without a value of the dimension, such as visits without a campaign. With its row and other, the rows add up to the totals."`
 	Other  *rowBody  `json:"other,omitempty" doc:"Values beyond the limit of the stored counts, added up."`
 	Total  int       `json:"total" doc:"Number of values on all pages."`
 	Notes  []string  `json:"notes" doc:"Notes for readers of these numbers."`

@@ -21,7 +21,7 @@ import (
 
 // EventTypePath names an event type.
 type EventTypePath struct {
-	EventType string `path:"eventType" minLength:"1" maxLength:"128"`
+	EventType string `path:"eventType" minLength:"1" maxLength:"128" doc:"Type of the events."`
 }
 
 type schemaRequest struct {

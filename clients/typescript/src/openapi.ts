@@ -2624,6 +2624,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Type of the events. */
                 eventType: string;
             };
             cookie?: never;
@@ -2685,6 +2686,7 @@ export interface operations {
             };
             header?: never;
             path: {
+                /** @description Type of the events. */
                 eventType: string;
             };
             cookie?: never;

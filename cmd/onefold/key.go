@@ -27,6 +27,9 @@ type keyCreate struct {
 	Name  string `help:"Note on the key's purpose."`
 
 	Expires time.Duration `help:"Lifetime of the key, such as 2160h for 90 days (default: no expiry)."`
+
+	Type   []string `help:"For events:main: limit the key to aggregates of this type. Repeat it for several." placeholder:"TYPE"`
+	Tenant string   `help:"For events:main: limit the key to aggregates whose IDs begin with the tenant and a slash, as in acme/1042, and give its events this tenant."`
 }
 
 // keyOutput is the JSON form of a key.
@@ -40,10 +43,11 @@ type keyOutput struct {
 	Expires  time.Time      `json:"expires,omitzero"`
 	Creator  string         `json:"creator,omitempty"`
 	Token    string         `json:"token,omitempty"`
+	accounts.Limits
 }
 
 func describeKey(k *accounts.Key, token string) keyOutput {
-	return keyOutput{k.KeyID, k.Name, k.Site, k.Scope, k.Created, k.LastUsed, k.Expires, k.Creator, token}
+	return keyOutput{k.KeyID, k.Name, k.Site, k.Scope, k.Created, k.LastUsed, k.Expires, k.Creator, token, k.Limits}
 }
 
 // Run creates the key and prints it.
@@ -52,7 +56,7 @@ func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 		if err := s.checkSite(ctx, c.Site); err != nil {
 			return err
 		}
-		made := accounts.NewKey{Name: c.Name, Site: c.Site, Scope: accounts.Scope(c.Scope)}
+		made := accounts.NewKey{Name: c.Name, Site: c.Site, Scope: accounts.Scope(c.Scope), Limits: accounts.Limits{Types: c.Type, Tenant: c.Tenant}}
 		if c.Expires != 0 {
 			made.Expires = s.table.Now().UTC().Add(c.Expires)
 		}

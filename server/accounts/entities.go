@@ -166,6 +166,7 @@ type Key struct {
 	LastUsed string    `dynamodbav:"lastUsed,omitempty"`     // day, YYYY-MM-DD, UTC
 	Expires  time.Time `dynamodbav:"ttl,unixtime,omitempty"` // zero: never
 	Former   *Former   `dynamodbav:"former,omitempty"`       // the secret before the last rotation
+	Limits
 }
 
 // Former is a replaced secret that is still valid for a while.

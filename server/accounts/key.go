@@ -30,6 +30,7 @@ type NewKey struct {
 	Scope   Scope
 	Creator string    // user ID: the key is valid only while that user may change the site's settings; "": independent of any user
 	Expires time.Time // zero: never
+	Limits            // of a key of the event store
 }
 
 // AddKey creates a key, and the token that its holder sends. The token is not stored and cannot be
@@ -39,6 +40,7 @@ func (s *Store) AddKey(ctx context.Context, n NewKey) (Key, string, error) {
 	k := Key{
 		KeyKey: KeyKey{newID()}, Hash: hashOf(secret), Name: strings.TrimSpace(n.Name), Site: n.Site, Scope: n.Scope,
 		Creator: n.Creator, Created: s.now(), Expires: n.Expires.Truncate(time.Second),
+		Limits: n.Limits,
 	}
 	switch {
 	case n.Scope != Ingest && n.Scope != Read && n.Scope != Write:
@@ -49,6 +51,9 @@ func (s *Store) AddKey(ctx context.Context, n NewKey) (Key, string, error) {
 		return Key{}, "", fmt.Errorf("%w: the expiry must be in the future", ErrInvalid)
 	}
 	if err := checkSite(n.Site); err != nil {
+		return Key{}, "", err
+	}
+	if err := n.Limits.check(n.Site); err != nil {
 		return Key{}, "", err
 	}
 	if err := Keys.Create(ctx, s.t, &k); err != nil {

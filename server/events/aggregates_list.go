@@ -49,6 +49,10 @@ func (in *aggregatesRequest) keeps(h *eventstore.Head) bool {
 }
 
 func (s *Service) aggregates(ctx context.Context, in *aggregatesRequest) (*headsAnswer, error) {
+	var err error
+	if in.Prefix, err = limitPrefix(ctx, in.Type, in.Prefix); err != nil {
+		return nil, err
+	}
 	list := s.byID
 	if column := in.Sort; column != "id" && column != "-id" {
 		list = s.sorted
@@ -171,7 +175,7 @@ func (in *aggregatesRequest) compare(a, b eventstore.Head) int {
 }
 
 func (s *Service) aggregateListRoutes(api huma.API) {
-	list := operation(middleware.ForRead, "aggregates", http.MethodGet, root+"/aggregates", "List the aggregates of a type")
+	list := middleware.AppliesLimits(operation(middleware.ForRead, "aggregates", http.MethodGet, root+"/aggregates", "List the aggregates of a type"))
 	list.Description = "Reads at most 2,000 aggregates for a page by ID, and 5,000 for one in another order."
 	huma.Register(api, list, s.aggregates)
 }

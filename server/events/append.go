@@ -80,6 +80,9 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 	}
 	unless, err := in.Body.Unless.options()
 	if err == nil {
+		err = limitAppend(ctx, in.id(), events, in.Body.Unless != nil || in.Body.Values.any())
+	}
+	if err == nil {
 		err = s.checkEvents(ctx, in.id(), cmp.Or(in.Body.CommitID, in.Key), events, "body.events")
 	}
 	if err != nil {

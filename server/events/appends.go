@@ -35,6 +35,8 @@ type ScopedValue struct {
 	Value string `json:"value" minLength:"1" maxLength:"4096" doc:"Stored as a keyed hash."`
 }
 
+func (v *Values) any() bool { return len(v.Reserve)+len(v.Release) > 0 }
+
 // options returns the values as options of an append.
 func (v *Values) options() (options []eventstore.AppendOption) {
 	for _, r := range v.Reserve {
@@ -163,7 +165,7 @@ type queryConflictProblem struct {
 }
 
 func (s *Service) appendsRoutes(api huma.API) {
-	all := operation(middleware.ForAppend, "append-to-several", http.MethodPost, root+"/appends", "Append events to several streams, all or none")
+	all := middleware.AppliesLimits(operation(middleware.ForAppend, "append-to-several", http.MethodPost, root+"/appends", "Append events to several streams, all or none"))
 	all.Description = `In one transaction, at one position of the feed. A 409 ` + "`version_conflict`" + ` names the aggregate with another version. With ` + "`unless`" + `, a 409
 ` + "`query_conflict`" + ` has the events that match the query and came after its position: decide again.`
 	all.DefaultStatus, all.MaxBodyBytes = http.StatusCreated, maxAppendBody
@@ -198,6 +200,9 @@ func (s *Service) appendAll(ctx context.Context, in *appendAllRequest) (*appendA
 			return nil, err
 		}
 		if parts[i].Events, err = eventjson.NewEvents(p.Events); err == nil {
+			err = limitAppend(ctx, parts[i].ID, parts[i].Events, in.Body.Unless != nil || p.Values.any())
+		}
+		if err == nil {
 			err = s.checkEvents(ctx, parts[i].ID, cmp.Or(in.Body.CommitID, in.Key), parts[i].Events, "body.appends["+strconv.Itoa(i)+"].events")
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -25,14 +26,19 @@ type FeedFilter struct {
 	AggregateType []string `query:"aggregateType" maxItems:"50" doc:"Comma-separated aggregate types. Default: all."`
 }
 
-func (f *FeedFilter) options() (options []eventstore.FeedOption) {
+// options returns the filter, within the limits of the caller's key. Errors: a problem.
+func (f *FeedFilter) options(ctx context.Context) (options []eventstore.FeedOption, err error) {
+	types, err := limitTypes(ctx, f.AggregateType)
+	if err != nil {
+		return nil, err
+	}
 	if len(f.EventType) > 0 {
 		options = append(options, eventstore.OfType(f.EventType...))
 	}
-	if len(f.AggregateType) > 0 {
-		options = append(options, eventstore.OfAggregateType(f.AggregateType...))
+	if len(types) > 0 {
+		options = append(options, eventstore.OfAggregateType(types...))
 	}
-	return options
+	return options, nil
 }
 
 type feedRequest struct {
@@ -77,21 +83,26 @@ type feedTailRequest struct {
 }
 
 func (s *Service) feedRoutes(api huma.API) {
-	feed := operation(middleware.ForRead, "feed", http.MethodGet, root+"/feed", "Read the events of all aggregates in one stable order")
+	feed := middleware.AppliesLimits(operation(middleware.ForRead, "feed", http.MethodGet, root+"/feed", "Read the events of all aggregates in one stable order"))
 	feed.Description = "Each append has one position. A reader who continues after `through` misses no events and gets none twice, however long the pause. The feed follows appends within moments."
 	huma.Register(api, feed, s.feed)
 	huma.Register(api, operation(middleware.ForRead, "feed-head", http.MethodGet, root+"/feed/head", "Get the end of the feed"), s.feedHead)
-	tail := operation(middleware.ForRead, "tail-feed", http.MethodGet, root+"/tail", "Stream the events of all aggregates as server-sent events")
+	tail := middleware.AppliesLimits(operation(middleware.ForRead, "tail-feed", http.MethodGet, root+"/tail", "Stream the events of all aggregates as server-sent events"))
 	tail.Description = "The event ID is the position up to which everything was sent, so that a reader who reconnects misses nothing."
 	tail.Middlewares = huma.Middlewares{s.mw.LimitStreams(api, "feed", maxStreams)}
 	sse.Register(api, tail, map[string]any{"event": FeedEvent{}, "beat": beat{}}, s.tailFeed)
 }
 
 func (s *Service) feed(ctx context.Context, in *feedRequest) (*feedPage, error) {
-	page, err := s.store.FeedPage(ctx, in.After, in.Limit, in.options()...)
+	options, err := in.options(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.store.FeedPage(ctx, in.After, in.Limit, options...)
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
+	page.Events = limitFeed(&middleware.CallerOf(ctx).Limits, page.Events)
 	answer := new(feedPage)
 	answer.Body.Events, answer.Body.Through, answer.Body.Tip = make([]FeedEvent, len(page.Events)), page.Through, page.Tip
 	for i := range page.Events {
@@ -128,10 +139,12 @@ func (s *Service) feedPosition(ctx context.Context, in *feedTailRequest) (int64,
 
 func (s *Service) tailFeed(ctx context.Context, in *feedTailRequest, send sse.Sender) {
 	at, err := s.feedPosition(ctx, in)
-	if err == nil {
+	options, refused := in.options(ctx)
+	if err = cmp.Or(err, refused); err == nil {
 		err = s.watch(ctx, send, nil, feedLook, func(ctx context.Context) error {
 			for {
-				page, err := s.store.FeedPage(ctx, at, feedAppends, in.options()...)
+				page, err := s.store.FeedPage(ctx, at, feedAppends, options...)
+				page.Events = limitFeed(&middleware.CallerOf(ctx).Limits, page.Events)
 				for i := 0; i < len(page.Events) && err == nil; i++ {
 					m := sse.Message{Data: describeFeedEvent(&page.Events[i])}
 					if page.Events[i].Last { // after a part of an append, a reader must start with the whole append again

@@ -5,6 +5,7 @@ package events
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -97,9 +98,13 @@ func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 
 // operation returns the declaration of an operation of the event store.
 func operation(need middleware.Permission, id, method, path, summary string) huma.Operation {
-	return middleware.GuardOf(accounts.EventStore, need, huma.Operation{
+	op := middleware.GuardOf(accounts.EventStore, need, huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"event store"}, MaxBodyBytes: middleware.MaxSmallBody,
 	})
+	if strings.HasPrefix(path, aggregatePath) {
+		return middleware.OnAggregate(op)
+	}
+	return op
 }
 
 // Wrap adds no middleware.

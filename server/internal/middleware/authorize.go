@@ -56,6 +56,11 @@ func (s *Stack) authorize(ctx huma.Context) (*Caller, error) {
 		if err := s.RequirePermission(ctx.Context(), who, need, who.Place); err != nil {
 			return nil, err
 		}
+		if who.Limits.Any() {
+			if err := checkLimits(ctx, who); err != nil {
+				return nil, err
+			}
+		}
 		if who.User != nil && who.User.MustChange && ctx.Operation().Metadata[temporaryKey] == nil {
 			return nil, Problem(http.StatusForbidden, "password_change_required", "Your password was chosen by somebody else. Change it first.")
 		}
@@ -72,6 +77,24 @@ func (s *Stack) authorize(ctx huma.Context) (*Caller, error) {
 		}
 	}
 	return who, nil
+}
+
+// KeyLimited is the code of the response to a key that is limited to other aggregates.
+const KeyLimited = "key_limited"
+
+// checkLimits rejects a limited key, except on an aggregate within its limits and for operations that
+// apply the limits themselves.
+func checkLimits(ctx huma.Context, who *Caller) error {
+	switch ctx.Operation().Metadata[limitsKey] {
+	case limitsByHandler:
+		return nil
+	case limitsByPath:
+		if who.Limits.Allow(ctx.Param("type"), ctx.Param("id")) {
+			return nil
+		}
+		return Problem(http.StatusForbidden, KeyLimited, "The key is limited to other aggregates.")
+	}
+	return Problem(http.StatusForbidden, KeyLimited, "The key is limited to some aggregates. This operation concerns all of them.")
 }
 
 // limitCaller rate-limits callers without any role: public views are open to everyone, and every
@@ -146,6 +169,7 @@ func (s *Stack) identifyBearer(ctx context.Context, header string, who *Caller) 
 		return err
 	}
 	who.Actor, who.Grants, who.Behind = "key:"+key.KeyID, keyGrants(key), key.Creator
+	who.Limits = key.Limits
 	if key.Scope == accounts.Ingest {
 		who.sendsTo = key.Site
 	}

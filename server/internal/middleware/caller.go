@@ -11,6 +11,7 @@ type Caller struct {
 	Actor   string          // for the audit record: user:ID, key:ID, share:ID or token; "" if anonymous
 	Grants  accounts.Grants // roles of a person, a key or the token
 	Place   string          // the subject of the request: a site, or the place of a fleet; "" if neither
+	Limits  accounts.Limits // of a key
 	User    *accounts.User  // set for a person
 	Login   accounts.Login  // set for a person
 	Behind  string          // ID of the logged-in user or the key's creator; "" if there is none, as for keys created on the command line

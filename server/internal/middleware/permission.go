@@ -38,7 +38,27 @@ const (
 	placeKey      = "place"
 	anyQueryKey   = "any query"
 	temporaryKey  = "temporary password"
+	limitsKey     = "limits"
 )
+
+// How an operation applies the limits of a key.
+const (
+	limitsByPath    = "path"
+	limitsByHandler = "handler"
+)
+
+// OnAggregate allows an operation on the aggregate that its path names with type and id to keys that
+// are limited to this aggregate.
+func OnAggregate(op huma.Operation) huma.Operation {
+	op.Metadata[limitsKey] = limitsByPath
+	return op
+}
+
+// AppliesLimits allows an operation to limited keys, because its handler applies Caller.Limits.
+func AppliesLimits(op huma.Operation) huma.Operation {
+	op.Metadata[limitsKey] = limitsByHandler
+	return op
+}
 
 // Guard declares the permission that an operation requires. CheckGuards fails for operations
 // without one.

@@ -190,7 +190,7 @@ export interface Imports { imports: Import[] | null; work?: ImportWork; maxBytes
 // Me is the caller. user is absent for the cookie of a shared view.
 export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; mustChangePassword?: boolean; owner: boolean; newSites: boolean; eventStore?: Role; sites: { id: string; role: Role }[] | null; fleets: { id: string; role: Role }[] | null }
 export type Scope = 'ingest' | 'read' | 'write'
-export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; expires?: string; creator?: string; refused?: boolean; formerUntil?: string; token?: string }
+export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; expires?: string; creator?: string; refused?: boolean; formerUntil?: string; token?: string; aggregateTypes?: string[]; tenant?: string }
 // placeName names the scope of a role or key.
 export const placeName = (place: string) => (place === '*' ? 'all sites' : place === 'events:main' ? 'the event store' : place)
 // Made lists the keys and shared links that a person created. They stop working when the person loses their rights.
@@ -354,7 +354,7 @@ export const api = {
   exportURL: (site: string, q: URLSearchParams) => '/api/v1' + at(site) + '/export?' + q,
 
   keys: (s?: Abort) => call<{ keys: Key[] | null }>('GET', '/keys', undefined, undefined, s),
-  createKey: (body: { name: string; scope: Scope; site: string; expires?: string }) => call<Key>('POST', '/keys', undefined, body),
+  createKey: (body: { name: string; scope: Scope; site: string; expires?: string; aggregateTypes?: string[]; tenant?: string }) => call<Key>('POST', '/keys', undefined, body),
   rotateKey: (key: string) => call<Key>('POST', '/keys/' + id(key) + '/rotation', undefined, {}),
   revokeKey: (key: string) => call<void>('DELETE', '/keys/' + id(key)),
   users: (s?: Abort) => call<{ users: User[] | null }>('GET', '/users', undefined, undefined, s),

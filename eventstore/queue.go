@@ -13,7 +13,7 @@ import (
 // command is a call of Transact in the queue of its aggregate, whatever the type of its state.
 type command interface {
 	context() context.Context
-	load(ctx context.Context) (version int64, err error)
+	load(ctx context.Context, r *replay) (version int64, err error)
 	apply(events []Event) error
 	ask() (events []NewEvent, refused error, ok bool) // decide; ok is false if it panicked
 	settings() []AppendOption
@@ -141,6 +141,7 @@ type decisions struct {
 	s       *Store
 	id      ID
 	g       *multiAppend
+	read    replay            // the stream, for all
 	pending []Event           // of the members
 	members []command         // that append events
 	resting map[command]error // that append nothing, if the members do append
@@ -149,7 +150,7 @@ type decisions struct {
 
 // add decides on a command. It returns false if the command must be handled later.
 func (d *decisions) add(ctx context.Context, c command) bool {
-	version, err := c.load(ctx)
+	version, err := c.load(ctx, &d.read)
 	if err != nil {
 		return false
 	}

@@ -37,13 +37,18 @@ type Loaded[S any] struct {
 // that of the last event read. An aggregate without events has the zero state and version 0.
 // Errors: those of Fold.Apply and Store.Read.
 func Load[S any](ctx context.Context, s *Store, id ID, f Fold[S]) (Loaded[S], error) {
+	return load(ctx, s, id, f, nil)
+}
+
+// load is Load with the events of a replay, if it has them.
+func load[S any](ctx context.Context, s *Store, id ID, f Fold[S], r *replay) (Loaded[S], error) {
 	at := Loaded[S]{ID: id, since: s.t.Now()}
 	if !f.Cache.begin(s, &at) && f.Version > 0 {
 		if err := at.restore(ctx, s, f.Version); err != nil {
 			return at, err
 		}
 	}
-	for e, err := range s.each(ctx, id, reading{from: at.Version + 1}) {
+	for e, err := range r.each(ctx, s, id, at.Version+1) {
 		if err != nil {
 			return at, err
 		}

@@ -20,9 +20,9 @@ func (c *transaction[S]) context() context.Context { return c.ctx }
 
 func (c *transaction[S]) settings() []AppendOption { return c.options }
 
-func (c *transaction[S]) load(ctx context.Context) (version int64, err error) {
+func (c *transaction[S]) load(ctx context.Context, r *replay) (version int64, err error) {
 	c.err = nil
-	c.at, err = Load(ctx, c.s, c.id, c.f)
+	c.at, err = load(ctx, c.s, c.id, c.f, r)
 	return c.at.Version, err
 }
 

@@ -22,7 +22,7 @@ func TestMissedGoalsAreMarked(t *testing.T) {
 		}
 		text = append(text, read...)
 	}
-	figure := regexp.MustCompile(`([\d.,]*\d)(?: to ([\d.,]*\d))?(?:/s| ms| MB)? \(goal ([\d.,]*\d)(, \*\*missed\*\*)?\)`)
+	figure := regexp.MustCompile(`([\d.,]*\d)(?: to ([\d.,]*\d))?(?:/s| ms| µs| MB)? \(goal ([\d.,]*\d)(, \*\*missed\*\*)?\)`)
 	read := func(s string) float64 {
 		n, err := strconv.ParseFloat(strings.ReplaceAll(s, ",", ""), 64)
 		if err != nil {
@@ -39,7 +39,7 @@ func TestMissedGoalsAreMarked(t *testing.T) {
 		if len(goals) != strings.Count(line, "(goal ") {
 			t.Errorf("a goal does not stand after its figure: %s", line)
 		}
-		less := strings.Contains(line, "write units") || strings.Contains(line, " ms (goal") || strings.Contains(line, " MB (goal")
+		less := strings.Contains(line, "write units") || strings.Contains(line, " ms (goal") || strings.Contains(line, " µs (goal") || strings.Contains(line, " MB (goal")
 		for _, g := range goals {
 			found++
 			at, best := read(g[1]), read(cmp.Or(g[2], g[1]))

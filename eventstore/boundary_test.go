@@ -519,7 +519,7 @@ func TestBoundaryChecks(t *testing.T) {
 }
 
 // The cost of an append that depends on three tags does not depend on how many events there are. With
-// ONEFOLD_BENCH_EVENTS it is also measured with so many; ten million take ten minutes to append.
+// ONEFOLD_BENCH_EVENTS it is also measured with so many; ten million take half an hour to append.
 func BenchmarkUnless(b *testing.B) {
 	sizes := []int{1_000, 100_000}
 	if more, err := strconv.Atoi(os.Getenv("ONEFOLD_BENCH_EVENTS")); err == nil {

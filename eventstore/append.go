@@ -69,7 +69,7 @@ type appending struct {
 	content  content
 
 	boundaries []*boundary
-	includes   []func(*table.Tx, []Event) error
+	includes   []inclusion
 
 	// What an earlier attempt in put mode has written: the entry in the list of aggregates, and the
 	// page that ends with a version.
@@ -142,8 +142,6 @@ func (a *appending) check(events []NewEvent) error {
 		return fmt.Errorf("%w: an append needs an event", ErrInvalid)
 	case a.s.o.PutMode && len(a.claims) > 0:
 		return fmt.Errorf("%w: there are no reservations in put mode", ErrInvalid)
-	case a.s.o.PutMode && len(a.includes) > 0:
-		return fmt.Errorf("%w: there are no included operations in put mode", ErrInvalid)
 	case a.expected.version < 0:
 		return fmt.Errorf("%w: expected version %d is negative", ErrInvalid, a.expected.version)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -173,6 +174,103 @@ func TestGroupWithOthers(t *testing.T) {
 		if strings.Contains(have, "Again") || strings.Contains(have, "C") || strings.Contains(have, "Reserved") == w.oneByOne {
 			w.Errorf("the stream is %q", have)
 		}
+	})
+}
+
+// panicsOn is tokens with a panic on events of a type.
+func panicsOn(token string) eventstore.Fold[[]string] {
+	f := tokens
+	f.Apply = func(s []string, e eventstore.Event) ([]string, error) {
+		if e.EventType == token {
+			panic(errNo)
+		}
+		return tokens.Apply(s, e)
+	}
+	return f
+}
+
+// A panic reaches its own caller, wherever it happens, and nobody else.
+func TestGroupWithPanics(t *testing.T) {
+	inBubble(t, func(w *world) {
+		says := func(token string) func(eventstore.Loaded[[]string]) ([]eventstore.NewEvent, error) {
+			return func(eventstore.Loaded[[]string]) ([]eventstore.NewEvent, error) { return said(token), nil }
+		}
+		panics := func(eventstore.Loaded[[]string]) ([]eventstore.NewEvent, error) { panic(errNo) }
+		commands := []struct {
+			fold    eventstore.Fold[[]string]
+			decide  func(eventstore.Loaded[[]string]) ([]eventstore.NewEvent, error)
+			options []eventstore.AppendOption
+			panics  bool
+		}{
+			{fold: panicsOn("First"), decide: says("Never"), panics: true}, // while it is loaded
+			{fold: tokens, decide: says("A")},
+			{fold: tokens, decide: panics, options: []eventstore.AppendOption{eventstore.Reserve("scope", "value")}, panics: true},
+			{fold: panicsOn("A"), decide: says("Never"), panics: true}, // on an event of the group
+			{fold: panicsOn("Own"), decide: says("Own"), panics: true}, // after its append
+			{fold: tokens, decide: panics, options: []eventstore.AppendOption{eventstore.CommitID("c")}, panics: true},
+			{fold: tokens, decide: says("B")},
+		}
+		w.crowd(order("1"), len(commands), func(i int) {
+			c := &commands[i]
+			defer func() {
+				if p := recover(); (p != nil) != c.panics || p != nil && p != errNo {
+					w.Errorf("command %d: panicked with %v", i, p)
+				}
+			}()
+			_, err := eventstore.Transact(w.ctx, w.store, order("1"), c.fold, c.decide, c.options...)
+			w.noError(err)
+		})
+		have := strings.Fields(w.story(order("1"), eventstore.Verified()))
+		for token, want := range map[string]int{"First": 1, "A": 1, "Own": 1, "B": 1, "Never": 0} {
+			n := 0
+			for _, f := range have {
+				if f == token {
+					n++
+				}
+			}
+			if n != want {
+				w.Errorf("%q is %d times in %q, want %d", token, n, have, want)
+			}
+		}
+	})
+}
+
+// If a function of a command ends the goroutine that handles the group, the other callers get an
+// error, or their events are stored.
+func TestGroupWithGoexit(t *testing.T) {
+	inBubble(t, func(w *world) {
+		var errs [3]error
+		w.crowd(order("1"), len(errs), func(i int) {
+			errs[i] = errNo
+			_, errs[i] = eventstore.Transact(w.ctx, w.store, order("1"), tokens, func(eventstore.Loaded[[]string]) ([]eventstore.NewEvent, error) {
+				if i == 1 {
+					runtime.Goexit()
+				}
+				return said(fmt.Sprint("E", i)), nil
+			})
+		})
+		have := w.story(order("1"))
+		for i, err := range errs {
+			if err == nil != strings.Contains(have, fmt.Sprint("E", i)) {
+				w.Errorf("command %d: error %v, stream %q", i, err, have)
+			}
+		}
+		w.noError(w.add("1", "After"))
+	})
+}
+
+// A command of a group whose outcome is unknown returns no state with events that may not exist.
+func TestGroupWithUnknownOutcome(t *testing.T) {
+	inBubble(t, func(w *world) {
+		w.crowd(order("1"), 2, func(i int) {
+			at, err := eventstore.Transact(w.ctx, w.store, order("1"), tokens, func(eventstore.Loaded[[]string]) ([]eventstore.NewEvent, error) {
+				w.db.Inject(enginetest.Fault{Effect: enginetest.Fail})
+				return said(fmt.Sprint("E", i)), nil
+			})
+			if err == nil || slices.Contains(at.State, fmt.Sprint("E", i)) {
+				w.Errorf("command %d: state %q, error %v", i, at.State, err)
+			}
+		})
 	})
 }
 

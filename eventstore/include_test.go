@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -99,6 +100,37 @@ func include(t *testing.T, seed uint64) {
 			}
 		}
 	})
+}
+
+// An option of a whole append is called once for each attempt, with the events of all aggregates; one
+// of an aggregate with its events.
+func TestIncludeOfAll(t *testing.T) {
+	w := newWorld(t, eventstore.Options{})
+	var seen []string
+	noted := func(name string) eventstore.AppendOption {
+		return eventstore.Include(func(tx *table.Tx, events []eventstore.Event) error {
+			story := name
+			for _, e := range events {
+				story += fmt.Sprintf(" %s.%d", e.ID.ID, e.Seq)
+			}
+			seen = append(seen, story)
+			totals.TxPut(tx, &total{totalKey: totalKey{name}, Version: int64(len(events))}, table.Absent())
+			return nil
+		})
+	}
+	parts := []eventstore.AppendTo{
+		{ID: order("1"), Expected: eventstore.Any(), Events: said("A", "B"), Options: []eventstore.AppendOption{noted("one")}},
+		{ID: order("2"), Expected: eventstore.Any(), Events: said("C")},
+	}
+	_, err := w.store.AppendAll(w.ctx, parts, noted("all"), noted("again"))
+	w.must(err)
+	if want := []string{"one 1.1 1.2", "all 1.1 1.2 2.1", "again 1.1 1.2 2.1"}; !slices.Equal(seen, want) {
+		t.Errorf("called with %q, want %q", seen, want)
+	}
+	put := newWorld(t, eventstore.Options{PutMode: true})
+	if _, err := put.store.AppendAll(put.ctx, parts[1:], noted("put")); !errors.Is(err, eventstore.ErrInvalid) {
+		t.Error(err)
+	}
 }
 
 // Nothing is appended if an included operation cannot happen.

@@ -24,6 +24,7 @@ type multiAppend struct {
 	ready bool       // the versions of the parts are known
 
 	boundaries []boundary
+	includes   []inclusion // of the whole append
 	lists      tagLists
 
 	plain      [][]Event // events of the parts before sealing
@@ -46,6 +47,7 @@ func (s *Store) newMultiAppend(parts []AppendTo, options []AppendOption) (*multi
 		if len(a.claims) > 0 {
 			return j, fmt.Errorf("%w: reserve a value in the options of one aggregate", ErrInvalid)
 		}
+		j.includes, a.includes = a.includes, nil // the same for each part
 		common := a.commit
 		for _, o := range parts[i].Options {
 			o(a)
@@ -77,6 +79,8 @@ func (j *multiAppend) prepare(parts []AppendTo) error {
 		return fmt.Errorf("%w: %d events; this append can have at most %d", ErrTooLarge, events, most)
 	case j.s.o.PutMode && len(j.parts) > 1:
 		return fmt.Errorf("%w: in put mode an append is limited to one aggregate", ErrInvalid)
+	case j.s.o.PutMode && j.hasIncludes():
+		return fmt.Errorf("%w: there are no included operations in put mode", ErrInvalid)
 	}
 	now := j.s.t.Now().UTC().Truncate(time.Millisecond)
 	ids, err := j.s.newIDs(now, events)

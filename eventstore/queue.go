@@ -13,6 +13,7 @@ import (
 // command is a call of Transact in the queue of its aggregate, whatever the type of its state.
 type command interface {
 	context() context.Context
+	guard(step func() error) error // keeps a panic for the caller
 	load(ctx context.Context, r *replay) (version int64, err error)
 	apply(events []Event) error
 	ask() (events []NewEvent, refused error, ok bool) // decide; ok is false if it panicked
@@ -20,7 +21,7 @@ type command interface {
 	rest(ctx context.Context, refused error) // ends a command without events
 	settle()                                 // ends a command whose events are appended
 	fail(err error)
-	alone(ctx context.Context) // loads, decides and appends by itself
+	alone(ctx context.Context) error // loads, decides and appends by itself
 }
 
 // queues let the Transact calls on an aggregate within a process wait in order of arrival. Without
@@ -37,7 +38,8 @@ type queue struct {
 	n int // callers; protected by queues.mu
 }
 
-// do handles a command in its turn. Errors: those of the context, if it ends before.
+// do waits until it is the command's turn, and has it handled. Errors: those of ctx, if it ends while
+// the command waits.
 func (q *queues) do(ctx context.Context, s *Store, id ID, c command) error {
 	q.mu.Lock()
 	of := q.open[id]
@@ -60,14 +62,14 @@ func (q *queues) do(ctx context.Context, s *Store, id ID, c command) error {
 			delete(q.open, id)
 		}
 	}()
-	_, err := of.DoUnless(ctx, c)
+	_, err := of.DoContext(ctx, c)
 	return err
 }
 
 // handle handles commands that waited together.
 func (s *Store) handle(id ID, commands []command) {
 	if len(commands) == 1 {
-		commands[0].alone(commands[0].context())
+		_ = commands[0].alone(commands[0].context()) // unguarded: a panic shows where it happened
 		return
 	}
 	ctx, cancel := patient(commands)
@@ -80,7 +82,7 @@ func (s *Store) handle(id ID, commands []command) {
 		}
 	}
 	for _, c := range left {
-		c.alone(c.context())
+		_ = c.guard(func() error { return c.alone(c.context()) })
 	}
 }
 
@@ -119,12 +121,12 @@ func (s *Store) together(ctx context.Context, id ID, commands []command) (left [
 		switch {
 		case err == nil:
 		case certain: // nothing happened: the same commands are decided again
-			return d.without(commands), errors.Is(err, ErrConflict)
+			return commands, errors.Is(err, ErrConflict)
 		default:
 			for _, c := range d.members {
 				c.fail(err)
 			}
-			return slices.DeleteFunc(d.without(commands), func(c command) bool { return slices.Contains(d.members, c) }), false
+			return slices.DeleteFunc(slices.Clone(commands), func(c command) bool { return slices.Contains(d.members, c) }), false
 		}
 	}
 	for _, c := range d.members {
@@ -145,10 +147,10 @@ type decisions struct {
 	pending []Event           // of the members
 	members []command         // that append events
 	resting map[command]error // that append nothing, if the members do append
-	ended   []command         // whose decision panicked
 }
 
-// add decides on a command. It returns false if the command must be handled later.
+// add decides on a command. It returns false if the command must be handled later, by itself: nobody
+// is told of a panic either before the decisions that it may be based on are stored.
 func (d *decisions) add(ctx context.Context, c command) bool {
 	version, err := c.load(ctx, &d.read)
 	if err != nil {
@@ -163,8 +165,7 @@ func (d *decisions) add(ctx context.Context, c command) bool {
 	events, refused, ok := c.ask()
 	switch {
 	case !ok:
-		d.ended = append(d.ended, c)
-		return true
+		return false
 	case refused != nil || len(events) == 0:
 		d.resting[c] = refused
 		return true
@@ -178,9 +179,4 @@ func (d *decisions) add(ctx context.Context, c command) bool {
 	}
 	d.pending, d.members = append(d.pending, own...), append(d.members, c)
 	return true
-}
-
-// without returns the commands that have not ended.
-func (d *decisions) without(commands []command) []command {
-	return slices.DeleteFunc(slices.Clone(commands), func(c command) bool { return slices.Contains(d.ended, c) })
 }

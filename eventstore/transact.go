@@ -106,7 +106,7 @@ func (l *Loaded[S]) restore(ctx context.Context, s *Store, version int) error {
 // events up to there were truncated. Errors: those of decide unchanged, ErrBusy after too many
 // conflicts, those of Load and Append.
 func Transact[S any](ctx context.Context, s *Store, id ID, f Fold[S], decide func(Loaded[S]) ([]NewEvent, error), options ...AppendOption) (Loaded[S], error) {
-	c := &transaction[S]{ctx: ctx, s: s, id: id, f: f, decide: decide, options: options}
+	c := &transaction[S]{ctx: ctx, s: s, id: id, f: f, decide: decide, options: options, err: errUnhandled}
 	if err := s.queues.do(ctx, s, id, c); err != nil {
 		return Loaded[S]{ID: id}, err
 	}

@@ -14,18 +14,20 @@ import (
 // tagged checks an item of a tag's list: with the head, the whole list; with the first entry, that
 // there is a head. A condition on a tag relies on both, see eventstore.Unless.
 func (c *checker) tagged(ctx context.Context, it table.Item) error {
+	head, first := text(it, table.AttrEntity) == eventstore.TagHeads.Name(), text(it, table.AttrSK) == fmt.Sprintf("ENTRY#%012d", 1)
+	if !head && !first {
+		return nil
+	}
 	tag, _ := strings.CutPrefix(text(it, table.AttrPK), "TAG#")
-	key := eventstore.TagKey{Tag: tag}
-	h, err := eventstore.TagHeads.Get(ctx, c.t, key)
-	first := text(it, table.AttrSK) == fmt.Sprintf("ENTRY#%012d", 1)
+	h, err := eventstore.TagHeads.Get(ctx, c.t, eventstore.TagKey{Tag: tag})
 	switch {
 	case errors.Is(err, table.ErrNotFound) && first:
 		return c.report(Finding{Kind: TagHole, Item: keysOf(it), Detail: fmt.Sprintf("the tag %q has a list without a head", tag)})
-	case errors.Is(err, table.ErrNotFound):
+	case errors.Is(err, table.ErrNotFound): // the head was erased since
 		return nil
 	case err != nil:
 		return storeError(ctx, err)
-	case text(it, table.AttrEntity) == eventstore.TagHeads.Name():
+	case head:
 		return c.tagList(ctx, &h)
 	}
 	return nil

@@ -49,9 +49,9 @@ func (g *Group[T, R]) Do(ctx context.Context, in T) R {
 	return out
 }
 
-// DoUnless is Do, unless the caller's context ends before the call is in a batch. Errors: those of
-// the context.
-func (g *Group[T, R]) DoUnless(ctx context.Context, in T) (R, error) {
+// DoContext is Do for callers that may give up: if ctx ends while the call waits for a batch, the call
+// is removed and the error is that of ctx. A call in a batch is waited for.
+func (g *Group[T, R]) DoContext(ctx context.Context, in T) (R, error) {
 	return g.call(ctx, in, ctx.Done())
 }
 

@@ -183,7 +183,7 @@ func TestGiveUp(t *testing.T) {
 				if i == 0 || i == 2 { // 0 is in a batch when it gives up
 					mine = ctx
 				}
-				out, err := g.DoUnless(mine, i)
+				out, err := g.DoContext(mine, i)
 				if i == 2 && !errors.Is(err, context.Canceled) || i != 2 && (out != i || err != nil) {
 					t.Errorf("call %d: %d, %v", i, out, err)
 				}

@@ -154,8 +154,8 @@ func (l *Loaded[S]) restorePast(ctx context.Context, s *Store, snap *PastSnapsho
 
 // KeepPast stores a snapshot of the past after each event whose number is a multiple of every, and
 // returns how many it stored. Those of the fold's version stay. SnapshotFold does so for new events;
-// KeepPast is for those from before, or after a new Fold.Version. Expiring snapshots expire after the
-// given time; 0: never. Errors: ErrInvalid for a fold of version 0, ErrTooLarge, those of Load.
+// KeepPast is for events from before the fold ran, and for a new Fold.Version. The snapshots expire
+// after the given time; 0: never. Errors: ErrInvalid for a fold of version 0, ErrTooLarge, those of Load.
 func KeepPast[S any](ctx context.Context, s *Store, id ID, f Fold[S], every int64, expire time.Duration) (kept int, err error) {
 	if f.Version < 1 || every < 1 {
 		return 0, fmt.Errorf("%w: a snapshot needs a fold with version 1 or higher, and an interval", ErrInvalid)

@@ -303,8 +303,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Stored schemas are replaced by compatible ones only; another version is free. Events are checked
-// against the version that they say.
+// A stored schema can only be replaced by a compatible one. A new version need not be compatible.
+// Events are checked against the version that they name.
 func TestStore(t *testing.T) {
 	db, err := engine.OpenMemory(engine.Options{TTLInterval: -1})
 	if err != nil {

@@ -46,7 +46,7 @@ type Holds struct {
 	Offers  map[string]string // members by copy
 }
 
-// holds returns the process. collect is how long a copy waits for a member.
+// holds returns the process manager. collect is how long a copy is kept for a member to collect it.
 func holds(s *eventstore.Store, r *registry.Registry, collect time.Duration) (*process.Manager[Holds], error) {
 	desk := copies(s, r)
 	return process.New(s, process.Definition[Holds]{

@@ -46,7 +46,7 @@ type Library struct {
 }
 
 // Open opens the library in a directory. master has the 32 bytes that the keys of members are encrypted
-// with; keep it elsewhere. collect is how long a copy waits for a member.
+// with; keep it elsewhere. collect is how long a copy is kept for a member to collect it.
 func Open(ctx context.Context, dir string, master []byte, collect time.Duration) (_ *Library, err error) {
 	personal, err := shred.Of[Registered]("Registered")
 	if err != nil {

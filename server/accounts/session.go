@@ -24,7 +24,7 @@ const (
 	maxSessions  = 100       // per user; a new session replaces the least recently used one
 )
 
-// usesPassword reports whether a user who logs in so enters the password.
+// usesPassword reports whether the user enters a password to log in by this method.
 func (m Method) usesPassword() bool { return m != ByPasskey && m != ByOpenID }
 
 // Login is what a browser gets: the token of its session, and when it expires.

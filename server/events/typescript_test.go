@@ -28,10 +28,10 @@ func node(t *testing.T, arguments ...string) *exec.Cmd {
 	}
 	program, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("Node.js is missing: install version 20 or newer")
+		t.Skip("Node.js is missing: install version 20.3 or newer")
 	}
 	if _, err := os.Stat(filepath.Join(typescript, "node_modules", "typescript")); err != nil {
-		t.Skip("the tools of the TypeScript client are missing: run `make typescript`, which needs Node.js 20 or newer")
+		t.Skip("the tools of the TypeScript client are missing: run `make typescript`, which needs Node.js 20.3 or newer")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
@@ -62,7 +62,7 @@ func TestTypeScriptTypes(t *testing.T) {
 	}
 }
 
-// The TypeScript client does what it says with a server: see clients/typescript/test.
+// The tests of the TypeScript client, in clients/typescript/test, pass with a server.
 func TestTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	build := node(t, filepath.Join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.json", "--outDir", "build")

@@ -74,10 +74,10 @@ var schemas atomic.Int64
 func newPostgres(t testing.TB) database {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("starts a PostgreSQL server; run without -short")
+		t.Skip("the time to start a PostgreSQL server is missing: leave -short out")
 	}
 	if err := server.start(); errors.Is(err, errNoPostgres) {
-		t.Skip("PostgreSQL is missing: install Debian's package postgresql")
+		t.Skip("PostgreSQL is missing: run `make postgres`, or install Debian's package postgresql")
 	} else if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ const (
 INSERT INTO "{books}" (id, title) VALUES ($1, $2);`
 )
 
-// DBTX, New, Queries and AddBook are what sqlc 1.31.1 generates from them.
+// DBTX, New, Queries and AddBook are the code that sqlc 1.31.1 generates from this schema and query.
 type DBTX interface {
 	ExecContext(context.Context, string, ...interface{}) (sql.Result, error)
 	PrepareContext(context.Context, string) (*sql.Stmt, error)

@@ -21,8 +21,14 @@ func TestRetentionDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	day := 24 * time.Hour
-	if r.Raw() != 30*day || r.Of(Hour) != 90*day || r.Of(Day) != 730*day || r.Of(Month) != 0 {
-		t.Errorf("defaults are raw %v, hour %v, day %v, month %v", r.Raw(), r.Of(Hour), r.Of(Day), r.Of(Month))
+	if r.Raw() != 730*day || r.Late() != 30*day || r.Of(Hour) != 90*day || r.Of(Day) != 730*day || r.Of(Month) != 0 {
+		t.Errorf("defaults are raw %v, late %v, hour %v, day %v, month %v", r.Raw(), r.Late(), r.Of(Hour), r.Of(Day), r.Of(Month))
+	}
+	if r := (Retention{DayDays: 1000}); r.Raw() != 1000*day || r.Late() != 30*day {
+		t.Errorf("with days for 1,000 days, raw %v, late %v", r.Raw(), r.Late())
+	}
+	if r := (Retention{RawDays: 5}); r.Raw() != 5*day || r.Late() != 5*day {
+		t.Errorf("with raw events for 5 days, raw %v, late %v", r.Raw(), r.Late())
 	}
 }
 
@@ -35,13 +41,14 @@ func TestRetentionErrors(t *testing.T) {
 		"days gone before their hours":               {RawDays: 30, HourDays: 400, DayDays: 300},
 		"months gone before their days":              {MonthDays: 365},
 		"more than a hundred years: say for ever":    {MonthDays: 1_000_000},
-		"raw facts longer than the default of hours": {RawDays: 120},
+		"raw events longer than the default of days": {RawDays: 731},
+		"raw events longer than days":                {RawDays: 120, DayDays: 100},
 	} {
 		if err := r.Check(); !errors.Is(err, ErrRetention) {
 			t.Errorf("%s: %+v: error %v", name, r, err)
 		}
 	}
-	for _, r := range []Retention{{RawDays: 2, HourDays: 4, DayDays: 35}, {RawDays: 30, HourDays: 32, DayDays: 63}, {MonthDays: 3650}} {
+	for _, r := range []Retention{{RawDays: 2, HourDays: 4, DayDays: 35}, {RawDays: 30, HourDays: 32, DayDays: 63}, {RawDays: 120}, {HourDays: 32}, {HourDays: 32, DayDays: 63}, {MonthDays: 3650}} {
 		if err := r.Check(); err != nil {
 			t.Errorf("%+v: %v", r, err)
 		}
@@ -58,7 +65,7 @@ func TestItemsExpireAtWholeHours(t *testing.T) {
 		w.ingest("s", Hit{At: when, URL: "https://example.com/p", Address: "192.0.2.1", UserAgent: fmt.Sprint("agent ", i), UserID: "ann"})
 	}
 	w.Must(w.Worker.Drain(w.Ctx))
-	least := map[string]time.Duration{"BLOCK": 30 * 24 * time.Hour, "VISITS": 90 * 24 * time.Hour, "SESSION": 90 * 24 * time.Hour, "STATS": 90 * 24 * time.Hour, "BREAKDOWN": 90 * 24 * time.Hour}
+	least := map[string]time.Duration{"BLOCK": 730 * 24 * time.Hour, "VISITS": 90 * 24 * time.Hour, "SESSION": 90 * 24 * time.Hour, "STATS": 90 * 24 * time.Hour, "BREAKDOWN": 90 * 24 * time.Hour}
 	seen := map[string]int{}
 	out, err := w.Table.API().Scan(w.Ctx, &dynamodb.ScanInput{TableName: aws.String(w.Table.Name())})
 	w.Must(err)

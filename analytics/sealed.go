@@ -10,13 +10,13 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// ErrSealed is returned for a bucket whose sources may have expired: recomputed, it would shrink.
+// ErrSealed is returned for a bucket that is no longer recomputed, because some of its sources may
+// have expired: it would shrink.
 var ErrSealed = errors.New("analytics: bucket is sealed")
 
-// CheckRaw returns ErrSealed if any raw event of a day may have expired by now. The retention of a
-// raw event begins when it arrives, so CheckRaw compares the earliest arrival that the day's
-// statistics record. It returns nil for a day without statistics.
-func CheckRaw(ctx context.Context, t *table.Table, site *Site, day string, now time.Time) error {
+// CheckSealed returns ErrSealed if a day is sealed: Retention.Late has passed since the arrival of its
+// first event, which its statistics record. It returns nil for a day without statistics.
+func CheckSealed(ctx context.Context, t *table.Table, site *Site, day string, now time.Time) error {
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
 		return err
@@ -39,10 +39,10 @@ func CheckRaw(ctx context.Context, t *table.Table, site *Site, day string, now t
 	if since == 0 {
 		return nil
 	}
-	keep := site.Retention.Raw()
-	if gone := time.Unix(since, 0).Add(keep); !now.Before(gone) {
-		return fmt.Errorf("%w: day %s: its raw events began to expire on %s; the first day with all raw events is %s", ErrSealed, day,
-			gone.UTC().Format(time.DateTime), calendar.ShiftDay(cal.Day(now.Add(-keep)), 1))
+	late := site.Retention.Late()
+	if end := time.Unix(since, 0).Add(late); !now.Before(end) {
+		return fmt.Errorf("%w: day %s has been sealed since %s, %d days after its first event arrived; the first day that is not sealed is %s", ErrSealed, day,
+			end.UTC().Format(time.DateTime), int(late/(24*time.Hour)), calendar.ShiftDay(cal.Day(now.Add(-late)), 1))
 	}
 	return nil
 }

@@ -3,12 +3,15 @@ package erasure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/table"
 )
 
@@ -181,23 +184,47 @@ func TestVisitor(t *testing.T) {
 	}
 }
 
-// On sealed days, sessions are removed and totals stay.
-func TestSealed(t *testing.T) {
-	w := newWorld(t)
-	w.ingest("site", analytics.Hit{Address: "1", Path: "/a", UserID: "ann-4711"})
-	w.settle()
-	w.Advance(40 * 24 * time.Hour)
-	before := w.figures()["day totals"]
-	receipt, err := User(w.Ctx, w.Table, w.Worker, "site", "ann-4711")
+// totals returns the figures of days.
+func (w *world) totals(t *testing.T) string {
+	t.Helper()
+	out, err := report.Make(w.Ctx, w.Table, report.Request{Site: "site", From: "2026-05-01", To: "2026-05-31", Period: analytics.Day})
 	w.Must(err)
-	if receipt.Deleted != (Deleted{Events: 0, Sessions: 1, Visitors: 1}) || receipt.Sealed != 1 {
-		t.Errorf("%+v", receipt)
-	}
-	w.settle()
-	if after := w.figures()["day totals"]; after != before {
-		t.Errorf("%s became %s", before, after)
-	}
-	for s, err := range analytics.RecentSessions(w.Ctx, w.Table, "site") {
-		t.Errorf("session %+v, %v", s, err)
+	return fmt.Sprintf("%+v", out.Totals.Figures)
+}
+
+// On sealed days, events and sessions are removed and totals stay, also when the visitor's day and
+// the hours have expired.
+func TestSealed(t *testing.T) {
+	for days, want := range map[int]Deleted{40: {Events: 1, Sessions: 1, Visitors: 1}, 100: {Events: 1}} {
+		w := newWorld(t)
+		w.ingest("site", analytics.Hit{Address: "1", Path: "/a", UserID: "ann-4711"}, analytics.Hit{Address: "2", Path: "/a"})
+		w.settle()
+		w.Advance(48 * time.Hour)
+		_, err := reconcile.RollUp(w.Ctx, w.Table, "site", w.Now())
+		w.Must(err)
+		w.settle()
+		w.Advance(time.Duration(days-2) * 24 * time.Hour)
+		before := w.totals(t)
+		receipt, err := User(w.Ctx, w.Table, w.Worker, "site", "ann-4711")
+		w.Must(err)
+		if receipt.Deleted != want || receipt.Sealed != 1 {
+			t.Errorf("after %d days: %+v", days, receipt)
+		}
+		w.settle()
+		if after := w.totals(t); after != before || !strings.Contains(before, "PageViews:2 ") {
+			t.Errorf("after %d days: %s became %s", days, before, after)
+		}
+		for s, err := range analytics.RecentSessions(w.Ctx, w.Table, "site") {
+			if err != nil || s.UserID != "" {
+				t.Errorf("after %d days: session %+v, %v", days, s, err)
+			}
+		}
+		site, err := analytics.GetSite(w.Ctx, w.Table, "site")
+		w.Must(err)
+		events, err := analytics.EventsBetween(&site, time.UnixMilli(0), w.Now(), "").Collect(w.Ctx, w.Table)
+		w.Must(err)
+		if len(events) != 1 || events[0].UserID != "" {
+			t.Errorf("after %d days: events %+v", days, events)
+		}
 	}
 }

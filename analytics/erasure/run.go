@@ -111,30 +111,46 @@ func (e *eraser) eventsOf(k analytics.VisitorKey) (analytics.EventsIn, error) {
 }
 
 // events marks the events of a visitor's day as erased, then deletes them. It is two passes because
-// the folds subtract marked events, but ignore deletions.
+// the folds subtract marked events, but ignore deletions. Events of a sealed day are only deleted: the
+// items that they would be subtracted from may have expired.
 func (e *eraser) events(ctx context.Context, k analytics.VisitorKey) error {
 	in, err := e.eventsOf(k)
 	if err != nil {
 		return err
 	}
-	_, err = in.Rewrite(ctx, e.t, func(ev *analytics.Event) (analytics.Rewrite, error) {
-		if ev.Erased {
-			return analytics.Leave, nil
-		}
-		ev.Erased = true
-		return analytics.Change, nil
-	})
+	sealed, err := e.isSealed(ctx, k.Day)
 	if err != nil {
 		return err
+	}
+	if !sealed {
+		_, err = in.Rewrite(ctx, e.t, func(ev *analytics.Event) (analytics.Rewrite, error) {
+			if ev.Erased {
+				return analytics.Leave, nil
+			}
+			ev.Erased = true
+			return analytics.Change, nil
+		})
+		if err != nil {
+			return err
+		}
 	}
 	n, err := in.Rewrite(ctx, e.t, func(*analytics.Event) (analytics.Rewrite, error) { return analytics.Drop, nil })
 	e.r.Deleted.Events += n
 	return err
 }
 
-// visitors removes the visitors' days without events, and returns the others. Of sealed days, whose
-// first events may have expired, the counts cannot be subtracted: their visitors are removed
-// silently, without the folds, and their sessions afterwards.
+// isSealed reports whether a day is sealed: its statistics keep the person's share.
+func (e *eraser) isSealed(ctx context.Context, day string) (bool, error) {
+	err := analytics.CheckSealed(ctx, e.t, e.site, day, e.t.Now())
+	if errors.Is(err, analytics.ErrSealed) {
+		return true, nil
+	}
+	return false, err
+}
+
+// visitors removes the visitors' days without events, and returns the others. The counts of sealed
+// days cannot be subtracted: their visitors are removed silently, without the folds, and their
+// sessions afterwards.
 func (e *eraser) visitors(ctx context.Context, keys []analytics.VisitorKey) (left []analytics.VisitorKey, err error) {
 	loaded, err := analytics.VisitLog.Load(ctx, e.t, keys, e.damaged)
 	if err != nil {
@@ -154,11 +170,11 @@ func (e *eraser) visitors(ctx context.Context, keys []analytics.VisitorKey) (lef
 		case !errors.Is(err, table.ErrNotFound):
 			return nil, err
 		case loaded[i].Version > 0 && !loaded[i].Removed:
-			sealed := analytics.CheckRaw(ctx, e.t, e.site, k.Day, e.t.Now())
-			if sealed != nil && !errors.Is(sealed, analytics.ErrSealed) {
-				return nil, sealed
+			sealed, err := e.isSealed(ctx, k.Day)
+			if err != nil {
+				return nil, err
 			}
-			remove = append(remove, fold.Replacement[analytics.Visitor, analytics.VisitorKey]{Key: k, Version: loaded[i].Version, Silent: sealed != nil})
+			remove = append(remove, fold.Replacement[analytics.Visitor, analytics.VisitorKey]{Key: k, Version: loaded[i].Version, Silent: sealed})
 			sessions[k] = len(loaded[i].State.Visits)
 		}
 	}

@@ -59,10 +59,6 @@ func (s *scan) recall(ctx context.Context, of map[string]known) error {
 		return err
 	}
 	slices.Sort(s.days)
-	if len(s.archived) > 0 {
-		s.most = s.x.o.ArchiveEvents
-		s.left.Store(int64(s.most))
-	}
 	return nil
 }
 
@@ -119,10 +115,11 @@ func (s *scan) source() Source {
 	return FromRaw
 }
 
-// outlived reports whether a range begins before the oldest stored session, while an archive may
-// have older ones.
+// outlived reports whether a range begins before the oldest stored session, while there may be older
+// raw events.
 func (s *scan) outlived(r Range) bool {
-	return s.x.o.Archive != nil && r.From <= s.cal.Day(s.x.t.Now().Add(-s.site.Retention.Of(analytics.Hour)))
+	sessions := s.site.Retention.Of(analytics.Hour)
+	return (s.x.o.Archive != nil || s.site.Retention.Raw() > sessions) && r.From <= s.cal.Day(s.x.t.Now().Add(-sessions))
 }
 
 // archived yields events of the archive. Errors: ErrArchive.

@@ -19,23 +19,22 @@ import (
 // Options limits what one question may use. The zero value has good defaults.
 type Options struct {
 	AtOnce    int // concurrent questions on raw events, and concurrent exports; others wait; default 2
-	Events    int // raw events per question; default 5,000,000
+	Events    int // raw events per question; default 50,000,000
 	DayEvents int // raw events of one day, which are in memory while the day is processed; default 1,000,000
 	Values    int // distinct values of a breakdown, others are counted together; default 100,000
 	Users     int // users in a retention report; default 500,000
 	KeepBytes int // cache of days, if the table's API is Watched or the day is from the Archive; default 128 MB
 
-	Archive       Archive // raw events that have expired; nil: none
-	ArchiveEvents int     // raw events per question that reads the Archive; default 50,000,000
-	LargeDay      int     // page views and events from which on a day is read from the Archive even if the table has it; default 50,000
+	Archive  Archive // raw events that have expired; nil: none
+	LargeDay int     // page views and events from which on a day is read from the Archive even if the table has it; default 50,000
 }
 
 func (o *Options) defaults() {
 	for _, d := range []struct {
 		of *int
 		is int
-	}{{&o.AtOnce, 2}, {&o.Events, 5_000_000}, {&o.DayEvents, 1_000_000}, {&o.Values, 100_000}, {&o.Users, 500_000}, {&o.KeepBytes, 128 << 20},
-		{&o.ArchiveEvents, 50_000_000}, {&o.LargeDay, 50_000}} {
+	}{{&o.AtOnce, 2}, {&o.Events, 50_000_000}, {&o.DayEvents, 1_000_000}, {&o.Values, 100_000}, {&o.Users, 500_000}, {&o.KeepBytes, 128 << 20},
+		{&o.LargeDay, 50_000}} {
 		if *d.of <= 0 {
 			*d.of = d.is
 		}

@@ -204,7 +204,7 @@ func (x *Explorer) Timeline(ctx context.Context, siteID, sessionID string) (Time
 	if err != nil {
 		return Timeline{}, err
 	}
-	session, err := analytics.GetSession(ctx, x.t, &site, sessionID)
+	session, err := x.session(ctx, &site, sessionID)
 	if err != nil {
 		return Timeline{}, fmt.Errorf("explore: session: %w", err)
 	}
@@ -233,6 +233,39 @@ func (x *Explorer) Timeline(ctx context.Context, siteID, sessionID string) (Time
 		out.Notes = append(out.Notes, "Some of its raw events have expired.")
 	}
 	return out, nil
+}
+
+// session returns a stored session, or one whose raw events outlived it. Errors: table.ErrNotFound.
+func (x *Explorer) session(ctx context.Context, site *analytics.Site, sessionID string) (analytics.Session, error) {
+	stored, missing := analytics.GetSession(ctx, x.t, site, sessionID)
+	if !errors.Is(missing, table.ErrNotFound) {
+		return stored, missing
+	}
+	cal, err := calendar.LoadZone(site.TimeZone)
+	if err != nil {
+		return stored, err
+	}
+	day := cal.Day(TimeOf(&analytics.Event{EventKey: analytics.EventKey{EventID: sessionID}}))
+	s, err := x.scan(ctx, Range{Site: site.SiteID, From: day, To: day}, nil)
+	if errors.Is(err, ErrGone) {
+		return stored, missing
+	}
+	if err != nil {
+		return stored, err
+	}
+	err = s.eachRaw(ctx, func(_ string, all []*visit) error {
+		for _, v := range all {
+			if session := analytics.SessionsOf(v.who)[v.place]; session.SessionID == sessionID {
+				stored, missing = session, nil
+				return errEnough
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return stored, err
+	}
+	return stored, missing
 }
 
 // lacks reports whether events are missing.

@@ -30,7 +30,13 @@ type shop struct {
 	cal       calendar.Zone
 }
 
+// newShop returns a shop that keeps raw events for 30 days.
 func newShop(t *testing.T, zone string, now time.Time) *shop {
+	t.Helper()
+	return newShopOf(t, zone, now, analytics.Retention{RawDays: 30})
+}
+
+func newShopOf(t *testing.T, zone string, now time.Time, keep analytics.Retention) *shop {
 	t.Helper()
 	world := foldtest.NewWorld(t, foldtest.Setup{
 		Name: "shop", Schema: analytics.Schema, Group: analytics.FoldGroup, At: now, Wrap: func(db *engine.DB) dynamo.API { return Watch(db) },
@@ -38,7 +44,7 @@ func newShop(t *testing.T, zone string, now time.Time) *shop {
 	})
 	w := &shop{World: world, ctx: world.Ctx, db: world.DB, table: world.Table, worker: world.Worker}
 	var err error
-	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", Shards: 4, TimeZone: zone})
+	w.site, err = analytics.CreateSite(w.ctx, w.table, analytics.NewSite{ID: "shop", Shards: 4, TimeZone: zone, Retention: keep})
 	w.must(err)
 	for _, g := range []analytics.Goal{
 		{GoalKey: analytics.GoalKey{SiteID: "shop", GoalID: "blog"}, Name: "Blog", Path: "/blog/**", Value: "0.50", Counting: analytics.OncePerSession},

@@ -117,7 +117,7 @@ func (b *backfill) sealedDay(ctx context.Context, day string) (bool, error) {
 	if sealed, known := b.sealed[day]; known {
 		return sealed, nil
 	}
-	err := analytics.CheckRaw(ctx, b.t, &b.site, day, b.until)
+	err := analytics.CheckSealed(ctx, b.t, &b.site, day, b.until)
 	if err != nil && !errors.Is(err, analytics.ErrSealed) {
 		return false, err
 	}

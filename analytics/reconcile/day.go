@@ -229,7 +229,7 @@ func (r *reconciler) drain(ctx context.Context) error {
 // compareDay compares everything derived from one day. Visitors' days come first, because sessions and
 // parts of the statistics derive from them. Errors: analytics.ErrSealed.
 func (r *reconciler) compareDay(ctx context.Context, day string) error {
-	if err := analytics.CheckRaw(ctx, r.t, &r.site, day, r.t.Now()); err != nil {
+	if err := analytics.CheckSealed(ctx, r.t, &r.site, day, r.t.Now()); err != nil {
 		return err
 	}
 	d, err := r.deriveFolded(ctx, day)

@@ -44,7 +44,7 @@ type SiteSettings struct {
 }
 
 type retentionBody struct {
-	RawDays   int `json:"rawDays,omitempty" minimum:"0" doc:"Raw events. 0: the default, 30."`
+	RawDays   int `json:"rawDays,omitempty" minimum:"0" doc:"Raw events, which filters, sessions and funnels need. At most as long as daily statistics. 0: the same time."`
 	HourDays  int `json:"hourDays,omitempty" minimum:"0" doc:"Hourly statistics and visits. 0: the default, 90."`
 	DayDays   int `json:"dayDays,omitempty" minimum:"0" doc:"Daily statistics. 0: the default, 730."`
 	MonthDays int `json:"monthDays,omitempty" minimum:"0" doc:"Monthly statistics. 0: forever."`

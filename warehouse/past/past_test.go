@@ -74,7 +74,7 @@ func newShopOf(t *testing.T, large int, seed uint64) *shop {
 		Name: "shop", Schema: analytics.Schema, Group: analytics.FoldGroup, At: start, Wrap: func(db *engine.DB) dynamo.API { return explore.Watch(db) },
 		Folds: func(*table.Table) []*fold.Fold { return analytics.Folds(analytics.Config{}) },
 	})}
-	s.site, err = analytics.CreateSite(s.Ctx, s.Table, analytics.NewSite{ID: "shop", Shards: 4, TimeZone: "Europe/Berlin"})
+	s.site, err = analytics.CreateSite(s.Ctx, s.Table, analytics.NewSite{ID: "shop", Shards: 4, TimeZone: "Europe/Berlin", Retention: analytics.Retention{RawDays: 30}})
 	s.Must(err)
 	s.Must(analytics.Goals.Create(s.Ctx, s.Table, &analytics.Goal{GoalKey: analytics.GoalKey{SiteID: "shop", GoalID: "buy"}, Name: "Buy", Event: "order", Counting: analytics.EveryTime}))
 	dir, err := warehouse.OpenDir(t.TempDir())

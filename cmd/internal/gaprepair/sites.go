@@ -48,19 +48,16 @@ func (r *rebuild) sites(ctx context.Context) error {
 	})
 }
 
-// longestRaw is how far back days without events are checked, because all of their events may have
-// been deleted.
-const longestRaw = 400 * 24 * time.Hour
-
 // daysOf returns the days of a site, in its time zone, that may have raw events, or had them during
-// the gap.
+// the gap. Days without events are checked as well, unless they are sealed: all of their events may
+// have been deleted.
 func (r *rebuild) daysOf(ctx context.Context, site *analytics.Site) (days []string, err error) {
 	zone, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
 		return nil, err
 	}
 	now := r.Table.Now()
-	first := earlier(r.since.Add(-usuallyWithin), now.Add(-min(site.Retention.Raw(), longestRaw)))
+	first := earlier(r.since.Add(-usuallyWithin), now.Add(-site.Retention.Late()))
 	e, err := analytics.EventsBetween(site, time.UnixMilli(0), first, "").First(ctx, r.Table)
 	if err == nil {
 		first, err = e.Time()

@@ -147,7 +147,7 @@ func filters(ctx context.Context, objects warehouse.Objects, r *Result) (err err
 	if err != nil {
 		return err
 	}
-	x := explore.New(t, explore.Options{Archive: archive, KeepBytes: 1 << 30, Events: 1 << 40, ArchiveEvents: 1 << 40, DayEvents: 1 << 30})
+	x := explore.New(t, explore.Options{Archive: archive, KeepBytes: 1 << 30, Events: 1 << 40, DayEvents: 1 << 30})
 	in := report.Request{Site: site, From: start.Format(time.DateOnly), To: start.AddDate(0, 0, days-1).Format(time.DateOnly), By: analytics.ByPage}
 	for _, ask := range []struct {
 		what   string

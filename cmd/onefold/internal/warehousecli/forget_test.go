@@ -31,7 +31,7 @@ func TestErasureReachesExpired(t *testing.T) {
 		Schema: products.Schema, Group: products.Group, At: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC),
 		Folds: func(t *table.Table) []*fold.Fold { return products.Folds(t, delays.Holds{}) },
 	})
-	_, err := analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: "shop"})
+	_, err := analytics.CreateSite(w.Ctx, w.Table, analytics.NewSite{ID: "shop", Retention: analytics.Retention{RawDays: 30}})
 	w.Must(err)
 	hits := analytics.NewCollector(w.Table, analytics.CollectorOptions{})
 	send := func(visitor int, user string) {

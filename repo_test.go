@@ -63,14 +63,15 @@ var policy = map[string][]string{
 	"analytics": {"vocabulary", "dynamo", "table", "table/writebehind", "fold", "analytics/internal/...", "analytics/filtered", "analytics/imported", "internal/...",
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
-	"packaging/notices":   {"github.com/CycloneDX/cyclonedx-go"},
-	"packaging/prose":     {},
-	"analytics/report":    {"table", "analytics", "analytics/imported", "analytics/internal/...", "internal/calendar", "internal/decimal", "golang.org/x/sync/..."},
-	"analytics/filtered":  {"vocabulary", "table"},
-	"analytics/reconcile": {"vocabulary", "table", "fold", "analytics", "analytics/report", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
-	"analytics/explore":   {"vocabulary", "dynamo", "table", "analytics", "analytics/report", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"analytics/erasure":   {"vocabulary", "dynamo", "table", "table/purge", "fold", "analytics", "analytics/report", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"analytics/goals":     {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
+	"packaging/notices":     {"github.com/CycloneDX/cyclonedx-go"},
+	"packaging/prose":       {},
+	"analytics/report":      {"table", "analytics", "analytics/imported", "analytics/internal/...", "internal/calendar", "internal/decimal", "golang.org/x/sync/..."},
+	"analytics/filtered":    {"vocabulary", "table"},
+	"analytics/reconcile":   {"vocabulary", "table", "fold", "analytics", "analytics/report", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
+	"analytics/explore":     {"vocabulary", "dynamo", "table", "analytics", "analytics/report", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/erasure":     {"vocabulary", "dynamo", "table", "table/purge", "fold", "analytics", "analytics/report", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/annotations": {"vocabulary", "table", "analytics", "internal/calendar", "github.com/oklog/ulid/v2", "engine"}, // its tests use the engine
+	"analytics/goals":       {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
 	"analytics/imported": {"table", "analytics/imported/exports", "analytics/internal/...", "internal/calendar", "golang.org/x/sync/...",
 		"analytics", "analytics/reconcile", "analytics/report"}, // its tests: it is a part of reports
 	"analytics/imported/exports": {"analytics/internal/...", "internal/calendar", "internal/decimal", "internal/referral", "golang.org/x/text/language/..."},
@@ -169,7 +170,7 @@ var policy = map[string][]string{
 		"server/mqtt", "telemetry/credentials"}, // its tests
 	"server/load":                {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/internal/middleware": {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
-	"server/webanalytics": {"github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
+	"server/webanalytics": {"github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/annotations", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/erasure", "server/accounts", "engine", "eventstore", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},

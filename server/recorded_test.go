@@ -70,13 +70,15 @@ var steps = []step{
 	{op: "update-me", method: "PATCH", path: "/api/v1/me", body: `{"name":"Owen ` + canary + `"}`, changes: "name"},
 
 	{op: "add-site", method: "POST", path: "/api/v1/sites", body: `{"id":"shop","name":"Shop","domains":["shop.example"]}`, changes: `name=>Shop timezone=>UTC domains=>["shop.example"]`},
-	{op: "update-site", method: "PATCH", path: "/api/v1/sites/shop", body: `{"name":"Store","public":true,"retention":{"rawDays":7},"exclude":{"addresses":["203.0.113.7"],"paths":["/admin/**"]}}`, changes: `name=Shop>Store public=false>true retention.rawDays=30>7 exclude.addresses exclude.paths=>["/admin/**"]`},
+	{op: "update-site", method: "PATCH", path: "/api/v1/sites/shop", body: `{"name":"Store","public":true,"retention":{"rawDays":7},"exclude":{"addresses":["203.0.113.7"],"paths":["/admin/**"]}}`, changes: `name=Shop>Store public=false>true retention.rawDays=730>7 exclude.addresses exclude.paths=>["/admin/**"]`},
 	{op: "set-site-shards", method: "PUT", path: "/api/v1/sites/shop/shards", body: `{"shards":8}`, changes: "shards"},
 	{op: "add-goal", method: "POST", path: "/api/v1/sites/shop/goals", body: `{"id":"buy","name":"Buy","event":"purchase"}`, changes: "name=>Buy event=>purchase"},
 	{op: "update-goal", method: "PUT", path: "/api/v1/sites/shop/goals/buy", body: `{"name":"Bought","event":"purchase","counting":"every"}`, changes: "name=Buy>Bought counting=session>every"},
 	{op: "delete-goal", method: "DELETE", path: "/api/v1/sites/shop/goals/buy", changes: "name=Bought>"},
 	{op: "add-funnel", method: "POST", path: "/api/v1/sites/shop/funnels", body: `{"name":"Buying","steps":[{"path":"/"},{"path":"/docs/*"}]}`, learn: "funnel=id", changes: "name=>Buying steps"},
 	{op: "delete-funnel", method: "DELETE", path: "/api/v1/sites/shop/funnels/${funnel}", changes: "name=Buying>"},
+	{op: "add-annotation", method: "POST", path: "/api/v1/sites/shop/annotations", body: `{"text":"Released"}`, learn: "annotation=id", changes: "text=>Released id at"},
+	{op: "delete-annotation", method: "DELETE", path: "/api/v1/sites/shop/annotations/${annotation}", changes: "text=Released> id at"},
 	{op: "verify", method: "POST", path: "/api/v1/sites/shop/verify", body: `{}`},
 	{op: "delete-site", method: "DELETE", path: "/api/v1/sites/shop", changes: "name=Store> public=true>"},
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/annotations"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/goals"
@@ -69,6 +70,8 @@ func analyticsProblem(err error) error {
 		return middleware.Problem(http.StatusNotFound, "not_found", "No such person is known.")
 	case errors.Is(err, erasure.ErrTooMany), errors.Is(err, erasure.ErrBusy):
 		return middleware.Problem(http.StatusConflict, "busy", "The erasure is incomplete: there was too much data, or some is being counted. Repeat the request.")
+	case errors.Is(err, annotations.ErrAnnotation):
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_annotation", middleware.Detail(err))
 	case errors.Is(err, goals.ErrGoal):
 		return middleware.Problem(http.StatusUnprocessableEntity, "bad_goal", middleware.Detail(err))
 	case errors.Is(err, reconcile.ErrRange), errors.Is(err, report.ErrExpired), errors.Is(err, analytics.ErrSealed):

@@ -118,6 +118,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.exploreExportRoutes(api)
 	s.realtimeRoutes(api)
 	s.goalRoutes(api)
+	s.annotationRoutes(api)
 	s.erasureRoutes(api)
 	s.verifyRoutes(api)
 	mux.HandleFunc("GET /badge/{file}", s.serveBadge)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/annotations"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/filtered"
@@ -41,7 +42,7 @@ type Product struct {
 // All lists the products.
 var All = []Product{{
 	Design: analytics.Schema,
-	Others: []table.Part{reconcile.Schema, explore.Schema, erasure.Schema, filtered.Days, filtered.ByDay},
+	Others: []table.Part{reconcile.Schema, explore.Schema, erasure.Schema, annotations.Schema, filtered.Days, filtered.ByDay},
 	Folds: func(t *table.Table, holds delays.Holds) []*fold.Fold {
 		return analytics.Folds(analytics.Config{Retention: analytics.SiteRetention(t), Wait: holds.Visits})
 	},

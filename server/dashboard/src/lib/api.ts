@@ -189,6 +189,8 @@ export interface Imports { imports: Import[] | null; work?: ImportWork; maxBytes
 
 // Me is the caller. user is absent for the cookie of a shared view.
 export interface Me { user?: { id: string; email: string; name: string }; csrf?: string; mustChangePassword?: boolean; owner: boolean; newSites: boolean; eventStore?: Role; sites: { id: string; role: Role }[] | null; fleets: { id: string; role: Role }[] | null }
+// Annotation is a note about a moment, such as a release.
+export interface Annotation { id: string; at: string; text: string; url?: string }
 export type Scope = 'ingest' | 'read' | 'write'
 export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; expires?: string; creator?: string; refused?: boolean; formerUntil?: string; token?: string; aggregateTypes?: string[]; tenant?: string }
 // placeName names the scope of a role or key.
@@ -329,6 +331,9 @@ export const api = {
   changeGoal: (site: string, goal: string, body: Omit<Goal, 'id'>) => call<Goal>('PUT', at(site) + '/goals/' + id(goal), undefined, body),
   deleteGoal: (site: string, goal: string) => call<void>('DELETE', at(site) + '/goals/' + id(goal)),
 
+  annotations: (site: string, from: string, to: string, s?: Abort) => call<{ annotations: Annotation[] | null }>('GET', at(site) + '/annotations', new URLSearchParams({ from, to }), undefined, s),
+  addAnnotation: (site: string, body: Omit<Annotation, 'id'>) => call<Annotation>('POST', at(site) + '/annotations', undefined, body),
+  deleteAnnotation: (site: string, annotation: string) => call<void>('DELETE', at(site) + '/annotations/' + id(annotation)),
   funnels: (site: string, s?: Abort) => call<{ funnels: Funnel[] | null }>('GET', at(site) + '/funnels', undefined, undefined, s),
   createFunnel: (site: string, body: Omit<Funnel, 'id'>) => call<Funnel>('POST', at(site) + '/funnels', undefined, body),
   deleteFunnel: (site: string, funnel: string) => call<void>('DELETE', at(site) + '/funnels/' + id(funnel)),

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/onefold/onefold/eventstore"
 )
@@ -128,18 +129,37 @@ func (b *batch) one(e *eventstore.FeedEvent) (failed, broken error) {
 		if failed, broken = b.try("onefold_event", func() error { return b.apply(e) }); failed == nil || broken != nil || b.ctx.Err() != nil {
 			return failed, cmp.Or(broken, b.ctx.Err())
 		}
-		if b.failing != e.EventID {
-			b.failing, b.attempts = e.EventID, 0
-		}
-		if b.attempts++; b.o.ParkAfter <= 0 || b.attempts < b.o.ParkAfter {
+		if passes(failed) {
 			return b.errorOf(e, failed), nil
 		}
-		reason, attempts = reasonOf(failed), b.attempts
+		b.attempts[e.EventID]++
+		if attempts = b.attempts[e.EventID]; b.o.ParkAfter <= 0 || attempts < b.o.ParkAfter {
+			return b.errorOf(e, failed), nil
+		}
+		reason = reasonOf(failed)
 	}
 	if b.parked >= b.o.MostParked {
 		return b.errorOf(e, errors.Join(ErrFull, failed)), nil
 	}
 	return nil, b.park(e, reason, attempts)
+}
+
+// passes reports whether a later attempt may succeed with the same event: the database gave up a
+// transaction because of others, or lacks resources. Drivers of PostgreSQL tell the SQLSTATE, see
+// https://www.postgresql.org/docs/current/errcodes-appendix.html.
+func passes(err error) bool {
+	var failed interface{ SQLState() string }
+	if !errors.As(err, &failed) {
+		return false
+	}
+	switch state := failed.SQLState(); {
+	case strings.HasPrefix(state, "40"): // a serialization failure or a deadlock
+		return true
+	case strings.HasPrefix(state, "53"), strings.HasPrefix(state, "58"): // a full disk, too little memory, an I/O error
+		return true
+	default:
+		return state == "55P03" // lock_timeout
+	}
 }
 
 func (b *batch) try(savepoint string, do func() error) (failed, broken error) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/projection"
@@ -42,7 +43,7 @@ var (
 
 // Definition defines a projection into SQL tables.
 type Definition struct {
-	Name string // 1 to 64 bytes
+	Name string // 1 to 64 bytes of UTF-8, without NUL
 	// Version is the version of Apply, Schema and Only, from 1. Increase it when one of them changes.
 	Version int
 	// Tables lists the tables, and views over them, without version suffix, in the order in which
@@ -65,14 +66,16 @@ type Options struct {
 	Feed projection.SubscribeOptions // how Run follows the feed; Only is that of the definition
 
 	// ParkAfter is the number of attempts to apply an event after which its aggregate is parked, so
-	// that other aggregates continue. Default 0: never, a failing event blocks all later ones.
+	// that other aggregates continue. Attempts that PostgreSQL ends because of a deadlock, a
+	// serialization failure, lock_timeout or a lack of resources do not count. Default 0: never, a
+	// failing event blocks all later ones.
 	ParkAfter  int
 	MostParked int // parked events of a version, beyond which it blocks; default 1,000
 
 	Within time.Duration // maximum wait of WaitFor; default 5 s
 	Poll   time.Duration // polling interval of WaitFor; default 10 ms
 
-	Clock func() time.Time                           // of the times in the tables; default time.Now
+	Clock func() time.Time                           // of the times in the tables, and of Within; default time.Now
 	Sleep func(context.Context, time.Duration) error // waits, or returns the context's error; default: a timer
 }
 
@@ -124,8 +127,8 @@ var (
 
 func (d *Definition) check() error {
 	switch {
-	case d.Name == "" || len(d.Name) > 64 || strings.ContainsRune(d.Name, 0):
-		return fmt.Errorf("%w: name %q: use 1 to 64 bytes", ErrDefinition, d.Name)
+	case d.Name == "" || len(d.Name) > 64 || strings.ContainsRune(d.Name, 0) || !utf8.ValidString(d.Name):
+		return fmt.Errorf("%w: name %q: use 1 to 64 bytes of UTF-8, without NUL", ErrDefinition, d.Name)
 	case d.Version < 1 || d.Version > 1_000_000 || len(d.Tables) == 0 || d.Schema == "" || d.Apply == nil:
 		return fmt.Errorf("%w: %s: set Version (from 1), Tables, Schema and Apply", ErrDefinition, d.Name)
 	}

@@ -1,10 +1,12 @@
 package sqlprojection_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/projection"
@@ -119,4 +121,83 @@ func TestEndedTransaction(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Two aggregates of one append fail. Each of them is parked after its own attempts: those of the one do
+// not begin again when the other one fails.
+func TestAppendWithSeveralFailures(t *testing.T) {
+	onEach(t, func(t *testing.T, empty func() database) {
+		w, db := newWorld(t), empty().open(t, nil)
+		encoded, err := w.reg.EncodeAll(eventstore.Envelope{}, Faulty{"sql"})
+		w.must(err)
+		parts := []eventstore.AppendTo{{ID: copyOf(1), Expected: eventstore.Any(), Events: encoded}, {ID: copyOf(2), Expected: eventstore.Any(), Events: encoded}}
+		_, err = w.store.AppendAll(w.ctx, parts)
+		w.must(err)
+		w.append(3, Acquired{"Emma"})
+		w.feed()
+		errs := w.runUntil(db, 1, 8, sqlprojection.Options{ParkAfter: 3})
+		if last := errs[len(errs)-1]; !errors.Is(last, sqlprojection.ErrParked) {
+			t.Errorf("the events block: %v", last)
+		}
+		w.is("tables", w.dump(db, "_v1"), "3 Emma  0\n--\n")
+		w.parked(w.project(db, 1, sqlprojection.Options{}), "1 copy/1 1 Faulty 5, 1 copy/2 1 Faulty 3")
+	})
+}
+
+// The event store was restored from a backup that lacks a parked event, or has another one in its
+// place. Retry leaves it parked with that reason.
+func TestRetryOfMissingEvent(t *testing.T) {
+	onEach(t, func(t *testing.T, empty func() database) {
+		d := empty()
+		w, db := newWorld(t), d.open(t, nil)
+		w.append(1, Acquired{"Sand"}, Faulty{"sql"})
+		w.feed()
+		if _, err := w.project(db, 1, sqlprojection.Options{ParkAfter: 1}).CatchUp(w.ctx); !errors.Is(err, sqlprojection.ErrParked) {
+			t.Errorf("%v", err)
+		}
+		for _, events := range [][]any{{Acquired{"Sand"}}, {Acquired{"Sand"}, Lent{"ada"}}} {
+			w = newWorld(t)
+			w.append(1, events...)
+			w.feed()
+			p := w.project(db, 1, sqlprojection.Options{})
+			ctx, stop := context.WithTimeout(w.ctx, 10*time.Second)
+			n, err := p.Retry(ctx)
+			stop()
+			if w.must(err); n != 0 {
+				t.Errorf("%d applied", n)
+			}
+			parked, err := p.Parked(w.ctx)
+			if w.must(err); len(parked) != 1 || !strings.Contains(parked[0].Reason, "the event store no longer has event") {
+				t.Errorf("%+v", parked)
+			}
+		}
+	})
+}
+
+// An error of the database that has nothing to do with the event, such as a lock that another program
+// holds, blocks the event. It is not parked, because a later attempt succeeds.
+func TestTransientErrorsParkNothing(t *testing.T) {
+	d := newPostgres(t)
+	w := newWorld(t)
+	w.append(1, Acquired{"Sand"})
+	w.feed()
+	db := d.open(t, nil)
+	db.SetMaxOpenConns(1)
+	_, err := db.Exec(`SET lock_timeout = '20ms'`) // of the one connection
+	w.must(err)
+	p := w.project(db, 1, sqlprojection.Options{ParkAfter: 1})
+	w.must(p.Start(w.ctx))
+	other, err := d.open(t, nil).Begin()
+	w.must(err)
+	_, err = other.Exec(`LOCK TABLE books_v1 IN ACCESS EXCLUSIVE MODE`)
+	w.must(err)
+	failed := (*sqlprojection.EventError)(nil)
+	if _, err := p.CatchUp(w.ctx); !errors.As(err, &failed) || failed.Position != 1 {
+		t.Errorf("%v", err)
+	}
+	w.must(other.Rollback())
+	w.parked(p, "")
+	_, err = p.CatchUp(w.ctx)
+	w.must(err)
+	w.is("tables", w.dump(db, ""), "1 Sand  0\n--\n")
 }

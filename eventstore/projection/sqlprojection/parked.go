@@ -94,17 +94,19 @@ func (p *Projection) retry(ctx context.Context, id eventstore.ID) (applied int, 
 		return 0, false, err
 	}
 	events := map[int64]eventstore.Event{} // read before the transaction, which blocks others
+	for _, p := range first {
+		events[p.Seq] = eventstore.Event{} // stays empty if the event store has no such event
+	}
 	for e, err := range p.s.Read(ctx, id, eventstore.From(first[0].Seq), eventstore.To(first[len(first)-1].Seq)) {
 		if err != nil {
 			return 0, false, err
 		}
-		if slices.ContainsFunc(first, func(p Parked) bool { return p.Seq == e.Seq }) { // others are not in Only
+		if _, ok := events[e.Seq]; ok { // others are not in Only
 			events[e.Seq] = e
 		}
 	}
 	err = p.inTx(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		s := &subscriber{Projection: p}
-		b, err := s.begin(ctx, tx)
+		b, err := (&subscriber{Projection: p}).begin(ctx, tx)
 		if err == nil {
 			applied, more, err = b.retry(id, events)
 		}
@@ -127,10 +129,13 @@ func (b *batch) retry(id eventstore.ID, events map[int64]eventstore.Event) (appl
 	}
 	for _, p := range parked {
 		e, ok := events[p.Seq]
-		if !ok {
+		if !ok { // another process has applied those before it
 			return applied, true, nil
 		}
 		failed, broken := b.try("onefold_event", func() error {
+			if e.EventID != p.EventID {
+				return fmt.Errorf("%w: the event store no longer has event %s; discard it", eventstore.ErrHole, printable(p.EventID))
+			}
 			return b.apply(&eventstore.FeedEvent{Event: e, Position: p.Position, Last: true})
 		})
 		if broken == nil {

@@ -76,14 +76,15 @@ func (p *Projection) CatchUp(ctx context.Context) (at projection.SubscriptionSta
 	return at, err
 }
 
-func (p *Projection) subscriber() projection.Subscriber { return &subscriber{Projection: p} }
+func (p *Projection) subscriber() projection.Subscriber {
+	return &subscriber{Projection: p, attempts: map[string]int{}}
+}
 
 // subscriber is the projection in one call of Subscribe or CatchUp.
 type subscriber struct {
 	*Projection
-	from     int64  // position after which the events of the next Put begin
-	failing  string // ID of the event that failed last
-	attempts int    // how often
+	from     int64          // position after which the events of the next Put begin
+	attempts map[string]int // failed attempts since the last Put that succeeded, by event ID
 }
 
 // Position returns the stored position. Errors: ErrNotFound; ErrPosition if the feed ends before it;
@@ -140,7 +141,8 @@ func (s *subscriber) put(ctx context.Context, events []eventstore.FeedEvent, thr
 		return s.wrap(fmt.Sprintf("apply positions %d to %d to", s.from+1, through), err)
 	}
 	if failed == nil {
-		s.from, s.attempts = through, 0
+		s.from = through
+		clear(s.attempts)
 	}
 	return failed
 }

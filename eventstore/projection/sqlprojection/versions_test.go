@@ -120,6 +120,7 @@ func TestInvalidDefinitions(t *testing.T) {
 	for want, change := range map[string]func(d *sqlprojection.Definition){
 		"name":                    func(d *sqlprojection.Definition) { d.Name = strings.Repeat("x", 65) },
 		"name ":                   func(d *sqlprojection.Definition) { d.Name = "a\x00b" },
+		"name  ":                 func(d *sqlprojection.Definition) { d.Name = "a\xff" },
 		"set Version":             func(d *sqlprojection.Definition) { d.Version = 0 },
 		"set Version ":            func(d *sqlprojection.Definition) { d.Apply = nil },
 		`table "b;"`:              func(d *sqlprojection.Definition) { d.Tables = []string{"b;"} },
@@ -264,6 +265,13 @@ func TestWaitFor(t *testing.T) {
 			if !errors.Is(err, sqlprojection.ErrBehind) {
 				t.Errorf("%v", err)
 			}
+		}
+		now, slow := time.Now(), 0
+		p = w.project(db, 1, sqlprojection.Options{Within: time.Second, Poll: time.Millisecond,
+			Clock: func() time.Time { now = now.Add(400 * time.Millisecond); return now }, // the database is slow
+			Sleep: func(ctx context.Context, _ time.Duration) error { slow++; return ctx.Err() }})
+		if err := p.WaitFor(w.ctx, 3); !errors.Is(err, sqlprojection.ErrBehind) || slow != 2 {
+			t.Errorf("waited %d times: %v", slow, err)
 		}
 		stop()
 		if err := p.WaitFor(ctx, 3); !errors.Is(err, context.Canceled) {

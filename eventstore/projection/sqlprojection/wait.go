@@ -50,6 +50,7 @@ func (p *Projection) search(ctx context.Context, key eventstore.EventKey, after 
 
 // waitFor polls the position of the active version until it is enough.
 func (p *Projection) waitFor(ctx context.Context, what string, enough func(at int64) (bool, error)) error {
+	begun := p.o.Clock()
 	for waited := time.Duration(0); ; waited += p.o.Poll {
 		at, err := p.activePosition(ctx)
 		if err != nil {
@@ -59,7 +60,7 @@ func (p *Projection) waitFor(ctx context.Context, what string, enough func(at in
 		if err != nil || done && at >= 0 {
 			return p.wrap("wait for", err)
 		}
-		if waited >= p.o.Within {
+		if max(waited, p.o.Clock().Sub(begun)) >= p.o.Within { // a slow database takes time, too
 			return p.wrap("wait for", fmt.Errorf("%w: at position %d after %s, without %s; check that Run is running", ErrBehind, max(at, 0), p.o.Within, what))
 		}
 		if err := p.o.Sleep(ctx, p.o.Poll); err != nil {

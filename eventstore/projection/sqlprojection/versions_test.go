@@ -120,7 +120,7 @@ func TestInvalidDefinitions(t *testing.T) {
 	for want, change := range map[string]func(d *sqlprojection.Definition){
 		"name":                    func(d *sqlprojection.Definition) { d.Name = strings.Repeat("x", 65) },
 		"name ":                   func(d *sqlprojection.Definition) { d.Name = "a\x00b" },
-		"name  ":                 func(d *sqlprojection.Definition) { d.Name = "a\xff" },
+		"name  ":                  func(d *sqlprojection.Definition) { d.Name = "a\xff" },
 		"set Version":             func(d *sqlprojection.Definition) { d.Version = 0 },
 		"set Version ":            func(d *sqlprojection.Definition) { d.Apply = nil },
 		`table "b;"`:              func(d *sqlprojection.Definition) { d.Tables = []string{"b;"} },

@@ -194,46 +194,13 @@ func Reset(ctx context.Context, s *eventstore.Store, name string, position int64
 	for n := range st.Record.Partitions {
 		key, now := PartitionKey{name, n}, s.Table().Now().UTC()
 		_, err := Partitions.Patch(ctx, s.Table(), key, partitionPosition.Set(position), table.Add(partitionTurn, 1), partitionUpdated.Set(now),
-			partitionWindow.Set(nil), partitionRetrying.Set(nil), partitionNotBefore.Set(time.Time{}))
+			partitionWindow.Set(nil), partitionThrough.Set(position), partitionRetrying.Set(nil), partitionNotBefore.Set(time.Time{}))
 		if errors.Is(err, table.ErrNotFound) {
 			err = Partitions.Create(ctx, s.Table(), &Partition{PartitionKey: key, Position: position, Turn: 1, UpdatedAt: now})
 		}
 		if err != nil {
 			return fmt.Errorf("subscription %s: reset: %w", name, err)
 		}
-	}
-	return nil
-}
-
-// Delete deletes a subscription with its parked events. A process that still runs it ends with
-// ErrNotFound. Errors: ErrNotFound, those of the store.
-func Delete(ctx context.Context, s *eventstore.Store, name string) error {
-	t := s.Table()
-	if err := Records.Delete(ctx, t, Key{name}, table.Present()); err != nil {
-		if errors.Is(err, table.ErrCondition) {
-			err = table.ErrNotFound
-		}
-		return notFound(name, err)
-	}
-	var keys []PartitionKey
-	for p, err := range PartitionsOf.All(ctx, t, Key{name}) {
-		if err != nil {
-			return fmt.Errorf("subscription %s: delete: %w", name, err)
-		}
-		keys = append(keys, p.PartitionKey)
-	}
-	if err := Partitions.DeleteMany(ctx, t, keys); err != nil { // consumers are fenced from here on
-		return fmt.Errorf("subscription %s: delete: %w", name, err)
-	}
-	var parked []ParkedKey
-	for p, err := range ParkedOf.All(ctx, t, Key{name}) {
-		if err != nil {
-			return fmt.Errorf("subscription %s: delete: %w", name, err)
-		}
-		parked = append(parked, p.ParkedKey)
-	}
-	if err := ParkedEvents.DeleteMany(ctx, t, parked); err != nil {
-		return fmt.Errorf("subscription %s: delete: %w", name, err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/onefold/onefold/eventstore"
@@ -52,6 +53,7 @@ var (
 	recordCreated      = table.FieldOf(Records, func(r *Record) *time.Time { return &r.CreatedAt })
 	partitionRev       = table.FieldOf(Partitions, func(p *Partition) *int64 { return &p.Rev })
 	partitionWindow    = table.FieldOf(Partitions, func(p *Partition) *[]Slot { return &p.Window })
+	partitionThrough   = table.FieldOf(Partitions, func(p *Partition) *int64 { return &p.Through })
 	partitionRetrying  = table.FieldOf(Partitions, func(p *Partition) *[]Slot { return &p.Retrying })
 	partitionNotBefore = table.FieldOf(Partitions, func(p *Partition) *time.Time { return &p.NotBefore })
 )
@@ -81,10 +83,12 @@ func (p *Partition) settle() {
 // Puller passes the events of a subscription to consumers that ask for them, on any number of
 // servers. It is safe for concurrent use.
 type Puller struct {
-	s       *eventstore.Store
-	t       *table.Table
-	record  Record
-	scanned map[int]scanned
+	s      *eventstore.Store
+	t      *table.Table
+	record Record
+
+	mu      sync.Mutex
+	scanned map[int]scanned // by partition
 }
 
 // Open returns a subscription that was created by Create. Errors: ErrNotFound, ErrNotPulled, those of

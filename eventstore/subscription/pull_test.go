@@ -292,7 +292,7 @@ func TestPullConcurrently(t *testing.T) {
 			ctx, stop := context.WithCancel(w.Context())
 			var consumers sync.WaitGroup
 			for range 6 {
-				consumers.Go(func() { m.consume(ctx, w) })
+				consumers.Go(func() { m.consume(ctx, w, p.puller) })
 			}
 			for range 100 {
 				id := order(m.random(8))
@@ -318,9 +318,12 @@ func TestPullConcurrently(t *testing.T) {
 
 // consume pulls events, and handles them as in the model. Sometimes it is slow, or forgets what it
 // has received.
-func (m *model) consume(ctx context.Context, w *world) {
+func (m *model) consume(ctx context.Context, w *world, shared *subscription.Puller) {
 	for ctx.Err() == nil {
-		puller, err := subscription.Open(ctx, w.store, "test")
+		puller, err := shared, error(nil)
+		if m.random(2) == 0 {
+			puller, err = subscription.Open(ctx, w.store, "test")
+		}
 		got := subscription.Received{}
 		if err == nil {
 			got, err = puller.Receive(ctx, subscription.Ask{Events: 1 + m.random(10), Visible: 2 * time.Second})

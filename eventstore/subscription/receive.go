@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/onefold/onefold/eventstore"
@@ -67,6 +68,23 @@ type Received struct {
 // scanned is how far a partition was read without finding events.
 type scanned struct {
 	turn, rev, requests, through int64
+}
+
+// noteScanned remembers that a partition has no events up to a position.
+func (q *Puller) noteScanned(p *Partition, through int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.scanned[p.Partition] = scanned{p.Turn, p.Rev, p.Requests, through}
+}
+
+// scannedThrough returns the position up to which a partition has no events, 0 if that is not known.
+func (q *Puller) scannedThrough(p *Partition) int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s := q.scanned[p.Partition]; s.turn == p.Turn && s.rev == p.Rev && s.requests == p.Requests {
+		return s.through
+	}
+	return 0
 }
 
 // Receive delivers events of partitions that no other consumer has. An event is delivered after each
@@ -166,7 +184,7 @@ func (g *gathering) take(ctx context.Context) (again bool, err error) {
 		return false, err
 	}
 	if len(g.out) > 0 {
-		g.next.Window, g.through = g.was.Window, g.was.Through
+		g.next.Window, g.through = g.withdrawn(), g.was.Through
 		return false, g.lease(ctx)
 	}
 	if err := g.scan(ctx); err != nil {
@@ -207,6 +225,18 @@ func (g *gathering) lapse(ctx context.Context, parked []Parked) error {
 		}
 	}
 	return nil
+}
+
+// withdrawn returns the window without the lapsed lease, for a lease of parked events: the events are
+// delivered again as soon as those are settled.
+func (g *gathering) withdrawn() []Slot {
+	window := slices.Clone(g.was.Window)
+	for i, s := range window {
+		if window[i] = g.old[s.EventID]; s.State == SlotOut {
+			window[i].State = SlotRejected
+		}
+	}
+	return window
 }
 
 // failParked records that a parked event could not be handled.
@@ -252,8 +282,8 @@ func (g *gathering) retry(ctx context.Context, parked []Parked) error {
 func (g *gathering) scan(ctx context.Context) error {
 	g.first = map[eventstore.ID]int{}
 	after := g.was.Position
-	if s := g.q.scanned[g.was.Partition]; len(g.was.Window) == 0 && s.turn == g.was.Turn && s.rev == g.was.Rev && s.requests == g.was.Requests {
-		after = max(after, s.through)
+	if len(g.was.Window) == 0 {
+		after = max(after, g.q.scannedThrough(&g.was))
 	}
 	only := g.q.record.Pulled.only(g.was.Partition, g.q.record.Partitions)
 	atOnce := min(g.ask.Events, scanAtOnce)
@@ -360,7 +390,7 @@ func (g *gathering) lease(ctx context.Context) error {
 		g.next.Turn, g.next.Until, g.next.Owner = g.was.Turn+1, g.until, g.ask.Consumer
 	}
 	if g.next.settle(); len(g.out) == 0 && !g.matters() {
-		g.q.scanned[g.was.Partition] = scanned{g.was.Turn, g.was.Rev, g.was.Requests, g.through}
+		g.q.noteScanned(&g.was, g.through)
 		g.next = g.was
 		return nil
 	}

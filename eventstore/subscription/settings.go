@@ -11,7 +11,6 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/internal/backoff"
-	"github.com/onefold/onefold/table"
 )
 
 // Settings are those of a subscription whose events are pulled. They cannot be changed.
@@ -112,20 +111,14 @@ func Create(ctx context.Context, s *eventstore.Store, name string, partitions in
 		return false, fmt.Errorf("%w: the feed has positions 0 to %d, not %d", ErrDefinition, head.Position, after)
 	}
 	r := Record{Key: Key{name}, Partitions: partitions, Start: after, CreatedAt: s.Table().Now().UTC(), Pulled: &settings}
-	err = Records.Create(ctx, s.Table(), &r)
-	if err == nil {
-		return true, nil
-	}
-	if errors.Is(err, table.ErrExists) {
-		var stored Record
-		if stored, err = Records.Get(ctx, s.Table(), r.Key); err == nil && (stored.Partitions != partitions || !stored.Pulled.same(&settings)) {
-			return false, fmt.Errorf("%w: %q", ErrExists, name)
-		}
-	}
-	if err != nil {
+	stored, created, err := createRecord(ctx, s.Table(), r)
+	switch {
+	case err != nil:
 		return false, fmt.Errorf("subscription %s: create: %w", name, err)
+	case stored.Partitions != partitions || !stored.Pulled.same(&settings):
+		return false, fmt.Errorf("%w: %q", ErrExists, name)
 	}
-	return false, nil
+	return created, nil
 }
 
 // same reports whether settings are the same; nil has none.

@@ -182,11 +182,7 @@ func (s *Subscription) create(ctx context.Context) error {
 		}
 		r.Start = head.Position
 	}
-	err := Records.Create(ctx, s.t, &r)
-	if !errors.Is(err, table.ErrExists) {
-		return err
-	}
-	stored, err := Records.Get(ctx, s.t, r.Key)
+	stored, _, err := createRecord(ctx, s.t, r)
 	if err == nil {
 		err = s.agrees(&stored)
 	}

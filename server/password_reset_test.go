@@ -150,6 +150,11 @@ func TestTemporaryPasswordsMustBeChanged(t *testing.T) {
 	ann.Want(http.StatusForbidden, "password_change_required", http.MethodDelete, "/api/v1/sites/blog", "")
 	ann.Want(http.StatusForbidden, "bad_password", http.MethodPatch, "/api/v1/me", `{"currentPassword":"wrong","password":"`+another+`"}`)
 	ann.Want(http.StatusOK, `"mustChangePassword":true`, http.MethodGet, "/api/v1/me", "")
+	same := `"password":"` + servertest.Password + `"`
+	ann.Want(http.StatusUnprocessableEntity, "omebody else chose", http.MethodPatch, "/api/v1/me", `{"currentPassword":"`+servertest.Password+`",`+same+`}`)
+	var link struct{ Token string }
+	servertest.Must(t, json.Unmarshal([]byte(owner.Want(http.StatusCreated, "ofr_", http.MethodPost, "/api/v1/users/"+made.ID+"/reset-link", "")), &link))
+	ann.Want(http.StatusUnprocessableEntity, "omebody else chose", http.MethodPost, "/api/v1/password/reset", `{"token":"`+link.Token+`",`+same+`}`)
 	me := ann.Want(http.StatusOK, "csrf", http.MethodPatch, "/api/v1/me", `{"currentPassword":"`+servertest.Password+`","password":"`+another+`"}`)
 	if ann.Learn(me); strings.Contains(me, "mustChangePassword") {
 		t.Error(me)

@@ -67,7 +67,7 @@ func (s *Store) ResetPassword(ctx context.Context, token, password string) (User
 	if err != nil {
 		return User{}, err
 	}
-	hash, err := s.newPassword(ctx, u.UserID, password)
+	hash, err := s.chosenPassword(ctx, &u, password)
 	if err != nil {
 		return User{}, err
 	}

@@ -102,10 +102,7 @@ func (s *Store) ChangePassword(ctx context.Context, token, password string) (Use
 	if err != nil {
 		return User{}, Login{}, err
 	}
-	if err := checkPassword(password, u.Email); err != nil {
-		return User{}, Login{}, err
-	}
-	hash, err := s.hashes.hash(ctx, password)
+	hash, err := s.chosenPassword(ctx, &u, password)
 	if err != nil {
 		return User{}, Login{}, err
 	}

@@ -218,6 +218,22 @@ func (s *Store) newPassword(ctx context.Context, userID, password string) (hash 
 	return s.hashes.hash(ctx, password)
 }
 
+// chosenPassword checks and hashes a password that a user chose. It is not the one that another person
+// chose and therefore knows.
+func (s *Store) chosenPassword(ctx context.Context, u *User, password string) (hash string, err error) {
+	if err := checkPassword(password, u.Email); err != nil {
+		return "", err
+	}
+	if u.MustChange {
+		if same, err := s.hashes.check(ctx, password, u.Password); err != nil {
+			return "", err
+		} else if same {
+			return "", fmt.Errorf("%w: somebody else chose this password: use another one", ErrInvalid)
+		}
+	}
+	return s.hashes.hash(ctx, password)
+}
+
 // setPassword replaces the password, which ends all sessions and links that set a password.
 func (u *User) setPassword(hash string) {
 	u.changePassword(hash)

@@ -201,6 +201,7 @@ export interface User { id: string; email: string; name: string; disabled: boole
 export interface Share { id: string; name: string; created: string; expires?: string; password: boolean; embed: string[]; token?: string }
 export interface Member { id: string; email: string; name: string; role: Role; allSites: boolean; disabled: boolean }
 export interface Invitation { id: string; email: string; role: Role; expires: string; token?: string }
+export interface Invited { email: string; site?: string; fleet?: string; eventStore?: boolean; role: Role }
 export interface AuditEntry { at: string; actor: string; action: string; site?: string; subject?: string; changes?: { field: string; before?: string; after?: string; hidden?: boolean }[] }
 
 // HotKey is a partition key with its peak load; reads and writes are load curves. spread has the current and the advised number of
@@ -376,7 +377,7 @@ export const api = {
   changeMember: (of: string, member: string, role: Role) => call<Member>('PATCH', of + '/members/' + id(member), undefined, { role }),
   removeMember: (of: string, member: string) => call<void>('DELETE', of + '/members/' + id(member)),
   revokeInvitation: (of: string, invitation: string) => call<void>('DELETE', of + '/invitations/' + id(invitation)),
-  openInvitation: (token: string) => call<{ email: string; site?: string; fleet?: string; eventStore?: boolean; role: Role }>('POST', '/invitations/open', undefined, { token }),
+  openInvitation: (token: string) => call<Invited>('POST', '/invitations/open', undefined, { token }),
   join: (body: { token: string; name: string; password: string }) => call<Me | undefined>('POST', '/invitations/accept', undefined, body),
   audit: (q: Query, s?: Abort) => call<{ entries: AuditEntry[] | null; cursor?: string }>('GET', '/audit', q, undefined, s),
 }

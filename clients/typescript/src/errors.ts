@@ -19,13 +19,17 @@ export class OnefoldError extends Error {
   /** The whole body of the response. */
   readonly problem: Readonly<Record<string, unknown>>
 
-  constructor(status: number, problem: Record<string, unknown>) {
+  /** How long the server asks to wait before another attempt, in milliseconds; 0 if it does not say. */
+  readonly retryAfter: number
+
+  constructor(status: number, problem: Record<string, unknown>, retryAfter = 0) {
     const type = typeof problem.type === 'string' ? problem.type : ''
     const code = type.startsWith(prefix) ? type.slice(prefix.length) : `status_${status}`
     super(`${code}: ${typeof problem.detail === 'string' ? problem.detail : `the server answered ${status}`}`)
     this.code = code
     this.status = status
     this.problem = problem
+    this.retryAfter = retryAfter
   }
 }
 
@@ -56,8 +60,8 @@ export class RefusedTokens extends OnefoldError {
 }
 
 /** Returns the error for a response. */
-export function errorOf(status: number, problem: Record<string, unknown>): OnefoldError {
-  const error = new OnefoldError(status, problem)
+export function errorOf(status: number, problem: Record<string, unknown>, retryAfter: number): OnefoldError {
+  const error = new OnefoldError(status, problem, retryAfter)
   if (error.code === 'version_conflict') return new VersionConflict(status, problem)
   if (error.code === 'query_conflict') return new QueryConflict(status, problem)
   if (Array.isArray(problem.refused)) return new RefusedTokens(status, problem)

@@ -27,7 +27,10 @@ export async function* feedPages<E extends EventLike>(transport: Transport, o: F
   for (let after = o.after ?? 0; ;) {
     const path = '/feed' + query({ after, limit: 100, eventType: o.eventTypes, aggregateType: o.aggregateTypes })
     const page = await transport.call<Page<E>>({ method: 'GET', path, repeatable: true, signal: o.signal })
-    yield* page.events ?? []
+    for (const event of page.events ?? []) {
+      o.signal?.throwIfAborted()
+      yield event
+    }
     if (page.tip) return
     after = page.through
   }
@@ -43,31 +46,33 @@ export async function* followFeed<E extends EventLike>(transport: Transport, o: 
     const silent = () => connection.abort(new DOMException('the server has sent nothing for too long', 'TimeoutError'))
     let watchdog = setTimeout(silent, longestSilence)
     const signal = o.signal ? AbortSignal.any([o.signal, connection.signal]) : connection.signal
+    let failed: unknown
     try {
       const path = '/tail' + query({ after, eventType: o.eventTypes, aggregateType: o.aggregateTypes })
       const response = await transport.open({ method: 'GET', path }, signal)
       for await (const m of messages(response.body ?? new ReadableStream())) {
         failures = 0
-        clearTimeout(watchdog)
-        watchdog = setTimeout(silent, longestSilence)
-        if (m.event === 'beat') continue
-        const event = JSON.parse(m.data) as FeedEvent<E>
-        if (!begun.has(event.id)) {
+        clearTimeout(watchdog) // the reader may be slow
+        const event = m.event === 'beat' ? undefined : JSON.parse(m.data) as FeedEvent<E>
+        if (event && !begun.has(event.id)) {
           begun.add(event.id)
           yield event
+          o.signal?.throwIfAborted()
         }
         if (m.id) {
           after = Number(m.id)
           begun.clear()
         }
+        watchdog = setTimeout(silent, longestSilence)
       }
     } catch (error) {
       o.signal?.throwIfAborted()
       if (!passes(error)) throw error
+      failed = error
     } finally {
       clearTimeout(watchdog)
       connection.abort()
     }
-    await transport.pause(++failures, o.signal)
+    await transport.pause(++failures, o.signal, failed)
   }
 }

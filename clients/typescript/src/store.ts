@@ -96,7 +96,10 @@ export class EventStore {
         if (isMissing(error)) return
         throw error
       }
-      yield* page.events ?? []
+      for (const event of page.events ?? []) {
+        o.signal?.throwIfAborted()
+        yield event
+      }
       path = page.next
     }
   }

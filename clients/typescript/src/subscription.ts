@@ -89,8 +89,9 @@ export class Subscription<E extends EventLike = EventLike> {
    * broken connection is opened again.
    */
   async *deliveries(o: ReceiveOptions = {}): AsyncGenerator<Delivery<E>> {
-    for (let failures = 0; ;) {
+    for (let failures = 0, idle = 0; ;) {
       o.signal?.throwIfAborted()
+      const begun = performance.now()
       let batch: Delivery<E>[]
       try {
         batch = await this.receive({ wait: 20, ...o })
@@ -98,13 +99,16 @@ export class Subscription<E extends EventLike = EventLike> {
       } catch (error) {
         o.signal?.throwIfAborted()
         if (!passes(error)) throw error
-        await this.#transport.pause(++failures, o.signal)
+        await this.#transport.pause(++failures, o.signal, error)
         continue
       }
+      if (batch.length === 0 && performance.now() - begun < shortestWait) await this.#transport.pause(Math.min(++idle, mostIdle), o.signal)
+      else idle = 0
       const rejected = new Set<string>()
       for (const delivery of batch) {
         const aggregate = JSON.stringify([delivery.event.aggregateType, delivery.event.aggregateId])
         if (rejected.has(aggregate)) continue
+        o.signal?.throwIfAborted()
         yield delivery
         if (delivery.rejected || !delivery.settled) rejected.add(aggregate)
       }
@@ -138,6 +142,9 @@ async function settle<E extends EventLike>(delivery: Delivery<E>, handle: (event
     if (!(error instanceof RefusedTokens)) throw error
   }
 }
+
+const shortestWait = 1000 // milliseconds: a server that answers faster without events does not wait, because it shuts down or was told not to
+const mostIdle = 4 // the pause doubles up to here
 
 const maxReason = 400 // characters: the server takes 500
 

@@ -41,8 +41,8 @@ export class Transport {
   readonly #fetch: typeof fetch
 
   constructor(o: ClientOptions) {
-    this.#base = o.url.replace(/\/+$/, '')
-    this.#headers = { Authorization: `Bearer ${o.key}`, Accept: 'application/json' }
+    this.#base = baseOf(o.url)
+    this.#headers = { Authorization: `Bearer ${keyOf(o.key)}`, Accept: 'application/json' }
     this.#attempts = Math.max(o.attempts ?? 5, 1)
     this.#delay = o.retryDelay ?? 100
     this.#timeout = o.timeout ?? 30_000
@@ -58,7 +58,7 @@ export class Transport {
       } catch (error) {
         c.signal?.throwIfAborted()
         if (!c.repeatable || n >= this.#attempts || !passes(error)) throw error
-        await this.pause(n, c.signal)
+        await this.pause(n, c.signal, error)
       }
     }
   }
@@ -80,17 +80,30 @@ export class Transport {
     }
     if (signal) init.signal = signal
     const path = c.path.startsWith(root) ? c.path : root + c.path
-    const response = await this.#fetch(this.#base + path, init)
+    const send = this.#fetch // not called as a method: the fetch of browsers refuses another this
+    const response = await send(this.#base + path, init)
     if (response.ok) return response
     const text = await response.text()
-    throw errorOf(response.status, parsed(text))
+    throw errorOf(response.status, parsed(text), seconds(response.headers.get('Retry-After')) * 1000)
   }
 
-  /** Waits before attempt n + 1. */
-  async pause(n: number, signal?: AbortSignal): Promise<void> {
+  /** Waits before attempt n + 1, at least as long as the error of the last attempt says, but at most 10 seconds. */
+  async pause(n: number, signal?: AbortSignal, error?: unknown): Promise<void> {
     const most = Math.min(this.#delay * 2 ** (n - 1), longest)
-    await sleep(most / 2 + Math.random() * most / 2, signal)
+    const asked = error instanceof OnefoldError ? Math.min(error.retryAfter, longest) : 0
+    await sleep(Math.max(most / 2, asked) + Math.random() * most / 2, signal)
   }
+}
+
+// A mistake here would look like a server without an answer, and be repeated forever.
+function baseOf(url: string): string {
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new TypeError(`${JSON.stringify(url)} is not the URL of a server, such as https://events.example.com`)
+  return url.replace(/\/+$/, '')
+}
+
+function keyOf(key: string): string {
+  if (!/^[!-~]+$/.test(key)) throw new TypeError('the API key is empty, or has spaces or other characters that no key has')
+  return key
 }
 
 function parsed(text: string): Record<string, unknown> {
@@ -100,6 +113,11 @@ function parsed(text: string): Record<string, unknown> {
   } catch {
     return {} // of a proxy, for example
   }
+}
+
+/** Returns the number of seconds in a header; 0 if there is none. */
+function seconds(header: string | null): number {
+  return header !== null && /^\d{1,9}$/.test(header) ? Number(header) : 0
 }
 
 /** Reports whether a repetition of the request may succeed: there was no answer, or the server was busy. */

@@ -215,6 +215,114 @@ test('schemas', async () => {
   await assert.rejects(store.putSchema(type, 1, { type: 'string' }), { code: 'schema_incompatible' })
 })
 
+/** Returns a fetch that calls a function with the number of the request, from 1. It must not be a method, as in browsers. */
+function scripted(answer: (n: number, signal: AbortSignal | null | undefined) => Response): typeof fetch & { calls: number } {
+  const send = Object.assign(async function (this: unknown, _: string | URL | Request, init?: RequestInit) {
+    assert.equal(this, undefined)
+    init?.signal?.throwIfAborted()
+    return answer(++send.calls, init?.signal)
+  }, { calls: 0 })
+  return send
+}
+
+const none = () => Response.json({ events: [] })
+
+/** A response whose body is a stream of texts. It ends with an error when the signal is aborted. */
+function streamed(signal: AbortSignal | null | undefined, begin: (to: { send: (text: string) => void }) => void): Response {
+  return new Response(new ReadableStream<Uint8Array>({
+    start(controller) {
+      signal?.addEventListener('abort', () => controller.error(signal.reason))
+      begin({ send: (text) => controller.enqueue(new TextEncoder().encode(text)) })
+    },
+  }))
+}
+
+const message = (n: number) => `id: ${n}\nevent: event\ndata: {"id":"E${n}","seq":${n},"type":"A"}\n\n`
+
+test('a wrong URL or key is an error at once', () => {
+  for (const wrong of ['localhost:8080', 'events.example.com', '', 'ftp://example.com']) assert.throws(() => new EventStore({ url: wrong, key }), { name: 'TypeError', message: /the URL of a server/ })
+  for (const wrong of ['', 'a b', 'a\n']) assert.throws(() => new EventStore({ url: 'http://localhost', key: wrong }), { name: 'TypeError', message: /API key/ })
+})
+
+test('consumers pause while a server answers at once, as one does that shuts down', async () => {
+  const idle = scripted(none)
+  const signal = AbortSignal.timeout(300)
+  await assert.rejects(all(new EventStore({ url, key, fetch: idle }).subscription('s').deliveries({ signal })), { name: 'TimeoutError' })
+  assert(idle.calls < 10, `${idle.calls} requests`)
+})
+
+test('nothing comes after an abort', async () => {
+  const events = [1, 2, 3].map((seq) => ({ token: `t${seq}`, id: `E${seq}`, aggregateType: 'a', aggregateId: `${seq}`, seq, type: 'A' }))
+  const end = new AbortController()
+  const handled: number[] = []
+  const server = scripted((n) => Response.json(n === 1 ? { events } : { settled: 1 }))
+  await new EventStore({ url, key, fetch: server }).subscription('s').run(async (e) => {
+    handled.push(e.seq)
+    end.abort()
+  }, { signal: end.signal })
+  assert.deepEqual([handled, server.calls], [[1], 2])
+
+  for (const follow of [true, false]) {
+    const end = new AbortController()
+    const feed = new EventStore({ url, key, fetch: scripted((_, signal) => follow ? streamed(signal, (to) => to.send([1, 2, 3].map(message).join(''))) : Response.json({ events, tip: true })) })
+    const seen: number[] = []
+    await assert.rejects(async () => {
+      for await (const e of follow ? feed.follow({ signal: end.signal }) : feed.feed({ signal: end.signal })) {
+        seen.push(e.seq)
+        end.abort(new Error('enough'))
+      }
+    }, { message: 'enough' })
+    assert.deepEqual(seen, [1])
+  }
+})
+
+test('a slow reader of the feed keeps its connection', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let send = (_: string) => {}
+  const server = scripted((_, signal) => streamed(signal, (to) => { send = to.send }))
+  const events = new EventStore({ url, key, fetch: server }).follow()
+  const first = events.next()
+  await new Promise(setImmediate)
+  send(message(1))
+  assert.equal((await first).value?.seq, 1)
+  t.mock.timers.tick(600_000) // the reader is busy
+  const second = events.next()
+  send(message(2))
+  assert.equal((await second).value?.seq, 2)
+  assert.equal(server.calls, 1)
+  const third = events.next()
+  await new Promise(setImmediate)
+  t.mock.timers.tick(60_000) // the server is silent
+  await new Promise(setImmediate)
+  t.mock.timers.tick(60_000) // the pause before the next connection
+  await new Promise(setImmediate)
+  send(message(3))
+  assert.equal((await third).value?.seq, 3)
+  assert.equal(server.calls, 2)
+  await events.return(undefined)
+})
+
+test('messages arrive in pieces of any size', async () => {
+  const text = [1, 2].map(message).join('').replace('"A"', '"ä€😀"').replace('\n\n', '\r\n\r\n')
+  const bytes = new TextEncoder().encode(text)
+  for (let size = 1; size <= bytes.length; size++) {
+    const events = new EventStore({ url, key, fetch: scripted(() => new Response(new ReadableStream<Uint8Array>({
+      start(to) {
+        for (let at = 0; at < bytes.length; at += size) to.enqueue(bytes.slice(at, at + size))
+      },
+    }))) }).follow()
+    assert.deepEqual([(await events.next()).value?.type, (await events.next()).value?.type], ['ä€😀', 'A'])
+    await events.return(undefined)
+  }
+})
+
+test('a busy server says when to come again', async () => {
+  const busy = scripted((n) => n > 1 ? none() : Response.json({ type: 'urn:onefold:error:rate_limited' }, { status: 429, headers: { 'Retry-After': '1' } }))
+  const begun = performance.now()
+  await new EventStore({ url, key, fetch: busy, retryDelay: 1 }).head(fresh())
+  assert(performance.now() - begun >= 1000)
+})
+
 test('arguments', async () => {
   await assert.rejects(store.append({ type: 'thing', id: '..' }, [{ type: 'A' }]), TypeError)
   await assert.rejects(store.append(fresh(), []), { code: 'invalid_request' })

@@ -30,8 +30,10 @@ func (c Comparison) days(from, to string, period analytics.Period) (first, last,
 	switch byMonth := period == analytics.Month; {
 	case byMonth && c.Compare == "previous" && f.Day() == 1:
 		months := 12*(l.Year()-f.Year()) + int(l.Month()-f.Month()) + 1
-		return monthsEarlier(f, months), monthsEarlier(l, months), "date"
-	case c.Compare == "year" && (byMonth || c.Align == "date"):
+		return monthsEarlier(f, months), endMonthsEarlier(l, months), "date"
+	case c.Compare == "year" && byMonth:
+		return monthsEarlier(f, 12), endMonthsEarlier(l, 12), "date"
+	case c.Compare == "year" && c.Align == "date":
 		return monthsEarlier(f, 12), monthsEarlier(l, 12), "date"
 	case c.Compare == "year":
 		length = wholes(length, yearOfWeeks)
@@ -51,4 +53,13 @@ func monthsEarlier(day time.Time, months int) string {
 	first := time.Date(day.Year(), day.Month()-time.Month(months), 1, 0, 0, 0, 0, time.UTC)
 	last := first.AddDate(0, 1, -1)
 	return first.AddDate(0, 0, min(day.Day(), last.Day())-1).Format(time.DateOnly)
+}
+
+// endMonthsEarlier is monthsEarlier for the last day of a range of months. The end of a month becomes
+// that of the earlier one, which may be longer.
+func endMonthsEarlier(day time.Time, months int) string {
+	if tomorrow := day.AddDate(0, 0, 1); tomorrow.Day() == 1 {
+		return calendar.ShiftDay(monthsEarlier(tomorrow, months), -1)
+	}
+	return monthsEarlier(day, months)
 }

@@ -2,6 +2,7 @@ package webanalytics
 
 import (
 	"bytes"
+	"math"
 	"mime"
 	"net/http"
 	"net/url"
@@ -36,8 +37,8 @@ func fromForm(r *http.Request, body []byte) []byte {
 	return body
 }
 
-// formObject returns the JSON object of a form: the first value of each field as text, or as a
-// number where an event has one, and fields like props[plan] as properties.
+// formObject returns the JSON object of a form: the first value of each field as text, or as a number
+// or boolean where an event has one, and fields like props[plan] as properties.
 func formObject(fields url.Values) []byte {
 	object, properties := map[string]any{}, map[string]string{}
 	for name, values := range fields {
@@ -47,15 +48,17 @@ func formObject(fields url.Values) []byte {
 			continue
 		}
 		object[name] = values[0]
-		if n, err := strconv.ParseFloat(values[0], 64); err == nil && numbers[name] {
+		if n, err := strconv.ParseFloat(values[0], 64); err == nil && numbers[name] && !math.IsInf(n, 0) && !math.IsNaN(n) {
 			object[name] = n
+		} else if yes, err := strconv.ParseBool(values[0]); err == nil && name == "retry" {
+			object[name] = yes
 		}
 	}
 	if len(properties) > 0 {
 		object["props"] = properties
 	}
 	text, err := json.Marshal(object, json.Deterministic(true))
-	if err != nil { // invalid UTF-8, infinite numbers
+	if err != nil { // invalid UTF-8
 		return []byte(`{}`)
 	}
 	return text

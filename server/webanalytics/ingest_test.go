@@ -303,7 +303,7 @@ func TestUnknownFieldsAndForms(t *testing.T) {
 		{"/api/events", `{"site":"blog","version":3,"events":[{"url":"/b","viewport":"x"}]}`, nil},
 		{"/api/events?site=blog", `{"url":"/c","viewport":"x"}`, []string{"Content-Type", "application/x-ndjson"}},
 		{"/api/event", `{"site":"blog","url":"/d"}`, form},
-		{"/api/event", `site=blog&url=%2Fe&name=signup&props%5Bplan%5D=pro&scroll=40&more=1`, form},
+		{"/api/event", `site=blog&url=%2Fe&name=signup&props%5Bplan%5D=pro&scroll=40&retry=true&more=1`, form},
 	} {
 		if status, body := h.Post(c.path, c.body, c.headers...); status != http.StatusAccepted || !strings.Contains(body, `"status":"stored"`) {
 			t.Errorf("%s %s: %d %s", c.path, c.body, status, body)
@@ -316,6 +316,9 @@ func TestUnknownFieldsAndForms(t *testing.T) {
 		if status, body := h.Post("/api/event", bad, form...); status < 400 || status >= 500 {
 			t.Errorf("%s: %d %s", bad, status, body)
 		}
+	}
+	if _, body := h.Post("/api/event", "site=blog&url=/&lcp=NaN", form...); !strings.Contains(body, "body.lcp") {
+		t.Errorf("the response does not name the field: %s", body)
 	}
 	var stored []string
 	for _, e := range h.Stored() {

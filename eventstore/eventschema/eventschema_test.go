@@ -348,6 +348,12 @@ func TestStore(t *testing.T) {
 	now = now.Add(3 * time.Second)
 	check(other, eventschema.ErrEvent, 1, `"x"`)
 	check(c, nil, 1, `1.5`)
+	for version := 3; version <= 100; version++ {
+		put(version, `true`, true, nil)
+	}
+	put(100, `true`, false, nil)
+	put(99, `{}`, true, nil)
+	put(101, `true`, false, eventschema.ErrSchema)
 	if _, err := eventschema.Versions(t.Context(), tbl, "Other"); !errors.Is(err, eventschema.ErrNotFound) {
 		t.Error(err)
 	}

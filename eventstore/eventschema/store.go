@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,7 +30,7 @@ func Put(ctx context.Context, t *table.Table, key Key, s *Schema) (changed bool,
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return false, err
 	}
-	if len(all) >= maxVersions {
+	if known := slices.ContainsFunc(all, func(r Record) bool { return r.Version == key.Version }); !known && len(all) >= maxVersions {
 		return false, fmt.Errorf("%w: %s has schemas of %d versions, and may not have more", ErrSchema, key.EventType, maxVersions)
 	}
 	now := t.Now().UTC()

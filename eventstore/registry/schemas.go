@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -74,14 +75,24 @@ func (r *Registry) Schemas() ([]TypeSchema, error) {
 }
 
 // PutSchemas stores the schemas, so that servers check appends over HTTP against them. A program may
-// call it whenever it starts. Errors: those of Schemas, *eventschema.Incompatible if a type changed
-// and its version did not, those of the store.
+// call it whenever it starts. Stored schemas of older versions stay as they are: the program that had
+// the version may have set them with Constrain. Errors: those of Schemas, *eventschema.Incompatible if
+// a type changed and its version did not, those of the store.
 func (r *Registry) PutSchemas(ctx context.Context, s *eventstore.Store) error {
 	all, err := r.Schemas()
 	if err != nil {
 		return err
 	}
 	for _, one := range all {
+		if one.Version < r.names[one.EventType].version {
+			stored, err := eventschema.Versions(ctx, s.Table(), one.EventType)
+			if err != nil && !errors.Is(err, eventschema.ErrNotFound) {
+				return fmt.Errorf("registry: %w", err)
+			}
+			if slices.ContainsFunc(stored, func(r eventschema.Record) bool { return r.Version == one.Version }) {
+				continue
+			}
+		}
 		if _, err := eventschema.Put(ctx, s.Table(), eventschema.Key{EventType: one.EventType, Version: one.Version}, one.Schema); err != nil {
 			return fmt.Errorf("registry: %w", err)
 		}

@@ -97,3 +97,24 @@ func TestPutSchemas(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
+
+// The next version of a program no longer has the constraint of the version before. It leaves that
+// version's schema as it is stored, and so do programs of the former version that start again.
+func TestPutSchemasAfterConstraint(t *testing.T) {
+	s := newStore(t)
+	former := func() *registry.Registry {
+		r := registry.New(registry.Options{})
+		registry.Register[paid1](r, "Paid", 1)
+		registry.Constrain(r, "Paid", []byte(`{"properties":{"amount":{"minimum":0}}}`))
+		return r
+	}
+	for i, r := range []*registry.Registry{former(), payTypes(""), former(), payTypes("")} {
+		if err := r.PutSchemas(t.Context(), s); err != nil {
+			t.Errorf("start %d: %v", i+1, err)
+		}
+	}
+	all, err := eventschema.Versions(t.Context(), s.Table(), "Paid")
+	if err != nil || len(all) != 2 || !strings.Contains(all[0].Text, "minimum") {
+		t.Errorf("%+v, %v", all, err)
+	}
+}

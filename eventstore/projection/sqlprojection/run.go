@@ -50,16 +50,16 @@ func (p *Projection) Run(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
-	o, active := p.o.Feed, false
+	o, sub := p.o.Feed, p.subscriber()
 	o.Status = func(s projection.SubscriptionStatus) {
-		if s.Err == nil && !active {
-			active, s.Err = p.activateLater(ctx)
+		if s.Err == nil && sub.active < p.def.Version {
+			_, s.Err = p.activateLater(ctx)
 		}
 		if p.o.Feed.Status != nil {
 			p.o.Feed.Status(s)
 		}
 	}
-	return projection.Subscribe(ctx, p.s, p.subscriber(), o)
+	return projection.Subscribe(ctx, p.s, sub, o)
 }
 
 // CatchUp is Run up to the present end of the feed. Errors: an *EventError, those of the database and
@@ -76,7 +76,7 @@ func (p *Projection) CatchUp(ctx context.Context) (at projection.SubscriptionSta
 	return at, err
 }
 
-func (p *Projection) subscriber() projection.Subscriber {
+func (p *Projection) subscriber() *subscriber {
 	return &subscriber{Projection: p, attempts: map[string]int{}}
 }
 
@@ -84,13 +84,14 @@ func (p *Projection) subscriber() projection.Subscriber {
 type subscriber struct {
 	*Projection
 	from     int64          // position after which the events of the next Put begin
+	active   int            // active version when Position was called, 0: none
 	attempts map[string]int // failed attempts since the last Put that succeeded, by event ID
 }
 
 // Position returns the stored position. Errors: ErrNotFound; ErrPosition if the feed ends before it;
 // those of the database and of the store.
 func (s *subscriber) Position(ctx context.Context) (int64, error) {
-	err := s.row(ctx, s.db, "position").Scan(&s.from)
+	err := s.row(ctx, s.db, "position, (SELECT COALESCE(MAX(version), 0) FROM onefold_projections WHERE name = $1 AND active = 1)").Scan(&s.from, &s.active)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNotFound
 	}

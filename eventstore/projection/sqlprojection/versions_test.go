@@ -223,6 +223,39 @@ func TestRestoredBackups(t *testing.T) {
 	})
 }
 
+// The database is restored to before the switch to version 2, while its program runs: it catches up, and
+// becomes active again.
+func TestRestoredToBeforeTheSwitch(t *testing.T) {
+	onEach(t, func(t *testing.T, empty func() database) {
+		w, db := newWorld(t), empty().open(t, nil)
+		w.lend()
+		v1 := w.project(db, 1, sqlprojection.Options{})
+		_, err := v1.CatchUp(w.ctx)
+		w.must(err)
+		ctx, stop := context.WithCancel(w.ctx)
+		defer stop()
+		attempts, o := 0, sqlprojection.Options{}
+		o.Feed.Sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+		o.Feed.Status = func(s projection.SubscriptionStatus) {
+			w.must(s.Err)
+			switch attempts++; attempts {
+			case 2:
+				w.is("switched", w.rows(db, `SELECT version FROM onefold_projections WHERE active = 1`), "2\n")
+				w.must(v1.Activate(w.ctx))
+				for _, s := range []string{`DELETE FROM books_v2`, `DELETE FROM members_v2`, `UPDATE onefold_projections SET position = 0 WHERE version = 2`} {
+					_, err := db.Exec(s)
+					w.must(err)
+				}
+			case 4:
+				stop()
+			}
+		}
+		w.must(w.project(db, 2, o).Run(ctx))
+		w.is("switched again", w.rows(db, `SELECT version FROM onefold_projections WHERE active = 1`), "2\n")
+		w.is("views", w.dump(db, ""), lent)
+	})
+}
+
 func TestWaitFor(t *testing.T) {
 	onEach(t, func(t *testing.T, empty func() database) {
 		w, d := newWorld(t), empty()

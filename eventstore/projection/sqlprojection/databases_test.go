@@ -51,6 +51,7 @@ func onEach(t *testing.T, test func(t *testing.T, empty func() database)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, func() database { return newSQLite(t.TempDir()) }) })
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
+		needPostgres(t) // here, because a subtest cannot skip the test that it is part of
 		test(t, func() database { return newPostgres(t) })
 	})
 }
@@ -70,8 +71,8 @@ func (c sqliteConnector) Driver() driver.Driver { return &sqlite.Driver{} }
 
 var schemas atomic.Int64
 
-// newPostgres returns a schema of its own on the server of the tests.
-func newPostgres(t testing.TB) database {
+// needPostgres starts the server of the tests, or skips the test if it cannot be started.
+func needPostgres(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("the time to start a PostgreSQL server is missing: leave -short out")
@@ -81,6 +82,12 @@ func newPostgres(t testing.TB) database {
 	} else if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// newPostgres returns a schema of its own on the server of the tests.
+func newPostgres(t testing.TB) database {
+	t.Helper()
+	needPostgres(t)
 	schema := "test" + strconv.FormatInt(schemas.Add(1), 10)
 	admin := database{connect: server.connector("public")}.open(t, nil)
 	if _, err := admin.Exec("CREATE SCHEMA " + schema); err != nil {

@@ -121,7 +121,7 @@ var policy = map[string][]string{
 		"eventstore", "eventstore/subscription"}, // its tests
 	"eventstore/outbox/kafka": {"eventstore/outbox", "eventstore/subscription", "github.com/twmb/franz-go/pkg/kgo", "github.com/twmb/franz-go/pkg/kerr",
 		"eventstore", "github.com/twmb/franz-go/pkg/kfake", "github.com/twmb/franz-go/pkg/kmsg"}, // its tests
-	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "engine/enginetest", "internal/seeds"},
+	"eventstore/eventstoretest": {"vocabulary", "dynamo", "table", "eventstore", "eventstore/registry", "eventstore/shred", "engine/enginetest", "internal/seeds"},
 
 	"blueprint/lint": {"vocabulary", "table",
 		"server/accounts", "analytics", "telemetry", "eventstore"}, // its tests: what it looks at

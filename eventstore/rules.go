@@ -2,9 +2,7 @@ package eventstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,19 +12,6 @@ import (
 
 	"github.com/onefold/onefold/table"
 )
-
-// ErrUnsealed is returned by a store without Options.Secrets on a table with crypto-shredding, if
-// it would append an event with personal fields or save a snapshot, or use reservations after the
-// table's secret was encrypted. Nothing was stored.
-var ErrUnsealed = errors.New("eventstore: this table has encrypted personal fields, but this store has no keys: open it with Options.Secrets")
-
-// PersonalRule declares the personal fields of an event type; see shred.Personal.
-type PersonalRule struct {
-	Event    string   `dynamodbav:"event"`
-	Subject  string   `dynamodbav:"subject"`
-	Fields   []string `dynamodbav:"fields,omitempty"`
-	Metadata []string `dynamodbav:"metadata,omitempty"`
-}
 
 // RulesKey is the key of the only rules item.
 type RulesKey struct{}
@@ -134,75 +119,4 @@ func updateRules(ctx context.Context, t *table.Table, update, name string, value
 			return r, fmt.Errorf("read the rules of the table: %w", err)
 		}
 	}
-}
-
-// DeclarePersonal adds to the table's rules that some fields are personal. Declarations are
-// permanent. Other stores use the previous rules for some more seconds: before sealing, wait for
-// Rules.Wait, even if the rules were already changed.
-func DeclarePersonal(ctx context.Context, t *table.Table, add []PersonalRule) error {
-	r, err := RulesNow.Get(ctx, t, RulesKey{})
-	if errors.Is(err, table.ErrNotFound) {
-		r.Personal = mergeRules(nil, add)
-		if err = TableRules.Create(ctx, t, &r); !errors.Is(err, table.ErrExists) {
-			return err // nobody has read rules yet: no wait
-		}
-		err = nil
-	}
-	if err != nil || slices.EqualFunc(mergeRules(r.Personal, add), r.Personal, sameRule) {
-		return err
-	}
-	_, err = TableRules.Modify(ctx, t, RulesKey{}, func(r *Rules) error {
-		merged := mergeRules(r.Personal, add)
-		if slices.EqualFunc(merged, r.Personal, sameRule) {
-			return nil // another key store was faster, and recorded from when to rely on them
-		}
-		latest := min(r.HeldUntil+holdMargin.Milliseconds(), t.Now().Add(maxWait).UnixMilli())
-		r.Personal, r.ReliedFrom = merged, max(r.ReliedFrom, latest)
-		return nil
-	})
-	return err
-}
-
-func sameRule(a, b PersonalRule) bool {
-	return a.Event == b.Event && a.Subject == b.Subject && slices.Equal(a.Fields, b.Fields) && slices.Equal(a.Metadata, b.Metadata)
-}
-
-// mergeRules adds rules. A field is personal if any rule says so.
-func mergeRules(rules, add []PersonalRule) []PersonalRule {
-	rules = slices.Clone(rules)
-	for _, a := range add {
-		i := slices.IndexFunc(rules, func(r PersonalRule) bool { return r.Event == a.Event && r.Subject == a.Subject })
-		if i < 0 {
-			rules = append(rules, a)
-			continue
-		}
-		rules[i].Fields = union(rules[i].Fields, a.Fields)
-		rules[i].Metadata = union(rules[i].Metadata, a.Metadata)
-	}
-	return rules
-}
-
-func union(a, b []string) []string {
-	a = slices.Clone(a)
-	for _, s := range b {
-		if !slices.Contains(a, s) {
-			a = append(a, s)
-		}
-	}
-	return a
-}
-
-// unsealed returns ErrUnsealed if a store without secrets must not store this.
-func (s *Store) unsealed(ctx context.Context, personal func(PersonalRule) bool) error {
-	if s.o.Secrets != nil {
-		return nil
-	}
-	r, err := s.held.Get(ctx, s.t)
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(r.Personal, personal); i >= 0 {
-		return fmt.Errorf("%w: event type %q", ErrUnsealed, r.Personal[i].Event)
-	}
-	return nil
 }

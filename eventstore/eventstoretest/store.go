@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/engine/enginetest"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/table"
 )
 
@@ -25,7 +26,7 @@ type Store struct {
 func New(t enginetest.T, o eventstore.Options, faults ...enginetest.Fault) *Store {
 	t.Helper()
 	db := enginetest.New(t)
-	if err := eventstore.Schema.Ensure(context.Background(), db, "onefold"); err != nil {
+	if err := shred.Schema.Ensure(context.Background(), db, "onefold"); err != nil {
 		t.Fatalf("eventstoretest: %v", err)
 	}
 	s := &Store{DB: db, Table: table.New(db, "onefold", table.Options{Clock: db.Now}), t: t}

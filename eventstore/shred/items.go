@@ -81,7 +81,10 @@ var EverySubject = table.NewQuery(Subjects, table.QueryDef[EveryIn]{
 	Load: table.Load{PerSecond: 0.0001, Items: 1000, ItemBytes: 250},
 })
 
-// Schema holds all entities and access patterns of this package and of package eventstore.
-var Schema = table.MustSchema("eventstore.shred",
-	Subjects, Links, Backlinks, AggregatesOf, SubjectsOf, SubjectByID, EverySubject, eventstore.Schema,
+// Tables holds all entities and access patterns of this package.
+var Tables = table.MustSchema("eventstore.subjects",
+	Subjects, Links, Backlinks, MastersInUse, MastersNow, AggregatesOf, SubjectsOf, SubjectByID, EverySubject,
 )
+
+// Schema holds those of this package and of package eventstore.
+var Schema = table.MustSchema("eventstore.shred", Tables, eventstore.Schema)

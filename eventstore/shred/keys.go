@@ -132,14 +132,34 @@ func (k *KeyStore) openSecret(_ context.Context, wrapped []byte, master string) 
 // Rewrap encrypts the keys of all subjects, and the table's secret, with the first master key, if
 // they use another. After it returns without error, the other master keys are no longer needed,
 // except for keys created in the meantime by processes whose first master is another. It returns
-// the number of rewrapped keys.
+// the number of rewrapped keys. Errors: ErrMaster.
 func (k *KeyStore) Rewrap(ctx context.Context) (n int, err error) {
+	if err := k.Verify(ctx); err != nil {
+		return 0, err
+	}
 	if err := k.rewrapSecret(ctx); err != nil {
 		return 0, fmt.Errorf("shred: rewrap: %w", err)
 	}
+	for {
+		more, err := k.rewrapSubjects(ctx)
+		if n += more; err != nil {
+			return n, fmt.Errorf("shred: rewrap: %w", err)
+		}
+		if more == 0 {
+			break
+		}
+	}
+	if err := k.retire(ctx); err != nil {
+		return n, fmt.Errorf("shred: rewrap: %w", err)
+	}
+	return n, nil
+}
+
+// rewrapSubjects reads all subjects once.
+func (k *KeyStore) rewrapSubjects(ctx context.Context) (n int, err error) {
 	for s, err := range EverySubject.All(ctx, k.t, EveryIn{}) {
 		if err != nil {
-			return n, fmt.Errorf("shred: rewrap: %w", err)
+			return n, err
 		}
 		was := s.Master
 		if was == k.o.Masters[0].ID || len(s.Wrapped) == 0 {
@@ -147,7 +167,7 @@ func (k *KeyStore) Rewrap(ctx context.Context) (n int, err error) {
 		}
 		data, err := k.unwrap(&s)
 		if err != nil {
-			return n, fmt.Errorf("shred: rewrap: %w", err)
+			return n, err
 		}
 		k.wrap(&s, data)
 		_, err = Subjects.Patch(ctx, k.t, s.SubjectKey, subjectWrapped.Set(s.Wrapped), subjectMaster.Set(s.Master), table.If[Subject](subjectMaster.Eq(was)))
@@ -155,7 +175,7 @@ func (k *KeyStore) Rewrap(ctx context.Context) (n int, err error) {
 			continue
 		}
 		if err != nil {
-			return n, fmt.Errorf("shred: rewrap: %w", err)
+			return n, err
 		}
 		n++
 	}

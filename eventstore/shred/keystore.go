@@ -1,6 +1,7 @@
 package shred
 
 import (
+	"bytes"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -30,13 +31,6 @@ var (
 	// not erased: it was changed or moved, or the master key is wrong.
 	ErrUnreadable = errors.New("shred: the data cannot be decrypted with these keys")
 )
-
-// Master is a master key, which encrypts the keys of subjects. It is never stored, so the table
-// alone reveals nothing.
-type Master struct {
-	ID  string // such as the year; stored with what it encrypts
-	Key []byte // 32 bytes, secret
-}
 
 // Options configures a KeyStore.
 type Options struct {
@@ -103,6 +97,18 @@ func New(t *table.Table, o Options) (*KeyStore, error) {
 // Secrets returns the functions with which a Store seals and opens: eventstore.Options.Secrets.
 func (k *KeyStore) Secrets() *eventstore.Secrets {
 	return &eventstore.Secrets{Seal: k.seal, Open: k.open, Bare: bare, Tag: k.tag, SealState: k.sealState, OpenState: k.openState, SealSecret: k.sealSecret, OpenSecret: k.openSecret}
+}
+
+// Sealing returns functions that encrypt like those of Secrets, and decrypt nothing: for readers who
+// may not see personal data. Events stay as stored, see Redact, and snapshots with personal data are
+// ignored.
+func (k *KeyStore) Sealing() *eventstore.Secrets {
+	s := k.Secrets()
+	s.Open = func(context.Context, *eventstore.Event) error { return nil }
+	s.OpenState = func(_ context.Context, _ eventstore.ID, state eventstore.Payload) (eventstore.Payload, bool, error) {
+		return state, !bytes.HasPrefix(state, []byte(stateMark)), nil
+	}
+	return s
 }
 
 // newAEAD returns AES-256-GCM with random nonces.

@@ -27,28 +27,16 @@ type rule struct {
 	metadata []string
 }
 
-func (p *Personal) compile() (r rule, err error) {
-	split := func(path string) []string {
-		parts := strings.Split(path, ".")
-		if slices.Contains(parts, "") && err == nil {
-			err = fmt.Errorf("%w: %q of event type %q is not a path such as address.street", eventstore.ErrInvalid, path, p.Event)
-		}
-		return parts
+func (p *Personal) compile() (rule, error) {
+	declared := eventstore.PersonalRule(*p)
+	if err := declared.Check(); err != nil {
+		return rule{}, err
 	}
-	if r.subject = split(p.Subject); slices.Contains(r.subject, "*") {
-		err = fmt.Errorf("%w: the subject of event type %q must be one field, not %q", eventstore.ErrInvalid, p.Event, p.Subject)
-	}
+	r := rule{subject: strings.Split(p.Subject, "."), metadata: p.Metadata}
 	for _, f := range p.Fields {
-		path := split(f)
-		if len(path) <= len(r.subject) && slices.Equal(path, r.subject[:len(path)]) {
-			err = fmt.Errorf("%w: the subject of event type %q is inside its personal field %q and would be encrypted", eventstore.ErrInvalid, p.Event, f)
-		}
-		r.fields = append(r.fields, path)
+		r.fields = append(r.fields, strings.Split(f, "."))
 	}
-	if r.metadata = p.Metadata; p.Event == "" || len(r.fields)+len(r.metadata) == 0 {
-		err = fmt.Errorf("%w: event type %q has no personal fields", eventstore.ErrInvalid, p.Event)
-	}
-	return r, err
+	return r, nil
 }
 
 // Of derives the declaration from struct tags of the payload's Go type: `personal:"subject"` on the

@@ -3,6 +3,7 @@ package shred
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/onefold/onefold/eventstore"
@@ -21,10 +22,18 @@ type rules struct {
 	compiled map[string][]rule // by event type
 }
 
+// Ready waits until every store on the table uses its rules about personal fields, at most 9 seconds
+// after they have changed. Errors: those of the store.
+func (k *KeyStore) Ready(ctx context.Context) error {
+	k.rules.held.Drop()
+	_, err := k.personal(ctx, func(string) bool { return true })
+	return err
+}
+
 // personal returns the personal fields of each event type. The first call declares the key store's
-// own. It returns only rules that every store on the table uses: while some may use older ones, it
-// waits, whoever changed the rules. It holds no lock meanwhile.
-func (k *KeyStore) personal(ctx context.Context) (map[string][]rule, error) {
+// own. It returns only rules that every store on the table uses for the given event types: while some
+// may use older ones, it waits, whoever changed the rules. It holds no lock meanwhile.
+func (k *KeyStore) personal(ctx context.Context, of func(eventType string) bool) (map[string][]rule, error) {
 	if err := k.declare(ctx); err != nil {
 		return nil, fmt.Errorf("shred: declare what is personal: %w", err)
 	}
@@ -34,7 +43,8 @@ func (k *KeyStore) personal(ctx context.Context) (map[string][]rule, error) {
 			return nil, fmt.Errorf("shred: %w", err)
 		}
 		wait := held.Wait(k.t.Now())
-		if wait <= 0 || k.rules.wasWaitedFor(held.ReliedFrom) {
+		concerned := slices.ContainsFunc(held.Personal, func(r eventstore.PersonalRule) bool { return of(r.Event) })
+		if wait <= 0 || !concerned || k.rules.wasWaitedFor(held.ReliedFrom) {
 			return k.rules.compile(held.Personal)
 		}
 		if err := k.o.Sleep(ctx, wait); err != nil {
@@ -49,6 +59,9 @@ func (k *KeyStore) declare(ctx context.Context) error {
 	defer k.rules.mu.Unlock()
 	if k.rules.declared {
 		return nil
+	}
+	if err := k.Verify(ctx); err != nil {
+		return err
 	}
 	add := make([]eventstore.PersonalRule, len(k.o.Personal))
 	for i, p := range k.o.Personal {

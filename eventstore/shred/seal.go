@@ -42,7 +42,9 @@ const (
 
 // seal seals the personal fields of an append's events.
 func (k *KeyStore) seal(ctx context.Context, events []eventstore.Event) error {
-	personal, err := k.personal(ctx)
+	personal, err := k.personal(ctx, func(eventType string) bool {
+		return slices.ContainsFunc(events, func(e eventstore.Event) bool { return e.EventType == eventType })
+	})
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,13 @@ type keyBody struct {
 	Refused  bool           `json:"refused,omitempty" doc:"The key is rejected, because its creator is disabled, deleted or no longer an admin of the site. Rotate the key to take it over."`
 	Former   *time.Time     `json:"formerUntil,omitempty" doc:"When the previous secret stops working after a rotation."`
 	Token    string         `json:"token,omitempty" doc:"The secret to send. It is returned once, when the key is created or rotated."`
+
+	PersonalData bool `json:"personalData,omitempty" doc:"The key sees personal fields of events."`
 	accounts.Limits
 }
 
 func describeKey(k *accounts.Key, token string) keyBody {
-	body := keyBody{ID: k.KeyID, Name: k.Name, Site: k.Site, Scope: k.Scope, Created: k.Created, LastUsed: k.LastUsed, Creator: k.Creator, Token: token, Limits: k.Limits}
+	body := keyBody{ID: k.KeyID, Name: k.Name, Site: k.Site, Scope: k.Scope, Created: k.Created, LastUsed: k.LastUsed, Creator: k.Creator, Token: token, PersonalData: k.PersonalData, Limits: k.Limits}
 	if !k.Expires.IsZero() {
 		body.Expires = &k.Expires
 	}
@@ -55,6 +57,8 @@ type newKeyRequest struct {
 		Scope accounts.Scope `json:"scope" enum:"ingest,read,write"`
 
 		Expires time.Time `json:"expires,omitzero" doc:"Default: never."`
+
+		PersonalData bool `json:"personalData,omitempty" doc:"For events:main, with scope read or write: let the key see personal fields of events. Otherwise it gets placeholders."`
 		accounts.Limits
 	}
 }
@@ -125,7 +129,7 @@ func (s *Server) addKey(ctx context.Context, in *newKeyRequest) (*keyAnswer, err
 		return nil, s.mw.Error(ctx, err)
 	}
 	key, token, err := s.o.Accounts.AddKey(ctx, accounts.NewKey{
-		Name: in.Body.Name, Site: in.Body.Site, Scope: in.Body.Scope, Creator: who.User.UserID, Expires: in.Body.Expires, Limits: in.Body.Limits,
+		Name: in.Body.Name, Site: in.Body.Site, Scope: in.Body.Scope, Creator: who.User.UserID, Expires: in.Body.Expires, PersonalData: in.Body.PersonalData, Limits: in.Body.Limits,
 	})
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)

@@ -30,6 +30,8 @@ type keyCreate struct {
 
 	Type   []string `help:"For events:main: limit the key to aggregates of this type. Repeat it for several." placeholder:"TYPE"`
 	Tenant string   `help:"For events:main: limit the key to aggregates whose IDs begin with the tenant and a slash, as in acme/1042, and give its events this tenant."`
+
+	PersonalData bool `name:"personal-data" help:"For events:main, with scope read or write: let the key see personal fields of events, instead of placeholders."`
 }
 
 // keyOutput is the JSON form of a key.
@@ -43,11 +45,13 @@ type keyOutput struct {
 	Expires  time.Time      `json:"expires,omitzero"`
 	Creator  string         `json:"creator,omitempty"`
 	Token    string         `json:"token,omitempty"`
+
+	PersonalData bool `json:"personalData,omitempty"`
 	accounts.Limits
 }
 
 func describeKey(k *accounts.Key, token string) keyOutput {
-	return keyOutput{k.KeyID, k.Name, k.Site, k.Scope, k.Created, k.LastUsed, k.Expires, k.Creator, token, k.Limits}
+	return keyOutput{k.KeyID, k.Name, k.Site, k.Scope, k.Created, k.LastUsed, k.Expires, k.Creator, token, k.PersonalData, k.Limits}
 }
 
 // Run creates the key and prints it.
@@ -56,7 +60,7 @@ func (c *keyCreate) Run(ctx context.Context, std streams, g *globals) error {
 		if err := s.checkSite(ctx, c.Site); err != nil {
 			return err
 		}
-		made := accounts.NewKey{Name: c.Name, Site: c.Site, Scope: accounts.Scope(c.Scope), Limits: accounts.Limits{Types: c.Type, Tenant: c.Tenant}}
+		made := accounts.NewKey{Name: c.Name, Site: c.Site, Scope: accounts.Scope(c.Scope), PersonalData: c.PersonalData, Limits: accounts.Limits{Types: c.Type, Tenant: c.Tenant}}
 		if c.Expires != 0 {
 			made.Expires = s.table.Now().UTC().Add(c.Expires)
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/onefold/onefold/eventstore"
 )
 
 // Errors of this package.
@@ -44,6 +46,7 @@ type Schema struct {
 	expanded any // without references
 	nodes    int // subschemas
 	compiled *jsonschema.Schema
+	personal []eventstore.PersonalRule // without the event type
 }
 
 // Text returns the schema as it was parsed, without insignificant space.
@@ -69,6 +72,9 @@ func Parse(text []byte) (*Schema, error) {
 	}
 	if s.compiled, err = c.Compile(place); err != nil {
 		return nil, fmt.Errorf("%w: %s", ErrSchema, strings.ReplaceAll(err.Error(), place, ""))
+	}
+	if s.personal, err = personalIn(s.expanded); err != nil {
+		return nil, err
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, text); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/table"
 )
 
@@ -21,7 +22,10 @@ const (
 
 // Put stores the schema of a version of an event type. If there is one, the new one must accept every
 // event that it accepts: otherwise use another version. changed is false if it is stored already.
-// Errors: ErrSchema, *Incompatible, those of the store.
+//
+// What the schema declares personal becomes a rule of the table, for all versions of the type and
+// permanently, before the schema is stored: see eventstore.DeclarePersonal. Errors: ErrSchema,
+// *Incompatible, eventstore.ErrInvalid, those of the store.
 func Put(ctx context.Context, t *table.Table, key Key, s *Schema) (changed bool, err error) {
 	if key.EventType == "" || len(key.EventType) > maxEventType || !utf8.ValidString(key.EventType) || strings.Contains(key.EventType, "#") || key.Version < 1 || key.Version > MaxVersion {
 		return false, fmt.Errorf("%w: use an event type of 1 to %d bytes without #, and a version from 1 to %d", ErrSchema, maxEventType, MaxVersion)
@@ -32,6 +36,9 @@ func Put(ctx context.Context, t *table.Table, key Key, s *Schema) (changed bool,
 	}
 	if known := slices.ContainsFunc(all, func(r Record) bool { return r.Version == key.Version }); !known && len(all) >= maxVersions {
 		return false, fmt.Errorf("%w: %s has schemas of %d versions, and may not have more", ErrSchema, key.EventType, maxVersions)
+	}
+	if err := declare(ctx, t, all, key, s); err != nil {
+		return false, wrapped(key, err)
 	}
 	now := t.Now().UTC()
 	err = Records.Create(ctx, t, &Record{Key: key, Text: string(s.text), CreatedAt: now, UpdatedAt: now})
@@ -50,6 +57,27 @@ func Put(ctx context.Context, t *table.Table, key Key, s *Schema) (changed bool,
 		return err
 	})
 	return changed && err == nil, wrapped(key, err)
+}
+
+// declare declares what a schema says is personal, unless it cannot be stored.
+func declare(ctx context.Context, t *table.Table, all []Record, key Key, s *Schema) error {
+	rules := s.Personal(key.EventType)
+	if len(rules) == 0 {
+		return nil
+	}
+	for i := range all {
+		if all[i].Version != key.Version {
+			continue
+		}
+		old, err := Parse([]byte(all[i].Text))
+		if err == nil {
+			err = s.Replaces(old)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return eventstore.DeclarePersonal(ctx, t, rules)
 }
 
 func wrapped(key Key, err error) error {

@@ -166,6 +166,8 @@ type Key struct {
 	LastUsed string    `dynamodbav:"lastUsed,omitempty"`     // day, YYYY-MM-DD, UTC
 	Expires  time.Time `dynamodbav:"ttl,unixtime,omitempty"` // zero: never
 	Former   *Former   `dynamodbav:"former,omitempty"`       // the secret before the last rotation
+
+	PersonalData bool `dynamodbav:"personalData,omitempty"` // sees personal fields of events
 	Limits
 }
 

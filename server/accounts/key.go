@@ -30,6 +30,8 @@ type NewKey struct {
 	Scope   Scope
 	Creator string    // user ID: the key is valid only while that user may change the site's settings; "": independent of any user
 	Expires time.Time // zero: never
+
+	PersonalData bool // for EventStore: sees personal fields of events; scope Read or Write
 	Limits            // of a key of the event store
 }
 
@@ -40,7 +42,7 @@ func (s *Store) AddKey(ctx context.Context, n NewKey) (Key, string, error) {
 	k := Key{
 		KeyKey: KeyKey{newID()}, Hash: hashOf(secret), Name: strings.TrimSpace(n.Name), Site: n.Site, Scope: n.Scope,
 		Creator: n.Creator, Created: s.now(), Expires: n.Expires.Truncate(time.Second),
-		Limits: n.Limits,
+		PersonalData: n.PersonalData, Limits: n.Limits,
 	}
 	switch {
 	case n.Scope != Ingest && n.Scope != Read && n.Scope != Write:
@@ -52,6 +54,9 @@ func (s *Store) AddKey(ctx context.Context, n NewKey) (Key, string, error) {
 	}
 	if err := checkSite(n.Site); err != nil {
 		return Key{}, "", err
+	}
+	if n.PersonalData && (n.Site != EventStore || n.Scope == Ingest) {
+		return Key{}, "", fmt.Errorf("%w: only keys of %s with scope read or write can see personal data", ErrInvalid, EventStore)
 	}
 	if err := n.Limits.check(n.Site); err != nil {
 		return Key{}, "", err

@@ -169,7 +169,7 @@ func (s *Stack) identifyBearer(ctx context.Context, header string, who *Caller) 
 		return err
 	}
 	who.Actor, who.Grants, who.Behind = "key:"+key.KeyID, keyGrants(key), key.Creator
-	who.Limits = key.Limits
+	who.Limits, who.personal = key.Limits, key.PersonalData
 	if key.Scope == accounts.Ingest {
 		who.sendsTo = key.Site
 	}

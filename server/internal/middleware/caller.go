@@ -18,6 +18,8 @@ type Caller struct {
 	shared  string          // the site whose statistics a share shows
 	sendsTo string          // the place that an ingest-only key may send to
 
+	personal bool // of a key: it sees personal data
+
 	shareCookie string // cookie of a shared view; looked up only if needed
 
 	Secure  bool   // the request came over TLS
@@ -33,6 +35,12 @@ func CallerOf(ctx context.Context) *Caller {
 		return who
 	}
 	return &Caller{}
+}
+
+// SeesPersonal reports whether a caller may see personal fields of events: admins of the event store,
+// and keys with this permission.
+func (c *Caller) SeesPersonal() bool {
+	return c.personal || c.User != nil && c.Grants.On(accounts.EventStore).Includes(accounts.Admin)
 }
 
 // May reports whether a caller has a permission; for operations of a site, on that site.

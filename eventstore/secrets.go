@@ -97,3 +97,10 @@ func (s *Store) OpenState(ctx context.Context, id ID, state Payload) (Payload, b
 	}
 	return s.o.Secrets.OpenState(ctx, id, state)
 }
+
+// WithSecrets returns another store on the table with the same options but these secrets.
+func (s *Store) WithSecrets(secrets *Secrets) (*Store, error) {
+	o := s.o
+	o.Secrets = secrets
+	return New(s.t, o)
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/backupcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/gauges"
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
+	"github.com/onefold/onefold/cmd/onefold/internal/masterkeys"
 	"github.com/onefold/onefold/cmd/onefold/internal/memory"
 	"github.com/onefold/onefold/cmd/onefold/internal/openidflags"
 	"github.com/onefold/onefold/cmd/onefold/internal/scrape"
@@ -49,6 +50,7 @@ type listenFlags struct {
 	Scrape scrape.Flags      `embed:""`
 	Scrub  scrub.Flags       `embed:"" prefix:"scrub-"`
 	OpenID openidflags.Flags `embed:"" prefix:"openid-"`
+	Master masterkeys.Flags  `embed:""`
 
 	PublicURL       string `name:"public-url" help:"Public URL of this server, such as https://onefold.example.com. Passkeys are bound to its host name, and an OpenID provider redirects to it (default: none, without passkeys and OpenID)." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
 	SecurityContact string `help:"Contact for vulnerability reports, published in /.well-known/security.txt: https://… or mailto:… (default: none)." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
@@ -137,7 +139,7 @@ func (c *listenFlags) serve(ctx context.Context, std streams, g *globals, s *sto
 	logger := g.logger(std.err)
 	recorder := g.recorder(s, logger)
 	more = append(more, c.scrubs(s, g.Data, logger)...)
-	web, beside, release, err := c.newServer(s, recorder, logger, g.Data)
+	web, beside, release, err := c.newServer(ctx, s, recorder, logger, g.Data)
 	if err != nil {
 		return err
 	}
@@ -256,12 +258,13 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 // the workers of all processes, since there may be no worker left to report. data is the directory
 // of the table; files sent to the server and the spool are next to it. The caller calls release
 // when the server has ended.
-func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, beside []service, release func() error, err error) {
+func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, beside []service, release func() error, err error) {
 	metricsToken, tokenErr := c.Scrape.Token()
 	mail, mailErr := c.Letters()
 	provider, err := c.OpenID.Provider(c.PublicURL)
+	keys, keysErr := c.Master.KeyStore(ctx, s.table, logger)
 	uploads, watch := data+".uploads", workcli.NewWatch(s.crew(logger))
-	if err = errors.Join(tokenErr, mailErr, err, os.RemoveAll(uploads)); err != nil { // left behind by a killed process
+	if err = errors.Join(tokenErr, mailErr, keysErr, err, os.RemoveAll(uploads)); err != nil { // left behind by a killed process
 		return nil, nil, nil, err
 	}
 	o := server.Options{
@@ -276,6 +279,7 @@ func (c *listenFlags) newServer(s *store, recorder *usage.Recorder, logger *slog
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: products.Schema}
 	}
+	o.Events.Keys = keys
 	c.applyDevices(&o)
 	o.Devices.Shared = s.Service != nil
 	kept, err := c.Kept.Apply(&o, data, s.identity, logger)

@@ -88,7 +88,7 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
-	c, err := s.store.Append(ctx, in.id(), expected, events, slices.Concat(options, unless, in.Body.options())...)
+	c, err := s.storeFor(ctx).Append(ctx, in.id(), expected, events, slices.Concat(options, unless, in.Body.options())...)
 	if err != nil {
 		return nil, s.appendError(ctx, err, status)
 	}

@@ -209,7 +209,7 @@ func (s *Service) appendAll(ctx context.Context, in *appendAllRequest) (*appendA
 			return nil, s.mw.Error(ctx, err)
 		}
 	}
-	commits, err := s.store.AppendAll(ctx, parts, append(options, unless...)...)
+	commits, err := s.storeFor(ctx).AppendAll(ctx, parts, append(options, unless...)...)
 	if err != nil {
 		return nil, s.appendError(ctx, err, http.StatusConflict)
 	}
@@ -250,7 +250,7 @@ func aggregateEvents(events []eventstore.Event) (described []aggregateEvent, all
 		if bytes += eventBytes(e); bytes > pageBytes {
 			return described, false
 		}
-		described = append(described, aggregateEvent{e.Type, e.EventKey.ID.ID, eventjson.Of(e)})
+		described = append(described, aggregateEvent{e.Type, e.EventKey.ID.ID, describe(e)})
 	}
 	return described, true
 }
@@ -260,7 +260,7 @@ func (s *Service) query(ctx context.Context, in *queryRequest) (*queryAnswer, er
 	err := after.UnmarshalText([]byte(in.Body.After))
 	var m eventstore.Matched
 	if err == nil {
-		m, err = s.store.QueryAfter(ctx, queryOf(in.Body.Query), after)
+		m, err = s.storeFor(ctx).QueryAfter(ctx, queryOf(in.Body.Query), after)
 	}
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)

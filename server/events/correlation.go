@@ -50,7 +50,7 @@ func (s *Service) correlated(ctx context.Context, in *correlationRequest) (*corr
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
-	c := &correlation{id: in.ID, store: s.store}
+	c := &correlation{id: in.ID, store: s.storeFor(ctx)}
 	if err := c.search(ctx, part); err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}

@@ -56,7 +56,7 @@ type FeedEvent struct {
 }
 
 func describeFeedEvent(e *eventstore.FeedEvent) FeedEvent {
-	return FeedEvent{e.Position, e.Type, e.ID.ID, eventjson.Of(&e.Event)}
+	return FeedEvent{e.Position, e.Type, e.ID.ID, describe(&e.Event)}
 }
 
 type feedPage struct {
@@ -98,7 +98,7 @@ func (s *Service) feed(ctx context.Context, in *feedRequest) (*feedPage, error) 
 	if err != nil {
 		return nil, err
 	}
-	page, err := s.store.FeedPage(ctx, in.After, in.Limit, options...)
+	page, err := s.storeFor(ctx).FeedPage(ctx, in.After, in.Limit, options...)
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
@@ -143,7 +143,7 @@ func (s *Service) tailFeed(ctx context.Context, in *feedTailRequest, send sse.Se
 	if err = cmp.Or(err, refused); err == nil {
 		err = s.watch(ctx, send, nil, feedLook, func(ctx context.Context) error {
 			for {
-				page, err := s.store.FeedPage(ctx, at, feedAppends, options...)
+				page, err := s.storeFor(ctx).FeedPage(ctx, at, feedAppends, options...)
 				page.Events = limitFeed(&middleware.CallerOf(ctx).Limits, page.Events)
 				for i := 0; i < len(page.Events) && err == nil; i++ {
 					m := sse.Message{Data: describeFeedEvent(&page.Events[i])}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
+	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
@@ -24,7 +25,15 @@ func Problem(err error) error {
 	case errors.Is(err, eventstore.ErrCommitReused):
 		return middleware.Problem(http.StatusUnprocessableEntity, "commit_reused", "This commit ID belongs to another append. Use a new ID for each append.")
 	case errors.Is(err, eventstore.ErrUnsealed):
-		return middleware.Problem(http.StatusUnprocessableEntity, "personal_fields", "This table stores personal data encrypted, and the server does not have the keys. Append events with personal fields, and reserve values, through the program that has the keys.")
+		return middleware.Problem(http.StatusUnprocessableEntity, "personal_fields", "This table stores personal data encrypted, and the server does not have the keys. Start it with the master key, or append events with personal fields, and reserve values, through a program that has it.")
+	case errors.Is(err, shred.ErrErased):
+		return middleware.Problem(http.StatusConflict, "subject_erased", "The person was erased. Nothing was appended. A person who returns needs a new ID.")
+	case errors.Is(err, shred.ErrNoSubject):
+		return middleware.Problem(http.StatusUnprocessableEntity, "no_subject", "An event with personal fields must name the person: an ID of 1 to 256 bytes without '#'. Nothing was appended.")
+	case errors.Is(err, shred.ErrMaster):
+		return middleware.Problem(http.StatusInternalServerError, "wrong_master_key", "The master keys of the server are not those of the table. Nothing was stored.")
+	case errors.Is(err, shred.ErrUnreadable):
+		return middleware.Problem(http.StatusInternalServerError, "unreadable", "Personal data cannot be decrypted: a master key is missing, or the data was changed.")
 	case errors.Is(err, eventstore.ErrWriteMode):
 		return middleware.Problem(http.StatusConflict, "write_mode", "This table is in put mode, without transactions, or another version of onefold made it. The server does not support that. Append through a program that does.")
 	case errors.Is(err, eventstore.ErrReserved):
@@ -57,7 +66,7 @@ func conflictOf(c *eventstore.Conflict, status int) error {
 		if bytes += eventBytes(&c.Since[i]); bytes > pageBytes {
 			break
 		}
-		p.Since = append(p.Since, eventjson.Of(&c.Since[i]))
+		p.Since = append(p.Since, describe(&c.Since[i]))
 	}
 	return p
 }

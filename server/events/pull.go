@@ -136,7 +136,7 @@ func (s *Service) receive(ctx context.Context, in *receiveRequest) (*receiveAnsw
 	if in.Body != nil {
 		ask, wait = in.Body.ask(), seconds(in.Body.Wait)
 	}
-	puller, err := subscription.Open(ctx, s.store, in.Name)
+	puller, err := subscription.Open(ctx, s.storeFor(ctx), in.Name)
 	if err != nil {
 		return nil, s.subscriptionError(ctx, err)
 	}
@@ -180,7 +180,7 @@ func describeDeliveries(r *subscription.Received) []delivery {
 }
 
 func (s *Service) streamDeliveries(ctx context.Context, in *streamRequest, send sse.Sender) {
-	puller, err := subscription.Open(ctx, s.store, in.Name)
+	puller, err := subscription.Open(ctx, s.storeFor(ctx), in.Name)
 	if err == nil {
 		ask := cmp.Or(in.Body, &Ask{}).ask()
 		err = s.watch(ctx, send, &s.settled, feedLook, func(ctx context.Context) error {

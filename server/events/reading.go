@@ -100,7 +100,7 @@ func (s *Service) read(ctx context.Context, in *eventsRequest) (*eventsPage, err
 	}
 	page, bytes := &eventsPage{ETag: etag(head.Version)}, 0
 	page.Body.Version, page.Body.Events = head.Version, []eventjson.Event{}
-	for e, err := range s.store.Read(ctx, in.id(), in.options()...) {
+	for e, err := range s.storeFor(ctx).Read(ctx, in.id(), in.options()...) {
 		if err != nil {
 			return nil, s.mw.Error(ctx, err)
 		}
@@ -108,7 +108,7 @@ func (s *Service) read(ctx context.Context, in *eventsRequest) (*eventsPage, err
 			page.Body.Next = in.next(e.Seq)
 			break
 		}
-		page.Body.Events = append(page.Body.Events, eventjson.Of(&e))
+		page.Body.Events = append(page.Body.Events, describe(&e))
 	}
 	return page, nil
 }
@@ -145,9 +145,9 @@ func (s *Service) export(ctx context.Context, in *exportRequest) (*huma.StreamRe
 		_, w := humago.Unwrap(hc)
 		err := download.Send(w, exportTimeout, func(h http.Header) { h.Set("Content-Type", "application/jsonl") }, func(file io.Writer) error {
 			lines := json.NewEncoder(file)
-			for e, err := range s.store.Read(ctx, in.id(), in.options()...) {
+			for e, err := range s.storeFor(ctx).Read(ctx, in.id(), in.options()...) {
 				if err == nil {
-					err = lines.Encode(eventjson.Of(&e))
+					err = lines.Encode(describe(&e))
 				}
 				if err != nil {
 					return err
@@ -169,7 +169,7 @@ func (s *Service) ofType(ctx context.Context, in *eventsOfTypeRequest) (*eventsO
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
-	events, err := s.store.Resolve(ctx, page.Items)
+	events, err := s.storeFor(ctx).Resolve(ctx, page.Items)
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
@@ -177,7 +177,7 @@ func (s *Service) ofType(ctx context.Context, in *eventsOfTypeRequest) (*eventsO
 	answer.Body.Events, answer.Body.Cursor = make([]eventOfType, len(events)), page.Next
 	for i := range events {
 		e := &events[i]
-		answer.Body.Events[i] = eventOfType{e.Type, e.ID.ID, eventjson.Of(e)}
+		answer.Body.Events[i] = eventOfType{e.Type, e.ID.ID, describe(e)}
 	}
 	return answer, nil
 }

@@ -59,7 +59,12 @@ func (s *Service) schemaRoutes(api huma.API) {
 	put := operation(middleware.ForWrite, "put-event-schema", http.MethodPut, path, "Set the JSON Schema of a version of an event type")
 	put.Description = `Appends over HTTP are checked against it. Events that are stored already are not. A schema is only replaced by one that accepts every event that it accepts: otherwise
 the answer is 409 ` + "`schema_incompatible`" + `, with the places in the new schema, and the change needs another version. If a type has schemas, its events must have one of their versions.
-Other servers notice a change within 2 seconds.`
+Other servers notice a change within 2 seconds.
+
+` + "`x-personal-data`" + ` is a keyword of a property with personal data. Its value is the path of the person's ID in the data, such as ` + "`customerId`" + `. The field is stored encrypted
+with a key of the person in all versions of the type, forever. ` + "`x-personal-metadata`" + ` is a keyword of the whole
+schema, with the path of the person's ID for each entry of the metadata that is personal.
+The answer comes when every program encrypts the fields, after at most 9 seconds.`
 	put.MaxBodyBytes = maxSchemaBody
 	put.Errors = append(put.Errors, http.StatusConflict)
 	huma.Register(api, put, s.putEventSchema)
@@ -86,9 +91,15 @@ func (s *Service) eventSchema(ctx context.Context, in *schemaRequest) (*schemaAn
 
 func (s *Service) putEventSchema(ctx context.Context, in *putSchemaRequest) (*schemaAnswer, error) {
 	schema, err := eventschema.Parse(in.Body.Schema)
-	changed := false
+	changed, personal := false, err == nil && len(schema.Personal(in.EventType)) > 0
+	if personal && s.o.Keys == nil {
+		return nil, middleware.Problem(http.StatusConflict, "no_master_key", "The schema declares personal data, and the server has no master key to encrypt it with. Start it with --master-key-file.")
+	}
 	if err == nil {
 		changed, err = eventschema.Put(ctx, s.table, eventschema.Key{EventType: in.EventType, Version: in.Version}, schema)
+	}
+	if err == nil && personal {
+		err = s.o.Keys.Ready(ctx)
 	}
 	if err != nil {
 		return nil, s.schemaError(ctx, err)

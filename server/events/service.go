@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventschema"
+	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/server/internal/middleware"
@@ -20,8 +21,12 @@ import (
 
 // Options configure the event store. The zero value has good defaults.
 type Options struct {
-	Store       *eventstore.Store // default: a store in the table, with transactions
-	Projections []Projection      // projections of the program, with distinct names
+	Store *eventstore.Store // default: a store in the table, with transactions and the Secrets of Keys
+	// Keys encrypt personal fields of events. A Store with Secrets needs them here, too: otherwise all
+	// readers see personal data, and nobody can be erased. Default: appends with personal fields are
+	// refused.
+	Keys        *shred.KeyStore
+	Projections []Projection // projections of the program, with distinct names
 	// CaughtUp waits until everything in the change stream is folded. Default: with the server's
 	// worker.
 	CaughtUp func(context.Context) error
@@ -35,28 +40,34 @@ type Service struct {
 	o          Options
 	mw         *middleware.Stack
 	table      *table.Table
-	store      *eventstore.Store
+	store      *eventstore.Store // for callers who may see personal data; see storeFor
+	hiding     *eventstore.Store // for others; the same without Options.Keys
 	background *background.Work
 	appended   bell
 	settled    bell // rings when events of a subscription were acknowledged or rejected
 	passed     passedTimes
 	schemas    *eventschema.Checker
 	rebuilds   *jobs.Board[rebuildBody]
+	erasing    chan struct{} // has an element for each running erasure
 }
 
 // New creates the service for a table.
 func New(mw *middleware.Stack, t *table.Table, o Options) (*Service, error) {
 	if o.Store == nil {
 		var err error
-		if o.Store, err = eventstore.New(t, eventstore.Options{}); err != nil {
+		if o.Store, err = eventstore.New(t, secretsOf(o.Keys)); err != nil {
 			return nil, err
 		}
+	}
+	hiding, err := hidingStore(&o)
+	if err != nil {
+		return nil, err
 	}
 	mw.Metrics.MustRegister(&subscriptionCollector{o.Store})
 	work := background.New()
 	return &Service{
-		o: o, mw: mw, table: t, store: o.Store, background: work, schemas: eventschema.NewChecker(t),
-		rebuilds: jobs.NewBoard[rebuildBody](t, "rebuild", maxRebuilds, work, mw.Logger),
+		o: o, mw: mw, table: t, store: o.Store, hiding: hiding, background: work, schemas: eventschema.NewChecker(t),
+		erasing: make(chan struct{}, maxErasures), rebuilds: jobs.NewBoard[rebuildBody](t, "rebuild", maxRebuilds, work, mw.Logger),
 	}, nil
 }
 
@@ -93,6 +104,7 @@ func (s *Service) Register(api huma.API, _ *http.ServeMux) error {
 	s.pullRoutes(api)
 	s.settlingRoutes(api)
 	s.schemaRoutes(api)
+	s.subjectRoutes(api)
 	return nil
 }
 

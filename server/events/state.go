@@ -11,6 +11,7 @@ import (
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
+	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
 )
@@ -70,8 +71,9 @@ func (s *Service) state(ctx context.Context, in *stateRequest) (*stateAnswer, er
 	}
 	var state eventjson.State
 	answer := new(stateAnswer)
-	for e, err := range s.store.Read(ctx, in.id(), eventstore.To(to)) {
+	for e, err := range s.storeFor(ctx).Read(ctx, in.id(), eventstore.To(to)) {
 		if err == nil {
+			shred.Redact(&e)
 			err = state.Add(&e)
 		}
 		if err != nil {
@@ -106,7 +108,10 @@ func (s *Service) snapshot(ctx context.Context, in *snapshotRequest) (*snapshotA
 	snap, err := s.snapshotAt(ctx, in.id(), in.Version)
 	opened := err == nil
 	if opened {
-		snap.State, opened, err = s.store.OpenState(ctx, in.id(), snap.State)
+		snap.State, opened, err = s.storeFor(ctx).OpenState(ctx, in.id(), snap.State)
+	}
+	if err == nil && !opened && s.hides(ctx) {
+		return nil, middleware.Problem(http.StatusForbidden, "personal_data", "This snapshot has personal data. Use a key that may see it.")
 	}
 	if err == nil && !opened || errors.Is(err, table.ErrNotFound) {
 		return nil, middleware.Problem(http.StatusNotFound, "no_snapshot", "This aggregate has no such snapshot.")

@@ -89,9 +89,9 @@ func (s *Service) tail(ctx context.Context, in *tailRequest, send sse.Sender) {
 	at, err := s.position(ctx, in)
 	if err == nil {
 		err = s.watch(ctx, send, nil, tailLook, func(ctx context.Context) error {
-			for e, err := range s.store.Read(ctx, in.id(), eventstore.From(at+1)) {
+			for e, err := range s.storeFor(ctx).Read(ctx, in.id(), eventstore.From(at+1)) {
 				if err == nil {
-					err = send(sse.Message{ID: int(e.Seq), Data: eventjson.Of(&e)})
+					err = send(sse.Message{ID: int(e.Seq), Data: describe(&e)})
 				}
 				if err != nil {
 					return err

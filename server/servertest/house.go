@@ -22,6 +22,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
 	"github.com/onefold/onefold/server"
@@ -97,7 +98,7 @@ func On(t *testing.T, db DB, change func(*server.Options)) *House {
 }
 
 // Schema is the schema of a house's table.
-var Schema = table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema, eventstore.Schema, jobs.Schema)
+var Schema = table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema, shred.Schema, jobs.Schema)
 
 // folds returns the folds of all products.
 func folds(t *table.Table) []*fold.Fold {

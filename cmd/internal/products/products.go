@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/migration"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventschema"
+	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/eventstore/subscription"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server/accounts"
@@ -54,7 +55,7 @@ var All = []Product{{
 	},
 }, {
 	Design: eventstore.Schema,
-	Others: []table.Part{subscription.Schema, eventschema.Tables},
+	Others: []table.Part{subscription.Schema, eventschema.Tables, shred.Tables},
 	Folds:  func(*table.Table, delays.Holds) []*fold.Fold { return eventstore.Folds() },
 }}
 

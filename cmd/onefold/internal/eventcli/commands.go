@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
+	"github.com/onefold/onefold/cmd/onefold/internal/masterkeys"
 	"github.com/onefold/onefold/eventstore"
+	"github.com/onefold/onefold/eventstore/shred"
 	"github.com/onefold/onefold/table"
 )
 
@@ -27,6 +29,9 @@ type Events struct {
 	Aggregates aggregatesCommand `cmd:"" help:"List the aggregates of a type."`
 	Close      closeCommand      `cmd:"" help:"Close a stream permanently: it can still be read, but not appended to."`
 	Fsck       fsckCommand       `cmd:"" help:"Check the event store for consistency, and repair it."`
+	Erase      eraseCommand      `cmd:"" help:"Erase a person: delete the key of the person's data in events, forever."`
+	MasterKey  masterKeyCommand  `cmd:"" help:"Print a new master key, which encrypts the keys of people. Keep it secret, and keep it: without it, their data is lost."`
+	Rewrap     rewrapCommand     `cmd:"" help:"Encrypt the keys of all people with the first master key, so that the others are no longer needed."`
 	Archive    archiveCommand    `cmd:"" help:"Archive events that the archive does not have yet, as JSON lines and Parquet."`
 }
 
@@ -50,7 +55,7 @@ func (f *Where) opened(ctx context.Context, env *Env, open func(context.Context,
 		return work(t)
 	}
 	return open(ctx, func(s *cmdenv.Store) error {
-		store, err := eventstore.New(s.Table, eventstore.Options{})
+		store, err := f.Store(ctx, s.Table, env.Logger)
 		if err != nil {
 			return err
 		}
@@ -62,6 +67,7 @@ func (f *Where) opened(ctx context.Context, env *Env, open func(context.Context,
 type Where struct {
 	Server string `help:"URL of a running server, such as https://events.example.org, to use instead of opening the table." placeholder:"URL" env:"ONEFOLD_SERVER"`
 	Key    string `help:"API key of events:main, for --server." env:"ONEFOLD_KEY"`
+	masterkeys.Flags
 }
 
 // explain adds the API's error code, and advice, to an error of the event store.
@@ -78,6 +84,7 @@ func explain(id eventstore.ID, err error) error {
 	for code, is := range map[string]error{
 		"invalid": eventstore.ErrInvalid, "too_large": eventstore.ErrTooLarge, "stream_closed": eventstore.ErrClosed, "commit_reused": eventstore.ErrCommitReused, "personal_fields": eventstore.ErrUnsealed,
 		"reserved": eventstore.ErrReserved, "busy": eventstore.ErrBusy, "damaged": eventstore.ErrHole, "truncated": eventstore.ErrTruncated, "write_mode": eventstore.ErrWriteMode,
+		"subject_erased": shred.ErrErased, "no_subject": shred.ErrNoSubject, "wrong_master_key": shred.ErrMaster, "unreadable": shred.ErrUnreadable,
 	} {
 		if errors.Is(err, is) {
 			return fmt.Errorf("%s: %w", code, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventjson"
+	"github.com/onefold/onefold/eventstore/shred"
 )
 
 // local is the event store of an open table.
@@ -57,6 +58,7 @@ func (l *local) read(ctx context.Context, id eventstore.ID, r reading) iter.Seq2
 			options = append(options, eventstore.Backwards())
 		}
 		for e, err := range l.store.Read(ctx, id, options...) {
+			shred.Redact(&e) // without keys
 			if !yield(eventjson.Of(&e), explain(id, err)) || err != nil {
 				return
 			}
@@ -87,6 +89,7 @@ func (l *local) state(ctx context.Context, id eventstore.ID, version int64) (s s
 	var made eventjson.State
 	for e, err := range l.store.Read(ctx, id, eventstore.To(version)) {
 		if err == nil {
+			shred.Redact(&e)
 			err = made.Add(&e)
 		}
 		if err != nil {

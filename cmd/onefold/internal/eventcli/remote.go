@@ -118,3 +118,7 @@ func (r *remote) aggregates(ctx context.Context, kind string) iter.Seq2[head, er
 func (r *remote) end(ctx context.Context, id eventstore.ID) error {
 	return r.Ask(ctx, http.MethodPost, pathOf(id)+"/close", nil, nil)
 }
+
+func (r *remote) erase(ctx context.Context, subject string) (receipt erased, err error) {
+	return receipt, r.Ask(ctx, http.MethodPost, root+"/subjects/"+url.PathEscape(subject)+"/erase", nil, &receipt)
+}

@@ -32,6 +32,7 @@ var recordedElsewhere = map[string]string{
 	"end-session": "TestPeopleEndTheirSessions", "end-other-sessions": "TestPeopleEndTheirSessions",
 	"rebuild-fleet": "devices: TestRebuildFleet", "retry-parked": "events: TestProjections", "rebuild-projection": "events: TestProjections",
 	"retry-parked-events": "events: TestSubscriptions", "discard-parked-events": "events: TestSubscriptions", "reset-subscription": "events: TestSubscriptions", "delete-subscription": "events: TestSubscriptions",
+	"erase-subject": "events: TestPersonalData",
 }
 
 // step is a request of an operation. Its path and body may refer to values of earlier responses, as

@@ -34,6 +34,7 @@ import (
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/capacity"
+	"github.com/onefold/onefold/server/events"
 	"github.com/onefold/onefold/server/load"
 	"github.com/onefold/onefold/server/webanalytics"
 )
@@ -269,7 +270,7 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 	}
 	o := server.Options{
 		Table: s.table, Worker: s.worker, Accounts: s.accounts, Token: c.Token, MaxConnections: listen.Bounded(c.MaxConnections, logger), Version: version, Logger: logger,
-		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Service: s.Service, StreamService: s.StreamService,
+		Analytics: webanalytics.Options{Uploads: uploads, Archive: s.archive}, Events: events.Options{Keys: keys}, Service: s.Service, StreamService: s.StreamService,
 		Collectors: append(s.collectors, watch, s.parts, &s.mqtt), Failing: s.parts.Failing,
 		MetricsToken: metricsToken, MetricsApart: c.Scrape.MetricsAddr != "", SecurityContact: c.SecurityContact, PublicURL: c.PublicURL, Mail: mail, OpenID: provider,
 	}
@@ -279,7 +280,6 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: products.Schema}
 	}
-	o.Events.Keys = keys
 	c.applyDevices(&o)
 	o.Devices.Shared = s.Service != nil
 	kept, err := c.Kept.Apply(&o, data, s.identity, logger)

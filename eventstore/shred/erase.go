@@ -40,7 +40,7 @@ func (k *KeyStore) Erase(ctx context.Context, subject string) (Receipt, error) {
 	r := Receipt{Subject: subject, Aggregates: []eventstore.ID{}}
 	s, err := Subjects.Modify(ctx, k.t, SubjectKey{subject}, func(s *Subject) error {
 		if s.Wrapped, s.Master = nil, ""; s.Erased.IsZero() {
-			s.Erased = k.t.Now().UTC()
+			s.Erased = k.now()
 		}
 		return nil
 	})
@@ -61,7 +61,7 @@ func (k *KeyStore) Erase(ctx context.Context, subject string) (Receipt, error) {
 	if err := k.release(ctx, subject, &r); err != nil {
 		return r, fmt.Errorf("shred: erase: release values: %w", err)
 	}
-	if r.sign(&s, k.t.Now().UTC()); err == nil {
+	if r.sign(&s, k.now()); err == nil {
 		_, err = Subjects.Patch(ctx, k.t, s.SubjectKey, subjectRemade.Set(r.Remade), subjectFinished.Set(r.Finished), subjectAggregates.Set(len(r.Aggregates)))
 	}
 	if err != nil {
@@ -69,6 +69,9 @@ func (k *KeyStore) Erase(ctx context.Context, subject string) (Receipt, error) {
 	}
 	return r, nil
 }
+
+// now returns the time as it is stored, so that every receipt has the same.
+func (k *KeyStore) now() time.Time { return k.t.Now().UTC().Truncate(time.Millisecond) }
 
 // streamKeeps is how long the change stream keeps earlier states of items.
 const streamKeeps = 24 * time.Hour

@@ -37,15 +37,15 @@ type aggregateName struct {
 	ID   string `json:"id"`
 }
 
-type subjectAnswer struct {
-	Body struct {
-		Subject    string          `json:"subject"`
-		Created    time.Time       `json:"created" doc:"When the first event with personal data of the person was appended."`
-		Erased     time.Time       `json:"erasedAt,omitzero" doc:"When the key of the person was deleted. Absent if the person was not erased."`
-		Finished   time.Time       `json:"finishedAt,omitzero" doc:"When the last erasure found nothing left, not in the change stream either."`
-		Aggregates []aggregateName `json:"aggregates" doc:"Aggregates with events about the person."`
-		Cursor     string          `json:"cursor,omitempty" doc:"Cursor of the next page of aggregates, if there may be one."`
-	}
+type subjectAnswer struct{ Body subjectBody }
+
+type subjectBody struct {
+	Subject    string          `json:"subject"`
+	Created    time.Time       `json:"created" doc:"When the first event with personal data of the person was appended."`
+	Erased     time.Time       `json:"erasedAt,omitzero" doc:"When the key of the person was deleted. Absent if the person was not erased."`
+	Finished   time.Time       `json:"finishedAt,omitzero" doc:"When the last erasure found nothing left, not in the change stream either."`
+	Aggregates []aggregateName `json:"aggregates" doc:"Aggregates with events about the person."`
+	Cursor     string          `json:"cursor,omitempty" doc:"Cursor of the next page of aggregates, if there may be one."`
 }
 
 // erasureReceipt records what was done to erase a person.

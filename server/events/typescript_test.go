@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/server/accounts"
+	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/servertest"
 )
 
@@ -69,7 +69,7 @@ func TestTypeScriptClient(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("tsc: %v\n%s", err, out)
 	}
-	s := newShop(t)
+	s := newShop(t, func(o *server.Options) { o.Events.Keys = keysOf(t, o.Table, newMaster(t)) })
 	ctx, stop := context.WithCancel(t.Context())
 	folded := make(chan error, 1)
 	go func() { folded <- s.Worker.Run(ctx) }()
@@ -77,7 +77,7 @@ func TestTypeScriptClient(t *testing.T) {
 		stop()
 		<-folded
 	}()
-	_, key, ok := strings.Cut(s.keys[accounts.Write][1], "Bearer ")
+	_, key, ok := strings.Cut(s.limitedKey(`"personalData":true`)[1], "Bearer ")
 	files, err := filepath.Glob(filepath.Join(typescript, "build", "test", "*.test.js"))
 	if !ok || err != nil || len(files) == 0 {
 		t.Fatalf("%v, %v", files, err)

@@ -4,7 +4,7 @@ import type { AggregateEvent, StoredEvent } from './types.js'
 export type ErrorCode =
   | 'version_conflict' | 'query_conflict' | 'stream_closed' | 'reserved' | 'not_reserved' | 'commit_reused' | 'personal_fields' | 'write_mode' | 'truncated' | 'deleted'
   | 'no_such_aggregate' | 'no_such_subscription' | 'subscription_exists' | 'not_pulled' | 'delivery_lost' | 'earlier_unacknowledged' | 'invalid_token'
-  | 'schema_violation' | 'schema_incompatible' | 'invalid_schema' | 'no_such_schema' | 'invalid_request' | 'too_large' | 'body_too_large' | 'unauthorized' | 'forbidden' | 'rate_limited' | 'busy' | 'unavailable' | 'too_many_streams'
+  | 'schema_violation' | 'schema_incompatible' | 'invalid_schema' | 'no_such_schema' | 'no_such_subject' | 'no_subject' | 'subject_erased' | 'no_master_key' | 'personal_data' | 'key_limited' | 'invalid_request' | 'too_large' | 'body_too_large' | 'unauthorized' | 'forbidden' | 'rate_limited' | 'busy' | 'unavailable' | 'too_many_streams'
   | 'internal' | (string & {})
 
 const prefix = 'urn:onefold:error:'

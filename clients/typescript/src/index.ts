@@ -5,6 +5,6 @@ export type { FeedOptions } from './feed.js'
 export type { Decider, Fold, Loaded } from './fold.js'
 export type { ClientOptions } from './transport.js'
 export type {
-  Aggregate, AggregateEvent, DeliveredEvent, EventLike, EventSchema, Expected, FeedEvent, Head, NewEvent, QueryItem, ReservedValue, ScopedValue, StoredEvent, SubscriptionSettings, SubscriptionStatus, Unless,
+  Aggregate, AggregateEvent, DeliveredEvent, ErasureReceipt, EventLike, EventSchema, Expected, FeedEvent, Head, NewEvent, QueryItem, ReservedValue, ScopedValue, StoredEvent, Subject, SubscriptionSettings, SubscriptionStatus, Unless,
 } from './types.js'
 export type { components, operations, paths } from './openapi.js'

@@ -219,6 +219,11 @@ export interface paths {
          * @description Appends over HTTP are checked against it. Events that are stored already are not. A schema is only replaced by one that accepts every event that it accepts: otherwise
          *     the answer is 409 `schema_incompatible`, with the places in the new schema, and the change needs another version. If a type has schemas, its events must have one of their versions.
          *     Other servers notice a change within 2 seconds.
+         *
+         *     `x-personal-data` is a keyword of a property with personal data. Its value is the path of the person's ID in the data, such as `customerId`. The field is stored encrypted
+         *     with a key of the person in all versions of the type, forever. `x-personal-metadata` is a keyword of the whole
+         *     schema, with the path of the person's ID for each entry of the metadata that is personal.
+         *     The answer comes when every program encrypts the fields, after at most 9 seconds.
          */
         put: operations["put-event-schema"];
         post?: never;
@@ -413,6 +418,44 @@ export interface paths {
          * @description The value is in the body, so that it is in no log.
          */
         post: operations["owner-of-value"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events/subjects/{subject}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a person whom events have personal data of, with the aggregates */
+        get: operations["event-subject"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events/subjects/{subject}/erase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Erase a person: delete the key of the person's data in events, forever
+         * @description Events stay. Readers get `[forgotten]` in place of each text about the person, and null in place of other values; new events with personal data of the person are
+         *     refused: 409 `subject_erased`. This server forgets the key at once, others within a minute. Repeat the request after an error.
+         */
+        post: operations["erase-subject"];
         delete?: never;
         options?: never;
         head?: never;
@@ -894,6 +937,10 @@ export interface components {
             tenant?: string;
             type: string;
         };
+        EventStoreAggregateName: {
+            id: string;
+            type: string;
+        };
         EventStoreAppendedPart: {
             /**
              * Format: int64
@@ -1055,6 +1102,46 @@ export interface components {
              * @description End of the visibility time.
              */
             until: string;
+        };
+        EventStoreErasureReceipt: {
+            /**
+             * Format: int64
+             * @description Number of aggregates with events about the person.
+             */
+            aggregateCount: number;
+            /** @description The first 1,000 of them. */
+            aggregates: components["schemas"]["EventStoreAggregateName"][] | null;
+            /**
+             * Format: date-time
+             * @description When the key of the person was first deleted. Since then, nobody can read the personal data in the events.
+             */
+            erasedAt: string;
+            /**
+             * Format: date-time
+             * @description Absent before that. Erase again after remainsUntil to get a receipt with it.
+             */
+            finishedAt?: string;
+            /**
+             * Format: int64
+             * @description Reserved values about the person that this request released.
+             */
+            released: number;
+            /**
+             * Format: date-time
+             * @description When snapshots and read models were first cleaned up.
+             */
+            remadeAt: string;
+            /**
+             * Format: date-time
+             * @description Until when the change stream has earlier states of read models.
+             */
+            remainsUntil: string;
+            /**
+             * Format: int64
+             * @description Snapshots that this request deleted.
+             */
+            snapshots: number;
+            subject: string;
         };
         EventStoreEvent: {
             actor?: string;
@@ -1534,6 +1621,28 @@ export interface components {
              * @description Number of the last event included.
              */
             version: number;
+        };
+        EventStoreSubjectBody: {
+            /** @description Aggregates with events about the person. */
+            aggregates: components["schemas"]["EventStoreAggregateName"][] | null;
+            /**
+             * Format: date-time
+             * @description When the first event with personal data of the person was appended.
+             */
+            created: string;
+            /** @description Cursor of the next page of aggregates, if there may be one. */
+            cursor?: string;
+            /**
+             * Format: date-time
+             * @description When the key of the person was deleted. Absent if the person was not erased.
+             */
+            erasedAt?: string;
+            /**
+             * Format: date-time
+             * @description When the last erasure found nothing left, not in the change stream either.
+             */
+            finishedAt?: string;
+            subject: string;
         };
         EventStoreSubscriptionBody: {
             /** Format: date-time */
@@ -3339,6 +3448,174 @@ export interface operations {
             };
             /** @description Internal Server Error */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "event-subject": {
+        parameters: {
+            query?: {
+                /** @description From the previous page. */
+                cursor?: string;
+                /** @description Maximum number of results. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description ID of the person, as in events. Percent-encoded if it contains characters with a meaning in paths. */
+                subject: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventStoreSubjectBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "erase-subject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of the person, as in events. Percent-encoded if it contains characters with a meaning in paths. */
+                subject: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventStoreErasureReceipt"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Gateway Timeout */
+            504: {
                 headers: {
                     [name: string]: unknown;
                 };

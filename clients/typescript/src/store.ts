@@ -4,7 +4,7 @@ import type { Decider, Fold, Loaded } from './fold.js'
 import { Subscription } from './subscription.js'
 import { query, segment, Transport, type ClientOptions } from './transport.js'
 import type {
-  Aggregate, AggregateEvent, EventLike, EventSchema, Expected, FeedEvent, Head, NewEvent, QueryItem, ReservedValue, ScopedValue, StoredEvent, SubscriptionStatus, Unless,
+  Aggregate, AggregateEvent, ErasureReceipt, EventLike, EventSchema, Expected, FeedEvent, Head, NewEvent, QueryItem, ReservedValue, ScopedValue, StoredEvent, Subject, SubscriptionStatus, Unless,
 } from './types.js'
 
 /** Options of an append. */
@@ -192,6 +192,21 @@ export class EventStore {
     return await this.#transport.call({ method: 'PUT', path: `/event-types/${segment(eventType)}/schema` + query({ version }), body: { schema }, repeatable: true })
   }
 
+  /** Returns a person whom events have personal data of, with the first 1,000 aggregates; undefined if there is none. */
+  async subject(id: string): Promise<Subject | undefined> {
+    try {
+      return await this.#transport.call({ method: 'GET', path: `/subjects/${segment(id)}` + query({ limit: 1000 }), repeatable: true })
+    } catch (error) {
+      if (hasCode(error, 'no_such_subject')) return undefined
+      throw error
+    }
+  }
+
+  /** Erases a person: deletes the key of the person's data in events, forever. Repeating it has no further effect. Throws `no_such_subject`. */
+  async eraseSubject(id: string): Promise<ErasureReceipt> {
+    return await this.#transport.call({ method: 'POST', path: `/subjects/${segment(id)}/erase`, repeatable: true, wait: erasureWait })
+  }
+
   /** Returns a subscription by name, whether it exists or not. */
   subscription<E extends EventLike = EventLike>(name: string): Subscription<E> {
     return new Subscription(this.#transport, name)
@@ -221,6 +236,9 @@ class Loading<S, E extends EventLike> {
     }
   }
 }
+
+/** How long the server works on an erasure before it answers, in milliseconds. */
+const erasureWait = 45_000
 
 function pathOf(a: Aggregate): string {
   return `/aggregates/${segment(a.type)}/${segment(a.id)}`

@@ -62,3 +62,9 @@ export type DeliveredEvent<E extends EventLike = EventLike> = Replace<Schemas['E
 
 /** The JSON Schema of a version of an event type. */
 export type EventSchema = Schemas['EventStoreSchemaBody']
+
+/** A person whom events have personal data of. */
+export type Subject = Schemas['EventStoreSubjectBody']
+
+/** What was done to erase a person. */
+export type ErasureReceipt = Schemas['EventStoreErasureReceipt']

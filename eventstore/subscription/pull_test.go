@@ -136,6 +136,29 @@ func (p *pulled) reject(e subscription.Delivered, park bool) {
 	}
 }
 
+// extend extends a delivery, and notes until when nobody else may get the events of its partition.
+func (p *pulled) extend(e subscription.Delivered, by time.Duration) {
+	p.Helper()
+	refused, until, err := p.puller.Extend(p.Context(), []string{e.Token}, by)
+	p.must(err)
+	last := p.latest[e.EventKey]
+	switch current := last.Token == e.Token && !last.answered; {
+	case refused[0] != nil && !errors.Is(refused[0], subscription.ErrLost):
+		p.Errorf("extend %v: %v", e.EventKey, refused[0])
+	case refused[0] != nil && current && time.Now().Before(last.until):
+		p.Errorf("%v cannot be extended within its visibility time", e.EventKey)
+	case refused[0] == nil && last.Token != e.Token && !p.settled[e.EventKey]:
+		p.Errorf("a late extension of %v has an effect", e.EventKey)
+	case refused[0] == nil && current && !p.settled[e.EventKey]:
+		for k, other := range p.latest {
+			if other.Partition == e.Partition && other.until.Equal(last.until) && until.After(other.until) && !other.answered { // of the same lease
+				other.until = until
+				p.latest[k] = other
+			}
+		}
+	}
+}
+
 // discard discards the parked events of an aggregate.
 func (p *pulled) discard(id eventstore.ID) {
 	p.Helper()
@@ -160,7 +183,7 @@ func (p *pulled) any() (e subscription.Delivered, ok bool) {
 
 func (p *pulled) act() {
 	p.Helper()
-	switch p.IntN(12) {
+	switch p.IntN(13) {
 	case 0, 1:
 		p.add(order(p.IntN(5)), 1+p.IntN(3))
 	case 2, 3, 4:
@@ -174,7 +197,11 @@ func (p *pulled) act() {
 		if e, ok := p.any(); ok {
 			p.reject(e, p.IntN(3) == 0)
 		}
-	case 9, 10:
+	case 9:
+		if e, ok := p.any(); ok {
+			p.extend(e, time.Duration(1+p.IntN(20))*time.Second)
+		}
+	case 10, 11:
 		p.pass(time.Duration(p.IntN(8000)) * time.Millisecond)
 	default:
 		if p.IntN(3) > 0 {
@@ -242,6 +269,60 @@ func TestAcknowledge(t *testing.T) {
 				t.Errorf("token %q: %v", text, refused[0])
 			}
 		}
+	})
+}
+
+// A consumer that extends keeps its events. One that comes too late is told so.
+func TestExtend(t *testing.T) {
+	inWorld(t, func(w *world) {
+		p := w.pull(rand.New(rand.NewPCG(1, 1)), 1, subscription.Settings{Attempts: 1})
+		p.add(order(1), 3)
+		got := p.receive(subscription.Ask{Visible: 10 * time.Second})
+		for range 5 {
+			p.extend(got[1], 10*time.Second)
+			p.pass(9 * time.Second)
+			if more := p.receive(subscription.Ask{}); len(more) > 0 {
+				t.Fatalf("delivered in the extended time: %v", more)
+			}
+		}
+		p.extend(got[0], time.Second) // is not shorter
+		p.acknowledge(got[0])
+		p.extend(got[0], time.Hour) // without effect
+		p.pass(2 * time.Second)
+		p.extend(got[2], time.Minute) // late, but nobody else has it
+		p.pass(30 * time.Second)
+		if more := p.receive(subscription.Ask{}); len(more) > 0 {
+			t.Errorf("delivered in the extended time: %v", more)
+		}
+		p.pass(time.Minute)
+		p.receive(subscription.Ask{}) // parks the first one that was not acknowledged, and the one behind it
+		for i, want := range []error{nil, subscription.ErrLost, subscription.ErrLost, subscription.ErrToken} {
+			token := "x"
+			if i < len(got) {
+				token = got[i].Token
+			}
+			refused, _, err := p.puller.Extend(w.Context(), []string{token}, time.Minute)
+			if w.must(err); !errors.Is(refused[0], want) || want == nil && refused[0] != nil {
+				t.Errorf("%d: %v, want %v", i, refused[0], want)
+			}
+		}
+		for _, by := range []time.Duration{0, -time.Second, 13 * time.Hour} {
+			if _, _, err := p.puller.Extend(w.Context(), []string{got[0].Token}, by); !errors.Is(err, subscription.ErrDefinition) {
+				t.Errorf("%s: %v", by, err)
+			}
+		}
+		_, err := subscription.Retry(w.Context(), w.store, "test")
+		w.must(err)
+		again := p.receive(subscription.Ask{Visible: 10 * time.Second})
+		if len(again) != 1 || !again[0].Parked {
+			t.Fatalf("%+v", again)
+		}
+		p.extend(again[0], time.Minute)
+		p.pass(50 * time.Second)
+		if more := p.receive(subscription.Ask{}); len(more) > 0 {
+			t.Errorf("a parked event is delivered in the extended time: %v", more)
+		}
+		p.acknowledge(again[0])
 	})
 }
 

@@ -80,6 +80,16 @@ func declare(ctx context.Context, t *table.Table, all []Record, key Key, s *Sche
 	return eventstore.DeclarePersonal(ctx, t, rules)
 }
 
+// Delete deletes the schema of a version of an event type. Rules about personal fields stay. Errors:
+// ErrNotFound, those of the store.
+func Delete(ctx context.Context, t *table.Table, key Key) error {
+	err := Records.Delete(ctx, t, key, table.Present())
+	if errors.Is(err, table.ErrNotFound) || errors.Is(err, table.ErrCondition) || errors.Is(err, table.ErrKeyValue) {
+		err = ErrNotFound
+	}
+	return wrapped(key, err)
+}
+
 func wrapped(key Key, err error) error {
 	if err == nil {
 		return nil

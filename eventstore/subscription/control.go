@@ -53,6 +53,25 @@ func (s *Status) Parked() (n int) {
 	return n
 }
 
+// InFlight returns the number of events that consumers have pulled and not settled, while their
+// visibility time lasts.
+func (s *Status) InFlight(now time.Time) (n int) {
+	for i := range s.Partitions {
+		p := &s.Partitions[i]
+		if !now.Before(p.Until) {
+			continue
+		}
+		for _, slots := range [][]Slot{p.Window, p.Retrying} {
+			for _, slot := range slots {
+				if slot.State == SlotOut {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
 // Handled returns the number of events handled, including repetitions.
 func (s *Status) Handled() (n int64) {
 	for i := range s.Partitions {

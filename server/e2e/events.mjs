@@ -12,6 +12,21 @@ async function append(page, id, events) {
   assert.equal(answer.status(), 201, await answer.text())
 }
 
+// pulls creates a subscription whose consumer rejects one event and has two more.
+async function pulls(page, name) {
+  const { csrf } = await (await page.request.get(server + '/api/v1/me')).json()
+  const post = async (method, path, data) => {
+    const answer = await page.request[method](`${server}/api/v1/events/subscriptions/${name}${path}`, { data, headers: { 'X-CSRF-Token': csrf } })
+    assert.ok(answer.ok(), await answer.text())
+    return await answer.json()
+  }
+  await post('put', '', { aggregateTypes: ['order'] })
+  const [first] = (await post('post', '/receive', { events: 1, wait: 20 })).events
+  await post('post', '/reject', { tokens: [first.token], reason: 'printer is out of paper', park: true })
+  let received = 0
+  while (received < 2) received += (await post('post', '/receive', { events: 2 - received, wait: 20, visible: 600 })).events.length
+}
+
 const at = (day, hour) => `2026-05-${String(day).padStart(2, '0')}T${String(hour).padStart(2, '0')}:05:00Z`
 const projections = async (page) => (await (await page.request.get(server + '/api/v1/events/projections')).json()).projections
 
@@ -269,8 +284,14 @@ const steps = {
       return
     }
     await append(page, '1004', [{ type: 'OrderLost', data: { where: 'in the desert' } }])
+    await pulls(page, 'labels')
     const card = page.getByRole('region', { name: 'mails', exact: true })
     await card.getByText('mailbox unavailable').first().waitFor()
+    const labels = page.getByRole('region', { name: 'labels', exact: true })
+    await labels.getByText('Pulled over HTTP').waitFor()
+    await labels.getByText('2 events').waitFor() // in flight
+    await labels.getByText('printer is out of paper').waitFor()
+    await card.getByText('Run by a program').waitFor()
     await look(page, 'subscriptions')
     await narrow(page, 'subscriptions')
     await card.getByRole('button', { name: 'Retry', exact: true }).click()

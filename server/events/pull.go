@@ -122,7 +122,7 @@ func (s *Service) createSubscription(ctx context.Context, in *createSubscription
 	if err != nil {
 		return nil, s.subscriptionError(ctx, err)
 	}
-	answer := &createSubscriptionAnswer{Status: http.StatusOK, Body: describeSubscription(&st)}
+	answer := &createSubscriptionAnswer{Status: http.StatusOK, Body: describeSubscription(&st, s.table.Now())}
 	if created {
 		answer.Status = http.StatusCreated
 		s.recordSubscription(ctx, "subscription.create", in.Name)

@@ -70,11 +70,18 @@ func TestReceive(t *testing.T) {
 	if len(got) != 3 || got[0].Type != "Sent" || got[0].Attempt != 1 || got[2].Seq != 4 {
 		t.Fatalf("%+v", got)
 	}
+	do(200, `"pulled":true,"inFlight":3`, "GET", "", "")
+	do(200, `{"until":"20`, "POST", "/mails/extend", `{"tokens":`+tokens(got...)+`,"visible":1200}`)
+	do(409, `"settled":1,"refused":[{"token":"nonsense","code":"invalid_token"`, "POST", "/mails/extend", `{"tokens":["nonsense","`+got[0].Token+`"],"visible":30}`)
+	do(422, "invalid_request", "POST", "/mails/extend", `{"tokens":["x"],"visible":43201}`)
+	do(422, "invalid_request", "POST", "/mails/extend", `{"tokens":[],"visible":30}`)
+	do(404, "no_such_subscription", "POST", "/none/extend", `{"tokens":["x"],"visible":30}`)
 	do(409, "earlier_unacknowledged", "POST", "/mails/acknowledge", `{"tokens":`+tokens(got[1])+`}`)
 	do(409, `"settled":1,"refused":[{"token":"nonsense","code":"invalid_token"`, "POST", "/mails/acknowledge", `{"tokens":["nonsense","`+got[0].Token+`"]}`)
 	do(200, `{"settled":1}`, "POST", "/mails/acknowledge", `{"tokens":`+tokens(got[0])+`}`)
 	do(200, `{"settled":1}`, "POST", "/mails/reject", `{"tokens":`+tokens(got[1])+`,"reason":"nobody lives there"}`)
 	do(409, `urn:onefold:error:delivery_lost`, "POST", "/mails/acknowledge", `{"tokens":`+tokens(got[2])+`}`)
+	do(409, `urn:onefold:error:delivery_lost`, "POST", "/mails/extend", `{"tokens":`+tokens(got[2])+`,"visible":30}`)
 	do(200, `{"events":[]}`, "POST", "/mails/receive", "")
 	do(200, `"reason":"nobody lives there","attempts":1`, "GET", "/mails/parked", "")
 	do(200, `"consumer":"worker-1","parked":2`, "GET", "", "")
@@ -88,8 +95,8 @@ func TestReceive(t *testing.T) {
 		do(200, `{"settled":1}`, "POST", "/mails/acknowledge", `{"tokens":`+tokens(again...)+`}`)
 	}
 	do(200, `"handled":3,"parked":0`, "GET", "", "")
-	for _, action := range []string{"receive", "acknowledge", "reject", "stream"} {
-		web.Want(403, "forbidden", "POST", subscriptions+"/mails/"+action, `{"tokens":["x"],"reason":"x"}`, s.keys[accounts.Read]...)
+	for _, action := range []string{"receive", "acknowledge", "reject", "stream", "extend"} {
+		web.Want(403, "forbidden", "POST", subscriptions+"/mails/"+action, `{"tokens":["x"]}`, s.keys[accounts.Read]...)
 	}
 	s.owner.Want(200, "subscription.create", "GET", "/api/v1/audit", "")
 }

@@ -29,6 +29,11 @@ type schemaRequest struct {
 	Version int `query:"version" minimum:"1" maximum:"1000000" doc:"Version of the form of the data. Default: the latest."`
 }
 
+type deleteSchemaRequest struct {
+	EventTypePath
+	Version int `query:"version" required:"true" minimum:"1" maximum:"1000000" doc:"Version of the form of the data."`
+}
+
 type putSchemaRequest struct {
 	EventTypePath
 	Version int `query:"version" minimum:"1" maximum:"1000000" default:"1" doc:"Version of the form of the data."`
@@ -68,6 +73,10 @@ The answer comes when every program encrypts the fields, after at most 9 seconds
 	put.MaxBodyBytes = maxSchemaBody
 	put.Errors = append(put.Errors, http.StatusConflict)
 	huma.Register(api, put, s.putEventSchema)
+	remove := operation(middleware.ForWrite, "delete-event-schema", http.MethodDelete, path, "Delete the JSON Schema of a version of an event type")
+	remove.Description = "Events of this version are then refused if the type has schemas of other versions, and not checked if it has none. What the schema declared personal stays encrypted."
+	remove.DefaultStatus, remove.Errors = http.StatusNoContent, append(remove.Errors, http.StatusNotFound)
+	huma.Register(api, remove, s.deleteEventSchema)
 }
 
 func (s *Service) eventSchema(ctx context.Context, in *schemaRequest) (*schemaAnswer, error) {
@@ -106,9 +115,22 @@ func (s *Service) putEventSchema(ctx context.Context, in *putSchemaRequest) (*sc
 	}
 	s.schemas.Forget(in.EventType)
 	if changed {
-		s.mw.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: "schema.put", Site: accounts.EventStore, Subject: fmt.Sprintf("%s, version %d", in.EventType, in.Version)})
+		s.recordSchema(ctx, "schema.put", in.EventType, in.Version)
 	}
 	return s.eventSchema(ctx, &schemaRequest{in.EventTypePath, in.Version})
+}
+
+func (s *Service) deleteEventSchema(ctx context.Context, in *deleteSchemaRequest) (*struct{}, error) {
+	if err := eventschema.Delete(ctx, s.table, eventschema.Key{EventType: in.EventType, Version: in.Version}); err != nil {
+		return nil, s.schemaError(ctx, err)
+	}
+	s.schemas.Forget(in.EventType)
+	s.recordSchema(ctx, "schema.delete", in.EventType, in.Version)
+	return nil, nil
+}
+
+func (s *Service) recordSchema(ctx context.Context, action, eventType string, version int) {
+	s.mw.Record(ctx, accounts.Entry{Actor: middleware.CallerOf(ctx).Actor, Action: action, Site: accounts.EventStore, Subject: fmt.Sprintf("%s, version %d", eventType, version)})
 }
 
 func (s *Service) schemaError(ctx context.Context, err error) error {
@@ -120,6 +142,8 @@ func (s *Service) schemaError(ctx context.Context, err error) error {
 			p.Errors = append(p.Errors, &huma.ErrorDetail{Message: c.Message, Location: "body.schema" + c.Path})
 		}
 		return p
+	case errors.Is(err, eventschema.ErrNotFound):
+		return middleware.Problem(http.StatusNotFound, "no_such_schema", "This version of the event type has no schema.")
 	case errors.Is(err, eventschema.ErrSchema):
 		return middleware.Problem(http.StatusUnprocessableEntity, "invalid_schema", middleware.Detail(err))
 	}

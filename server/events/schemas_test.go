@@ -51,4 +51,18 @@ func TestEventSchemas(t *testing.T) {
 	web.Want(200, `"version":2`, "GET", path, "", s.keys[accounts.Read]...)
 	web.Want(403, "forbidden", "PUT", path, `{"schema":{}}`, s.keys[accounts.Read]...)
 	s.owner.Want(200, "schema.put", "GET", "/api/v1/audit", "")
+	remove := func(status int, says, version string) {
+		t.Helper()
+		s.owner.Want(status, says, "DELETE", path+version, "")
+	}
+	remove(422, "invalid_request", "")
+	remove(404, "no_such_schema", "?version=3")
+	remove(204, "", "?version=2")
+	remove(404, "no_such_schema", "?version=2")
+	post(422, `"location":"body.events[0].schema"`, `{"events":[{"type":"Paid","schema":2,"data":{"cents":3}}]}`)
+	web.Want(403, "forbidden", "DELETE", path+"?version=1", "", s.keys[accounts.Read]...)
+	remove(204, "", "?version=1")
+	post(201, "", `{"events":[{"type":"Paid","data":"anything"}]}`)
+	s.owner.Want(404, "no_such_schema", "GET", path, "")
+	s.owner.Want(200, "schema.delete", "GET", "/api/v1/audit", "")
 }

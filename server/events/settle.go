@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"reflect"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,6 +26,20 @@ type rejectRequest struct {
 		Tokens []string `json:"tokens" minItems:"1" maxItems:"100" doc:"Of deliveries."`
 		Reason string   `json:"reason" minLength:"1" maxLength:"500" doc:"Why the events could not be handled, for people."`
 		Park   bool     `json:"park,omitempty" doc:"Park the events without further attempts. Default: retry until the attempts of the subscription are used up."`
+	}
+}
+
+type extendRequest struct {
+	SubscriptionPath
+	Body struct {
+		Tokens  []string `json:"tokens" minItems:"1" maxItems:"100" doc:"Of deliveries."`
+		Visible float64  `json:"visible" minimum:"1" maximum:"43200" doc:"Seconds from now until the events may be delivered again. A time that ends later already is not shortened."`
+	}
+}
+
+type extendedAnswer struct {
+	Body struct {
+		Until time.Time `json:"until" doc:"The visibility time does not end before."`
 	}
 }
 
@@ -63,6 +78,10 @@ of the aggregate is not acknowledged.`
 	reject.Description = "Later events of their aggregates that the consumer has received are withdrawn: do not handle them. They are delivered again after the rejected ones, or parked behind them."
 	reject.Responses = map[string]*huma.Response{"409": refused}
 	huma.Register(api, reject, s.reject)
+	extend := operation(middleware.ForWrite, "extend-deliveries", http.MethodPost, one+"/extend", "Extend the visibility time of events that take longer to handle")
+	extend.Description = "The time is extended for all events that the consumer has of the same partition. It may be extended again and again, and also after it has ended, until the event is delivered again."
+	extend.Responses = map[string]*huma.Response{"409": refused}
+	huma.Register(api, extend, s.extend)
 }
 
 func (s *Service) acknowledge(ctx context.Context, in *acknowledgeRequest) (*settledAnswer, error) {
@@ -89,6 +108,20 @@ func (s *Service) reject(ctx context.Context, in *rejectRequest) (*settledAnswer
 	}
 	s.settled.ring()
 	return settled(in.Body.Tokens, refused)
+}
+
+func (s *Service) extend(ctx context.Context, in *extendRequest) (*extendedAnswer, error) {
+	puller, err := subscription.Open(ctx, s.store, in.Name)
+	answer := new(extendedAnswer)
+	var refused []error
+	if err == nil {
+		refused, answer.Body.Until, err = puller.Extend(ctx, in.Body.Tokens, seconds(in.Body.Visible))
+	}
+	if err != nil {
+		return nil, s.subscriptionError(ctx, err)
+	}
+	_, err = settled(in.Body.Tokens, refused)
+	return answer, err
 }
 
 // settled describes what became of tokens.

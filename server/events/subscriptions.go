@@ -21,6 +21,7 @@ type subscriptionBody struct {
 	Handled    int64           `json:"handled" doc:"Events handled, including repetitions."`
 	Parked     int             `json:"parked" doc:"Parked events: those that could not be handled, and later events of their aggregates."`
 	Pulled     bool            `json:"pulled,omitempty" doc:"Consumers receive its events over HTTP. Otherwise a program runs it."`
+	InFlight   int             `json:"inFlight,omitempty" doc:"Events that consumers have received and not settled, while their visibility time lasts."`
 	Created    time.Time       `json:"created"`
 	Updated    time.Time       `json:"updated,omitzero" doc:"When a consumer last recorded progress."`
 	Partitions []partitionBody `json:"partitions" doc:"Those that were ever consumed."`
@@ -135,14 +136,14 @@ func (s *Service) subscriptions(ctx context.Context, _ *struct{}) (*subscription
 	answer := new(subscriptionsAnswer)
 	answer.Body.Head, answer.Body.Subscriptions = head.Position, make([]subscriptionBody, len(all))
 	for i := range all {
-		answer.Body.Subscriptions[i] = describeSubscription(&all[i])
+		answer.Body.Subscriptions[i] = describeSubscription(&all[i], s.table.Now())
 	}
 	return answer, nil
 }
 
-func describeSubscription(st *subscription.Status) subscriptionBody {
+func describeSubscription(st *subscription.Status, now time.Time) subscriptionBody {
 	body := subscriptionBody{
-		Name: st.Name, Position: st.Position(), Lag: st.Lag(), Handled: st.Handled(), Parked: st.Parked(), Pulled: st.Pulled != nil, Created: st.CreatedAt, Updated: st.UpdatedAt(),
+		Name: st.Name, Position: st.Position(), Lag: st.Lag(), Handled: st.Handled(), Parked: st.Parked(), Pulled: st.Pulled != nil, InFlight: st.InFlight(now), Created: st.CreatedAt, Updated: st.UpdatedAt(),
 		Partitions: make([]partitionBody, len(st.Partitions)),
 	}
 	for i, p := range st.Partitions {

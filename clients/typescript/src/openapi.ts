@@ -227,7 +227,11 @@ export interface paths {
          */
         put: operations["put-event-schema"];
         post?: never;
-        delete?: never;
+        /**
+         * Delete the JSON Schema of a version of an event type
+         * @description Events of this version are then refused if the type has schemas of other versions, and not checked if it has none. What the schema declared personal stays encrypted.
+         */
+        delete: operations["delete-event-schema"];
         options?: never;
         head?: never;
         patch?: never;
@@ -533,6 +537,26 @@ export interface paths {
         put?: never;
         /** Discard parked events, which are then never handled */
         post: operations["discard-parked-events"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events/subscriptions/{subscription}/extend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Extend the visibility time of events that take longer to handle
+         * @description The time is extended for all events that the consumer has of the same partition. It may be extended again and again, and also after it has ended, until the event is delivered again.
+         */
+        post: operations["extend-deliveries"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1654,6 +1678,11 @@ export interface components {
             handled: number;
             /**
              * Format: int64
+             * @description Events that consumers have received and not settled, while their visibility time lasts.
+             */
+            inFlight?: number;
+            /**
+             * Format: int64
              * @description Number of appends in the feed after that position.
              */
             lag: number;
@@ -1701,6 +1730,22 @@ export interface components {
             /** @description The position of the query's response. Default: the append is refused if any event matches. */
             after?: string;
             query: components["schemas"]["EventStoreQueryItem"][] | null;
+        };
+        ExtendedAnswerBody: {
+            /**
+             * Format: date-time
+             * @description The visibility time does not end before.
+             */
+            until: string;
+        };
+        ExtendRequestBody: {
+            /** @description Of deliveries. */
+            tokens: string[] | null;
+            /**
+             * Format: double
+             * @description Seconds from now until the events may be delivered again. A time that ends later already is not shortened.
+             */
+            visible: number;
         };
         FeedHeadAnswerBody: {
             /** @description Why lagSeconds is null. */
@@ -2862,6 +2907,75 @@ export interface operations {
             };
         };
     };
+    "delete-event-schema": {
+        parameters: {
+            query: {
+                /** @description Version of the form of the data. */
+                version: number;
+            };
+            header?: never;
+            path: {
+                /** @description Type of the events. */
+                eventType: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
     feed: {
         parameters: {
             query?: {
@@ -3905,6 +4019,78 @@ export interface operations {
                 };
                 content: {
                     "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+        };
+    };
+    "extend-deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Name of the subscription. */
+                subscription: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExtendRequestBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExtendedAnswerBody"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ErrorModel"];
+                };
+            };
+            /** @description Some tokens were refused. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["EventStoreRefusedProblem"];
                 };
             };
             /** @description Unprocessable Entity */

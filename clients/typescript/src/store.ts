@@ -192,6 +192,15 @@ export class EventStore {
     return await this.#transport.call({ method: 'PUT', path: `/event-types/${segment(eventType)}/schema` + query({ version }), body: { schema }, repeatable: true })
   }
 
+  /** Deletes the JSON Schema of a version of an event type. Repeating it has no effect. */
+  async deleteSchema(eventType: string, version: number): Promise<void> {
+    try {
+      await this.#transport.call({ method: 'DELETE', path: `/event-types/${segment(eventType)}/schema` + query({ version }), repeatable: true })
+    } catch (error) {
+      if (!hasCode(error, 'no_such_schema')) throw error
+    }
+  }
+
   /** Returns a person whom events have personal data of, with the first 1,000 aggregates; undefined if there is none. */
   async subject(id: string): Promise<Subject | undefined> {
     try {

@@ -33,6 +33,14 @@ export class Delivery<E extends EventLike = EventLike> {
     this.settled = true
   }
 
+  /**
+   * Extends the visibility time: it ends in so many seconds, 1 to 43,200, or later. Throws RefusedTokens with the code `delivery_lost` if the event was delivered
+   * again.
+   */
+  async extend(visible: number): Promise<void> {
+    await this.of.extend([this.event.token], visible)
+  }
+
   /** Says that the event cannot be handled. It is retried, or parked after the last attempt, or with park at once. */
   async reject(reason: string, o: { park?: boolean } = {}): Promise<void> {
     await this.of.reject([this.event.token], reason, o)
@@ -77,6 +85,11 @@ export class Subscription<E extends EventLike = EventLike> {
   /** Acknowledges deliveries by their tokens. */
   async acknowledge(tokens: string[]): Promise<void> {
     await this.#transport.call({ method: 'POST', path: `${this.#path}/acknowledge`, body: { tokens }, repeatable: true })
+  }
+
+  /** Extends the visibility time of deliveries by their tokens, and of all deliveries of the same partitions. It ends in so many seconds, 1 to 43,200, or later. */
+  async extend(tokens: string[], visible: number): Promise<void> {
+    await this.#transport.call({ method: 'POST', path: `${this.#path}/extend`, body: { tokens, visible }, repeatable: true })
   }
 
   /** Rejects deliveries by their tokens. */

@@ -30,7 +30,7 @@ export interface Rebuild { running: boolean; stage?: string; aggregates: number;
 export interface Projection { name: string; version: number; served?: { version: number; previous?: number; since: string }; parked: number; rebuild?: Rebuild }
 export interface Parked { aggregateType: string; aggregateId: string; applied: number; version: number; reason: string; since: string }
 export interface PartitionProgress { partition: number; position: number; consumer?: string; parked: number; failures: number; error?: string; updated: string }
-export interface Subscription { name: string; position: number; lag: number; handled: number; parked: number; created: string; updated?: string; partitions: PartitionProgress[] | null }
+export interface Subscription { name: string; position: number; lag: number; handled: number; parked: number; pulled?: boolean; inFlight?: number; created: string; updated?: string; partitions: PartitionProgress[] | null }
 export interface ParkedEvent { aggregateType: string; aggregateId: string; seq: number; id: string; type: string; position: number; partition: number; reason?: string; attempts: number; parked: string }
 export interface Correlated { events: Fed[] | null; from: number; to: number; end: number; skipped?: number }
 export interface Heads { aggregates: Head[] | null; cursor?: string; scanned: number; partial?: boolean }

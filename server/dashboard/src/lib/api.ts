@@ -192,7 +192,7 @@ export interface Me { user?: { id: string; email: string; name: string }; csrf?:
 // Annotation is a note about a moment, such as a release.
 export interface Annotation { id: string; at: string; text: string; url?: string }
 export type Scope = 'ingest' | 'read' | 'write'
-export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; expires?: string; creator?: string; refused?: boolean; formerUntil?: string; token?: string; aggregateTypes?: string[]; tenant?: string }
+export interface Key { id: string; name: string; site: string; scope: Scope; created: string; lastUsed?: string; expires?: string; creator?: string; refused?: boolean; formerUntil?: string; token?: string; aggregateTypes?: string[]; tenant?: string; personalData?: boolean }
 // placeName names the scope of a role or key.
 export const placeName = (place: string) => (place === '*' ? 'all sites' : place === 'events:main' ? 'the event store' : place)
 // Made lists the keys and shared links that a person created. They stop working when the person loses their rights.
@@ -360,7 +360,7 @@ export const api = {
   exportURL: (site: string, q: URLSearchParams) => '/api/v1' + at(site) + '/export?' + q,
 
   keys: (s?: Abort) => call<{ keys: Key[] | null }>('GET', '/keys', undefined, undefined, s),
-  createKey: (body: { name: string; scope: Scope; site: string; expires?: string; aggregateTypes?: string[]; tenant?: string }) => call<Key>('POST', '/keys', undefined, body),
+  createKey: (body: { name: string; scope: Scope; site: string; expires?: string; aggregateTypes?: string[]; tenant?: string; personalData?: boolean }) => call<Key>('POST', '/keys', undefined, body),
   rotateKey: (key: string) => call<Key>('POST', '/keys/' + id(key) + '/rotation', undefined, {}),
   revokeKey: (key: string) => call<void>('DELETE', '/keys/' + id(key)),
   users: (s?: Abort) => call<{ users: User[] | null }>('GET', '/users', undefined, undefined, s),

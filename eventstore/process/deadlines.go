@@ -54,7 +54,7 @@ var DueBefore = table.NewQuery(Dues, table.QueryDef[DueIn]{
 })
 
 // Schema holds what processes store. Add it to the schema of the table, with subscription.Schema.
-var Schema = table.MustSchema("eventstore.processes", Dues, DueBefore)
+var Schema = table.MustSchema("eventstore.processes", Dues, DueBefore, Refusals, RefusalOf)
 
 // setDeadlines stores the deadlines of a reaction. It may be repeated.
 func (m *Manager[S]) setDeadlines(ctx context.Context, key string, reaction int64, all []Deadline) error {

@@ -45,9 +45,11 @@ type Definition[S any] struct {
 	// have no side effects, because it runs again after a conflict. An instance begins with the zero
 	// S, and exists once a reaction has changed or done something. Errors are retried.
 	React func(state S, m *Message) (S, Reaction, error)
-	// Handle handles a command of a reaction. It must pass on the options, which have the commit ID,
-	// and ctx, which has the envelope (see registry.Within), as registry.Decider.Handle does. If it
-	// returns Refused, the process reacts to the refusal; other errors are retried.
+	// Handle handles a command of a reaction. It must pass on the options to one append: they have the
+	// commit ID, and the condition that the command was not refused before, one of the hundred
+	// operations of the append. It must also pass on ctx, which has the envelope (see registry.Within), as registry.Decider.Handle does. If it
+	// returns Refused, it is called once more, and the process reacts to the refusal; other errors are
+	// retried.
 	Handle func(ctx context.Context, command any, options ...eventstore.AppendOption) error
 }
 

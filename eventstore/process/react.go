@@ -226,11 +226,12 @@ func (m *Manager[S]) do(ctx context.Context, key string, at eventstore.Loaded[in
 			refusals = append(refusals, refusal{i, &Message{Data: v, Refused: "refused", At: at.State.At}}) // its reaction is stored
 			continue
 		}
-		err = m.def.Handle(ctx, v, eventstore.CommitID(fmt.Sprintf("%s.%d", reaction.EventID, i)))
-		if no := (*refused)(nil); errors.As(err, &no) {
-			refusals = append(refusals, refusal{i, &Message{Data: v, Refused: cmp.Or(no.Error(), "refused"), At: at.State.At}})
-		} else if err != nil {
+		reason, err := m.command(ctx, v, fmt.Sprintf("%s.%d", reaction.EventID, i))
+		if err != nil {
 			return nil, fmt.Errorf("process %s: instance %q: command %s: %w", m.def.Name, key, c.Type, err)
+		}
+		if reason != "" {
+			refusals = append(refusals, refusal{i, &Message{Data: v, Refused: reason, At: at.State.At}})
 		}
 	}
 	return slices.Clip(refusals), nil

@@ -112,6 +112,11 @@ func decoded[T, K any](e *table.Entity[T, K], c *fold.Change, split func(fold.Ty
 
 // TypeIndexFold returns the fold that writes the index by event type, for a fold.Worker in any number
 // of processes. An entry is a function of its event, so it may be written again.
+//
+// It writes an entry, one write unit, for each event. An entry for all events of a type in an append
+// would save units for appends with several events of one type alone. But EventsOfType has ranges of
+// event IDs and pages of a number of events, and both may end between two events of an append: a
+// reader of such an entry would miss or repeat events, or get more than it asked for.
 func TypeIndexFold() *fold.Fold {
 	add := func(a *Appended, at func(struct{}) *[]TypeEntry) error {
 		into := at(struct{}{})

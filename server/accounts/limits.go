@@ -36,6 +36,12 @@ func (l *Limits) Prefix() string {
 	return l.Tenant + "/"
 }
 
+// AllowName reports whether a tag, or a scope of unique values, is within the limits: it is that of a
+// tenant, as in acme/course:42. A key with types has no names, because other types share them.
+func (l *Limits) AllowName(name string) bool {
+	return !l.Any() || len(l.Types) == 0 && strings.HasPrefix(name, l.Prefix())
+}
+
 // check validates the limits of a key for a site.
 func (l *Limits) check(site string) error {
 	if l.Any() && site != EventStore {

@@ -80,7 +80,7 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 	}
 	unless, err := in.Body.Unless.options()
 	if err == nil {
-		err = limitAppend(ctx, in.id(), events, in.Body.Unless != nil || in.Body.Values.any())
+		err = limitAppend(ctx, in.id(), events, shared{in.Body.Unless, &in.Body.Values})
 	}
 	if err == nil {
 		err = s.checkEvents(ctx, in.id(), cmp.Or(in.Body.CommitID, in.Key), events, "body.events")

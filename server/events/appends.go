@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -34,8 +35,6 @@ type ScopedValue struct {
 	Scope string `json:"scope" minLength:"1" maxLength:"128" doc:"Such as email."`
 	Value string `json:"value" minLength:"1" maxLength:"4096" doc:"Stored as a keyed hash."`
 }
-
-func (v *Values) any() bool { return len(v.Reserve)+len(v.Release) > 0 }
 
 // options returns the values as options of an append.
 func (v *Values) options() (options []eventstore.AppendOption) {
@@ -174,11 +173,11 @@ func (s *Service) appendsRoutes(api huma.API) {
 		"application/problem+json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[queryConflictProblem](), true, "QueryConflict")},
 	}}}
 	huma.Register(api, all, s.appendAll)
-	query := operation(middleware.ForRead, "query-events", http.MethodPost, root+"/query", "Read the events that match a query of types and tags")
+	query := middleware.AppliesLimits(operation(middleware.ForRead, "query-events", http.MethodPost, root+"/query", "Read the events that match a query of types and tags"))
 	query.Description = "Strongly consistent, over all aggregates. At most 4 MB of events: use tags of single things."
 	query.Errors = append(query.Errors, http.StatusRequestEntityTooLarge)
 	huma.Register(api, query, s.query)
-	owner := operation(middleware.ForRead, "owner-of-value", http.MethodPost, root+"/reservations/owner", "Get the aggregate that has reserved a value")
+	owner := middleware.AppliesLimits(operation(middleware.ForRead, "owner-of-value", http.MethodPost, root+"/reservations/owner", "Get the aggregate that has reserved a value"))
 	owner.Description = "The value is in the body, so that it is in no log."
 	huma.Register(api, owner, s.ownerOf)
 }
@@ -200,7 +199,7 @@ func (s *Service) appendAll(ctx context.Context, in *appendAllRequest) (*appendA
 			return nil, err
 		}
 		if parts[i].Events, err = eventjson.NewEvents(p.Events); err == nil {
-			err = limitAppend(ctx, parts[i].ID, parts[i].Events, in.Body.Unless != nil || p.Values.any())
+			err = limitAppend(ctx, parts[i].ID, parts[i].Events, shared{in.Body.Unless, &p.Values})
 		}
 		if err == nil {
 			err = s.checkEvents(ctx, parts[i].ID, cmp.Or(in.Body.CommitID, in.Key), parts[i].Events, "body.appends["+strconv.Itoa(i)+"].events")
@@ -237,7 +236,7 @@ func (s *Service) appendError(ctx context.Context, err error, status int) error 
 	if err != nil {
 		return s.mw.Error(ctx, err)
 	}
-	since, _ := aggregateEvents(conflict.Since.Events)
+	since, _ := aggregateEvents(limitEvents(&middleware.CallerOf(ctx).Limits, conflict.Since.Events))
 	return &queryConflictProblem{Since: since, Position: string(position), ErrorModel: middleware.Problem(http.StatusConflict, "query_conflict",
 		"Events that match the query were appended in the meantime. Decide again with them.")}
 }
@@ -256,6 +255,10 @@ func aggregateEvents(events []eventstore.Event) (described []aggregateEvent, all
 }
 
 func (s *Service) query(ctx context.Context, in *queryRequest) (*queryAnswer, error) {
+	limits := &middleware.CallerOf(ctx).Limits
+	if err := limitQuery(limits, in.Body.Query); err != nil {
+		return nil, err
+	}
 	var after eventstore.QueryPosition
 	err := after.UnmarshalText([]byte(in.Body.After))
 	var m eventstore.Matched
@@ -267,7 +270,7 @@ func (s *Service) query(ctx context.Context, in *queryRequest) (*queryAnswer, er
 	}
 	answer := new(queryAnswer)
 	all := false
-	if answer.Body.Events, all = aggregateEvents(m.Events); !all {
+	if answer.Body.Events, all = aggregateEvents(limitEvents(limits, m.Events)); !all {
 		return nil, middleware.Problem(http.StatusRequestEntityTooLarge, "too_large", "More than 4 MB of events match the query. Use tags of fewer events, or read the feed.")
 	}
 	position, err := m.Position.MarshalText()
@@ -279,12 +282,19 @@ func (s *Service) query(ctx context.Context, in *queryRequest) (*queryAnswer, er
 }
 
 func (s *Service) ownerOf(ctx context.Context, in *ownerRequest) (*ownerAnswer, error) {
+	limits := &middleware.CallerOf(ctx).Limits
+	if err := limitNames(limits, "scopes of values", in.Body.Scope); err != nil {
+		return nil, err
+	}
 	owner, err := s.store.OwnerOf(ctx, in.Body.Scope, in.Body.Value)
 	if errors.Is(err, table.ErrNotFound) {
 		return nil, middleware.Problem(http.StatusNotFound, "not_reserved", "No aggregate has this value.")
 	}
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
+	}
+	if kind, id, _ := strings.Cut(owner, "/"); !limits.Allow(kind, id) {
+		return nil, limited("Another aggregate than those of the key has this value.")
 	}
 	answer := new(ownerAnswer)
 	answer.Body.Owner = owner

@@ -16,24 +16,31 @@ func limited(detail string) error {
 	return middleware.Problem(http.StatusForbidden, middleware.KeyLimited, detail)
 }
 
-// limitAppend applies the limits of the caller's key to an append: it checks the aggregate, and gives
-// the events the key's tenant. Tags, conditions and values are shared by all aggregates, so limited keys
-// cannot use them.
-func limitAppend(ctx context.Context, id eventstore.ID, events []eventstore.NewEvent, shared bool) error {
+// shared are the names that an append shares with other aggregates.
+type shared struct {
+	unless *unlessBody
+	values *Values
+}
+
+// limitAppend applies the limits of the caller's key to an append: it checks the aggregate and the
+// names that it shares with others, and gives the events the key's tenant.
+func limitAppend(ctx context.Context, id eventstore.ID, events []eventstore.NewEvent, with shared) error {
 	limits := &middleware.CallerOf(ctx).Limits
-	switch {
-	case !limits.Any():
+	if !limits.Any() {
 		return nil
-	case !limits.Allow(id.Type, id.ID):
+	}
+	if !limits.Allow(id.Type, id.ID) {
 		return limited("The key is limited to other aggregates.")
-	case shared:
-		return limited("The key is limited to some aggregates. Values and conditions concern all of them.")
+	}
+	if err := with.limit(limits); err != nil {
+		return err
 	}
 	for i := range events {
 		e := &events[i]
+		if err := limitNames(limits, "tags", e.Tags...); err != nil {
+			return err
+		}
 		switch {
-		case len(e.Tags) > 0:
-			return limited("The key is limited to some aggregates. Tags concern all of them.")
 		case limits.Tenant != "" && e.Tenant != "" && e.Tenant != limits.Tenant:
 			return limited("The key is limited to another tenant.")
 		case limits.Tenant != "":
@@ -41,6 +48,50 @@ func limitAppend(ctx context.Context, id eventstore.ID, events []eventstore.NewE
 		}
 	}
 	return nil
+}
+
+func (w *shared) limit(limits *accounts.Limits) error {
+	for _, v := range w.values.Reserve {
+		if err := limitNames(limits, "scopes of values", v.Scope); err != nil {
+			return err
+		}
+	}
+	for _, v := range w.values.Release {
+		if err := limitNames(limits, "scopes of values", v.Scope); err != nil {
+			return err
+		}
+	}
+	if w.unless == nil {
+		return nil
+	}
+	return limitQuery(limits, w.unless.Query)
+}
+
+// limitQuery applies the limits of a key to a query. Its tags are those of the tenant, so that others
+// cannot be asked for.
+func limitQuery(limits *accounts.Limits, query []queryItem) error {
+	for _, item := range query {
+		if err := limitNames(limits, "tags", item.Tags...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// limitNames checks names that aggregates share.
+func limitNames(limits *accounts.Limits, what string, names ...string) error {
+	switch {
+	case !slices.ContainsFunc(names, func(name string) bool { return !limits.AllowName(name) }):
+		return nil
+	case len(limits.Types) > 0:
+		return limited("The key is limited to aggregate types. Others share the " + what + ".")
+	}
+	return limited("The key is limited to a tenant. Use " + what + " that begin with " + limits.Prefix())
+}
+
+// limitEvents returns the events of aggregates within the limits of a key.
+func limitEvents(limits *accounts.Limits, events []eventstore.Event) []eventstore.Event {
+	return slices.DeleteFunc(events, func(e eventstore.Event) bool { return !limits.Allow(e.Type, e.EventKey.ID.ID) })
 }
 
 // limitTypes returns the aggregate types of a filter within the limits of the caller's key.

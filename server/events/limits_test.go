@@ -114,6 +114,48 @@ func TestLimitedAppends(t *testing.T) {
 	web.Want(200, `"version":2`, "GET", path, "", key...)
 }
 
+// A key with a tenant has tags, conditions and unique values of its own, and learns nothing of others.
+func TestLimitedNames(t *testing.T) {
+	s := newShop(t)
+	web, acme := s.Browser(), s.limitedKey(`"tenant":"acme"`)
+	const path, query, owner = "/api/v1/events/aggregates/order/acme%2F1/events", "/api/v1/events/query", "/api/v1/events/reservations/owner"
+	web.Want(201, "", "POST", path, `{"events":[{"type":"A","tags":["acme/all"]}],"reserve":[{"scope":"acme/email","value":"ada"}]}`, acme...)
+	s.owner.Want(201, "", "POST", orders+"/other/events", `{"events":[{"type":"Foreign","tags":["acme/all","all"]}],"reserve":[{"scope":"acme/email","value":"eve"},{"scope":"email","value":"ada"}]}`)
+	if got := web.Want(200, `"type":"A"`, "POST", query, `{"query":[{"tags":["acme/all"]}]}`, acme...); strings.Contains(got, "Foreign") {
+		t.Errorf("the query has %s", got)
+	}
+	for _, body := range []string{path, appends} {
+		body, to := `{"events":[{"type":"B"}],"unless":{"query":[{"tags":["acme/all"]}]}}`, body
+		if to == appends {
+			body = `{"appends":[{"type":"order","id":"acme/1","events":[{"type":"B"}]}],"unless":{"query":[{"tags":["acme/all"]}]}}`
+		}
+		if got := web.Want(409, "query_conflict", "POST", to, body, acme...); strings.Contains(got, "Foreign") || !strings.Contains(got, `"type":"A"`) {
+			t.Errorf("the conflict has %s", got)
+		}
+	}
+	web.Want(200, `"owner":"order/acme/1"`, "POST", owner, `{"scope":"acme/email","value":"ada"}`, acme...)
+	web.Want(404, "not_reserved", "POST", owner, `{"scope":"acme/email","value":"bob"}`, acme...)
+	web.Want(403, "key_limited", "POST", owner, `{"scope":"acme/email","value":"eve"}`, acme...)
+	web.Want(409, "reserved", "POST", path, `{"events":[{"type":"B"}],"reserve":[{"scope":"acme/email","value":"eve"}]}`, acme...)
+	web.Want(201, "", "POST", path, `{"events":[{"type":"B"}],"release":[{"scope":"acme/email","value":"ada"}]}`, acme...)
+	for _, limits := range []string{`"tenant":"acme"`, `"tenant":"acm"`, `"aggregateTypes":["order"]`, `"aggregateTypes":["order"],"tenant":"acme"`} {
+		key := s.limitedKey(limits)
+		names := []string{"all", "acme", "ACME/all", "acme2/all"}
+		if limits != `"tenant":"acme"` {
+			names = append(names, "acme/all")
+		}
+		for _, name := range names {
+			web.Want(403, "key_limited", "POST", query, `{"query":[{"tags":["`+name+`"]}]}`, key...)
+			web.Want(403, "key_limited", "POST", owner, `{"scope":"`+name+`","value":"ada"}`, key...)
+			for _, with := range []string{`"reserve":[{"scope":"` + name + `","value":"x"}]`, `"release":[{"scope":"` + name + `","value":"x"}]`, `"unless":{"query":[{"tags":["acme/x"]},{"tags":["` + name + `"]}]}`} {
+				web.Want(403, "key_limited", "POST", path, `{"events":[{"type":"A"}],`+with+`}`, key...)
+			}
+			web.Want(403, "key_limited", "POST", path, `{"events":[{"type":"A","tags":["`+name+`"]}]}`, key...)
+		}
+	}
+	web.Want(200, `"version":2`, "GET", strings.TrimSuffix(path, "/events"), "", acme...)
+}
+
 // Every other operation, of any part of the API, is refused.
 func TestLimitedKeysOtherwise(t *testing.T) {
 	s := newShop(t)
@@ -126,7 +168,7 @@ func TestLimitedKeysOtherwise(t *testing.T) {
 		}
 	}
 	servertest.Must(t, json.Unmarshal([]byte(text), &doc))
-	allowed := []string{"append-to-several", "aggregates", "feed", "tail-feed"}
+	allowed := []string{"append-to-several", "aggregates", "feed", "tail-feed", "query-events", "owner-of-value"}
 	fill, refused := strings.NewReplacer("{type}", "order", "{id}", "other", "{name}", "n", "{site}", "blog", "{fleet}", "f", "{eventType}", "A"), 0
 	for path, item := range doc.Paths {
 		for method, op := range item {

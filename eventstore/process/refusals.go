@@ -48,12 +48,8 @@ var RefusalOf = table.NewGet[RefusalKey](Refusals, table.GetDef{
 // unlessRefused makes the append of a command fail with eventstore.ErrIncluded after its refusal was
 // recorded.
 func unlessRefused(command string) eventstore.AppendOption {
-	var in *table.Tx // has the condition already: eventstore.AppendAll asks for it for each aggregate
 	return eventstore.Include(func(tx *table.Tx, _ []eventstore.Event) error {
-		if tx != in {
-			in = tx
-			Refusals.TxCheck(tx, RefusalKey{command}, table.Absent())
-		}
+		Refusals.TxCheck(tx, RefusalKey{command}, table.Absent())
 		return nil
 	})
 }

@@ -135,9 +135,10 @@ var declared = []struct {
 	// types with the same name. A path of a package of the product contains one of paths.
 	prefix  string
 	paths   []string
-	problem func(error) error // maps the product's errors to responses
+	problem func(error) error // maps the product's errors to responses; nil: another line's does
 }{
 	{"", nil, webanalytics.Problem},
+	{"Query", []string{"/server/webanalytics/query"}, nil},
 	{"Telemetry", []string{"/telemetry", "/server/devices"}, devices.Problem},
 	{"EventStore", []string{"/eventstore", "/server/events"}, events.Problem},
 }
@@ -220,7 +221,9 @@ func New(o Options) (*Server, error) {
 
 func problems() (all []func(error) error) {
 	for _, p := range declared {
-		all = append(all, p.problem)
+		if p.problem != nil {
+			all = append(all, p.problem)
+		}
 	}
 	return all
 }

@@ -64,6 +64,26 @@ func ParseFilters(texts []string) ([]Filter, error) {
 	return all, nil
 }
 
+// CheckFilters checks filters that were not parsed. Errors: ErrQuestion.
+func CheckFilters(filters []Filter) error {
+	if len(filters) > maxFilters {
+		return fmt.Errorf("%w: at most %d filters", ErrQuestion, maxFilters)
+	}
+	for i := range filters {
+		f := &filters[i]
+		if !slices.Contains(ops, f.Op) {
+			return fmt.Errorf("%w: filter operator %.40q: use is, is_not, contains, contains_not or matches", ErrQuestion, f.Op)
+		}
+		if len(f.Values) == 0 {
+			return fmt.Errorf("%w: a filter needs at least one value; use %s for visits without one", ErrQuestion, analytics.None)
+		}
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // findOp finds the first operator. Names of properties may contain colons, so it searches for whole
 // operators.
 func findOp(text string) (at int, op Op) {

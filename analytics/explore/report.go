@@ -24,6 +24,7 @@ type Report struct {
 	report.Report
 	Source Source
 	Notes  []string // what the report omits, for people
+	Lost   []string // days of the range that are omitted, because their raw events have expired
 }
 
 // Report counts visits by bucket and, if in.By is set, by the values of a dimension, including
@@ -55,7 +56,7 @@ func (c *cube) report(in report.Request) (Report, error) {
 		return Report{}, err
 	}
 	p := c.periods[in.Period]
-	out := Report{Source: c.scan.source(), Notes: append([]string{}, c.scan.notes()...)}
+	out := Report{Source: c.scan.source(), Notes: append([]string{}, c.scan.notes()...), Lost: c.scan.lost}
 	out.Site, out.From, out.To, out.Period, out.TimeZone = in.Site, in.From, in.To, in.Period, c.scan.site.TimeZone
 	out.Buckets = p.inOrder(starts)
 	out.Totals.Figures = p.total.figures()

@@ -33,6 +33,9 @@ func LoadZone(name string) (Zone, error) {
 	return Zone{loc}, nil
 }
 
+// In returns a time in the zone.
+func (z Zone) In(at time.Time) time.Time { return at.In(z.location) }
+
 // Day returns the day of an instant in DayLayout.
 func (z Zone) Day(at time.Time) string { return at.In(z.location).Format(DayLayout) }
 

@@ -25,11 +25,8 @@ type FilterParams struct {
 
 // count answers from statistics if they suffice, otherwise, or if raw is set, from raw events.
 // Without a dimension there are no rows.
-func (s *Service) count(ctx context.Context, ask report.Request, filter []string, raw bool) (explore.Report, explore.Source, error) {
-	filters, err := explore.ParseFilters(filter)
-	if err == nil {
-		err = s.checkProperties(ctx, ask.Site, ask.By, filters)
-	}
+func (s *Service) count(ctx context.Context, ask report.Request, filters []explore.Filter, raw bool) (explore.Report, explore.Source, error) {
+	err := s.checkProperties(ctx, ask.Site, ask.By, filters)
 	if err != nil {
 		return explore.Report{}, "", err
 	}

@@ -25,6 +25,9 @@ func Problem(err error) error {
 	if p := importedProblem(err); p != nil {
 		return p
 	}
+	if p := queryProblem(err); p != nil {
+		return p
+	}
 	return analyticsProblem(err)
 }
 

@@ -2,7 +2,6 @@ package webanalytics
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -11,6 +10,7 @@ import (
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/middleware"
+	"github.com/onefold/onefold/server/webanalytics/query"
 )
 
 // DayRange is the day range of a statistics request.
@@ -23,38 +23,30 @@ type statsRequest struct {
 	middleware.SitePath
 	DayRange
 	FilterParams
-	Comparison
+	query.Comparison
 	Period string `query:"period" enum:"hour,day,month" default:"day" doc:"Length of a bucket."`
-}
-
-// FiguresBody has the figures of a bucket or range, with the averages computed from them.
-type FiguresBody struct {
-	report.Figures
-	BounceRate    *float64 `json:"bounceRate,omitempty" doc:"bounces / visits; absent if there are no visits."`
-	Duration      *float64 `json:"duration,omitempty" doc:"Average seconds per visit."`
-	ViewsPerVisit *float64 `json:"viewsPerVisit,omitempty"`
 }
 
 type bucketBody struct {
 	Start string `json:"start" doc:"2026-05-12T14:00:00Z, 2026-05-12 or 2026-05."`
-	FiguresBody
+	query.Figures
 }
 
 // statsBody is the response of statistics from any source.
 type statsBody struct {
-	From            string       `json:"from"`
-	To              string       `json:"to"`
-	Period          string       `json:"period"`
-	TimeZone        string       `json:"timezone"`
-	Source          string       `json:"source" enum:"statistics,raw,warehouse" doc:"statistics: from stored counts. raw: counted from raw events, which are kept for a limited time. warehouse: from raw events, partly read from the warehouse."`
-	Totals          FiguresBody  `json:"totals"`
-	PreviousFrom    string       `json:"previousFrom,omitempty" doc:"First day of the comparison range."`
-	PreviousTo      string       `json:"previousTo,omitempty" doc:"Last day of the comparison range, inclusive."`
-	Align           string       `json:"align,omitempty" enum:"weekday,date" doc:"How the ranges are aligned: the same weekdays, or dates."`
-	Previous        *FiguresBody `json:"previous,omitempty" doc:"Totals of the comparison range."`
-	Buckets         []bucketBody `json:"buckets"`
-	PreviousBuckets []bucketBody `json:"previousBuckets,omitempty"`
-	Notes           []string     `json:"notes" doc:"Notes for readers of these numbers."`
+	From            string         `json:"from"`
+	To              string         `json:"to"`
+	Period          string         `json:"period"`
+	TimeZone        string         `json:"timezone"`
+	Source          string         `json:"source" enum:"statistics,raw,warehouse" doc:"statistics: from stored counts. raw: counted from raw events, which are kept for a limited time. warehouse: from raw events, partly read from the warehouse."`
+	Totals          query.Figures  `json:"totals"`
+	PreviousFrom    string         `json:"previousFrom,omitempty" doc:"First day of the comparison range."`
+	PreviousTo      string         `json:"previousTo,omitempty" doc:"Last day of the comparison range, inclusive."`
+	Align           string         `json:"align,omitempty" enum:"weekday,date" doc:"How the ranges are aligned: the same weekdays, or dates."`
+	Previous        *query.Figures `json:"previous,omitempty" doc:"Totals of the comparison range."`
+	Buckets         []bucketBody   `json:"buckets"`
+	PreviousBuckets []bucketBody   `json:"previousBuckets,omitempty"`
+	Notes           []string       `json:"notes" doc:"Notes for readers of these numbers."`
 
 	Imported         *report.Imported `json:"imported,omitempty" doc:"Days of the range with counts imported from another analytics product."`
 	PreviousImported *report.Imported `json:"previousImported,omitempty" doc:"Imported days of the comparison range."`
@@ -78,28 +70,29 @@ func (s *Service) statsRoutes(api huma.API) {
 }
 
 func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, error) {
-	from, to, err := analytics.RecentDays(ctx, s.table, in.Site, in.From, in.To, reportDays)
+	days, filters, err := s.question(ctx, in.SitePath, in.DayRange, in.FilterParams)
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
+	from, to := days.From, days.To
 	ask := report.Request{Site: in.Site, From: from, To: to, Period: analytics.Period(in.Period)}
-	out, source, err := s.count(ctx, ask, in.Filter, false)
+	out, source, err := s.count(ctx, ask, filters, false)
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
 	answer := &statsAnswer{statsBody{
 		From: from, To: to, Period: in.Period, TimeZone: out.TimeZone, Source: string(source),
-		Totals: describeFigures(out.Totals.Figures), Buckets: describeBuckets(out.Buckets), Notes: out.Notes,
+		Totals: query.FiguresOf(out.Totals.Figures), Buckets: describeBuckets(out.Buckets), Notes: out.Notes,
 		Imported: out.Imported,
 	}}
 	if in.Compare != "none" {
-		ask.From, ask.To, answer.Body.Align = in.days(from, to, ask.Period)
-		if err := s.compare(ctx, &answer.Body, ask, in.Filter); err != nil {
+		ask.From, ask.To, answer.Body.Align = in.Days(from, to, ask.Period)
+		if err := s.compare(ctx, &answer.Body, ask, filters); err != nil {
 			return nil, s.mw.Error(ctx, err)
 		}
 	}
 	if source == explore.FromStatistics {
-		s.prepare(explore.Range{Site: in.Site, From: from, To: to})
+		s.prepare(days)
 	}
 	return answer, nil
 }
@@ -116,41 +109,26 @@ func (s *Service) prepare(r explore.Range) {
 
 // compare adds the figures of another range. If they are no longer kept, the response has a note
 // instead.
-func (s *Service) compare(ctx context.Context, body *statsBody, ask report.Request, filter []string) error {
-	out, _, err := s.count(ctx, ask, filter, false)
-	if errors.Is(err, report.ErrExpired) || errors.Is(err, explore.ErrGone) {
-		body.Notes = append(body.Notes, "No comparison: "+ask.From+" to "+ask.To+" is no longer kept in this detail.")
+func (s *Service) compare(ctx context.Context, body *statsBody, ask report.Request, filters []explore.Filter) error {
+	out, _, err := s.count(ctx, ask, filters, false)
+	if note, ok := query.NoComparison(err, ask.From, ask.To); ok {
+		body.Notes = append(body.Notes, note)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	previous := describeFigures(out.Totals.Figures)
+	previous := query.FiguresOf(out.Totals.Figures)
 	body.PreviousFrom, body.PreviousTo = ask.From, ask.To
 	body.Previous, body.PreviousBuckets, body.PreviousImported = &previous, describeBuckets(out.Buckets), out.Imported
 	body.Notes = append(body.Notes, out.Notes...)
 	return nil
 }
 
-func describeFigures(f report.Figures) FiguresBody {
-	return FiguresBody{
-		Figures: f, BounceRate: ratio(f.Bounces, f.Visits), Duration: ratio(f.Seconds, f.Visits), ViewsPerVisit: ratio(f.PageViews, f.Visits),
-	}
-}
-
 func describeBuckets(buckets []report.Bucket) []bucketBody {
 	bodies := make([]bucketBody, len(buckets))
 	for i := range buckets {
-		bodies[i] = bucketBody{buckets[i].Start, describeFigures(buckets[i].Figures)}
+		bodies[i] = bucketBody{buckets[i].Start, query.FiguresOf(buckets[i].Figures)}
 	}
 	return bodies
-}
-
-// ratio returns of / by, or nil if by is 0.
-func ratio(of, by int64) *float64 {
-	if by <= 0 {
-		return nil
-	}
-	r := float64(of) / float64(by)
-	return &r
 }

@@ -2,7 +2,6 @@ package webanalytics
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 
@@ -11,12 +10,13 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/middleware"
+	"github.com/onefold/onefold/server/webanalytics/query"
 )
 
 type vitalsRequest struct {
 	middleware.SitePath
 	DayRange
-	Comparison
+	query.Comparison
 	Search string `query:"search" maxLength:"200" doc:"Only pages that contain this text, ignoring case."`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"10" doc:"Maximum number of pages."`
 }
@@ -59,11 +59,11 @@ func (s *Service) vitals(ctx context.Context, in *vitalsRequest) (*vitalsAnswer,
 	body.Found = len(body.Pages)
 	body.Pages = body.Pages[:min(in.Limit, len(body.Pages))]
 	if in.Compare != "none" {
-		from, to, _ = in.days(from, to, analytics.Day)
+		from, to, _ = in.Days(from, to, analytics.Day)
 		before, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: in.Site, From: from, To: to})
-		switch {
-		case errors.Is(err, report.ErrExpired):
-			body.Notes = append(body.Notes, "No comparison: "+from+" to "+to+" is no longer kept in this detail.")
+		switch note, expired := query.NoComparison(err, from, to); {
+		case expired:
+			body.Notes = append(body.Notes, note)
 		case err != nil:
 			return nil, s.mw.Error(ctx, err)
 		default:

@@ -111,6 +111,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.siteRoutes(api)
 	s.statisticsRoutes(api)
 	s.statsRoutes(api)
+	s.queryRoutes(api)
 	s.vitalsRoutes(api)
 	s.exploreSessionRoutes(api)
 	s.exploreFunnelRoutes(api)

@@ -1,4 +1,4 @@
-package webanalytics
+package query
 
 import (
 	"time"
@@ -18,9 +18,9 @@ const (
 	yearOfWeeks = 52 * week // days
 )
 
-// days returns the first and last day that a range is compared with, and how the two ranges are
+// Days returns the first and last day that a range is compared with, and how the two ranges are
 // aligned: by weekday or by date. If a day is invalid, both are returned unchanged.
-func (c Comparison) days(from, to string, period analytics.Period) (first, last, align string) {
+func (c Comparison) Days(from, to string, period analytics.Period) (first, last, align string) {
 	f, err := calendar.ParseDay(from)
 	l, err2 := calendar.ParseDay(to)
 	if err != nil || err2 != nil {

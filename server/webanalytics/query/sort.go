@@ -1,26 +1,28 @@
-package webanalytics
+package query
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/decimal"
 )
 
-// sorted returns the requested order of rows: by the column of sort, otherwise by counted, most
-// first. Rows without a value of the column are last in either order.
-func (in *breakdownRequest) sorted(counted func(*report.Row) int64) func(x, y rowBody) int {
-	compare, ok := columns[in.Sort]
-	if !ok {
-		return func(x, y rowBody) int { return cmp.Compare(counted(&y.Row), counted(&x.Row)) }
-	}
-	return func(x, y rowBody) int {
+// Sort sorts the list by a column of a breakdown, ascending or not. Values without a value of the column
+// are last in either order. If there is no such column, the list is sorted by the count that suits the
+// dimension, most first.
+func (v *Values) Sort(column string, ascending bool) {
+	compare, ok := columns[column]
+	slices.SortStableFunc(v.List, func(x, y Value) int {
+		if !ok {
+			return cmp.Compare(v.counted(&y.Row), v.counted(&x.Row))
+		}
 		by, missing := compare(&x.Row, &y.Row)
-		if in.Order == "desc" && !missing {
+		if !ascending && !missing {
 			by = -by
 		}
 		return by
-	}
+	})
 }
 
 // columns compares rows by each column, ascending. missing reports that a row has no value of the

@@ -1,0 +1,68 @@
+package webanalytics
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/server/internal/middleware"
+	"github.com/onefold/onefold/server/webanalytics/query"
+)
+
+type queryRequest struct {
+	middleware.SitePath
+	Body query.Request
+}
+
+type queryAnswer struct{ Body *query.Answer }
+
+func (s *Service) queryRoutes(api huma.API) {
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
+		OperationID: "query", Method: http.MethodPost, Path: "/api/v1/sites/{site}/query", MaxBodyBytes: middleware.MaxSmallBody,
+		Summary: "Query metrics by dimension, with filters and a comparison", Tags: []string{"statistics"},
+		Description: "One request for everything that stats and breakdown answer, with the same numbers. Names are those of Plausible's query API where it has them. " +
+			"Example: the campaigns of last week by visits, compared with the week before: " +
+			"`{\"metrics\":[\"visits\",\"total_revenue\"],\"date_range\":\"last_week\",\"dimensions\":[\"utm_campaign\"],\"include\":{\"comparisons\":{\"mode\":\"previous_period\"}}}`",
+	}), s.query)
+}
+
+func (s *Service) query(ctx context.Context, in *queryRequest) (*queryAnswer, error) {
+	site, err := s.questioned(ctx, in.Site)
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	answer, err := query.Run(ctx, s.count, site, in.Body)
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	return &queryAnswer{answer}, nil
+}
+
+// questioned returns what a query must know of its site.
+func (s *Service) questioned(ctx context.Context, id string) (*query.Site, error) {
+	site, err := analytics.GetSite(ctx, s.table, id)
+	if err != nil {
+		return nil, err
+	}
+	zone, err := calendar.LoadZone(site.TimeZone)
+	if err != nil {
+		return nil, err
+	}
+	first, _, err := analytics.RecentDays(ctx, s.table, id, "", "", 0)
+	out := &query.Site{Site: site, First: first}
+	out.At(zone.In(s.mw.Clock()))
+	return out, err
+}
+
+// queryProblem maps errors of queries. It returns nil for others.
+func queryProblem(err error) error {
+	var invalid *query.Error
+	if errors.As(err, &invalid) {
+		return middleware.Problem(http.StatusUnprocessableEntity, invalid.Code, middleware.Detail(invalid))
+	}
+	return nil
+}

@@ -77,3 +77,7 @@ const (
 	None  = "(none)"  // page views and visits without a value
 	Other = "(other)" // values that did not fit in a bounded breakdown, counted together
 )
+
+// OfVisit reports whether a visit has exactly one value of a dimension, or none. It has several pages
+// and events.
+func OfVisit(d Dimension) bool { return dimension.OfVisit(d) }

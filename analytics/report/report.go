@@ -120,21 +120,50 @@ func Statistics(ctx context.Context, t *table.Table, in Request) (Report, error)
 	return report(ctx, t, in, false)
 }
 
-func report(ctx context.Context, t *table.Table, in Request, top bool) (Report, error) {
+// Breakdowns is Statistics with all rows of several dimensions. It loads the statistics once. Dimensions
+// are all that the site has; in.By and in.Limit do not matter.
+func Breakdowns(ctx context.Context, t *table.Table, in Request, by []analytics.Dimension) (Report, map[analytics.Dimension][]Row, error) {
 	m := meter.New(t)
-	r, err := newReporter(ctx, m.Table, in)
+	in.By, in.Limit = "", 0
+	r, out, err := figures(ctx, m.Table, in)
 	if err != nil {
-		return Report{}, err
+		return Report{}, nil, err
+	}
+	rows := make(map[analytics.Dimension][]Row, len(by))
+	for _, d := range by {
+		r.in.By = d
+		if rows[d], err = r.top(ctx); err != nil {
+			return Report{}, nil, fmt.Errorf("analytics: report on %s by %s: %w", in.Site, d, err)
+		}
+	}
+	out.Cost = m.Cost()
+	return out, rows, nil
+}
+
+// figures returns a report without Top, and its loaded data.
+func figures(ctx context.Context, t *table.Table, in Request) (*reporter, Report, error) {
+	r, err := newReporter(ctx, t, in)
+	if err != nil {
+		return nil, Report{}, err
 	}
 	if err := r.load(ctx); err != nil {
-		return Report{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
+		return nil, Report{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
 	}
 	out := Report{Site: in.Site, From: in.From, To: in.To, Period: r.in.Period, TimeZone: r.site.TimeZone}
 	buckets, total, err := r.buckets()
 	if err != nil {
-		return Report{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
+		return nil, Report{}, fmt.Errorf("analytics: report on %s: %w", in.Site, err)
 	}
 	out.Buckets, out.Totals, out.Imported = buckets, totals(&total), r.aboutImported()
+	return r, out, nil
+}
+
+func report(ctx context.Context, t *table.Table, in Request, top bool) (Report, error) {
+	m := meter.New(t)
+	r, out, err := figures(ctx, m.Table, in)
+	if err != nil {
+		return Report{}, err
+	}
 	if top {
 		if out.Top, err = r.top(ctx); err != nil {
 			return Report{}, fmt.Errorf("analytics: report on %s by %s: %w", in.Site, r.in.By, err)

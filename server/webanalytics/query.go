@@ -8,6 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
+	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/webanalytics/query"
@@ -20,6 +22,13 @@ type queryRequest struct {
 
 type queryAnswer struct{ Body *query.Answer }
 
+type explainRequest struct {
+	middleware.SitePath
+	Body query.ExplainRequest
+}
+
+type explainAnswer struct{ Body *query.Explanation }
+
 func (s *Service) queryRoutes(api huma.API) {
 	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "query", Method: http.MethodPost, Path: "/api/v1/sites/{site}/query", MaxBodyBytes: middleware.MaxSmallBody,
@@ -28,6 +37,57 @@ func (s *Service) queryRoutes(api huma.API) {
 			"Example: the campaigns of last week by visits, compared with the week before: " +
 			"`{\"metrics\":[\"visits\",\"total_revenue\"],\"date_range\":\"last_week\",\"dimensions\":[\"utm_campaign\"],\"include\":{\"comparisons\":{\"mode\":\"previous_period\"}}}`",
 	}), s.query)
+	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
+		OperationID: "explain", Method: http.MethodPost, Path: "/api/v1/sites/{site}/explain", MaxBodyBytes: middleware.MaxSmallBody,
+		Summary: "Explain the change of a metric between two ranges", Tags: []string{"statistics"},
+		Description: "Divides the change among the values of every dimension, exactly: the parts of each dimension add up to the change. " +
+			"Example: which campaigns lost visits last week: " +
+			"`{\"metric\":\"visits\",\"date_range\":\"last_week\",\"dimensions\":[\"utm_campaign\"]}`",
+	}), s.explain)
+}
+
+func (s *Service) explain(ctx context.Context, in *explainRequest) (*explainAnswer, error) {
+	site, err := s.questioned(ctx, in.Site)
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	answer, err := query.Explain(ctx, s.countAll, site, in.Body)
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	return &explainAnswer{answer}, nil
+}
+
+// countAll is count for all rows of several dimensions. Raw events are read once for all of them, if
+// the counts fit into the cache of the explorer.
+func (s *Service) countAll(ctx context.Context, days explore.Range, filters []explore.Filter, by []analytics.Dimension) (explore.Report, map[analytics.Dimension][]report.Row, error) {
+	ask := query.ValuesIn(days, "")
+	if len(filters) == 0 {
+		out, rows, err := report.Breakdowns(ctx, s.table, ask, by)
+		return explore.Report{Report: out, Source: explore.FromStatistics, Notes: importedNotes(out.Imported)}, rows, err
+	}
+	out, _, err := s.count(ctx, ask, filters, false)
+	if err != nil {
+		return out, nil, err
+	}
+	rows := make(map[analytics.Dimension][]report.Row, len(by))
+	for _, d := range by {
+		ask.By = d
+		one, _, err := s.count(ctx, ask, filters, false)
+		if err != nil {
+			return out, nil, err
+		}
+		rows[d] = one.Top
+	}
+	out.Notes = append(out.Notes, importedNotes(out.Imported)...)
+	return out, rows, nil
+}
+
+func importedNotes(days *report.Imported) []string {
+	if days == nil {
+		return nil
+	}
+	return []string{days.Note}
 }
 
 func (s *Service) query(ctx context.Context, in *queryRequest) (*queryAnswer, error) {

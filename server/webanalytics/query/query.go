@@ -159,11 +159,7 @@ func CheckDimension(site *Site, by analytics.Dimension) error {
 	if slices.Contains(all, by) || strings.HasPrefix(string(by), property) && len(by) > len(property) {
 		return nil
 	}
-	names := make([]string, len(all))
-	for i, d := range all {
-		names[i] = string(d)
-	}
-	return errorf("unknown_dimension", "unknown dimension %.40q: use time:hour, time:day, time:month, %s", by, strings.Join(names, ", "))
+	return errorf("unknown_dimension", "unknown dimension %.40q: use time:hour, time:day, time:month (in queries), %s", by, joined(all))
 }
 
 // counted is what a query counted.

@@ -166,7 +166,7 @@ var policy = map[string][]string{
 
 	"server/accounts/openid/openidtest": {},
 
-	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "server/accounts", "server/accounts/passkey", "server/accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/dashboard", "server/apidocs", "telemetry",
+	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "server/accounts", "server/accounts/passkey", "server/accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/mcpserver", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
 		"server/mqtt", "telemetry/credentials"}, // its tests
 	"server/load":                {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
@@ -190,6 +190,8 @@ var policy = map[string][]string{
 		"engine/enginetest", "internal/seeds"}, // its tests
 	"server/capacity": {"table", "analytics", "blueprint", "blueprint/heat", "internal/redact", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"server/accounts"}, // its tests
+	"server/mcpserver": {"server/internal/middleware", "server/webanalytics/query", "github.com/danielgtaylor/huma/v2", "github.com/modelcontextprotocol/go-sdk/mcp",
+		"analytics", "eventstore", "server/accounts", "telemetry"}, // its tests
 	"server/mqtt":    {"github.com/mochi-mqtt/server/v2/..."},
 	"server/apidocs": {"github.com/danielgtaylor/huma/v2"},
 

@@ -52,6 +52,9 @@ func (s *Server) routes() (http.Handler, error) {
 	for _, p := range s.products {
 		handler = p.Wrap(handler)
 	}
+	if err := s.mcpRoutes(mux, handler); err != nil {
+		return nil, err
+	}
 	if s.o.Load != nil {
 		handler = s.o.Load.Handler(handler)
 	}

@@ -68,6 +68,7 @@ type commands struct {
 	Heat   blueprintcli.Heat   `cmd:"" help:"List partition keys that were hot while a server ran, with causes and remedies."`
 
 	Backup backupCommands `cmd:"" help:"Back up the table and its companion files; list, verify and restore backups."`
+	Mcp    mcpCommand     `cmd:"" help:"Answer AI clients on the standard streams (Model Context Protocol) with the data of a running server."`
 	Health healthCommand  `cmd:"" help:"Check a server's health. The exit code is 0 only if it is healthy."`
 
 	Move migrate.Command `cmd:"" help:"Migrate the table to another store while it is in use: copy, follow, compare, switch."`

@@ -105,7 +105,7 @@ func Explain(ctx context.Context, count CountAll, site *Site, in ExplainRequest)
 	e := &Explanation{
 		Metric: in.Metric, DividedAs: string(metric), Divided: differenceOf(metric, total), Dimensions: []Divided{},
 		DateRange: []string{days.From, days.To}, Comparison: []string{earlier.From, earlier.To}, SiteID: site.SiteID,
-		Meta: ExplainMeta{TimeZone: site.TimeZone, Source: string(after.Source), Notes: slices.Concat([]string{}, after.Notes, before.Notes)},
+		Meta: ExplainMeta{TimeZone: site.TimeZone, Source: string(after.Source), Notes: append(append([]string{}, after.Notes...), before.Notes...)},
 	}
 	e.Total = e.Divided
 	if in.Metric == visitors {

@@ -152,44 +152,10 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// lostCampaign is a site whose campaign spring lost visits last week.
-func lostCampaign(t *testing.T) *servertest.House {
-	h := servertest.New(t, nil)
-	today := time.Now().UTC().Truncate(24 * time.Hour)
-	monday := today.AddDate(0, 0, -(int(today.Weekday())+6)%7)
-	var hits []analytics.Hit
-	visits := func(weeksAgo, n int, campaign string) {
-		for i := range n {
-			u := "https://example.com/"
-			if campaign != "" {
-				u += "?utm_campaign=" + campaign
-			}
-			hits = append(hits, analytics.Hit{
-				Imported: true, Address: fmt.Sprintf("10.%d.%d.%d", weeksAgo, len(hits)/100, len(hits)%100), UserAgent: "test", URL: u,
-				At: monday.AddDate(0, 0, -7*weeksAgo).Add(time.Duration(i) * time.Hour),
-			})
-		}
-	}
-	visits(2, 30, "spring")
-	visits(2, 20, "")
-	visits(2, 4, "autumn")
-	visits(1, 12, "spring")
-	visits(1, 22, "")
-	visits(1, 9, "autumn")
-	outcomes, err := h.Collector.Ingest(t.Context(), "blog", hits)
-	servertest.Must(t, err)
-	for i := range outcomes {
-		if outcomes[i].Status != analytics.Stored {
-			t.Fatalf("%+v", outcomes[i])
-		}
-	}
-	servertest.Must(t, h.Worker.Drain(t.Context()))
-	return h
-}
-
 // "Which campaign lost last week?" takes one call.
 func TestWhichCampaignLost(t *testing.T) {
-	h := lostCampaign(t)
+	h := servertest.New(t, nil)
+	servertest.Campaigns(h)
 	s := client(h, accounts.NewKey{Site: "blog", Scope: accounts.Read})
 	text, failed := call(h, s, "explain_change", map[string]any{"site_id": "blog", "metric": "visits", "date_range": "last_week", "dimensions": []string{"utm_campaign"}})
 	var got struct {

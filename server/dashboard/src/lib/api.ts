@@ -41,6 +41,18 @@ export interface Stats {
   previousImported?: Imported
 }
 
+// Difference is a number in both ranges. Revenue is a text.
+export interface Difference { before: number | string; after: number | string; difference: number | string }
+export interface Part extends Difference { value: string }
+
+export interface Explanation {
+  total: Difference
+  divided_as: string
+  divided: Difference
+  dimensions: { dimension: string; parts: Part[]; rest?: Difference; rest_values?: number; unattributed?: Difference }[]
+  meta: { notes: string[] }
+}
+
 // Imported is the part of a range whose counts were imported from another analytics product.
 export interface Imported { from: string; to: string; included: boolean; note: string }
 
@@ -321,6 +333,7 @@ export const api = {
 
   deleteSite: (site: string) => call<void>('DELETE', at(site)),
   stats: (site: string, q: Query, s?: Abort) => call<Stats>('GET', at(site) + '/stats', q, undefined, s),
+  explain: (site: string, body: object, s?: Abort) => call<Explanation>('POST', at(site) + '/explain', undefined, body, s),
   breakdown: (site: string, q: Query, s?: Abort) => call<Breakdown>('GET', at(site) + '/breakdown', q, undefined, s),
 
   vitals: (site: string, q: Query, s?: Abort) => call<Vitals>('GET', at(site) + '/vitals', q, undefined, s),

@@ -38,13 +38,14 @@ export function money(amount: string | number | undefined, currency?: string, br
 
 export type Metric = 'visitors' | 'visits' | 'pageViews' | 'viewsPerVisit' | 'bounceRate' | 'duration' | 'revenue' | 'conversions' | 'events'
 
-export const METRICS: Record<Metric, { label: string; hint: string; lessIsBetter?: boolean }> = {
+// METRICS are the figures. An average is not the sum of parts, so its change is not explained by values.
+export const METRICS: Record<Metric, { label: string; hint: string; lessIsBetter?: boolean; average?: boolean }> = {
   visitors: { label: 'Visitors', hint: 'Unique visitors per day. Days cannot be linked, so a visitor who returns the next day is counted again.' },
   visits: { label: 'Visits', hint: 'Events less than 30 minutes apart form one visit.' },
   pageViews: { label: 'Page views', hint: 'All pages viewed.' },
-  viewsPerVisit: { label: 'Views per visit', hint: 'Page views divided by visits.' },
-  bounceRate: { label: 'Bounce rate', hint: 'Share of visits with one page view and no custom event.', lessIsBetter: true },
-  duration: { label: 'Visit duration', hint: 'Average time from the first to the last event of a visit. A bounce lasts 0 s.' },
+  viewsPerVisit: { label: 'Views per visit', hint: 'Page views divided by visits.', average: true },
+  bounceRate: { label: 'Bounce rate', hint: 'Share of visits with one page view and no custom event.', lessIsBetter: true, average: true },
+  duration: { label: 'Visit duration', hint: 'Average time from the first to the last event of a visit. A bounce lasts 0 s.', average: true },
   revenue: { label: 'Revenue', hint: 'Exact sum of the revenue of all events.' },
   conversions: { label: 'Conversions', hint: 'Goals reached.' },
   events: { label: 'Events', hint: 'Custom events.' },

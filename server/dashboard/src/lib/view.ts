@@ -23,6 +23,7 @@ export const RANGES: [name: string, label: string, key: string][] = [
   ['today', 'Today', 'd'],
   ['yesterday', 'Yesterday', 'e'],
   ['7d', 'Last 7 days', 'w'],
+  ['last-week', 'Last week', 'k'],
   ['30d', 'Last 30 days', 't'],
   ['90d', 'Last 90 days', 'q'],
   ['month', 'This month', 'm'],
@@ -39,6 +40,7 @@ export function rangeDays(range: string, today: string): [from: string, to: stri
     case '7d': return [addDays(today, -6), today]
     case '90d': return [addDays(today, -89), today]
     case 'week': return [weekStart(today), today]
+    case 'last-week': return [addDays(weekStart(today), -7), addDays(weekStart(today), -1)]
     case 'month': return [monthStart(today), today]
     case 'last-month': return [addMonths(monthStart(today), -1), addDays(monthStart(today), -1)]
     case 'year': return [today.slice(0, 4) + '-01-01', today]

@@ -1,9 +1,9 @@
 // Package contribution divides the change of a metric between two ranges of days among the values of
 // dimensions. It is arithmetic on reports, and reads nothing itself.
 //
-// A dimension divides a metric if every unit of the metric has exactly one value of it, or none. The
-// contributions of its values then add up to the change, to the unit. So page views are divided by
-// page, but visits are not, because a visit has several pages.
+// A dimension divides a metric if each unit of the metric has one value, or none. The contributions of
+// the values then add up to the change, to the unit. So page views are divided by page, but visits are
+// not, because a visit has several pages.
 package contribution
 
 import (

@@ -57,7 +57,7 @@ type Divided struct {
 	Parts        []Part      `json:"parts" doc:"Values with the largest differences first, up or down. (none) stands for no value, (other) for values beyond the limit of the stored counts."`
 	Rest         *Difference `json:"rest,omitempty" doc:"Sum of the values beyond the limit."`
 	RestValues   int         `json:"rest_values,omitempty" doc:"Number of values in rest."`
-	Unattributed *Difference `json:"unattributed,omitempty" doc:"What belongs to no value because it was not measured, as on some imported days."`
+	Unattributed *Difference `json:"unattributed,omitempty" doc:"Counts without a value because the dimension was not measured, as on some imported days."`
 }
 
 // Part is the contribution of one value.

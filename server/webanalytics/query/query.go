@@ -17,7 +17,7 @@ import (
 type Request struct {
 	Metrics []string `json:"metrics" minItems:"1" maxItems:"12" doc:"Numbers of each row, in this order: visitors, visits, pageviews, events, bounce_rate, visit_duration, views_per_visit, conversions, total_revenue, engagement_time; by a dimension also share, and by page scroll_depth." example:"[\"visitors\",\"visits\"]"`
 	Selection
-	Dimensions []string   `json:"dimensions,omitempty" maxItems:"1" doc:"What to break down by: time:hour, time:day or time:month, or a dimension of breakdowns, such as page, source or utm_campaign. The prefixes of Plausible (visit:source, event:page, event:props:plan) are accepted. Default: one row for the whole range." example:"[\"source\"]"`
+	Dimensions []string   `json:"dimensions,omitempty" maxItems:"1" doc:"Dimension of the rows: time:hour, time:day, time:month, or one of breakdowns, such as page, source or utm_campaign. The prefixes of Plausible (visit:source, event:page, event:props:plan) are accepted. Default: one row for the whole range." example:"[\"source\"]"`
 	Search     string     `json:"search,omitempty" maxLength:"200" doc:"Only rows whose value contains this text, ignoring case."`
 	OrderBy    []Order    `json:"order_by,omitempty" maxItems:"3" doc:"Order of the rows. Default: time, or the first metric, largest first." example:"[[\"visits\",\"desc\"]]"`
 	Include    Include    `json:"include,omitzero"`

@@ -171,8 +171,8 @@ var policy = map[string][]string{
 		"server/mqtt", "telemetry/credentials"}, // its tests
 	"server/load":                {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/internal/middleware": {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
+	"server/webanalytics/query":  {"analytics", "analytics/contribution", "analytics/explore", "analytics/report", "internal/calendar", "internal/decimal", "github.com/danielgtaylor/huma/v2"},
 	"server/webanalytics": {"server/webanalytics/query", "github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/annotations", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
-		"server/webanalytics/query": {"analytics", "analytics/contribution", "analytics/explore", "analytics/report", "internal/calendar", "internal/decimal", "github.com/danielgtaylor/huma/v2"},
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
 	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/erasure", "server/accounts", "engine", "eventstore", "eventstore/shred", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},

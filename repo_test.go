@@ -219,6 +219,7 @@ var policy = map[string][]string{
 	"internal/geo":         {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},
 	"internal/exclude":     {"internal/glob"},
 	"internal/glob":        {},
+	"internal/mask":        {},
 
 	"internal/lineprotocol": {"github.com/influxdata/line-protocol/v2/lineprotocol"},
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/internal/exclude"
+	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/table"
 )
 
@@ -28,6 +29,9 @@ type Site struct {
 	Exclude    exclude.Rules `dynamodbav:"exclude"`
 	RespectDNT bool          `dynamodbav:"respectDnt,omitempty"`
 	RespectGPC bool          `dynamodbav:"respectGpc,omitempty"`
+	// Mask is the personal data that is replaced before an event is stored. Exclude sees paths as
+	// they were sent; everything else, such as goals and filters, sees masked ones.
+	Mask mask.Rules `dynamodbav:"mask"`
 	// ImportKey derives the visitor IDs of imported lines, so that repeated imports of a line yield
 	// the same visitor. It is 32 random bytes, created with the site and never shown.
 	ImportKey []byte `dynamodbav:"importKey"`

@@ -120,11 +120,11 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 		return e, at, reject(BadRevenue, "%v", err)
 	}
 	e.ZoneMinutes = s.cal.Minutes(at)
-	e.Name, e.UserID, e.SessionID, e.Revenue = valid(h.Name), h.UserID, h.SessionID, revenue
-	e.Source = referral.Of(h.Referrer, page, s.site.Domains)
+	e.Name, e.UserID, e.SessionID, e.Revenue = valid(s.masks.Text(h.Name)), h.UserID, h.SessionID, revenue
+	e.Source = referral.Of(s.masks.URL(h.Referrer), page, s.site.Domains)
 	e.Client = h.Client
 	e.Client.Map(func(text string) string { return clip(text, MaxClient) })
-	e.Properties = validProperties(h.Properties)
+	e.Properties = s.maskProperties(validProperties(h.Properties))
 	e.Engagement, e.Vitals = h.measured()
 	s.expire(&e, at, now)
 	return e, at, nil
@@ -188,7 +188,8 @@ func (h *Hit) check() *rejection {
 	return nil
 }
 
-// pageOf returns the page of a hit with its normalized path, or why the site does not count it.
+// pageOf returns the page of a hit with its masked path and query, or why the site does not count
+// it. Exclusions see the path as it was sent.
 func (s *siteState) pageOf(h *Hit) (page referral.Address, r *rejection) {
 	page = referral.Locate(h.URL)
 	if h.URL == "" {
@@ -197,15 +198,17 @@ func (s *siteState) pageOf(h *Hit) (page referral.Address, r *rejection) {
 	if !h.Imported && (!webAddress(h.URL) || len(page.Host) > maxHost || !referral.PlausibleHost(page.Host) || hasControls(page.Path)) {
 		return page, reject(BadURL, "the page URL is invalid: use https://host/path or /path")
 	}
-	if page.Path, r = pathOf(page.Path, h.Imported); r != nil {
+	sent, r := pathOf(page.Path, h.Imported)
+	if r != nil {
 		return page, r
 	}
+	page.Path, page.Query = clip(s.masks.Path(sent), maxPath), s.masks.Query(page.Query)
 	switch {
 	case h.DNT && s.site.RespectDNT || h.GPC && s.site.RespectGPC:
 		return page, reject(OptedOut, "the browser requests not to be tracked, and the site respects that")
 	case !h.Imported && page.Host != "" && len(s.site.Domains) > 0 && !referral.Within(page.Host, s.site.Domains):
 		return page, reject(WrongDomain, "%s is not one of the site's domains", clip(page.Host, maxShown))
-	case s.excluded.Host(page.Host) || s.excluded.Path(page.Path) || s.excluded.Address(h.Address):
+	case s.excluded.Host(page.Host) || s.excluded.Path(clip(sent, maxPath)) || s.excluded.Address(h.Address):
 		return page, reject(Excluded, "the site excludes this page, host or address")
 	}
 	return page, nil
@@ -247,7 +250,7 @@ func bounded(x, most float64) float64 {
 	return min(x, most)
 }
 
-// pathOf returns the path by which a page is counted.
+// pathOf returns the path of a page with its leading slash.
 func pathOf(path string, imported bool) (string, *rejection) {
 	if len(path) > maxSentPath && !imported {
 		return "", reject(PathTooLong, "the path has %d bytes; use at most %d", len(path), maxSentPath)
@@ -255,7 +258,7 @@ func pathOf(path string, imported bool) (string, *rejection) {
 	if path == "" || path[0] != '/' {
 		path = "/" + path
 	}
-	return clip(path, maxPath), nil
+	return path, nil
 }
 
 // expire sets the expiry of the raw event. It counts from the event's time, or for a late event
@@ -286,6 +289,25 @@ func valid(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// maskProperties masks the values of properties. It does not modify p.
+func (s *siteState) maskProperties(p map[string]string) map[string]string {
+	var masked map[string]string
+	for name, value := range p {
+		text := s.masks.Text(value)
+		if text == value {
+			continue
+		}
+		if masked == nil {
+			masked = maps.Clone(p)
+		}
+		masked[name] = text
+	}
+	if masked == nil {
+		return p
+	}
+	return masked
 }
 
 func validProperties(p map[string]string) map[string]string {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/table"
 )
@@ -40,8 +41,9 @@ type NewSite struct {
 	Domains   []string // its own hosts, without scheme; traffic from them is no referral
 	TimeZone  string   // IANA name; default UTC. Fixed once the site has events: all buckets are in it
 	Settings  Settings
-	Shards    int       // partitions for events and visitors; default 1
-	Retention Retention // zero: the defaults
+	Shards    int         // partitions for events and visitors; default 1
+	Retention Retention   // zero: the defaults
+	Mask      *mask.Rules // nil: mask.Default
 }
 
 // CreateSite creates a site. Errors: ErrSite, ErrRetention, table.ErrExists for an ID in use.
@@ -55,6 +57,9 @@ func CreateSite(ctx context.Context, t *table.Table, n NewSite) (Site, error) {
 	}
 	if s.TimeZone == "" {
 		s.TimeZone = "UTC"
+	}
+	if s.Mask = mask.Default(); n.Mask != nil {
+		s.Mask = *n.Mask
 	}
 	if n.Shards == 0 {
 		n.Shards = defaultShards
@@ -232,6 +237,9 @@ func (s *Site) check() error {
 		return fmt.Errorf("%s: %w", s.SiteID, err)
 	}
 	if _, err := s.Exclude.Compile(); err != nil {
+		return fmt.Errorf("%w %s: %w", ErrSite, s.SiteID, err)
+	}
+	if _, err := s.Mask.Compile(); err != nil {
 		return fmt.Errorf("%w %s: %w", ErrSite, s.SiteID, err)
 	}
 	if err := s.Sharding.Validate(); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/dynamo"
 	"github.com/onefold/onefold/internal/calendar"
 	"github.com/onefold/onefold/internal/exclude"
+	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/table"
 )
 
@@ -123,12 +124,16 @@ func (c *siteCache) load(ctx context.Context, siteID string) (*siteState, error)
 	if err != nil {
 		return nil, fmt.Errorf("analytics: site %s: %w", siteID, err)
 	}
+	masks, err := site.Mask.Compile()
+	if err != nil {
+		return nil, fmt.Errorf("analytics: site %s: %w", siteID, err)
+	}
 	goals, err := loadGoals(ctx, c.t, siteID)
 	if err != nil {
 		return nil, fmt.Errorf("analytics: goals of site %s: %w", siteID, err)
 	}
 	cal, err := calendar.LoadZone(site.TimeZone)
-	return &siteState{site: site, cal: cal, goals: goals, excluded: excluded, retry: c.retry, days: map[siteDay]*dayState{}}, err
+	return &siteState{site: site, cal: cal, goals: goals, excluded: excluded, masks: masks, retry: c.retry, days: map[siteDay]*dayState{}}, err
 }
 
 // siteState is a collector's view of a site. Only days changes, under mu.
@@ -136,6 +141,7 @@ type siteState struct {
 	site     Site
 	cal      calendar.Zone
 	excluded *exclude.Matcher
+	masks    *mask.Masker
 	goals    Reach
 	retry    throttle.Retry
 

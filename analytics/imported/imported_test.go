@@ -535,3 +535,38 @@ func TestImportsAreBounded(t *testing.T) {
 		w.Must(err)
 	}
 }
+
+// Personal data in exports is masked like that of events: in pages, referrers, links and campaigns,
+// and in malformed rows that are shown. Values that become the same are added up.
+func TestImportedCountsAreMasked(t *testing.T) {
+	w := newSite(t, "UTC", "2024-02-05T12:00")
+	_, err := analytics.UpdateSite(w.Ctx, w.Table, "site", func(s *analytics.Site) error {
+		s.Mask.Paths = []string{"/people/:person/**"}
+		return nil
+	})
+	w.Must(err)
+	long := strings.Repeat("long/", 100)
+	for _, c := range []struct {
+		by   analytics.Dimension
+		csv  string
+		want string
+	}{
+		{analytics.ByPage, "date,visitors,pageviews,page\n2024-01-01,1,2,/user/jane@example.com\n2024-01-01,1,3,/user/john%40example.com\n2024-01-01,1,1,/people/jane/a\n2024-01-01,1,1,/" + long + "jane@example.com\n",
+			"/user/:email 5/0/0, /" + long + ":email 1/0/0, /people/:person/a 1/0/0, "},
+		{analytics.ByReferrer, "Date,Page referrer,Sessions\n2024-01-02,forum.example/people/jane,1\n2024-01-02,https://forum.example/u/jane@example.com,1\n",
+			"forum.example/people/:person 0/1/0, forum.example/u/:email 0/1/0, "},
+		{analytics.ByUTMCampaign, "Date,Session campaign,Sessions\n2024-01-03,jane@example.com,1\n", ":email 0/1/0, "},
+	} {
+		r, err := w.csv(c.csv)
+		w.Must(err)
+		out := w.report(r.From, r.To, analytics.Day, c.by)
+		if got := rows(&out); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.by, got, c.want)
+		}
+	}
+	r, err := w.csv("Date,Page path,Views\n2024-01-04,/user/jane@example.com,many\n2024-01-04,/,1\n")
+	w.Must(err)
+	if len(r.Shown) != 1 || strings.Contains(r.Shown[0], "jane") || !strings.Contains(r.Shown[0], ":email") {
+		t.Errorf("shown: %q", r.Shown)
+	}
+}

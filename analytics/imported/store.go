@@ -13,6 +13,7 @@ import (
 
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/internal/calendar"
+	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/table"
 )
 
@@ -41,6 +42,8 @@ type Into struct {
 	Until string
 	// Lifetimes of days and months from now on; 0 means forever.
 	KeepDays, KeepMonths time.Duration
+	// Mask is what the site masks. nil masks nothing.
+	Mask *mask.Masker
 }
 
 // Result is what an import stored, or would store.
@@ -69,6 +72,7 @@ type Options struct {
 // Run imports an export. Repeating it, also after an interruption, stores the same. Errors: those
 // of exports.Inspect, ErrNothing, ErrTooMuch, ErrDeleting.
 func Run(ctx context.Context, t *table.Table, into Into, e *exports.Export, o Options) (Result, error) {
+	e.Mask(into.Mask)
 	r := &runner{t: t, into: into, e: e, o: o, size: e.Size()}
 	err := r.run(ctx)
 	return r.out, err

@@ -157,9 +157,14 @@ func ImportInto(ctx context.Context, t *table.Table, siteID string) (into import
 	if err != nil {
 		return into, err
 	}
+	masks, err := site.Mask.Compile()
+	if err != nil {
+		return into, err
+	}
 	since, _, err := ownSince(ctx, t, &site, cal)
 	into = imported.Into{
 		SiteID: siteID, Until: cal.Day(t.Now()), KeepDays: site.Retention.Of(analytics.Day), KeepMonths: site.Retention.Of(analytics.Month),
+		Mask: masks,
 	}
 	if since != "" {
 		into.Until = min(into.Until, since)

@@ -141,7 +141,9 @@ func (m *Masker) Text(text string) string {
 }
 
 // isAddress reports whether a text is a URL or path, if it is one word.
-func isAddress(text string) bool { return strings.HasPrefix(text, "/") || strings.Contains(text, "://") }
+func isAddress(text string) bool {
+	return strings.HasPrefix(text, "/") || strings.Contains(text, "://")
+}
 
 // words replaces the words of a text that mask returns another word for.
 func words(text, separators string, mask func(string) string) string {

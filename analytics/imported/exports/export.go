@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/onefold/onefold/internal/mask"
 )
 
 var (
@@ -66,6 +68,8 @@ type member struct {
 	name string // without folders
 	size int64  // as declared; -1: unknown
 	open func() (io.ReadCloser, error)
+
+	masks *mask.Masker
 
 	// Results of Inspect.
 	again bool   // identical to an earlier file

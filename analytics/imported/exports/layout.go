@@ -29,6 +29,7 @@ type layout struct {
 
 	measures  dimensions // measured by each row, even without a value
 	omitsNone bool       // visits without a value have no row
+	addresses []bool     // by column: it has pages, links or referrers
 }
 
 // layoutOf identifies a table by its column names and the comments above it. It returns nil if it

@@ -234,6 +234,7 @@ func (m *member) read(ctx context.Context, left *int64, progress func(int64), su
 		r = io.TeeReader(r, sum)
 	}
 	s := newSections(r)
+	s.masks = m.masks
 	any := false
 	for {
 		more, err := s.next()
@@ -272,6 +273,7 @@ func (s *sections) readTable(v visitor) error {
 	if err != nil {
 		return nil
 	}
+	l.addresses = addressesIn(header)
 	for {
 		record, err := r.Read()
 		if err == io.EOF {
@@ -289,6 +291,7 @@ func (s *sections) readTable(v visitor) error {
 // row processes one row of a table that starts after line first. malformed is its parse error, if
 // any.
 func (s *sections) row(l *layout, record []string, v visitor, first int64, malformed error) error {
+	l.masked(s.masks, record)
 	if parse := (*csv.ParseError)(nil); errors.As(malformed, &parse) {
 		v.row(first+int64(parse.StartLine), record, parse.Err)
 		return nil

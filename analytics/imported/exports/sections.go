@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/onefold/onefold/internal/mask"
 )
 
 // sections splits a CSV file into tables. Google Analytics writes several tables into one file,
@@ -22,6 +24,7 @@ type sections struct {
 	record   int      // bytes of the current record
 	over     bool     // the section has ended
 	err      error    // of the file; io.EOF at its end
+	masks    *mask.Masker
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 
 	"github.com/onefold/onefold/analytics/internal/visits"
 	"github.com/onefold/onefold/internal/decimal"
+	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/internal/referral"
 )
 
@@ -202,7 +203,7 @@ func (s *siteState) pageOf(h *Hit) (page referral.Address, r *rejection) {
 	if r != nil {
 		return page, r
 	}
-	page.Path, page.Query = clip(s.masks.Path(sent), maxPath), s.masks.Query(page.Query)
+	page.Path, page.Query = storedPath(s.masks, sent), s.masks.Query(page.Query)
 	switch {
 	case h.DNT && s.site.RespectDNT || h.GPC && s.site.RespectGPC:
 		return page, reject(OptedOut, "the browser requests not to be tracked, and the site respects that")
@@ -260,6 +261,9 @@ func pathOf(path string, imported bool) (string, *rejection) {
 	}
 	return path, nil
 }
+
+// storedPath returns the path by which a page is counted.
+func storedPath(masks *mask.Masker, sent string) string { return clip(masks.Path(sent), maxPath) }
 
 // expire sets the expiry of the raw event. It counts from the event's time, or for a late event
 // from its arrival, rounded up to the hour so that the items of an import share an expiry.

@@ -214,7 +214,7 @@ func TestMasksOfASite(t *testing.T) {
 		s.Mask.Paths = []string{"user"}
 		return nil
 	})
-	if !errors.Is(err, ErrSite) || !errors.Is(err, mask.ErrRule) {
+	if e := (*mask.RuleError)(nil); !errors.Is(err, ErrSite) || !errors.As(err, &e) {
 		t.Errorf("an invalid pattern: %v", err)
 	}
 }

@@ -3,7 +3,27 @@ package analytics
 import (
 	"context"
 	"fmt"
+
+	"github.com/onefold/onefold/internal/referral"
 )
+
+// StoredPaths returns the paths that events with these URLs or paths would have, masked by the
+// site's settings. Errors: ErrSite for invalid masks or a path that is too long.
+func StoredPaths(site *Site, urls []string) ([]string, error) {
+	masks, err := site.Mask.Compile()
+	if err != nil {
+		return nil, fmt.Errorf("%w %s: %w", ErrSite, site.SiteID, err)
+	}
+	stored := make([]string, len(urls))
+	for i, url := range urls {
+		sent, r := pathOf(referral.Locate(url).Path, false)
+		if r != nil {
+			return nil, fmt.Errorf("%w %s: %s", ErrSite, site.SiteID, r.text)
+		}
+		stored[i] = storedPath(masks, sent)
+	}
+	return stored, nil
+}
 
 // Preview returns the outcomes that Ingest would return, and stores nothing. New events are Stored,
 // also if the same event occurs twice among the hits. Errors: as Ingest.

@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/cmd/internal/terminal"
+	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/table"
 )
 
@@ -19,6 +20,7 @@ type siteCommands struct {
 	List   siteList   `cmd:"" help:"List the sites."`
 	Show   siteShow   `cmd:"" help:"Show a site's settings."`
 
+	Mask    siteMask    `cmd:"" help:"Show, set and try what is masked in a site's paths."`
 	Reshard siteReshard `cmd:"" help:"Set how many partitions hold a site's future events. Nothing is rewritten; reads merge all partitions."`
 }
 
@@ -30,12 +32,13 @@ type siteCreate struct {
 
 // siteOutput is the JSON form of a site. It omits the import key, which is secret.
 type siteOutput struct {
-	ID        string    `json:"id"`
-	TimeZone  string    `json:"timezone"`
-	Domains   []string  `json:"domains"`
-	CreatedAt time.Time `json:"createdAt"`
-	Shards    int       `json:"shards"`
-	Retention string    `json:"retention"`
+	ID        string     `json:"id"`
+	TimeZone  string     `json:"timezone"`
+	Domains   []string   `json:"domains"`
+	CreatedAt time.Time  `json:"createdAt"`
+	Shards    int        `json:"shards"`
+	Retention string     `json:"retention"`
+	Mask      mask.Rules `json:"mask"`
 }
 
 func outputOf(s analytics.Site) siteOutput {
@@ -45,7 +48,7 @@ func outputOf(s analytics.Site) siteOutput {
 	}
 	return siteOutput{
 		ID: s.SiteID, TimeZone: s.TimeZone, Domains: domains, CreatedAt: s.CreatedAt,
-		Shards: s.Sharding.At(time.Now()), Retention: retention(s.Retention),
+		Shards: s.Sharding.At(time.Now()), Retention: retention(s.Retention), Mask: s.Mask,
 	}
 }
 
@@ -123,8 +126,8 @@ func (c *siteShow) Run(ctx context.Context, std streams, g *globals) error {
 	return g.withSite(ctx, std, c.ID, get, func(site *analytics.Site) error {
 		out := outputOf(*site)
 		w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
-		fmt.Fprintf(w, "site\t%s\ntime zone\t%s\ndomains\t%s\ncreated\t%s\npartitions\t%d\nretention\t%s\n",
-			out.ID, out.TimeZone, strings.Join(out.Domains, ", "), out.CreatedAt.Format(time.RFC3339), out.Shards, out.Retention)
+		fmt.Fprintf(w, "site\t%s\ntime zone\t%s\ndomains\t%s\ncreated\t%s\npartitions\t%d\nretention\t%s\nmasks\t%s\n",
+			out.ID, out.TimeZone, strings.Join(out.Domains, ", "), out.CreatedAt.Format(time.RFC3339), out.Shards, out.Retention, masks(&site.Mask))
 		return w.Flush()
 	})
 }

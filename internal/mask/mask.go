@@ -6,14 +6,20 @@
 package mask
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// ErrRule is returned for invalid rules. The message names the rule and says what to write.
-var ErrRule = errors.New("mask")
+// RuleError is returned for an invalid rule.
+type RuleError struct {
+	Reason string // names the rule and says what to write
+}
+
+// Error implements error.
+func (e *RuleError) Error() string { return "mask: " + e.Reason }
+
+func invalid(format string, args ...any) error { return &RuleError{fmt.Sprintf(format, args...)} }
 
 // Limits of rules.
 const (
@@ -38,23 +44,23 @@ type Masker struct {
 	patterns []pattern
 }
 
-// Compile validates rules and compiles them. Errors: ErrRule.
+// Compile validates rules and compiles them. Errors: RuleError.
 func (r *Rules) Compile() (*Masker, error) {
 	m := new(Masker)
 	for _, k := range r.Detect {
 		at := slices.Index(Kinds, k)
 		if at < 0 {
-			return nil, fmt.Errorf("%w: detector %q: use %s", ErrRule, shown(string(k)), list(Kinds))
+			return nil, invalid("detector %q: use %s", shown(string(k)), list(Kinds))
 		}
 		m.detect |= 1 << at
 	}
 	if len(r.Paths) > MaxRules {
-		return nil, fmt.Errorf("%w: %d patterns: use at most %d", ErrRule, len(r.Paths), MaxRules)
+		return nil, invalid("%d patterns: use at most %d", len(r.Paths), MaxRules)
 	}
 	for _, text := range r.Paths {
 		p, err := parsePattern(text)
 		if err != nil {
-			return nil, fmt.Errorf("%w: pattern %q: %w", ErrRule, shown(text), err)
+			return nil, invalid("pattern %q: %v", shown(text), err)
 		}
 		m.patterns = append(m.patterns, p)
 	}

@@ -159,7 +159,8 @@ func TestInvalidRules(t *testing.T) {
 		{Paths: []string{"/:" + strings.Repeat("a", maxName+1)}}, {Paths: []string{"/jane@example.com/:id"}}, {Paths: []string{"/a%2F:name"}},
 		{Paths: slices.Repeat([]string{"/:a"}, MaxRules+1)},
 	} {
-		if _, err := r.Compile(); !errors.Is(err, ErrRule) || len(err.Error()) > 400 {
+		_, err := r.Compile()
+		if e := (*RuleError)(nil); !errors.As(err, &e) || len(e.Reason) > 400 {
 			t.Errorf("%.80v: %v", r, err)
 		}
 	}

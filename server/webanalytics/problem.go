@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/analytics/imported/exports"
 	"github.com/onefold/onefold/analytics/reconcile"
 	"github.com/onefold/onefold/analytics/report"
+	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
@@ -64,6 +65,9 @@ func exploreProblem(err error) error {
 // analyticsProblem maps errors of package analytics to a response that says what to do. It returns
 // nil for others.
 func analyticsProblem(err error) error {
+	if rule := (*mask.RuleError)(nil); errors.As(err, &rule) {
+		return middleware.Problem(http.StatusUnprocessableEntity, "bad_mask", middleware.Detail(rule))
+	}
 	switch {
 	case errors.Is(err, analytics.ErrUnknownSite):
 		return middleware.Problem(http.StatusNotFound, "not_found", "There is no such site. Create it with `onefold site create`, or in the dashboard.")

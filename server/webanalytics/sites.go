@@ -14,6 +14,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/internal/exclude"
+	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/internal/referral"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/middleware"
@@ -39,6 +40,7 @@ type SiteSettings struct {
 	Shards     []shardsBody  `json:"shards" required:"false" doc:"Number of partitions over time. The last step whose time has come applies; earlier events stay where they are."`
 	Retention  retentionBody `json:"retention" required:"false"`
 	Exclude    excludeBody   `json:"exclude" required:"false"`
+	Mask       maskBody      `json:"mask" required:"false" doc:"Personal data that is replaced before an event is stored."`
 	RespectDNT bool          `json:"respectDnt" required:"false" doc:"Do not count visitors who send Do Not Track."`
 	RespectGPC bool          `json:"respectGpc" required:"false" doc:"Do not count visitors who send Global Privacy Control."`
 }
@@ -80,6 +82,7 @@ type updateSiteRequest struct {
 		CustomProperties *[]string      `json:"customProperties,omitempty" maxItems:"10"`
 		Retention        *retentionBody `json:"retention,omitempty"`
 		Exclude          *excludeBody   `json:"exclude,omitempty"`
+		Mask             *maskBody      `json:"mask,omitempty"`
 		RespectDNT       *bool          `json:"respectDnt,omitempty"`
 		RespectGPC       *bool          `json:"respectGpc,omitempty"`
 	}
@@ -104,6 +107,7 @@ func (s *Service) siteRoutes(api huma.API) {
 		Summary: "Update a site's settings", Description: "Fields that are not given stay unchanged. Existing statistics are not recomputed.", Tags: []string{"sites"},
 	}), s.updateSite)
 	s.shardRoutes(api, one)
+	s.maskRoutes(api, one)
 	huma.Register(api, middleware.Guard(middleware.ForOwner, huma.Operation{
 		OperationID: "delete-site", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a site and all its data", Description: "The site is unknown at once. Its data is deleted in the background; its roles, keys and shares end at once.", Tags: []string{"sites"},
@@ -138,7 +142,7 @@ func allOf(site *analytics.Site) siteBody {
 	return siteBody{
 		ID: site.SiteID, Name: cmp.Or(site.Name, site.SiteID), Domains: orEmpty(site.Domains), TimeZone: site.TimeZone, Currency: cmp.Or(site.Currency, analytics.DefaultCurrency),
 		Public: site.Public, CustomProperties: orEmpty(site.CustomProperties),
-		SiteSettings: &SiteSettings{describeShards(site.Sharding), describeRetention(site.Retention), excludeBody(site.Exclude), site.RespectDNT, site.RespectGPC},
+		SiteSettings: &SiteSettings{describeShards(site.Sharding), describeRetention(site.Retention), excludeBody(site.Exclude), describeMask(site.Mask), site.RespectDNT, site.RespectGPC},
 	}
 }
 
@@ -226,6 +230,9 @@ func (in *updateSiteRequest) change(site *analytics.Site) error {
 	}
 	if b.Exclude != nil {
 		site.Exclude = exclude.Rules(*b.Exclude)
+	}
+	if b.Mask != nil {
+		site.Mask = mask.Rules(*b.Mask)
 	}
 	return nil
 }

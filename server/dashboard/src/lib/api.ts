@@ -92,6 +92,7 @@ export interface Site {
   shards?: { from: string; shards: number }[] | null
   retention?: { rawDays: number; hourDays: number; dayDays: number }
   exclude?: { addresses?: string[] | null; paths?: string[] | null; hosts?: string[] | null }
+  mask?: Mask
   respectDnt?: boolean
   respectGpc?: boolean
   public?: boolean
@@ -99,6 +100,9 @@ export interface Site {
   hasEvents?: boolean
   role?: Role
 }
+
+export type Detector = 'email' | 'phone' | 'uuid' | 'token'
+export interface Mask { detect: Detector[] | null; paths: string[] | null }
 
 export interface Goal {
   id: string
@@ -330,6 +334,7 @@ export const api = {
   setShards: (site: string, shards: number) => call<Site>('PUT', at(site) + '/shards', undefined, { shards }),
   heat: (q: Query, s?: Abort) => call<Heat>('GET', '/heat', q, undefined, s),
   changeSite: (site: string, body: Partial<Site>) => call<Site>('PATCH', at(site), undefined, body),
+  previewMask: (site: string, body: { mask: Mask; paths: string[] }, s?: Abort) => call<{ paths: { path: string; stored: string }[] }>('POST', at(site) + '/mask/preview', undefined, body, s),
 
   deleteSite: (site: string) => call<void>('DELETE', at(site)),
   stats: (site: string, q: Query, s?: Abort) => call<Stats>('GET', at(site) + '/stats', q, undefined, s),

@@ -24,7 +24,7 @@ const noMask = "none"
 
 // maskFlags are rules of a command line. A list that is not given stays unchanged.
 type maskFlags struct {
-	Detect  []string `help:"What is recognized by its form: email, phone, uuid, token, or none. Replaces the list."`
+	Detect  []string `help:"Detectors: 'email', 'phone', 'uuid', 'token', or 'none'. Replaces the list."`
 	Pattern []string `sep:"none" help:"Pattern of paths, such as '/customers/:customer/**', or none. Repeat for more. Replaces the list."`
 }
 

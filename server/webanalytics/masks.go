@@ -12,7 +12,7 @@ import (
 )
 
 type maskBody struct {
-	Detect []mask.Kind `json:"detect" required:"false" maxItems:"4" enum:"email,phone,uuid,token" doc:"What is recognized by its form."`
+	Detect []mask.Kind `json:"detect" required:"false" maxItems:"4" enum:"email,phone,uuid,token" doc:"Detectors, which recognize personal data by its form."`
 	Paths  []string    `json:"paths" required:"false" maxItems:"100" doc:"Patterns of the site's paths, such as /customers/:customer/**: a segment with a :name is replaced, * matches any segment, a last ** any number of segments."`
 }
 

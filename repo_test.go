@@ -217,6 +217,7 @@ var policy = map[string][]string{
 	"internal/webhook":     {},
 	"internal/spool":       {"internal/groupcommit", "internal/backoff"},
 	"internal/geo":         {"github.com/oschwald/maxminddb-golang/v2", "internal/geo/..."},
+	"internal/blocklist":   {"github.com/gaissmai/bart", "golang.org/x/net/idna"},
 	"internal/exclude":     {"internal/glob"},
 	"internal/glob":        {},
 	"internal/mask":        {},

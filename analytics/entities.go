@@ -29,6 +29,9 @@ type Site struct {
 	Exclude    exclude.Rules `dynamodbav:"exclude"`
 	RespectDNT bool          `dynamodbav:"respectDnt,omitempty"`
 	RespectGPC bool          `dynamodbav:"respectGpc,omitempty"`
+	// KeepDataCenters counts visitors whose address is in a network of data centers: programs, but
+	// also people who use a VPN.
+	KeepDataCenters bool `dynamodbav:"keepDataCenters,omitempty"`
 	// Mask is the personal data that is replaced before an event is stored. Exclude sees paths as
 	// they were sent; everything else, such as goals and filters, sees masked ones.
 	Mask mask.Rules `dynamodbav:"mask"`

@@ -41,6 +41,8 @@ type Hit struct {
 	Engagement        // of an EngagementEvent
 	Vitals            // of a VitalsEvent
 	DNT, GPC   bool   // Do Not Track, Global Privacy Control
+	DataCenter bool   // the address is in a network of data centers, so the sender is likely a program
+	Spam       bool   // the referrer is known to be spam
 	Imported   bool   // from a log: any past time is accepted; the visitor ID is the same on every import
 }
 
@@ -88,6 +90,8 @@ const (
 	WrongDomain     Reason = "wrong_domain"
 	Excluded        Reason = "excluded"
 	OptedOut        Reason = "opted_out"
+	DataCenter      Reason = "data_center"
+	ReferrerSpam    Reason = "referrer_spam"
 )
 
 type rejection struct {
@@ -207,6 +211,10 @@ func (s *siteState) pageOf(h *Hit) (page referral.Address, r *rejection) {
 	switch {
 	case h.DNT && s.site.RespectDNT || h.GPC && s.site.RespectGPC:
 		return page, reject(OptedOut, "the browser requests not to be tracked, and the site respects that")
+	case h.DataCenter && !s.site.KeepDataCenters:
+		return page, reject(DataCenter, "the address belongs to a data center; the site does not count these")
+	case h.Spam:
+		return page, reject(ReferrerSpam, "the referrer is in the list of referrer spam")
 	case !h.Imported && page.Host != "" && len(s.site.Domains) > 0 && !referral.Within(page.Host, s.site.Domains):
 		return page, reject(WrongDomain, "%s is not one of the site's domains", clip(page.Host, maxShown))
 	case s.excluded.Host(page.Host) || s.excluded.Path(clip(sent, maxPath)) || s.excluded.Address(h.Address):

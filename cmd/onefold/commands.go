@@ -42,6 +42,7 @@ type commands struct {
 	Key     keyCommands       `cmd:"" help:"Create and revoke API keys."`
 	Audit   auditcli.Commands `cmd:"" help:"List, export and verify the audit log: who changed what."`
 	Import  importCommands    `cmd:"" help:"Import access logs, exports of other analytics tools, device readings and events of aggregates."`
+	Lists   listsCommands     `cmd:"" help:"Check lists of data centers and referrer spam."`
 	Imports importsCommands   `cmd:"" help:"List and delete imports of daily counts."`
 	Report  reportCommand     `cmd:"" help:"Print the statistics of a site."`
 	Serve   serveCommand      `cmd:"" help:"Run the server: ingest, statistics, dashboard and API."`

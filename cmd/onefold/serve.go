@@ -287,14 +287,14 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 		return nil, nil, nil, err
 	}
 	countFacts(recorder, &o)
-	places, err := c.Flags.Apply(&o)
+	files, err := c.Flags.Apply(&o)
 	if err != nil {
 		return nil, nil, nil, errors.Join(err, kept.Close())
 	}
 	beside, release = []service{watch.Run}, kept.Close
-	if places != nil {
-		beside = append(beside, s.parts.Keep("geo", places.Run))
-		release = func() error { return errors.Join(places.Close(), kept.Close()) }
+	for _, f := range files {
+		beside = append(beside, s.parts.Keep(f.Name, f.Run))
+		release = both(f.Close, release)
 	}
 	if web, err = server.New(o); err != nil {
 		return nil, nil, nil, errors.Join(err, release())
@@ -303,6 +303,11 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 		beside = append(beside, o.Drain.Run)
 	}
 	return web, beside, release, nil
+}
+
+// both returns a function that calls two.
+func both(first, second func() error) func() error {
+	return func() error { return errors.Join(first(), second()) }
 }
 
 // bound applies the memory budget, if any, to the server's options.

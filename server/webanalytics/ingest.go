@@ -163,6 +163,7 @@ func (s *Service) people(ctx context.Context, site string, from *Sender, events 
 		h := e.hit(sender)
 		h.Browser, h.OS, h.Device = agent.Browser, agent.OS, agent.Device
 		h.Country, h.Region, h.City = place.Country, place.Region, place.City
+		h.DataCenter, h.Spam = s.inDataCenter(sender.address), s.isSpam(h.Referrer)
 		hits, of = append(hits, h), append(of, i)
 	}
 	return hits, of, nil

@@ -41,7 +41,7 @@ func (s *Service) countRejected(ctx context.Context, site string, outcomes []ana
 			s.mw.Logger.WarnContext(ctx, "counting rejected events failed", "site", site, "error", err)
 			return
 		}
-		s.filtered.Count(filtered.DayKey{SiteID: site, Day: day}, filtered.Other, string(outcomes[i].Reason), 1)
+		s.filtered.Count(filtered.DayKey{SiteID: site, Day: day}, kindOf(outcomes[i].Reason), string(outcomes[i].Reason), 1)
 	}
 }
 
@@ -55,7 +55,7 @@ type refusalsAnswer struct {
 	Body struct {
 		From       string          `json:"from"`
 		To         string          `json:"to"`
-		Bots       []reasonCount   `json:"bots" doc:"Events of bots, by kind, without AI crawlers."`
+		Bots       []reasonCount   `json:"bots" doc:"Events of bots, by kind, without AI crawlers. data_center and referrer_spam are those in lists of the operator."`
 		AICrawlers []reasonCount   `json:"aiCrawlers" doc:"Events of AI crawlers and agents, by name."`
 		Refused    []reasonCount   `json:"refused" doc:"Other rejected events, by reason."`
 		Days       []refusalsOfDay `json:"days" doc:"Days with rejected events."`

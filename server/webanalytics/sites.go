@@ -37,12 +37,13 @@ type siteBody struct {
 
 // SiteSettings are visible to people with a role on the site, but not in shared and public views.
 type SiteSettings struct {
-	Shards     []shardsBody  `json:"shards" required:"false" doc:"Number of partitions over time. The last step whose time has come applies; earlier events stay where they are."`
-	Retention  retentionBody `json:"retention" required:"false"`
-	Exclude    excludeBody   `json:"exclude" required:"false"`
-	Mask       maskBody      `json:"mask" required:"false" doc:"Personal data that is replaced before an event is stored."`
-	RespectDNT bool          `json:"respectDnt" required:"false" doc:"Do not count visitors who send Do Not Track."`
-	RespectGPC bool          `json:"respectGpc" required:"false" doc:"Do not count visitors who send Global Privacy Control."`
+	Shards          []shardsBody  `json:"shards" required:"false" doc:"Number of partitions over time. The last step whose time has come applies; earlier events stay where they are."`
+	Retention       retentionBody `json:"retention" required:"false"`
+	Exclude         excludeBody   `json:"exclude" required:"false"`
+	Mask            maskBody      `json:"mask" required:"false" doc:"Personal data that is replaced before an event is stored."`
+	KeepDataCenters bool          `json:"keepDataCenters" required:"false" doc:"Count visitors whose address is in the server's list of data centers, such as people who use a VPN."`
+	RespectDNT      bool          `json:"respectDnt" required:"false" doc:"Do not count visitors who send Do Not Track."`
+	RespectGPC      bool          `json:"respectGpc" required:"false" doc:"Do not count visitors who send Global Privacy Control."`
 }
 
 type retentionBody struct {
@@ -83,6 +84,7 @@ type updateSiteRequest struct {
 		Retention        *retentionBody `json:"retention,omitempty"`
 		Exclude          *excludeBody   `json:"exclude,omitempty"`
 		Mask             *maskBody      `json:"mask,omitempty"`
+		KeepDataCenters  *bool          `json:"keepDataCenters,omitempty"`
 		RespectDNT       *bool          `json:"respectDnt,omitempty"`
 		RespectGPC       *bool          `json:"respectGpc,omitempty"`
 	}
@@ -142,7 +144,7 @@ func allOf(site *analytics.Site) siteBody {
 	return siteBody{
 		ID: site.SiteID, Name: cmp.Or(site.Name, site.SiteID), Domains: orEmpty(site.Domains), TimeZone: site.TimeZone, Currency: cmp.Or(site.Currency, analytics.DefaultCurrency),
 		Public: site.Public, CustomProperties: orEmpty(site.CustomProperties),
-		SiteSettings: &SiteSettings{describeShards(site.Sharding), describeRetention(site.Retention), excludeBody(site.Exclude), describeMask(site.Mask), site.RespectDNT, site.RespectGPC},
+		SiteSettings: &SiteSettings{describeShards(site.Sharding), describeRetention(site.Retention), excludeBody(site.Exclude), describeMask(site.Mask), site.KeepDataCenters, site.RespectDNT, site.RespectGPC},
 	}
 }
 
@@ -223,6 +225,7 @@ func (in *updateSiteRequest) change(site *analytics.Site) error {
 	middleware.Set(&site.Currency, b.Currency)
 	middleware.Set(&site.Public, b.Public)
 	middleware.Set(&site.CustomProperties, b.CustomProperties)
+	middleware.Set(&site.KeepDataCenters, b.KeepDataCenters)
 	middleware.Set(&site.RespectDNT, b.RespectDNT)
 	middleware.Set(&site.RespectGPC, b.RespectGPC)
 	if b.Retention != nil {

@@ -3,9 +3,11 @@
 package ingestflags
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 
+	"github.com/onefold/onefold/internal/blocklist"
 	"github.com/onefold/onefold/internal/geo"
 	"github.com/onefold/onefold/server"
 )
@@ -15,6 +17,8 @@ type Flags struct {
 	TrustProxy   bool     `help:"Trust X-Forwarded-For and the location headers of the proxy in front of this server." env:"ONEFOLD_TRUST_PROXY"`
 	TrustedProxy []string `help:"Network of further proxies before that proxy, such as 10.0.0.0/8. Repeat or separate by commas." placeholder:"CIDR" env:"ONEFOLD_TRUSTED_PROXY"`
 	Geo          string   `help:"MaxMind GeoIP database (.mmdb), such as GeoLite2-City.mmdb." type:"path" placeholder:"FILE" env:"ONEFOLD_GEO"`
+	DataCenters  string   `name:"datacenter-ranges" help:"File with networks of data centers, one per line. Their events are filtered out." type:"path" placeholder:"FILE" env:"ONEFOLD_DATACENTER_RANGES"`
+	Spam         string   `name:"referrer-spam" help:"File with domains of referrer spam, one per line. Events with such a referrer are filtered out." type:"path" placeholder:"FILE" env:"ONEFOLD_REFERRER_SPAM"`
 	TrackerPath  string   `help:"Additional path to serve the tracker at, such as /js/numbers.js." placeholder:"PATH" env:"ONEFOLD_TRACKER_PATH"`
 	EventPath    string   `help:"Additional path to accept single events at. Pages name it with data-api." placeholder:"PATH" env:"ONEFOLD_EVENT_PATH"`
 	EventRate    float64  `help:"Maximum events per second from one address, with bursts of 20 times as many." default:"100" env:"ONEFOLD_EVENT_RATE"`
@@ -25,9 +29,17 @@ type Flags struct {
 // one full request per address.
 const largestBatch = 1000
 
-// Apply sets a server's options. places is nil without --geo; otherwise the caller runs it beside
-// the server, and closes it afterwards.
-func (f *Flags) Apply(o *server.Options) (places *geo.Live, err error) {
+// File is a file of the operator that may be replaced while the server runs.
+type File struct {
+	Name  string                      // of the part of the server that reads it
+	Look  func() error                // reads the file if it has changed
+	Run   func(context.Context) error // calls Look from time to time, until the context ends
+	Close func() error
+}
+
+// Apply sets a server's options. The caller runs the files beside the server and closes them
+// afterwards, or looks at each once.
+func (f *Flags) Apply(o *server.Options) (files []File, err error) {
 	a := &o.Analytics
 	o.TrustProxy, a.TrackerPath, a.EventPath = f.TrustProxy, f.TrackerPath, f.EventPath
 	a.EventRate, a.EventBurst, a.SiteRate = f.EventRate, max(int(20*f.EventRate), largestBatch), f.SiteRate
@@ -38,10 +50,18 @@ func (f *Flags) Apply(o *server.Options) (places *geo.Live, err error) {
 		}
 		o.Proxies = append(o.Proxies, network.Masked())
 	}
-	if f.Geo == "" {
-		return nil, nil
+	none := func() error { return nil }
+	if f.Geo != "" {
+		a.Places = geo.NewLive(f.Geo)
+		files = append(files, File{"geo", a.Places.Look, a.Places.Run, a.Places.Close})
 	}
-	places = geo.NewLive(f.Geo)
-	a.Places = places
-	return places, nil
+	if f.DataCenters != "" {
+		a.DataCenters = blocklist.NewLive(f.DataCenters, blocklist.ReadNetworks)
+		files = append(files, File{"datacenter-ranges", a.DataCenters.Look, a.DataCenters.Run, none})
+	}
+	if f.Spam != "" {
+		a.Spam = blocklist.NewLive(f.Spam, blocklist.ReadDomains)
+		files = append(files, File{"referrer-spam", a.Spam.Look, a.Spam.Run, none})
+	}
+	return files, nil
 }

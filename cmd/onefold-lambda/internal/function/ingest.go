@@ -2,6 +2,7 @@ package function
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -34,9 +35,9 @@ func newIngest(b *base, s *settings) (lambda.Handler, error) {
 		Analytics: webanalytics.Options{Collector: analytics.NewCollector(b.table, analytics.CollectorOptions{}), Uploads: os.TempDir()},
 	}
 	o.Devices.DeviceTags = s.LineTag
-	places, err := s.Flags.Apply(&o)
-	if err == nil && places != nil {
-		err = places.Look() // never closed: it lives as long as the process
+	files, err := s.Flags.Apply(&o)
+	for _, f := range files {
+		err = errors.Join(err, f.Look()) // never closed: they live as long as the process
 	}
 	if err != nil {
 		return nil, err

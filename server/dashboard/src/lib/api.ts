@@ -92,6 +92,7 @@ export interface Site {
   shards?: { from: string; shards: number }[] | null
   retention?: { rawDays: number; hourDays: number; dayDays: number }
   exclude?: { addresses?: string[] | null; paths?: string[] | null; hosts?: string[] | null }
+  keepDataCenters?: boolean
   mask?: Mask
   respectDnt?: boolean
   respectGpc?: boolean

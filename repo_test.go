@@ -229,6 +229,7 @@ var policy = map[string][]string{
 	"warehouse/past": {"analytics", "analytics/explore", "warehouse", "github.com/hashicorp/golang-lru/v2", "github.com/parquet-go/parquet-go",
 		"internal/calendar"}, // its tests
 
+	"examples/crawlers": {"server/accounts", "server/servertest"}, // its tests: a server that counts
 	"examples/internal": {},
 	"examples/ledger":   {"dynamo", "table", "fold"},
 	"examples/lending":  {"eventstore", "eventstore/embedded", "eventstore/projection", "eventstore/registry"},

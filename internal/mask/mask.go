@@ -2,7 +2,7 @@
 // anything is stored. It has detectors, which recognize data by its form, and rules, which name the
 // places in a site's paths where data is.
 //
-// Masking is idempotent: a masked text stays as it is. Decision 0064 gives the reasons.
+// Masking is idempotent: a masked text stays as it is. Decision 0066 gives the reasons.
 package mask
 
 import (

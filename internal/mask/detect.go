@@ -65,7 +65,7 @@ func (k kinds) segment(text, before string, encoded bool) string {
 	if encoded && masked != text {
 		return asUUID
 	}
-	if k&token != 0 {
+	if k&token != 0 && !isAsset(masked) {
 		masked = maskTokens(masked, encoded)
 	}
 	switch {

@@ -68,6 +68,7 @@ var ordinary = []string{
 	"/wiki/Category:Featured_articles_2005", "/HowToInstallUbuntu2204OnVirtualBox", "/iphone-15-pro-max-256gb-black-5g-dual-sim",
 	"/caf%C3%A9/men%C3%BC", "/100%/broken%2", "/Donaudampfschifffahrtsgesellschaftskapitaen2024", "/status/1445078208190291973", "/日本語/記事-2024",
 	"/szczegolowe-informacje-o-zamowieniu", "/my-page-title-0123456789abcdef", "/:email/:token/:uuid", "/+1", "/faq/+49",
+	"/fonts/xjAJXh38I15wypJXxuGMBp0EAVxt0G0biEntp43Qt6E.ttf", "/assets/9f86d081884c7d659a2feaa0c55ad015.WOFF2", "/app.9f86d081884c7d659a2f.js",
 }
 
 func TestOrdinaryPathsStay(t *testing.T) {

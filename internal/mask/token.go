@@ -36,6 +36,18 @@ func maskTokens(text string, encoded bool) string {
 	return b.String()
 }
 
+// isAsset reports whether a segment is the name of a file that pages load. Such names often have a
+// hash of the file's content, which tells nothing about a person.
+func isAsset(segment string) bool {
+	dot := strings.LastIndexByte(segment, '.')
+	return dot > 0 && assets[strings.ToLower(segment[dot+1:])]
+}
+
+var assets = map[string]bool{
+	"css": true, "js": true, "mjs": true, "map": true, "wasm": true, "eot": true, "otf": true, "ttf": true, "woff": true, "woff2": true,
+	"avif": true, "gif": true, "ico": true, "jpeg": true, "jpg": true, "png": true, "svg": true, "webp": true,
+}
+
 // inToken reports whether a token may contain a byte. Encoded tokens may be in standard base64.
 func inToken(c byte, encoded bool) bool {
 	return isAlnum(c) || c == '-' || c == '_' || encoded && (c == '+' || c == '/' || c == '=')

@@ -113,7 +113,7 @@ func TestSites(t *testing.T) {
 	}
 	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPost, "/api/v1/sites", `{}`)
 	owner.Want(http.StatusUnprocessableEntity, "time zone", http.MethodPatch, "/api/v1/sites/blog", `{"timezone":"Europe/Berlin"}`)
-	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPatch, "/api/v1/sites/blog", `{"retention":{"rawDays":400}}`)
+	owner.Want(http.StatusUnprocessableEntity, "bad_site", http.MethodPatch, "/api/v1/sites/blog", `{"retention":{"rawDays":800}}`)
 	owner.Want(http.StatusOK, `"paths":["/admin/**"]`, http.MethodPatch, "/api/v1/sites/blog", `{"exclude":{"paths":["/admin/**"]},"respectDnt":true,"currency":"usd"}`)
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	answer = viewer.Want(http.StatusOK, `"hasEvents":true`, http.MethodGet, "/api/v1/sites/blog", "")

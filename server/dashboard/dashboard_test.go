@@ -16,8 +16,8 @@ import (
 // Limits on the size of gzipped scripts: of those that a first view waits for, and of all pages
 // together, which nobody loads at once.
 const (
-	maxFirst  = 112 << 10
-	maxScript = 192 << 10
+	maxFirst  = 100 << 10
+	maxScript = 176 << 10
 )
 
 func get(p *Page, target string, headers ...string) *httptest.ResponseRecorder {

@@ -1,5 +1,4 @@
-// The management pages, in one file: they are small, and compress better together.
-export { default as Account } from './Account.svelte'
+// The management pages but the account, in one file: they are small, and compress better together.
 export { default as FirstPassword } from './FirstPassword.svelte'
 export { default as Heat } from './Heat.svelte'
 export { default as Invite } from './Invite.svelte'

@@ -56,8 +56,8 @@ type Receipt struct {
 	Deleted  Deleted   `dynamodbav:"deleted" json:"deleted"`
 	FirstDay string    `dynamodbav:"first,omitempty" json:"from,omitempty"` // range of erased days, in the site's zone
 	LastDay  string    `dynamodbav:"last,omitempty" json:"to,omitempty"`
-	// Sealed is how many of these days were too old to recompute: the person's sessions are
-	// deleted, but their share in the anonymous totals remains.
+	// Sealed is how many of these days were too old to recompute: the person's events and sessions
+	// are deleted, but their share in the anonymous totals remains.
 	Sealed int `dynamodbav:"sealed,omitempty" json:"sealedDays,omitempty"`
 
 	// Archive is the progress in the warehouse; "" if there is none.

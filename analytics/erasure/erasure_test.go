@@ -228,3 +228,36 @@ func TestSealed(t *testing.T) {
 		}
 	}
 }
+
+// A day that is sealed during an erasure keeps the user's share whole, or loses it whole.
+func TestSealedMeanwhile(t *testing.T) {
+	for drains := range 5 {
+		for _, before := range []time.Duration{time.Minute, 2 * time.Hour} {
+			w := newWorld(t)
+			w.Advance(10 * time.Minute)
+			w.ingest("site", analytics.Hit{Address: "1", Path: "/a", UserID: "ann-4711"}, analytics.Hit{Address: "2", Path: "/a"})
+			w.settle()
+			w.Advance(48 * time.Hour)
+			_, err := reconcile.RollUp(w.Ctx, w.Table, "site", w.Now())
+			w.Must(err)
+			w.settle()
+			w.Advance(28*24*time.Hour - before)
+			left := drains
+			receipt, err := User(w.Ctx, w.Table, drainer(func(ctx context.Context) error {
+				if left--; left == -1 {
+					w.Advance(2 * before)
+				}
+				return w.Worker.Drain(ctx)
+			}), "site", "ann-4711")
+			w.Must(err)
+			_, err = reconcile.RollUp(w.Ctx, w.Table, "site", w.Now())
+			w.Must(err)
+			w.settle()
+			of := 1 + receipt.Sealed
+			after := w.totals(t)
+			if !strings.HasPrefix(after, fmt.Sprintf("{PageViews:%d Visits:%d Visitors:%d ", of, of, of)) {
+				t.Errorf("sealed in drain %d, %s after the request: %+v\n%s, want %d of each", drains, before, receipt, after, of)
+			}
+		}
+	}
+}

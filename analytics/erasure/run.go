@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/analytics/reconcile"
@@ -139,9 +140,14 @@ func (e *eraser) events(ctx context.Context, k analytics.VisitorKey) error {
 	return err
 }
 
-// isSealed reports whether a day is sealed: its statistics keep the person's share.
+// sealMargin is how long an erasure may take. A day that is sealed by then counts as sealed for the
+// whole erasure: otherwise, its page views could be subtracted, and its visits not.
+const sealMargin = 24 * time.Hour
+
+// isSealed reports whether a day is sealed: its statistics keep the person's share, unless the day can
+// still be rebuilt at the end. The answer stays the same when the erasure is resumed.
 func (e *eraser) isSealed(ctx context.Context, day string) (bool, error) {
-	err := analytics.CheckSealed(ctx, e.t, e.site, day, e.t.Now())
+	err := analytics.CheckSealed(ctx, e.t, e.site, day, e.r.At.Add(sealMargin))
 	if errors.Is(err, analytics.ErrSealed) {
 		return true, nil
 	}

@@ -96,7 +96,9 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, out a
 	case len(text) > maxAnswer:
 		return &Problem{Status: answer.StatusCode, Code: "too_large", Detail: "The answer is too large. Ask for a shorter range or a lower limit."}
 	}
-	if err := json.Unmarshal(text, out); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // numbers of answers are passed on, and a float64 would round large ones
+	if err := decoder.Decode(out); err != nil {
 		return fmt.Errorf("bad_server: %s does not answer like onefold: %w", c.base, err)
 	}
 	return nil

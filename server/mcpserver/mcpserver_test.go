@@ -280,11 +280,11 @@ func TestDevicesAndEvents(t *testing.T) {
 	owner.Want(http.StatusCreated, "", http.MethodPost, "/api/v1/fleets/plant/devices", `{"id":"d1","name":"Boiler","notes":{"wifiPassword":"hidden"}}`)
 	var token struct{ Token string }
 	servertest.Must(t, json.Unmarshal([]byte(owner.Want(http.StatusCreated, "", http.MethodPost, "/api/v1/fleets/plant/devices/d1/tokens", `{}`)), &token))
-	status, text := h.Post("/api/readings", fmt.Sprintf(`{"at":%q,"values":{"temperature":21.5}}`, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)), "Authorization", "Bearer "+token.Token)
+	status, posted := h.Post("/api/readings", fmt.Sprintf(`{"at":%q,"values":{"temperature":21.5}}`, time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)), "Authorization", "Bearer "+token.Token)
 	if status/100 != 2 {
-		t.Fatal(status, text)
+		t.Fatal(status, posted)
 	}
-	owner.Want(http.StatusCreated, "", http.MethodPost, "/api/v1/events/aggregates/order/1/events", `{"events":[{"type":"Placed","data":{"total":7}},{"type":"Paid","data":{}}]}`)
+	owner.Want(http.StatusCreated, "", http.MethodPost, "/api/v1/events/aggregates/order/1/events", `{"events":[{"type":"Placed","data":{"total":7,"customer":1234567890123456789}},{"type":"Paid","data":{}}]}`)
 	servertest.Must(t, h.Worker.Drain(ctx))
 	s := client(h, accounts.NewKey{Site: accounts.AllSites, Scope: accounts.Read})
 	type object = map[string]any
@@ -301,12 +301,24 @@ func TestDevicesAndEvents(t *testing.T) {
 		{"list_aggregate_types", nil, `"order"`, ""},
 		{"list_aggregates", object{"type": "order"}, `"version":2`, ""},
 		{"read_events", object{"type": "order", "id": "1", "limit": 1}, "Paid", "Placed"},
+		{"read_events", object{"type": "order", "id": "1", "oldest_first": true, "limit": 1}, `"customer":1234567890123456789`, "Paid"},
 		{"read_events", object{"type": "order", "id": "1", "oldest_first": true, "limit": 1}, `"total":7`, "Paid"},
 	} {
 		text, failed := call(h, s, c.tool, c.arguments)
 		if failed || !strings.Contains(text, c.want) || c.not != "" && strings.Contains(text, c.not) {
 			t.Errorf("%s %v: %s, want %s", c.tool, c.arguments, text, c.want)
 		}
+	}
+	for i := range 100 {
+		owner.Want(http.StatusCreated, "", http.MethodPost, "/api/v1/fleets/plant/devices", fmt.Sprintf(`{"id":"long%d","name":%q,"location":%q}`, i, strings.Repeat("n", 200), strings.Repeat("l", 200)))
+	}
+	servertest.Must(t, h.Worker.Drain(ctx))
+	text, failed := call(h, s, "list_devices", object{"fleet_id": "plant", "limit": 100})
+	if failed || !strings.Contains(text, "truncated") || strings.Contains(text, "cursor") {
+		t.Errorf("a cut list, whose cursor would skip what was cut: %.300s", text)
+	}
+	if text, failed := call(h, s, "list_devices", object{"fleet_id": "plant", "limit": 20}); failed || strings.Contains(text, "truncated") || !strings.Contains(text, "cursor") {
+		t.Errorf("the first devices: %.300s", text)
 	}
 	limited := client(h, accounts.NewKey{Site: accounts.EventStore, Scope: accounts.Read, Limits: accounts.Limits{Types: []string{"basket"}}})
 	if text, failed := call(h, limited, "read_events", object{"type": "order", "id": "1"}); !failed || !strings.Contains(text, "key_limited") {

@@ -16,8 +16,11 @@ type result struct {
 	more   string // says how to get the rest, if the list is cut
 }
 
-// noteField is the field that says that a list was cut.
-const noteField = "truncated"
+// Fields of results with a list.
+const (
+	noteField   = "truncated" // says that the list was cut
+	cursorField = "cursor"    // for the next part of the list
+)
 
 // fit encodes the result, with as much of the list as fits.
 func (r *result) fit() ([]byte, error) {
@@ -27,6 +30,7 @@ func (r *result) fit() ([]byte, error) {
 	}
 	list, _ := r.fields[r.list].([]any)
 	all := len(list)
+	delete(r.fields, cursorField) // it is behind the whole list, and would skip the part that is cut
 	for len(text) > maxResult && len(list) > 0 {
 		list = list[:len(list)/2]
 		r.fields[r.list] = list

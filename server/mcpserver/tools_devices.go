@@ -97,7 +97,7 @@ var listDevices = define("list_devices", "List devices",
 func paged(name string, list []any, cursor, more string) *result {
 	fields := map[string]any{name: list}
 	if cursor != "" {
-		fields["cursor"] = cursor
+		fields[cursorField] = cursor
 	}
 	return &result{fields: fields, list: name, more: more}
 }

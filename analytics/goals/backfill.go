@@ -18,11 +18,11 @@ type Backfilled struct {
 	Goals   int   // goals whose changes are now counted everywhere
 	Events  int64 // events read
 	Changed int64 // events whose goals changed
-	Sealed  int64 // events left as they are, because other raw events of their day may have expired
+	Sealed  int   // days whose events stay as they are, because the day is sealed or will be within a day
 }
 
-// sealMargin is how long before its raw events begin to expire a day counts as sealed. A backfill
-// can take long, and must not change an event whose visitor's day may be gone.
+// sealMargin is how long before it is sealed a day counts as sealed. A backfill can take long, and must
+// not change an event whose visitor's day may have expired.
 const sealMargin = 24 * time.Hour
 
 // Backfill updates the stored events of a site to goals that were created, changed or deleted after
@@ -35,15 +35,17 @@ func Backfill(ctx context.Context, t *table.Table, siteID string) (Backfilled, e
 	if err != nil || len(b.pending) == 0 || b.done.Waiting {
 		return b.done, err
 	}
-	now := t.Now()
-	in := analytics.EventsBetween(&b.site, time.UnixMilli(0), now.Add(time.Hour), "")
-	b.done.Changed, err = in.Rewrite(ctx, t, func(e *analytics.Event) (analytics.Rewrite, error) { return b.event(ctx, e) })
-	if err != nil {
+	if err := b.rewrite(ctx); err != nil {
 		return b.done, fmt.Errorf("goals: backfill %s: %w", siteID, err)
 	}
 	since, err := b.since(ctx)
 	if err != nil {
 		return b.done, fmt.Errorf("goals: backfill %s: %w", siteID, err)
+	}
+	for _, sealed := range b.sealed {
+		if sealed {
+			b.done.Sealed++
+		}
 	}
 	for _, g := range b.pending {
 		if err := b.settle(ctx, g, since); err != nil {
@@ -60,7 +62,7 @@ type backfill struct {
 	cal     calendar.Zone
 	reach   analytics.Reach
 	pending []Goal
-	until   time.Time       // days with raw events that expire before then are sealed
+	until   time.Time       // days that are sealed by then count as sealed
 	sealed  map[string]bool // by day
 	done    Backfilled
 }
@@ -87,6 +89,46 @@ func prepare(ctx context.Context, t *table.Table, siteID string) (*backfill, err
 	return b, err
 }
 
+// rewrite updates the events of all days but those that are rolled up and sealed. Those are most of
+// the events, because events are kept for much longer than their day is open.
+func (b *backfill) rewrite(ctx context.Context) error {
+	var damaged error
+	rewrite := func(from, to time.Time) error {
+		in := analytics.EventsBetween(&b.site, from, to, "")
+		n, err := in.Rewrite(ctx, b.t, func(e *analytics.Event) (analytics.Rewrite, error) { return b.event(ctx, e) })
+		b.done.Changed += n
+		if errors.Is(err, analytics.ErrDamaged) {
+			damaged, err = errors.Join(damaged, err), nil
+		}
+		return err
+	}
+	from, end := time.UnixMilli(0), b.t.Now().Add(time.Hour)
+	rolled := b.site.StatsIn(analytics.Day, b.cal.Day(from), b.cal.Day(end))
+	for s, err := range analytics.StatsByTime.All(ctx, b.t, rolled) {
+		if err != nil {
+			return err
+		}
+		if s.Since == 0 || b.until.Before(time.Unix(s.Since, 0).Add(b.site.Retention.Late())) {
+			continue
+		}
+		b.sealed[s.Start] = true
+		start, next, err := b.cal.Bounds(s.Start)
+		if err != nil {
+			return err
+		}
+		if start.After(from) {
+			if err := rewrite(from, start); err != nil {
+				return err
+			}
+		}
+		from = next
+	}
+	if err := rewrite(from, end); err != nil {
+		return err
+	}
+	return damaged
+}
+
 // event updates one event.
 func (b *backfill) event(ctx context.Context, e *analytics.Event) (analytics.Rewrite, error) {
 	b.done.Events++
@@ -95,9 +137,6 @@ func (b *backfill) event(ctx context.Context, e *analytics.Event) (analytics.Rew
 		return analytics.Leave, nil
 	}
 	sealed, err := b.isSealed(ctx, e)
-	if sealed {
-		b.done.Sealed++
-	}
 	if sealed || err != nil {
 		return analytics.Leave, err
 	}

@@ -255,12 +255,35 @@ func TestBackfillBesideIngest(t *testing.T) {
 	w.checkClean()
 }
 
-// Days without raw events keep their counts, and the goal tells since when it is counted.
+// A backfill does not read events of sealed days, but those of open days before and after them.
+func TestSealedDaysAreNotRead(t *testing.T) {
+	w := newWorld(t)
+	start := w.Now()
+	for range 40 {
+		w.ingest(analytics.Hit{Path: "/thanks", Address: "1"})
+		w.Drain()
+		_, err := reconcile.RollUp(w.Ctx, w.Table, "site", w.Now())
+		w.Must(err)
+		w.Advance(24 * time.Hour)
+	}
+	w.ingest(analytics.Hit{Path: "/thanks", Address: "1", Imported: true, At: start.AddDate(0, 0, -100)})
+	w.Drain()
+	_, err := reconcile.RollUp(w.Ctx, w.Table, "site", w.Now())
+	w.Must(err)
+	_, err = Create(w.Ctx, w.Table, finalGoals[2])
+	w.Must(err)
+	w.Advance(analytics.SettingsNotice)
+	if done := w.backfill(); done != (Backfilled{Goals: 1, Events: 29, Changed: 29, Sealed: 12}) {
+		t.Errorf("%+v", done)
+	}
+}
+
+// Sealed days keep their counts, and the goal tells since when it is counted.
 func TestSealedDaysStay(t *testing.T) {
 	w := newWorld(t)
 	w.ingest(analytics.Hit{Path: "/thanks", Address: "1"})
 	w.Drain()
-	w.Advance(29*24*time.Hour + time.Hour) // the raw event still exists, but its day is sealed within a day
+	w.Advance(29*24*time.Hour + time.Hour) // the raw event is kept, but its day is sealed within a day
 	w.ingest(analytics.Hit{Path: "/thanks", Address: "1"})
 	_, err := Create(w.Ctx, w.Table, finalGoals[2])
 	w.Must(err)

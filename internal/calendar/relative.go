@@ -14,9 +14,10 @@ const RelativeNames = "today, yesterday, 7d, 28d, 30d, 90d or any number of days
 // maxRelative is the maximum length of the name of a range, in bytes.
 const maxRelative = 32
 
-// Relative returns the first and last day of a named range, such as 7d, last_week or 12mo. Case
-// does not matter, and a space or dash is the same as an underscore: "Last 7 days" is 7d. Weeks
-// begin on Monday. Ranges that contain today end today. Months before the current one are whole.
+// Relative returns the first and last day of a named range, such as 7d, last_week or 12mo. It ignores
+// case and accepts spaces and dashes for underscores: "Last 7 days" is 7d. Weeks begin on Monday.
+// Ranges that contain today end today. 7d is today and the six days before; 12mo is the current month
+// so far and the eleven months before.
 func Relative(name, today string) (from, to string, err error) {
 	now, err := ParseDay(today)
 	if err != nil {

@@ -37,10 +37,10 @@ func (r Retention) Raw() time.Duration { return inDays(r.rawDays()) }
 
 func (r Retention) rawDays() int { return orDefault(r.RawDays, orDefault(r.DayDays, defaultDayDays)) }
 
-// Late returns how long events are accepted after their time, and how long after its first event a
-// day can be recounted: 30 days, or the lifetime of events if that is shorter. Then the day is sealed:
-// its events remain for filters, but its statistics change no more. So the items that only the folds
-// need, such as a visitor's day, need not be kept as long as events.
+// Late returns how long after their time events are accepted that are not imported, and how long after
+// its first event a day can be recounted: 30 days, or the lifetime of events if that is shorter. Then
+// the day is sealed: its events remain for filters, but its statistics are final. So the items that
+// only the folds need, such as a visitor's day, need not be kept as long as events.
 func (r Retention) Late() time.Duration { return inDays(r.lateDays()) }
 
 func (r Retention) lateDays() int { return min(lateDays, r.rawDays()) }

@@ -43,8 +43,8 @@ func (k *KeyStore) personal(ctx context.Context, of func(eventType string) bool)
 			return nil, fmt.Errorf("shred: %w", err)
 		}
 		wait := held.Wait(k.t.Now())
-		concerned := slices.ContainsFunc(held.Personal, func(r eventstore.PersonalRule) bool { return of(r.Event) })
-		if wait <= 0 || !concerned || k.rules.wasWaitedFor(held.ReliedFrom) {
+		concerned := func(r eventstore.PersonalRule) bool { return of(r.Event) }
+		if wait <= 0 || k.rules.wasWaitedFor(held.ReliedFrom) || !slices.ContainsFunc(held.Personal, concerned) {
 			return k.rules.compile(held.Personal)
 		}
 		if err := k.o.Sleep(ctx, wait); err != nil {

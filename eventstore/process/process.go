@@ -45,11 +45,11 @@ type Definition[S any] struct {
 	// have no side effects, because it runs again after a conflict. An instance begins with the zero
 	// S, and exists once a reaction has changed or done something. Errors are retried.
 	React func(state S, m *Message) (S, Reaction, error)
-	// Handle handles a command of a reaction. It must pass on the options to one append: they have the
-	// commit ID, and the condition that the command was not refused before, one of the hundred
-	// operations of the append. It must also pass on ctx, which has the envelope (see registry.Within), as registry.Decider.Handle does. If it
-	// returns Refused, it is called once more, and the process reacts to the refusal; other errors are
-	// retried.
+	// Handle handles a command of a reaction. It must pass the options to one append, and ctx, which has
+	// the envelope (see registry.Within), as registry.Decider.Handle does. The options are the commit ID,
+	// and the condition that the command was not refused before, which is one of the hundred operations
+	// of the append. The append must be to the table of the process. If Handle returns Refused, it is
+	// called once more, and the process reacts to the refusal. Other errors are retried.
 	Handle func(ctx context.Context, command any, options ...eventstore.AppendOption) error
 }
 
@@ -78,7 +78,9 @@ type Deadline struct {
 	At   time.Time
 }
 
-// Refused marks the error of a command as a refusal by its aggregate. The instance reacts to it.
+// Refused marks the error of a command as a refusal by its aggregate. The instance reacts to it. The
+// first 500 bytes of the error's text are stored permanently, and not encrypted, so the text must not
+// have personal data.
 func Refused(err error) error { return &refused{err} }
 
 type refused struct{ error }

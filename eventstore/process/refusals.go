@@ -45,8 +45,8 @@ var RefusalOf = table.NewGet[RefusalKey](Refusals, table.GetDef{
 	ID: "M2", Question: "the refusal of a command", Load: table.Load{PerSecond: 0.1, Items: 1, ItemBytes: 150},
 })
 
-// unlessRefused makes the append of a command fail with eventstore.ErrIncluded after its refusal was
-// recorded.
+// unlessRefused is a condition on the append of a command: there is no record of its refusal. If there
+// is one, the append fails with eventstore.ErrIncluded.
 func unlessRefused(command string) eventstore.AppendOption {
 	return eventstore.Include(func(tx *table.Tx, _ []eventstore.Event) error {
 		Refusals.TxCheck(tx, RefusalKey{command}, table.Absent())

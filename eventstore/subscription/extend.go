@@ -9,11 +9,13 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Extend makes deliveries last for at least a time from now, 1 s to 12 h, so that a consumer can work
-// longer than its visibility time: it may extend again and again. The lease of a partition is extended
-// with one of its events. The error of each token is ErrToken, ErrLost, or nil, also for an event that
-// is acknowledged already; ErrLost if it was parked. A token can be extended after the visibility time until the event is
-// delivered again. Errors: ErrDefinition, those of the store.
+// Extend sets the visibility time of deliveries to end no earlier than a time from now, 1 s to 12 h, so
+// that a consumer can work for longer. It never shortens the visibility time, and can be called
+// repeatedly. All deliveries of a partition share one lease, so extending one extends the others.
+//
+// Each token has its own error: ErrToken, ErrLost or nil. It is nil if the event was acknowledged, and
+// ErrLost if the event was parked. After the visibility time, a token can still be extended until the
+// event is delivered again. Errors: ErrDefinition, those of the store.
 func (q *Puller) Extend(ctx context.Context, tokens []string, by time.Duration) (refused []error, until time.Time, err error) {
 	if by < time.Second || by > MaxVisible {
 		return nil, until, fmt.Errorf("%w: extend the visibility time by 1 s to 12 h", ErrDefinition)

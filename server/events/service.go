@@ -22,9 +22,9 @@ import (
 // Options configure the event store. The zero value has good defaults.
 type Options struct {
 	Store *eventstore.Store // default: a store in the table, with transactions and the Secrets of Keys
-	// Keys encrypt personal fields of events. A Store with Secrets needs them here, too: otherwise all
-	// readers see personal data, and nobody can be erased. Default: appends with personal fields are
-	// refused.
+	// Keys encrypt personal fields of events. Default: none, and appends with personal fields are
+	// refused. If Store has Secrets, set Keys as well. Without Keys, the server cannot hide personal data
+	// from readers, and cannot erase people.
 	Keys        *shred.KeyStore
 	Projections []Projection // projections of the program, with distinct names
 	// CaughtUp waits until everything in the change stream is folded. Default: with the server's

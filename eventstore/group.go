@@ -27,6 +27,16 @@ func (s *Store) newGroup(id ID, version int64) *multiAppend {
 	return &multiAppend{s: s, group: &appending{s: s, id: id, expected: Exact(version), chained: s.o.Chain}}
 }
 
+// groupable reports whether a command with these options can be in a group: it has no operations on
+// other items.
+func groupable(options []AppendOption) bool {
+	a := new(appending)
+	for _, o := range options {
+		o(a)
+	}
+	return len(a.claims)+len(a.boundaries)+len(a.includes) == 0
+}
+
 // join adds the append of a command to the group, and returns its events as they will be read. Errors:
 // errAlone, those of invalid events.
 func (j *multiAppend) join(events []NewEvent, options []AppendOption) ([]Event, error) {
@@ -35,7 +45,7 @@ func (j *multiAppend) join(events []NewEvent, options []AppendOption) ([]Event, 
 	for _, o := range append(slices.Clip(options), asCommand) {
 		o(a)
 	}
-	if len(a.claims)+len(a.boundaries)+len(a.includes) > 0 || a.operations(len(events)) >= maxOperations || a.named && slices.ContainsFunc(j.parts, func(b *appending) bool { return b.commit == a.commit }) {
+	if a.operations(len(events)) >= maxOperations || a.named && slices.ContainsFunc(j.parts, func(b *appending) bool { return b.commit == a.commit }) {
 		return nil, errAlone
 	}
 	if err := a.check(events); err != nil {

@@ -177,6 +177,32 @@ func TestGroupWithOthers(t *testing.T) {
 	})
 }
 
+// A command that cannot be in a group is decided once, by itself, among commands that are.
+func TestGroupDecidesOthersOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, eventstore.Options{})
+		apart := map[int]eventstore.AppendOption{
+			1: eventstore.Include(func(*table.Tx, []eventstore.Event) error { return nil }),
+			3: eventstore.Reserve("scope", "value"),
+		}
+		decided := make([]int, 6)
+		w.crowd(order("1"), len(decided), func(i int) {
+			var options []eventstore.AppendOption
+			if o := apart[i]; o != nil {
+				options = append(options, o)
+			}
+			_, err := eventstore.Transact(w.ctx, w.store, order("1"), tokens, func(eventstore.Loaded[[]string]) ([]eventstore.NewEvent, error) {
+				decided[i]++
+				return said(fmt.Sprint("T", i)), nil
+			}, options...)
+			w.noError(err)
+		})
+		if !slices.Equal(decided, []int{1, 1, 1, 1, 1, 1}) {
+			t.Errorf("decisions of each command: %v", decided)
+		}
+	})
+}
+
 // panicsOn is tokens with a panic on events of a type.
 func panicsOn(token string) eventstore.Fold[[]string] {
 	f := tokens

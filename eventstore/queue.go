@@ -152,6 +152,9 @@ type decisions struct {
 // add decides on a command. It returns false if the command must be handled later, by itself: nobody
 // is told of a panic either before the decisions that it may be based on are stored.
 func (d *decisions) add(ctx context.Context, c command) bool {
+	if !groupable(c.settings()) {
+		return false
+	}
 	version, err := c.load(ctx, &d.read)
 	if err != nil {
 		return false

@@ -249,6 +249,88 @@ func TestWrongMasterKey(t *testing.T) {
 	again.owner.Want(201, "", "POST", people+"/1/events", registered("p-2", "Grace Hopper", "", ""))
 }
 
+// slowErasure has an erasure that takes until it may end.
+type slowErasure struct {
+	*office
+	running, end chan bool
+	arrived      chan bool // has an element for each request to erase
+
+	mu   sync.Mutex
+	runs map[eventstore.ID]int // at the same time
+	most int
+}
+
+func newSlowErasure(t *testing.T) *slowErasure {
+	s := &slowErasure{office: new(office), running: make(chan bool, 100), end: make(chan bool), arrived: make(chan bool, 100), runs: map[eventstore.ID]int{}}
+	s.shop = furnish(servertest.On(t, memory(t), func(options *server.Options) {
+		keys, err := shred.New(options.Table, shred.Options{Masters: []shred.Master{newMaster(t)}, Remake: s.remake, Sleep: func(context.Context, time.Duration) error { return nil }})
+		servertest.Must(t, err)
+		options.Events.Keys = keys
+	}))
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/erase") {
+			s.arrived <- true
+		}
+		s.Server.Handler().ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	s.URL = front.URL
+	return s
+}
+
+func (s *slowErasure) remake(id eventstore.ID) error {
+	s.count(id, 1)
+	defer s.count(id, -1)
+	s.running <- true
+	<-s.end
+	return nil
+}
+
+func (s *slowErasure) count(id eventstore.ID, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs[id] += n
+	s.most = max(s.most, s.runs[id])
+}
+
+// erase begins to erase a person, and returns once the request has arrived.
+func (s *slowErasure) erase(subject string) (receipt chan string) {
+	receipt = make(chan string, 1)
+	go func() {
+		_, answer := s.Browser().Do("POST", subjects+"/"+subject+"/erase", "", s.keys[accounts.Write]...)
+		receipt <- answer
+	}()
+	<-s.arrived
+	return receipt
+}
+
+// Requests to erase a person while an erasure of the person is running wait for that one, so that its
+// receipt can be had, however long it takes. They do not keep others from being erased.
+func TestRepeatedErasure(t *testing.T) {
+	s := newSlowErasure(t)
+	s.owner.Want(200, "", "PUT", typePaths+"/Registered/schema", personSchema)
+	receipts := map[string][]chan string{}
+	for i, subject := range []string{"p-1", "p-2"} {
+		s.owner.Want(201, "", "POST", fmt.Sprint(people, "/", i, "/events"), registered(subject, "Ada Lovelace", "Baker Street", ""))
+		for n := range 6 {
+			if receipts[subject] = append(receipts[subject], s.erase(subject)); n == 0 {
+				<-s.running
+			}
+		}
+	}
+	close(s.end)
+	for subject, all := range receipts {
+		for _, receipt := range all {
+			if got := <-receipt; !strings.Contains(got, fmt.Sprintf(`"subject":%q`, subject)) || !strings.Contains(got, `"aggregateCount":1`) {
+				t.Errorf("the receipt of %s: %s", subject, got)
+			}
+		}
+	}
+	if s.most != 1 {
+		t.Errorf("%d erasures of a person were running at the same time", s.most)
+	}
+}
+
 // While people are erased, others append. Each event is either refused or unreadable afterwards, and
 // no answer has a person's data after the server said that the person was erased.
 func TestEraseWhileAppending(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/onefold/onefold/eventstore"
 	"github.com/onefold/onefold/eventstore/eventschema"
@@ -48,7 +49,8 @@ type Service struct {
 	passed     passedTimes
 	schemas    *eventschema.Checker
 	rebuilds   *jobs.Board[rebuildBody]
-	erasing    chan struct{} // has an element for each running erasure
+	erasures   singleflight.Group // by person
+	erasing    chan struct{}      // has an element for each running erasure
 }
 
 // New creates the service for a table.

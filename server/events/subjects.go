@@ -103,41 +103,47 @@ func (s *Service) subject(ctx context.Context, in *subjectRequest) (*subjectAnsw
 	return answer, nil
 }
 
-// eraseSubject erases a person in the background, because the request may end earlier.
+// eraseSubject erases a person in the background, because the request may end earlier. A request that
+// comes meanwhile waits for the same erasure.
 func (s *Service) eraseSubject(ctx context.Context, in *SubjectPath) (*erasureAnswer, error) {
 	if s.o.Keys == nil {
 		return nil, middleware.Problem(http.StatusConflict, "no_master_key", noKeysOfPeople)
 	}
-	select {
-	case s.erasing <- struct{}{}:
-	default:
-		return nil, middleware.Problem(http.StatusConflict, "busy", "Other erasures are running. Try again when they have ended.")
-	}
-	type result struct {
-		receipt shred.Receipt
-		err     error
-	}
-	done, actor := make(chan result, 1), middleware.CallerOf(ctx).Actor
-	if !s.background.Start(func(ctx context.Context) {
-		receipt, err := s.erase(ctx, in.Subject, actor)
-		<-s.erasing // freed before the caller learns of the end
-		done <- result{receipt, err}
-	}) {
-		<-s.erasing
-		return nil, middleware.ShuttingDown()
-	}
+	actor := middleware.CallerOf(ctx).Actor
+	done := s.erasures.DoChan(in.Subject, func() (any, error) { return s.eraseInBackground(in.Subject, actor) })
 	timer := time.NewTimer(erasureWait)
 	defer timer.Stop()
 	select {
 	case r := <-done:
-		if r.err != nil {
-			return nil, s.subjectError(ctx, r.err)
+		if r.Err != nil {
+			return nil, s.subjectError(ctx, r.Err)
 		}
-		return &erasureAnswer{describeReceipt(&r.receipt)}, nil
+		return &erasureAnswer{r.Val.(erasureReceipt)}, nil
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return nil, middleware.Problem(http.StatusGatewayTimeout, "still_running", "The erasure continues in the background. Repeat the request later to get the receipt.")
+	return nil, middleware.Problem(http.StatusGatewayTimeout, "still_running", "The erasure continues in the background. Repeat the request to wait for the receipt.")
+}
+
+// eraseInBackground erases a person, unless too many erasures are running or the server shuts down.
+func (s *Service) eraseInBackground(subject, actor string) (erasureReceipt, error) {
+	select {
+	case s.erasing <- struct{}{}:
+		defer func() { <-s.erasing }()
+	default:
+		return erasureReceipt{}, middleware.Problem(http.StatusConflict, "busy", "Other erasures are running. Try again when they have ended.")
+	}
+	var receipt shred.Receipt
+	var err error
+	ended := make(chan struct{})
+	if !s.background.Start(func(ctx context.Context) {
+		defer close(ended)
+		receipt, err = s.erase(ctx, subject, actor)
+	}) {
+		return erasureReceipt{}, middleware.ShuttingDown()
+	}
+	<-ended
+	return describeReceipt(&receipt), err
 }
 
 // erase erases a person and records who did it.

@@ -99,23 +99,16 @@ func isPhone(text string) bool {
 // maskUUIDs replaces UUIDs that are not part of a longer word.
 func maskUUIDs(text string) string {
 	const length = 36
-	var b strings.Builder
-	done := 0
+	r := replacer{text: text}
 	for i := 0; i+length <= len(text); {
 		if (i > 0 && isAlnum(text[i-1])) || (i+length < len(text) && isAlnum(text[i+length])) || !isUUID(text[i:i+length]) {
 			i++
 			continue
 		}
-		b.WriteString(text[done:i])
-		b.WriteString(asUUID)
+		r.replace(i, i+length, asUUID)
 		i += length
-		done = i
 	}
-	if done == 0 {
-		return text
-	}
-	b.WriteString(text[done:])
-	return b.String()
+	return r.String()
 }
 
 func isUUID(text string) bool {

@@ -69,7 +69,8 @@ func (r *Rules) Compile() (*Masker, error) {
 
 func (m *Masker) idle() bool { return m == nil || m.detect == 0 && len(m.patterns) == 0 }
 
-// Path masks a path without query: first by patterns, then by detectors what is left.
+// Path masks a path without query. Patterns are applied first. Detectors then check the segments that
+// no pattern replaced.
 func (m *Masker) Path(path string) string {
 	if m.idle() {
 		return path
@@ -153,8 +154,7 @@ func isAddress(text string) bool {
 
 // words replaces the words of a text that mask returns another word for.
 func words(text, separators string, mask func(string) string) string {
-	var b strings.Builder
-	done := 0
+	r := replacer{text: text}
 	for from := 0; from < len(text); {
 		to := len(text)
 		if n := strings.IndexAny(text[from:], separators); n >= 0 {
@@ -162,18 +162,12 @@ func words(text, separators string, mask func(string) string) string {
 		}
 		if from < to {
 			if masked := mask(text[from:to]); masked != "" {
-				b.WriteString(text[done:from])
-				b.WriteString(masked)
-				done = to
+				r.replace(from, to, masked)
 			}
 		}
 		from = to + 1
 	}
-	if done == 0 {
-		return text
-	}
-	b.WriteString(text[done:])
-	return b.String()
+	return r.String()
 }
 
 func list(all []Kind) string {
@@ -184,7 +178,7 @@ func list(all []Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// shown returns a text from outside as far as messages show it.
+// shown cuts a text from outside to the length that error messages may quote.
 func shown(text string) string {
 	const most = 64
 	if len(text) > most {

@@ -28,22 +28,13 @@ func appendSegments(all []segment, path string) []segment {
 
 // join returns the path with its masked segments replaced.
 func join(path string, segments []segment) string {
-	var b strings.Builder
-	done := 0
+	r := replacer{text: path}
 	for i := range segments {
-		s := &segments[i]
-		if s.masked == "" {
-			continue
+		if s := &segments[i]; s.masked != "" {
+			r.replace(s.from, s.to, s.masked)
 		}
-		b.WriteString(path[done:s.from])
-		b.WriteString(s.masked)
-		done = s.to
 	}
-	if done == 0 {
-		return path
-	}
-	b.WriteString(path[done:])
-	return b.String()
+	return r.String()
 }
 
 // maxDecodings is how often a text is decoded: some programs encode a URL that is encoded already.

@@ -10,8 +10,7 @@ const (
 
 // maskTokens replaces random-looking runs of letters and digits.
 func maskTokens(text string, encoded bool) string {
-	var b strings.Builder
-	done := 0
+	r := replacer{text: text}
 	for from := 0; from < len(text); {
 		to := from
 		for to < len(text) && inToken(text[to], encoded) {
@@ -23,17 +22,11 @@ func maskTokens(text string, encoded bool) string {
 					to++
 				}
 			}
-			b.WriteString(text[done:from])
-			b.WriteString(asToken)
-			done = to
+			r.replace(from, to, asToken)
 		}
 		from = to + 1
 	}
-	if done == 0 {
-		return text
-	}
-	b.WriteString(text[done:])
-	return b.String()
+	return r.String()
 }
 
 // isAsset reports whether a segment is the name of a file that pages load. Such names often have a

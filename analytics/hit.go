@@ -125,7 +125,7 @@ func (s *siteState) eventOf(h *Hit, now time.Time) (e Event, at time.Time, r *re
 		return e, at, reject(BadRevenue, "%v", err)
 	}
 	e.ZoneMinutes = s.cal.Minutes(at)
-	e.Name, e.UserID, e.SessionID, e.Revenue = valid(s.masks.Text(h.Name)), h.UserID, h.SessionID, revenue
+	e.Name, e.UserID, e.SessionID, e.Revenue = clip(s.masks.Text(h.Name), maxName), h.UserID, h.SessionID, revenue
 	e.Source = referral.Of(s.masks.URL(h.Referrer), page, s.site.Domains)
 	e.Client = h.Client
 	e.Client.Map(func(text string) string { return clip(text, MaxClient) })
@@ -307,7 +307,7 @@ func valid(s string) string {
 func (s *siteState) maskProperties(p map[string]string) map[string]string {
 	var masked map[string]string
 	for name, value := range p {
-		text := s.masks.Text(value)
+		text := clip(s.masks.Text(value), maxPropertyValue) // names in patterns may be longer than what they replace
 		if text == value {
 			continue
 		}

@@ -218,3 +218,17 @@ func TestMasksOfASite(t *testing.T) {
 		t.Errorf("an invalid pattern: %v", err)
 	}
 }
+
+// Names of patterns are longer than what they replace, but no text exceeds its limit.
+func TestMaskedTextsAreBounded(t *testing.T) {
+	w := newWorld(t, noon)
+	s := newMaskedSite(w, "site", &mask.Rules{Paths: []string{"/:a_name_of_thirty_two_bytes"}})
+	h := Hit{URL: "https://example.com/", Address: "192.0.2.1", Name: strings.Repeat("/é ", maxName/4), Properties: map[string]string{"plan": strings.Repeat("/a ", maxPropertyValue/3)}}
+	if o := w.ingest("site", h)[0]; o.Status != Stored {
+		t.Fatalf("%+v", o)
+	}
+	e := w.events(s, noon.Add(-time.Minute), noon.Add(time.Minute))[0]
+	if len(e.Name) > maxName || len(e.Properties["plan"]) > maxPropertyValue || !strings.HasPrefix(e.Name, "/:a_name") || !strings.HasPrefix(e.Properties["plan"], "/:a_name") {
+		t.Errorf("a name of %d and a property of %d bytes: %+v", len(e.Name), len(e.Properties["plan"]), e)
+	}
+}

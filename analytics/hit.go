@@ -207,7 +207,6 @@ func (s *siteState) pageOf(h *Hit) (page referral.Address, r *rejection) {
 	if r != nil {
 		return page, r
 	}
-	page.Path, page.Query = storedPath(s.masks, sent), s.masks.Query(page.Query)
 	switch {
 	case h.DNT && s.site.RespectDNT || h.GPC && s.site.RespectGPC:
 		return page, reject(OptedOut, "the browser requests not to be tracked, and the site respects that")
@@ -220,6 +219,7 @@ func (s *siteState) pageOf(h *Hit) (page referral.Address, r *rejection) {
 	case s.excluded.Host(page.Host) || s.excluded.Path(clip(sent, maxPath)) || s.excluded.Address(h.Address):
 		return page, reject(Excluded, "the site excludes this page, host or address")
 	}
+	page.Path, page.Query = storedPath(s.masks, sent), s.masks.Query(page.Query)
 	return page, nil
 }
 

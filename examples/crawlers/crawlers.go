@@ -1,6 +1,6 @@
-// Package crawlers counts requests of AI crawlers in onefold. Crawlers run no script, so the tracker
-// never sees them; the web server does. Copy this file, or use crawlers.mjs in Node.js and at the
-// edge.
+// Package crawlers counts requests of AI crawlers in onefold. AI crawlers run no scripts, so only the
+// web server sees their requests. Copy this file into a Go server. For Node.js and edge functions,
+// copy crawlers.mjs.
 package crawlers
 
 import (
@@ -32,8 +32,8 @@ type Options struct {
 	Failed func(error) // called with errors of sending; the events of that request are lost
 }
 
-// A Counter sends requests of crawlers to onefold, beside the requests that it wraps. Call Close
-// when the server has stopped.
+// A Counter reports requests of crawlers to onefold in the background. Call Close when the server has
+// stopped.
 type Counter struct {
 	o       Options
 	waiting chan event
@@ -67,14 +67,14 @@ func (c *Counter) Wrap(next http.Handler) http.Handler {
 			}
 			select {
 			case c.waiting <- event{"https://" + r.Host + r.URL.EscapedPath(), visitor{host, agent}}:
-			default: // onefold is slow or away; the site is more important
+			default: // onefold is slow or unavailable; the site must not wait
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// Close sends what is waiting. No request may be served after it.
+// Close sends the waiting events. A wrapped handler must not be called after it.
 func (c *Counter) Close() {
 	close(c.waiting)
 	<-c.done

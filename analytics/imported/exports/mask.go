@@ -6,16 +6,16 @@ import (
 	"github.com/onefold/onefold/internal/mask"
 )
 
-// Mask sets what is masked in rows before anything else is done with them, including rows that are
-// malformed and shown. nil masks nothing.
+// Mask masks all rows read from now on, including malformed rows, which are shown to the user. nil
+// masks nothing.
 func (e *Export) Mask(m *mask.Masker) {
 	for i := range e.members {
 		e.members[i].masks = m
 	}
 }
 
-// masked masks a row in place.
-func (l *layout) masked(m *mask.Masker, record []string) {
+// mask masks a row in place.
+func (l *layout) mask(m *mask.Masker, record []string) {
 	for i, text := range record {
 		if i < len(l.addresses) && l.addresses[i] {
 			record[i] = maskAddress(m, text)
@@ -25,7 +25,7 @@ func (l *layout) masked(m *mask.Masker, record []string) {
 	}
 }
 
-// addressesIn returns which columns have pages, links or referrers.
+// addressesIn reports for each column whether it has pages, links or referrers.
 func addressesIn(header []string) []bool {
 	is := make([]bool, len(header))
 	for i, name := range header {

@@ -291,7 +291,7 @@ func (s *sections) readTable(v visitor) error {
 // row processes one row of a table that starts after line first. malformed is its parse error, if
 // any.
 func (s *sections) row(l *layout, record []string, v visitor, first int64, malformed error) error {
-	l.masked(s.masks, record)
+	l.mask(s.masks, record)
 	if parse := (*csv.ParseError)(nil); errors.As(malformed, &parse) {
 		v.row(first+int64(parse.StartLine), record, parse.Err)
 		return nil

@@ -18,7 +18,7 @@ var ErrList = errors.New("blocklist")
 // Limits of a file.
 const (
 	maxEntries = 2_000_000
-	maxLine    = 4096 // bytes
+	maxLine    = 4096 // bytes, without the line break
 	maxShown   = 64   // bytes of a line in messages
 )
 
@@ -26,7 +26,7 @@ const (
 // of reading.
 func entries(r io.Reader, add func(entry string) error) error {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxLine)
+	lines.Buffer(nil, maxLine+len("\n"))
 	number, n := 0, 0
 	for lines.Scan() {
 		number++

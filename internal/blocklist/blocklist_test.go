@@ -36,12 +36,12 @@ func TestNetworks(t *testing.T) {
 }
 
 func TestDomains(t *testing.T) {
-	d, err := ReadDomains(strings.NewReader("Spam.example\nwww.free-traffic.example.\nbücher.example\n"))
-	if err != nil || d.Len() != 3 {
+	d, err := ReadDomains(strings.NewReader("Spam.example\nwww.free-traffic.example.\nbücher.example\nfree_hits.example\n"))
+	if err != nil || d.Len() != 4 {
 		t.Fatal(d, err)
 	}
 	for host, want := range map[string]string{
-		"spam.example": "spam.example", "WWW.a.Spam.example": "spam.example", "notspam.example": "", "example": "", "": "", "free-traffic.example": "free-traffic.example",
+		"spam.example": "spam.example", "WWW.a.Spam.example": "spam.example", "notspam.example": "", "example": "", "": "", "free_hits.example": "free_hits.example", "free-traffic.example": "free-traffic.example",
 		"xn--bcher-kva.example": "xn--bcher-kva.example", "shop.bücher.example": "xn--bcher-kva.example", strings.Repeat("a.", 500) + "spam.example": "",
 	} {
 		if got, found := d.Find(host); got != want || found != (want != "") {
@@ -56,10 +56,13 @@ func TestInvalidLists(t *testing.T) {
 			t.Errorf("%.40q: %v", text, err)
 		}
 	}
-	for _, text := range []string{"", "com", "https://spam.example/", "*.spam.example", "a b.example", strings.Repeat("a.", 200)} {
+	for _, text := range []string{"", "com", "https://spam.example/", "*.spam.example", "a b.example", strings.Repeat("a.", 200), ".spam.example", "spam..example", "..", "||spam.example^", "spam.example,", `"spam.example"`, "spam.example;2024"} {
 		if _, err := ReadDomains(strings.NewReader(text)); !errors.Is(err, ErrList) || len(err.Error()) > 200 {
 			t.Errorf("%.40q: %v", text, err)
 		}
+	}
+	if _, err := ReadNetworks(strings.NewReader("192.0.2.0/24 " + strings.Repeat("#", maxLine-13) + "\n")); err != nil {
+		t.Errorf("a line of %d bytes: %v", maxLine, err)
 	}
 	if _, err := ReadNetworks(strings.NewReader("192.0.2.0/24\n\nhere")); err == nil || !strings.Contains(err.Error(), "line 3") {
 		t.Errorf("without line: %v", err)

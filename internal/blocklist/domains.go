@@ -21,7 +21,7 @@ func ReadDomains(r io.Reader) (*Domains, error) {
 	d := &Domains{map[string]struct{}{}}
 	err := entries(r, func(entry string) error {
 		name := hostName(entry)
-		if !strings.Contains(name, ".") || len(name) > maxDomain || strings.ContainsAny(name, "/:*@ \t?") {
+		if !isDomain(name) {
 			return errors.New("use a domain such as spam.example, without scheme and path")
 		}
 		d.names[name] = struct{}{}
@@ -31,6 +31,13 @@ func ReadDomains(r io.Reader) (*Domains, error) {
 		return nil, err
 	}
 	return d, nil
+}
+
+// isDomain reports whether a result of hostName is a domain of two or more labels. Lists in other
+// formats, such as ||spam.example^, are refused, because their entries would match no host.
+func isDomain(name string) bool {
+	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_."
+	return len(name) <= maxDomain && strings.Trim(name, allowed) == "" && strings.Contains(name, ".") && name[0] != '.' && !strings.Contains(name, "..")
 }
 
 // hostName returns a host in the form in which lists and referrers are compared: ASCII, lower case,

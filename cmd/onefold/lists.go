@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/netip"
@@ -22,7 +23,7 @@ type found struct {
 	Entry string `json:"entry,omitempty"` // of the list; "": not listed
 }
 
-// listReport is what is known of a list.
+// listReport describes a list and the values looked up in it.
 type listReport struct {
 	Entries int     `json:"entries"`
 	Found   []found `json:"found,omitempty"`
@@ -35,21 +36,19 @@ type listsNetworks struct {
 
 // Run reads the list and looks up the addresses.
 func (c *listsNetworks) Run(std streams, g *globals) error {
-	list, err := readList(c.File, blocklist.ReadNetworks)
-	if err != nil {
-		return err
-	}
-	r := listReport{Entries: list.Len()}
-	for _, text := range c.Addresses {
+	r, err := lookUp(c.File, blocklist.ReadNetworks, c.Addresses, func(list *blocklist.Networks, text string) (string, error) {
 		address, err := netip.ParseAddr(text)
 		if err != nil {
-			return fmt.Errorf("bad_address: %q: use an IP address", text)
+			return "", fmt.Errorf("bad_address: %q: use an IP address", text)
 		}
-		f := found{Value: text}
-		if network, ok := list.Find(address); ok {
-			f.Entry = network.String()
+		network, listed := list.Find(address)
+		if !listed {
+			return "", nil
 		}
-		r.Found = append(r.Found, f)
+		return network.String(), nil
+	})
+	if err != nil {
+		return err
 	}
 	return r.print(std, g, "network")
 }
@@ -61,33 +60,36 @@ type listsDomains struct {
 
 // Run reads the list and looks up the referrers.
 func (c *listsDomains) Run(std streams, g *globals) error {
-	list, err := readList(c.File, blocklist.ReadDomains)
+	r, err := lookUp(c.File, blocklist.ReadDomains, c.Referrers, func(list *blocklist.Domains, text string) (string, error) {
+		entry, _ := list.Find(cmp.Or(referral.Locate(text).Host, text))
+		return entry, nil
+	})
 	if err != nil {
 		return err
-	}
-	r := listReport{Entries: list.Len()}
-	for _, text := range c.Referrers {
-		host := referral.Locate(text).Host
-		if host == "" {
-			host = text
-		}
-		entry, _ := list.Find(host)
-		r.Found = append(r.Found, found{text, entry})
 	}
 	return r.print(std, g, "domain")
 }
 
-func readList[L any](name string, read func(io.Reader) (*L, error)) (*L, error) {
-	f, err := os.Open(name)
+// lookUp reads a list and looks up values in it. find returns the entry of a value, or "".
+func lookUp[L interface{ Len() int }](file string, read func(io.Reader) (L, error), values []string, find func(list L, value string) (entry string, err error)) (r listReport, err error) {
+	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("no_such_file: %w", err)
+		return r, fmt.Errorf("no_such_file: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // only read
 	list, err := read(f)
 	if err != nil {
-		return nil, fmt.Errorf("bad_list: %s: %w", name, err)
+		return r, fmt.Errorf("bad_list: %s: %w", file, err)
 	}
-	return list, nil
+	r.Entries = list.Len()
+	for _, value := range values {
+		entry, err := find(list, value)
+		if err != nil {
+			return r, err
+		}
+		r.Found = append(r.Found, found{value, entry})
+	}
+	return r, nil
 }
 
 func (r *listReport) print(std streams, g *globals, noun string) error {

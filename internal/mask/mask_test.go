@@ -59,6 +59,38 @@ func TestDetectors(t *testing.T) {
 	}
 }
 
+// Random texts are found as often as decision 0066 says.
+func TestRandomTexts(t *testing.T) {
+	const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	g := generator{rand.New(rand.NewPCG(1, 2))}
+	for _, c := range []struct {
+		alphabet string
+		percent  [2]float64 // at least, of texts of 20 and of 32 characters
+	}{
+		{hex, [2]float64{100, 100}},
+		{small + capitals + "0123456789", [2]float64{99, 99.9}},
+		{small + capitals + "0123456789-_", [2]float64{96, 99}},
+		{small + "0123456789", [2]float64{97, 99}},
+		{capitals + "234567", [2]float64{93, 97}},
+		{small + capitals, [2]float64{94, 98}},
+		{small, [2]float64{56, 60}},
+	} {
+		for i, want := range c.percent {
+			const all = 20_000
+			length := 20 + 12*i
+			found := 0
+			for range all {
+				if isRandom(g.of(c.alphabet, length)) {
+					found++
+				}
+			}
+			if got := 100 * float64(found) / all; got < want {
+				t.Errorf("%.2f %% of texts of %d from %s are found, want at least %.2f", got, length, c.alphabet, want)
+			}
+		}
+	}
+}
+
 // Paths that must count as they are.
 var ordinary = []string{
 	"", "/", "//", "/a/b/", "/2024/05/12/release-notes", "/blog/10-things-you-did-not-know-about-onefold-in-2024",

@@ -47,8 +47,9 @@ func inToken(c byte, encoded bool) bool {
 }
 
 // isRandom reports whether a text of at least minToken bytes looks random: hexadecimal, digits, or
-// at least 35 % of neighbors do not follow each other in words. Of random texts from 62 characters,
-// 99 % do; of names in capitalized words with numbers, almost none. Many hyphens mean words.
+// at least 35 % of neighbors do not follow each other in words. 99 % of random texts from 62
+// characters are found, 93 % of base32, 57 % of lower-case letters alone (decision 0066). Names in
+// capitalized words with numbers are almost never taken for random. Many hyphens mean words.
 func isRandom(text string) bool {
 	var letters, digits, separators, odd int
 	hex := true

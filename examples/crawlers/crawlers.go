@@ -20,6 +20,7 @@ var pattern = regexp.MustCompile(`GPTBot|ChatGPT-User|OAI-SearchBot|ClaudeBot|Cl
 // Limits of a Counter.
 const (
 	maxWaiting = 1000             // requests; further ones are not counted
+	maxEvent   = 8192             // bytes of URL and user agent; larger requests are not counted
 	maxBatch   = 100              // events of a request to onefold
 	timeout    = 10 * time.Second // of a request to onefold
 )
@@ -65,13 +66,20 @@ func (c *Counter) Wrap(next http.Handler) http.Handler {
 			if err != nil {
 				host = r.RemoteAddr
 			}
-			select {
-			case c.waiting <- event{"https://" + r.Host + r.URL.EscapedPath(), visitor{host, agent}}:
-			default: // onefold is slow or unavailable; the site must not wait
-			}
+			c.add(event{"https://" + r.Host + r.URL.EscapedPath(), visitor{host, agent}})
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+func (c *Counter) add(e event) {
+	if len(e.URL)+len(e.Visitor.UserAgent) > maxEvent {
+		return
+	}
+	select {
+	case c.waiting <- e:
+	default: // onefold is slow or unavailable; the site must not wait
+	}
 }
 
 // Close sends the waiting events. A wrapped handler must not be called after it.

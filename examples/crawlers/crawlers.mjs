@@ -1,5 +1,5 @@
-// Counts requests of AI crawlers in onefold, in Node.js and at the edge (Cloudflare Workers, Vercel,
-// Deno): everywhere with fetch. Crawlers run no script, so the tracker never sees them.
+// Counts requests of AI crawlers in onefold. AI crawlers run no scripts, so only the web server sees
+// their requests. For every runtime with fetch: Node.js, Cloudflare Workers, Vercel, Deno.
 
 const pattern = /GPTBot|ChatGPT-User|OAI-SearchBot|ClaudeBot|Claude-User|Claude-SearchBot|PerplexityBot|Perplexity-User|Bytespider|CCBot|meta-externalagent|MistralAI-User|DuckAssistBot/
 
@@ -24,13 +24,16 @@ export const middleware = (options, failed = () => {}) => (request, response, ne
   next()
 }
 
-// edge is for fetch handlers: call it with the handler's request and context. Cloudflare sends the
-// visitor's address in CF-Connecting-IP, others in X-Real-IP.
+// edge is for fetch handlers: call it with the handler's request and context. A context without
+// waitUntil, such as that of Deno.serve, needs none. Cloudflare sends the visitor's address in
+// CF-Connecting-IP, others in X-Real-IP. The result need not be awaited.
 export function edge(options, request, context) {
   const { headers } = request
   const url = new URL(request.url)
-  context.waitUntil(count(options, {
+  const sent = count(options, {
     method: request.method, url: url.origin + url.pathname, userAgent: headers.get('user-agent'),
     address: headers.get('cf-connecting-ip') ?? headers.get('x-real-ip') ?? '0.0.0.0',
-  }).catch(() => {}))
+  }).catch(() => {})
+  context?.waitUntil?.(sent)
+  return sent
 }

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/onefold/onefold/examples/crawlers"
@@ -64,6 +65,30 @@ func TestMiddleware(t *testing.T) {
 	}
 }
 
+// Requests of any size are served, and what waits for onefold is bounded.
+func TestLargeRequests(t *testing.T) {
+	h := servertest.New(t, nil)
+	c := crawlers.New(crawlers.Options{Server: h.URL, Site: "blog", Key: newKey(t, h), Failed: func(err error) { t.Error(err) }})
+	served := 0
+	site := c.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ }))
+	for _, size := range []int{10, 1 << 20} {
+		for _, at := range []string{"path", "agent"} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/a", nil)
+			r.Header.Set("User-Agent", "GPTBot/1.2")
+			if at == "path" {
+				r.URL.Path += strings.Repeat("a", size)
+			} else {
+				r.Header.Set("User-Agent", "GPTBot/1.2 "+strings.Repeat("a", size))
+			}
+			site.ServeHTTP(httptest.NewRecorder(), r)
+		}
+	}
+	c.Close()
+	if crawled, _ := counted(t, h); crawled != 2 || served != 4 {
+		t.Errorf("%d requests are counted and %d served, want 2 and 4", crawled, served)
+	}
+}
+
 // A site goes on when onefold refuses or is away.
 func TestMiddlewareWithoutOnefold(t *testing.T) {
 	h := servertest.New(t, nil)
@@ -101,6 +126,7 @@ for (const userAgent of JSON.parse(names)) {
   edge(options, new Request('https://blog.example.com/a?secret=1', { headers: { 'user-agent': userAgent, 'x-real-ip': '192.0.2.1' } }), { waitUntil: (p) => sent.push(p) })
   await Promise.all(sent)
 }
+await edge(options, new Request('https://blog.example.com/a', { headers: { 'user-agent': 'GPTBot' } }), {}) // Deno.serve has no waitUntil
 const count = middleware(options, failed)
 const site = http.createServer((request, response) => count(request, response, () => response.end('ok'))).listen(0, '127.0.0.1', async () => {
   for (const userAgent of JSON.parse(names)) {
@@ -113,7 +139,7 @@ const site = http.createServer((request, response) => count(request, response, (
 	if out, err := exec.CommandContext(t.Context(), node, "--input-type=module", "-e", script, h.URL, newKey(t, h), string(names)).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if crawled, views := counted(t, h); crawled != int64(2*len(agents)) || views != 0 {
-		t.Errorf("%d requests of crawlers and %d page views, want %d and 0", crawled, views, 2*len(agents))
+	if crawled, views := counted(t, h); crawled != int64(2*len(agents)+1) || views != 0 {
+		t.Errorf("%d requests of crawlers and %d page views, want %d and 0", crawled, views, 2*len(agents)+1)
 	}
 }

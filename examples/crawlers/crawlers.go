@@ -20,7 +20,8 @@ var pattern = regexp.MustCompile(`GPTBot|ChatGPT-User|OAI-SearchBot|ClaudeBot|Cl
 // Limits of a Counter.
 const (
 	maxWaiting = 1000             // requests; further ones are not counted
-	maxEvent   = 8192             // bytes of URL and user agent; larger requests are not counted
+	maxURL     = 4096             // bytes, as onefold accepts; longer ones are not counted
+	maxAgent   = 2048             // likewise
 	maxBatch   = 100              // events of a request to onefold
 	timeout    = 10 * time.Second // of a request to onefold
 )
@@ -73,7 +74,7 @@ func (c *Counter) Wrap(next http.Handler) http.Handler {
 }
 
 func (c *Counter) add(e event) {
-	if len(e.URL)+len(e.Visitor.UserAgent) > maxEvent {
+	if len(e.URL) > maxURL || len(e.Visitor.UserAgent) > maxAgent {
 		return
 	}
 	select {

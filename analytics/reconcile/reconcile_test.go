@@ -202,7 +202,7 @@ func ways() map[string]spoiled {
 			})
 		}, "analytics.visitor", Extra},
 		"wrong session": {func(w *shop, i items) {
-			overwrite(w, analytics.Sessions, i.session.SessionKey, func(s *analytics.Session) { s.ExitPath = "/elsewhere" })
+			overwrite(w, analytics.Sessions, i.session.SessionKey, func(s *analytics.Session) { *s = i.session; s.ExitPath = "/elsewhere" }) // may be the first item: only those of users have one
 		}, "analytics.session", Wrong},
 		"missing session": {func(w *shop, i items) { remove(w, analytics.Sessions, i.session.SessionKey) }, "analytics.session", Missing},
 		"extra session": {func(w *shop, i items) {

@@ -24,6 +24,8 @@ type Site struct {
 	DeletedAt time.Time      `dynamodbav:"deletedAt,omitempty"` // set while package erasure is deleting the site
 	Sharding  table.Sharding `dynamodbav:"sharding"`            // partitions for events and visitors, with history
 	Retention Retention      `dynamodbav:"retention"`           // how long each tier is kept
+	// PastRetentions are those before Retention, oldest first.
+	PastRetentions []PastRetention `dynamodbav:"pastRetentions,omitempty"`
 	// Exclude is the traffic that is not counted. RespectDNT and RespectGPC reject events whose
 	// sender has Do Not Track or Global Privacy Control enabled.
 	Exclude    exclude.Rules `dynamodbav:"exclude"`

@@ -157,8 +157,8 @@ func (s *siteState) identify(h *Hit, now time.Time) (string, time.Time, *rejecti
 	if at.After(now.Add(maxFuture)) {
 		return "", at, reject(InTheFuture, "%s is more than %s ahead of %s", at.UTC().Format(time.RFC3339), maxFuture, now.UTC().Format(time.RFC3339))
 	}
-	if oldest := now.Add(-s.site.Retention.Late()); !h.Imported && at.Before(oldest) {
-		return "", at, reject(TooOld, "%s is before %s, and the statistics of that time are sealed; import the event instead", at.UTC().Format(time.RFC3339), oldest.UTC().Format(time.RFC3339))
+	if end := s.site.SealedAt(at); !h.Imported && now.After(end) {
+		return "", at, reject(TooOld, "%s is too old, because the statistics of that time were sealed on %s; import the event instead", at.UTC().Format(time.RFC3339), end.UTC().Format(time.RFC3339))
 	}
 	return id.String(), at, nil
 }

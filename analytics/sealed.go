@@ -14,8 +14,8 @@ import (
 // have expired: it would shrink.
 var ErrSealed = errors.New("analytics: bucket is sealed")
 
-// CheckSealed returns ErrSealed if a day is sealed: Retention.Late has passed since the arrival of its
-// first event, which its statistics record. It returns nil for a day without statistics.
+// CheckSealed returns ErrSealed if a day is sealed, by the arrival of its first event, which its
+// statistics record: see Site.SealedAt. It returns nil for a day without statistics.
 func CheckSealed(ctx context.Context, t *table.Table, site *Site, day string, now time.Time) error {
 	cal, err := calendar.LoadZone(site.TimeZone)
 	if err != nil {
@@ -39,10 +39,28 @@ func CheckSealed(ctx context.Context, t *table.Table, site *Site, day string, no
 	if since == 0 {
 		return nil
 	}
-	late := site.Retention.Late()
-	if end := time.Unix(since, 0).Add(late); !now.Before(end) {
-		return fmt.Errorf("%w: day %s has been sealed since %s, %d days after its first event arrived; the first day that is not sealed is %s", ErrSealed, day,
-			end.UTC().Format(time.DateTime), int(late/(24*time.Hour)), calendar.ShiftDay(cal.Day(now.Add(-late)), 1))
+	first := time.Unix(since, 0)
+	end := site.SealedAt(first)
+	if now.Before(end) {
+		return nil
 	}
-	return nil
+	open, err := site.firstOpen(&cal, now)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: day %s has been sealed since %s, %d days after its first event arrived; the first day that is not sealed is %s", ErrSealed, day,
+		end.UTC().Format(time.DateTime), int(end.Sub(first)/(24*time.Hour)), open)
+}
+
+// firstOpen returns the first day that is not sealed even if it had events from its start.
+func (s *Site) firstOpen(cal *calendar.Zone, now time.Time) (string, error) {
+	open := calendar.ShiftDay(cal.Day(now), 1)
+	for {
+		day := calendar.ShiftDay(open, -1)
+		start, _, err := cal.Bounds(day)
+		if err != nil || !now.Before(s.SealedAt(start)) {
+			return open, err
+		}
+		open = day
+	}
 }

@@ -163,6 +163,7 @@ func UpdateSite(ctx context.Context, t *table.Table, siteID string, change func(
 			return fmt.Errorf("%w %s: the time zone is %s and cannot be changed, because existing statistics use it", ErrSite, siteID, was.TimeZone)
 		}
 		s.SiteKey, s.CreatedAt, s.DeletedAt, s.ImportKey, s.Sharding = was.SiteKey, was.CreatedAt, was.DeletedAt, was.ImportKey, was.Sharding
+		s.keepRetention(&was, t.Now())
 		if err := s.check(); err != nil || s.OwnerID == was.OwnerID {
 			return err
 		}

@@ -29,20 +29,20 @@ func (s *Stats) Same(o *Stats) bool {
 
 // Sealed reports whether some of the finer buckets behind a rolled-up bucket may have expired. The
 // bucket is then final: recomputing it would lose their counts.
-func (s *Stats) Sealed(keep Retention, now time.Time) bool {
-	at := s.sealedAt(keep)
+func (s *Stats) Sealed(site *Site, now time.Time) bool {
+	at := s.sealedAt(site)
 	return !at.IsZero() && !now.Before(at)
 }
 
 // sealedAt returns when the first source of a day or month expires; zero: never. Sources live from
 // their own end or the arrival of their last fact, so the first arrival is a lower bound.
-func (s *Stats) sealedAt(keep Retention) time.Time {
+func (s *Stats) sealedAt(site *Site) time.Time {
 	if s.Since == 0 {
 		return time.Time{}
 	}
 	since := time.Unix(s.Since, 0)
 	if s.Period == Month {
-		return since.Add(keep.Of(Day))
+		return site.firstExpiry(since, monthOpen, func(r Retention) time.Duration { return r.Of(Day) })
 	}
-	return since.Add(keep.Of(Hour))
+	return site.firstExpiry(since, dayOpen, func(r Retention) time.Duration { return r.Of(Hour) })
 }

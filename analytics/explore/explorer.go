@@ -146,8 +146,7 @@ func (x *Explorer) siteOf(ctx context.Context, r Range) (s *scan, err error) {
 // divide separates the days with all raw events from the others.
 func (s *scan) divide(ctx context.Context, days []string) error {
 	now := s.x.t.Now()
-	raw := s.site.Retention.Raw()
-	oldest := s.cal.Day(now.Add(-raw)) // raw events of later days are complete
+	oldest := s.cal.Day(now.Add(-s.site.ShortestRaw())) // raw events of later days are complete
 	var old []string
 	for _, day := range days {
 		if day <= oldest {
@@ -156,7 +155,7 @@ func (s *scan) divide(ctx context.Context, days []string) error {
 			s.days = append(s.days, day)
 		}
 	}
-	gone, of, err := s.gone(ctx, old, now.Add(-raw))
+	gone, of, err := s.gone(ctx, old, now)
 	if err != nil {
 		return err
 	}
@@ -172,10 +171,10 @@ func (s *scan) divide(ctx context.Context, days []string) error {
 	return s.recall(ctx, of)
 }
 
-// gone returns the days, which are sorted, that lack raw events: their first event arrived before
-// the given time. It decides by statistics, which it also returns. A day whose statistics have
-// expired is gone as well.
-func (s *scan) gone(ctx context.Context, days []string, before time.Time) (gone map[string]bool, of map[string]known, err error) {
+// gone returns the days, which are sorted, that may lack raw events. It decides by the arrival of
+// their first event, which their statistics record, and also returns the statistics. A day whose
+// statistics have expired is gone as well.
+func (s *scan) gone(ctx context.Context, days []string, now time.Time) (gone map[string]bool, of map[string]known, err error) {
 	gone = make(map[string]bool)
 	if len(days) == 0 {
 		return gone, nil, nil
@@ -183,11 +182,13 @@ func (s *scan) gone(ctx context.Context, days []string, before time.Time) (gone 
 	if of, err = s.statistics(ctx, days[0], days[len(days)-1]); err != nil {
 		return nil, nil, err
 	}
-	dayLife := s.site.Retention.Of(analytics.Day)
-	forgotten := s.cal.Day(s.x.t.Now().Add(-dayLife))
 	for _, day := range days {
+		start, _, err := s.cal.Bounds(day)
+		if err != nil {
+			return nil, nil, err
+		}
 		since := of[day].since
-		gone[day] = dayLife > 0 && day <= forgotten || since != 0 && time.Unix(since, 0).Before(before)
+		gone[day] = !now.Before(s.site.DayUntil(start)) || since != 0 && !now.Before(s.site.RawUntil(time.Unix(since, 0)))
 	}
 	return gone, of, nil
 }
@@ -239,8 +240,11 @@ func (s *scan) notes() []string {
 	if len(s.lost) == 0 {
 		return s.archivedNotes()
 	}
-	return append([]string{fmt.Sprintf("Raw events are kept for %d days. Events of %s have expired, so these days are omitted.",
-		int(s.site.Retention.Raw()/(24*time.Hour)), spansText(s.lost))}, s.archivedNotes()...)
+	kept := fmt.Sprintf("%d days", int(s.site.Retention.Raw()/(24*time.Hour)))
+	if n := len(s.site.PastRetentions); n > 0 && s.site.ShortestRaw() < s.site.Retention.Raw() {
+		kept += ", or for fewer if they arrived before " + s.cal.Day(time.Unix(s.site.PastRetentions[n-1].Changed, 0))
+	}
+	return append([]string{fmt.Sprintf("Raw events are kept for %s. Events of %s have expired, so these days are omitted.", kept, spansText(s.lost))}, s.archivedNotes()...)
 }
 
 // spansText lists sorted days as ranges.

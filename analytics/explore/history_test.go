@@ -2,7 +2,9 @@ package explore
 
 import (
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,5 +53,39 @@ func TestHistory(t *testing.T) {
 				t.Errorf("%d days later, %s:\n%s\nwas\n%s", days, what, a, b)
 			}
 		}
+	}
+}
+
+// Events keep the lifetime that they had when they arrived. If the site keeps later ones for longer,
+// the days whose events are gone are named.
+func TestLongerRetention(t *testing.T) {
+	w := newShopOf(t, "UTC", utc("2026-05-10T12:00"), analytics.Retention{RawDays: 10})
+	random := rand.New(rand.NewPCG(3, 4))
+	w.ingest(traffic(random, utc("2026-05-03T00:00"), utc("2026-05-10T11:00"), 300)...)
+	w.rollUp()
+	w.advance(20 * 24 * time.Hour)
+	w.rollUp()
+	_, err := analytics.UpdateSite(w.ctx, w.table, "shop", func(s *analytics.Site) error { s.Retention = analytics.Retention{}; return nil })
+	w.must(err)
+	w.advance(time.Hour)
+	w.collector.Forget("shop")
+	w.ingest(traffic(random, utc("2026-05-30T00:00"), utc("2026-05-30T12:00"), 50)...)
+	firefox := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
+	ask := func(to string) (Report, error) {
+		return w.x.Report(w.ctx, report.Request{Site: "shop", From: "2026-05-03", To: to, Period: analytics.Day}, firefox)
+	}
+	for range 2 { // and again a year later
+		out, err := ask("2026-05-30")
+		w.must(err)
+		if len(out.Notes) != 1 || !strings.Contains(out.Notes[0], "2026-05-03 to 2026-05-10") || !strings.Contains(out.Notes[0], "before 2026-05-30") {
+			t.Errorf("notes %q", out.Notes)
+		}
+		if out.Totals.PageViews == 0 {
+			t.Error("the events of the last day are not counted")
+		}
+		if _, err := ask("2026-05-09"); !errors.Is(err, ErrGone) {
+			t.Errorf("error %v", err)
+		}
+		w.advance(365 * 24 * time.Hour)
 	}
 }

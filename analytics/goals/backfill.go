@@ -108,7 +108,7 @@ func (b *backfill) rewrite(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if s.Since == 0 || b.until.Before(time.Unix(s.Since, 0).Add(b.site.Retention.Late())) {
+		if s.Since == 0 || b.until.Before(b.site.SealedAt(time.Unix(s.Since, 0))) {
 			continue
 		}
 		b.sealed[s.Start] = true

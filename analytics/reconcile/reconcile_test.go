@@ -459,6 +459,42 @@ func TestSealedDayIsRejected(t *testing.T) {
 	}
 }
 
+// A day whose events have expired stays sealed if the site keeps later events for longer.
+func TestLongerRetentionOpensNoDay(t *testing.T) {
+	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
+	keep := func(r analytics.Retention) {
+		_, err := analytics.UpdateSite(w.ctx, w.table, "shop", func(s *analytics.Site) error { s.Retention = r; return nil })
+		w.must(err)
+		w.advance(time.Minute)
+	}
+	keep(analytics.Retention{RawDays: 5, HourDays: 7, DayDays: 38})
+	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 50)...)
+	w.drain()
+	w.rollUp()
+	before := w.report(report.Request{From: "2026-04-01", To: "2026-04-01"})
+	w.advance(10 * 24 * time.Hour)
+	keep(analytics.Retention{})
+	in := RangeIn{"shop", "2026-04-01", "2026-04-01"}
+	if _, err := Rebuild(w.ctx, w.table, w.worker, in, nil); !errors.Is(err, analytics.ErrSealed) {
+		t.Errorf("rebuild: %v", err)
+	}
+	if err := AggregateHourly(w.ctx, w.table, w.worker, "shop", utc("2026-04-01T10:00")); !errors.Is(err, analytics.ErrSealed) {
+		t.Errorf("aggregate hourly: %v", err)
+	}
+	if err := AggregateDaily(w.ctx, w.table, "shop", utc("2026-04-01T10:00")); !errors.Is(err, analytics.ErrSealed) {
+		t.Errorf("aggregate daily: %v", err)
+	}
+	w.rollUp()
+	if after := w.report(report.Request{From: "2026-04-01", To: "2026-04-01"}); after.Totals.Figures != before.Totals.Figures {
+		t.Errorf("%+v became %+v", before.Totals, after.Totals)
+	}
+	outcomes, err := analytics.NewCollector(w.table, analytics.CollectorOptions{}).Ingest(w.ctx, "shop", []analytics.Hit{{At: utc("2026-04-01T10:00"), Path: "/late", Address: "10.0.0.1", UserAgent: "test"}})
+	w.must(err)
+	if outcomes[0].Reason != analytics.TooOld {
+		t.Errorf("a late event for the day: %+v", outcomes[0])
+	}
+}
+
 func TestAggregateHourlyRepairsOneHour(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-04-02T12:00"))
 	w.ingest(shopTraffic(rand.New(rand.NewPCG(1, 1)), utc("2026-04-01T00:00"), utc("2026-04-02T00:00"), 80)...)

@@ -120,7 +120,7 @@ func (r *roller) final(stored, sum *analytics.Stats) bool {
 	if stored.Since == 0 {
 		return false
 	}
-	return stored.Sealed(r.site.Retention, r.now) || sum.Since == 0 || sum.Since > stored.Since
+	return stored.Sealed(&r.site, r.now) || sum.Since == 0 || sum.Since > stored.Since
 }
 
 func (r *roller) changedBreakdown(ctx context.Context, b rolling, key analytics.BreakdownKey, stored fold.Stored[analytics.Breakdown]) (*rollChange, error) {

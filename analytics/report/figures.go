@@ -109,14 +109,14 @@ func (r *reporter) checkKept() error {
 	if r.in.Period == analytics.Hour {
 		for _, d := range r.days {
 			stored := r.byDay[d]
-			if !r.fresh[d] && stored != nil && stored.Sealed(r.site.Retention, r.now) && !stored.Same(r.sumOfHours(d)) {
+			if !r.fresh[d] && stored != nil && stored.Sealed(&r.site, r.now) && !stored.Same(r.sumOfHours(d)) {
 				return fmt.Errorf("%w: hours of %s; request days", ErrExpired, d)
 			}
 		}
 	}
 	for _, m := range calendar.MonthsOf(r.days) {
 		stored := r.byMonth[m]
-		if r.rolledUp(m) || stored == nil || !stored.Sealed(r.site.Retention, r.now) {
+		if r.rolledUp(m) || stored == nil || !stored.Sealed(&r.site, r.now) {
 			continue
 		}
 		if sum := r.sumOfDays(m); sum == nil || !stored.Same(sum) {

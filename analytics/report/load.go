@@ -24,7 +24,7 @@ func (r *reporter) load(ctx context.Context) error {
 		return err
 	}
 	for day := range fresh {
-		if stored := r.byDay[day]; stored != nil && stored.Sealed(r.site.Retention, r.now) {
+		if stored := r.byDay[day]; stored != nil && stored.Sealed(&r.site, r.now) {
 			delete(fresh, day)
 		}
 	}

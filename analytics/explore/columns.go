@@ -186,12 +186,17 @@ func (m *columnsMaker) finish() *columns {
 	if !slices.ContainsFunc(d.engaged, func(ms int64) bool { return ms != 0 }) {
 		d.engaged = nil
 	}
+	d.silence()
+	d.bytes = d.size()
+	return &d
+}
+
+// silence derives silent.
+func (d *columns) silence() {
 	d.silent = make([]bool, len(d.name.values))
 	for i, name := range d.name.values {
 		d.silent[i] = name == analytics.EngagementEvent || name == analytics.VitalsEvent
 	}
-	d.bytes = d.size()
-	return &d
 }
 
 // size returns the approximate memory size in bytes.

@@ -75,7 +75,7 @@ func (s *scan) day(ctx context.Context, day string) (*columns, error) {
 	if d := s.x.shelf.get(key, version); d != nil {
 		return d, s.took(d.read)
 	}
-	d, err := s.makeColumns(ctx, day, from, to)
+	d, err := s.columns(ctx, day, key, version)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,9 @@ type Options struct {
 	Users     int // users in a retention report; default 500,000
 	KeepBytes int // cache of days, if the table's API is Watched or the day is from the Archive; default 128 MB
 
+	// Files are columns of days on disk, if the table's API is Watched; nil: none.
+	Files *Files
+
 	Archive  Archive // raw events that have expired; nil: none
 	LargeDay int     // page views and events from which on a day is read from the Archive even if the table has it; default 50,000
 }
@@ -64,6 +67,11 @@ type Explorer struct {
 func New(t *table.Table, o Options) *Explorer {
 	o.defaults()
 	watched, _ := t.API().(*Watched)
+	if watched == nil {
+		o.Files = nil
+	} else if o.Files != nil {
+		watched.files.Store(o.Files)
+	}
 	return &Explorer{
 		t: t, o: o, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce),
 		watched: watched, shelf: shelf{most: o.KeepBytes, days: map[dayKey]*shelved{}, claims: map[dayKey]chan struct{}{}},

@@ -25,6 +25,7 @@ type Watched struct {
 	dynamo.API
 	seed   maphash.Seed
 	writes [1 << 16]atomic.Uint64
+	files  atomic.Pointer[Files] // from which changed days are removed; nil: none
 }
 
 // Watch returns a Watched for api.
@@ -71,8 +72,12 @@ func (w *Watched) note(key map[string]types.AttributeValue, isNew bool) {
 	}
 	site, _, _ := strings.Cut(strings.TrimPrefix(pk.Value, "SITE#"), "#")
 	w.place(site, timeOf(id)/3_600_000).Add(1)
-	if !isNew {
-		w.place(site, changed).Add(1)
+	if isNew {
+		return
+	}
+	w.place(site, changed).Add(1)
+	if files := w.files.Load(); files != nil {
+		files.removeAt(site, timeOf(id)/1000)
 	}
 }
 

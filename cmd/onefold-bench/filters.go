@@ -12,10 +12,11 @@ import (
 )
 
 type filtersCommand struct {
-	Events int    `help:"Number of events in the month." default:"10000000"`
+	Events int    `help:"Number of events." default:"10000000"`
+	Days   int    `help:"Number of days that they are spread over, 1 to 700." default:"30"`
 	Seed   uint64 `help:"Seed of the generated traffic." default:"1"`
 	Keep   int    `help:"Memory for cached days, in MB." default:"512"`
-	Dir    string `help:"Directory for the table. It is kept, and reused by a run with the same seed and number of events (default: a temporary directory, removed afterwards)." type:"path"`
+	Dir    string `help:"Directory for the table. It is kept, and reused by a run with the same seed, days and number of events (default: a temporary directory, removed afterwards)." type:"path"`
 
 	CPUProfile  string `name:"cpuprofile" help:"Write a CPU profile to this file (for go tool pprof)." type:"path"`
 	HeapProfile string `name:"heapprofile" help:"Write a heap profile, taken at the end, to this file (for go tool pprof)." type:"path"`
@@ -28,7 +29,7 @@ func (c *filtersCommand) Run(ctx context.Context, std streams, g *globals) error
 	if err != nil {
 		return err
 	}
-	r, err := filterbench.Run(ctx, filterbench.Options{Events: c.Events, Seed: c.Seed, Dir: c.Dir, KeepBytes: c.Keep << 20, CPUSeconds: cpuSeconds})
+	r, err := filterbench.Run(ctx, filterbench.Options{Events: c.Events, Days: c.Days, Seed: c.Seed, Dir: c.Dir, KeepBytes: c.Keep << 20, CPUSeconds: cpuSeconds})
 	if err = errors.Join(err, stop()); err == nil {
 		err = profile.Heap(c.HeapProfile)
 	}
@@ -38,7 +39,7 @@ func (c *filtersCommand) Run(ctx context.Context, std streams, g *globals) error
 	if g.JSON {
 		return terminal.JSON(std.out, r)
 	}
-	if _, err := fmt.Fprintf(std.out, "%s events of a month, generated and stored in %.1f s; peak memory %.0f MB\n", terminal.Grouped(r.Events), r.FillSeconds, peakMemoryMB()); err != nil {
+	if _, err := fmt.Fprintf(std.out, "%s events of %d days, generated and stored in %.1f s; peak memory %.0f MB\n", terminal.Grouped(r.Events), c.Days, r.FillSeconds, peakMemoryMB()); err != nil {
 		return err
 	}
 	for _, a := range r.Answers {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/cmd/internal/delays"
 	"github.com/onefold/onefold/cmd/internal/goruntime"
 	"github.com/onefold/onefold/cmd/internal/ingestflags"
@@ -31,6 +32,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/workcli"
 	"github.com/onefold/onefold/dynamo"
+	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/capacity"
@@ -276,6 +278,9 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 	}
 	if c.bound(&o, &s.budget); s.Engine != nil {
 		o.TryWrite, o.Collectors = s.Engine.Probe, append(o.Collectors, gauges.Engine(s.Engine)...)
+		if o.Analytics.Columns, err = columnFiles(s.Engine, data, logger); err != nil {
+			return nil, nil, nil, err
+		}
 	}
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: products.Schema}
@@ -303,6 +308,16 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 		beside = append(beside, o.Drain.Run)
 	}
 	return web, beside, release, nil
+}
+
+// columnFiles opens the files of columns that are kept next to an embedded table.
+func columnFiles(db *engine.DB, data string, logger *slog.Logger) (*explore.Files, error) {
+	return explore.OpenFiles(data+".columns", explore.FilesOptions{
+		Room: func() bool { return !db.DiskSpace().Full },
+		Report: func(err error) {
+			logger.Warn("a file of columns cannot be used; its day is read from the events", "error", err)
+		},
+	})
 }
 
 // both returns a function that calls two.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -28,6 +29,7 @@ type Options struct {
 	Collector *analytics.Collector
 
 	Archive     explore.Archive                     // expired raw events; default: none
+	Columns     *explore.Files                      // columns of completed days, if the table is embedded; default: none
 	KeepBytes   int                                 // memory in bytes for raw events of filtered reports; default 128 MB
 	Places      *geo.Live                           // locations of addresses; default: only what a trusted edge sends
 	DataCenters *blocklist.Live[blocklist.Networks] // networks of data centers, whose events are filtered out; default: none
@@ -96,7 +98,7 @@ func New(mw *middleware.Stack, t *table.Table, w *fold.Worker, o Options) (*Serv
 		limits:     middleware.NewLimiter(o.EventRate, o.EventBurst, mw.Clock),
 		siteLimits: middleware.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), mw.Clock),
 		filtered:   filtered.NewCounter(t),
-		raw:        explore.New(t, explore.Options{Archive: o.Archive, KeepBytes: o.KeepBytes}),
+		raw:        explore.New(t, explore.Options{Archive: o.Archive, KeepBytes: o.KeepBytes, Files: o.Columns}),
 		background: work,
 		erasing:    make(chan struct{}, 1),
 		importTurn: make(chan struct{}, 1),
@@ -135,8 +137,14 @@ func (s *Service) Wrap(next http.Handler) http.Handler {
 	return s.allowIngestFromAnywhere(s.linesIngest(s.quickIngest(next)))
 }
 
-// Run periodically stores what is counted in memory until ctx ends, and then once more.
+// Run periodically stores what is counted in memory, and keeps the columns of completed days, until
+// ctx ends. It then stores what is counted once more.
 func (s *Service) Run(ctx context.Context) {
+	var keeping sync.WaitGroup
+	defer keeping.Wait()
+	keeping.Go(func() {
+		s.raw.Keep(ctx, func(err error) { s.mw.Logger.Warn("columns of some days are not stored yet", "error", err) })
+	})
 	s.filtered.Run(ctx, func(err error) { s.mw.Logger.Warn("rejections not stored yet", "error", err) })
 }
 

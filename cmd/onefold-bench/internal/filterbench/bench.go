@@ -1,5 +1,5 @@
-// Package filterbench measures the time of a filtered report on a month of raw events in a table
-// that stores them in blocks.
+// Package filterbench measures the time of a filtered report on the raw events of a table that stores
+// them in blocks, with files of columns beside it.
 package filterbench
 
 import (
@@ -20,7 +20,8 @@ import (
 
 // Options configure a run. All but Dir are required.
 type Options struct {
-	Events     int    // events in the month, 3,000 to 1,000,000,000
+	Events     int    // at least 100 a day, at most 1,000,000,000
+	Days       int    // 1 to 700
 	Seed       uint64 // seed of the traffic
 	Dir        string // directory of the table, reused if it exists; "": a temporary one, removed afterwards
 	KeepBytes  int    // memory for cached days
@@ -43,19 +44,19 @@ type Asked struct {
 	Visits     int64   `json:"visits"`     // selected visits
 }
 
-// ErrOptions is returned if the number of events is out of range.
-var ErrOptions = errors.New("filterbench: choose 3,000 to 1,000,000,000 events")
+// ErrOptions is returned if the number of events or days is out of range.
+var ErrOptions = errors.New("filterbench: choose 1 to 700 days, and 100 events a day to 1,000,000,000 events")
 
 // Run fills a table, unless the directory has one, reopens it and measures reports.
 func Run(ctx context.Context, o Options) (r Result, err error) {
-	if o.Events < leastEvents || o.Events > 1_000_000_000 {
+	if o.Days < 1 || o.Days > mostDays || o.Events < leastOfDay*o.Days || o.Events > 1_000_000_000 {
 		return r, ErrOptions
 	}
 	if o.Dir == "" {
 		if o.Dir, err = os.MkdirTemp("", "onefold-bench-"); err != nil {
 			return r, err
 		}
-		defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
+		defer func() { err = errors.Join(err, os.RemoveAll(o.Dir), os.RemoveAll(o.columns())) }()
 	}
 	began := time.Now()
 	var filled bool
@@ -68,10 +69,13 @@ func Run(ctx context.Context, o Options) (r Result, err error) {
 	return r, r.ask(ctx, o)
 }
 
-// monthLater is a clock at which the month has just ended.
-type monthLater struct{ passed time.Duration }
+// later is a clock at which the last day has just got its file.
+type later struct {
+	days   int
+	passed time.Duration
+}
 
-func (c *monthLater) now() time.Time { return start.AddDate(0, 0, days).Add(time.Hour + c.passed) }
+func (c *later) now() time.Time { return start.AddDate(0, 0, c.days).Add(3*time.Hour + c.passed) }
 
 // filters selects the visits from a country that viewed a page.
 func filters(country, page string) []explore.Filter {
@@ -81,37 +85,64 @@ func filters(country, page string) []explore.Filter {
 	}
 }
 
-func (r *Result) ask(ctx context.Context, o Options) (err error) {
-	var clock monthLater
+// asked is a question of the benchmark.
+type asked struct {
+	what          string
+	country, page string
+	passed        time.Duration // since the previous question
+}
+
+// ask asks twice: when there are no files, and after a restart.
+func (r *Result) ask(ctx context.Context, o Options) error {
+	if err := os.RemoveAll(o.columns()); err != nil {
+		return err
+	}
+	if err := r.session(ctx, o, func(pages []string) []asked {
+		return []asked{{"the first time, which makes the files", "DE", pages[0], 0}}
+	}); err != nil {
+		return err
+	}
+	return r.session(ctx, o, func(pages []string) []asked {
+		return []asked{
+			{"after a restart", "DE", pages[0], 0},
+			{"again", "DE", pages[0], time.Second},
+			{"again, a minute later", "DE", pages[0], time.Minute},
+			{"another country and page", "FR", pages[1], 0},
+		}
+	})
+}
+
+func (o *Options) columns() string { return o.Dir + ".columns" }
+
+// session opens the table and asks questions about pages that are viewed often.
+func (r *Result) session(ctx context.Context, o Options, questions func(pages []string) []asked) (err error) {
+	clock := later{days: o.Days}
 	db, err := engine.Open(o.Dir, options(clock.now))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	t := table.New(explore.Watch(db), tableName, table.Options{Clock: clock.now})
-	x := explore.New(t, explore.Options{Events: 1 << 40, DayEvents: 1 << 30, KeepBytes: o.KeepBytes})
-	whole := report.Request{Site: site, From: start.Format(time.DateOnly), To: start.AddDate(0, 0, days-1).Format(time.DateOnly), By: analytics.ByPage}
-	pages, err := popular(ctx, x, whole)
+	var problems []error
+	files, err := explore.OpenFiles(o.columns(), explore.FilesOptions{Report: func(err error) { problems = append(problems, err) }})
 	if err != nil {
 		return err
 	}
-	x = explore.New(t, explore.Options{Events: 1 << 40, DayEvents: 1 << 30, KeepBytes: o.KeepBytes}) // with an empty cache
-	for _, a := range []struct {
-		what          string
-		country, page string
-		passed        time.Duration
-	}{
-		{"first time", "DE", pages[0], 0},
-		{"again", "DE", pages[0], time.Second},
-		{"again, a minute later", "DE", pages[0], time.Minute},
-		{"another country and page", "FR", pages[1], 0},
-	} {
+	t := table.New(explore.Watch(db), tableName, table.Options{Clock: clock.now})
+	limits := explore.Options{Events: 1 << 40, DayEvents: 1 << 30, KeepBytes: o.KeepBytes}
+	whole := report.Request{Site: site, From: start.Format(time.DateOnly), To: start.AddDate(0, 0, o.Days-1).Format(time.DateOnly), By: analytics.ByPage}
+	pages, err := popular(ctx, explore.New(t, limits), whole)
+	if err != nil {
+		return err
+	}
+	limits.Files = files
+	x := explore.New(t, limits)
+	for _, a := range questions(pages) {
 		clock.passed += a.passed
 		if err := r.time(ctx, o, a.what, x, whole, filters(a.country, a.page)); err != nil {
 			return fmt.Errorf("%s: %w", a.what, err)
 		}
 	}
-	return nil
+	return errors.Join(problems...)
 }
 
 // popular returns the most viewed pages of the first day.

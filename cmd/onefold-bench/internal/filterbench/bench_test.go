@@ -7,7 +7,7 @@ import (
 
 // A small month is stored and queried. An existing table is reused, with the same answers.
 func TestRun(t *testing.T) {
-	o := Options{Events: 6000, Seed: 1, Dir: t.TempDir(), KeepBytes: 64 << 20, CPUSeconds: func() float64 { return 0 }}
+	o := Options{Events: 6000, Days: 30, Seed: 1, Dir: t.TempDir(), KeepBytes: 64 << 20, CPUSeconds: func() float64 { return 0 }}
 	first, err := Run(t.Context(), o)
 	if err != nil || first.FillSeconds <= 0 || len(first.Answers) != 4 || first.Events < 3000 {
 		t.Fatalf("%+v, %v", first, err)
@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestTooFewEvents(t *testing.T) {
-	if _, err := Run(t.Context(), Options{Events: 10}); !errors.Is(err, ErrOptions) {
+	if _, err := Run(t.Context(), Options{Events: 10, Days: 30}); !errors.Is(err, ErrOptions) {
 		t.Error(err)
 	}
 }

@@ -22,25 +22,25 @@ import (
 const (
 	site          = "bench"
 	tableName     = "bench"
-	days          = 30
 	eventsOfVisit = 3
-	leastEvents   = 100 * days
+	leastOfDay    = 100 // events
+	mostDays      = 700
 
 	together = 4_000 // minimum number of events stored together, as in an import
 	span     = 5 * time.Minute
 )
 
-// start is the start of the month.
+// start is the start of the traffic.
 var start = time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)
 
 func options(clock func() time.Time) engine.Options {
 	return engine.Options{Clock: clock, TTLInterval: -1}
 }
 
-// fill stores a month of generated traffic, unless the directory has a complete table. It returns
+// fill stores generated traffic, unless the directory has a complete table. It returns
 // the number of events.
 func fill(ctx context.Context, o Options) (events int64, filled bool, err error) {
-	done := filepath.Join(o.Dir, "filled-"+strconv.Itoa(o.Events)+"-"+strconv.FormatUint(o.Seed, 10))
+	done := filepath.Join(o.Dir, "filled-"+strconv.Itoa(o.Events)+"-"+strconv.Itoa(o.Days)+"-"+strconv.FormatUint(o.Seed, 10))
 	if text, err := os.ReadFile(done); err == nil {
 		events, err = strconv.ParseInt(string(text), 10, 64)
 		return events, false, err
@@ -60,7 +60,7 @@ func fill(ctx context.Context, o Options) (events int64, filled bool, err error)
 		return 0, true, err
 	}
 	t := table.New(db, tableName, table.Options{Clock: with.Clock})
-	s, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: site, TimeZone: "UTC", Retention: analytics.Retention{RawDays: 60}})
+	s, err := analytics.CreateSite(ctx, t, analytics.NewSite{ID: site, TimeZone: "UTC", Retention: analytics.Retention{RawDays: o.Days + 30}})
 	if err != nil {
 		return 0, true, err
 	}
@@ -71,14 +71,14 @@ func fill(ctx context.Context, o Options) (events int64, filled bool, err error)
 // store stores the traffic's events in blocks, some spans of blocks at a time.
 func store(ctx context.Context, t *table.Table, s *analytics.Site, o Options) (stored int64, err error) {
 	g, err := traffic.New(traffic.Options{
-		Kind: traffic.Shop, Seed: o.Seed, Start: start, Days: days, VisitsPerDay: max(o.Events/days/eventsOfVisit, 1), EventsPerVisit: eventsOfVisit, Pages: 2000,
+		Kind: traffic.Shop, Seed: o.Seed, Start: start, Days: o.Days, VisitsPerDay: max(o.Events/o.Days/eventsOfVisit, 1), EventsPerVisit: eventsOfVisit, Pages: 2000,
 	})
 	if err != nil {
 		return 0, err
 	}
 	var events []analytics.Event
 	flush := func() error {
-		blocks, err := analytics.Pack(events, start.AddDate(0, 0, days))
+		blocks, err := analytics.Pack(events, start.AddDate(0, 0, o.Days))
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func store(ctx context.Context, t *table.Table, s *analytics.Site, o Options) (s
 			}
 		}
 		number++
-		events = append(events, eventOf(s, &e, number))
+		events = append(events, eventOf(s, &e, number, o.Days+30))
 	}
 	err = flush()
 	return stored, err
@@ -108,7 +108,7 @@ func store(ctx context.Context, t *table.Table, s *analytics.Site, o Options) (s
 
 // eventOf returns an event in the form in which a collector stores it: with a visitor ID of the day
 // and a resolved source.
-func eventOf(s *analytics.Site, e *traffic.Event, number uint64) (out analytics.Event) {
+func eventOf(s *analytics.Site, e *traffic.Event, number uint64, keepDays int) (out analytics.Event) {
 	var id ulid.ULID
 	_ = id.SetTime(uint64(e.At.UnixMilli())) // fails only for times outside of UUIDs' range
 	binary.BigEndian.PutUint64(id[6:], number*0x9e3779b97f4a7c15)
@@ -126,6 +126,6 @@ func eventOf(s *analytics.Site, e *traffic.Event, number uint64) (out analytics.
 	if e.RevenueCents > 0 {
 		out.Revenue = strconv.FormatFloat(float64(e.RevenueCents)/100, 'f', -1, 64)
 	}
-	out.ExpiresAt = e.At.AddDate(0, 0, 60).Truncate(time.Second)
+	out.ExpiresAt = e.At.AddDate(0, 0, keepDays).Truncate(time.Second)
 	return out
 }

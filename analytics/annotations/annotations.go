@@ -68,35 +68,36 @@ var ByTime = table.NewQuery(Annotations, table.QueryDef[In]{
 // Schema holds the entities of this package.
 var Schema = table.MustSchema("annotations", Annotations, ByTime)
 
-// Add stores an annotation. Its ID follows from its time and content, so that a repeated call with the
-// same time changes nothing and returns the first one. Errors: ErrAnnotation, table.ErrNotFound for an
-// unknown site.
-func Add(ctx context.Context, t *table.Table, a Annotation) (Annotation, error) {
+// Add stores an annotation, and reports whether it is new. Its ID follows from its time and content, so
+// that a repeated call with the same time changes nothing and returns the first one. Calls at the same
+// time may add a few more than MaxPerDay. Errors: ErrAnnotation, table.ErrNotFound for an unknown site.
+func Add(ctx context.Context, t *table.Table, a Annotation) (added Annotation, isNew bool, err error) {
 	if _, err := analytics.GetSite(ctx, t, a.SiteID); err != nil {
-		return Annotation{}, err
+		return Annotation{}, false, err
 	}
 	a.At = a.At.UTC().Truncate(time.Millisecond)
 	if err := a.check(t.Now()); err != nil {
-		return Annotation{}, err
+		return Annotation{}, false, err
 	}
 	a.AnnotationID = a.id()
 	stored, err := Annotations.Get(ctx, t, a.Key)
 	if !errors.Is(err, table.ErrNotFound) {
-		return stored, err
+		return stored, false, err
 	}
 	day := a.At.Truncate(24 * time.Hour)
 	of, err := between(ctx, t, a.SiteID, day, day.Add(24*time.Hour))
 	if err != nil {
-		return Annotation{}, err
+		return Annotation{}, false, err
 	}
 	if len(of) >= MaxPerDay {
-		return Annotation{}, fmt.Errorf("%w: %s already has %d annotations; delete some first", ErrAnnotation, day.Format(time.DateOnly), len(of))
+		return Annotation{}, false, fmt.Errorf("%w: %s already has %d annotations; delete some first", ErrAnnotation, day.Format(time.DateOnly), len(of))
 	}
 	err = Annotations.Create(ctx, t, &a)
 	if errors.Is(err, table.ErrExists) { // added in the meantime
-		return Annotations.Get(ctx, t, a.Key)
+		stored, err := Annotations.Get(ctx, t, a.Key)
+		return stored, false, err
 	}
-	return a, err
+	return a, err == nil, err
 }
 
 // check reports what is wrong. Texts are single lines, because a chart has no room

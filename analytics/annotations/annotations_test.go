@@ -34,7 +34,7 @@ func newTable(t *testing.T) *table.Table {
 
 func add(t *testing.T, tbl *table.Table, at time.Time, text string) Annotation {
 	t.Helper()
-	a, err := Add(t.Context(), tbl, Annotation{Key: Key{SiteID: "site"}, At: at, Text: text})
+	a, _, err := Add(t.Context(), tbl, Annotation{Key: Key{SiteID: "site"}, At: at, Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,13 +76,13 @@ func TestList(t *testing.T) {
 // A repeated call adds nothing, and the first author stays.
 func TestRepeated(t *testing.T) {
 	tbl := newTable(t)
-	first, err := Add(t.Context(), tbl, Annotation{Key: Key{SiteID: "site"}, At: noon, Text: "v2", URL: "https://example.com/2", Author: "user:1"})
-	if err != nil {
-		t.Fatal(err)
+	first, isNew, err := Add(t.Context(), tbl, Annotation{Key: Key{SiteID: "site"}, At: noon, Text: "v2", URL: "https://example.com/2", Author: "user:1"})
+	if err != nil || !isNew {
+		t.Fatal(isNew, err)
 	}
-	again, err := Add(t.Context(), tbl, Annotation{Key: Key{SiteID: "site"}, At: noon, Text: "v2", URL: "https://example.com/2", Author: "key:2"})
-	if err != nil || again != first {
-		t.Errorf("%+v, %v; was %+v", again, err, first)
+	again, isNewAgain, err := Add(t.Context(), tbl, Annotation{Key: Key{SiteID: "site"}, At: noon, Text: "v2", URL: "https://example.com/2", Author: "key:2"})
+	if err != nil || again != first || isNewAgain {
+		t.Errorf("%+v, new %v, %v; was %+v", again, isNewAgain, err, first)
 	}
 	add(t, tbl, noon, "another text at the same time")
 	if got := texts(t, tbl, "2026-05-13", "2026-05-13"); strings.Count(got, ",") != 1 {
@@ -111,11 +111,11 @@ func TestRefused(t *testing.T) {
 		"path as URL":   {At: noon, Text: "a", URL: "/releases"},
 	} {
 		a.SiteID = "site"
-		if _, err := Add(t.Context(), tbl, a); !errors.Is(err, ErrAnnotation) {
+		if _, _, err := Add(t.Context(), tbl, a); !errors.Is(err, ErrAnnotation) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Add(t.Context(), tbl, Annotation{Key: Key{SiteID: "other"}, At: noon, Text: "a"}); !errors.Is(err, table.ErrNotFound) {
+	if _, _, err := Add(t.Context(), tbl, Annotation{Key: Key{SiteID: "other"}, At: noon, Text: "a"}); !errors.Is(err, table.ErrNotFound) {
 		t.Errorf("unknown site: %v", err)
 	}
 	for _, days := range [][2]string{{"2026-05-13", "2026-05-12"}, {"x", "2026-05-12"}, {"2026-05-12", ""}, {"0001-01-01", "2026-05-12"}} {
@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 	for i := range MaxPerDay {
 		add(t, tbl, noon.Add(time.Duration(i)*time.Minute), fmt.Sprint("release ", i))
 	}
-	if _, err := Add(t.Context(), tbl, Annotation{Key: Key{SiteID: "site"}, At: noon, Text: "one more"}); !errors.Is(err, ErrAnnotation) {
+	if _, _, err := Add(t.Context(), tbl, Annotation{Key: Key{SiteID: "site"}, At: noon, Text: "one more"}); !errors.Is(err, ErrAnnotation) {
 		t.Errorf("a day with %d more: %v", MaxPerDay, err)
 	}
 	add(t, tbl, noon.Add(24*time.Hour), "the next day")

@@ -86,11 +86,13 @@ func (s *Service) addAnnotation(ctx context.Context, in *newAnnotationRequest) (
 		at = s.table.Now()
 	}
 	actor := middleware.CallerOf(ctx).Actor
-	a, err := annotations.Add(ctx, s.table, annotations.Annotation{Key: annotations.Key{SiteID: in.Site}, At: at, Text: in.Body.Text, URL: in.Body.URL, Author: actor})
+	a, isNew, err := annotations.Add(ctx, s.table, annotations.Annotation{Key: annotations.Key{SiteID: in.Site}, At: at, Text: in.Body.Text, URL: in.Body.URL, Author: actor})
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
-	s.mw.RecordChange(ctx, accounts.Entry{Actor: actor, Action: "annotation.create", Site: in.Site, Subject: a.AnnotationID}, nil, describeAnnotation(&a))
+	if isNew {
+		s.mw.RecordChange(ctx, accounts.Entry{Actor: actor, Action: "annotation.create", Site: in.Site, Subject: a.AnnotationID}, nil, describeAnnotation(&a))
+	}
 	return &annotationAnswer{describeAnnotation(&a)}, nil
 }
 

@@ -100,7 +100,7 @@ func (sh *shard) resetProgress() { sh.counted, sh.skipped = false, 0 }
 func (w *Worker) putCheckpoint(ctx context.Context, sh *shard) error {
 	it, err := Checkpoints.Encode(&Checkpoint{
 		CheckpointKey: CheckpointKey{Group: w.o.Group, Shard: sh.id},
-		Position:      string(sh.flushedTo()), Read: sh.readUntil(), Done: sh.end, Missed: sh.missed, Fed: sh.isFed(), Owner: w.o.Owner, At: w.o.Clock(),
+		Position:      string(sh.flushedTo()), Read: sh.readUntil(), Done: sh.end, Gaps: sh.gapCount, Fed: sh.isFed(), Owner: w.o.Owner, At: w.o.Clock(),
 	})
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (w *Worker) readCheckpoints(ctx context.Context, shards []*shard) error {
 func (sh *shard) remember(c *Checkpoint) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.missed = max(sh.missed, c.Missed)
+	sh.gapCount = max(sh.gapCount, c.Gaps)
 	sh.fed = sh.fed || c.Fed
 	sh.readTo = watermark.Latest(sh.readTo, c.readTo())
 	sh.mark.Raise(c.readTo())

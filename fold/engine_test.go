@@ -233,7 +233,7 @@ func TestFoldsOverTheEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := w.Status()
-	if s.Missed != 0 || s.DeadLetters != 0 || s.Waiting != 0 || s.Changes == 0 {
+	if s.Gaps != 0 || s.DeadLetters != 0 || s.Waiting != 0 || s.Changes == 0 {
 		t.Errorf("status %+v", s)
 	}
 	t.Logf("%+v", s)

@@ -73,9 +73,9 @@ func (w *Worker) putGap(ctx context.Context, shard string, g gapStart) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("fold: missed changes: %w", err)
+		return fmt.Errorf("fold: gap: %w", err)
 	}
-	w.counts.missed.Add(1)
+	w.counts.gaps.Add(1)
 	w.o.Logger.Error("fold: changes expired from the stream before they were read; derived items will be repaired",
 		"group", w.o.Group, "shard", shard, "after", g.after, "from", m.From)
 	return nil
@@ -103,7 +103,7 @@ func RepairGaps(ctx context.Context, t *table.Table, group string, rebuild func(
 	var open []Gap
 	for m, err := range GapsOf.All(ctx, t, GroupIn{Group: group}) {
 		if err != nil {
-			return false, fmt.Errorf("fold: mend: %w", err)
+			return false, fmt.Errorf("fold: repair gaps: %w", err)
 		}
 		if m.Repaired.IsZero() {
 			open = append(open, m)
@@ -131,7 +131,7 @@ func RepairGaps(ctx context.Context, t *table.Table, group string, rebuild func(
 			return nil
 		})
 		if err != nil {
-			return false, fmt.Errorf("fold: mend: %w", err)
+			return false, fmt.Errorf("fold: repair gaps: %w", err)
 		}
 	}
 	return true, nil

@@ -17,11 +17,11 @@ type CheckpointKey struct {
 type Checkpoint struct {
 	CheckpointKey
 	Position string    `dynamodbav:"pos"`
-	Read     time.Time `dynamodbav:"read,omitempty"`   // approximate commit time of the change at Position
-	Done     bool      `dynamodbav:"done,omitempty"`   // the shard is closed and completely folded
-	Missed   int       `dynamodbav:"missed,omitempty"` // number of gaps, see Gap
-	Fed      bool      `dynamodbav:"fed,omitempty"`    // changes of the shard were passed to Handle, which does not learn where a shard ends
-	Owner    string    `dynamodbav:"by,omitempty"`     // the worker that wrote it
+	Read     time.Time `dynamodbav:"read,omitempty"` // approximate commit time of the change at Position
+	Done     bool      `dynamodbav:"done,omitempty"` // the shard is closed and completely folded
+	Gaps     int       `dynamodbav:"gaps,omitempty"` // number of gaps, see Gap
+	Fed      bool      `dynamodbav:"fed,omitempty"`  // changes of the shard were passed to Handle, which does not learn where a shard ends
+	Owner    string    `dynamodbav:"by,omitempty"`   // the worker that wrote it
 	At       time.Time `dynamodbav:"at"`
 }
 
@@ -57,16 +57,16 @@ type Gap struct {
 	From     time.Time `dynamodbav:"from"` // the missed changes were committed after this
 	To       time.Time `dynamodbav:"to"`   // and before this
 	Found    time.Time `dynamodbav:"found"`
-	Owner    string    `dynamodbav:"by,omitempty"`     // the worker that found the gap
-	Repaired time.Time `dynamodbav:"mended,omitempty"` // when the gap was repaired; zero if it is open
-	Report   string    `dynamodbav:"told,omitempty"`   // what the repair reported
+	Owner    string    `dynamodbav:"by,omitempty"`       // the worker that found the gap
+	Repaired time.Time `dynamodbav:"repaired,omitempty"` // when the gap was repaired; zero if it is open
+	Report   string    `dynamodbav:"report,omitempty"`   // what the repair reported
 }
 
 // Gaps is the entity of gaps.
-var Gaps = table.Define[Gap, GapKey]("fold.missed", table.Def[Gap]{
-	PK: "FOLD#{group}", SK: "MISSED#{shard}#{after}",
+var Gaps = table.Define[Gap, GapKey]("fold.gap", table.Def[Gap]{
+	PK: "FOLD#{group}", SK: "GAP#{shard}#{after}",
 	Expires: func(m *Gap) time.Time { return m.Found.Add(keepGaps) },
-	Example: func(m *Gap) { m.Owner, m.Report = "worker-1", "made again: 2 sites, 3 days" },
+	Example: func(m *Gap) { m.Owner, m.Report = "worker-1", "rebuilt: 2 sites, 3 days" },
 	Doc:     "A gap: changes that expired from the stream before a group folded them, and whether the derived items were repaired.",
 })
 

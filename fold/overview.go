@@ -33,7 +33,7 @@ type ShardOverview struct {
 	Ended    bool     // it is completely folded, but not every child shard has a lease yet
 	Silent   bool     // its owner has not renewed the lease for longer than it lasts
 	Position Sequence // durable up to here
-	Missed   int      // number of gaps
+	Gaps     int      // number of gaps
 
 	// Mark is the watermark: all earlier changes of the shard and of its children are folded. It is
 	// zero if unknown. For a shard without a lease, nothing shows whether it has changes to fold.
@@ -61,7 +61,7 @@ func Read(ctx context.Context, t *table.Table, group string) (Overview, error) {
 			o.Finished++
 		}
 		if l, shared := leases[id]; !c.Done || shared && !families[l.Shard].complete() {
-			shards[id] = &ShardOverview{ID: id, Position: Sequence(c.Position), Missed: c.Missed, Ended: c.Done, Age: max(o.At.Sub(c.At), 0)}
+			shards[id] = &ShardOverview{ID: id, Position: Sequence(c.Position), Gaps: c.Gaps, Ended: c.Done, Age: max(o.At.Sub(c.At), 0)}
 		}
 	}
 	for id, l := range leases {

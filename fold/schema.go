@@ -23,7 +23,7 @@ var CheckpointsOf = table.NewQuery(Checkpoints, table.QueryDef[GroupIn]{
 
 // GapsOf lists the gaps of a group.
 var GapsOf = table.NewQuery(Gaps, table.QueryDef[GroupIn]{
-	ID: "F4", Question: "the gaps of a group of folds", PK: "FOLD#{group}", Prefix: "MISSED#",
+	ID: "F4", Question: "the gaps of a group of folds", PK: "FOLD#{group}", Prefix: "GAP#",
 	Load: table.Load{PerSecond: 0.001, Items: 1, ItemBytes: 250},
 })
 

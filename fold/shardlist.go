@@ -238,7 +238,7 @@ func (w *Worker) closeExpired(ctx context.Context, id string, seen time.Time) er
 	gone := newShard(id)
 	gone.raiseCheckpoint(Sequence(c.Position), true, false, 0)
 	gone.remember(&c)
-	gone.position, gone.end, gone.missed = Sequence(c.Position), true, c.Missed+1
+	gone.position, gone.end, gone.gapCount = Sequence(c.Position), true, c.Gaps+1
 	if err := w.putCheckpoint(ctx, gone); err != nil && !dynamo.IsConditionFailed(err) {
 		return fmt.Errorf("fold: close checkpoint: %w", err)
 	}

@@ -24,7 +24,7 @@ type shard struct {
 	held        *pendingChange // the first of them if a flush has left changes waiting
 	counted     bool           // changes have been counted since the checkpoint
 	end         bool           // read to its end
-	missed      int            // how often changes were trimmed before they were read
+	gapCount    int            // how often changes were trimmed before they were read
 	siblings    int            // shards of the last listing that have the same parent, itself too
 	tipTurn     uint64         // the first of the turns that the last tip was based on
 	mark        watermark.Shard

@@ -10,7 +10,7 @@ import (
 // counters count from the creation of the worker.
 type counters struct {
 	changes, repeated, skipped, rebuilt, writes, conflicts atomic.Int64
-	dead, flushes, checkpoints, failures, missed           atomic.Int64
+	dead, flushes, checkpoints, failures, gaps             atomic.Int64
 }
 
 // Status is the progress of a worker. Counts are from its creation.
@@ -31,7 +31,7 @@ type Status struct {
 	Throttles   int64 // requests refused by rate limits
 	DeadLetters int64 // dead letters made; redelivered changes count again
 	Failures    int64 // failed turns of Run
-	Missed      int64 // gaps found
+	Gaps        int64 // gaps found
 	Waiting     int   // changes read but not durable yet
 }
 
@@ -61,7 +61,7 @@ type ShardStatus struct {
 	Held       time.Duration // age of the oldest change on hold, 0 if none is
 	Age        time.Duration // time since the shard was last read
 	Failures   int           // failed reads in a row
-	Missed     int           // number of gaps, found by any worker
+	Gaps       int           // number of gaps, found by any worker
 }
 
 // Status returns the worker's state as of its last turn. It does not block.
@@ -72,7 +72,7 @@ func (w *Worker) Status() Status {
 	s.Flushes, s.Checkpoints, s.Conflicts = c.flushes.Load(), c.checkpoints.Load(), c.conflicts.Load()
 	s.Retries, s.Throttles, s.DeadLetters = w.requests.Repeated.Load(), w.requests.Throttled.Load(), c.dead.Load()
 	s.LeaseFree = w.o.Leases && w.o.LeaseFree
-	s.Failures, s.Missed = c.failures.Load(), c.missed.Load()
+	s.Failures, s.Gaps = c.failures.Load(), c.gaps.Load()
 	return s
 }
 
@@ -89,7 +89,7 @@ func (w *Worker) report() {
 }
 
 func (sh *shard) status(now time.Time, owned bool) ShardStatus {
-	s := ShardStatus{ID: sh.id, Owned: owned, Position: sh.position, Failures: sh.failures, Missed: sh.missed, Mark: sh.mark.Mark()}
+	s := ShardStatus{ID: sh.id, Owned: owned, Position: sh.position, Failures: sh.failures, Gaps: sh.gapCount, Mark: sh.mark.Mark()}
 	s.Checkpoint, _ = sh.durable()
 	if !sh.readAt.IsZero() {
 		s.Age = now.Sub(sh.readAt)

@@ -270,7 +270,7 @@ func TestGapsAreRecorded(t *testing.T) {
 	if err != nil || got.Amount != 101 {
 		t.Errorf("total is %+v (%v), want 101 of what is kept", got, err)
 	}
-	if got := w.Status().Missed; got != 1 {
+	if got := w.Status().Gaps; got != 1 {
 		t.Errorf("missed changes were told %d times, want 1", got)
 	}
 	mended, err := fold.RepairGaps(t.Context(), tab, "main", func(_ context.Context, from, to time.Time) (string, error) {
@@ -291,7 +291,7 @@ func TestGapsAreRecorded(t *testing.T) {
 	}
 	w = newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold())
 	drain(t, w)
-	if got := w.Status().Missed; got != 0 {
+	if got := w.Status().Gaps; got != 0 {
 		t.Errorf("missed changes were told again")
 	}
 }
@@ -356,7 +356,7 @@ func TestFedGroupsRecordNoGaps(t *testing.T) {
 	beside := newWorker(t, tab, streamsource.New(b.db, b.arn), fold.Options{}, totalsFold())
 	drain(t, beside)
 	misses, err := fold.GapsOf.Collect(t.Context(), tab, fold.GroupIn{Group: "main"})
-	if err != nil || len(misses) != 0 || beside.Status().Missed != 0 {
+	if err != nil || len(misses) != 0 || beside.Status().Gaps != 0 {
 		t.Errorf("a fed group has missed %+v (%v)", misses, err)
 	}
 }

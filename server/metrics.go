@@ -85,7 +85,7 @@ func (c *foldCollector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(c.held, prometheus.GaugeValue, held.Seconds())
 	for kind, n := range map[string]int64{
 		"changes": status.Changes, "repeated": status.Repeated, "skipped": status.Skipped, "writes": status.Writes,
-		"conflicts": status.Conflicts, "retries": status.Retries, "dead_letters": status.DeadLetters, "missed": status.Missed,
+		"conflicts": status.Conflicts, "retries": status.Retries, "dead_letters": status.DeadLetters, "gaps": status.Gaps,
 	} {
 		out <- prometheus.MustNewConstMetric(c.counts, prometheus.CounterValue, float64(n), kind)
 	}

@@ -52,7 +52,7 @@ type Differences struct {
 	Events   int64 `dynamodbav:"events" json:"events"` // raw events read, some more than once
 	Items    int64 `dynamodbav:"items" json:"items"`   // derived items compared
 	Count    int64 `dynamodbav:"count" json:"count"`   // items that differed
-	Repaired int64 `dynamodbav:"mended" json:"mended"` // of these, repaired by Rebuild
+	Repaired int64 `dynamodbav:"repaired" json:"repaired"` // of these, repaired by Rebuild
 	// List describes the first hundred differences.
 	List []Difference `dynamodbav:"list,omitempty" json:"list,omitempty"`
 	// Busy lists items that seemed to differ but were written so often that no state could be

@@ -23,8 +23,8 @@ const devicesAtOnce = 256
 
 // fleets recounts the labels and counts of devices.
 func (r *rebuild) fleets(ctx context.Context) error {
-	did, err := reindex.Recount(ctx, r.Table, r.drain)
-	r.did.labels, r.did.counts, r.did.busy = did.Labels, did.Counts, append(r.did.busy, did.Busy...)
+	done, err := reindex.Recount(ctx, r.Table, r.drain)
+	r.result.labels, r.result.counts, r.result.busy = done.Labels, done.Counts, append(r.result.busy, done.Busy...)
 	return err
 }
 
@@ -69,7 +69,7 @@ func (r *rebuild) device(ctx context.Context, id string) error {
 		if err != nil && !errors.Is(err, telemetry.ErrSealed) {
 			return err
 		}
-		r.note(func(d *did) {
+		r.note(func(d *result) {
 			d.aggregates += made.Count
 			for _, sealed := range made.Sealed {
 				d.sealed = append(d.sealed, id+" "+sealed)
@@ -83,7 +83,7 @@ func (r *rebuild) device(ctx context.Context, id string) error {
 		}
 	}
 	made, err := alerts.RebuildDevice(ctx, r.Table, r.drain, device.FleetID, id)
-	r.note(func(d *did) {
+	r.note(func(d *result) {
 		d.devices++
 		d.alerts += made.Alerts
 	})
@@ -129,7 +129,7 @@ func (r *rebuild) rules(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.did.alerts += ended
+		r.result.alerts += ended
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ func (r *rebuild) events(ctx context.Context) error {
 	}
 	counted, err := store.RecountTypes(ctx, r.drain)
 	if err == nil {
-		r.did.types, r.did.busy = counted.Wrong, append(r.did.busy, counted.Busy...)
-		r.did.indexed, err = store.RepairIndex(ctx, counted.Types...)
+		r.result.types, r.result.busy = counted.Wrong, append(r.result.busy, counted.Busy...)
+		r.result.indexed, err = store.RepairIndex(ctx, counted.Types...)
 	}
 	if err == nil {
 		err = store.CheckMode(ctx)
@@ -155,6 +155,6 @@ func (r *rebuild) events(ctx context.Context) error {
 		return err
 	}
 	repaired, err := store.RepairFeed(ctx, r.drain, counted.Types...)
-	r.did.feed = repaired.Commits
+	r.result.feed = repaired.Commits
 	return err
 }

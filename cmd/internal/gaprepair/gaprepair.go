@@ -20,8 +20,8 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// Mender repairs gaps. All fields are required.
-type Mender struct {
+// Repairer repairs gaps. All fields are required.
+type Repairer struct {
 	Table  *table.Table
 	Folded reconcile.Folded
 	Logger *slog.Logger
@@ -32,7 +32,7 @@ type Mender struct {
 const leadWithin = 45 * time.Second
 
 // Run repairs the gaps of the table's folds, if there are any and no other process repairs them.
-func (m *Mender) Run(ctx context.Context) error {
+func (m *Repairer) Run(ctx context.Context) error {
 	if open, err := m.open(ctx); err != nil || !open {
 		return err
 	}
@@ -40,13 +40,13 @@ func (m *Mender) Run(ctx context.Context) error {
 	defer giveUp()
 	timer := time.AfterFunc(leadWithin, giveUp)
 	defer timer.Stop()
-	err := lease.RunAsLeader(waiting, m.Table, "mend", lease.Options{Logger: m.Logger}, func(leading context.Context) error {
+	err := lease.RunAsLeader(waiting, m.Table, "gaprepair", lease.Options{Logger: m.Logger}, func(leading context.Context) error {
 		if !timer.Stop() {
 			return leading.Err()
 		}
 		defer timer.Reset(leadWithin) // if another process took over
-		mended, err := fold.RepairGaps(leading, m.Table, products.Group, m.Rebuild)
-		if mended {
+		repaired, err := fold.RepairGaps(leading, m.Table, products.Group, m.Rebuild)
+		if repaired {
 			m.Logger.Warn("gap repaired; see onefold work status")
 		}
 		return err
@@ -59,12 +59,12 @@ func (m *Mender) Run(ctx context.Context) error {
 }
 
 // open reports whether there is a gap to repair.
-func (m *Mender) open(ctx context.Context) (bool, error) {
-	for missed, err := range fold.GapsOf.All(ctx, m.Table, fold.GroupIn{Group: products.Group}) {
+func (m *Repairer) open(ctx context.Context) (bool, error) {
+	for gap, err := range fold.GapsOf.All(ctx, m.Table, fold.GroupIn{Group: products.Group}) {
 		if err != nil {
-			return false, fmt.Errorf("mend: %w", err)
+			return false, fmt.Errorf("repair gaps: %w", err)
 		}
-		if missed.Repaired.IsZero() {
+		if gap.Repaired.IsZero() {
 			return true, nil
 		}
 	}
@@ -74,11 +74,11 @@ func (m *Mender) open(ctx context.Context) (bool, error) {
 // Rebuild recomputes everything derived from facts that were stored, changed or deleted between two
 // times, and returns a description of its work. It may be repeated. If it was interrupted, it
 // resumes within a day.
-func (m *Mender) Rebuild(ctx context.Context, from, to time.Time) (string, error) {
+func (m *Repairer) Rebuild(ctx context.Context, from, to time.Time) (string, error) {
 	r := &rebuild{Table: m.Table, Logger: m.Logger, since: from, drain: together(ctx, m.Folded)}
 	m.Logger.Warn("repairing a gap", "from", from, "to", to)
 	if err := r.resume(ctx, from, to); err != nil {
-		return "", fmt.Errorf("mend: %w", err)
+		return "", fmt.Errorf("repair gaps: %w", err)
 	}
 	for i, work := range []func(context.Context) error{r.fleets, r.devices, r.rules, r.sites, r.events} {
 		if i < r.at.step {
@@ -88,27 +88,27 @@ func (m *Mender) Rebuild(ctx context.Context, from, to time.Time) (string, error
 			r.at = place{step: i}
 		}
 		if err := work(ctx); err != nil {
-			return "", fmt.Errorf("mend: %w", err)
+			return "", fmt.Errorf("repair gaps: %w", err)
 		}
 	}
 	if err := reconcile.Jobs.Delete(ctx, m.Table, r.job); err != nil {
-		return "", fmt.Errorf("mend: forget the progress: %w", err)
+		return "", fmt.Errorf("repair gaps: delete the progress: %w", err)
 	}
-	return r.did.String(), nil
+	return r.result.String(), nil
 }
 
 // rebuild is a running Rebuild.
 type rebuild struct {
-	Table  *table.Table
-	Logger *slog.Logger
-	since  time.Time
-	drain  drain
-	job    reconcile.JobKey
-	at     place
-	toldAt time.Time // time of the last progress log
+	Table    *table.Table
+	Logger   *slog.Logger
+	since    time.Time
+	drain    drain
+	job      reconcile.JobKey
+	at       place
+	loggedAt time.Time // time of the last progress log
 
-	mu  sync.Mutex
-	did did
+	mu     sync.Mutex
+	result result
 }
 
 // lateFolds is how far the folds may have lagged when they stopped. The last writes of a lagging
@@ -116,10 +116,10 @@ type rebuild struct {
 const lateFolds = 24 * time.Hour
 
 // note updates the result, which several goroutines do.
-func (r *rebuild) note(change func(*did)) {
+func (r *rebuild) note(change func(*result)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	change(&r.did)
+	change(&r.result)
 }
 
 // drain waits until everything is folded. Concurrent calls share a wait, which takes seconds on
@@ -137,8 +137,8 @@ func together(ctx context.Context, w reconcile.Folded) drain {
 	return func(ctx context.Context) error { return group.Do(ctx, struct{}{}) }
 }
 
-// did is the result of a Rebuild.
-type did struct {
+// result is the result of a Rebuild.
+type result struct {
 	resumed             bool
 	sites, days, items  int
 	devices, aggregates int
@@ -151,20 +151,20 @@ type did struct {
 }
 
 // String describes the result.
-func (d *did) String() string {
+func (d *result) String() string {
 	s := fmt.Sprintf("%d days of %d sites (%d items differed), %d devices (%d aggregates differed, %d alerts), %d labels and %d counts of fleets, %d appends in the feed of events, %d in their index by type, counts of %d types",
 		d.days, d.sites, d.items, d.devices, d.aggregates, d.alerts, d.labels, d.counts, d.feed, d.indexed, d.types)
 	if d.resumed {
 		s += ", since the repair was resumed"
 	}
 	if sealed := slices.Concat(d.sealedDays, d.sealed); len(sealed) > 0 {
-		s += fmt.Sprintf("; %d could not be repaired because raw facts have expired or cannot be read: %s", len(sealed), strings.Join(sealed[:min(len(sealed), maxTold)], ", "))
+		s += fmt.Sprintf("; %d could not be repaired because raw facts have expired or cannot be read: %s", len(sealed), strings.Join(sealed[:min(len(sealed), maxNames)], ", "))
 	}
 	if len(d.busy) > 0 {
-		s += fmt.Sprintf("; %d were written continuously and skipped: %s", len(d.busy), strings.Join(d.busy[:min(len(d.busy), maxTold)], ", "))
+		s += fmt.Sprintf("; %d were written continuously and skipped: %s", len(d.busy), strings.Join(d.busy[:min(len(d.busy), maxNames)], ", "))
 	}
 	return s
 }
 
-// maxTold bounds the names listed per kind.
-const maxTold = 20
+// maxNames bounds the names listed per kind.
+const maxNames = 20

@@ -73,7 +73,7 @@ func TestWhatWasMissedIsMadeAgain(t *testing.T) {
 	if n := o.OpenGaps(); n != 1 {
 		t.Fatalf("%d times changes were missed, want 1", n)
 	}
-	m := gaprepair.Mender{Table: w.Table, Folded: w.Worker, Logger: slog.New(slog.DiscardHandler)}
+	m := gaprepair.Repairer{Table: w.Table, Folded: w.Worker, Logger: slog.New(slog.DiscardHandler)}
 	if d := verify(w); d == 0 {
 		t.Fatal("nothing differs before: the test shows nothing")
 	}

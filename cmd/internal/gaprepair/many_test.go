@@ -56,7 +56,7 @@ func TestManyDevices(t *testing.T) {
 	}
 	l.miss()
 	w := &counted{w: l.Worker}
-	m := gaprepair.Mender{Table: l.Table, Folded: w, Logger: slog.New(slog.DiscardHandler)}
+	m := gaprepair.Repairer{Table: l.Table, Folded: w, Logger: slog.New(slog.DiscardHandler)}
 	began := time.Now()
 	l.Must(m.Run(l.Ctx))
 	t.Logf("%d devices in %v, waited %d times; %s", n, time.Since(began), w.waits, must(fold.Read(l.Ctx, l.Table, "analytics")).Gaps[0].Report)

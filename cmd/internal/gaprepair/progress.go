@@ -25,7 +25,7 @@ func (p place) String() string { return fmt.Sprint(p.step, " ", p.last) }
 
 // verb distinguishes jobs of this package from those of package reconcile, which are as
 // short-lived.
-const verb reconcile.Verb = "mend"
+const verb reconcile.Verb = "gaprepair"
 
 // resume loads the progress of the same Rebuild, if it was interrupted within a day. If the gap has
 // grown since, the Rebuild starts again.
@@ -42,7 +42,7 @@ func (r *rebuild) resume(ctx context.Context, from, to time.Time) error {
 	if r.at.step, err = strconv.Atoi(step); err != nil {
 		return fmt.Errorf("read the progress: %w", err)
 	}
-	r.at.last, r.did.resumed = last, true
+	r.at.last, r.result.resumed = last, true
 	r.Logger.Warn("resuming the repair of a gap", "step", r.at.step, "after", last)
 	return nil
 }
@@ -72,8 +72,8 @@ func (r *rebuild) inBatches(ctx context.Context, what string, names []string, si
 		if err := r.write(ctx); err != nil {
 			return err
 		}
-		if now := r.Table.Now(); now.Sub(r.toldAt) >= logEvery || done == len(names) {
-			r.toldAt = now
+		if now := r.Table.Now(); now.Sub(r.loggedAt) >= logEvery || done == len(names) {
+			r.loggedAt = now
 			r.Logger.Info("repairing a gap", "what", what, "done", done, "of", len(names))
 		}
 	}

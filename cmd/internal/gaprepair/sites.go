@@ -32,7 +32,7 @@ func (r *rebuild) sites(ctx context.Context) error {
 			return fmt.Errorf("site %s: %w", site.SiteID, err)
 		}
 		sites[site.SiteID] = &site
-		r.did.sites++
+		r.result.sites++
 		for _, day := range days {
 			byDay[day] = append(byDay[day], day+" "+site.SiteID)
 		}
@@ -137,7 +137,7 @@ func (r *rebuild) day(ctx context.Context, site *analytics.Site, day string) err
 	if err != nil && !errors.Is(err, table.ErrNotFound) { // nothing to check for a site deleted meanwhile
 		return err
 	}
-	r.note(func(d *did) {
+	r.note(func(d *result) {
 		d.days++
 		d.items += int(found.Count)
 		for _, key := range found.Busy {
@@ -167,7 +167,7 @@ func (r *rebuild) sealedDay(ctx context.Context, site *analytics.Site, day strin
 			return err
 		}
 		if e.Arrived >= r.since.Unix() || at.After(r.since.Add(-usuallyWithin)) {
-			r.note(func(d *did) { d.sealedDays = append(d.sealedDays, site.SiteID+" "+day) })
+			r.note(func(d *result) { d.sealedDays = append(d.sealedDays, site.SiteID+" "+day) })
 			return nil
 		}
 	}

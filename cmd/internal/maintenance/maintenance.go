@@ -172,7 +172,7 @@ func (u *Upkeep) devices(ctx context.Context, listening time.Time) (failed int) 
 
 // missed repairs gaps in what the folds have read.
 func (u *Upkeep) missed(ctx context.Context) (failed int) {
-	m := gaprepair.Mender{Table: u.Table, Folded: u.Folded, Logger: u.Logger}
+	m := gaprepair.Repairer{Table: u.Table, Folded: u.Folded, Logger: u.Logger}
 	if err := m.Run(ctx); err != nil && ctx.Err() == nil {
 		u.Logger.Error("repairing a gap failed; will retry", "error", err)
 		return 1

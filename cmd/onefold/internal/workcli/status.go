@@ -33,7 +33,7 @@ type statusOutput struct {
 	Workers  []workerOutput `json:"workers"`
 	Shards   []shardOutput  `json:"shards"`
 	Finished int            `json:"finishedShards"`
-	Missed   []missedOutput `json:"missed"`
+	Gaps     []gapOutput    `json:"gaps"`
 	Alarms   []string       `json:"alarms"`
 }
 
@@ -50,16 +50,16 @@ type shardOutput struct {
 	Known    bool    `json:"lagKnown"`
 	AgeSec   float64 `json:"ageSeconds"`
 	Position string  `json:"position,omitempty"`
-	Missed   int     `json:"missed,omitempty"`
+	Gaps     int     `json:"gaps,omitempty"`
 }
 
-type missedOutput struct {
+type gapOutput struct {
 	Shard    string    `json:"shard"`
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to"`
 	Found    time.Time `json:"found"`
-	Repaired time.Time `json:"mended,omitzero"`
-	Told     string    `json:"told,omitempty"`
+	Repaired time.Time `json:"repaired,omitzero"`
+	Report   string    `json:"report,omitempty"`
 }
 
 // errLate is returned if the status needs attention.
@@ -88,7 +88,7 @@ func (Status) Run(ctx context.Context, env *Env) error {
 func statusOf(o *fold.Overview) *statusOutput {
 	out := &statusOutput{
 		At: o.At, LagSec: o.Lag().Seconds(), Known: o.Known, Finished: o.Finished, Alarms: alarms(o),
-		Workers: []workerOutput{}, Shards: []shardOutput{}, Missed: []missedOutput{},
+		Workers: []workerOutput{}, Shards: []shardOutput{}, Gaps: []gapOutput{},
 	}
 	shards := make(map[string]int)
 	for i := range o.Shards {
@@ -97,7 +97,7 @@ func statusOf(o *fold.Overview) *statusOutput {
 			shards[s.Owner]++
 		}
 		out.Shards = append(out.Shards, shardOutput{
-			ID: s.ID, Owner: s.Owner, State: stateOf(s), LagSec: s.Lag.Seconds(), Known: !s.Mark.IsZero(), AgeSec: s.Age.Seconds(), Position: string(s.Position), Missed: s.Missed,
+			ID: s.ID, Owner: s.Owner, State: stateOf(s), LagSec: s.Lag.Seconds(), Known: !s.Mark.IsZero(), AgeSec: s.Age.Seconds(), Position: string(s.Position), Gaps: s.Gaps,
 		})
 	}
 	for _, name := range o.Owners {
@@ -105,7 +105,7 @@ func statusOf(o *fold.Overview) *statusOutput {
 	}
 	for i := range o.Gaps {
 		m := &o.Gaps[i]
-		out.Missed = append(out.Missed, missedOutput{m.Shard, m.From, m.To, m.Found, m.Repaired, m.Report})
+		out.Gaps = append(out.Gaps, gapOutput{m.Shard, m.From, m.To, m.Found, m.Repaired, m.Report})
 	}
 	return out
 }
@@ -164,14 +164,14 @@ func (s *statusOutput) print(w io.Writer) error {
 		}
 		fmt.Fprintf(w, "; the oldest unfolded change is at most %s old%s\n", seconds(s.LagSec), map[bool]string{false: ", in the shards whose lag is known"}[s.Known])
 	}
-	for i, m := range s.Missed {
+	for i, m := range s.Gaps {
 		if i == maxLines {
-			fmt.Fprintf(w, "and %d more; use --json to list all\n", len(s.Missed)-i)
+			fmt.Fprintf(w, "and %d more; use --json to list all\n", len(s.Gaps)-i)
 			break
 		}
 		state := "not repaired yet"
 		if !m.Repaired.IsZero() {
-			state = "repaired " + m.Repaired.UTC().Format(time.DateTime) + ": " + terminal.Printable(m.Told)
+			state = "repaired " + m.Repaired.UTC().Format(time.DateTime) + ": " + terminal.Printable(m.Report)
 		}
 		fmt.Fprintf(w, "gap in %s, from %s to %s UTC: %s\n", terminal.Printable(m.Shard), m.From.UTC().Format(time.DateTime), m.To.UTC().Format(time.DateTime), state)
 	}

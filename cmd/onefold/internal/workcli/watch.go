@@ -24,7 +24,7 @@ type Watch struct {
 	crew *Crew
 	last atomic.Pointer[fold.Overview]
 
-	lag, age, shards, owners, missed *prometheus.Desc
+	lag, age, shards, owners, gaps *prometheus.Desc
 }
 
 // NewWatch returns a Watch.
@@ -38,7 +38,7 @@ func NewWatch(crew *Crew) *Watch {
 		age:    desc("silence_seconds", "Longest time since the last news of any shard of the stream."),
 		shards: desc("shards", "Unfinished shards of the stream, by whether a worker reads them.", "read"),
 		owners: desc("workers", "Workers that share the stream."),
-		missed: desc("missed", "Number of gaps, where changes expired before they were folded, by whether they were repaired.", "mended"),
+		gaps:   desc("gaps", "Number of gaps, where changes expired before they were folded, by whether they were repaired.", "repaired"),
 	}
 }
 
@@ -98,6 +98,6 @@ func (w *Watch) Collect(out chan<- prometheus.Metric) {
 	gauge(w.shards, float64(read), "yes")
 	gauge(w.shards, float64(len(o.Shards)-read), "no")
 	gauge(w.owners, float64(len(o.Owners)))
-	gauge(w.missed, float64(open), "no")
-	gauge(w.missed, float64(len(o.Gaps)-open), "yes")
+	gauge(w.gaps, float64(open), "no")
+	gauge(w.gaps, float64(len(o.Gaps)-open), "yes")
 }

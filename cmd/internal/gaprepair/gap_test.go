@@ -341,7 +341,7 @@ func (l *life) repairGaps() {
 		l.Fatal("nothing was missed: the test shows nothing")
 	}
 	for deaths := 0; ; deaths++ {
-		m := gaprepair.Mender{Table: l.Table, Folded: l.Worker, Logger: slog.New(slog.DiscardHandler)}
+		m := gaprepair.Repairer{Table: l.Table, Folded: l.Worker, Logger: slog.New(slog.DiscardHandler)}
 		if deaths < 6 && l.random.IntN(4) > 0 {
 			m.Folded = &perishable{w: l.Worker, waits: l.random.IntN(60)}
 		}

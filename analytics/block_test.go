@@ -374,7 +374,7 @@ func TestSingleEventsShareBlocks(t *testing.T) {
 			}
 		})
 	}
-	for range togetherRuns {
+	for range batchRuns {
 		send()
 		<-api.entered
 	}
@@ -391,8 +391,8 @@ func TestSingleEventsShareBlocks(t *testing.T) {
 		w.Must(err)
 		blocks++
 	}
-	if most := 1 + togetherRuns + s.Sharding.At(noon); blocks > most {
-		t.Errorf("%d events alone and %d together are in %d blocks, want at most %d", 1+togetherRuns, n, blocks, most)
+	if most := 1 + batchRuns + s.Sharding.At(noon); blocks > most {
+		t.Errorf("%d events alone and %d together are in %d blocks, want at most %d", 1+batchRuns, n, blocks, most)
 	}
 }
 

@@ -67,8 +67,8 @@ type Collector struct {
 	spare  sync.Pool // buffers of events, *[]Event
 	known  knownEvents
 
-	together groupcommit.Groups[Event, stored] // keyed by a hash of the site
-	queue    *writebehind.Queue                // nil without a spool: events that cannot be stored are errors
+	batcher groupcommit.Groups[Event, stored] // keyed by a hash of the site
+	queue   *writebehind.Queue                // nil without a spool: events that cannot be stored are errors
 }
 
 // NewCollector returns a Collector that stores in t.
@@ -79,7 +79,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	retry := throttle.Retry{Sleep: o.Sleep}
 	c := &Collector{t: t, sites: newSiteCache(t, retry), retry: retry, atOnce: o.Concurrency}
 	c.known = newKnownEvents(t, c.sites, max(o.Known, 0))
-	c.together = c.newTogether(o.Linger)
+	c.batcher = c.newBatcher(o.Linger)
 	c.keepIn(o.Spool)
 	return c
 }

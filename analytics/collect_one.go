@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	togetherMost = 256
-	togetherRuns = 2                // per group: one batch is prepared while another waits for the network
-	togetherFor  = 30 * time.Second // time limit for storing one batch
+	batchMost    = 256
+	batchRuns    = 2                // per group: one batch is prepared while another waits for the network
+	batchTimeout = 30 * time.Second // time limit for storing one batch
 )
 
 // stored is the outcome of an event. An empty status means unknown, because of err.
@@ -24,17 +24,17 @@ type stored struct {
 // hash, so a throttled partition delays only the sites of its own group.
 const separately = 64
 
-// newTogether returns groups that batch concurrent single events into shared blocks and commits.
-func (c *Collector) newTogether(linger time.Duration) groupcommit.Groups[Event, stored] {
-	groups, runs := separately, togetherRuns
+// newBatcher returns groups that batch concurrent single events into shared blocks and commits.
+func (c *Collector) newBatcher(linger time.Duration) groupcommit.Groups[Event, stored] {
+	groups, runs := separately, batchRuns
 	if _, embedded := c.t.API().(dynamo.Putter); embedded {
 		groups, runs, linger = 1, 1, 0 // one commit at a time: two would be half as large and cost a third more in total
 	}
-	return groupcommit.NewGroups(groups, togetherMost, runs, linger, c.storeTogether)
+	return groupcommit.NewGroups(groups, batchMost, runs, linger, c.storeBatch)
 }
 
-func (c *Collector) storeTogether(ctx context.Context, events []Event) []stored {
-	ctx, cancel := context.WithTimeout(ctx, togetherFor)
+func (c *Collector) storeBatch(ctx context.Context, events []Event) []stored {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	became := make([]stored, len(events))
 	err := c.store(ctx, events, func(i int, status Status) { became[i].status = status })
@@ -55,7 +55,7 @@ func (c *Collector) storeAny(ctx context.Context, events []Event, report func(i 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	became := c.together.Do(ctx, events[0].SiteID, events[0])
+	became := c.batcher.Do(ctx, events[0].SiteID, events[0])
 	if became.err == nil {
 		report(0, became.status)
 	}
@@ -63,4 +63,4 @@ func (c *Collector) storeAny(ctx context.Context, events []Event, report func(i 
 }
 
 // Waiting returns how many single events are waiting to be batched.
-func (c *Collector) Waiting() int { return c.together.Waiting() }
+func (c *Collector) Waiting() int { return c.batcher.Waiting() }

@@ -126,21 +126,21 @@ func (d *Design) Growths() []Growth {
 	return all
 }
 
-// Unasked lists attributes by which an entity's items cannot be found, because they are not part of
+// Unqueryable lists attributes by which an entity's items cannot be found, because they are not part of
 // any key.
-type Unasked struct {
+type Unqueryable struct {
 	Entity     string
 	By         []string // variables of the table's and indexes' keys, by which items can be found
 	Attributes []string
 }
 
-// Unasked returns for each entity the attributes by which its items cannot be found without reading
+// Unqueryable returns for each entity the attributes by which its items cannot be found without reading
 // all items of a key.
-func (d *Design) Unasked() []Unasked {
-	var all []Unasked
+func (d *Design) Unqueryable() []Unqueryable {
+	var all []Unqueryable
 	for i := range d.Entities {
 		e := &d.Entities[i]
-		u := Unasked{Entity: e.Name, By: variables(e.PK, e.SK)}
+		u := Unqueryable{Entity: e.Name, By: variables(e.PK, e.SK)}
 		for _, x := range e.Indexes {
 			for _, name := range variables(x.PK, x.SK) {
 				if !slices.Contains(u.By, name) {

@@ -142,7 +142,7 @@ func (m *markdown) gaps() {
 	m.line("Items of an entity can be queried by the variables of its keys. A query by another attribute needs an index key that begins")
 	m.line("with the attribute, or a filter, which reads and pays for all items that match the key.\n")
 	var rows [][]string
-	for _, u := range m.d.Unasked() {
+	for _, u := range m.d.Unqueryable() {
 		rows = append(rows, []string{code(u.Entity), strings.Join(u.By, ", "), strings.Join(u.Attributes, ", ")})
 	}
 	m.table([]string{"entity", "queried by", "not queried by"}, rows)

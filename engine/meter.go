@@ -51,7 +51,7 @@ func (db *DB) Metered() Meter {
 // index x, or for many partitions if rowKey is too short to identify one. second is the time in
 // seconds since 1970.
 func (s *schema) meterRead(second int64, x *layout.Index, rowKey []byte, u capacity.Usage) {
-	at := capacity.Place{Primary: rowKey[row.ItemPrefixLen:], Second: second}
+	at := capacity.Access{Primary: rowKey[row.ItemPrefixLen:], Second: second}
 	if x != nil {
 		at.Index, at.Primary = 1+x.Ordinal, rowKey[len(x.Prefix):]
 	}
@@ -61,7 +61,7 @@ func (s *schema) meterRead(second int64, x *layout.Index, rowKey []byte, u capac
 // meterChange adds a change to the table's meters, including that of its entity.
 func (ch *change) meterChange(second int64) {
 	meter := ch.s.table.meter
-	meter.Count(capacity.Writing, ch.s.desc, capacity.Place{Primary: ch.primary(), Second: second}, 1, ch.use)
+	meter.Count(capacity.Writing, ch.s.desc, capacity.Access{Primary: ch.primary(), Second: second}, 1, ch.use)
 	meter.CountEntity(ch.sortKey(), ch.use)
 }
 
@@ -75,7 +75,7 @@ func (ch *change) meterEntry(x *layout.Index, was, is capacity.Row, halves, seco
 	if key == nil {
 		key = was.Key
 	}
-	ch.s.table.meter.CountEntry(capacity.Place{Primary: key[len(x.Prefix):], Index: 1 + x.Ordinal, Second: second}, halves)
+	ch.s.table.meter.CountEntry(capacity.Access{Primary: key[len(x.Prefix):], Index: 1 + x.Ordinal, Second: second}, halves)
 }
 
 // sortKey returns a sort key of type S, or "" for other types.

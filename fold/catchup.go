@@ -30,7 +30,7 @@ type CatchUpResult struct {
 // Missing use. Results are in the order of aggregates. Dead letters of the projection are stored
 // under name. Of o, only the options for requests apply.
 //
-// CatchUp may run beside workers: each write is conditional on the version it was computed from,
+// CatchUp may run alongside workers: each write is conditional on the version it was computed from,
 // and is tried up to 16 times if others interfere. An event that cannot be applied is reported in
 // CatchUpResult.Poison, not as an error.
 func CatchUp[E, R any, RK comparable](ctx context.Context, t *table.Table, name string, into *table.Entity[R, RK], p Projection[E, R, RK], aggregates []E, o Options) ([]CatchUpResult, error) {

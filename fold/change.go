@@ -80,15 +80,15 @@ type ReadRequest struct {
 }
 
 // A Batch is the result of one read of a shard.
-type Batch struct { // changes of the wanted entities, in order
-	Changes []Change  // number of records read, wanted or not
-	Read    int       // where the next read starts: the last record read, or After if none was
-	Last    Sequence  // where the next read goes on: the last record read, or the After of the request
+type Batch struct {
+	Changes []Change  // of the wanted entities, in order
+	Read    int       // number of records read, wanted or not
+	Last    Sequence  // where the next read starts: the last record read, or After if none was
 	At      time.Time // commit time of the last record; zero if none was read
 	Tip     bool      // the read found nothing more; DynamoDB may report this slightly too early
 	Since   uint64    // turn of the first read that Tip is based on; 0 if it is based on this read alone
 	End     bool      // the shard is closed and has been read completely
-	Missed  bool      // changes after After expired before they were read
+	Trimmed bool      // changes after After expired before they were read
 }
 
 // A Source delivers changes. It is safe for concurrent use, with at most one reader per shard.

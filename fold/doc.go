@@ -49,7 +49,7 @@
 // A client that gets no answer sends its facts again, and they arrive in another item. Once gives
 // facts names for this case: a fact counts only in the item that had it first, in stream order.
 //
-// Windows record which item that was. They are stored beside the items, each for a span of the
+// Windows record which item that was. They are stored alongside the items, each for a span of the
 // facts' own time, and every flush adds to them before checkpoints advance. A window names the
 // item, not just the fact. So a change that is read again after a crash is decided as it was the
 // first time, whether the crash came before or after the window was written. A plain set of names

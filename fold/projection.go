@@ -52,7 +52,7 @@ func Project[E any, EK comparable, R any, RK comparable](name string, events *ta
 	return project(name, sourceOf(events), into, p)
 }
 
-// ProjectEach is Project of events of which an item holds several.
+// ProjectEach is like Project, for items that hold several events.
 func ProjectEach[E, R any, RK comparable](name string, events *Facts[E], into *table.Entity[R, RK], p Projection[E, R, RK]) *Fold {
 	return project(name, events.source, into, p)
 }

@@ -181,7 +181,7 @@ func (w *Worker) readOnce(ctx context.Context) (read int, err error) {
 
 // addBatch adds what was read from a shard to the batch. After an error the rest is read again.
 func (w *Worker) addBatch(ctx context.Context, sh *shard, b *Batch) (err error) {
-	if b.Missed && !w.fed.Load() && !sh.isFed() {
+	if b.Trimmed && !w.fed.Load() && !sh.isFed() {
 		sh.gapCount++
 		sh.counted = true
 		sh.gaps = append(sh.gaps, gapStart{after: sh.position, from: watermark.Latest(sh.lastAt, sh.readTo)})

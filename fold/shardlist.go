@@ -114,7 +114,7 @@ func (w *Worker) shard(id string) *shard {
 	return sh
 }
 
-// dropTrimmed drops the shards that are no longer listed and of which no changes wait.
+// dropTrimmed drops the shards that are no longer listed and have no waiting changes.
 func (w *Worker) dropTrimmed(ctx context.Context) error {
 	var unfinished []*shard
 	for _, sh := range w.order {

@@ -36,7 +36,7 @@ type Status struct {
 }
 
 // Lag returns the maximum age of a change in the worker's shards that is not folded. since is when
-// the worker was made, which is the limit for shards of which nothing else is known.
+// the worker was made, which is the limit for shards without other information.
 func (s *Status) Lag(since, now time.Time) (most time.Duration) {
 	if s.At.IsZero() {
 		return watermark.Lag(since, now)

@@ -218,7 +218,7 @@ func TestStreamsReads(t *testing.T) {
 		for i := first; i <= last; i++ {
 			want = append(want, strconv.Itoa(i))
 		}
-		is := fmt.Sprintf("tip=%v end=%v missed=%v", b.Tip, b.End, b.Missed)
+		is := fmt.Sprintf("tip=%v end=%v missed=%v", b.Tip, b.End, b.Trimmed)
 		if !slices.Equal(got, want) || is != flags {
 			t.Errorf("%s: %v %s, want %v %s", what, got, is, want, flags)
 		}

@@ -35,7 +35,7 @@ type Options struct {
 	Known        int           // facts counted once whose IDs are kept in memory between flushes; default 1,000,000, about 50 MB
 
 	// NoCache keeps no states in memory between flushes, whatever the folds declare. Use it for a
-	// worker beside others that write the same items, where cached states would mostly be outdated.
+	// worker alongside others that write the same items, where cached states would mostly be outdated.
 	// A refused write costs as much as a successful one.
 	NoCache bool
 

@@ -24,7 +24,7 @@ var open = map[string]bool{
 type operation struct{ id, method, path string }
 
 // operations returns the operations of the OpenAPI document, with paths filled in.
-func operations(h *servertest.House) []operation {
+func operations(h *servertest.Server) []operation {
 	h.Helper()
 	_, text := h.Get("/openapi.json")
 	var doc struct {

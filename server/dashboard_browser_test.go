@@ -17,12 +17,12 @@ import (
 // e2e/devices.mjs. A test of package events does the same with e2e/events.mjs.
 func TestTheDashboardInABrowser(t *testing.T) {
 	t.Parallel()
-	for script, before := range map[string]func(*servertest.House){
-		"dashboard.mjs": func(h *servertest.House) {
+	for script, before := range map[string]func(*servertest.Server){
+		"dashboard.mjs": func(h *servertest.Server) {
 			servertest.Fill(h.T, h.Collector, "blog", 10, 50)
 			servertest.Must(h.T, h.Worker.Drain(h.Context()))
 		},
-		"devices.mjs": func(*servertest.House) {},
+		"devices.mjs": func(*servertest.Server) {},
 	} {
 		t.Run(script, func(t *testing.T) {
 			t.Parallel()
@@ -31,8 +31,8 @@ func TestTheDashboardInABrowser(t *testing.T) {
 	}
 }
 
-// drive runs a script of e2e on a house without accounts.
-func drive(h *servertest.House, script string, arguments ...string) {
+// drive runs a script of e2e on a server without accounts.
+func drive(h *servertest.Server, script string, arguments ...string) {
 	h.Helper()
 	link, err := h.Accounts.SetupToken(h.Context())
 	servertest.Must(h.T, err)
@@ -43,7 +43,7 @@ func drive(h *servertest.House, script string, arguments ...string) {
 	}
 }
 
-func inABrowser(t *testing.T, script string, before func(*servertest.House)) {
+func inABrowser(t *testing.T, script string, before func(*servertest.Server)) {
 	servertest.NeedPage(t)
 	h := servertest.New(t, nil)
 	before(h)

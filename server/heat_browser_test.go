@@ -26,5 +26,5 @@ func TestHeatInABrowser(t *testing.T) {
 	control.HandleFunc("POST /later", func(http.ResponseWriter, *http.Request) { m.Minutes(15) }) // another number of partitions takes effect
 	orders := httptest.NewServer(control)
 	t.Cleanup(orders.Close)
-	drive(m.House, "heat.mjs", orders.URL, os.Getenv("ONEFOLD_TEST_SHOTS"))
+	drive(m.Server, "heat.mjs", orders.URL, os.Getenv("ONEFOLD_TEST_SHOTS"))
 }

@@ -41,7 +41,7 @@ func TestVisitorInputIsNotExecuted(t *testing.T) {
 }
 
 // sendHostile sends a page view and events with a text in every field that a sender controls.
-func sendHostile(h *servertest.House, i int, text string) {
+func sendHostile(h *servertest.Server, i int, text string) {
 	h.Helper()
 	props := map[string]string{"plan": text, "<img src=x onerror=window.hacked=1>": text, "url": text}
 	referrer := fmt.Sprintf("https://r%d.example/%s", i, text)

@@ -34,15 +34,15 @@ func newIntake(mux *http.ServeMux, scripts []string) *intake {
 
 // noting returns an adapter that records operations as they are registered, including those hidden
 // from the API document.
-func (in *intake) noting(to huma.Adapter) huma.Adapter { return &notingAdapter{to, in} }
+func (in *intake) noting(to huma.Adapter) huma.Adapter { return &recordingAdapter{to, in} }
 
-type notingAdapter struct {
+type recordingAdapter struct {
 	huma.Adapter
 	in *intake
 }
 
 // Handle registers an operation, and records its route if it ingests facts.
-func (a *notingAdapter) Handle(op *huma.Operation, handler func(huma.Context)) {
+func (a *recordingAdapter) Handle(op *huma.Operation, handler func(huma.Context)) {
 	if slices.Contains(op.Tags, ingestTag) || op.OperationID == appendOperation {
 		a.in.patterns[op.Method+" "+op.Path] = true
 	}

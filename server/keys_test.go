@@ -18,7 +18,7 @@ const (
 // A person who is disabled leaves nothing behind that works, neither what they created nor what
 // their key created. An owner sees that in advance, and takes over what is still needed.
 func TestDisabledPersonLosesAllAccess(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	admin := h.NewPerson("admin@example.com", accounts.Grants{"blog": accounts.Admin})
 	var key, share struct{ ID, Token, Creator string }

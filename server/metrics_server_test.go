@@ -14,7 +14,7 @@ import (
 )
 
 // mustTell fails unless /metrics has every line.
-func mustTell(t *testing.T, h *servertest.House, lines ...string) {
+func mustTell(t *testing.T, h *servertest.Server, lines ...string) {
 	t.Helper()
 	_, told := h.Get("/metrics")
 	for _, line := range lines {

@@ -45,7 +45,7 @@ func (p post) want(t *testing.T, subject string, says ...string) {
 
 func TestAccountNotices(t *testing.T) {
 	mail := make(post, 10)
-	h, now, pass := lateHouse(t, mail.options)
+	h, now, pass := lateServer(t, mail.options)
 	ann := h.NewPerson("ann@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	mail.want(t, "New login to onefold", "an unknown browser")
 	ann.Want(http.StatusOK, "", http.MethodPost, "/api/v1/login", login("ann@example.com")) // it is known now
@@ -80,7 +80,7 @@ func TestAccountNotices(t *testing.T) {
 // TestLimitedAttemptsAreMailedOnceADay guesses for two days. For an unknown address, no mail is sent.
 func TestLimitedAttemptsAreMailedOnceADay(t *testing.T) {
 	mail := make(post, 100)
-	h, now, pass := lateHouse(t, mail.options)
+	h, now, pass := lateServer(t, mail.options)
 	ann, thief := h.NewPerson("ann@example.com", nil), h.Browser()
 	mail.want(t, "New login to onefold")
 	enrol(ann, now)

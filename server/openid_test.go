@@ -32,7 +32,7 @@ func withProvider(t *testing.T, publicURL string, admit accounts.Admission) func
 }
 
 // staying is a browser that reports redirects instead of following them.
-func staying(h *servertest.House) *servertest.Person {
+func staying(h *servertest.Server) *servertest.Person {
 	h.Helper()
 	p := h.Browser()
 	p.Web.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

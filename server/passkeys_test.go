@@ -43,7 +43,7 @@ func signedIn(p *servertest.Person, a *passkeytest.Authenticator) string {
 }
 
 func TestPasskeys(t *testing.T) {
-	h, now, pass := lateHouse(t, atHome)
+	h, now, pass := lateServer(t, atHome)
 	ann := h.NewPerson("ann@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	enrol(ann, now)
 	pass(time.Minute)
@@ -94,7 +94,7 @@ func TestPasskeysNeedAPublicURL(t *testing.T) {
 // An owner with an unknown browser can log in with a passkey, while somebody guesses passwords from
 // the same network.
 func TestGuessingDoesNotLimitPasskeys(t *testing.T) {
-	h, _, _ := lateHouse(t, atHome)
+	h, _, _ := lateServer(t, atHome)
 	ann, eve := h.NewPerson("ann@example.com", nil), h.Browser()
 	a := &passkeytest.Authenticator{Origin: home}
 	newPasskey(ann, a)
@@ -108,7 +108,7 @@ func TestGuessingDoesNotLimitPasskeys(t *testing.T) {
 }
 
 func TestPasskeysAreLimitedByNetwork(t *testing.T) {
-	h, _, pass := lateHouse(t, atHome)
+	h, _, pass := lateServer(t, atHome)
 	stranger := h.Browser()
 	for range 100 {
 		stranger.Want(http.StatusOK, "challenge", http.MethodPost, "/api/v1/login/passkey/options", "")

@@ -36,7 +36,7 @@ func resetLink(owner *servertest.Person, user string) string {
 
 // An owner gives a link to a person who forgot the password. It works once, for a day.
 func TestOwnersCreateResetLinks(t *testing.T) {
-	h, _, pass := lateHouse(t, nil)
+	h, _, pass := lateServer(t, nil)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	ann := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Owner})
 	annID := idOf(ann)
@@ -99,7 +99,7 @@ func TestAResetLinkWorksOnce(t *testing.T) {
 // without an account, and attempts are limited.
 func TestForgottenPassword(t *testing.T) {
 	mail := make(post, 10)
-	h, _, pass := lateHouse(t, mail.options)
+	h, _, pass := lateServer(t, mail.options)
 	ann := h.NewPerson("ann@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	<-mail // of the first login
 	guest := h.Browser()

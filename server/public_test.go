@@ -30,7 +30,7 @@ func TestDocumentsAreKeptAndLimited(t *testing.T) {
 }
 
 // answer requests a path and drops the body.
-func answer(t *testing.T, h *servertest.House, path string, headers ...string) *http.Response {
+func answer(t *testing.T, h *servertest.Server, path string, headers ...string) *http.Response {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL+path, nil)
 	servertest.Must(t, err)
@@ -44,7 +44,7 @@ func answer(t *testing.T, h *servertest.House, path string, headers ...string) *
 }
 
 // refusedAfter expects that a network is rate-limited after so many requests without a break.
-func refusedAfter(t *testing.T, h *servertest.House, path string, most int) {
+func refusedAfter(t *testing.T, h *servertest.Server, path string, most int) {
 	t.Helper()
 	for range most {
 		if a := answer(t, h, path, "If-None-Match", "*"); a.StatusCode == http.StatusTooManyRequests {
@@ -86,7 +86,7 @@ func TestMetricsAreBounded(t *testing.T) {
 // metricsToken is the token that some of these servers require.
 const metricsToken = "a token for Prometheus"
 
-func lines(h *servertest.House) int {
+func lines(h *servertest.Server) int {
 	h.Helper()
 	status, body := h.Get("/metrics", "Authorization", "Bearer "+metricsToken)
 	if status != http.StatusOK {

@@ -189,7 +189,7 @@ func learn(t *testing.T, what, answer string, known map[string]string) {
 	known[name] = found[1]
 }
 
-func entriesOf(h *servertest.House) []accounts.Entry {
+func entriesOf(h *servertest.Server) []accounts.Entry {
 	h.Helper()
 	var all []accounts.Entry
 	for e, err := range h.Accounts.EntriesBetween(h.Context(), time.Now().AddDate(0, -1, 0), time.Now().AddDate(0, 1, 0)) {

@@ -18,8 +18,8 @@ import (
 	"github.com/onefold/onefold/server/servertest"
 )
 
-// lateHouse is a house with a clock that the test moves.
-func lateHouse(t *testing.T, change func(*server.Options)) (h *servertest.House, now func() time.Time, pass func(time.Duration)) {
+// lateServer is a server with a clock that the test moves.
+func lateServer(t *testing.T, change func(*server.Options)) (h *servertest.Server, now func() time.Time, pass func(time.Duration)) {
 	t.Helper()
 	var passed atomic.Int64
 	began := time.Now()
@@ -79,7 +79,7 @@ func second(challenge, code string) string {
 }
 
 func TestLoginInTwoSteps(t *testing.T) {
-	h, now, pass := lateHouse(t, nil)
+	h, now, pass := lateServer(t, nil)
 	ann := h.NewPerson("ann@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	ann.Want(http.StatusForbidden, "bad_password", http.MethodPost, "/api/v1/me/second-factor", `{"password":"guessed at an open screen"}`)
 	ann.Want(http.StatusForbidden, "bad_code", http.MethodPost, "/api/v1/me/second-factor", `{"code":"123456"}`)
@@ -121,7 +121,7 @@ func TestLoginInTwoSteps(t *testing.T) {
 
 // A new password begins a session without a code only where it was set.
 func TestNewPasswordStillNeedsCode(t *testing.T) {
-	h, now, _ := lateHouse(t, nil)
+	h, now, _ := lateServer(t, nil)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	ann := h.NewPerson("ann@example.com", nil)
 	enrol(ann, now)
@@ -136,7 +136,7 @@ func TestNewPasswordStillNeedsCode(t *testing.T) {
 // TestCodeAttemptsAreLimited guesses codes with the correct password; knowing only the address slows
 // nobody down.
 func TestCodeAttemptsAreLimited(t *testing.T) {
-	h, now, pass := lateHouse(t, nil)
+	h, now, pass := lateServer(t, nil)
 	ann, thief, stranger := h.NewPerson("ann@example.com", nil), h.Browser(), h.Browser()
 	secret, _ := enrol(ann, now)
 	pass(time.Minute)

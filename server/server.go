@@ -132,7 +132,8 @@ func (o *Options) defaults() error {
 // declared lists what must be known of the products apart from their services.
 var declared = []struct {
 	// prefix begins the names of the product's types in the API document, because products have
-	// types with the same name. A path of a package of the product contains one of paths.
+	// types with the same name. paths are parts of import paths: a package whose path contains one
+	// of them belongs to the product.
 	prefix  string
 	paths   []string
 	problem func(error) error // maps the product's errors to responses; nil: another line's does
@@ -144,7 +145,7 @@ var declared = []struct {
 }
 
 // product is the server part of one product, such as web analytics. To add one, add a package
-// beside webanalytics, a field to Options, a line to declared, and a call in makeProducts.
+// alongside webanalytics, a field to Options, a line to declared, and a call in makeProducts.
 type product interface {
 	// Register adds the product's operations to the API, each with its authorization, and other
 	// handlers to the mux.

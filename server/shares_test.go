@@ -14,7 +14,7 @@ import (
 
 // TestSharedAndPublicViews shows statistics to those with a link, or to everyone, and nothing else.
 func TestSharedAndPublicViews(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	owner.Want(http.StatusCreated, "other", http.MethodPost, "/api/v1/sites", `{"id":"other"}`)
 	var share struct{ ID, Token string }

@@ -34,7 +34,7 @@ func TestAnOpenIDProviderInABrowser(t *testing.T) {
 
 // atLocalhost serves at a host with a name, which passkeys and providers need. change makes options
 // from its URL.
-func atLocalhost(t *testing.T, change func(url string) func(*server.Options)) *servertest.House {
+func atLocalhost(t *testing.T, change func(url string) func(*server.Options)) *servertest.Server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	servertest.Must(t, err)

@@ -28,7 +28,7 @@ import (
 // spooled is a server that spools readings of the devices d1 and d2 while its store is unreachable,
 // with what it has acknowledged.
 type spooled struct {
-	*servertest.House
+	*servertest.Server
 	away   *away
 	kept   *spool.Spool
 	drain  *spool.Drain
@@ -55,7 +55,7 @@ func newSpooled(t *testing.T, seed uint64, maxBytes int64) *spooled {
 	servertest.Must(t, err)
 	t.Cleanup(func() { servertest.Must(t, kept.Close()) })
 	s := &spooled{away: a, kept: kept, tokens: map[string]string{}, random: rand.New(rand.NewPCG(seed, 0))}
-	s.House = servertest.On(t, a, func(o *server.Options) {
+	s.Server = servertest.On(t, a, func(o *server.Options) {
 		o.Service, o.StreamService = a.Store, a.Streams
 		o.Analytics.Collector = analytics.NewCollector(o.Table, analytics.CollectorOptions{Spool: kept})
 		o.Devices.Collector = telemetry.NewCollector(o.Table, telemetry.CollectorOptions{Spool: kept})
@@ -75,7 +75,7 @@ func newSpooled(t *testing.T, seed uint64, maxBytes int64) *spooled {
 		servertest.Must(t, err)
 	}
 	s.run(s.drain.Run)
-	broker, err := mqtt.New(mqtt.Options{Login: s.Server.Devices().Login})
+	broker, err := mqtt.New(mqtt.Options{Login: s.Server.Server.Devices().Login})
 	servertest.Must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	servertest.Must(t, err)

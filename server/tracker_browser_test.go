@@ -24,7 +24,7 @@ import (
 
 // measuredSite is a web site with the tracker, on another origin than the server that counts.
 type measuredSite struct {
-	*servertest.House
+	*servertest.Server
 	front   *httptest.Server // the server that counts, as the pages see it
 	pages   *httptest.Server
 	arrived chan struct{} // gets a value after every event that was answered, if it has room
@@ -36,7 +36,7 @@ type measuredSite struct {
 
 func newMeasuredSite(t *testing.T, want int) *measuredSite {
 	t.Helper()
-	v := &measuredSite{House: servertest.New(t, nil), arrived: make(chan struct{}, 1), lost: map[string]bool{}, want: want}
+	v := &measuredSite{Server: servertest.New(t, nil), arrived: make(chan struct{}, 1), lost: map[string]bool{}, want: want}
 	target, err := url.Parse(v.URL)
 	servertest.Must(t, err)
 	proxy := httputil.NewSingleHostReverseProxy(target)

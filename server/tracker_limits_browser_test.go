@@ -16,7 +16,7 @@ import (
 
 // limits serves the pages of e2e/tracker_limits.mjs.
 type limits struct {
-	*servertest.House
+	*servertest.Server
 	release chan struct{} // closed when the held script may load
 
 	mu       sync.Mutex
@@ -39,7 +39,7 @@ var limitedEvents = []string{
 
 func newLimits(t *testing.T) (l *limits, pages *httptest.Server) {
 	t.Helper()
-	l = &limits{House: servertest.New(t, nil), release: make(chan struct{}), arrived: make(chan struct{}, 1)}
+	l = &limits{Server: servertest.New(t, nil), release: make(chan struct{}), arrived: make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", l.page)
 	mux.HandleFunc("GET /js/{name}", l.script)

@@ -136,7 +136,7 @@ func Define[T, K any](name string, d Def[T]) *Entity[T, K] {
 	return &Entity[T, K]{e}
 }
 
-// indexDef is an Index, of which the core knows no types.
+// indexDef is an Index without its type parameters, for the non-generic core.
 type indexDef struct {
 	name, pk, sk string
 	when         func(v any) bool

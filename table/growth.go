@@ -8,7 +8,7 @@ import "time"
 type Growth struct {
 	Writes  float64 // writes per fact, on average, if facts come slowly; 1 for the facts themselves
 	Delayed float64 // like Writes, with a fold delay of 30 seconds; 0: the same as Writes
-	Most    float64 // limit of writes a second as more facts come and are written together; 0: none
+	Most    float64 // upper limit of writes a second, because more facts then share a write; 0: no limit
 	// MostDelayed is like Most, with a fold delay of 30 seconds. 0: no limit other than Most; each
 	// fact then causes Delayed writes at any rate.
 	MostDelayed float64

@@ -11,10 +11,10 @@ import (
 )
 
 // Load is the expected load of a pattern, for documentation and cost estimates.
-type Load struct { // average number of calls a second
-	PerSecond float64 // items read or written by a call
-	Items     int     // size of one item
-	ItemBytes int     // size of one of them
+type Load struct {
+	PerSecond float64 // average number of calls a second
+	Items     int     // read or written by a call
+	ItemBytes int     // size of one item
 }
 
 // QueryDef declares an access pattern that reads a range of one partition, or of several partitions

@@ -42,14 +42,14 @@ type StatusKey struct {
 // once a minute (CollectorOptions.StatusEvery); ReadStatus adds newer readings.
 type Status struct {
 	StatusKey
-	FleetID      string        `dynamodbav:"fleet"`
-	Shard        int           `dynamodbav:"shard"`
-	Connectivity Connectivity  `dynamodbav:"connectivity"`           // at the last write; At returns the current one
-	Silent       int64         `dynamodbav:"silent,omitempty"`       // LastSeen when the device was found to be offline
-	OfflineSince int64         `dynamodbav:"offlineSince,omitempty"` // epoch milliseconds of that moment; 0: not offline
-	LastSeen     int64         `dynamodbav:"seen"`                   // last arrival of a reading that is not Past, epoch milliseconds; 0: none
-	Arrivals     cadence.Pulse `dynamodbav:"pulse"`                  // recent arrivals, from which the expected interval is estimated
-	Values       Latest        `dynamodbav:"latest,omitempty"`       // by metric
+	FleetID      string           `dynamodbav:"fleet"`
+	Shard        int              `dynamodbav:"shard"`
+	Connectivity Connectivity     `dynamodbav:"connectivity"`           // at the last write; At returns the current one
+	Silent       int64            `dynamodbav:"silent,omitempty"`       // LastSeen when the device was found to be offline
+	OfflineSince int64            `dynamodbav:"offlineSince,omitempty"` // epoch milliseconds of that moment; 0: not offline
+	LastSeen     int64            `dynamodbav:"seen"`                   // last arrival of a reading that is not Past, epoch milliseconds; 0: none
+	Arrivals     cadence.Arrivals `dynamodbav:"pulse"`                  // recent arrivals, from which the expected interval is estimated
+	Values       Latest           `dynamodbav:"latest,omitempty"`       // by metric
 }
 
 // Latest holds the latest values of a device, by metric.

@@ -87,7 +87,7 @@ type Collector struct {
 	store   *readings.Store
 	atOnce  int
 
-	together groupcommit.Groups[Reading, stored]
+	batcher groupcommit.Groups[Reading, stored]
 
 	queue, apart *writebehind.Queue // for readings and quarantine; nil without a spool: failures are returned
 }
@@ -102,7 +102,7 @@ func NewCollector(t *table.Table, o CollectorOptions) *Collector {
 	}
 	c := &Collector{t: t, devices: newDeviceCache(t), store: readings.NewStore(t, o.Concurrency), atOnce: o.Concurrency}
 	c.devices.statusEvery = o.StatusEvery
-	c.together = c.newTogether(o.Linger)
+	c.batcher = c.newBatcher(o.Linger)
 	c.keepIn(o.Spool)
 	return c
 }
@@ -114,7 +114,7 @@ func (c *Collector) Forget(deviceID string) { c.devices.forget(deviceID) }
 func (c *Collector) Stored() int64 { return c.store.Stored() }
 
 // Waiting returns how many single readings are waiting to be batched.
-func (c *Collector) Waiting() int { return c.together.Waiting() }
+func (c *Collector) Waiting() int { return c.batcher.Waiting() }
 
 // Ingest stores readings of any devices and returns an outcome for each, in order. A reading that
 // is sent repeatedly is stored once. Ingest modifies in: tags are resolved, and hosts replace
@@ -220,7 +220,7 @@ func (c *Collector) storeAll(ctx context.Context, b *batch) error {
 		return err
 	}
 	if len(b.readings) == 1 {
-		became := c.together.Do(ctx, b.readings[0].FleetID, b.readings[0])
+		became := c.batcher.Do(ctx, b.readings[0].FleetID, b.readings[0])
 		return b.became(0, became.err)
 	}
 	var failed error
@@ -251,9 +251,9 @@ func (b *batch) became(n int, err error) error {
 }
 
 const (
-	togetherMost = 256
-	togetherRuns = 2                // per group: one batch is prepared while another waits for the network
-	togetherFor  = 30 * time.Second // time limit for storing one batch
+	batchMost    = 256
+	batchRuns    = 2                // per group: one batch is prepared while another waits for the network
+	batchTimeout = 30 * time.Second // time limit for storing one batch
 
 	// separately is the number of groups of single readings on a networked store. Fleets are
 	// assigned by hash, so a throttled partition delays only the fleets of its own group.
@@ -262,17 +262,17 @@ const (
 
 type stored struct{ err error }
 
-// newTogether returns groups that batch concurrent single readings into shared blocks and commits.
-func (c *Collector) newTogether(linger time.Duration) groupcommit.Groups[Reading, stored] {
-	groups, runs := separately, togetherRuns
+// newBatcher returns groups that batch concurrent single readings into shared blocks and commits.
+func (c *Collector) newBatcher(linger time.Duration) groupcommit.Groups[Reading, stored] {
+	groups, runs := separately, batchRuns
 	if _, embedded := c.t.API().(dynamo.Putter); embedded {
 		groups, runs, linger = 1, 1, 0 // one commit at a time: two would be half as large and cost a third more in total
 	}
-	return groupcommit.NewGroups(groups, togetherMost, runs, linger, c.storeTogether)
+	return groupcommit.NewGroups(groups, batchMost, runs, linger, c.storeBatch)
 }
 
-func (c *Collector) storeTogether(ctx context.Context, all []Reading) []stored {
-	ctx, cancel := context.WithTimeout(ctx, togetherFor)
+func (c *Collector) storeBatch(ctx context.Context, all []Reading) []stored {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	became := make([]stored, len(all))
 	for i, err := range c.store.Put(ctx, all) {

@@ -299,11 +299,11 @@ func pointsOf(readings []Reading, m *bucket.Metric) (points []counterseries.Poin
 		switch {
 		case !there || slices.Contains(r.Void, m.Name) || named != (m.Kind == bucket.State):
 		case named:
-			points = append(points, counterseries.Point{Place: r.Place(), Name: v.String(), Form: formOf(v)})
+			points = append(points, counterseries.Point{Position: r.Place(), Name: v.String(), Form: formOf(v)})
 		case slices.Contains(r.Counters, m.Name) == (m.Kind == bucket.Counter):
 			d, err := decimalsum.Parse(v.String())
 			if err == nil {
-				points = append(points, counterseries.Point{Place: r.Place(), Number: d}.Counted())
+				points = append(points, counterseries.Point{Position: r.Place(), Number: d}.Counted())
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func sequenceOf(r *Reading, now time.Time) (s Sequence, ok bool) {
 	if order.Nth(r.Disc) == 0 {
 		return s, false
 	}
-	seen := dedup.Sighting{At: r.At.UnixMilli(), Sum: readings.Sum(r.Values)}
+	seen := dedup.Reading{At: r.At.UnixMilli(), Sum: readings.Sum(r.Values)}
 	return Sequence{SequenceKey{r.DeviceID, r.Disc}, dedup.All{seen}, now.Add(numberedFor)}, true
 }
 

@@ -81,7 +81,7 @@ func (s *Status) Merge(o *Status) {
 	}
 }
 
-func (v LatestValue) place() order.Place { return order.Place{At: v.At, Nth: v.Nth, Tie: v.Tie} }
+func (v LatestValue) place() order.Position { return order.Position{At: v.At, Nth: v.Nth, Tie: v.Tie} }
 
 // Before reports whether o is later than v.
 func (v LatestValue) Before(o LatestValue) bool {

@@ -76,7 +76,7 @@ func texts(rows []*warehouse.EventRow) (all []string) {
 
 // stored returns the rows of a site. It checks that each row is there once, and that the files
 // match the log.
-func (h *house) stored(w *warehouse.Warehouse, site string) (rows []*warehouse.EventRow) {
+func (h *fixture) stored(w *warehouse.Warehouse, site string) (rows []*warehouse.EventRow) {
 	h.Helper()
 	for _, f := range w.Files(warehouse.Events) {
 		if f.Partition.Key != site {
@@ -92,7 +92,7 @@ func (h *house) stored(w *warehouse.Warehouse, site string) (rows []*warehouse.E
 }
 
 // write writes rows as files, with a few rows per commit.
-func (h *house) write(w *warehouse.Warehouse, site string, rows []*warehouse.EventRow, random *rand.Rand) {
+func (h *fixture) write(w *warehouse.Warehouse, site string, rows []*warehouse.EventRow, random *rand.Rand) {
 	h.Helper()
 	for len(rows) > 0 {
 		part := slices.Clone(rows[:min(len(rows), 20+random.IntN(60))])
@@ -120,7 +120,7 @@ func TestForget(t *testing.T) {
 	for _, seed := range []uint64{1, 2, rand.Uint64()} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 11))
-			h := newHouse(t)
+			h := newFixture(t)
 			all, other, late := visits(random, 250), visits(random, 40), visits(random, 40)
 			for _, r := range late { // these belong to nobody who is erased
 				r.UserID, r.VisitorID = "", "late"
@@ -201,7 +201,7 @@ func TestForgetAgainstOthers(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 12))
-	h := newHouse(t)
+	h := newFixture(t)
 	all := visits(random, 150)
 	h.write(h.open(), "shop", all, random)
 	meddled := 0

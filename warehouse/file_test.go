@@ -14,7 +14,7 @@ func TestTemporaryRowsHaveNoName(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows keeps the name of an open file")
 	}
-	h, dir := newHouse(t), t.TempDir()
+	h, dir := newFixture(t), t.TempDir()
 	w, err := warehouse.Open(h.ctx, h.memory, warehouse.Options{Temp: dir})
 	h.must(err)
 	row := &warehouse.EventRow{Time: noon.UnixMilli(), EventID: "01", Kind: "pageview", Path: "/"}

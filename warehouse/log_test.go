@@ -19,26 +19,26 @@ import (
 
 var noon = time.Date(2026, 4, 20, 12, 0, 0, 0, time.UTC)
 
-// house is an in-memory warehouse with its own clock.
-type house struct {
+// fixture is an in-memory warehouse with its own clock.
+type fixture struct {
 	*testing.T
 	ctx    context.Context
 	memory *warehousetest.Memory
 	now    time.Time
 }
 
-func newHouse(t *testing.T) *house {
-	return &house{T: t, ctx: t.Context(), memory: warehousetest.NewMemory(), now: noon}
+func newFixture(t *testing.T) *fixture {
+	return &fixture{T: t, ctx: t.Context(), memory: warehousetest.NewMemory(), now: noon}
 }
 
-func (h *house) must(err error) {
+func (h *fixture) must(err error) {
 	h.Helper()
 	if err != nil {
 		h.Fatal(err)
 	}
 }
 
-func (h *house) open() *warehouse.Warehouse {
+func (h *fixture) open() *warehouse.Warehouse {
 	h.Helper()
 	w, err := warehouse.Open(h.ctx, h.memory, warehouse.Options{Clock: func() time.Time { return h.now }, Temp: h.TempDir()})
 	h.must(err)
@@ -46,7 +46,7 @@ func (h *house) open() *warehouse.Warehouse {
 }
 
 // file writes n events of a site, one per second from a time on.
-func (h *house) file(w *warehouse.Warehouse, site string, from time.Time, n int) warehouse.File {
+func (h *fixture) file(w *warehouse.Warehouse, site string, from time.Time, n int) warehouse.File {
 	h.Helper()
 	var rows []warehouse.Row
 	for i := range n {
@@ -61,14 +61,14 @@ func (h *house) file(w *warehouse.Warehouse, site string, from time.Time, n int)
 	return f
 }
 
-func (h *house) commit(w *warehouse.Warehouse, e *warehouse.Entry) {
+func (h *fixture) commit(w *warehouse.Warehouse, e *warehouse.Entry) {
 	h.Helper()
 	h.must(w.Commit(h.ctx, w.Version(), e))
 }
 
 // The log stays small, and everyone who opens it at any time gets the same state.
 func TestLog(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w, late := h.open(), h.open()
 	var last warehouse.File
 	for i := range 400 {
@@ -104,7 +104,7 @@ func TestLog(t *testing.T) {
 
 // If two writers commit, the second commit follows the first, unless they conflict.
 func TestConflicts(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	first := h.open()
 	f := h.file(first, "s", noon, 3)
 	h.commit(first, &warehouse.Entry{Why: "export", Add: []warehouse.File{f}})
@@ -133,7 +133,7 @@ func TestConflicts(t *testing.T) {
 
 // A sweep deletes files that no commit names, and makes later commits with such files fail.
 func TestSweep(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w, other := h.open(), h.open()
 	h.commit(w, &warehouse.Entry{Why: "export", Add: []warehouse.File{h.file(w, "s", noon, 3)}})
 	h.must(other.Refresh(h.ctx))
@@ -157,7 +157,7 @@ func TestSweep(t *testing.T) {
 
 // Joining keeps every row, in order, and readers continue in the joined files.
 func TestCompact(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	w := h.open()
 	rows := int64(0)
@@ -202,7 +202,7 @@ func TestCompact(t *testing.T) {
 
 // Damaged objects, and those of a later program, are reported, and nothing panics.
 func TestDamaged(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	w := h.open()
 	f := h.file(w, "s", noon, 2000)
 	h.commit(w, &warehouse.Entry{Why: "export", Add: []warehouse.File{f}})
@@ -238,7 +238,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-func content(h *house, name string) []byte {
+func content(h *fixture, name string) []byte {
 	o, err := h.memory.Open(h.ctx, name)
 	h.must(err)
 	b := make([]byte, o.Size())
@@ -250,7 +250,7 @@ func content(h *house, name string) []byte {
 // Files that a commit removes are deleted, even if the deletion fails at first, and even if the
 // response to the commit is lost.
 func TestRemovedFilesGo(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	var fails int
 	faulty := &warehousetest.Faulty{Objects: h.memory, Decide: func(do, _ string) warehousetest.Fault {
 		if do == "delete" && fails > 0 {

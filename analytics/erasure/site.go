@@ -87,7 +87,7 @@ func (p *purging) run(ctx context.Context, w reconcile.Folded, siteID string) er
 	if err != nil {
 		return err
 	}
-	ranges := []purge.Range{purge.Beside(self)}
+	ranges := []purge.Range{purge.RestOfPartition(self)}
 	for _, shard := range site.Sharding.Over(time.UnixMilli(0), now.Add(time.Hour)) {
 		ranges = append(ranges, purge.Range{Partition: "SITE#" + siteID + "#SHARD#" + strconv.Itoa(shard)})
 	}

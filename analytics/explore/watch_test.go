@@ -209,7 +209,7 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 // The size of the shelf is limited, and the days that were not used for the longest time are
 // dropped first.
 func TestShelf(t *testing.T) {
-	s := shelf{most: 100, days: map[dayKey]*shelved{}, claims: map[dayKey]chan struct{}{}}
+	s := dayCache{most: 100, days: map[dayKey]*cachedDay{}, claims: map[dayKey]chan struct{}{}}
 	key := func(n int64) dayKey { return dayKey{site: "shop", from: n, to: n + 1} }
 	for n := range int64(3) {
 		s.put(key(n), 1, &columns{bytes: 40})

@@ -34,8 +34,8 @@ const (
 	maxNames    = 20 // file names stored with an import
 )
 
-// Into is the destination of an import.
-type Into struct {
+// Destination is the destination of an import.
+type Destination struct {
 	SiteID string
 	// Until is the first day not to import: the first day with the site's own counts, or the first
 	// day that is not over in the site's time zone.
@@ -71,7 +71,7 @@ type Options struct {
 
 // Run imports an export. Repeating it, also after an interruption, stores the same. Errors: those
 // of exports.Inspect, ErrNothing, ErrTooMuch, ErrDeleting.
-func Run(ctx context.Context, t *table.Table, into Into, e *exports.Export, o Options) (Result, error) {
+func Run(ctx context.Context, t *table.Table, into Destination, e *exports.Export, o Options) (Result, error) {
 	e.Mask(into.Mask)
 	r := &runner{t: t, into: into, e: e, o: o, size: e.Size()}
 	err := r.run(ctx)
@@ -81,7 +81,7 @@ func Run(ctx context.Context, t *table.Table, into Into, e *exports.Export, o Op
 // runner is the state of a running import.
 type runner struct {
 	t    *table.Table
-	into Into
+	into Destination
 	e    *exports.Export
 	o    Options
 	out  Result

@@ -16,8 +16,8 @@ import (
 // ErrGone is returned for imported days that have expired, so that only their month is left.
 var ErrGone = errors.New("imported: days have expired")
 
-// Ask selects the imported counts of a site's days.
-type Ask struct {
+// Selection selects the imported counts of a site's days.
+type Selection struct {
 	SiteID   string
 	From, To string // both inclusive
 	KeepDays time.Duration
@@ -30,7 +30,7 @@ type Ask struct {
 // The nil View is empty.
 type View struct {
 	t       *table.Table
-	ask     Ask
+	ask     Selection
 	imports map[string]*Import // completed imports, by ID
 	days    []string           // counted days of the range, in order
 	months  []string           // whole months, read as months
@@ -41,7 +41,7 @@ type View struct {
 
 // Find returns the imported counts of a range, or nil if there are none. Without imports it makes
 // one Query call.
-func Find(ctx context.Context, t *table.Table, ask Ask) (*View, error) {
+func Find(ctx context.Context, t *table.Table, ask Selection) (*View, error) {
 	v := &View{t: t, ask: ask, imports: map[string]*Import{}, totals: map[string]*Counts{}}
 	for im, err := range ImportsOfSite.All(ctx, t, SiteIn{ask.SiteID}) {
 		if err != nil {

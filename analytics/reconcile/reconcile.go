@@ -49,9 +49,9 @@ type Progress struct {
 // Differences is the result of comparing a range of days.
 type Differences struct {
 	Days     int   `dynamodbav:"days" json:"days"`
-	Events   int64 `dynamodbav:"events" json:"events"` // raw events read, some more than once
-	Items    int64 `dynamodbav:"items" json:"items"`   // derived items compared
-	Count    int64 `dynamodbav:"count" json:"count"`   // items that differed
+	Events   int64 `dynamodbav:"events" json:"events"`     // raw events read, some more than once
+	Items    int64 `dynamodbav:"items" json:"items"`       // derived items compared
+	Count    int64 `dynamodbav:"count" json:"count"`       // items that differed
 	Repaired int64 `dynamodbav:"repaired" json:"repaired"` // of these, repaired by Rebuild
 	// List describes the first hundred differences.
 	List []Difference `dynamodbav:"list,omitempty" json:"list,omitempty"`

@@ -44,7 +44,7 @@ func (r *reporter) loadImported(ctx context.Context) (err error) {
 }
 
 func findImported(ctx context.Context, t *table.Table, site *analytics.Site, cal calendar.Zone, from, to string) (*imported.View, error) {
-	return imported.Find(ctx, t, imported.Ask{
+	return imported.Find(ctx, t, imported.Selection{
 		SiteID: site.SiteID, From: from, To: to, KeepDays: site.Retention.Of(analytics.Day),
 		OwnSince: func(ctx context.Context) (string, bool, error) { return ownSince(ctx, t, site, cal) },
 	})
@@ -148,7 +148,7 @@ func ownSince(ctx context.Context, t *table.Table, site *analytics.Site, cal cal
 
 // ImportInto returns the destination of imported counts: the site's days before its own counts, and
 // before today, which is not over. Errors: table.ErrNotFound for the site.
-func ImportInto(ctx context.Context, t *table.Table, siteID string) (into imported.Into, err error) {
+func ImportInto(ctx context.Context, t *table.Table, siteID string) (into imported.Destination, err error) {
 	site, err := analytics.GetSite(ctx, t, siteID)
 	if err != nil {
 		return into, err
@@ -162,7 +162,7 @@ func ImportInto(ctx context.Context, t *table.Table, siteID string) (into import
 		return into, err
 	}
 	since, _, err := ownSince(ctx, t, &site, cal)
-	into = imported.Into{
+	into = imported.Destination{
 		SiteID: siteID, Until: cal.Day(t.Now()), KeepDays: site.Retention.Of(analytics.Day), KeepMonths: site.Retention.Of(analytics.Month),
 		Mask: masks,
 	}

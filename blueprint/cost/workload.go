@@ -181,19 +181,19 @@ func runtime(d *blueprint.Design, perDay float64, delayed bool) *Line {
 	return &Line{Entity: d.Entities[i].Name, Question: "checkpoints and leases of workers", Writes: n, WriteUnits: n, ReadUnits: checkpoints * checkpointReads}
 }
 
-// Looks scales reads to the given number of views of figures a day. Patterns declare the reads for
-// declaredLooks. It is for schemas whose reads do not grow with events.
-func (w *Workload) Looks(perDay float64) {
+// SetDailyViews scales reads to the given number of views of figures a day. Patterns declare the reads for
+// declaredViews. It is for schemas whose reads do not grow with events.
+func (w *Workload) SetDailyViews(perDay float64) {
 	for i := range w.Lines {
 		if l := &w.Lines[i]; l.Pattern != "" && l.Writes == 0 {
-			l.ReadUnits *= perDay / declaredLooks
+			l.ReadUnits *= perDay / declaredViews
 		}
 	}
 }
 
-// declaredLooks is the number of views a day for which schemas declare the loads of reading
+// declaredViews is the number of views a day for which schemas declare the loads of reading
 // patterns: one every two seconds.
-const declaredLooks = 43_200
+const declaredViews = 43_200
 
 const gigabyte = 1 << 30
 

@@ -27,9 +27,9 @@ type Applying struct {
 	// DryRun makes no changes: Apply reports the first step, and the others as far as they are
 	// known.
 	DryRun bool
-	// Tell is called when a step begins (with Waited 0), while it is in progress, and when it is
+	// OnProgress is called when a step begins (with Waited 0), while it is in progress, and when it is
 	// done.
-	Tell func(Progress)
+	OnProgress func(Progress)
 	// Sleep waits between checks whether a step is done.
 	Sleep func(context.Context, time.Duration) error
 }
@@ -122,7 +122,7 @@ func (d *Applied) without(steps []step) []step {
 
 // run performs a step and waits until the table accepts another.
 func (a *Applying) run(ctx context.Context, api dynamo.API, st step) error {
-	a.tell(Progress{Step: st.does})
+	a.report(Progress{Step: st.does})
 	if err := st.do(ctx, api); err != nil {
 		return err
 	}
@@ -132,19 +132,19 @@ func (a *Applying) run(ctx context.Context, api dynamo.API, st step) error {
 			return err
 		}
 		if d != nil && settled(d) {
-			a.tell(Progress{Step: st.does, Waited: waited, Done: true})
+			a.report(Progress{Step: st.does, Waited: waited, Done: true})
 			return nil
 		}
-		a.tell(Progress{Step: st.does, Waited: waited})
+		a.report(Progress{Step: st.does, Waited: waited})
 		if err := a.Sleep(ctx, pollEvery); err != nil {
 			return err
 		}
 	}
 }
 
-func (a *Applying) tell(p Progress) {
-	if a.Tell != nil {
-		a.Tell(p)
+func (a *Applying) report(p Progress) {
+	if a.OnProgress != nil {
+		a.OnProgress(p)
 	}
 }
 
@@ -155,7 +155,7 @@ func (a *Applying) settled(ctx context.Context, api dynamo.API) (*types.TableDes
 		if err != nil || d == nil || settled(d) || a.DryRun {
 			return d, err
 		}
-		a.tell(Progress{Step: "wait for an update that goes on", Waited: waited})
+		a.report(Progress{Step: "wait for an update that goes on", Waited: waited})
 		if err := a.Sleep(ctx, pollEvery); err != nil {
 			return nil, err
 		}

@@ -120,7 +120,7 @@ func TestApplyBringsATableToTheSchema(t *testing.T) {
 		t.Errorf("Check: %v; want the stream, an index and expiry", err)
 	}
 	var told []infra.Progress
-	did, err := apply(t, s, infra.Applying{Tell: func(p infra.Progress) { told = append(told, p) }})
+	did, err := apply(t, s, infra.Applying{OnProgress: func(p infra.Progress) { told = append(told, p) }})
 	if err != nil {
 		t.Fatal(err)
 	}

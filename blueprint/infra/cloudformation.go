@@ -11,7 +11,7 @@ func CloudFormation(s *table.Schema, o Options) ([]byte, error) {
 		return nil, err
 	}
 	c := &cloudFormation{s: s, o: &o}
-	resources := object{said("All facts, and all that is derived from them.", "Table", c.table())}
+	resources := object{commented("All facts, and all that is derived from them.", "Table", c.table())}
 	resources = append(resources, c.scaling()...)
 	resources = append(resources, c.alarms()...)
 	if o.Functions {
@@ -35,7 +35,7 @@ type cloudFormation struct {
 func (c *cloudFormation) parameters() object {
 	p := object{entry("TableName", object{entry("Type", "String"), entry("Default", c.o.TableName)})}
 	return p.with(c.o.Functions,
-		said("Where the zip of the functions is.", "CodeBucket", object{entry("Type", "String")}),
+		commented("Where the zip of the functions is.", "CodeBucket", object{entry("Type", "String")}),
 		entry("CodeKey", object{entry("Type", "String"), entry("Default", "onefold-lambda-arm64.zip")}),
 	)
 }
@@ -80,15 +80,15 @@ func (c *cloudFormation) table() object {
 	properties = append(properties, c.throughput()...).with(len(indexes) > 0, entry("GlobalSecondaryIndexes", indexes))
 	return object{
 		entry("Type", "AWS::DynamoDB::Table"),
-		said("The facts outlive the stack.", "DeletionPolicy", "Retain"),
+		commented("The facts outlive the stack.", "DeletionPolicy", "Retain"),
 		entry("UpdateReplacePolicy", "Retain"),
 		entry("Properties", append(properties,
 			entry("StreamSpecification", object{entry("StreamViewType", "NEW_AND_OLD_IMAGES")}),
 			entry("TimeToLiveSpecification", object{entry("AttributeName", table.AttrTTL), entry("Enabled", true)}),
-			said("Any second of the last 35 days can be restored.", "PointInTimeRecoverySpecification", object{entry("PointInTimeRecoveryEnabled", true), entry("RecoveryPeriodInDays", 35)}),
+			commented("Any second of the last 35 days can be restored.", "PointInTimeRecoverySpecification", object{entry("PointInTimeRecoveryEnabled", true), entry("RecoveryPeriodInDays", 35)}),
 			entry("DeletionProtectionEnabled", true),
 			entry("SSESpecification", object{entry("SSEEnabled", true)}),
-			said("Names keys that are throttled. Naming all that are used would be billed for every request.", "ContributorInsightsSpecification", insights()),
+			commented("Names keys that are throttled. Naming all that are used would be billed for every request.", "ContributorInsightsSpecification", insights()),
 		)),
 	}
 }

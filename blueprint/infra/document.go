@@ -90,9 +90,9 @@ func (d *PolicyDocument) length() int {
 	return len(b)
 }
 
-// beside is the length of the other permissions in a function's inline policy: logs and dead
+// otherPermissions is the length of the other permissions in a function's inline policy: logs and dead
 // letters.
-const beside = 600
+const otherPermissions = 600
 
 // checkRoles rejects functions whose roles would exceed AWS's limits.
 func (o *Options) checkRoles(s *table.Schema) error {
@@ -105,7 +105,7 @@ func (o *Options) checkRoles(s *table.Schema) error {
 			return err
 		}
 		d := PolicyDocument{policyVersion, documented(statements, "arn:aws:dynamodb:ap-southeast-2:123456789012:table/"+o.TableName)}
-		if n := d.length() + beside; n > MaxInlinePolicies {
+		if n := d.length() + otherPermissions; n > MaxInlinePolicies {
 			return fmt.Errorf("%w: the policy of the %s has about %d characters; a role's inline policies can have at most %d: use a shorter table name, or omit the functions and attach the parts from `onefold infra iam`",
 				ErrPolicyLength, name, n, MaxInlinePolicies)
 		}

@@ -76,12 +76,12 @@ func (c *cloudFormation) functions() object {
 	case FunctionURL:
 		all = append(all,
 			entry("IngestUrl", object{entry("Type", "AWS::Lambda::Url"), entry("Properties", object{
-				entry("TargetFunctionArn", attribute("IngestFunction", "Arn")), said("Keys of the API are checked by the function.", "AuthType", "NONE"),
+				entry("TargetFunctionArn", attribute("IngestFunction", "Arn")), commented("Keys of the API are checked by the function.", "AuthType", "NONE"),
 			})}),
 			entry("IngestMayBeCalled", object{entry("Type", "AWS::Lambda::Permission"), entry("Properties", object{
 				entry("Action", "lambda:InvokeFunctionUrl"), entry("FunctionName", ref("IngestFunction")), entry("Principal", "*"), entry("FunctionUrlAuthType", "NONE"),
 			})}),
-			said("Since October 2025 both are needed.", "IngestMayBeInvoked", object{entry("Type", "AWS::Lambda::Permission"), entry("Properties", object{
+			commented("Since October 2025 both are needed.", "IngestMayBeInvoked", object{entry("Type", "AWS::Lambda::Permission"), entry("Properties", object{
 				entry("Action", "lambda:InvokeFunction"), entry("FunctionName", ref("IngestFunction")), entry("Principal", "*"), entry("InvokedViaFunctionUrl", true),
 			})}))
 	case HTTPAPI:
@@ -140,7 +140,7 @@ func (c *cloudFormation) function(f *functionNeeds) object {
 		entry("Policies", list{object{entry("PolicyName", string(f.role)), entry("PolicyDocument", object{entry("Version", policyVersion), entry("Statement", policy)})}}),
 	})}
 	logs := object{entry("Type", "AWS::Logs::LogGroup"), entry("Properties", object{entry("RetentionInDays", 30)})}
-	return object{entry(f.id+"Role", role), entry(f.id+"Logs", logs), said(f.why, f.id, c.lambda(f))}
+	return object{entry(f.id+"Role", role), entry(f.id+"Logs", logs), commented(f.why, f.id, c.lambda(f))}
 }
 
 func (c *cloudFormation) lambda(f *functionNeeds) object {
@@ -162,7 +162,7 @@ func (c *cloudFormation) lambda(f *functionNeeds) object {
 }
 
 func statementObject(st *Statement, resources list) object {
-	o := object{said(st.why, "Sid", st.Sid), entry("Effect", st.Effect), entry("Action", texts(st.Action)), entry("Resource", resources)}
+	o := object{commented(st.why, "Sid", st.Sid), entry("Effect", st.Effect), entry("Action", texts(st.Action)), entry("Resource", resources)}
 	if len(st.Condition) == 0 {
 		return o
 	}
@@ -180,14 +180,14 @@ func statementObject(st *Statement, resources list) object {
 // eventSource passes changes of folded entities to the function.
 func (c *cloudFormation) eventSource() object {
 	return object{
-		said("Batches that could not be folded, to be looked at: the changes are in the stream for a day.", "DeadLetters", object{
+		commented("Batches that could not be folded, to be looked at: the changes are in the stream for a day.", "DeadLetters", object{
 			entry("Type", "AWS::SQS::Queue"), entry("Properties", object{entry("MessageRetentionPeriod", 14*24*3600), entry("SqsManagedSseEnabled", true)}),
 		}),
 		entry("Changes", object{entry("Type", "AWS::Lambda::EventSourceMapping"), entry("Properties", object{
 			entry("EventSourceArn", attribute("Table", "StreamArn")), entry("FunctionName", ref("StreamFunction")),
 			entry("StartingPosition", "TRIM_HORIZON"), entry("BatchSize", batchRecords), entry("MaximumBatchingWindowInSeconds", batchSeconds),
-			said("Events of a window name their shard, which marks are kept by.", "TumblingWindowInSeconds", windowSeconds),
-			said("The changes of a shard stay in order.", "ParallelizationFactor", 1),
+			commented("Events of a window name their shard, which marks are kept by.", "TumblingWindowInSeconds", windowSeconds),
+			commented("The changes of a shard stay in order.", "ParallelizationFactor", 1),
 			entry("BisectBatchOnFunctionError", true), entry("FunctionResponseTypes", list{"ReportBatchItemFailures"}),
 			entry("MaximumRecordAgeInSeconds", maxAgeSeconds), entry("MaximumRetryAttempts", maxRetries),
 			entry("DestinationConfig", object{entry("OnFailure", object{entry("Destination", attribute("DeadLetters", "Arn"))})}),

@@ -20,8 +20,8 @@ type pair struct {
 
 func entry(key string, value any) pair { return pair{key: key, value: value} }
 
-// said returns an entry with a comment.
-func said(comment, key string, value any) pair { return pair{key, value, comment} }
+// commented returns an entry with a comment.
+func commented(comment, key string, value any) pair { return pair{key, value, comment} }
 
 // with adds entries if the condition is true.
 func (o object) with(when bool, more ...pair) object {

@@ -1,4 +1,4 @@
-// The page reads without this: it filters the tables, and opens what is folded before it is printed.
+// The page works without this script. It filters the tables, and opens collapsed sections before printing.
 (function () {
   var box = document.getElementById("filter");
   if (box) {

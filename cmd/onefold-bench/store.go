@@ -39,7 +39,7 @@ func (g *globals) opener(logs io.Writer) workbench.Open {
 func (g *globals) open(ctx context.Context, logs io.Writer, dir string, o engine.Options, folds fold.Options, holds delays.Holds) (*workbench.Store, error) {
 	o.Logger = g.logger(logs)
 	folds.Group, folds.Logger = products.Group, o.Logger
-	opened, err := storeurl.Place{Dir: dir}.Open(ctx, o, false)
+	opened, err := storeurl.Location{Dir: dir}.Open(ctx, o, false)
 	if err != nil {
 		return nil, err
 	}

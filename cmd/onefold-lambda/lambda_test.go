@@ -101,7 +101,7 @@ type place struct {
 	table *table.Table
 	url   string
 	arn   string
-	said  *lambdasim.Said
+	said  *lambdasim.Output
 	hold  atomic.Pointer[chan struct{}] // if set, writes wait until it is closed
 }
 
@@ -110,7 +110,7 @@ func newPlace(t testing.TB, now time.Time, o engine.Options) *place {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
 	db := enginetest.New(t, enginetest.With(o), enginetest.At(now))
-	p := &place{t: t, db: db, table: table.New(db, products.TableName, table.Options{Clock: db.Now}), said: new(lambdasim.Said)}
+	p := &place{t: t, db: db, table: table.New(db, products.TableName, table.Options{Clock: db.Now}), said: new(lambdasim.Output)}
 	must(t, products.Schema.Ensure(t.Context(), db, products.TableName))
 	described, err := db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(products.TableName)})
 	must(t, err)

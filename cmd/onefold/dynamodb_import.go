@@ -133,7 +133,7 @@ func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, s
 	if err != nil {
 		return sum, fmt.Errorf("rejects: %w", err)
 	}
-	m.Reject = func(r dump.Rejected) error { return putAside(rejects, std.err, r) }
+	m.Reject = func(r dump.Rejected) error { return writeReject(rejects, std.err, r) }
 	sum, err = m.Run(ctx, sources)
 	err = errors.Join(err, rejects.Sync(), rejects.Close())
 	if sum.Rejected == 0 { // otherwise keep the rejected lines, however the import ended
@@ -142,9 +142,9 @@ func (c *dynamodbImport) run(ctx context.Context, std streams, api dynamo.API, s
 	return sum, err
 }
 
-// putAside writes a rejected line to the file of rejects, and the reason to errs. A line that was
+// writeReject writes a rejected line to the file of rejects, and the reason to errs. A line that was
 // too long to read is not in the file.
-func putAside(rejects, errs io.Writer, r dump.Rejected) error {
+func writeReject(rejects, errs io.Writer, r dump.Rejected) error {
 	if len(r.Text) > 0 {
 		if _, err := rejects.Write(append(r.Text, '\n')); err != nil {
 			return fmt.Errorf("reject: %w", err)

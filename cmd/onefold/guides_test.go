@@ -152,7 +152,7 @@ func TestGuidesNameRoutesThatThereAre(t *testing.T) {
 }
 
 // guideServer is a server with the routes of the guides.
-type guideServer struct{ *servertest.House }
+type guideServer struct{ *servertest.Server }
 
 // answers reports whether the server responds at a path that the API description omits, such as the
 // description itself.

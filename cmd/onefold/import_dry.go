@@ -54,7 +54,7 @@ func (c *importCommand) rehearsalStore(ctx context.Context, logs io.Writer, g *g
 	} else if !errors.Is(err, storeurl.ErrNoTable) {
 		return nil, err
 	}
-	opened, err := storeurl.Place{}.Open(ctx, engine.Options{Logger: g.logger(logs)}, false)
+	opened, err := storeurl.Location{}.Open(ctx, engine.Options{Logger: g.logger(logs)}, false)
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintln(std.err, "onefold:", err)
 		return exitUsage
 	}
-	return exitCode(std, command.Run(&cli.globals, cli.ground(std), cli.blueprintEnv(std), cli.workEnv(std), cli.auditEnv(std), cli.queryEnv(std), cli.backupEnv(std)))
+	return exitCode(std, command.Run(&cli.globals, cli.env(std), cli.blueprintEnv(std), cli.workEnv(std), cli.auditEnv(std), cli.queryEnv(std), cli.backupEnv(std)))
 }
 
 // grammar returns the parser of the command line.

@@ -108,7 +108,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 			return err
 		}
 		if c.Warehouse != "" {
-			exporting, lag, err := warehousecli.Service(ctx, c.Warehouse, s.ground(), g.ground(std))
+			exporting, lag, err := warehousecli.Service(ctx, c.Warehouse, s.env(), g.env(std))
 			if err != nil {
 				return err
 			}
@@ -127,7 +127,7 @@ func (c *serveCommand) Run(ctx context.Context, std streams, g *globals) error {
 	return errors.Join(err, stop())
 }
 
-// service runs beside the server until its context ends.
+// service runs alongside the server until its context ends.
 type service = func(context.Context) error
 
 // serve listens, calls hello with the address, and runs the server, the folds, roll-ups and other
@@ -257,7 +257,7 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 	return err
 }
 
-// newServer returns the server and the services beside it: one drains the spool, another watches
+// newServer returns the server and the services alongside it: one drains the spool, another watches
 // the workers of all processes, since there may be no worker left to report. data is the directory
 // of the table; files sent to the server and the spool are next to it. The caller calls release
 // when the server has ended.

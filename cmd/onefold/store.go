@@ -47,7 +47,7 @@ type store struct {
 	identity string          // unique ID of the table
 
 	parts      *supervise.Parts       // services that may fail for a while without stopping the server
-	collectors []prometheus.Collector // metrics of services beside the server
+	collectors []prometheus.Collector // metrics of services alongside the server
 	budget     memory.Budget          // zero: no budget
 	mqtt       gauges.MQTT            // metrics of the MQTT broker, if there is one
 }
@@ -63,7 +63,7 @@ type tuning struct {
 	memory       *memory.Flags  // memory budget; nil: none
 	existing     bool           // fail if the table does not exist: read-only commands create none
 	serves       bool           // sign cursors, which clients may send to another server or after a restart
-	works        bool           // fold beside other processes of a shared table; otherwise wait for them
+	works        bool           // fold alongside other processes of a shared table; otherwise wait for them
 	leaseFor     time.Duration  // 0: default of fold.Options
 	owner        string         // "": a unique name
 	waits        *await.Options // wait for an unreachable table; nil: fail
@@ -126,7 +126,7 @@ func tableOf(ctx context.Context, api dynamo.API, name string, tune tuning) (*ta
 }
 
 // place returns the store of --store, or of --data if --store is not set.
-func (g *globals) place() (storeurl.Place, error) { return storeurl.Parse(g.Store, g.Data) }
+func (g *globals) place() (storeurl.Location, error) { return storeurl.Parse(g.Store, g.Data) }
 
 // settle sets --data to the directory of an embedded store, because companion files are kept next
 // to it.
@@ -158,9 +158,9 @@ func (s *store) prepare(ctx context.Context, o fold.Options, holds delays.Holds)
 }
 
 // crew returns the store's worker with the maintenance of sites and devices.
-func (s *store) crew(logger *slog.Logger) *workcli.Crew {
-	u := &maintenance.Upkeep{Table: s.table, Accounts: s.accounts, Folded: s.worker, Logger: logger}
-	return &workcli.Crew{Table: s.table, Worker: s.worker, Group: products.Group, Shared: s.Shared, Upkeep: u.Services(), Logger: logger}
+func (s *store) crew(logger *slog.Logger) *workcli.Process {
+	u := &maintenance.Maintenance{Table: s.table, Accounts: s.accounts, Folded: s.worker, Logger: logger}
+	return &workcli.Process{Table: s.table, Worker: s.worker, Group: products.Group, Shared: s.Shared, Maintenance: u.Services(), Logger: logger}
 }
 
 // folds returns the services that fold, run maintenance and send notifications, if tell is set. It
@@ -171,9 +171,9 @@ func (s *store) folds(logger *slog.Logger, notify service) []service {
 	}
 	crew := s.crew(logger)
 	if notify != nil {
-		crew.Upkeep = append(crew.Upkeep, s.parts.Keep("notifications", notify))
+		crew.Maintenance = append(crew.Maintenance, s.parts.Keep("notifications", notify))
 	}
-	return []service{s.fold(logger), workcli.Once(crew, crew.Upkeep)}
+	return []service{s.fold(logger), workcli.Once(crew, crew.Maintenance)}
 }
 
 // fold returns the worker as a service. The service returns no error when it stops on a full disk:
@@ -217,7 +217,7 @@ func (g *globals) withStore(ctx context.Context, logs io.Writer, tune tuning, wo
 	return errors.Join(err, s.Close())
 }
 
-// folding runs the fold worker beside work, and stops it when work is done.
+// folding runs the fold worker alongside work, and stops it when work is done.
 func (s *store) folding(ctx context.Context, work func(context.Context) error) error {
 	return products.Folding(ctx, s.worker, work)
 }

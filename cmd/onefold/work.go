@@ -17,7 +17,7 @@ import (
 func (g *globals) workEnv(std streams) *workcli.Env {
 	return &workcli.Env{
 		Out: std.out, Err: std.err, JSON: g.JSON, Version: version,
-		Open: func(ctx context.Context, t workcli.Tuning, work func(*workcli.Crew) error) error {
+		Open: func(ctx context.Context, t workcli.Tuning, work func(*workcli.Process) error) error {
 			tune := delayed(&t.Delays)
 			tune.memory = &t.Memory
 			tune.existing, tune.leaseFor, tune.owner = true, t.LeaseFor, t.Owner

@@ -17,18 +17,18 @@ func (h *Handler) shareWithPages(w http.ResponseWriter, r *http.Request) {
 	}
 	header := w.Header()
 	header.Add("Vary", "Origin")
-	if !h.welcomes(origin) {
+	if !h.allowsOrigin(origin) {
 		return
 	}
 	header.Set("Access-Control-Allow-Origin", origin)
 	header.Set("Access-Control-Expose-Headers", "x-amzn-RequestId,x-amzn-ErrorType,x-amz-crc32,Date")
 }
 
-// welcomes reports whether pages of an origin may make requests: all of them if requests must be
+// allowsOrigin reports whether pages of an origin may make requests: all of them if requests must be
 // signed with one of our keys, otherwise only pages served on this machine and those of
 // Options.Origins. This protects data on a developer's machine from arbitrary pages, even with DNS
 // rebinding.
-func (h *Handler) welcomes(origin string) bool {
+func (h *Handler) allowsOrigin(origin string) bool {
 	return origin == "" || len(h.o.Keys) > 0 || slices.Contains(h.o.Origins, origin) || isLocal(origin)
 }
 

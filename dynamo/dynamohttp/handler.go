@@ -183,7 +183,7 @@ func (h *Handler) answer(r *http.Request, op operation, from caller, body, dst [
 func (h *Handler) admit(r *http.Request, op operation, from caller, body []byte) error {
 	err := from.verify(r, body)
 	switch origin := r.Header.Get("Origin"); {
-	case !h.welcomes(origin):
+	case !h.allowsOrigin(origin):
 		err = protocolError(codeDenied, "Pages of "+origin+" may not call this endpoint without access keys")
 	case op.run == nil:
 		err = errUnknownOperation(r.Header.Get("X-Amz-Target"))

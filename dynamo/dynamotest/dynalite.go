@@ -52,7 +52,7 @@ func StartDynalite(t *testing.T) string {
 	return fmt.Sprintf("http://%s", address)
 }
 
-// dynaliteProgram returns the path of dynalite, which is installed beside this file, or "" if it is
+// dynaliteProgram returns the path of dynalite, which is installed alongside this file, or "" if it is
 // not. It searches for the repository's root, the first parent folder with a go.mod.
 func dynaliteProgram() string {
 	for dir := "."; len(dir) < 64; dir = filepath.Join(dir, "..") {

@@ -60,7 +60,7 @@ type request struct {
 func do[Out any](ctx context.Context, s *sender, r request, send func(context.Context) (*Out, error)) (*Out, error) {
 	for began := s.o.Clock(); ; {
 		out, err := try(ctx, s, r, send)
-		wait, again := s.bears(r, err)
+		wait, again := s.mayRetry(r, err)
 		if !again || s.o.Clock().Sub(began)+wait > s.o.Patience {
 			return out, err
 		}
@@ -70,9 +70,9 @@ func do[Out any](ctx context.Context, s *sender, r request, send func(context.Co
 	}
 }
 
-// bears reports whether a request that was given up may be tried again, and when: if the store is
+// mayRetry reports whether a request that was given up may be tried again, and when: if the store is
 // unreachable or too many requests are waiting for it.
-func (s *sender) bears(r request, err error) (wait time.Duration, again bool) {
+func (s *sender) mayRetry(r request, err error) (wait time.Duration, again bool) {
 	f, ok := dynamo.GaveUp(err)
 	if !ok || f.Kind != dynamo.Unreachable && f.Kind != dynamo.Crowded {
 		return 0, false

@@ -100,7 +100,7 @@ func writes(op string) bool {
 const (
 	maxHotKeys = 1000             // maximum number of keys tracked
 	hotFor     = time.Minute      // how long a key counts as hot
-	tellEvery  = 10 * time.Second // minimum interval between log messages
+	logEvery   = 10 * time.Second // minimum interval between log messages
 )
 
 // throttles counts the reasons of throttling and tracks hot keys.
@@ -145,7 +145,7 @@ func (t *throttles) note(r request, err error) {
 			}
 		}
 	}
-	if now.Sub(t.told) < tellEvery {
+	if now.Sub(t.told) < logEvery {
 		return
 	}
 	about := []any{"operation", r.op, "limit", reasons[0].Limit, "resource", reasons[0].Resource, "times", t.since}

@@ -20,7 +20,7 @@ var agents = []string{
 	"meta-externalagent", "MistralAI-User", "DuckAssistBot",
 }
 
-func newKey(t *testing.T, h *servertest.House) string {
+func newKey(t *testing.T, h *servertest.Server) string {
 	t.Helper()
 	_, key, err := h.Accounts.AddKey(t.Context(), accounts.NewKey{Site: "blog", Scope: accounts.Ingest})
 	servertest.Must(t, err)
@@ -28,7 +28,7 @@ func newKey(t *testing.T, h *servertest.House) string {
 }
 
 // counted returns how many requests of AI crawlers and how many page views onefold has counted.
-func counted(t *testing.T, h *servertest.House) (crawled, views int64) {
+func counted(t *testing.T, h *servertest.Server) (crawled, views int64) {
 	t.Helper()
 	servertest.Must(t, h.Worker.Drain(t.Context()))
 	reader := h.NewPerson("viewer@example.com", accounts.Grants{"blog": accounts.Viewer})

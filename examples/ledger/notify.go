@@ -18,7 +18,7 @@ const noticesAtOnce = 16
 // To send notices on, for instance by email, use a fold over Notices, with the notice's key as the
 // message ID.
 func Notify() *fold.Fold {
-	return fold.Observe("ledger.notify", tell, fold.On(Transfers, func(c fold.Typed[Transfer], told func(struct{}) *[]Notice) error {
+	return fold.Observe("ledger.notify", writeNotices, fold.On(Transfers, func(c fold.Typed[Transfer], told func(struct{}) *[]Notice) error {
 		if notices := noticesOf(c.Old, c.New); len(notices) > 0 {
 			all := told(struct{}{})
 			*all = append(*all, notices...)
@@ -52,12 +52,12 @@ func pair(v *Transfer, from, to string, status Status) []Notice {
 	}
 }
 
-// tell writes notices. A notice that exists was written by an attempt that did not reach its
+// writeNotices writes notices. A notice that exists was written by an attempt that did not reach its
 // checkpoint. Failed notices stay in the list for the next attempt.
-func tell(ctx context.Context, t *table.Table, notices *[]Notice) error {
+func writeNotices(ctx context.Context, t *table.Table, notices *[]Notice) error {
 	var left []Notice
 	var failed []error
-	for i, err := range TellHolder.RunMany(ctx, t, *notices, noticesAtOnce) {
+	for i, err := range WriteNotice.RunMany(ctx, t, *notices, noticesAtOnce) {
 		if err != nil && !errors.Is(err, table.ErrExists) {
 			left, failed = append(left, (*notices)[i]), append(failed, err)
 		}

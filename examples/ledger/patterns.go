@@ -54,10 +54,10 @@ var ReverseTransfer = table.NewOperation(Transfers, table.OperationDef{
 	},
 })
 
-// TellHolder documents the writes of Notify.
-var TellHolder = table.NewCreate(Notices, table.CreateDef{
+// WriteNotice documents the writes of Notify.
+var WriteNotice = table.NewCreate(Notices, table.CreateDef{
 	ID: "L6", Question: "notify an account holder, once", Load: table.Load{PerSecond: 23.2, Items: 1, ItemBytes: 200},
 })
 
 // Schema is the schema of the table: entities and access patterns.
-var Schema = table.MustSchema("ledger", GetAccount, GetTransfer, StatementOf, MakeTransfer, ReverseTransfer, TellHolder)
+var Schema = table.MustSchema("ledger", GetAccount, GetTransfer, StatementOf, MakeTransfer, ReverseTransfer, WriteNotice)

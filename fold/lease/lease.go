@@ -4,7 +4,7 @@
 // A lease is an item with an owner and a turn, which every write raises. Each write is conditional
 // on the turn that its writer has read, so two processes never acquire the same lease. A lease
 // avoids duplicate work. It is not a lock: a process that pauses for longer than the lease lasts
-// goes on beside its successor until it notices.
+// goes on alongside its successor until it notices.
 //
 // Times written by others come from other clocks. So a lease counts as expired once its turn has
 // stayed the same for the lease's duration, by the observer's own clock. An owner that paused for

@@ -112,7 +112,7 @@ func (s *Source) Read(ctx context.Context, r fold.ReadRequest) (fold.Batch, erro
 		var b fold.Batch
 		b, err = s.get(ctx, r, &dynamodbstreams.GetRecordsInput{ShardIterator: &token, Limit: &limit})
 		if err == nil {
-			b.Missed = missed
+			b.Trimmed = missed
 			return b, nil
 		}
 		s.drop(r.Shard)

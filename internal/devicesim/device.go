@@ -79,7 +79,7 @@ type Message struct {
 	Arrives time.Time
 	Values  []Value
 	Fault   Fault // what went wrong with it; "" if nothing
-	Fate    Fate
+	Fate    Expectation
 }
 
 // tick measures and sends.
@@ -120,7 +120,7 @@ func (d *device) number() int64 {
 // suffer sends a reading during a lasting fault.
 func (d *device) suffer(m Message, q *queue) {
 	m.Fault = d.trouble.fault
-	m.Fate = m.Fault.fate()
+	m.Fate = m.Fault.expectation()
 	switch m.Fault {
 	case WasOffline:
 		ago := d.trouble.until.Sub(m.At) // newest first
@@ -146,7 +146,7 @@ func (d *device) strike(m Message, fault Fault, q *queue) {
 	case SentAfterDay:
 		again.Arrives = m.Arrives.Add(25 * time.Hour)
 	case SameTime, FoundInADrawer:
-		again.Seq, again.Fate, again.Values = d.number(), fault.fate(), slices.Clone(m.Values)
+		again.Seq, again.Fate, again.Values = d.number(), fault.expectation(), slices.Clone(m.Values)
 		again.Values[0] = number(m.Values[0].Metric, 1+d.luck.Float64(), 3)
 		if fault == FoundInADrawer {
 			again.At = m.At.Add(-oldBy)
@@ -161,7 +161,7 @@ func (d *device) strike(m Message, fault Fault, q *queue) {
 
 // spoilt returns a message with an invalid first value.
 func spoilt(m Message, fault Fault) Message {
-	m.Fault, m.Fate = fault, fault.fate()
+	m.Fault, m.Fate = fault, fault.expectation()
 	switch v := &m.Values[0]; fault {
 	case NotANumber:
 		v.Text = "NaN"

@@ -37,15 +37,15 @@ func (f Fault) Lasts() bool {
 	return f == WasOffline || f == ClockAhead || f == ClockBehind || f == ClockNeverOn
 }
 
-// Fate is how a receiver should treat a message that arrives, if it keeps readings for 30 days and
+// Expectation is how a receiver should treat a message that arrives, if it keeps readings for 30 days and
 // accepts late readings and clocks that are ten minutes ahead.
-type Fate string
+type Expectation string
 
-// The fates.
+// The expectations.
 const (
-	Counts  Fate = "counts"  // counts, at the time that the message has
-	Repeats Fate = "repeats" // repeats a message that was received before
-	Refused Fate = "refused" // cannot be right, and counts nowhere
+	Counts  Expectation = "counts"  // counts, at the time that the message has
+	Repeats Expectation = "repeats" // repeats a message that was received before
+	Refused Expectation = "refused" // cannot be right, and counts nowhere
 )
 
 // Errors of clocks. The odd milliseconds distinguish such readings from those that were really
@@ -56,8 +56,8 @@ const (
 	oldBy    = 31*24*time.Hour + 401*time.Millisecond
 )
 
-// fate returns the fate of a message with a fault of its own; repetitions have theirs.
-func (f Fault) fate() Fate {
+// expectation returns the expectation for a message with a fault of its own; repetitions have theirs.
+func (f Fault) expectation() Expectation {
 	switch f {
 	case NotANumber, TextForNumber, WrongUnit, FoundInADrawer, ClockNeverOn:
 		return Refused

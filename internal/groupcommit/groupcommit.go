@@ -30,8 +30,7 @@ type call[T, R any] struct {
 	turn chan []*call[T, R] // receives a batch that this caller must run, with its own call first; or is closed when out is set
 }
 
-// New creates a group whose batches have at most most calls, and of which at most atOnce run
-// concurrently. do returns a result for each input, in order. It runs on the goroutine of the first
+// New creates a group. A batch has at most most calls, and at most atOnce batches run concurrently. do returns a result for each input, in order. It runs on the goroutine of the first
 // caller, with the values of its context but without its cancellation, which does not concern the
 // other callers: do must limit its own time.
 func New[T, R any](most, atOnce int, do func(context.Context, []T) []R) *Group[T, R] {

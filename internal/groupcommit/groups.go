@@ -11,7 +11,7 @@ import (
 // keys of its own group.
 type Groups[T, R any] []*Group[T, R]
 
-// NewGroups creates n groups as New does, each of which lingers.
+// NewGroups creates n groups as New does. Each waits up to linger for more calls.
 func NewGroups[T, R any](n, most, atOnce int, linger time.Duration, do func(context.Context, []T) []R) Groups[T, R] {
 	groups := make(Groups[T, R], n)
 	for i := range groups {

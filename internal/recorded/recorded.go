@@ -30,7 +30,7 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Dir returns the directory of the files: ONEFOLD_DATA, or shared/data beside the project.
+// Dir returns the directory of the files: ONEFOLD_DATA, or shared/data alongside the project.
 func Dir() string {
 	if dir := os.Getenv("ONEFOLD_DATA"); dir != "" {
 		return dir

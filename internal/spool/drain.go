@@ -36,7 +36,7 @@ type Drain struct {
 const (
 	firstPause = 250 * time.Millisecond // after a failure; doubled each time
 	mostPause  = 5 * time.Second
-	tellEvery  = 10 * time.Second // how often progress is logged
+	logEvery   = 10 * time.Second // how often progress is logged
 )
 
 // Refused returns how many records were put aside because no sink accepts them.
@@ -95,7 +95,7 @@ func (d *Drain) empty(ctx context.Context, allowed *allowance) error {
 		case err != nil:
 			failures++
 			d.failures.Add(1)
-			if failures == 1 || now.Sub(told) >= tellEvery {
+			if failures == 1 || now.Sub(told) >= logEvery {
 				told = now
 				d.Logger.Warn("spool: cannot drain the queue yet", "records", d.Spool.Stats().Records, "failures", failures, "error", err)
 			}
@@ -110,7 +110,7 @@ func (d *Drain) empty(ctx context.Context, allowed *allowance) error {
 			return nil
 		default:
 			failures = 0
-			if now.Sub(told) >= tellEvery {
+			if now.Sub(told) >= logEvery {
 				told = now
 				d.Logger.Info("spool: draining", "done", done, "records", d.Spool.Stats().Records)
 			}
@@ -159,7 +159,7 @@ func (d *Drain) give(ctx context.Context, records []Record) error {
 	}
 	d.refused.Add(int64(len(refused)))
 	d.Logger.Error("spool: rejected records were moved to a file", "records", len(refused), "file", d.Spool.refusedFile())
-	return d.Spool.putAside(refused)
+	return d.Spool.moveToRejected(refused)
 }
 
 // allowance limits the rate of a drain.

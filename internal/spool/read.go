@@ -229,9 +229,9 @@ const refusedBytes = 16 << 20
 // refusedFile returns the path of the file for records put aside, one per line.
 func (s *Spool) refusedFile() string { return filepath.Join(s.dir, "refused.jsonl") }
 
-// putAside stores records that no sink accepts, for people to inspect. Only the latest are kept,
+// moveToRejected stores records that no sink accepts, for people to inspect. Only the latest are kept,
 // because there may be any number. They no longer count as waiting.
-func (s *Spool) putAside(bodies [][]byte) error {
+func (s *Spool) moveToRejected(bodies [][]byte) error {
 	name := s.refusedFile()
 	var text []byte
 	for _, body := range bodies {

@@ -48,8 +48,8 @@ var (
 	ErrClosed = errors.New("spool_closed: the spool is closed")
 )
 
-// togetherMost is the maximum number of appends written at once.
-const togetherMost = 64
+// batchMost is the maximum number of appends written at once.
+const batchMost = 64
 
 // maxRecord is the maximum size of a record in bytes.
 const maxRecord = 1 << 20
@@ -130,7 +130,7 @@ func Open(dir string, o Options) (*Spool, error) {
 		return nil, err
 	}
 	s := &Spool{dir: dir, o: o, lock: lock, came: make(chan struct{}, 1)}
-	s.add = groupcommit.New(togetherMost, 1, s.write)
+	s.add = groupcommit.New(batchMost, 1, s.write)
 	if err := s.load(); err != nil {
 		return nil, errors.Join(fmt.Errorf("spool: %w", err), lock.Close())
 	}

@@ -425,7 +425,7 @@ func TestPutAsideIsBounded(t *testing.T) {
 	s, err := Open(t.TempDir(), Options{})
 	must(t, err)
 	for range 40 {
-		must(t, s.putAside([][]byte{make([]byte, 1<<20)}))
+		must(t, s.moveToRejected([][]byte{make([]byte, 1<<20)}))
 	}
 	total := int64(0)
 	names, err := filepath.Glob(filepath.Join(s.dir, "refused*"))

@@ -21,7 +21,8 @@ func NewSecret() string {
 	return secretPrefix + base64.StdEncoding.EncodeToString(raw)
 }
 
-// Key returns the key of a secret: what is base64 after the prefix whsec_, or else its bytes.
+// Key returns the key of a secret: the decoded base64 after the prefix whsec_, or the bytes of a
+// secret without the prefix.
 func Key(secret string) []byte {
 	if coded, ok := strings.CutPrefix(secret, secretPrefix); ok {
 		if raw, err := base64.StdEncoding.DecodeString(coded); err == nil {

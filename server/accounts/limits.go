@@ -36,8 +36,8 @@ func (l *Limits) Prefix() string {
 	return l.Tenant + "/"
 }
 
-// AllowName reports whether a tag, or a scope of unique values, is within the limits: it is that of a
-// tenant, as in acme/course:42. A key with types has no names, because other types share them.
+// AllowName reports whether a tag, or a scope of unique values, is within the limits: it must begin
+// with the tenant, as in acme/course:42. A key with types has no names, because other types share them.
 func (l *Limits) AllowName(name string) bool {
 	return !l.Any() || len(l.Types) == 0 && strings.HasPrefix(name, l.Prefix())
 }

@@ -38,7 +38,7 @@ func (s *Store) AddUser(ctx context.Context, n NewUser) (User, error) {
 	}
 	tx := table.NewTx(s.t, "")
 	addUser(tx, &u)
-	if u.looksAfterAccounts() {
+	if u.managesAccounts() {
 		Setups.TxPut(tx, &Setup{Done: u.Created})
 	}
 	return u, added(tx.Commit(ctx))
@@ -121,9 +121,9 @@ func checkEmail(email string) error {
 	return nil
 }
 
-// looksAfterAccounts reports whether a user can manage accounts. At least one such user must
+// managesAccounts reports whether a user can manage accounts. At least one such user must
 // remain.
-func (u *User) looksAfterAccounts() bool { return !u.Disabled && u.Grants[AllSites] == Owner }
+func (u *User) managesAccounts() bool { return !u.Disabled && u.Grants[AllSites] == Owner }
 
 // User reads a user. Errors: table.ErrNotFound.
 func (s *Store) User(ctx context.Context, userID string) (User, error) {
@@ -218,8 +218,8 @@ func (s *Store) newPassword(ctx context.Context, userID, password string) (hash 
 	return s.hashes.hash(ctx, password)
 }
 
-// chosenPassword checks and hashes a password that a user chose. It is not the one that another person
-// chose and therefore knows.
+// chosenPassword checks and hashes a password that a user chose. It refuses the user's current
+// password if someone else set that one, because that person knows it.
 func (s *Store) chosenPassword(ctx context.Context, u *User, password string) (hash string, err error) {
 	if err := checkPassword(password, u.Email); err != nil {
 		return "", err
@@ -260,7 +260,7 @@ func (s *Store) write(ctx context.Context, userID string, change func(*User) err
 		u.Version = was.Version + 1
 		tx := table.NewTx(s.t, "")
 		Users.TxPut(tx, &u, userVersion.Eq(was.Version))
-		if was.looksAfterAccounts() && !u.looksAfterAccounts() {
+		if was.managesAccounts() && !u.managesAccounts() {
 			if err := s.holdAnotherOwner(ctx, tx, userID); err != nil {
 				return err
 			}
@@ -288,7 +288,7 @@ func (s *Store) DeleteUser(ctx context.Context, userID string) error {
 		if err := s.deletePasskeys(ctx, tx, userID); err != nil {
 			return err
 		}
-		if u.looksAfterAccounts() {
+		if u.managesAccounts() {
 			if err := s.holdAnotherOwner(ctx, tx, userID); err != nil {
 				return err
 			}
@@ -309,7 +309,7 @@ func (s *Store) holdAnotherOwner(ctx context.Context, tx *table.Tx, except strin
 		return err
 	}
 	for i := range users {
-		if users[i].UserID == except || !users[i].looksAfterAccounts() {
+		if users[i].UserID == except || !users[i].managesAccounts() {
 			continue
 		}
 		Users.TxCheck(tx, users[i].UserKey, userVersion.Eq(users[i].Version))

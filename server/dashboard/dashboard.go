@@ -27,7 +27,7 @@ type Page struct {
 	files map[string]*webfile.File // by path, such as "/assets/index-1a2b.js"; empty if the dashboard was not built
 }
 
-// codings are the content codings that the build stores beside a file, best first.
+// codings are the content codings that the build stores alongside a file, best first.
 var codings = []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}}
 
 const index = "/index.html"

@@ -99,7 +99,7 @@ type notificationBody struct {
 	ID        string               `json:"id"`
 	Channel   string               `json:"channel"`
 	Event     telemetry.Transition `json:"event"`
-	Alert     alerts.Told          `json:"alert" doc:"The alert at the time of the notification."`
+	Alert     alerts.AlertSnapshot `json:"alert" doc:"The alert at the time of the notification."`
 	State     alerts.DeliveryState `json:"state" enum:"waiting,sent,skipped,dead"`
 	Due       time.Time            `json:"due,omitzero" doc:"When delivery is tried next, if it is pending."`
 	Attempts  int                  `json:"attempts"`

@@ -42,7 +42,7 @@ func newFailing(t *testing.T, seed uint64) *failing {
 	t.Helper()
 	db := enginetest.New(t, enginetest.At(time.Now()))
 	f := &failing{works: worksOf(servertest.On(t, db, nil)), db: db, random: rand.New(rand.NewPCG(seed, 0)), of: map[string]int{}, refused: map[string]int{}}
-	broker, err := mqtt.New(mqtt.Options{Login: f.Server.Devices().Login})
+	broker, err := mqtt.New(mqtt.Options{Login: f.Server.Server.Devices().Login})
 	servertest.Must(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	servertest.Must(t, err)

@@ -15,7 +15,7 @@ import (
 // works is a server with the fleets plant (devices d1 and d2) and other (device theirs), an owner
 // of all sites and a key of plant for each scope.
 type works struct {
-	*servertest.House
+	*servertest.Server
 	owner  *servertest.Person
 	tokens map[string]string         // of devices
 	keys   map[accounts.Scope]string // of plant
@@ -31,10 +31,10 @@ func newWorks(t *testing.T, change ...func(*server.Options)) *works {
 	}))
 }
 
-func worksOf(h *servertest.House) *works {
+func worksOf(h *servertest.Server) *works {
 	t := h.T
 	t.Helper()
-	w := &works{House: h, tokens: map[string]string{}}
+	w := &works{Server: h, tokens: map[string]string{}}
 	w.owner = h.NewPerson("owner@example.org", accounts.Grants{accounts.AllSites: accounts.Owner})
 	for id, fleet := range map[string]string{"d1": "plant", "d2": "plant", "theirs": "other"} {
 		w.owner.Do(http.MethodPost, "/api/v1/fleets", `{"id":"`+fleet+`","timezone":"Europe/Berlin"}`)

@@ -35,8 +35,8 @@ type missed struct {
 	Missed int `json:"missed"`
 }
 
-// beat is the heartbeat of a stream.
-type beat struct {
+// heartbeat is the heartbeat of a stream.
+type heartbeat struct {
 	Now time.Time `json:"now"`
 }
 
@@ -104,7 +104,7 @@ func (t *tail) gone(l *listener) int {
 }
 
 func (s *Service) tailRoutes(api huma.API) {
-	types := map[string]any{"reading": tailed{}, "missed": missed{}, "beat": beat{}}
+	types := map[string]any{"reading": tailed{}, "missed": missed{}, "beat": heartbeat{}}
 	admit := huma.Middlewares{s.mw.LimitStreams(api, "readings", maxStreams)}
 	one := readOperation("tail-device", "/tail", "Stream new readings of a device as server-sent events")
 	one.Description = "If several servers share a table, readings of the other servers arrive up to two seconds later, unless they are late by more than a minute."
@@ -158,7 +158,7 @@ type watcher struct {
 	fleet  string
 	send   sse.Sender
 	mine   map[string]bool // whether a device belongs to the fleet
-	others *others         // nil if there are no other servers, or more than one device is watched
+	others *otherServers   // nil if there are no other servers, or more than one device is watched
 }
 
 // watch sends readings until ctx ends or the client is gone.
@@ -169,14 +169,14 @@ func (w *watcher) watch(ctx context.Context, l *listener) error {
 	if w.others == nil {
 		look.Stop()
 	}
-	gone := w.send.Data(beat{w.s.table.Now().UTC()}) // the listener is registered now
+	gone := w.send.Data(heartbeat{w.s.table.Now().UTC()}) // the listener is registered now
 	for gone == nil {
 		var come []tailed
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			gone = w.send.Data(beat{w.s.table.Now().UTC()})
+			gone = w.send.Data(heartbeat{w.s.table.Now().UTC()})
 		case <-look.C:
 			var err error
 			if come, err = w.others.look(ctx); err != nil {

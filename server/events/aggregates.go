@@ -120,7 +120,7 @@ func (s *Service) ending(action string, end func(context.Context, eventstore.ID)
 			return nil, s.mw.Error(ctx, err)
 		}
 		s.record(ctx, action, in.id())
-		s.appended.ring()
+		s.appended.notify()
 		return nil, nil
 	}
 }

@@ -92,7 +92,7 @@ func (s *Service) append(ctx context.Context, in *appendRequest) (*appendAnswer,
 	if err != nil {
 		return nil, s.appendError(ctx, err, status)
 	}
-	s.appended.ring()
+	s.appended.notify()
 	answer := &appendAnswer{Status: http.StatusCreated, ETag: etag(c.Version)}
 	if c.Again {
 		answer.Status = http.StatusOK

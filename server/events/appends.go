@@ -212,7 +212,7 @@ func (s *Service) appendAll(ctx context.Context, in *appendAllRequest) (*appendA
 	if err != nil {
 		return nil, s.appendError(ctx, err, http.StatusConflict)
 	}
-	s.appended.ring()
+	s.appended.notify()
 	answer := &appendAllAnswer{Status: http.StatusCreated}
 	for i, c := range commits {
 		if answer.Body.Commit = c.CommitID; c.Again {

@@ -43,7 +43,7 @@ func TestEventsInABrowser(t *testing.T) {
 }
 
 // startMails runs a subscription that cannot handle events of the type OrderLost.
-func startMails(t *testing.T, h *servertest.House) {
+func startMails(t *testing.T, h *servertest.Server) {
 	store, err := eventstore.New(table.New(h.Table.API(), h.Table.Name(), table.Options{}), eventstore.Options{}) // with a clock that runs
 	servertest.Must(t, err)
 	mails, err := subscription.New(store, subscription.Definition{Name: "mails", Handle: subscription.Each(func(_ context.Context, e *eventstore.FeedEvent) error {

@@ -21,7 +21,7 @@ const orders = "/api/v1/events/aggregates/order"
 // shop is a server with an owner of all sites, a viewer of a site, and keys of the event store for
 // each scope.
 type shop struct {
-	*servertest.House
+	*servertest.Server
 	owner, stranger *servertest.Person
 	keys            map[accounts.Scope][]string // headers
 	own             *eventstore.Store           // like the server's
@@ -38,9 +38,9 @@ func newShop(t *testing.T, change ...func(*server.Options)) *shop {
 	}))
 }
 
-// furnish makes a shop of a house.
-func furnish(h *servertest.House) *shop {
-	t, s := h.T, &shop{House: h, keys: map[accounts.Scope][]string{}}
+// furnish makes a shop of a server.
+func furnish(h *servertest.Server) *shop {
+	t, s := h.T, &shop{Server: h, keys: map[accounts.Scope][]string{}}
 	t.Helper()
 	s.owner = s.NewPerson("owner@example.org", accounts.Grants{accounts.AllSites: accounts.Owner})
 	s.stranger = s.NewPerson("viewer@example.org", accounts.Grants{"blog": accounts.Owner})

@@ -90,7 +90,7 @@ func (s *Service) feedRoutes(api huma.API) {
 	tail := middleware.AppliesLimits(operation(middleware.ForRead, "tail-feed", http.MethodGet, root+"/tail", "Stream the events of all aggregates as server-sent events"))
 	tail.Description = "The event ID is the position up to which everything was sent, so that a reader who reconnects misses nothing."
 	tail.Middlewares = huma.Middlewares{s.mw.LimitStreams(api, "feed", maxStreams)}
-	sse.Register(api, tail, map[string]any{"event": FeedEvent{}, "beat": beat{}}, s.tailFeed)
+	sse.Register(api, tail, map[string]any{"event": FeedEvent{}, "beat": heartbeat{}}, s.tailFeed)
 }
 
 func (s *Service) feed(ctx context.Context, in *feedRequest) (*feedPage, error) {

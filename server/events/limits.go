@@ -67,8 +67,7 @@ func (w *shared) limit(limits *accounts.Limits) error {
 	return limitQuery(limits, w.unless.Query)
 }
 
-// limitQuery applies the limits of a key to a query. Its tags are those of the tenant, so that others
-// cannot be asked for.
+// limitQuery applies the limits of a key to a query. It refuses tags of other tenants.
 func limitQuery(limits *accounts.Limits, query []queryItem) error {
 	for _, item := range query {
 		if err := limitNames(limits, "tags", item.Tags...); err != nil {

@@ -76,10 +76,10 @@ func (o *office) again(masters ...shred.Master) *office {
 	web := httptest.NewServer(s.Handler())
 	o.Cleanup(web.Close)
 	o.Cleanup(s.Close)
-	house := *o.House
+	house := *o.Server
 	house.URL, house.Server = web.URL, s
 	copied := *o.shop
-	copied.House, copied.owner = &house, &servertest.Person{House: &house, Web: o.owner.Web, CSRF: o.owner.CSRF}
+	copied.Server, copied.owner = &house, &servertest.Person{Server: &house, Web: o.owner.Web, CSRF: o.owner.CSRF}
 	return &office{&copied, options, o.seeing}
 }
 
@@ -271,7 +271,7 @@ func newSlowErasure(t *testing.T) *slowErasure {
 		if strings.HasSuffix(r.URL.Path, "/erase") {
 			s.arrived <- true
 		}
-		s.Server.Handler().ServeHTTP(w, r)
+		s.Server.Server.Handler().ServeHTTP(w, r)
 	}))
 	t.Cleanup(front.Close)
 	s.URL = front.URL

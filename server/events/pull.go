@@ -100,7 +100,7 @@ parked, or together with it.`
 	stream.Description = "Like receive, for as long as the connection lasts. Acknowledge events as usual: a partition whose events are not settled gets no more."
 	stream.Middlewares = huma.Middlewares{s.mw.LimitStreams(api, "deliveries", maxStreams)}
 	stream.BodyReadTimeout = -1 // the connection is read until the consumer is gone
-	sse.Register(api, stream, map[string]any{"event": delivery{}, "beat": beat{}}, s.streamDeliveries)
+	sse.Register(api, stream, map[string]any{"event": delivery{}, "beat": heartbeat{}}, s.streamDeliveries)
 }
 
 func (s *Service) createSubscription(ctx context.Context, in *createSubscriptionRequest) (*createSubscriptionAnswer, error) {

@@ -44,8 +44,8 @@ type Service struct {
 	store      *eventstore.Store // for callers who may see personal data; see storeFor
 	hiding     *eventstore.Store // for others; the same without Options.Keys
 	background *background.Work
-	appended   bell
-	settled    bell // rings when events of a subscription were acknowledged or rejected
+	appended   notifier
+	settled    notifier // notified when events of a subscription are acknowledged or rejected
 	passed     passedTimes
 	schemas    *eventschema.Checker
 	rebuilds   *jobs.Board[rebuildBody]

@@ -93,7 +93,7 @@ func (s *Service) acknowledge(ctx context.Context, in *acknowledgeRequest) (*set
 	if err != nil {
 		return nil, s.subscriptionError(ctx, err)
 	}
-	s.settled.ring()
+	s.settled.notify()
 	return settled(in.Body.Tokens, refused)
 }
 
@@ -106,7 +106,7 @@ func (s *Service) reject(ctx context.Context, in *rejectRequest) (*settledAnswer
 	if err != nil {
 		return nil, s.subscriptionError(ctx, err)
 	}
-	s.settled.ring()
+	s.settled.notify()
 	return settled(in.Body.Tokens, refused)
 }
 

@@ -24,36 +24,37 @@ const (
 	tailLook   = 2 * time.Second  // polling interval for appends of other processes
 )
 
-// beat is the heartbeat of a stream.
-type beat struct {
+// heartbeat is the heartbeat of a stream.
+type heartbeat struct {
 	Now time.Time `json:"now"`
 }
 
-// bell wakes up streams on an append. The zero value is ready to use.
-type bell struct {
-	mu   sync.Mutex    // guards rung
-	rung chan struct{} // closed when the bell rings; nil if nobody listens
+// notifier wakes up streams on an append. The zero value is ready to use.
+type notifier struct {
+	mu     sync.Mutex    // guards rung
+	signal chan struct{} // closed by the next call of notify; nil if nobody listens
 }
 
-// listen returns a channel that is closed when the bell rings next; that of a nil bell never is.
-func (b *bell) listen() <-chan struct{} {
+// listen returns a channel that the next call of notify closes. A nil notifier never closes its
+// channel.
+func (b *notifier) listen() <-chan struct{} {
 	if b == nil {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.rung == nil {
-		b.rung = make(chan struct{})
+	if b.signal == nil {
+		b.signal = make(chan struct{})
 	}
-	return b.rung
+	return b.signal
 }
 
-func (b *bell) ring() {
+func (b *notifier) notify() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.rung != nil {
-		close(b.rung)
-		b.rung = nil
+	if b.signal != nil {
+		close(b.signal)
+		b.signal = nil
 	}
 }
 
@@ -67,7 +68,7 @@ func (s *Service) tailRoutes(api huma.API) {
 	tail := operation(middleware.ForRead, "tail-events", http.MethodGet, aggregatePath+"/tail", "Stream the events of an aggregate as server-sent events")
 	tail.Description = "The event ID is its number in the stream, so that a reader who reconnects misses nothing. The stream need not exist yet."
 	tail.Middlewares = huma.Middlewares{s.mw.LimitStreams(api, "aggregate", maxStreams)}
-	sse.Register(api, tail, map[string]any{"event": eventjson.Event{}, "beat": beat{}}, s.tail)
+	sse.Register(api, tail, map[string]any{"event": eventjson.Event{}, "beat": heartbeat{}}, s.tail)
 }
 
 // position returns the number of the event after which a stream continues.
@@ -111,16 +112,16 @@ func (s *Service) ended(ctx context.Context, err error) {
 	}
 }
 
-// watch calls more, which sends the new events, after every append of this process, when the other
-// bell rings, and every interval, until the reader is gone.
-func (s *Service) watch(ctx context.Context, send sse.Sender, other *bell, every time.Duration, more func(context.Context) error) error {
+// watch calls more, which sends the new events, after every append of this process, after every call
+// of other.notify, and every interval, until the reader is gone.
+func (s *Service) watch(ctx context.Context, send sse.Sender, other *notifier, every time.Duration, more func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, streamFor)
 	defer cancel()
 	defer context.AfterFunc(s.background.Context(), cancel)()
 	look, pulse := time.NewTicker(every), time.NewTicker(tailBeat)
 	defer look.Stop()
 	defer pulse.Stop()
-	err := send.Data(beat{s.table.Now().UTC()}) // the reader is connected now
+	err := send.Data(heartbeat{s.table.Now().UTC()}) // the reader is connected now
 	for err == nil {
 		rung, also := s.appended.listen(), other.listen() // before reading, so that an append meanwhile wakes the loop
 		if err = more(ctx); err != nil {
@@ -133,7 +134,7 @@ func (s *Service) watch(ctx context.Context, send sse.Sender, other *bell, every
 		case <-also:
 		case <-look.C:
 		case <-pulse.C:
-			err = send.Data(beat{s.table.Now().UTC()})
+			err = send.Data(heartbeat{s.table.Now().UTC()})
 		}
 	}
 	return err

@@ -123,7 +123,7 @@ func (i *Item) phase(now time.Time) Phase {
 	switch {
 	case i.Ended:
 		return Ended
-	case now.Sub(i.Told) > patience:
+	case now.Sub(i.UpdatedAt) > patience:
 		return Lost
 	}
 	return Under

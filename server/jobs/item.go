@@ -16,10 +16,10 @@ type Key struct {
 // Item is the last published state of a job.
 type Item struct {
 	Key
-	ID    string    `dynamodbav:"id"`   // of the job; a later job on the same subject has another
-	Told  time.Time `dynamodbav:"told"` // time of the last update
-	Ended bool      `dynamodbav:"ended,omitempty"`
-	State []byte    `dynamodbav:"state"` // JSON
+	ID        string    `dynamodbav:"id"`   // of the job; a later job on the same subject has another
+	UpdatedAt time.Time `dynamodbav:"told"` // time of the last update
+	Ended     bool      `dynamodbav:"ended,omitempty"`
+	State     []byte    `dynamodbav:"state"` // JSON
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 // Jobs has the last job of each kind and subject.
 var Jobs = table.Define[Item, Key]("server.job", table.Def[Item]{
 	PK: "JOB#{kind}", SK: "ON#{on}", MaxBytes: 64 << 10,
-	Expires: func(i *Item) time.Time { return i.Told.Add(keep) },
+	Expires: func(i *Item) time.Time { return i.UpdatedAt.Add(keep) },
 	Doc:     "The progress or result of a long-running job of a server, kept for a day.",
 })
 

@@ -138,5 +138,5 @@ func (j *Job[T]) isOver() bool {
 
 func (j *Job[T]) item(state T, ended bool) (*Item, error) {
 	encoded, err := json.Marshal(state)
-	return &Item{Key: j.key, ID: j.id, Told: j.board.t.Now(), Ended: ended, State: encoded}, err
+	return &Item{Key: j.key, ID: j.id, UpdatedAt: j.board.t.Now(), Ended: ended, State: encoded}, err
 }

@@ -17,7 +17,7 @@ import (
 
 // Options configure the budget.
 type Options struct {
-	Bytes int64          // budget for bodies being processed and what is made of them
+	Bytes int64          // budget for bodies in progress and the values decoded from them
 	Used  func() float64 // the share of the process's memory in use, from 0 to 1; nil: no limit
 	Wait  time.Duration  // how long a request waits for room; default 2 s
 }
@@ -32,7 +32,7 @@ const (
 
 // Estimates of the memory that a body needs.
 const (
-	decoded     = 5        // times its size: JSON, the values read from it, and what is written
+	decoded     = 5        // multiple of its size: JSON, the decoded values, and the items to write
 	compressed  = 10       // times its size, if it is compressed
 	largest     = 8 << 20  // maximum size in bytes of bodies that are read into memory
 	least       = 4 << 10  // bytes of any request with a body

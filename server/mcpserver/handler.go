@@ -67,7 +67,7 @@ func (o *Options) serverFor(r *http.Request) (*mcp.Server, error) {
 	if !ok || key == "" {
 		key = "none" // the API answers like for any wrong key, and limits guesses
 	}
-	c, err := NewClient("http://onefold.internal", key, &inside{handler: o.API, address: r.RemoteAddr, logger: o.Logger}, o.Clock)
+	c, err := NewClient("http://onefold.internal", key, &handlerTransport{handler: o.API, address: r.RemoteAddr, logger: o.Logger}, o.Clock)
 	if err != nil {
 		return nil, err
 	}

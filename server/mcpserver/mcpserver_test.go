@@ -28,7 +28,7 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(as)
 }
 
-func connect(h *servertest.House, key string) (*mcp.ClientSession, error) {
+func connect(h *servertest.Server, key string) (*mcp.ClientSession, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	return client.Connect(h.Context(), &mcp.StreamableClientTransport{
 		Endpoint: h.URL + "/mcp", HTTPClient: &http.Client{Transport: withKey(key)}, MaxRetries: -1,
@@ -36,7 +36,7 @@ func connect(h *servertest.House, key string) (*mcp.ClientSession, error) {
 }
 
 // client connects with a new key.
-func client(h *servertest.House, key accounts.NewKey) *mcp.ClientSession {
+func client(h *servertest.Server, key accounts.NewKey) *mcp.ClientSession {
 	h.Helper()
 	_, token, err := h.Accounts.AddKey(h.Context(), key)
 	servertest.Must(h.T, err)
@@ -46,7 +46,7 @@ func client(h *servertest.House, key accounts.NewKey) *mcp.ClientSession {
 	return session
 }
 
-func toolsOf(h *servertest.House, s *mcp.ClientSession) string {
+func toolsOf(h *servertest.Server, s *mcp.ClientSession) string {
 	h.Helper()
 	list, err := s.ListTools(h.Context(), nil)
 	servertest.Must(h.T, err)
@@ -62,7 +62,7 @@ func toolsOf(h *servertest.House, s *mcp.ClientSession) string {
 }
 
 // call calls a tool, and returns its text.
-func call(h *servertest.House, s *mcp.ClientSession, tool string, arguments any) (text string, failed bool) {
+func call(h *servertest.Server, s *mcp.ClientSession, tool string, arguments any) (text string, failed bool) {
 	h.Helper()
 	r, err := s.CallTool(h.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	servertest.Must(h.T, err)
@@ -194,7 +194,7 @@ func TestWhichCampaignLost(t *testing.T) {
 
 // Bad arguments get an error that says what to do.
 func TestHostileArguments(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	_, err := telemetry.CreateFleet(t.Context(), h.Table, telemetry.NewFleet{ID: "plant"})
 	servertest.Must(t, err)
 	s := client(h, accounts.NewKey{Site: accounts.AllSites, Scope: accounts.Read})

@@ -20,9 +20,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is a broker for a test. Everyone with the password "right" may connect; verdict decides on
+// broker is a broker for a test. Everyone with the password "right" may connect; verdict decides on
 // every message.
-type house struct {
+type broker struct {
 	t       *testing.T
 	broker  *mqtt.Broker
 	addr    string
@@ -35,9 +35,9 @@ type house struct {
 
 var errRefused = errors.New("refused")
 
-func open(t *testing.T, change func(*mqtt.Options)) *house {
+func open(t *testing.T, change func(*mqtt.Options)) *broker {
 	t.Helper()
-	h := &house{t: t, verdict: func(string, mqtt.Message) mqtt.Verdict { return mqtt.Taken }}
+	h := &broker{t: t, verdict: func(string, mqtt.Message) mqtt.Verdict { return mqtt.Taken }}
 	o := mqtt.Options{Login: func(_ context.Context, l mqtt.Login) (mqtt.Taker, error) {
 		if l.Password != "right" {
 			return nil, errRefused
@@ -68,7 +68,7 @@ func open(t *testing.T, change func(*mqtt.Options)) *house {
 	return h
 }
 
-func (h *house) take(user string, ms []mqtt.Message) []mqtt.Verdict {
+func (h *broker) take(user string, ms []mqtt.Message) []mqtt.Verdict {
 	verdicts := make([]mqtt.Verdict, len(ms))
 	for i, m := range ms {
 		if verdicts[i] = h.verdict(user, m); verdicts[i] == mqtt.Taken {
@@ -80,14 +80,14 @@ func (h *house) take(user string, ms []mqtt.Message) []mqtt.Verdict {
 	return verdicts
 }
 
-func (h *house) have() []string {
+func (h *broker) have() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.taken)
 }
 
 // old is a client of MQTT 3.1.1.
-func (h *house) old(user, password, id string) (v3.Client, error) {
+func (h *broker) old(user, password, id string) (v3.Client, error) {
 	o := v3.NewClientOptions().AddBroker("tcp://" + h.addr).SetClientID(id).SetUsername(user).SetPassword(password).
 		SetProtocolVersion(4).SetAutoReconnect(false).SetConnectTimeout(10 * time.Second).SetOrderMatters(false)
 	c := v3.NewClient(o)
@@ -98,7 +98,7 @@ func (h *house) old(user, password, id string) (v3.Client, error) {
 }
 
 // young is a client of MQTT 5.
-func (h *house) young(user, password, id string) (*v5.Client, *v5.Connack, error) {
+func (h *broker) young(user, password, id string) (*v5.Client, *v5.Connack, error) {
 	conn, err := net.Dial("tcp", h.addr)
 	if err != nil {
 		h.t.Fatal(err)
@@ -111,7 +111,7 @@ func (h *house) young(user, password, id string) (*v5.Client, *v5.Connack, error
 	return c, ack, err
 }
 
-func (h *house) mustBeYoung(user string) *v5.Client {
+func (h *broker) mustBeYoung(user string) *v5.Client {
 	h.t.Helper()
 	c, _, err := h.young(user, "right", user)
 	if err != nil {

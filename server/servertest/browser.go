@@ -27,8 +27,8 @@ func scripts(t *testing.T) string {
 	}
 }
 
-// NeedBrowser finds Chromium and Node.js, or skips the test with a message that says what is
-// missing.
+// NeedBrowser finds Chromium and Node.js, or skips the test with a message that names the missing
+// one.
 func NeedBrowser(t *testing.T) (browser, node string) {
 	t.Helper()
 	if testing.Short() {

@@ -9,7 +9,7 @@ import (
 
 // Campaigns stores visits of the last two whole weeks, in UTC: last week, the campaign spring has 12
 // visits after 30 in the week before, autumn 9 after 4, and 22 visits after 20 have no campaign.
-func Campaigns(h *House) {
+func Campaigns(h *Server) {
 	h.Helper()
 	today := time.Now().UTC().Truncate(24 * time.Hour)
 	monday := today.AddDate(0, 0, -(int(today.Weekday())+6)%7)

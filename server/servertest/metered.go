@@ -13,10 +13,10 @@ import (
 	"github.com/onefold/onefold/server"
 )
 
-// Metered is a house that meters its table, with a clock that the test controls. It has a site,
+// Metered is a server that meters its table, with a clock that the test controls. It has a site,
 // "shop", on one partition.
 type Metered struct {
-	*House
+	*Server
 	DB *enginetest.DB
 
 	mu   sync.Mutex
@@ -27,7 +27,7 @@ type Metered struct {
 func NewMetered(t *testing.T, start time.Time) *Metered {
 	t.Helper()
 	m := &Metered{DB: enginetest.New(t, enginetest.At(start))}
-	m.House = On(t, m.DB, func(o *server.Options) { o.Capacity.Schema, o.Capacity.Uses = Schema, m.since })
+	m.Server = On(t, m.DB, func(o *server.Options) { o.Capacity.Schema, o.Capacity.Uses = Schema, m.since })
 	_, err := analytics.CreateSite(t.Context(), m.Table, analytics.NewSite{ID: "shop", Shards: 1})
 	Must(t, err)
 	return m

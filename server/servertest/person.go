@@ -14,13 +14,13 @@ const Password = "correct horse battery"
 
 // Person is a person with a browser, which keeps cookies and the CSRF token.
 type Person struct {
-	*House
+	*Server
 	Web  *http.Client
 	CSRF string
 }
 
 // NewPerson creates an account and logs in.
-func (h *House) NewPerson(email string, grants accounts.Grants) *Person {
+func (h *Server) NewPerson(email string, grants accounts.Grants) *Person {
 	h.Helper()
 	_, err := h.Accounts.AddUser(h.Context(), accounts.NewUser{Email: email, Password: Password, Grants: grants})
 	Must(h.T, err)
@@ -34,10 +34,10 @@ func (h *House) NewPerson(email string, grants accounts.Grants) *Person {
 }
 
 // Browser returns a browser without a login.
-func (h *House) Browser() *Person {
+func (h *Server) Browser() *Person {
 	jar, err := cookiejar.New(nil)
 	Must(h.T, err)
-	return &Person{House: h, Web: &http.Client{Jar: jar}}
+	return &Person{Server: h, Web: &http.Client{Jar: jar}}
 }
 
 // Learn reads the CSRF token from a response.

@@ -13,7 +13,7 @@ import (
 
 func TestBadge(t *testing.T) {
 	db := enginetest.New(t)
-	h := servertest.VisitedOn(t, db)
+	h := servertest.OnWithVisits(t, db)
 	for path, want := range map[string]int{"/badge/blog.svg": 404, "/badge/blog": 404, "/badge/nothing.svg": 404, "/badge/a%23b.svg": 404} {
 		if status, body := h.Get(path); status != want {
 			t.Errorf("%s: %d %s", path, status, body)

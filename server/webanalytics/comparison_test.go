@@ -15,7 +15,7 @@ import (
 
 // TestComparedDays compares ranges by weekday and by date.
 func TestComparedDays(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	for query, want := range map[string][3]string{
 		"from=2026-10-29&to=2026-11-27&compare=previous":                        {"2026-09-24", "2026-10-23", "weekday"},
@@ -57,7 +57,7 @@ func comparedWith(t *testing.T, viewer *servertest.Person, query string) [3]stri
 // TestComparedDaysAreTheSameWeekdays compares random ranges: aligned by weekday, they begin on the
 // same weekday, have the same length and do not overlap.
 func TestComparedDaysAreTheSameWeekdays(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	seeds.Run(t, 20, func(t *testing.T, seed uint64) {
 		rng := rand.New(rand.NewPCG(seed, 0))

@@ -13,7 +13,7 @@ import (
 )
 
 func TestErasure(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	for _, event := range []string{`"url":"/account"`, `"url":"/buy","name":"order"`} {
 		if status, body := h.Post("/api/event", `{"site":"blog","userId":"ann-1",`+event+`}`, "User-Agent", servertest.Firefox+"9"); status != http.StatusAccepted || !strings.Contains(body, "stored") {
 			t.Fatal(status, body)

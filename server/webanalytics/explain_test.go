@@ -152,7 +152,7 @@ func (s sheet) part(name string) string {
 }
 
 func TestExplain(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	const path = "/api/v1/sites/blog/explain"
 	var e explained

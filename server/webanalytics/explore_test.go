@@ -15,7 +15,7 @@ import (
 )
 
 func TestFilters(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	for filter, want := range map[string]int64{
 		"filter=page:is:/pricing":                                4,
@@ -55,7 +55,7 @@ func TestFilters(t *testing.T) {
 }
 
 func TestSessionsAndTimelines(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	h.Post("/api/event", `{"site":"blog","url":"https://example.org/buy","name":"order","userId":"ann/1","revenue":"12.50","props":{"plan":"pro"}}`)
 	servertest.Must(t, h.Worker.Drain(t.Context()))
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
@@ -136,7 +136,7 @@ func TestFunnelsJourneysAndRetention(t *testing.T) {
 }
 
 func TestExport(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	hits := make([]analytics.Hit, 1000)
 	for i := range hits {
 		hits[i] = analytics.Hit{

@@ -29,7 +29,7 @@ import (
 const bearer = "Bearer " + servertest.Token
 
 // bring imports a table of daily counts into the blog.
-func bring(h *servertest.House, name, csv string) imported.Result {
+func bring(h *servertest.Server, name, csv string) imported.Result {
 	h.Helper()
 	into, err := report.ImportInto(h.Context(), h.Table, "blog")
 	servertest.Must(h.T, err)
@@ -39,7 +39,7 @@ func bring(h *servertest.House, name, csv string) imported.Result {
 }
 
 // get sends a request with the token, and decodes the response.
-func get[T any](h *servertest.House, path string) (answer T) {
+func get[T any](h *servertest.Server, path string) (answer T) {
 	h.Helper()
 	status, body := h.Get(path, "Authorization", bearer)
 	if status != http.StatusOK {
@@ -114,7 +114,7 @@ func TestAnswersSayWhichDaysAreImported(t *testing.T) {
 }
 
 // files returns a multipart/form-data body with files, as alternating names and contents.
-func files(h *servertest.House, namesAndContents ...string) (body, contentType string) {
+func files(h *servertest.Server, namesAndContents ...string) (body, contentType string) {
 	h.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -134,7 +134,7 @@ type importsBody struct {
 }
 
 // ended waits until the running import has ended.
-func ended(h *servertest.House) importsBody {
+func ended(h *servertest.Server) importsBody {
 	h.Helper()
 	for {
 		all := get[importsBody](h, "/api/v1/sites/blog/imports")
@@ -145,7 +145,7 @@ func ended(h *servertest.House) importsBody {
 	}
 }
 
-func writer(h *servertest.House, site string, scope accounts.Scope) string {
+func writer(h *servertest.Server, site string, scope accounts.Scope) string {
 	h.Helper()
 	_, token, err := h.Accounts.AddKey(h.Context(), accounts.NewKey{Name: "test", Site: site, Scope: scope})
 	servertest.Must(h.T, err)
@@ -153,7 +153,7 @@ func writer(h *servertest.House, site string, scope accounts.Scope) string {
 }
 
 // plausible returns the export of the importer's own tests, as the zip that people download.
-func plausible(h *servertest.House) string {
+func plausible(h *servertest.Server) string {
 	h.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)

@@ -18,7 +18,7 @@ import (
 )
 
 // postUnmeasured sends a body without a known length, which never takes the fast path.
-func postUnmeasured(h *servertest.House, path, body string, headers ...string) (int, string) {
+func postUnmeasured(h *servertest.Server, path, body string, headers ...string) (int, string) {
 	h.Helper()
 	r, err := http.NewRequestWithContext(h.Context(), http.MethodPost, h.URL+path, io.MultiReader(strings.NewReader(body)))
 	servertest.Must(h.T, err)

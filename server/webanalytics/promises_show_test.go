@@ -84,7 +84,7 @@ func (p *promise) showReport(d *datadriven.TestData) string {
 	a := get[struct {
 		Totals  sheet
 		Buckets []bucket
-	}](p.House, "/api/v1/sites/blog/stats?"+query)
+	}](p.Server, "/api/v1/sites/blog/stats?"+query)
 	var rows [][]string
 	for _, b := range a.Buckets {
 		if by == "" || by == "hour" && b.sheet == (sheet{Revenue: "0"}) {
@@ -107,7 +107,7 @@ func (p *promise) showBreakdown(by, from, to string) string {
 	a := get[struct {
 		Rows []shown
 		None *shown
-	}](p.House, "/api/v1/sites/blog/breakdown?limit=1000&by="+url.QueryEscape(by)+"&from="+from+"&to="+to)
+	}](p.Server, "/api/v1/sites/blog/breakdown?limit=1000&by="+url.QueryEscape(by)+"&from="+from+"&to="+to)
 	if a.None != nil {
 		a.Rows = append(a.Rows, *a.None)
 	}

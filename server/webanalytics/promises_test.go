@@ -61,7 +61,7 @@ func TestPromises(t *testing.T) {
 
 // promise is a site with its server, folds and clock.
 type promise struct {
-	*servertest.House
+	*servertest.Server
 	db     *enginetest.DB
 	zone   *time.Location
 	people map[string]int
@@ -81,7 +81,7 @@ func newPromise(t *testing.T, day, settings string) *promise {
 	start, err := time.ParseInLocation(time.DateOnly, day, p.zone)
 	servertest.Must(t, err)
 	p.db = enginetest.New(t, enginetest.At(start))
-	p.House = servertest.On(t, p.db, func(o *server.Options) { o.TrustProxy = true })
+	p.Server = servertest.On(t, p.db, func(o *server.Options) { o.TrustProxy = true })
 	p.Settings(func(s *analytics.Site) {
 		s.TimeZone = p.zone.String()
 		for line := range strings.Lines(settings) {

@@ -131,7 +131,7 @@ func (l *ledger) agreesWithStats(r *rand.Rand, asked url.Values, body map[string
 		Buckets, PreviousBuckets   []anyRow
 		PreviousFrom, PreviousTo   string
 		Source, From, To, TimeZone string
-	}](l.House, "/api/v1/sites/blog/stats?"+asked.Encode())
+	}](l.Server, "/api/v1/sites/blog/stats?"+asked.Encode())
 	got := l.query(body)
 	buckets, before := want.Buckets, want.PreviousBuckets
 	if period == "" {
@@ -174,7 +174,7 @@ func (l *ledger) agreesWithBreakdown(r *rand.Rand, asked url.Values, body map[st
 			Rows        []anyRow
 			None, Other anyRow
 			Source      string
-		}](l.House, "/api/v1/sites/blog/breakdown?"+asked.Encode())
+		}](l.Server, "/api/v1/sites/blog/breakdown?"+asked.Encode())
 		for _, row := range want.Rows {
 			l.same(body, metrics, rowsBy, list[row["value"].(string)], row)
 			delete(list, row["value"].(string))
@@ -247,7 +247,7 @@ func pickZero(metric string) any {
 }
 
 func TestQuery(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	const path = "/api/v1/sites/blog/query"
 	for body, want := range map[string]string{

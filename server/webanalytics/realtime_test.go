@@ -14,7 +14,7 @@ import (
 )
 
 func TestRealtime(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	check := func(text string) {
 		t.Helper()
@@ -62,7 +62,7 @@ func TestRealtime(t *testing.T) {
 // Guests of a public page get a limited number of streams, which leaves some for people of other
 // sites.
 func TestAnonymousStreamsAreLimited(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	_, err := analytics.CreateSite(t.Context(), h.Table, analytics.NewSite{ID: "open", TimeZone: "UTC"})
 	servertest.Must(t, err)
 	_, err = analytics.UpdateSite(t.Context(), h.Table, "open", func(s *analytics.Site) error { s.Public = true; return nil })

@@ -22,7 +22,7 @@ type figures struct {
 }
 
 func TestStats(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	for _, compare := range []string{"none", "previous", "year"} {
 		for _, period := range []string{"hour", "day", "month"} {
@@ -46,7 +46,7 @@ func TestStats(t *testing.T) {
 }
 
 func TestBreakdown(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	for query, want := range map[string]string{
 		"by=page":                  `[/ 4 0.5] [/pricing 2 0.25] [/Docs 1 0.125] [/docs/a 1 0.125] of 4`,
@@ -93,7 +93,7 @@ func TestBreakdown(t *testing.T) {
 }
 
 func TestSites(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	answer := owner.Want(http.StatusCreated, `"id":"shop.example"`, http.MethodPost, "/api/v1/sites", `{"name":"Our shop","domains":["Shop.example"],"timezone":"Europe/Berlin"}`)
 	if !strings.Contains(answer, `"hasEvents":false`) || !strings.Contains(answer, `"name":"Our shop"`) {
@@ -128,7 +128,7 @@ func TestSites(t *testing.T) {
 }
 
 func TestDeletedSitesAreGone(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	admin := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Admin})
 	admin.Want(http.StatusForbidden, "forbidden", http.MethodDelete, "/api/v1/sites/blog", "")
 	owner := h.NewPerson("owner@example.com", accounts.Grants{"blog": accounts.Owner})
@@ -148,7 +148,7 @@ func TestDeletedSitesAreGone(t *testing.T) {
 }
 
 func TestVerifyRunsInTheBackground(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	owner := h.NewPerson("owner@example.com", accounts.Grants{accounts.AllSites: accounts.Owner})
 	owner.Want(http.StatusOK, `"never"`, http.MethodGet, "/api/v1/sites/blog/verify", "")
 	owner.Want(http.StatusNotFound, "", http.MethodPost, "/api/v1/sites/nothing/verify", `{"from":"2026-01-01","to":"2026-01-02"}`)

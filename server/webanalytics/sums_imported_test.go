@@ -148,7 +148,7 @@ func (x *export) bringGA4(l *ledger) {
 		case "event":
 			header = "date,eventName,eventCount"
 		}
-		bring(l.House, table+".csv", header+"\n"+strings.Join(x.rows[table], "\n")+"\n")
+		bring(l.Server, table+".csv", header+"\n"+strings.Join(x.rows[table], "\n")+"\n")
 	}
 }
 

@@ -29,7 +29,7 @@ func (d *timed) Now() time.Time { return d.now }
 
 // ledger reads the figures of one site over HTTP.
 type ledger struct {
-	*servertest.House
+	*servertest.Server
 	zone     calendar.Zone
 	from, to string // days with traffic; the last is today
 	db       *timed
@@ -101,7 +101,7 @@ func (l *ledger) totals(query string) (total sheet, buckets []sheet) {
 	a := get[struct {
 		Totals  sheet
 		Buckets []sheet
-	}](l.House, "/api/v1/sites/blog/stats?"+query)
+	}](l.Server, "/api/v1/sites/blog/stats?"+query)
 	return a.Totals, a.Buckets
 }
 
@@ -115,7 +115,7 @@ func (l *ledger) rows(by, query string) map[string]ledgerRow {
 			None  *ledgerRow
 			Other *ledgerRow
 			Total int
-		}](l.House, fmt.Sprintf("/api/v1/sites/blog/breakdown?by=%s&limit=1000&offset=%d&%s", by, len(rows), query))
+		}](l.Server, fmt.Sprintf("/api/v1/sites/blog/breakdown?by=%s&limit=1000&offset=%d&%s", by, len(rows), query))
 		for i := range a.Rows {
 			rows[a.Rows[i].Value] = a.Rows[i].complete()
 		}
@@ -328,7 +328,7 @@ func newLedger(t *testing.T, zone, from, to string, change func(*analytics.Site)
 	db.DB, err = engine.OpenMemory(engine.Options{Clock: db.Now})
 	servertest.Must(t, err)
 	t.Cleanup(func() { servertest.Must(t, db.Close()) })
-	l := &ledger{House: servertest.On(t, db, nil), zone: cal, from: from, to: to, db: db}
+	l := &ledger{Server: servertest.On(t, db, nil), zone: cal, from: from, to: to, db: db}
 	l.Settings(func(s *analytics.Site) {
 		s.TimeZone, s.CustomProperties = zone, []string{"plan"}
 		if change != nil {

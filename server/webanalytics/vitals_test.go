@@ -11,7 +11,7 @@ import (
 )
 
 func TestVitals(t *testing.T) {
-	h := servertest.Visited(t)
+	h := servertest.NewWithVisits(t)
 	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
 	viewer.Want(http.StatusOK, `"pages":[]`, http.MethodGet, "/api/v1/sites/blog/vitals", "")
 	for i, lcp := range []int{1200, 1800, 2400, 6000} {

@@ -75,8 +75,8 @@ type Service struct {
 
 	raw           *explore.Explorer
 	verifications *jobs.Board[verifyBody]
-	realtimes     moments[realtimeBody]
-	badges        moments[int64] // visitors of public sites, for badges
+	realtimes     briefCache[realtimeBody]
+	badges        briefCache[int64] // visitors of public sites, for badges
 	imported      *jobs.Board[ImportWork]
 	importTurn    chan struct{} // semaphore: one import at a time, because each takes up to 512 MB
 	erasing       chan struct{} // semaphore: one erasure at a time, because each reads all raw events of a site

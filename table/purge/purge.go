@@ -32,9 +32,9 @@ type Range struct {
 	Keep      string // sort key of one item to keep; "" keeps none
 }
 
-// Beside selects everything in the partition of an item except the item itself, which should be
+// RestOfPartition selects everything in the partition of an item except the item itself, which should be
 // deleted last.
-func Beside(key table.Item) Range {
+func RestOfPartition(key table.Item) Range {
 	return Range{Partition: textOf(key[table.AttrPK]), Keep: textOf(key[table.AttrSK])}
 }
 

@@ -107,7 +107,7 @@ func TestRanges(t *testing.T) {
 			w.put("a", "METADATA")
 			self, err := pages.Key(pageKey{"a", "METADATA"})
 			must(t, err)
-			ranges := []purge.Range{purge.Beside(self), {Partition: "OWNER#b", Prefix: "JOB-"}, {Partition: "OWNER#nobody"}}
+			ranges := []purge.Range{purge.RestOfPartition(self), {Partition: "OWNER#b", Prefix: "JOB-"}, {Partition: "OWNER#nobody"}}
 			before := len(w.have)
 			written, late := 0, w.r.IntN(4)
 			drain := func(context.Context) error {
@@ -162,10 +162,10 @@ func TestRangesGiveUp(t *testing.T) {
 	if n, err := purge.Ranges(t.Context(), w.t, func(context.Context) error { return broken }, all); !errors.Is(err, broken) || n != 0 || len(w.stored()) != 1 {
 		t.Errorf("%d are deleted before what was written is folded: %v", n, err)
 	}
-	if n, err := purge.Ranges(t.Context(), w.t, func(context.Context) error { return nil }, purge.Beside(table.Item{})); err == nil || n != 0 {
+	if n, err := purge.Ranges(t.Context(), w.t, func(context.Context) error { return nil }, purge.RestOfPartition(table.Item{})); err == nil || n != 0 {
 		t.Errorf("beside no item: %d, %v", n, err)
 	}
-	if got := purge.Beside(table.Item{table.AttrPK: &types.AttributeValueMemberS{Value: "p"}, table.AttrSK: &types.AttributeValueMemberS{Value: "s"}}); got != (purge.Range{Partition: "p", Keep: "s"}) {
+	if got := purge.RestOfPartition(table.Item{table.AttrPK: &types.AttributeValueMemberS{Value: "p"}, table.AttrSK: &types.AttributeValueMemberS{Value: "s"}}); got != (purge.Range{Partition: "p", Keep: "s"}) {
 		t.Errorf("beside an item: %+v", got)
 	}
 }

@@ -253,7 +253,7 @@ func (n *Notification) subject() string {
 	return fmt.Sprintf("[%s] %s: %s, %s", n.Alert.Severity, n.Event, n.Alert.Message, n.Alert.device())
 }
 
-func (a *Told) device() string {
+func (a *AlertSnapshot) device() string {
 	if a.Device == "" {
 		return a.DeviceID
 	}
@@ -261,7 +261,7 @@ func (a *Told) device() string {
 }
 
 // text describes an alert in lines of plain text.
-func (a *Told) text() string {
+func (a *AlertSnapshot) text() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("%s", oneLine(a.Message))

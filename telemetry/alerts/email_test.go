@@ -177,7 +177,7 @@ func (p *postOffice) read(line string, in *bufio.Reader) string {
 var (
 	hotBoiler = alerts.Notification{
 		NotificationKey: alerts.NotificationKey{FleetID: "plant", NotificationID: "A.firing.ops"}, Event: telemetry.Fires,
-		Alert: alerts.Told{AlertID: "A", DeviceID: "d1", Device: "Kühl\r\nBcc: x@y.example", Message: "too hot", Severity: telemetry.Critical, Metric: "temp", Value: "101", Peak: "103"},
+		Alert: alerts.AlertSnapshot{AlertID: "A", DeviceID: "d1", Device: "Kühl\r\nBcc: x@y.example", Message: "too hot", Severity: telemetry.Critical, Metric: "temp", Value: "101", Peak: "103"},
 	}
 	toTwo = alerts.Channel{Kind: alerts.Email, Settings: alerts.Settings{To: []string{"ops@example.com", "night@example.com"}}}
 )

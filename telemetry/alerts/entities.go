@@ -79,7 +79,7 @@ type Notification struct {
 	ChannelID string               `dynamodbav:"channelId"`
 	Shard     int                  `dynamodbav:"shard"`
 	Event     telemetry.Transition `dynamodbav:"event"`
-	Alert     Told                 `dynamodbav:"alert"`
+	Alert     AlertSnapshot        `dynamodbav:"alert"`
 	State     DeliveryState        `dynamodbav:"state"`
 	Due       time.Time            `dynamodbav:"due"` // time of the next attempt
 	Attempts  int                  `dynamodbav:"attempts,omitempty"`
@@ -100,8 +100,8 @@ const (
 	Dead    DeliveryState = "dead"    // dead letter: all attempts failed
 )
 
-// Told is the alert in a notification, as it was at that time.
-type Told struct {
+// AlertSnapshot is the alert in a notification, as it was at that time.
+type AlertSnapshot struct {
 	AlertID  string             `dynamodbav:"id" json:"id"`
 	FleetID  string             `dynamodbav:"fleet" json:"fleet"`
 	DeviceID string             `dynamodbav:"device" json:"device"`

@@ -117,8 +117,8 @@ func rank(s telemetry.Severity) int {
 // severities in ascending order.
 var severities = []telemetry.Severity{telemetry.Info, telemetry.Warning, telemetry.Critical}
 
-func (d *decider) describe(a *telemetry.Alert) Told {
-	told := Told{
+func (d *decider) describe(a *telemetry.Alert) AlertSnapshot {
+	told := AlertSnapshot{
 		AlertID: a.AlertID, FleetID: a.FleetID, DeviceID: a.DeviceID, Device: d.device.Name, RuleID: a.RuleID, Message: a.Message,
 		Metric: a.Metric, Severity: a.Severity, Value: a.Value, Peak: a.Peak,
 		Since: time.UnixMilli(a.Since).UTC(), FiredAt: time.UnixMilli(a.Fired).UTC(),

@@ -143,7 +143,7 @@ func (s *Senders) Test(ctx context.Context, c *Channel, now time.Time) (id strin
 	now = now.UTC().Truncate(time.Millisecond)
 	return id, s.send(ctx, c, &Notification{
 		NotificationKey: NotificationKey{c.FleetID, id}, ChannelID: c.ChannelID, Event: tested, CreatedAt: now,
-		Alert: Told{FleetID: c.FleetID, Message: "a message to see whether it arrives", Severity: telemetry.Info, Since: now, FiredAt: now},
+		Alert: AlertSnapshot{FleetID: c.FleetID, Message: "a message to see whether it arrives", Severity: telemetry.Info, Since: now, FiredAt: now},
 	}, now)
 }
 

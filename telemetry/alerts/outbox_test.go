@@ -79,7 +79,7 @@ func TestDelivery(t *testing.T) {
 	}
 	var m struct {
 		Event string
-		Alert alerts.Told
+		Alert alerts.AlertSnapshot
 	}
 	if err := json.Unmarshal(body, &m); err != nil || m.Event != "alert.firing" || m.Alert.DeviceID != "d1" || m.Alert.Value != "101" {
 		t.Errorf("the body is %s (%v)", body, err)

@@ -24,9 +24,9 @@ var ErrPrivate = webhook.ErrPrivate
 
 // message is the body of a webhook.
 type message struct {
-	ID    string `json:"id"`
-	Event string `json:"event"`
-	Alert Told   `json:"alert"`
+	ID    string        `json:"id"`
+	Event string        `json:"event"`
+	Alert AlertSnapshot `json:"alert"`
 }
 
 // webhookSender posts notifications as JSON, signed according to standardwebhooks.com. The header

@@ -59,16 +59,16 @@ func (p *purging) run(ctx context.Context, w telemetry.Folded, deviceID string) 
 	if p.done.Items += n; err != nil {
 		return err
 	}
-	if err := p.beside(ctx, w, self); err != nil {
+	if err := p.restOfPartition(ctx, w, self); err != nil {
 		return err
 	}
 	p.done.Items++
 	return telemetry.Devices.Delete(ctx, p.t, d.DeviceKey)
 }
 
-// beside deletes everything in the partition of an item except the item.
-func (p *purging) beside(ctx context.Context, w telemetry.Folded, self table.Item) error {
-	n, err := purge.Ranges(ctx, p.t, w.Drain, purge.Beside(self))
+// restOfPartition deletes everything in the partition of an item except the item.
+func (p *purging) restOfPartition(ctx context.Context, w telemetry.Folded, self table.Item) error {
+	n, err := purge.Ranges(ctx, p.t, w.Drain, purge.RestOfPartition(self))
 	p.done.Items += n
 	return err
 }

@@ -67,7 +67,7 @@ func (p *purging) fleet(ctx context.Context, w telemetry.Folded, fleetID string)
 func (p *purging) last(ctx context.Context, w telemetry.Folded, k telemetry.FleetKey) error {
 	self, err := telemetry.Fleets.Key(k)
 	if err == nil {
-		err = p.beside(ctx, w, self)
+		err = p.restOfPartition(ctx, w, self)
 	}
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (p *purging) profiles(ctx context.Context, w telemetry.Folded, fleetID stri
 		}
 		self, err := telemetry.Profiles.Key(profile.ProfileKey)
 		if err == nil {
-			err = p.beside(ctx, w, self)
+			err = p.restOfPartition(ctx, w, self)
 		}
 		if err == nil {
 			p.done.Items++

@@ -24,7 +24,7 @@ import (
 // MaxReadings is the maximum number of readings in one text.
 const MaxReadings = 5_000
 
-// Errors of a whole text, of which nothing was read.
+// Errors of a whole text. No reading of it is used.
 var (
 	// ErrSyntax is returned when a text is not JSON, or neither an object nor an array.
 	ErrSyntax = errors.New("payload: not readings in JSON")

@@ -16,7 +16,7 @@ func Partitions(fleetID string) (all []purge.Range, err error) {
 		if err != nil {
 			return nil, err
 		}
-		one := purge.Beside(key)
+		one := purge.RestOfPartition(key)
 		one.Keep = ""
 		all = append(all, one)
 	}

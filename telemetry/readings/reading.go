@@ -44,7 +44,7 @@ type Reading struct {
 }
 
 // Place returns the reading's place among those of its device.
-func (r *Reading) Place() order.Place { return order.Of(r.At.UnixMilli(), r.Disc) }
+func (r *Reading) Place() order.Position { return order.Of(r.At.UnixMilli(), r.Disc) }
 
 // Compare orders readings of a device like their places; see package order.
 func (k *Key) Compare(o *Key) int {

@@ -277,7 +277,7 @@ var (
 	}, sampleColumns(func(s *blockSample) *Sample { return &s.Sample })...)...)
 )
 
-// sampleColumns are the columns of readings of which only a sample is kept.
+// sampleColumns are the columns of sampled readings.
 func sampleColumns[T any](of func(*T) *Sample) []block.Column[T] {
 	text := func(number byte) block.Column[T] {
 		return block.TextOf(number, func(*T) string { return "" }, func(*T, string) {})

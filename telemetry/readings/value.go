@@ -73,8 +73,8 @@ func (v Value) Decimal() decimalsum.Decimal {
 	return d
 }
 
-// Float returns the float64 nearest to the number, or 0 if the value is not a number. It is that of
-// Decimal, without taking the digits apart.
+// Float returns the float64 nearest to the number, or 0 if the value is not a number. It equals
+// the float of Decimal, but is faster, because it does not parse the digits.
 func (v Value) Float() float64 {
 	if v.form != isNumber {
 		return 0

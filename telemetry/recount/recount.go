@@ -56,7 +56,7 @@ type Differences struct {
 	Readings int64          `dynamodbav:"readings" json:"readings"` // raw readings read, some more than once
 	Items    int64          `dynamodbav:"items" json:"items"`       // derived items compared
 	Count    int64          `dynamodbav:"count" json:"count"`       // items that differed
-	Repaired int64          `dynamodbav:"repaired" json:"repaired"`     // of these, repaired by Rebuild
+	Repaired int64          `dynamodbav:"repaired" json:"repaired"` // of these, repaired by Rebuild
 	Parts    map[Part]int64 `dynamodbav:"parts,omitempty" json:"parts,omitempty"`
 	// List describes the first hundred differences.
 	List []Difference `dynamodbav:"list,omitempty" json:"list,omitempty"`

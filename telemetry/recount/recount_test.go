@@ -165,7 +165,7 @@ func (w *world) damage(k telemetry.AggregateKey) string {
 	case n == 2:
 		a.Metrics = slices.DeleteFunc(a.Metrics, func(x bucket.Metric) bool { return x.Name == m.Name && x.Kind == m.Kind })
 	case n == 3:
-		a.Metrics.At("invented", bucket.Gauge).Number(m.First.Place, one)
+		a.Metrics.At("invented", bucket.Gauge).Number(m.First.Position, one)
 	case n == 4 || m.Kind == bucket.State:
 		m.Count++
 	case n == 5:

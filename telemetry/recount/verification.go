@@ -22,8 +22,8 @@ type Verification struct {
 	Failure string      `dynamodbav:"failure,omitempty"` // reason for an early end
 }
 
-// keepVerification is how long a result is kept: the default lifetime of raw readings, which it may
-// name.
+// keepVerification is how long a result is kept. It names readings, so it lives no longer than raw
+// readings do by default.
 const keepVerification = 30 * 24 * time.Hour
 
 // Verifications holds the last verification of each fleet.

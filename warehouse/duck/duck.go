@@ -25,7 +25,7 @@ var (
 	ErrTooLarge = errors.New("too_large")
 )
 
-// Options configures what is queried and what resources a query may use. The zero value has good
+// Options configures the files of a query and its limits of resources. The zero value has good
 // defaults.
 type Options struct {
 	Events, Readings, DomainEvents []string // Parquet files
@@ -129,7 +129,7 @@ func (d *DB) prepare(ctx context.Context) error {
 	)
 	for _, s := range statements {
 		if _, err := d.conn.ExecContext(ctx, s); err != nil {
-			return d.told(ctx, err)
+			return d.convertError(ctx, err)
 		}
 	}
 	return nil
@@ -179,7 +179,7 @@ func (d *DB) ask(ctx context.Context, query string) (context.Context, context.Ca
 		_, err = d.conn.ExecContext(ctx, "CREATE OR REPLACE TEMP VIEW "+answer+" AS FROM (\n"+query+"\n)")
 	}
 	if err != nil {
-		err = d.told(ctx, err)
+		err = d.convertError(ctx, err)
 		cancel()
 		return nil, nil, err
 	}
@@ -229,14 +229,14 @@ func (d *DB) each(ctx context.Context, query string, head func([]Column) error, 
 	defer cancel()
 	columns, err := d.columns(ctx)
 	if err != nil {
-		return d.told(ctx, err)
+		return d.convertError(ctx, err)
 	}
 	if err := head(columns); err != nil {
 		return err
 	}
 	rows, err := d.conn.QueryContext(ctx, answer)
 	if err != nil {
-		return d.told(ctx, err)
+		return d.convertError(ctx, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	names, err := rows.Columns()
@@ -249,13 +249,13 @@ func (d *DB) each(ctx context.Context, query string, head func([]Column) error, 
 	}
 	for rows.Next() {
 		if err := rows.Scan(places...); err != nil {
-			return d.told(ctx, err)
+			return d.convertError(ctx, err)
 		}
 		if err := row(values); err != nil {
 			return err
 		}
 	}
-	return d.told(ctx, rows.Err())
+	return d.convertError(ctx, rows.Err())
 }
 
 // Save writes a query's answer to Options.SaveTo as Parquet and returns the number of rows. Errors:
@@ -268,7 +268,7 @@ func (d *DB) Save(ctx context.Context, query string) (rows int64, err error) {
 	defer cancel()
 	save := "COPY " + answer + " TO " + quote(d.o.SaveTo) + " (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)"
 	if err := d.conn.QueryRowContext(ctx, save).Scan(&rows); err != nil {
-		return 0, errors.Join(d.told(ctx, err), os.RemoveAll(d.o.SaveTo))
+		return 0, errors.Join(d.convertError(ctx, err), os.RemoveAll(d.o.SaveTo))
 	}
 	return rows, nil
 }
@@ -283,11 +283,11 @@ func (d *DB) Explain(ctx context.Context, query string) (plan string, err error)
 	defer cancel()
 	var kind string
 	err = d.conn.QueryRowContext(ctx, "EXPLAIN ANALYZE FROM "+answer).Scan(&kind, &plan)
-	return plan, d.told(ctx, err)
+	return plan, d.convertError(ctx, err)
 }
 
-// told converts an error of DuckDB to one of this package.
-func (d *DB) told(ctx context.Context, err error) error {
+// convertError converts an error of DuckDB to one of this package.
+func (d *DB) convertError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}

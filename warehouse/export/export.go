@@ -52,18 +52,18 @@ type Exporter struct {
 	source fold.Source
 	o      Options
 
-	batch    *batch
-	base     int64                         // version of the warehouse that the batch is based on
-	at       map[string]warehouse.Position // of all shards, including the batch
-	plan     *plan                         // the plan of a repair
-	mended   map[string]bool               // files that this process wrote for the repair
-	done     Progress
-	listed   []fold.Shard
-	listAt   time.Time
-	idle     time.Time // time of the last commit
-	sweepAt  time.Time
-	pass     pass
-	caughtAt time.Time // time from which Caught may be called again
+	batch         *batch
+	base          int64                         // version of the warehouse that the batch is based on
+	at            map[string]warehouse.Position // of all shards, including the batch
+	plan          *plan                         // the plan of a repair
+	repairedFiles map[string]bool               // files that this process wrote for the repair
+	done          Progress
+	listed        []fold.Shard
+	listAt        time.Time
+	idle          time.Time // time of the last commit
+	sweepAt       time.Time
+	pass          pass
+	caughtAt      time.Time // time from which Caught may be called again
 
 	caughtTo, rows atomic.Int64 // the values that CaughtUp returns
 	held           error        // why a part of the stream was not read in this turn
@@ -87,7 +87,7 @@ func New(w *warehouse.Warehouse, t *table.Table, source fold.Source, o Options) 
 	if o.Sleep == nil {
 		o.Sleep = backoff.For
 	}
-	return &Exporter{w: w, t: t, source: source, o: o, mended: map[string]bool{}}
+	return &Exporter{w: w, t: t, source: source, o: o, repairedFiles: map[string]bool{}}
 }
 
 // attempts is the number of consecutive failures after which CatchUp gives up.
@@ -343,7 +343,7 @@ func (x *Exporter) flush(ctx context.Context) error {
 			e.Repair.Why, e.Repair.Removes = under.Why, under.Removes
 		}
 		x.plan = nil
-		clear(x.mended)
+		clear(x.repairedFiles)
 	}
 	r := &resolver{w: x.w, out: &changes{}, gone: map[string]bool{}}
 	parts, err := x.drop(ctx, r)
@@ -358,7 +358,7 @@ func (x *Exporter) flush(ctx context.Context) error {
 		return err
 	}
 	x.done.Records += int64(b.records)
-	x.tell("exporting")
+	x.reportProgress("exporting")
 	at := x.at
 	listed, listAt := x.listed, x.listAt
 	x.reset()
@@ -388,7 +388,7 @@ func (x *Exporter) commit(ctx context.Context, out *changes, e *warehouse.Entry)
 	return nil
 }
 
-func (x *Exporter) tell(doing string) {
+func (x *Exporter) reportProgress(doing string) {
 	if x.o.Progress != nil {
 		x.done.Doing = doing
 		x.o.Progress(x.done)
@@ -415,7 +415,7 @@ func (x *Exporter) compact(ctx context.Context) error {
 	x.done.Files += int64(done.Made)
 	x.batch = nil
 	if err == nil && done.Joined > 0 {
-		x.tell("joining files")
+		x.reportProgress("joining files")
 	}
 	return err
 }

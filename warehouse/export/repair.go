@@ -66,7 +66,7 @@ type plan struct {
 
 func (x *Exporter) newPlan() *plan { return &plan{x: x, limit: x.o.FlushRows} }
 
-// chunk reads the next part. The order is that of warehouse.Datasets.
+// chunk reads the next part, in the order of warehouse.Datasets.
 func (p *plan) chunk(ctx context.Context, r warehouse.Repair) (*chunk, error) {
 	if r.Dataset == "" {
 		r.Dataset = warehouse.Events
@@ -109,7 +109,7 @@ func (x *Exporter) repairSome(ctx context.Context) error {
 		}
 		c, err := x.plan.chunk(ctx, *r)
 		if err == nil {
-			err = x.mend(ctx, *r, c)
+			err = x.repair(ctx, *r, c)
 		}
 		if err != nil {
 			return fmt.Errorf("compare with the table: %w", err)
@@ -118,13 +118,13 @@ func (x *Exporter) repairSome(ctx context.Context) error {
 	return nil
 }
 
-// mend makes the warehouse match a chunk, and commits that.
-func (x *Exporter) mend(ctx context.Context, r warehouse.Repair, c *chunk) error {
+// repair makes the warehouse match a chunk, and commits that.
+func (x *Exporter) repair(ctx context.Context, r warehouse.Repair, c *chunk) error {
 	e := &warehouse.Entry{Why: "repair", Repair: &c.next}
 	if c.next.Dataset == "" {
 		e.Repair, e.Repaired = nil, true
 	}
-	out := &resolver{w: x.w, out: &changes{}, gone: x.mended, whole: true}
+	out := &resolver{w: x.w, out: &changes{}, gone: x.repairedFiles, whole: true}
 	if r.Removes && c.covers != nil {
 		deleted, err := x.deleted(ctx, c)
 		if err != nil {
@@ -141,13 +141,13 @@ func (x *Exporter) mend(ctx context.Context, r warehouse.Repair, c *chunk) error
 		return err
 	}
 	for _, f := range out.out.add {
-		x.mended[f.Path] = true
+		x.repairedFiles[f.Path] = true
 	}
 	if e.Repaired {
 		x.plan = nil
-		clear(x.mended)
+		clear(x.repairedFiles)
 	}
-	x.tell(c.doing)
+	x.reportProgress(c.doing)
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (x *Exporter) extras(ctx context.Context, c *chunk, do func(k rowKey, expir
 	soon := x.t.Now().UnixMilli() + ttlSlack
 	for _, p := range c.all() {
 		for _, f := range x.w.In(p) {
-			if x.mended[f.Path] {
+			if x.repairedFiles[f.Path] {
 				continue
 			}
 			var last rowKey

@@ -73,7 +73,7 @@ func (x *Exporter) ready(sh fold.Shard) bool {
 // take adds what was read to the batch.
 func (x *Exporter) take(shard string, r *fold.Batch) {
 	b := x.batch
-	if r.Missed {
+	if r.Trimmed {
 		x.miss(shard)
 	}
 	for i := range r.Changes {
@@ -82,7 +82,7 @@ func (x *Exporter) take(shard string, r *fold.Batch) {
 			x.o.Logger.Error("warehouse: cannot export a change", "shard", shard, "sequence", string(r.Changes[i].Seq), "error", err)
 		}
 	}
-	if r.Read == 0 && !r.End && !r.Missed {
+	if r.Read == 0 && !r.End && !r.Trimmed {
 		return
 	}
 	if b.records == 0 {

@@ -92,7 +92,7 @@ func (m *Memory) Names() []string {
 	return slices.Sorted(maps.Keys(m.objects))
 }
 
-// ErrFault is returned by a Faulty for an operation that the test made fail.
+// ErrFault is the injected error of a Faulty.
 var ErrFault = errors.New("a fault that the test ordered")
 
 // Fault is a way in which an operation can fail.

@@ -37,7 +37,7 @@ type File struct {
 	Close func() error
 }
 
-// Apply sets a server's options. The caller runs the files beside the server and closes them
+// Apply sets a server's options. The caller runs the files alongside the server and closes them
 // afterwards, or looks at each once.
 func (f *Flags) Apply(o *server.Options) (files []File, err error) {
 	a := &o.Analytics

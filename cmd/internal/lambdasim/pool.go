@@ -229,21 +229,21 @@ func (e *environment) serveNext(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, bytes.NewReader(call.payload)) // the end of the process is noticed elsewhere
 }
 
-// Said collects the output of a pool's processes, for tests.
-type Said struct {
+// Output collects the output of a pool's processes, for tests.
+type Output struct {
 	mu sync.Mutex
 	b  strings.Builder
 }
 
 // Write implements io.Writer.
-func (s *Said) Write(b []byte) (int, error) {
+func (s *Output) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.Write(b)
 }
 
 // String returns the output so far.
-func (s *Said) String() string {
+func (s *Output) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()

@@ -22,8 +22,8 @@ import (
 	"github.com/onefold/onefold/telemetry/presence"
 )
 
-// Upkeep is the maintenance of a table. All fields are required.
-type Upkeep struct {
+// Maintenance is the maintenance of a table. All fields are required.
+type Maintenance struct {
 	Table    *table.Table
 	Accounts *accounts.Store
 	Folded   reconcile.Folded
@@ -37,8 +37,8 @@ const (
 	devicesEvery = 30 * time.Second
 )
 
-// duty is a maintenance job.
-type duty struct {
+// job is a maintenance job.
+type job struct {
 	what  string
 	every time.Duration
 	// round runs the job until it is done or ctx ends. It returns the number of sites, or fleets,
@@ -50,28 +50,28 @@ type duty struct {
 // runs.
 func alwaysListening(time.Time) time.Time { return time.Time{} }
 
-func (u *Upkeep) duties(listening func(now time.Time) time.Time) []duty {
-	return []duty{
+func (u *Maintenance) jobs(listening func(now time.Time) time.Time) []job {
+	return []job{
 		u.ofSites("roll-up", analytics.ListSites, u.rollUp),
 		u.ofSites("backfill of goals", analytics.ListSites, u.backfillGoals),
 		u.ofSites("erasure", analytics.ListSites, u.erase),
 		u.ofSites("purge of a deleted site", erasure.DeletedSites, u.purge),
 		{"maintenance of devices", devicesEvery, func(ctx context.Context) int { return u.devices(ctx, listening(u.Table.Now())) }},
-		{"repair of gaps", sitesEvery, u.missed},
+		{"repair of gaps", sitesEvery, u.repairGaps},
 	}
 }
 
 // Services returns the jobs as services, which run at once and then at intervals until their
 // context ends. Failures are logged and retried in the next round. The process that runs the
 // services also accepts readings, so while it was down, devices could not report.
-func (u *Upkeep) Services() (all []func(context.Context) error) {
-	for _, d := range u.duties(new(presence.Listening).Since) {
+func (u *Maintenance) Services() (all []func(context.Context) error) {
+	for _, d := range u.jobs(new(presence.Listening).Since) {
 		all = append(all, d.run)
 	}
 	return all
 }
 
-func (d *duty) run(ctx context.Context) error {
+func (d *job) run(ctx context.Context) error {
 	ticker := time.NewTicker(d.every)
 	defer ticker.Stop()
 	for {
@@ -93,8 +93,8 @@ type Done struct {
 // Once runs one round of all jobs. If ctx has a deadline, each job gets an equal share of the time
 // that the jobs before it left, so that none starves the others. Unfinished work is continued in
 // the next round.
-func (u *Upkeep) Once(ctx context.Context, now func() time.Time) (done Done) {
-	all := u.duties(alwaysListening)
+func (u *Maintenance) Once(ctx context.Context, now func() time.Time) (done Done) {
+	all := u.jobs(alwaysListening)
 	for i, d := range all {
 		part, cancel := ctx, func() {}
 		if end, bounded := ctx.Deadline(); bounded {
@@ -117,8 +117,8 @@ type (
 )
 
 // ofSites returns a job that runs do for each listed site.
-func (u *Upkeep) ofSites(what string, sites listing, do work) duty {
-	return duty{what, sitesEvery, func(ctx context.Context) (failed int) {
+func (u *Maintenance) ofSites(what string, sites listing, do work) job {
+	return job{what, sitesEvery, func(ctx context.Context) (failed int) {
 		for site, err := range sites(ctx, u.Table, "") {
 			if ctx.Err() != nil {
 				break
@@ -135,23 +135,23 @@ func (u *Upkeep) ofSites(what string, sites listing, do work) duty {
 	}}
 }
 
-func (u *Upkeep) rollUp(ctx context.Context, site string) error {
+func (u *Maintenance) rollUp(ctx context.Context, site string) error {
 	_, err := reconcile.RollUp(ctx, u.Table, site, u.Table.Now())
 	return err
 }
 
-func (u *Upkeep) backfillGoals(ctx context.Context, site string) error {
+func (u *Maintenance) backfillGoals(ctx context.Context, site string) error {
 	_, err := goals.Backfill(ctx, u.Table, site)
 	return err
 }
 
 // erase completes interrupted erasures, and deletes salts that the store has not deleted in time.
-func (u *Upkeep) erase(ctx context.Context, site string) error {
+func (u *Maintenance) erase(ctx context.Context, site string) error {
 	return errors.Join(erasure.Resume(ctx, u.Table, u.Folded, site), erasure.Salts(ctx, u.Table, site))
 }
 
 // purge removes roles, keys and shares of a deleted site before its ID can be used again.
-func (u *Upkeep) purge(ctx context.Context, site string) error {
+func (u *Maintenance) purge(ctx context.Context, site string) error {
 	err := u.Accounts.RemoveSite(ctx, site)
 	if err == nil {
 		_, err = erasure.Purge(ctx, u.Table, u.Folded, site)
@@ -160,7 +160,7 @@ func (u *Upkeep) purge(ctx context.Context, site string) error {
 }
 
 // devices runs the timers of devices and fleets.
-func (u *Upkeep) devices(ctx context.Context, listening time.Time) (failed int) {
+func (u *Maintenance) devices(ctx context.Context, listening time.Time) (failed int) {
 	_, waiting := maintenance.Run(ctx, u.Table, u.Folded)
 	_, silent := presence.Sweep(ctx, u.Table, listening)
 	if err := errors.Join(waiting, silent, alerts.Sweep(ctx, u.Table, listening)); err != nil && ctx.Err() == nil {
@@ -170,8 +170,8 @@ func (u *Upkeep) devices(ctx context.Context, listening time.Time) (failed int) 
 	return 0
 }
 
-// missed repairs gaps in what the folds have read.
-func (u *Upkeep) missed(ctx context.Context) (failed int) {
+// repairGaps repairs gaps in what the folds have read.
+func (u *Maintenance) repairGaps(ctx context.Context) (failed int) {
 	m := gaprepair.Repairer{Table: u.Table, Folded: u.Folded, Logger: u.Logger}
 	if err := m.Run(ctx); err != nil && ctx.Err() == nil {
 		u.Logger.Error("repairing a gap failed; will retry", "error", err)

@@ -8,7 +8,7 @@ import (
 	"github.com/onefold/onefold/fold"
 )
 
-// Folding runs a worker beside work, and stops it when work is done. It cancels work if the worker
+// Folding runs a worker alongside work, and stops it when work is done. It cancels work if the worker
 // fails, because work needs the folds.
 func Folding(ctx context.Context, w *fold.Worker, work func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -19,8 +19,8 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// Place is the location of a table, as in a store URL. The zero value is in memory.
-type Place struct {
+// Location is the location of a table, as in a store URL. The zero value is in memory.
+type Location struct {
 	Dir    string          // directory of the embedded engine
 	Remote remote.Location // Table is "" for an embedded table
 
@@ -32,35 +32,35 @@ const Forms = "embedded:DIR, memory:, " + remote.Forms
 
 // Parse parses a store URL. If store is empty, the table is in the directory data. Errors begin
 // with bad_store.
-func Parse(store, data string) (Place, error) {
+func Parse(store, data string) (Location, error) {
 	scheme, rest, ok := strings.Cut(store, ":")
 	switch {
 	case store == "":
-		return Place{Dir: data}, nil
+		return Location{Dir: data}, nil
 	case !ok:
-		return Place{}, fmt.Errorf("bad_store: %q is not a store URL: %s", store, Forms)
+		return Location{}, fmt.Errorf("bad_store: %q is not a store URL: %s", store, Forms)
 	case scheme == "memory":
 		if rest != "" {
-			return Place{}, fmt.Errorf("bad_store: memory: takes no name, because no other process can open it")
+			return Location{}, fmt.Errorf("bad_store: memory: takes no name, because no other process can open it")
 		}
-		return Place{}, nil
+		return Location{}, nil
 	case scheme == "embedded":
 		if rest == "" {
-			return Place{}, fmt.Errorf("bad_store: embedded: needs a directory, as in embedded:onefold-data")
+			return Location{}, fmt.Errorf("bad_store: embedded: needs a directory, as in embedded:onefold-data")
 		}
-		return Place{Dir: rest}, nil
+		return Location{Dir: rest}, nil
 	case !strings.HasPrefix(scheme, "dynamodb"):
-		return Place{}, fmt.Errorf("bad_store: %q is not a store URL: %s", store, Forms)
+		return Location{}, fmt.Errorf("bad_store: %q is not a store URL: %s", store, Forms)
 	}
 	l, err := remote.Parse(store)
-	return Place{Remote: l}, err
+	return Location{Remote: l}, err
 }
 
 // Shared reports whether other processes may use the table too.
-func (p Place) Shared() bool { return p.Remote.Table != "" }
+func (p Location) Shared() bool { return p.Remote.Table != "" }
 
 // String returns the store URL.
-func (p Place) String() string {
+func (p Location) String() string {
 	switch {
 	case p.Shared():
 		return p.Remote.String()
@@ -72,7 +72,7 @@ func (p Place) String() string {
 
 // Identity returns a unique ID of the table: the ARN of a table at AWS, given in arn, otherwise the
 // store URL.
-func (p Place) Identity(arn string) string {
+func (p Location) Identity(arn string) string {
 	if p.Shared() && p.Remote.Endpoint == "" && arn != "" {
 		return arn
 	}
@@ -104,7 +104,7 @@ func (o *Opened) Close() error {
 // A table on a service must exist and match the schema; creating it costs money, so it is a
 // separate command. A table that is being moved here or has moved away is an error: see
 // migration.Check. After a table moves away while open, requests to it fail.
-func (p Place) Open(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
+func (p Location) Open(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
 	opened, err := p.OpenMoving(ctx, o, existing)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (p Place) Open(ctx context.Context, o engine.Options, existing bool) (*Open
 }
 
 // OpenMoving is Open for migrations. It ignores the table's migration state.
-func (p Place) OpenMoving(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
+func (p Location) OpenMoving(ctx context.Context, o engine.Options, existing bool) (*Opened, error) {
 	switch {
 	case p.Shared():
 		return p.openRemote(ctx, o.Logger)
@@ -142,7 +142,7 @@ func ready(ctx context.Context, db *engine.DB) (*Opened, error) {
 	return &Opened{API: db, Streams: db, Table: products.TableName, Engine: db}, nil
 }
 
-func (p Place) openRemote(ctx context.Context, logger *slog.Logger) (*Opened, error) {
+func (p Location) openRemote(ctx context.Context, logger *slog.Logger) (*Opened, error) {
 	o, err := p.Clients(ctx, func(o *resilient.Options) { o.Logger, o.Patience = logger, p.Patience })
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ const wrongSecret = "InvalidSignatureException"
 
 // refused summarizes in one line why a service denies access: the service's own message without the
 // SDK's context.
-func refused(p Place, err error) error {
+func refused(p Location, err error) error {
 	code, message := dynamo.Code(err), err.Error()
 	var api smithy.APIError
 	if errors.As(err, &api) {
@@ -182,7 +182,7 @@ func refused(p Place, err error) error {
 }
 
 // Clients returns clients of the table's service, whether or not the table exists.
-func (p Place) Clients(ctx context.Context, settings ...func(*resilient.Options)) (*Opened, error) {
+func (p Location) Clients(ctx context.Context, settings ...func(*resilient.Options)) (*Opened, error) {
 	if err := p.Remote.Probe(ctx); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // Fill fills a directory, which must be empty or absent, with what fn writes to a temporary
-// directory beside it. The directory therefore appears completely or not at all, even if the
+// directory alongside it. The directory therefore appears completely or not at all, even if the
 // process is killed.
 func Fill(fs vfs.FS, dir string, fn func(dir string) (*Manifest, error)) (*Manifest, error) {
 	dir = fs.PathJoin(dir) // without a trailing slash

@@ -74,7 +74,7 @@ type heatKey struct {
 }
 
 // count adds the consumption of a key.
-func (h *heat) count(d Direction, at Place, halves int64) {
+func (h *heat) count(d Direction, at Access, halves int64) {
 	key := at.partition()
 	if key == nil || halves == 0 {
 		return

@@ -130,7 +130,7 @@ func (m *Table) Report(t *catalog.Table, second int64) TableUse {
 }
 
 // Count adds operations with their consumption of a table and its indexes.
-func (m *Table) Count(d Direction, t *catalog.Table, at Place, times int64, u Usage) {
+func (m *Table) Count(d Direction, t *catalog.Table, at Access, times int64, u Usage) {
 	if u.Table != 0 {
 		m.base.count(d, u.Table, times)
 	}
@@ -147,7 +147,7 @@ func (m *Table) Count(d Direction, t *catalog.Table, at Place, times int64, u Us
 
 // CountEntry adds a write of an index entry to the heat of its partition. The sums already include
 // it through Count.
-func (m *Table) CountEntry(at Place, halves int64) { m.heat.count(Writing, at, halves) }
+func (m *Table) CountEntry(at Access, halves int64) { m.heat.count(Writing, at, halves) }
 
 // CountEntity adds a write to the entity named by a sort key.
 func (m *Table) CountEntity(sortKey string, u Usage) {

@@ -17,7 +17,7 @@ import (
 )
 
 // place returns the place of a partition key, with a hash that spreads keys over stripes.
-func place(t testing.TB, v types.AttributeValue, second int64) capacity.Place {
+func place(t testing.TB, v types.AttributeValue, second int64) capacity.Access {
 	t.Helper()
 	b, err := keyenc.Append(make([]byte, 4), v)
 	if err != nil {
@@ -28,7 +28,7 @@ func place(t testing.TB, v types.AttributeValue, second int64) capacity.Place {
 		hash = (hash ^ uint32(c)) * 16777619
 	}
 	binary.BigEndian.PutUint32(b, hash)
-	return capacity.Place{Primary: b, Second: second}
+	return capacity.Access{Primary: b, Second: second}
 }
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
@@ -37,13 +37,13 @@ var described = &catalog.Table{Indexes: []catalog.Index{{Name: "gsi1"}, {Name: "
 
 func TestPrefixes(t *testing.T) {
 	m := capacity.NewTable(nil)
-	write := func(at capacity.Place) { m.Count(capacity.Writing, described, at, 1, capacity.Usage{Table: 2}) }
+	write := func(at capacity.Access) { m.Count(capacity.Writing, described, at, 1, capacity.Usage{Table: 2}) }
 	for _, key := range []string{"SITE#a#SHARD#1", "SITE#b", "#", "a\x00b#c", "plain", "DEVICE#1"} {
 		write(place(t, text(key), 0))
 	}
 	write(place(t, &types.AttributeValueMemberN{Value: "12"}, 0))
 	write(place(t, &types.AttributeValueMemberB{Value: []byte("SITE#x")}, 0))
-	m.Count(capacity.Reading, described, capacity.Place{}, 1, capacity.Usage{Table: 1, Indexes: []int64{0, 3}})
+	m.Count(capacity.Reading, described, capacity.Access{}, 1, capacity.Usage{Table: 1, Indexes: []int64{0, 3}})
 	want := map[string]capacity.Use{
 		"SITE#": {WriteUnits: 2, Writes: 2}, "#": {WriteUnits: 1, Writes: 1}, "a\x00b#": {WriteUnits: 1, Writes: 1}, "DEVICE#": {WriteUnits: 1, Writes: 1},
 		capacity.NoPrefix: {WriteUnits: 3, Writes: 3}, capacity.ScanPrefix: {ReadUnits: 2, Reads: 1},
@@ -146,7 +146,7 @@ func TestHottestInMinutes(t *testing.T) {
 func BenchmarkCount(b *testing.B) {
 	for _, keys := range []int{1, 100, 100_000} {
 		m := capacity.NewTable(nil)
-		places := make([]capacity.Place, keys)
+		places := make([]capacity.Access, keys)
 		for i := range places {
 			places[i] = place(b, text(fmt.Sprintf("SITE#%d#SHARD#%d", i, i%8)), 600)
 		}

@@ -18,8 +18,8 @@ const (
 
 const maxPrefixes = 256
 
-// Place is what was read or written: the partition, its index, and the time.
-type Place struct {
+// Access is what was read or written: the partition, its index, and the time.
+type Access struct {
 	Primary []byte // starts with the partition's hash⁴ and key(partition key); if shorter, a Scan of all partitions
 	Index   int    // 1 + ordinal of the index of the partition; 0 for the table
 	Second  int64  // since 1970
@@ -28,7 +28,7 @@ type Place struct {
 const hashBytes = 4
 
 // partition returns the bytes of the partition key, or nil if there is none.
-func (p *Place) partition() []byte {
+func (p *Access) partition() []byte {
 	if len(p.Primary) <= hashBytes {
 		return nil
 	}
@@ -40,12 +40,12 @@ func (p *Place) partition() []byte {
 	return b[:len(b)-len(rest)]
 }
 
-func (m *Table) countPrefix(d Direction, at Place, times, halves int64) {
+func (m *Table) countPrefix(d Direction, at Access, times, halves int64) {
 	m.prefixMeter(at).count(d, halves, times)
 }
 
 // prefixMeter returns the meter for a place's prefix.
-func (m *Table) prefixMeter(at Place) *useMeter {
+func (m *Table) prefixMeter(at Access) *useMeter {
 	switch {
 	case len(at.Primary) <= hashBytes:
 		return m.prefixNamed(ScanPrefix)

@@ -59,7 +59,7 @@ func sortPaths(paths []path) []path {
 // appearance.
 func (p *Projection) Roots() []string { return roots(p.paths) }
 
-// NestedRoots returns those of Roots of which the projection reads parts.
+// NestedRoots returns the Roots that the projection reads only in part.
 func (p *Projection) NestedRoots() []string { return nestedRoots(p.paths) }
 
 // Apply returns the projection of an item: an empty item if it selects nothing, nil if there is no

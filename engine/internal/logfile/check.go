@@ -18,8 +18,8 @@ func Number(name, suffix string) (number uint64, ok bool) {
 	return number, is && err == nil
 }
 
-// Doubt is the end of a log that may be an interrupted write or may be damaged.
-type Doubt struct {
+// AmbiguousEnd is the end of a log that may be an interrupted write or may be damaged.
+type AmbiguousEnd struct {
 	Log string // name of the file
 	Span
 }
@@ -27,7 +27,7 @@ type Doubt struct {
 // Check checks the logs and the manifest of a store that was not closed for damage. Damage that
 // cannot be distinguished from an interrupted write is a doubt. wrong describes the damage, "" if
 // there is none. The store need not exist.
-func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
+func Check(fs vfs.FS, dir string) (wrong string, doubts []AmbiguousEnd, err error) {
 	names, err := fs.List(dir)
 	if errors.Is(err, os.ErrNotExist) || err == nil && !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "marker.manifest.") }) {
 		return "", nil, nil
@@ -59,7 +59,7 @@ func Check(fs vfs.FS, dir string) (wrong string, doubts []Doubt, err error) {
 			if s.Damaged || s.Closed && number < newest {
 				return fmt.Sprintf("%s: %s cannot be read", log, s), nil, nil
 			}
-			doubts = append(doubts, Doubt{log, s})
+			doubts = append(doubts, AmbiguousEnd{log, s})
 		}
 	}
 	if m.Cut && later && !first { // a log is removed only after the manifest on disk no longer requires it, and this one still does

@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// said is a write as request parameters.
-type said struct {
+// parsed is a write as request parameters.
+type parsed struct {
 	Writer
 	table, condition, update *string
 	tell                     types.ReturnValuesOnConditionCheckFailure
@@ -18,8 +18,8 @@ type said struct {
 	astray                   bool // a placeholder is unused or undefined
 }
 
-func (w *Write) say() *said {
-	s := &said{table: &w.On.Name, Writer: Writer{bare: w.Bare}}
+func (w *Write) say() *parsed {
+	s := &parsed{table: &w.On.Name, Writer: Writer{bare: w.Bare}}
 	if w.Tell {
 		s.tell = types.ReturnValuesOnConditionCheckFailureAllOld
 	}
@@ -38,7 +38,7 @@ func (w *Write) say() *said {
 }
 
 // stray breaks the placeholders, if there are any.
-func (s *said) stray(how string) {
+func (s *parsed) stray(how string) {
 	names, values := s.Names, s.Values
 	switch how {
 	case "unused name":
@@ -81,7 +81,7 @@ func (s *said) stray(how string) {
 	s.astray = how != ""
 }
 
-func (s *said) legacy(w *Write) {
+func (s *parsed) legacy(w *Write) {
 	s.joined = types.ConditionalOperator(w.Joined)
 	if w.Verb == "Update" {
 		s.updates = map[string]types.AttributeValueUpdate{}

@@ -80,7 +80,8 @@ func (a interval) and(b interval) interval {
 	return a
 }
 
-// above reports whether bound x is above bound y. A bound can be at its value or behind it.
+// above reports whether bound x is above bound y. behindX and behindY say that a
+// bound lies directly after its value, not at it.
 func above(x types.AttributeValue, behindX bool, y types.AttributeValue, behindY bool) bool {
 	order, ok := item.Compare(x, y)
 	return ok && (order > 0 || order == 0 && behindX && !behindY)

@@ -306,7 +306,7 @@ func (f *file) Close() error {
 type operations struct {
 	mu    sync.Mutex
 	next  uint64
-	begun map[uint64]int // checks since its start, by operation
+	begun map[uint64]int // by running operation: number of checks since it began
 }
 
 // begin records the start of a write. done must be called when it has returned.

@@ -76,8 +76,8 @@ var syncBounds = [...]time.Duration{
 }
 
 // latency measures operations without a lock.
-type latency struct { // by the first bound not exceeded; the last is for longer ones
-	counts [len(syncBounds) + 1]atomic.Uint64 // by the first bound that is not exceeded; the last: by none
+type latency struct {
+	counts [len(syncBounds) + 1]atomic.Uint64 // by the first bound that is not exceeded; the last is for longer ones
 	sum    atomic.Int64
 }
 

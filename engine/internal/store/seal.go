@@ -52,7 +52,7 @@ func seal(fs vfs.FS, dir string) error {
 	case len(doubts) > 0:
 		return fmt.Errorf("%w: %s: %s cannot be read", row.ErrCorrupt, doubts[0].Log, doubts[0].Span)
 	}
-	// After a power loss, a deleted file must not reappear beside a seal that does not list it.
+	// After a power loss, a deleted file must not reappear alongside a seal that does not list it.
 	if err := syncDir(fs, dir); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func unseal(fs vfs.FS, dir string, keep bool, warn func(msg string, args ...any)
 		if file, ok := difference(noted, now); ok && slices.Equal(markers(noted), markers(now)) {
 			return fmt.Errorf("%w: %s has changed since the database was closed", row.ErrCorrupt, file)
 		} // else a program that knows of no seals has opened the store since, and moved its marker
-	} // else the seal is what is damaged
+	} // otherwise the seal itself is damaged
 	if keep {
 		return nil
 	}

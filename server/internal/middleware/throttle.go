@@ -43,7 +43,7 @@ func newThrottle(clock func() time.Time) *throttle {
 }
 
 // tryBrowser is like try for a browser that has logged in to the account before. It has its own
-// attempts, which nobody else can use up.
+// attempts, which others cannot use up.
 func (t *throttle) tryBrowser(browser string) (wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,7 @@
   const respect = data.respect
   const waiting = [] // events without a response, in order
   const longest = 2000 // maximum length of a URL; the rest is cut off
-  let skew = 0 // how far the browser's clock is behind, in milliseconds, if it is too wrong
+  let skew = 0 // milliseconds to add to the browser's clock, if it is too far off
   let page = '' // the current page; '' before the first
   let user
   let ignored = (/dnt/.test(respect) && navigator.doNotTrack == 1) || (/gpc/.test(respect) && navigator.globalPrivacyControl)
@@ -100,7 +100,7 @@
   // when the page is left or hidden.
   let engaged = 0
   let since = 0
-  let seen = 0 // how far down the page was seen, in pixels
+  let seen = 0 // lowest visible point of the page so far, in pixels
   let told = 0
   const now = () => performance.now()
   const clock = run => {

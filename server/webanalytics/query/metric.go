@@ -20,7 +20,7 @@ type Metric struct {
 	value func(*cell) any    // of a value of a dimension; nil: only of ranges
 }
 
-// cell is one value of a dimension, with what is needed to say which of its counts are known.
+// cell is one value of a dimension, with the information which of its counts are known.
 type cell struct {
 	*Value
 	by  analytics.Dimension

@@ -67,7 +67,7 @@ func compare(a, b Metric) int {
 }
 
 // Number adds a number.
-func (m *Metric) Number(place order.Place, v decimalsum.Decimal) {
+func (m *Metric) Number(place order.Position, v decimalsum.Decimal) {
 	if m.Count == 0 || v.Cmp(&m.Min) < 0 {
 		m.Min = v
 	}
@@ -75,15 +75,15 @@ func (m *Metric) Number(place order.Place, v decimalsum.Decimal) {
 		m.Max = v
 	}
 	m.Sum, m.Squares = m.Sum.Plus(v), m.Squares.Plus(v.Times(v))
-	m.point(counterseries.Point{Place: place, Number: v})
+	m.point(counterseries.Point{Position: place, Number: v})
 	if m.Kind == Gauge {
 		m.Spread.Add(v)
 	}
 }
 
 // Named adds a state.
-func (m *Metric) Named(place order.Place, name string, form counterseries.Form) {
-	m.point(counterseries.Point{Place: place, Name: name, Form: form})
+func (m *Metric) Named(place order.Position, name string, form counterseries.Form) {
+	m.point(counterseries.Point{Position: place, Name: name, Form: form})
 }
 
 func (m *Metric) point(p counterseries.Point) {

@@ -13,9 +13,9 @@ import (
 
 func sample(t testing.TB) (m Metrics) {
 	for i := range 100 {
-		m.At("temp", Gauge).Number(order.Place{At: int64(i * 1000)}, decimalsum.Of(int64(i%70)))
-		m.At("pulses", Counter).Number(order.Place{At: int64(i * 1000)}, decimalsum.Of(int64(i*i%997)))
-		m.At("door", State).Named(order.Place{At: int64(i * 1000)}, []string{"open", "shut"}[i%3%2], counterseries.Text)
+		m.At("temp", Gauge).Number(order.Position{At: int64(i * 1000)}, decimalsum.Of(int64(i%70)))
+		m.At("pulses", Counter).Number(order.Position{At: int64(i * 1000)}, decimalsum.Of(int64(i*i%997)))
+		m.At("door", State).Named(order.Position{At: int64(i * 1000)}, []string{"open", "shut"}[i%3%2], counterseries.Text)
 	}
 	m.At("pulses", Counter).Settle(m.At("pulses", Counter).Track.Run())
 	return m
@@ -53,7 +53,7 @@ func TestIncompleteCounterRun(t *testing.T) {
 	if r, known := pulses.Whole(); !known || r.N == 0 {
 		t.Error("it was settled, before it gave its points up")
 	}
-	pulses.Number(order.Place{At: 200_000}, decimalsum.Of(5))
+	pulses.Number(order.Position{At: 200_000}, decimalsum.Of(5))
 	if _, known := pulses.Whole(); known {
 		t.Error("a reading has come since")
 	}
@@ -108,7 +108,7 @@ func TestManyMetricsFit(t *testing.T) {
 type sent struct {
 	name  string
 	kind  Kind
-	place order.Place
+	place order.Position
 	v     decimalsum.Decimal
 	text  string
 	form  counterseries.Form
@@ -116,7 +116,7 @@ type sent struct {
 
 func draw(t *testing.T, r *rand.Rand, i int) sent {
 	t.Helper()
-	s := sent{name: fmt.Sprintf("measurement_%d.field_usage_percent{cpu=cpu-total,n=%d}", i/10, i), kind: Gauge, place: order.Place{At: 1778594400000 + r.Int64N(3600_000)}}
+	s := sent{name: fmt.Sprintf("measurement_%d.field_usage_percent{cpu=cpu-total,n=%d}", i/10, i), kind: Gauge, place: order.Position{At: 1778594400000 + r.Int64N(3600_000)}}
 	if r.IntN(2) == 0 {
 		s.place.Nth = 1 + r.Int64N(1e12)
 	}

@@ -15,15 +15,15 @@ const (
 	slot = 30
 )
 
-// Pulse holds recent arrivals in epoch seconds, sorted: the last arrival of each slot.
+// Arrivals holds recent arrivals in epoch seconds, sorted: the last arrival of each slot.
 //
 // Invariant: it holds the last arrival of each of the latest 24 slots, in whatever order and
 // grouping arrivals were added, because the latest slots of a union are among the latest of its
 // parts.
-type Pulse []int64
+type Arrivals []int64
 
 // Add adds an arrival.
-func (p *Pulse) Add(at int64) {
+func (p *Arrivals) Add(at int64) {
 	i, found := slices.BinarySearchFunc(*p, at, func(have, at int64) int { return cmp.Compare(have/slot, at/slot) })
 	if found {
 		(*p)[i] = max((*p)[i], at)
@@ -39,20 +39,20 @@ func (p *Pulse) Add(at int64) {
 }
 
 // Merge adds the arrivals of another pulse.
-func (p *Pulse) Merge(o Pulse) {
+func (p *Arrivals) Merge(o Arrivals) {
 	for _, at := range o {
 		p.Add(at)
 	}
 }
 
 // Until drops arrivals after a time.
-func (p *Pulse) Until(at int64) {
+func (p *Arrivals) Until(at int64) {
 	*p = slices.DeleteFunc(*p, func(have int64) bool { return have > at })
 }
 
 // Interval returns the expected interval: the 80th percentile of the gaps between arrivals, so that
 // neither outages nor bursts have much effect. It returns 0 for fewer than three arrivals.
-func (p Pulse) Interval() time.Duration {
+func (p Arrivals) Interval() time.Duration {
 	if len(p) < 3 {
 		return 0
 	}

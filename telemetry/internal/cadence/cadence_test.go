@@ -16,13 +16,13 @@ func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
 		for i := range all {
 			all[i] = r.Int64N(1500)
 		}
-		var plain, merged Pulse
+		var plain, merged Arrivals
 		for _, at := range all {
 			plain.Add(at)
 		}
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		for len(all) > 0 {
-			var part Pulse
+			var part Arrivals
 			n := 1 + r.IntN(len(all))
 			for _, at := range all[:n] {
 				part.Add(at)
@@ -37,7 +37,7 @@ func TestOrderAndGroupingMakeNoDifference(t *testing.T) {
 }
 
 func TestRhythm(t *testing.T) {
-	every := func(n int, gap ...int64) (p Pulse) {
+	every := func(n int, gap ...int64) (p Arrivals) {
 		at := int64(1_700_000_000)
 		for i := range n {
 			p.Add(at)
@@ -45,7 +45,7 @@ func TestRhythm(t *testing.T) {
 		}
 		return p
 	}
-	bursts := func(size, period int64) (p Pulse) { // one per second, as when a device uploads stored readings
+	bursts := func(size, period int64) (p Arrivals) { // one per second, as when a device uploads stored readings
 		for n := range int64(10) {
 			for i := range size {
 				p.Add(1_700_000_000 + n*period + i)
@@ -56,7 +56,7 @@ func TestRhythm(t *testing.T) {
 	outage := every(20, 60)
 	outage.Add(outage[len(outage)-1] + 86_400)
 	for name, c := range map[string]struct {
-		p    Pulse
+		p    Arrivals
 		want time.Duration
 	}{
 		"never":             {nil, 0},

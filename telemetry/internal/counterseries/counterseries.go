@@ -14,7 +14,7 @@ import (
 
 // A Point is a value of a reading: Number for gauges and counters, Name for states.
 type Point struct {
-	order.Place
+	order.Position
 	Number decimalsum.Decimal
 	Name   string
 	Form   Form // type of Name
@@ -40,7 +40,7 @@ func (p Point) Counted() Point {
 
 // compare orders points by place, then by value.
 func compare(a, b Point) int {
-	return cmp.Or(a.Place.Compare(b.Place), a.Number.Cmp(&b.Number), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Form, b.Form))
+	return cmp.Or(a.Position.Compare(b.Position), a.Number.Cmp(&b.Number), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Form, b.Form))
 }
 
 // Before reports whether a comes before b.

@@ -25,9 +25,9 @@ func drawPoints(r *rand.Rand, n int) []Point {
 		if r.IntN(20) == 0 {
 			count = int64(r.IntN(10))
 		}
-		points[i] = Point{Place: order.Place{At: at}, Number: decimalsum.Of(count)}
+		points[i] = Point{Position: order.Position{At: at}, Number: decimalsum.Of(count)}
 		if state {
-			points[i] = Point{Place: order.Place{At: at, Tie: r.Uint32N(3)}, Name: strconv.Itoa(r.IntN(5)), Form: Form(r.IntN(3))}
+			points[i] = Point{Position: order.Position{At: at, Tie: r.Uint32N(3)}, Name: strconv.Itoa(r.IntN(5)), Form: Form(r.IntN(3))}
 		}
 		if i > 0 && r.IntN(10) == 0 {
 			points[i] = points[i-1]
@@ -129,10 +129,10 @@ func TestRun(t *testing.T) {
 }
 
 func TestUntil(t *testing.T) {
-	r := RunOf([]Point{{Place: order.Place{At: 1000}, Name: "open"}, {Place: order.Place{At: 4000}, Name: "shut"}})
+	r := RunOf([]Point{{Position: order.Position{At: 1000}, Name: "open"}, {Position: order.Position{At: 4000}, Name: "shut"}})
 	before := r.Append(nil)
 	got := r.Until(9000)
-	if len(got.Lasted) != 2 || got.Lasted[0] != (Lasted{"open", 3000}) || got.Lasted[1] != (Lasted{"shut", 5000}) {
+	if len(got.Lasted) != 2 || got.Lasted[0] != (StateDuration{"open", 3000}) || got.Lasted[1] != (StateDuration{"shut", 5000}) {
 		t.Errorf("%+v", got.Lasted)
 	}
 	if !bytes.Equal(before, r.Append(nil)) {
@@ -142,7 +142,7 @@ func TestUntil(t *testing.T) {
 
 func FuzzRead(f *testing.F) {
 	var tr Track
-	tr.Add(Point{Place: order.Place{At: 5}, Name: "a"})
+	tr.Add(Point{Position: order.Position{At: 5}, Name: "a"})
 	f.Add(tr.Append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := varint.NewReader(b)

@@ -22,11 +22,11 @@ type Run struct {
 	First, Last Point
 	Increase    decimalsum.Decimal
 	Resets      int64
-	Lasted      []Lasted // sorted by name; states between First and Last
+	Lasted      []StateDuration // sorted by name; states between First and Last
 }
 
-// Lasted is the duration of a state.
-type Lasted struct {
+// StateDuration is the duration of a state.
+type StateDuration struct {
 	Name string
 	MS   int64
 }
@@ -75,11 +75,11 @@ func (r *Run) step(to Point) {
 }
 
 func (r *Run) last(name string, ms int64) {
-	i, found := slices.BinarySearchFunc(r.Lasted, name, func(l Lasted, name string) int { return strings.Compare(l.Name, name) })
+	i, found := slices.BinarySearchFunc(r.Lasted, name, func(l StateDuration, name string) int { return strings.Compare(l.Name, name) })
 	if found {
 		r.Lasted[i].MS += ms
 	} else if ms > 0 {
-		r.Lasted = slices.Insert(r.Lasted, i, Lasted{name, ms})
+		r.Lasted = slices.Insert(r.Lasted, i, StateDuration{name, ms})
 	}
 }
 
@@ -159,7 +159,7 @@ func ReadRun(in *varint.Reader) (r Run) {
 	}
 	for range n {
 		name := string(in.Bytes(in.Uint()))
-		r.Lasted = append(r.Lasted, Lasted{name, in.Int()})
+		r.Lasted = append(r.Lasted, StateDuration{name, in.Int()})
 	}
 	return r
 }

@@ -17,17 +17,17 @@ const (
 // most is how many readings with one number are remembered, the latest ones.
 const most = 8
 
-// Sighting is a reading with a sequence number.
-type Sighting struct {
+// Reading is a reading with a sequence number.
+type Reading struct {
 	At  int64  `dynamodbav:"at"`  // time of the reading, epoch milliseconds
 	Sum string `dynamodbav:"sum"` // hash of its values
 }
 
 // All holds the distinct readings of a device with one number, in order of arrival.
-type All []Sighting
+type All []Reading
 
 // Find returns the known reading that s repeats: the nearest one in time.
-func (a All) Find(s Sighting) (found Sighting, ok bool) {
+func (a All) Find(s Reading) (found Reading, ok bool) {
 	for _, other := range a {
 		apart := distance(s, other)
 		if apart <= Near || apart <= Far && s.Sum == other.Sum {
@@ -40,11 +40,11 @@ func (a All) Find(s Sighting) (found Sighting, ok bool) {
 }
 
 // With returns a copy with s added. If there are too many, the oldest is dropped.
-func (a All) With(s Sighting) All {
+func (a All) With(s Reading) All {
 	return append(slices.Clone(a[max(0, len(a)-most+1):]), s)
 }
 
-func distance(a, b Sighting) time.Duration {
+func distance(a, b Reading) time.Duration {
 	return time.Duration(max(a.At, b.At)-min(a.At, b.At)) * time.Millisecond
 }
 

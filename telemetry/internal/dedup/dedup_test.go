@@ -8,12 +8,12 @@ import (
 )
 
 func TestFind(t *testing.T) {
-	at := func(d time.Duration, sum string) dedup.Sighting {
-		return dedup.Sighting{At: d.Milliseconds(), Sum: sum}
+	at := func(d time.Duration, sum string) dedup.Reading {
+		return dedup.Reading{At: d.Milliseconds(), Sum: sum}
 	}
 	all := dedup.All{at(0, "a"), at(30*time.Hour, "b")}
 	for _, c := range []struct {
-		in   dedup.Sighting
+		in   dedup.Reading
 		want time.Duration
 		ok   bool
 	}{
@@ -32,7 +32,7 @@ func TestWith(t *testing.T) {
 	var all dedup.All
 	for n := range int64(20) {
 		before := len(all)
-		next := all.With(dedup.Sighting{At: n * 1e9})
+		next := all.With(dedup.Reading{At: n * 1e9})
 		if len(all) != before || next[len(next)-1].At != n*1e9 || len(next) > 8 {
 			t.Fatalf("%d: %v became %v", n, all, next)
 		}

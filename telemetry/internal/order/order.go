@@ -7,7 +7,7 @@
 // arrival.
 //
 // Readings of one millisecond are in the order of their names, compared as texts. Data without
-// names keeps a Place.
+// names keeps a Position.
 package order
 
 import (
@@ -87,16 +87,16 @@ func Split(name string) (nth int64, session string, ok bool) {
 	return 0, "", false
 }
 
-// Place is the position of a reading among those of its device.
-type Place struct {
+// Position is the position of a reading among those of its device.
+type Position struct {
 	At  int64  // by the device's clock, epoch milliseconds
 	Nth int64  // sequence number plus one; 0: none
 	Tie uint32 // upper half of the hash in the name; 0 for a number without a session, which needs none
 }
 
 // Of returns the place of a reading by its time, in epoch milliseconds, and name.
-func Of(at int64, name string) Place {
-	p := Place{At: at, Nth: Nth(name)}
+func Of(at int64, name string) Position {
+	p := Position{At: at, Nth: Nth(name)}
 	if p.Nth > 0 {
 		name = name[digits:]
 	}
@@ -111,6 +111,6 @@ func Of(at int64, name string) Place {
 }
 
 // Compare orders places.
-func (p Place) Compare(o Place) int {
+func (p Position) Compare(o Position) int {
 	return cmp.Or(cmp.Compare(p.At, o.At), cmp.Compare(p.Nth, o.Nth), cmp.Compare(p.Tie, o.Tie))
 }

@@ -45,8 +45,8 @@ type value struct {
 	n int64
 }
 
-// bin counts values of one sign and similar magnitude. place orders bins: it is the index of the
-// magnitude plus 1<<30 for positive values, its negative for negative values, and 0 for zero.
+// bin counts values of one sign and similar magnitude. Bins are ordered by place: 0 for zero, the
+// index of the magnitude plus 1<<30 for positive values, and minus that sum for negative values.
 type bin struct {
 	place int64
 	n     int64

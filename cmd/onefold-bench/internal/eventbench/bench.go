@@ -1,5 +1,5 @@
 // Package eventbench measures the event store in this process, on the embedded engine: appends
-// beside a raw disk sync, loads, the feed, and write units. `onefold-bench eventstore` prints the
+// alongside a raw disk sync, loads, the feed, and write units. `onefold-bench eventstore` prints the
 // results.
 package eventbench
 

@@ -15,7 +15,7 @@ type Options struct {
 	workbench.Setup
 	Events   int           // events that workers fold, and that are exported
 	Rows     int           // events in the month of the warehouse
-	LeaseFor time.Duration // lease duration of workers, one of which is killed
+	LeaseFor time.Duration // lease duration of workers; one worker is killed
 	Lambda   string        // onefold-lambda program; "": skip functions
 }
 

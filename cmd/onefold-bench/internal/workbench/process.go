@@ -92,7 +92,7 @@ func (p *Process) listen(lines *bufio.Reader) (said string, err error) {
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // it may have ended
 	<-p.drained
-	_ = p.cmd.Wait() // returns that it was killed
+	_ = p.cmd.Wait() // the error says that the process was killed
 }
 
 // Stop stops the server and waits until it has ended.

@@ -30,7 +30,7 @@ type Store struct {
 	Accounts *accounts.Store
 }
 
-// Folding runs the worker beside work, and stops it when work is done.
+// Folding runs the worker alongside work, and stops it when work is done.
 func (s *Store) Folding(ctx context.Context, work func(context.Context) error) error {
 	return products.Folding(ctx, s.Worker, work)
 }

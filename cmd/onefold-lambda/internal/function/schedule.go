@@ -23,7 +23,7 @@ func newSchedule(b *base, s *settings) (lambda.Handler, error) {
 		return nil, err
 	}
 	folded := &foldedStream{b: b, arn: s.Stream}
-	u := &maintenance.Upkeep{Table: b.table, Accounts: b.accounts, Folded: folded, Logger: b.logger}
+	u := &maintenance.Maintenance{Table: b.table, Accounts: b.accounts, Folded: folded, Logger: b.logger}
 	return handlerFunc(func(ctx context.Context, _ []byte) (any, error) {
 		start := time.Now()
 		if end, bounded := ctx.Deadline(); bounded {

@@ -22,7 +22,7 @@ const (
 	mostReserve  = 15 * time.Second
 )
 
-const tellEvery = time.Minute // interval of metrics during a shift
+const logEvery = time.Minute // interval of metrics during a shift
 
 // shifts runs a worker like `onefold work`: each invocation is a shift, which reads the stream
 // itself. Concurrent invocations share the shards with leases, like all workers.
@@ -65,7 +65,7 @@ func (s *shifts) work(ctx context.Context, _ []byte) (any, error) {
 			run = w.RunShift
 		}
 	}
-	err = s.beside(ctx, w, run)
+	err = s.runWith(ctx, w, run)
 	status := w.Status()
 	return map[string]int64{"changes": status.Changes, "writes": status.Writes, "waiting": int64(status.Waiting)}, err
 }
@@ -76,8 +76,8 @@ func (s *shifts) leastShift() time.Duration {
 	return 2 * (2*s.delays.FoldDelay + s.delays.Holds().Longest())
 }
 
-// beside runs a worker, checks whether the table has moved away, and writes metrics at intervals.
-func (s *shifts) beside(ctx context.Context, w *fold.Worker, run func(context.Context) error) error {
+// runWith runs a worker, checks whether the table has moved away, and writes metrics at intervals.
+func (s *shifts) runWith(ctx context.Context, w *fold.Worker, run func(context.Context) error) error {
 	before := fold.Status{}
 	tell := func() {
 		now := w.Status()
@@ -94,7 +94,7 @@ func (s *shifts) beside(ctx context.Context, w *fold.Worker, run func(context.Co
 		return err
 	})
 	g.Go(func() error {
-		for backoff.For(inner, tellEvery) == nil {
+		for backoff.For(inner, logEvery) == nil {
 			tell()
 		}
 		return nil

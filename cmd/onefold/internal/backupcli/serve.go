@@ -49,7 +49,7 @@ type Table struct {
 	ID     string // DynamoDB's TableId
 }
 
-// Schedule returns the schedule of the table's backups, to be run beside the server. Errors are
+// Schedule returns the schedule of the table's backups, to be run alongside the server. Errors are
 // those of Recipients and backups.OpenFor.
 func (f *Flags) Schedule(ctx context.Context, t Table, logger *slog.Logger) (*backups.Schedule, error) {
 	recipients, err := f.Recipients()

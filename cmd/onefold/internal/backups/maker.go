@@ -29,7 +29,7 @@ func (m *Maker) Make(ctx context.Context, at time.Time, need int64) (File, error
 		return f, err
 	}
 	err := m.Place.Write(ctx, f.Name, func(w io.Writer) error {
-		counted := &looking{w: w, room: m.Room}
+		counted := &inspection{w: w, room: m.Room}
 		defer func() { f.Bytes = counted.bytes }()
 		return Sealed(counted, m.Recipients, func(w io.Writer) error { return m.Write(ctx, w) })
 	})

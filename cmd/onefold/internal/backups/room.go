@@ -57,15 +57,15 @@ func SameDisk(data, place string) bool {
 	return !known || !ok || ours == theirs
 }
 
-// looking counts the bytes written, and checks the disk at intervals.
-type looking struct {
+// inspection counts the bytes written, and checks the disk at intervals.
+type inspection struct {
 	w     io.Writer
 	room  Room
 	bytes int64
 	next  int64
 }
 
-func (l *looking) Write(b []byte) (int, error) {
+func (l *inspection) Write(b []byte) (int, error) {
 	if l.bytes+int64(len(b)) > l.next {
 		if err := l.room.For(int64(len(b))); err != nil {
 			return 0, err

@@ -52,7 +52,7 @@ func (c *Apply) Run(ctx context.Context, e *Env) error {
 	}
 	done, err := infra.Apply(ctx, opened.API, e.Schemas[0], infra.Applying{
 		Options: infra.Options{TableName: opened.Table, Read: infra.Bounds{Max: c.MaxRead}, Write: infra.Bounds{Max: c.MaxWrite}},
-		Prune:   c.Prune, DryRun: c.DryRun, Tell: e.steps(), Sleep: backoff.For,
+		Prune:   c.Prune, DryRun: c.DryRun, OnProgress: e.steps(), Sleep: backoff.For,
 	})
 	if e.JSON {
 		return errors.Join(err, terminal.JSON(e.Out, applied{where.String(), append([]string{}, done.Did...), append([]string{}, done.Lacks...), c.DryRun}))

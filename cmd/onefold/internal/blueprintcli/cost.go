@@ -84,7 +84,7 @@ func (c *Cost) workloads(ctx context.Context, e *Env) (string, func(perDay float
 	return c.Schema, func(perDay float64) (*cost.Workload, error) {
 		w, err := cost.Declared(d, perDay, c.Months, c.FoldDelay > 0)
 		if err == nil && slices.ContainsFunc(d.Entities, func(e blueprint.Entity) bool { return e.Growth.Writes > 0 }) {
-			w.Looks(c.Looks)
+			w.SetDailyViews(c.Looks)
 		}
 		return w, err
 	}, err

@@ -29,11 +29,11 @@ import (
 type Env struct {
 	Out, Err io.Writer
 	JSON     bool
-	Place    func() (storeurl.Place, error) // location of the table
-	Usage    string                         // file of metered usage
-	Schemas  []*table.Schema                // available schemas by name; the first is the default
-	Examples []*table.Schema                // available as examples/NAME
-	Flows    []blueprint.Flow               // readers of the change stream
+	Place    func() (storeurl.Location, error) // location of the table
+	Usage    string                            // file of metered usage
+	Schemas  []*table.Schema                   // available schemas by name; the first is the default
+	Examples []*table.Schema                   // available as examples/NAME
+	Flows    []blueprint.Flow                  // readers of the change stream
 }
 
 // ErrStale is returned if an existing document differs from what would be written now.

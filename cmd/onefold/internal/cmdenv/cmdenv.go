@@ -40,6 +40,6 @@ type Store struct {
 	Streams dynamo.Streams
 	Stream  string
 	Shared  bool
-	// Folding runs the folds beside the given work.
+	// Folding runs the folds alongside the given work.
 	Folding func(ctx context.Context, work func(context.Context) error) error
 }

@@ -35,11 +35,11 @@ type order struct {
 	id       eventstore.ID
 	customer string
 	version  int64
-	next     []happening
+	next     []plannedEvent
 }
 
-// happening is an event to append, and its delay after the previous event.
-type happening struct {
+// plannedEvent is an event to append, and its delay after the previous event.
+type plannedEvent struct {
 	after time.Duration
 	event eventstore.NewEvent
 }
@@ -169,7 +169,7 @@ func (one *order) add(after time.Duration, kind, actor string, data map[string]a
 	if err != nil {
 		panic(err) // strings and numbers can always be encoded
 	}
-	one.next = append(one.next, happening{after, eventstore.NewEvent{
+	one.next = append(one.next, plannedEvent{after, eventstore.NewEvent{
 		Type: kind, Payload: payload, Envelope: eventstore.Envelope{Actor: cmp.Or(actor, one.customer), Correlation: "order-" + one.id.ID},
 	}})
 }

@@ -59,10 +59,10 @@ func (c *Simulate) Validate() error {
 
 // simulated counts the generated messages.
 type simulated struct {
-	Messages int64                     `json:"messages"`
-	Devices  int                       `json:"devices"`
-	Fates    map[devicesim.Fate]int64  `json:"fates"`            // expected outcomes on a server
-	Faults   map[devicesim.Fault]int64 `json:"faults,omitempty"` // injected faults
+	Messages int64                           `json:"messages"`
+	Devices  int                             `json:"devices"`
+	Fates    map[devicesim.Expectation]int64 `json:"fates"`            // expected outcomes on a server
+	Faults   map[devicesim.Fault]int64       `json:"faults,omitempty"` // injected faults
 
 	Outcomes map[telemetry.OutcomeStatus]int64 `json:"outcomes,omitempty"` // actual outcomes on the server
 }
@@ -123,7 +123,7 @@ func (c *Simulate) simulation() (*devicesim.Simulation, error) {
 }
 
 func (c *Simulate) write(ctx context.Context, out io.Writer, sim *devicesim.Simulation) (did simulated, err error) {
-	did = simulated{Devices: c.Devices, Fates: map[devicesim.Fate]int64{}, Faults: map[devicesim.Fault]int64{}}
+	did = simulated{Devices: c.Devices, Fates: map[devicesim.Expectation]int64{}, Faults: map[devicesim.Fault]int64{}}
 	w := bufio.NewWriter(out)
 	if c.Format == "csv" {
 		fmt.Fprintln(w, strings.Join(devicesim.Columns(), ","))

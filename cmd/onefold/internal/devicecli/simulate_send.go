@@ -24,7 +24,7 @@ func (c *Simulate) send(ctx context.Context, env *Env, sim *devicesim.Simulation
 	if err != nil {
 		return err
 	}
-	to := simulatedTo{remote: remote, did: simulated{Devices: c.Devices, Fates: map[devicesim.Fate]int64{}, Faults: map[devicesim.Fault]int64{}, Outcomes: map[telemetry.OutcomeStatus]int64{}}}
+	to := simulatedTo{remote: remote, did: simulated{Devices: c.Devices, Fates: map[devicesim.Expectation]int64{}, Faults: map[devicesim.Fault]int64{}, Outcomes: map[telemetry.OutcomeStatus]int64{}}}
 	if c.Fleet != "" {
 		if err := to.makeDevices(ctx, c.Fleet, sim.Devices()); err != nil {
 			return err

@@ -16,7 +16,7 @@ func On(flag, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
 	switch {
 	case err == nil:
-		return newPatient(l), nil
+		return newRetryingListener(l), nil
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("address_in_use: another process listens on %s: stop it, or choose another address with %s (%w)", addr, flag, err)
 	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
@@ -30,7 +30,7 @@ func On(flag, addr string) (net.Listener, error) {
 // near is the number of ports that Near tries.
 const near = 20
 
-// Near listens on the first free port from addr's port on. Errors are those of On.
+// Near listens on the first free port at or above addr's port. Errors: those of On.
 func Near(flag, addr string) (net.Listener, error) {
 	l, first := On(flag, addr)
 	host, port, err := net.SplitHostPort(addr)

@@ -169,11 +169,11 @@ func (c *Command) moveFrom(ctx context.Context, env *cmdenv.Env, from string, fi
 		}
 	}
 	d, err := m.Finish(ctx)
-	return &d, m.told(err)
+	return &d, m.withAdvice(err)
 }
 
-// told adds advice if the source no longer responds.
-func (m *Move) told(err error) error {
+// withAdvice adds advice if the source no longer responds.
+func (m *Move) withAdvice(err error) error {
 	if !errors.Is(err, syscall.ECONNREFUSED) {
 		return err
 	}
@@ -226,7 +226,7 @@ func (c *Command) follow(ctx context.Context, m *Move, enough bool, bar *screen)
 		bar.say("stopped; run the same command to resume, or add --finish to complete the migration")
 		return nil
 	}
-	return m.told(err)
+	return m.withAdvice(err)
 }
 
 // next returns the instructions for a migration that has caught up.

@@ -21,13 +21,13 @@ const soon = time.Hour
 
 // Compared is the result of a comparison.
 type Compared struct {
-	Items    int64           `json:"items"`
-	Entities map[string]Sum  `json:"entities"` // by entity, in the source
-	Differ   map[string]Both `json:"differ,omitempty"`
+	Items    int64              `json:"items"`
+	Entities map[string]Sum     `json:"entities"` // by entity, in the source
+	Differ   map[string]SumPair `json:"differ,omitempty"`
 }
 
-// Both holds an entity's sums in the two stores.
-type Both struct {
+// SumPair holds an entity's sums in the two stores.
+type SumPair struct {
 	Source Sum `json:"source"`
 	Target Sum `json:"target"`
 }
@@ -54,16 +54,16 @@ func (m *Move) compare(ctx context.Context) (Compared, error) {
 	if err := group.Wait(); err != nil {
 		return Compared{}, err
 	}
-	c := Compared{Entities: source, Differ: map[string]Both{}}
+	c := Compared{Entities: source, Differ: map[string]SumPair{}}
 	for entity, have := range source {
 		c.Items += have.Items
 		if have != target[entity] {
-			c.Differ[entity] = Both{have, target[entity]}
+			c.Differ[entity] = SumPair{have, target[entity]}
 		}
 	}
 	for entity, have := range target {
 		if _, ok := source[entity]; !ok {
-			c.Differ[entity] = Both{Sum{}, have}
+			c.Differ[entity] = SumPair{Sum{}, have}
 		}
 	}
 	return c, nil

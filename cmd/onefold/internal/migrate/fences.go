@@ -16,19 +16,19 @@ const (
 	mostFences = 200 // rounds of fences before giving up
 )
 
-// lookout looks for fences in a stream.
-type lookout struct {
+// fenceWatcher looks for fences in a stream.
+type fenceWatcher struct {
 	run    string
 	due    map[string]bool // fences written but not seen yet
 	passed map[string]bool // shards in which a fence was seen
 }
 
-func newLookout() *lookout {
-	return &lookout{run: rand.Text(), due: map[string]bool{}, passed: map[string]bool{}}
+func newFenceWatcher() *fenceWatcher {
+	return &fenceWatcher{run: rand.Text(), due: map[string]bool{}, passed: map[string]bool{}}
 }
 
-// look records the fences of a batch.
-func (l *lookout) look(shard string, b *fold.Batch) {
+// observe records the fences of a batch.
+func (l *fenceWatcher) observe(shard string, b *fold.Batch) {
 	for i := range b.Changes {
 		it := b.Changes[i].New
 		if text(it[table.AttrEntity]) == migration.Fences.Name() && text(it["run"]) == l.run {
@@ -43,7 +43,7 @@ func (l *lookout) look(shard string, b *fold.Batch) {
 // (items of relocation) with random keys are written until all of them have been read, and at least
 // one in each open shard. Everything written before a fence in its shard has then been read.
 func (m *Move) toEnd(ctx context.Context, t *tail) error {
-	t.looks = newLookout()
+	t.looks = newFenceWatcher()
 	defer func() { t.looks = nil }()
 	for range mostFences {
 		if err := m.putFences(ctx, t); err != nil {
@@ -52,7 +52,7 @@ func (m *Move) toEnd(ctx context.Context, t *tail) error {
 		t.ask()
 		t.listedAt = time.Time{}
 		for quietly := 0; quietly < 2; {
-			_, tip, err := m.patient(ctx, t)
+			_, tip, err := m.retry(ctx, t)
 			if err != nil {
 				return err
 			}

@@ -54,11 +54,11 @@ func (m *Move) Follow(ctx context.Context, caughtUp func() (enough bool)) error 
 	m.source.ask()
 	return m.keeping(ctx, func(ctx context.Context) error {
 		for {
-			read, tip, err := m.patient(ctx, m.source)
+			read, tip, err := m.retry(ctx, m.source)
 			if err != nil {
 				return err
 			}
-			if _, _, err := m.patient(ctx, m.own); err != nil { // so that the end stays close
+			if _, _, err := m.retry(ctx, m.own); err != nil { // so that the end stays close
 				return err
 			}
 			phase := string(migration.Following)
@@ -82,9 +82,9 @@ func (m *Move) Follow(ctx context.Context, caughtUp func() (enough bool)) error 
 	})
 }
 
-// patient reads one round, which may fail temporarily after the client's own retries. The next
+// retry reads one round, which may fail temporarily after the client's own retries. The next
 // round reads what this one did not.
-func (m *Move) patient(ctx context.Context, t *tail) (read int, tip bool, err error) {
+func (m *Move) retry(ctx context.Context, t *tail) (read int, tip bool, err error) {
 	read, tip, err = t.round(ctx, m.o.Clock())
 	if _, gaveUp := dynamo.GaveUp(err); err == nil || ctx.Err() != nil || !gaveUp && !dynamo.IsThrottle(err) {
 		return read, tip, err

@@ -91,7 +91,7 @@ type Move struct {
 	o        Options
 	write    *writer
 	source   *tail // source's stream, whose changes are applied to the target
-	own      *tail // target's stream, of which only the end matters
+	own      *tail // target's stream; only its end matters
 
 	saving sync.Mutex // serializes saves
 	mu     sync.Mutex

@@ -31,9 +31,9 @@ type tail struct {
 	listedAt time.Time
 	behind   time.Duration
 
-	turn  uint64   // current round; see fold.Batch.Since
-	asked uint64   // round since which the end of the stream is being determined
-	looks *lookout // nil: do not look for fences
+	turn  uint64        // current round; see fold.Batch.Since
+	asked uint64        // round since which the end of the stream is being determined
+	looks *fenceWatcher // nil: do not look for fences
 
 	mu        sync.Mutex
 	positions map[string]migration.Position
@@ -175,14 +175,14 @@ func (t *tail) round(ctx context.Context, now time.Time) (read int, tip bool, er
 	tip = true
 	for i := range batches {
 		b := &batches[i]
-		if b.Missed && t.take != nil {
+		if b.Trimmed && t.take != nil {
 			return 0, false, trimmed("in the shard " + ready[i].ID + " of the stream")
 		}
 		read += b.Read
 		tip = tip && t.atTip(b) && !b.End
 		changes = append(changes, b.Changes...)
 		if t.looks != nil {
-			t.looks.look(ready[i].ID, b)
+			t.looks.observe(ready[i].ID, b)
 		}
 	}
 	if t.take != nil && len(changes) > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/onefold/onefold/engine"
 )
 
-// A running server has maintenance tasks beside DynamoDB's operations: POST /_onefold/TASK.
+// A running server has maintenance tasks alongside DynamoDB's operations: POST /_onefold/TASK.
 // Requests are signed like DynamoDB's, and need a header that pages of other sites cannot send
 // unasked. Without access keys any signature is accepted, and a page whose host name resolves to
 // this machine is same-site, so it could send the header. Therefore requests with an Origin header,

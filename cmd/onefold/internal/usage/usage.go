@@ -66,7 +66,7 @@ type Recorder struct {
 // Run records a sample per minute until ctx ends, and a final one. If the file cannot be read, Run
 // appends to it, and earlier usage is unknown. After an error it may be called again.
 func (r *Recorder) Run(ctx context.Context) error {
-	if err := r.Mend(); err != nil {
+	if err := r.Repair(); err != nil {
 		return err
 	}
 	if samples, err := Read(r.Path); err == nil {
@@ -88,8 +88,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 }
 
-// Mend removes an incomplete last line left by a crash, so that the next line is separate.
-func (r *Recorder) Mend() error {
+// Repair removes an incomplete last line left by a crash, so that the next line is separate.
+func (r *Recorder) Repair() error {
 	b, err := os.ReadFile(r.Path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -46,7 +46,7 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 	}
 	add(t, path, `{"at":"2026-05`) // a crash
 	read(2)
-	if err := r.Mend(); err != nil {
+	if err := r.Repair(); err != nil {
 		t.Fatal(err)
 	}
 	record()

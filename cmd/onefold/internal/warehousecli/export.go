@@ -79,7 +79,7 @@ func settled(ctx context.Context, s *cmdenv.Store, work func(context.Context) er
 }
 
 func exporter(w *warehouse.Warehouse, s *cmdenv.Store, o export.Options) *export.Exporter {
-	o.Stream, o.Caught = s.Stream, forgets(s.Table)
+	o.Stream, o.Caught = s.Stream, rewriteErased(s.Table)
 	return export.New(w, s.Table, streamsource.New(s.Streams, s.Stream), o)
 }
 
@@ -122,7 +122,7 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f kB", float64(n)/(1<<10))
 }
 
-// Service returns a service that exports beside a server until its context ends, and the metrics of
+// Service returns a service that exports alongside a server until its context ends, and the metrics of
 // its progress. It may run again after an error. An unreachable bucket is an error of the service;
 // other errors of a warehouse are those of Open. Processes that share the table take turns.
 func Service(ctx context.Context, place string, s *cmdenv.Store, env *cmdenv.Env) (func(context.Context) error, prometheus.Collector, error) {

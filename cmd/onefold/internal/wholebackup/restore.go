@@ -24,7 +24,7 @@ var (
 // alone is accepted too. Nothing is overwritten. Either everything is restored, or nothing. For
 // errors see Explain.
 func Restore(ctx context.Context, r io.Reader, dir string, progress engine.BackupProgress) (m *engine.BackupManifest, files int, err error) {
-	a := &aside{dir: dir, folder: dir + ".beside.partial"}
+	a := &stagedFiles{dir: dir, folder: dir + ".beside.partial"}
 	defer func() { err = errors.Join(err, a.clear()) }()
 	// One side reads the archive, keeps the companion files, and passes everything else on. The
 	// other side restores the table from that.

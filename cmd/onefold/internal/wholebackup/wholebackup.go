@@ -33,7 +33,7 @@ var single = []string{"usage", "usage.1"}
 // stream.
 func Write(ctx context.Context, w io.Writer, dir string, table func(io.Writer) error) error {
 	out := tar.NewWriter(w)
-	names, err := beside(dir)
+	names, err := companionFiles(dir)
 	if err != nil {
 		return err
 	}
@@ -52,8 +52,8 @@ func Write(ctx context.Context, w io.Writer, dir string, table func(io.Writer) e
 	return out.Close()
 }
 
-// beside lists the companion files of a directory by their names in a backup.
-func beside(dir string) (names []string, err error) {
+// companionFiles lists the companion files of a directory by their names in a backup.
+func companionFiles(dir string) (names []string, err error) {
 	for _, name := range single {
 		if _, err := os.Stat(dir + "." + name); err == nil {
 			names = append(names, name)

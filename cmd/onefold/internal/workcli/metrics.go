@@ -16,7 +16,7 @@ import (
 )
 
 // serveMetrics serves Prometheus metrics and health checks until ctx ends.
-func serveMetrics(ctx context.Context, l net.Listener, crew *Crew, watch *Watch, version string) error {
+func serveMetrics(ctx context.Context, l net.Listener, crew *Process, watch *Watch, version string) error {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(server.FoldCollector(crew.Worker, crew.Table.Now), watch, server.BuildInfo(version),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -24,7 +24,7 @@ func serveMetrics(ctx context.Context, l net.Listener, crew *Crew, watch *Watch,
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Timeout: scrape.AnswerTimeout}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, `{"status":"alive"}`) //nolint:errcheck // nobody is there to be told
+		io.WriteString(w, `{"status":"alive"}`) //nolint:errcheck // the client has disconnected
 	})
 	began := crew.Table.Now()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -39,7 +39,7 @@ func serveMetrics(ctx context.Context, l net.Listener, crew *Crew, watch *Watch,
 		if lag.Unknown != "" {
 			said["lagReason"] = lag.Unknown
 		}
-		json.NewEncoder(w).Encode(said) //nolint:errcheck // nobody is there to be told
+		json.NewEncoder(w).Encode(said) //nolint:errcheck // the client has disconnected
 	})
 	return scrape.Serve(ctx, l, mux)
 }

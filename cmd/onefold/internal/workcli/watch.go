@@ -21,14 +21,14 @@ const watchEvery = time.Minute
 // Watch checks all shards, whichever process reads them, and reports problems in logs and metrics.
 // It is a prometheus.Collector.
 type Watch struct {
-	crew *Crew
+	crew *Process
 	last atomic.Pointer[fold.Overview]
 
 	lag, age, shards, owners, gaps *prometheus.Desc
 }
 
 // NewWatch returns a Watch.
-func NewWatch(crew *Crew) *Watch {
+func NewWatch(crew *Process) *Watch {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("onefold_fold_stream_"+name, help, labels, nil)
 	}

@@ -1,4 +1,4 @@
-// Package workcli implements the commands that fold the changes of a shared table beside servers,
+// Package workcli implements the commands that fold the changes of a shared table alongside servers,
 // and show their progress.
 package workcli
 
@@ -29,7 +29,7 @@ type Env struct {
 	Version  string
 	// Open runs work on an open table with a worker, Look on a table to read. Both close the table
 	// afterwards.
-	Open func(ctx context.Context, t Tuning, work func(*Crew) error) error
+	Open func(ctx context.Context, t Tuning, work func(*Process) error) error
 	Look func(ctx context.Context, work func(t *table.Table, group string) error) error
 	// Alarm wraps an error so that the process ends with the exit code for a problem that needs
 	// attention.
@@ -45,14 +45,14 @@ type Tuning struct {
 	Addr     string // address for health checks while the table is unreachable; "": none
 }
 
-// Crew is a worker on an open table, with its maintenance jobs.
-type Crew struct {
-	Table  *table.Table
-	Worker *fold.Worker
-	Group  string
-	Shared bool // with other processes
-	Upkeep []func(context.Context) error
-	Logger *slog.Logger
+// Process is a worker on an open table, with its maintenance jobs.
+type Process struct {
+	Table       *table.Table
+	Worker      *fold.Worker
+	Group       string
+	Shared      bool // with other processes
+	Maintenance []func(context.Context) error
+	Logger      *slog.Logger
 }
 
 // Work are the worker commands.
@@ -99,13 +99,13 @@ func (c *Run) Validate() error {
 
 // Run folds until it is interrupted.
 func (c *Run) Run(ctx context.Context, env *Env) error {
-	return env.Open(ctx, Tuning{Delays: c.Delays, Memory: c.Memory, LeaseFor: c.LeaseFor, Owner: c.Name, Addr: c.Metrics}, func(crew *Crew) error {
+	return env.Open(ctx, Tuning{Delays: c.Delays, Memory: c.Memory, LeaseFor: c.LeaseFor, Owner: c.Name, Addr: c.Metrics}, func(crew *Process) error {
 		tell, err := c.Notifier(crew.Table, crew.Logger)
 		if err != nil {
 			return err
 		}
 		// Maintenance and notifications run in one process at a time; folding is shared by leases.
-		due := Once(crew, append(crew.Upkeep, tell))
+		due := Once(crew, append(crew.Maintenance, tell))
 		watch := NewWatch(crew)
 		moved := func(ctx context.Context) error { return migration.Watch(ctx, crew.Table.API(), crew.Table.Name()) }
 		services := []func(context.Context) error{crew.Worker.Run, due, watch.Run, moved}
@@ -139,7 +139,7 @@ func Together(ctx context.Context, services []func(context.Context) error) error
 
 // Once returns a service that runs the due jobs. If several processes may work on the table, only
 // one of them runs the jobs at a time.
-func Once(crew *Crew, due []func(context.Context) error) func(context.Context) error {
+func Once(crew *Process, due []func(context.Context) error) func(context.Context) error {
 	work := func(ctx context.Context) error { return Together(ctx, due) }
 	if !crew.Shared {
 		return work

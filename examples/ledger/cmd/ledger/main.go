@@ -12,7 +12,7 @@ import (
 	"os"
 
 	"github.com/onefold/onefold/engine"
-	"github.com/onefold/onefold/examples/internal/tell"
+	"github.com/onefold/onefold/examples/internal/printer"
 	"github.com/onefold/onefold/examples/ledger"
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/streamsource"
@@ -74,7 +74,7 @@ func newBank(ctx context.Context, db *engine.DB, story bool) (*bank, error) {
 	}
 	var o table.Options
 	if story {
-		o.Clock = tell.Clock()
+		o.Clock = printer.Clock()
 	}
 	b := &bank{table: table.New(db, "bank", o)}
 	arn, err := streamOf(ctx, db)
@@ -98,7 +98,7 @@ func (b *bank) story(ctx context.Context, out io.Writer) error {
 	if err := errors.Join(b.account(ctx, "ada", 100_00), b.account(ctx, "grace", 0)); err != nil {
 		return err
 	}
-	tt := &tell.Teller{Out: out}
+	tt := &printer.Printer{Out: out}
 	rent := ledger.Transfer{TransferKey: ledger.TransferKey{TransferID: "rent-05"}, From: "ada", To: "grace", Amount: 60_00}
 	send := func(what string, v ledger.Transfer) {
 		if v, err := ledger.Send(ctx, b.table, v); err != nil {
@@ -115,15 +115,15 @@ func (b *bank) story(ctx context.Context, out io.Writer) error {
 	other.TransferID = "rent-06"
 	send("61.00, by another id", other)
 	v, err := ledger.Reverse(ctx, b.table, rent.TransferKey)
-	tell.One(tt, "it is taken back", v, err, func(v ledger.Transfer) string { return string(v.Status) + ", " + v.ReversedAt.Format("15:04") })
+	printer.One(tt, "it is taken back", v, err, func(v ledger.Transfer) string { return string(v.Status) + ", " + v.ReversedAt.Format("15:04") })
 	send("sent once more", rent)
 	if err := b.worker.Drain(ctx); err != nil {
 		return err
 	}
 	for _, name := range []string{"ada", "grace"} {
 		a, err := ledger.GetAccount.Get(ctx, b.table, ledger.AccountKey{Account: name})
-		tell.One(tt, name+" has", a, err, func(a ledger.Account) string { return money(a.Balance) })
-		tell.All(tt, "  was told", ledger.StatementOf.All(ctx, b.table, ledger.StatementIn{Account: name}), func(n ledger.Notice) string {
+		printer.One(tt, name+" has", a, err, func(a ledger.Account) string { return money(a.Balance) })
+		printer.All(tt, "  was told", ledger.StatementOf.All(ctx, b.table, ledger.StatementIn{Account: name}), func(n ledger.Notice) string {
 			return fmt.Sprintf("%s %s %s (%s)", n.TransferID, n.Status, money(n.Amount), n.Other)
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/engine"
-	"github.com/onefold/onefold/examples/internal/tell"
+	"github.com/onefold/onefold/examples/internal/printer"
 	"github.com/onefold/onefold/examples/orders"
 	"github.com/onefold/onefold/table"
 )
@@ -32,7 +32,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if err := orders.Schema.Ensure(ctx, db, "shop"); err != nil {
 		return err
 	}
-	t := table.New(db, "shop", table.Options{Clock: tell.Clock()})
+	t := table.New(db, "shop", table.Options{Clock: printer.Clock()})
 	if err := trade(ctx, t); err != nil {
 		return err
 	}
@@ -80,30 +80,30 @@ func trade(ctx context.Context, t *table.Table) error {
 
 // ask runs every access pattern.
 func ask(ctx context.Context, out io.Writer, t *table.Table) error {
-	tt := &tell.Teller{Out: out}
+	tt := &printer.Printer{Out: out}
 	order, customer := orders.OrderKey{OrderID: "1001"}, orders.CustomerKey{CustomerID: "42"}
 	o, err := orders.GetOrder.Get(ctx, t, order)
-	tell.One(tt, "O1 order 1001", o, err, func(o orders.Order) string {
+	printer.One(tt, "O1 order 1001", o, err, func(o orders.Order) string {
 		return fmt.Sprintf("%s, %s, of customer %s", o.Status, money(o.Total), o.CustomerID)
 	})
-	tell.All(tt, "O2 its items", orders.ItemsOf.All(ctx, t, order), func(i orders.Item) string {
+	printer.All(tt, "O2 its items", orders.ItemsOf.All(ctx, t, order), func(i orders.Item) string {
 		return fmt.Sprintf("%d × %s at %s", i.Quantity, i.Name, money(i.Price))
 	})
-	tell.All(tt, "O3 orders of customer 42", orders.OrdersOf.All(ctx, t, customer), func(p orders.Placed) string {
+	printer.All(tt, "O3 orders of customer 42", orders.OrdersOf.All(ctx, t, customer), func(p orders.Placed) string {
 		return fmt.Sprintf("%s, %s, %s", p.OrderID, p.Status, money(p.Total))
 	})
 	c, err := orders.GetCustomer.Get(ctx, t, customer)
-	tell.One(tt, "O4 customer 42", c, err, func(c orders.Customer) string { return c.Name + ", " + c.Tier })
-	tell.All(tt, "O5 history of order 1001", orders.HistoryOf.All(ctx, t, order), func(c orders.Change) string {
+	printer.One(tt, "O4 customer 42", c, err, func(c orders.Customer) string { return c.Name + ", " + c.Tier })
+	printer.All(tt, "O5 history of order 1001", orders.HistoryOf.All(ctx, t, order), func(c orders.Change) string {
 		return strings.TrimSpace(fmt.Sprintf("%s %s %s", c.At.Format(time.TimeOnly), c.Status, c.Note))
 	})
-	tell.All(tt, "O6 pending orders", orders.OrdersIn.All(ctx, t, orders.StatusIn{Status: orders.Pending}), func(o orders.Order) string {
+	printer.All(tt, "O6 pending orders", orders.OrdersIn.All(ctx, t, orders.StatusIn{Status: orders.Pending}), func(o orders.Order) string {
 		return fmt.Sprintf("%s of %s", o.OrderID, o.PlacedAt.Format(time.TimeOnly))
 	})
-	tell.All(tt, "O7 gold customers", orders.CustomersIn.All(ctx, t, orders.TierIn{Tier: "gold"}), func(c orders.Customer) string {
+	printer.All(tt, "O7 gold customers", orders.CustomersIn.All(ctx, t, orders.TierIn{Tier: "gold"}), func(c orders.Customer) string {
 		return c.Name
 	})
-	tell.All(tt, "O8 garden products", orders.ProductsIn.All(ctx, t, orders.CategoryIn{Category: "garden"}), func(p orders.Product) string {
+	printer.All(tt, "O8 garden products", orders.ProductsIn.All(ctx, t, orders.CategoryIn{Category: "garden"}), func(p orders.Product) string {
 		return fmt.Sprintf("%s at %s", p.Name, money(p.Price))
 	})
 	return tt.Err

@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"github.com/onefold/onefold/engine"
-	"github.com/onefold/onefold/examples/internal/tell"
+	"github.com/onefold/onefold/examples/internal/printer"
 	"github.com/onefold/onefold/examples/social"
 	"github.com/onefold/onefold/table"
 )
@@ -31,7 +31,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err := social.Schema.Ensure(ctx, db, "social"); err != nil {
 		return err
 	}
-	t := table.New(db, "social", table.Options{Clock: tell.Clock()})
+	t := table.New(db, "social", table.Options{Clock: printer.Clock()})
 	if err := live(ctx, t); err != nil {
 		return err
 	}
@@ -59,21 +59,21 @@ func live(ctx context.Context, t *table.Table) error {
 
 // ask runs every access pattern.
 func ask(ctx context.Context, out io.Writer, t *table.Table) error {
-	tt := &tell.Teller{Out: out}
+	tt := &printer.Printer{Out: out}
 	u, err := social.GetUser.Get(ctx, t, social.UserKey{UserID: "alice"})
-	tell.One(tt, "S1 user alice", u, err, func(u social.User) string { return u.Name })
-	tell.All(tt, "S2 alice follows", social.FollowedBy.All(ctx, t, social.FollowerIn{Follower: "alice"}), func(f social.Follow) string {
+	printer.One(tt, "S1 user alice", u, err, func(u social.User) string { return u.Name })
+	printer.All(tt, "S2 alice follows", social.FollowedBy.All(ctx, t, social.FollowerIn{Follower: "alice"}), func(f social.Follow) string {
 		return f.Followee
 	})
-	tell.All(tt, "S3 who follows bob", social.FollowersOf.All(ctx, t, social.FolloweeIn{Followee: "bob"}), func(f social.Follow) string {
+	printer.All(tt, "S3 who follows bob", social.FollowersOf.All(ctx, t, social.FolloweeIn{Followee: "bob"}), func(f social.Follow) string {
 		return f.Follower
 	})
 	f, err := social.GetFollow.Get(ctx, t, social.FollowKey{Follower: "alice", Followee: "bob"})
-	tell.One(tt, "S4 alice follows bob", f, err, func(f social.Follow) string { return "since " + f.Since.Format("15:04") })
-	tell.All(tt, "   mutual with alice", social.Mutual(ctx, t, "alice"), func(id string) string { return id })
+	printer.One(tt, "S4 alice follows bob", f, err, func(f social.Follow) string { return "since " + f.Since.Format("15:04") })
+	printer.All(tt, "   mutual with alice", social.Mutual(ctx, t, "alice"), func(id string) string { return id })
 	s, err := social.GetSession.Get(ctx, t, social.SessionKey{SessionID: "of-bob"})
-	tell.One(tt, "S6 session of bob", s, err, func(s social.Session) string { return "ended " + s.EndedAt.Format("15:04") })
-	tell.All(tt, "S7 active sessions", social.ActiveSessions.All(ctx, t, social.SinceIn{}), func(s social.Session) string {
+	printer.One(tt, "S6 session of bob", s, err, func(s social.Session) string { return "ended " + s.EndedAt.Format("15:04") })
+	printer.All(tt, "S7 active sessions", social.ActiveSessions.All(ctx, t, social.SinceIn{}), func(s social.Session) string {
 		return s.UserID + " since " + s.StartedAt.Format("15:04")
 	})
 	return tt.Err

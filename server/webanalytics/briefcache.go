@@ -9,15 +9,15 @@ import (
 // cleared.
 const maxMoments = 200
 
-// moments caches the last result per site for a short time. While one caller computes a result,
+// briefCache caches the last result per site for a short time. While one caller computes a result,
 // others who ask for the same site wait for it, so that many concurrent requests cost one
 // computation. The zero value is an empty cache.
-type moments[T any] struct {
+type briefCache[T any] struct {
 	mu    sync.Mutex // guards sites, but not the moments in it
-	sites map[string]*moment[T]
+	sites map[string]*briefEntry[T]
 }
 
-type moment[T any] struct {
+type briefEntry[T any] struct {
 	mu     sync.Mutex // held while the result is computed
 	at     time.Time
 	answer T
@@ -25,7 +25,7 @@ type moment[T any] struct {
 
 // get returns the cached result for a site if it is younger than fresh, otherwise a new one. Errors
 // are not cached.
-func (m *moments[T]) get(site string, now time.Time, fresh time.Duration, answer func() (T, error)) (T, error) {
+func (m *briefCache[T]) get(site string, now time.Time, fresh time.Duration, answer func() (T, error)) (T, error) {
 	of := m.of(site)
 	of.mu.Lock()
 	defer of.mu.Unlock()
@@ -39,15 +39,15 @@ func (m *moments[T]) get(site string, now time.Time, fresh time.Duration, answer
 	return made, err
 }
 
-func (m *moments[T]) of(site string) *moment[T] {
+func (m *briefCache[T]) of(site string) *briefEntry[T] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	of := m.sites[site]
 	if of == nil {
 		if len(m.sites) >= maxMoments || m.sites == nil {
-			m.sites = map[string]*moment[T]{}
+			m.sites = map[string]*briefEntry[T]{}
 		}
-		of = &moment[T]{}
+		of = &briefEntry[T]{}
 		m.sites[site] = of
 	}
 	return of

@@ -16,14 +16,14 @@ const (
 	lookBehind = time.Minute     // how much older than the latest reading, by device time, a reading may be to be found
 )
 
-// others finds the readings of a device that other servers ingested: those in the table that the
+// otherServers finds the readings of a device that other servers ingested: those in the table that the
 // stream has not sent yet.
-type others struct {
+type otherServers struct {
 	t      *table.Table
 	device string
 	newest int64      // epoch milliseconds, by device time
 	from   int64      // where the next read begins: a minute before the newest reading of the last one
-	told   map[id]int // how many were sent, from there on
+	sent   map[id]int // how many were sent, from there on
 	own    map[id]int // how many this server ingested
 }
 
@@ -42,8 +42,8 @@ func idOf(one *tailed) id {
 }
 
 // othersOf begins after the readings that exist now.
-func othersOf(ctx context.Context, t *table.Table, device string) (*others, error) {
-	o := &others{t: t, device: device, newest: t.Now().UnixMilli(), told: map[id]int{}, own: map[id]int{}}
+func othersOf(ctx context.Context, t *table.Table, device string) (*otherServers, error) {
+	o := &otherServers{t: t, device: device, newest: t.Now().UnixMilli(), sent: map[id]int{}, own: map[id]int{}}
 	latest, err := (telemetry.ReadingsIn{DeviceID: device, Partial: true}).Newest(ctx, t)
 	if err != nil && !errors.Is(err, table.ErrNotFound) {
 		return nil, err
@@ -58,9 +58,9 @@ func othersOf(ctx context.Context, t *table.Table, device string) (*others, erro
 
 // took notes a reading that this server ingested, and reports whether to send it: it may already
 // have been found in the table.
-func (o *others) took(one *tailed) bool {
+func (o *otherServers) took(one *tailed) bool {
 	i := idOf(one)
-	if o.own[i]++; o.own[i] <= o.told[i] {
+	if o.own[i]++; o.own[i] <= o.sent[i] {
 		return false
 	}
 	o.note(i)
@@ -68,13 +68,13 @@ func (o *others) took(one *tailed) bool {
 }
 
 // note records that a reading was sent.
-func (o *others) note(i id) {
-	o.told[i]++
+func (o *otherServers) note(i id) {
+	o.sent[i]++
 	o.newest = max(o.newest, i.at)
 }
 
 // look returns the readings that were not sent yet, in order of device time.
-func (o *others) look(ctx context.Context) ([]tailed, error) {
+func (o *otherServers) look(ctx context.Context) ([]tailed, error) {
 	var found []tailed
 	there := map[id]int{}
 	for r, err := range (telemetry.ReadingsIn{DeviceID: o.device, From: time.UnixMilli(o.from), Partial: true}).All(ctx, o.t) {
@@ -83,14 +83,14 @@ func (o *others) look(ctx context.Context) ([]tailed, error) {
 		}
 		one := tailed{r.DeviceID, r.At, r.Values, r.Late}
 		i := idOf(&one)
-		if there[i]++; there[i] > o.told[i] {
+		if there[i]++; there[i] > o.sent[i] {
 			found = append(found, one)
 			o.note(i)
 		}
 	}
 	o.from = o.newest - lookBehind.Milliseconds()
 	old := func(i id, _ int) bool { return i.at < o.from }
-	maps.DeleteFunc(o.told, old)
+	maps.DeleteFunc(o.sent, old)
 	maps.DeleteFunc(o.own, old)
 	return found, nil
 }

@@ -19,9 +19,9 @@ const (
 	maxFiles = 10000
 )
 
-// aside holds companion files during a restore. They wait in their own directory until the table is
+// stagedFiles holds companion files during a restore. They wait in their own directory until the table is
 // restored: a truncated stream must leave none behind, and memory should not hold them.
-type aside struct {
+type stagedFiles struct {
 	dir, folder string
 	kept        map[string]string // path of each file by its name in the backup
 	bytes       int64
@@ -29,7 +29,7 @@ type aside struct {
 }
 
 // keep reads a companion file, if its name is allowed.
-func (a *aside) keep(name string, h *tar.Header, in io.Reader) error {
+func (a *stagedFiles) keep(name string, h *tar.Header, in io.Reader) error {
 	// Names come from the archive. Only known ones are accepted, and none with a path separator, so
 	// that an archive cannot write outside of these files.
 	inFolder, isFollow := strings.CutPrefix(name, follow+"/")
@@ -57,7 +57,7 @@ func (a *aside) keep(name string, h *tar.Header, in io.Reader) error {
 
 // put moves the files to their places after the table is restored. If one cannot be moved,
 // everything restored is removed, since the table alone would look like a complete restore.
-func (a *aside) put() (err error) {
+func (a *stagedFiles) put() (err error) {
 	defer func() {
 		if err != nil {
 			for _, path := range a.placed {
@@ -91,7 +91,7 @@ func (a *aside) put() (err error) {
 }
 
 // clear removes the directory, if this restore has created it.
-func (a *aside) clear() error {
+func (a *stagedFiles) clear() error {
 	if a.kept == nil {
 		return nil
 	}

@@ -50,7 +50,7 @@ func TestErasureReachesExpired(t *testing.T) {
 		t.Helper()
 		w.Drain()
 		stream := *described.Table.LatestStreamArn
-		w.Must(export.New(house, w.Table, streamsource.New(w.DB, stream), export.Options{Stream: stream, Caught: forgets(w.Table), Logger: slog.New(slog.DiscardHandler),
+		w.Must(export.New(house, w.Table, streamsource.New(w.DB, stream), export.Options{Stream: stream, Caught: rewriteErased(w.Table), Logger: slog.New(slog.DiscardHandler),
 			Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}).CatchUp(w.Ctx))
 		w.Advance(time.Minute)
 	}

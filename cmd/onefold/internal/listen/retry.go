@@ -27,20 +27,20 @@ const (
 	mostPause  = time.Second
 )
 
-// patient is a listener whose only error is that it was closed. Other errors of Accept, such as too
+// retryingListener is a listener whose only error is that it was closed. Other errors of Accept, such as too
 // many open files, are temporary.
-type patient struct {
+type retryingListener struct {
 	net.Listener
 	once   sync.Once
 	closed chan struct{}
 }
 
-func newPatient(l net.Listener) *patient {
-	return &patient{Listener: l, closed: make(chan struct{})}
+func newRetryingListener(l net.Listener) *retryingListener {
+	return &retryingListener{Listener: l, closed: make(chan struct{})}
 }
 
 // Accept implements net.Listener.
-func (p *patient) Accept() (net.Conn, error) {
+func (p *retryingListener) Accept() (net.Conn, error) {
 	for wait := firstPause; ; wait = min(2*wait, mostPause) {
 		c, err := p.Listener.Accept()
 		if err == nil || errors.Is(err, net.ErrClosed) {
@@ -57,7 +57,7 @@ func (p *patient) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (p *patient) Close() error {
+func (p *retryingListener) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return p.Listener.Close()
 }

@@ -39,8 +39,8 @@ const (
 	Firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:138.0) Gecko/20100101 Firefox/138.0"
 )
 
-// House is a server on a table in memory, with one site, "blog".
-type House struct {
+// Server is a server on a table in memory, with one site, "blog".
+type Server struct {
 	*testing.T
 	URL    string
 	Table  *table.Table
@@ -52,7 +52,7 @@ type House struct {
 }
 
 // New runs a server until the test ends. change may modify its options. Only the test folds.
-func New(t *testing.T, change func(*server.Options)) *House {
+func New(t *testing.T, change func(*server.Options)) *Server {
 	t.Helper()
 	db, err := engine.OpenMemory(engine.Options{})
 	Must(t, err)
@@ -60,14 +60,14 @@ func New(t *testing.T, change func(*server.Options)) *House {
 	return On(t, db, change)
 }
 
-// DB is the database of a House.
+// DB is the database of a Server.
 type DB interface {
 	dynamo.API
 	dynamo.Streams
 }
 
-// On is like New on a database of the test's own. If the database has a clock, the house uses it.
-func On(t *testing.T, db DB, change func(*server.Options)) *House {
+// On is like New on a database of the test's own. If the database has a clock, the server uses it.
+func On(t *testing.T, db DB, change func(*server.Options)) *Server {
 	t.Helper()
 	clock := time.Now
 	if timed, ok := db.(interface{ Now() time.Time }); ok {
@@ -94,10 +94,10 @@ func On(t *testing.T, db DB, change func(*server.Options)) *House {
 	web := httptest.NewServer(s.Handler())
 	t.Cleanup(web.Close)
 	t.Cleanup(s.Close)
-	return &House{T: t, URL: web.URL, Table: tbl, Worker: worker, Server: s, Accounts: o.Accounts, Collector: o.Analytics.Collector}
+	return &Server{T: t, URL: web.URL, Table: tbl, Worker: worker, Server: s, Accounts: o.Accounts, Collector: o.Analytics.Collector}
 }
 
-// Schema is the schema of a house's table.
+// Schema is the schema of its table.
 var Schema = table.MustSchema("all", erasure.Schema, accounts.Schema, alerts.Schema, shred.Schema, jobs.Schema)
 
 // folds returns the folds of all products.
@@ -119,7 +119,7 @@ func Must(t *testing.T, err error) {
 }
 
 // Post sends a body as a browser would, and returns the status and body of the response.
-func (h *House) Post(path, body string, headers ...string) (int, string) {
+func (h *Server) Post(path, body string, headers ...string) (int, string) {
 	h.Helper()
 	r, err := http.NewRequestWithContext(h.Context(), http.MethodPost, h.URL+path, strings.NewReader(body))
 	Must(h.T, err)
@@ -129,7 +129,7 @@ func (h *House) Post(path, body string, headers ...string) (int, string) {
 }
 
 // Get sends a request as a browser without a login would.
-func (h *House) Get(path string, headers ...string) (int, string) {
+func (h *Server) Get(path string, headers ...string) (int, string) {
 	h.Helper()
 	r, err := http.NewRequestWithContext(h.Context(), http.MethodGet, h.URL+path, nil)
 	Must(h.T, err)
@@ -137,13 +137,13 @@ func (h *House) Get(path string, headers ...string) (int, string) {
 }
 
 // Do sends a request with additional headers, as alternating names and values.
-func (h *House) Do(r *http.Request, headers []string) (int, string) {
+func (h *Server) Do(r *http.Request, headers []string) (int, string) {
 	h.Helper()
 	return h.Send(http.DefaultClient, r, headers)
 }
 
 // Send is Do with another HTTP client.
-func (h *House) Send(web *http.Client, r *http.Request, headers []string) (int, string) {
+func (h *Server) Send(web *http.Client, r *http.Request, headers []string) (int, string) {
 	h.Helper()
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
@@ -157,7 +157,7 @@ func (h *House) Send(web *http.Client, r *http.Request, headers []string) (int, 
 }
 
 // PageViewsToday folds, and returns today's page views of the site.
-func (h *House) PageViewsToday() int64 {
+func (h *Server) PageViewsToday() int64 {
 	h.Helper()
 	Must(h.T, h.Worker.Drain(h.Context()))
 	today := time.Now().UTC().Format(time.DateOnly)
@@ -172,13 +172,13 @@ func (h *House) PageViewsToday() int64 {
 	return report.Totals.PageViews
 }
 
-// Visited returns a house whose site has seen three visitors on eight pages today.
-func Visited(t *testing.T) *House { return visited(New(t, nil)) }
+// NewWithVisits returns a server whose site has seen three visitors on eight pages today.
+func NewWithVisits(t *testing.T) *Server { return withVisits(New(t, nil)) }
 
-// VisitedOn is Visited on a database of the test's own.
-func VisitedOn(t *testing.T, db DB) *House { return visited(On(t, db, nil)) }
+// OnWithVisits is NewWithVisits on a database of the test's own.
+func OnWithVisits(t *testing.T, db DB) *Server { return withVisits(On(t, db, nil)) }
 
-func visited(h *House) *House {
+func withVisits(h *Server) *Server {
 	t := h.T
 	for i, paths := range [][]string{{"/", "/pricing", "/"}, {"/pricing"}, {"/", "/Docs", "/docs/a", "/"}} {
 		for _, path := range paths {
@@ -193,7 +193,7 @@ func visited(h *House) *House {
 }
 
 // Stored returns the raw events of the last hour.
-func (h *House) Stored() []analytics.Event {
+func (h *Server) Stored() []analytics.Event {
 	h.Helper()
 	site, err := analytics.GetSite(h.Context(), h.Table, "blog")
 	Must(h.T, err)
@@ -204,7 +204,7 @@ func (h *House) Stored() []analytics.Event {
 }
 
 // Settings changes the site's settings, and does not wait for caches.
-func (h *House) Settings(change func(*analytics.Site)) {
+func (h *Server) Settings(change func(*analytics.Site)) {
 	h.Helper()
 	_, err := analytics.UpdateSite(h.Context(), h.Table, "blog", func(s *analytics.Site) error {
 		change(s)

@@ -72,7 +72,7 @@ func (m *Messages) Login(ctx context.Context, l mqtt.Login) (mqtt.Taker, error) 
 // taker ingests messages for the devices that mine accepts.
 func (m *Messages) taker(mine func(context.Context, string) (bool, error)) mqtt.Taker {
 	return func(ctx context.Context, messages []mqtt.Message) []mqtt.Verdict {
-		t := taking{verdicts: make([]mqtt.Verdict, len(messages))}
+		t := messageBatch{verdicts: make([]mqtt.Verdict, len(messages))}
 		if m.Overloaded != nil && m.Overloaded() {
 			return t.verdicts // Failed: the client sends them again
 		}
@@ -95,8 +95,8 @@ func (m *Messages) taker(mine func(context.Context, string) (bool, error)) mqtt.
 	}
 }
 
-// taking is a batch of messages being processed.
-type taking struct {
+// messageBatch is a batch of messages being processed.
+type messageBatch struct {
 	verdicts []mqtt.Verdict
 	readings []telemetry.Incoming
 	of       []int // parallel to readings: the index of the message
@@ -105,7 +105,7 @@ type taking struct {
 }
 
 // read parses a message into readings.
-func (t *taking) read(i int, m *mqtt.Message, mine func(string) (bool, error)) {
+func (t *messageBatch) read(i int, m *mqtt.Message, mine func(string) (bool, error)) {
 	rest, ok := strings.CutPrefix(m.Topic, topicRoot)
 	device, what, _ := strings.Cut(rest, "/")
 	if ok {
@@ -130,12 +130,12 @@ func (t *taking) read(i int, m *mqtt.Message, mine func(string) (bool, error)) {
 	}
 }
 
-func (t *taking) wrong(i int, detail string) {
+func (t *messageBatch) wrong(i int, detail string) {
 	t.verdicts[i] = mqtt.Malformed
 	t.unread = append(t.unread, telemetry.Outcome{Status: telemetry.Rejected, Reason: telemetry.BadValue, Detail: detail})
 }
 
-func (t *taking) readValue(i int, device, metric string, text []byte) {
+func (t *messageBatch) readValue(i int, device, metric string, text []byte) {
 	v, ok := payload.Value(text)
 	if !ok {
 		t.wrong(i, "the value must be a number, text or boolean")
@@ -146,7 +146,7 @@ func (t *taking) readValue(i int, device, metric string, text []byte) {
 	t.of = append(t.of, i)
 }
 
-func (t *taking) readMany(i int, device string, text []byte) {
+func (t *messageBatch) readMany(i int, device string, text []byte) {
 	readings, err := payload.Parse(text, device)
 	if err != nil {
 		t.wrong(i, err.Error())
@@ -169,7 +169,7 @@ func (t *taking) readMany(i int, device string, text []byte) {
 // settle turns outcomes into verdicts. A message with at least one durable reading is acknowledged,
 // because resending it would not fix the others. If a reading was too fast, the message is to be
 // sent again; its stored readings are then duplicates.
-func (t *taking) settle(outcomes []telemetry.Outcome, err error) {
+func (t *messageBatch) settle(outcomes []telemetry.Outcome, err error) {
 	for n, i := range t.of {
 		if t.verdicts[i] == mqtt.Forbidden {
 			continue

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// shelf is a cache of days, limited in bytes. It is safe for concurrent use. mu protects the fields
+// dayCache is a cache of days, limited in bytes. It is safe for concurrent use. mu protects the fields
 // below it.
-type shelf struct {
+type dayCache struct {
 	most int // maximum bytes
 
 	mu    sync.Mutex
 	bytes int
 	uses  int64
-	days  map[dayKey]*shelved
+	days  map[dayKey]*cachedDay
 
 	claims map[dayKey]chan struct{} // days being read; closed when done
 }
@@ -30,7 +30,7 @@ func keyOf(site string, from, to time.Time) dayKey {
 	return dayKey{site: site, from: from.Unix(), to: to.Unix()}
 }
 
-type shelved struct {
+type cachedDay struct {
 	*columns
 	version uint64
 	used    int64 // value of the shelf's uses at the last access
@@ -38,7 +38,7 @@ type shelved struct {
 
 // claim waits until nobody else is reading a day. The caller must call release when it has read the
 // day.
-func (s *shelf) claim(ctx context.Context, key dayKey) (release func(), err error) {
+func (s *dayCache) claim(ctx context.Context, key dayKey) (release func(), err error) {
 	for {
 		s.mu.Lock()
 		other, taken := s.claims[key]
@@ -63,7 +63,7 @@ func (s *shelf) claim(ctx context.Context, key dayKey) (release func(), err erro
 }
 
 // get returns a day with the given version, or nil. It evicts other versions.
-func (s *shelf) get(key dayKey, version uint64) *columns {
+func (s *dayCache) get(key dayKey, version uint64) *columns {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.days[key]
@@ -80,7 +80,7 @@ func (s *shelf) get(key dayKey, version uint64) *columns {
 }
 
 // put caches a day, and evicts the least recently used ones until there is room.
-func (s *shelf) put(key dayKey, version uint64, d *columns) {
+func (s *dayCache) put(key dayKey, version uint64, d *columns) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(key)
@@ -98,12 +98,12 @@ func (s *shelf) put(key dayKey, version uint64, d *columns) {
 		s.forget(oldest)
 	}
 	s.uses++
-	s.days[key] = &shelved{d, version, s.uses}
+	s.days[key] = &cachedDay{d, version, s.uses}
 	s.bytes += d.bytes
 }
 
 // forget evicts a day. mu must be held.
-func (s *shelf) forget(key dayKey) {
+func (s *dayCache) forget(key dayKey) {
 	if d := s.days[key]; d != nil {
 		s.bytes -= d.bytes
 		delete(s.days, key)

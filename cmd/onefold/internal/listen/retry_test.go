@@ -29,11 +29,11 @@ func (f *failing) Close() error { return nil }
 // fails.
 func TestAcceptErrorsPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPatient(&failing{left: 20})
+		p := newRetryingListener(&failing{left: 20})
 		if c, err := p.Accept(); c == nil || err != nil {
 			t.Errorf("%v %v", c, err)
 		}
-		p = newPatient(&failing{left: math.MaxInt})
+		p = newRetryingListener(&failing{left: math.MaxInt})
 		ended := make(chan error)
 		go func() {
 			_, err := p.Accept()

@@ -1,6 +1,6 @@
-// Package tell prints the results of the example programs, with a label for each, identical in
+// Package printer prints the results of the example programs, with a label for each, identical in
 // every run.
-package tell
+package printer
 
 import (
 	"fmt"
@@ -19,21 +19,21 @@ func Clock() func() time.Time {
 	}
 }
 
-// A Teller prints results, and keeps the first error.
-type Teller struct {
+// A Printer prints results, and keeps the first error.
+type Printer struct {
 	Out io.Writer
 	Err error
 }
 
 // Line prints a result.
-func (t *Teller) Line(what, format string, args ...any) {
+func (t *Printer) Line(what, format string, args ...any) {
 	if t.Err == nil {
 		_, t.Err = fmt.Fprintf(t.Out, "%-25s %s\n", what, fmt.Sprintf(format, args...))
 	}
 }
 
 // One prints an item, or that it does not exist.
-func One[T any](t *Teller, what string, v T, err error, text func(T) string) {
+func One[T any](t *Printer, what string, v T, err error, text func(T) string) {
 	if err != nil {
 		t.fail(err)
 		return
@@ -42,7 +42,7 @@ func One[T any](t *Teller, what string, v T, err error, text func(T) string) {
 }
 
 // All prints the items of a pattern, one per line.
-func All[T any](t *Teller, what string, found iter.Seq2[T, error], text func(T) string) {
+func All[T any](t *Printer, what string, found iter.Seq2[T, error], text func(T) string) {
 	for v, err := range found {
 		if err != nil {
 			t.fail(err)
@@ -53,7 +53,7 @@ func All[T any](t *Teller, what string, found iter.Seq2[T, error], text func(T) 
 	}
 }
 
-func (t *Teller) fail(err error) {
+func (t *Printer) fail(err error) {
 	if t.Err == nil {
 		t.Err = err
 	}

@@ -12,9 +12,9 @@ import (
 // announceEvery is the interval at which a table records that it has a warehouse.
 const announceEvery = 24 * time.Hour
 
-// forgets returns a function that removes from the warehouse the people whose erasures completed in
+// rewriteErased returns a function that removes from the warehouse the people whose erasures completed in
 // the table before a time. If interrupted, it removes them again.
-func forgets(t *table.Table) func(context.Context, *warehouse.Warehouse, time.Time) error {
+func rewriteErased(t *table.Table) func(context.Context, *warehouse.Warehouse, time.Time) error {
 	var announced time.Time
 	return func(ctx context.Context, w *warehouse.Warehouse, before time.Time) error {
 		if now := t.Now(); now.Sub(announced) >= announceEvery {

@@ -10,8 +10,8 @@ import (
 	"runtime/debug"
 )
 
-// inside sends requests to a handler of the same process, as requests of a client's address.
-type inside struct {
+// handlerTransport sends requests to a handler of the same process, as requests of a client's address.
+type handlerTransport struct {
 	handler http.Handler
 	address string
 	logger  *slog.Logger
@@ -22,7 +22,7 @@ type inside struct {
 var errPanicked = errors.New("internal error")
 
 // RoundTrip runs the handler to its end.
-func (t *inside) RoundTrip(r *http.Request) (answer *http.Response, err error) {
+func (t *handlerTransport) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			t.logger.Error("a handler panicked", "path", r.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))

@@ -11,17 +11,17 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/cmdenv"
 )
 
-// ground returns an open table in the form that product commands use.
-func (s *store) ground() *cmdenv.Store {
+// env returns an open table in the form that product commands use.
+func (s *store) env() *cmdenv.Store {
 	return &cmdenv.Store{Table: s.table, Worker: s.worker, Folding: s.folding, Streams: s.Streams, Stream: s.stream, Shared: s.Shared}
 }
 
-// ground returns the environment of the product commands.
-func (g *globals) ground(std streams) *cmdenv.Env {
+// env returns the environment of the product commands.
+func (g *globals) env(std streams) *cmdenv.Env {
 	open := func(tune tuning) func(context.Context, func(*cmdenv.Store) error) error {
 		return func(ctx context.Context, work func(*cmdenv.Store) error) error {
 			return g.withStore(ctx, std.err, tune, func(s *store) error {
-				return work(s.ground())
+				return work(s.env())
 			})
 		}
 	}

@@ -90,11 +90,11 @@ browser: server/e2e/node_modules/.package-lock.json ## install what drives a bro
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -q && apt-get install -qy --no-install-recommends chromium; \
 	  else echo "chromium is missing: install it to run the tests in a browser, which are skipped" >&2; fi
 
-typescript: clients/typescript/node_modules/.package-lock.json ## install what checks and tests the TypeScript client
+typescript: server/clients/typescript/node_modules/.package-lock.json ## install what checks and tests the TypeScript client
 
-clients/typescript/node_modules/.package-lock.json: clients/typescript/package-lock.json
+server/clients/typescript/node_modules/.package-lock.json: server/clients/typescript/package-lock.json
 	@command -v npm >/dev/null || { echo "npm is missing: install Node.js 20.3 or newer, with npm; it tests the TypeScript client" >&2; exit 1; }
-	npm ci --prefix clients/typescript --no-audit --no-fund
+	npm ci --prefix server/clients/typescript --no-audit --no-fund
 	@touch $@
 
 mosquitto: ## install a client of MQTT that a test publishes with, where that is allowed
@@ -150,7 +150,7 @@ prose: bin/vale ## check the language of documents, help texts and labels with V
 	$(GO) test -count=1 ./packaging/prose
 
 # Documents that people write: design documents are generated.
-PROSE = $(filter-out docs/design/%,$(wildcard *.md docs/*.md docs/*/*.md examples/*/README.md clients/*/README.md))
+PROSE = $(filter-out docs/design/%,$(wildcard *.md docs/*.md docs/*/*.md examples/*/README.md server/clients/*/README.md))
 
 # Vale has a module of its own, so that its dependencies are none of onefold's. It needs cgo and is built once.
 bin/vale: packaging/prose/vale/go.mod packaging/prose/vale/go.sum

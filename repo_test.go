@@ -536,9 +536,8 @@ func goFiles(t *testing.T) []goFile {
 	return files
 }
 
-// maxRootFolders is how many folders one takes in at a glance. The sixteenth is clients, which are
-// not in Go, so that no folder of packages is the place for them.
-const maxRootFolders = 16
+// maxRootFolders is how many folders a reader can take in at a glance.
+const maxRootFolders = 15
 
 // TestRootFolders checks that the root stays readable. What `make` builds, and a table that somebody
 // keeps here, are not counted.
@@ -555,5 +554,32 @@ func TestRootFolders(t *testing.T) {
 	}
 	if len(folders) > maxRootFolders {
 		t.Errorf("the root has %d folders, the house number is %d: %s. Put the new one into the folder whose idea it belongs to.", len(folders), maxRootFolders, strings.Join(folders, " "))
+	}
+}
+
+// TestWhereToLook checks that the paths in the table of ARCHITECTURE.md exist, so that a moved file is
+// still found.
+func TestWhereToLook(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "\n## Where to look\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	found := 0
+	for row := range strings.Lines(section) {
+		cells := strings.Split(row, "|")
+		if len(cells) != 4 {
+			continue
+		}
+		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[2], -1) {
+			found++
+			if _, err := os.Stat(filepath.FromSlash(code[1])); err != nil {
+				t.Errorf("ARCHITECTURE.md sends readers who want to change %s to %s, which does not exist: name its new place.", strings.TrimSpace(cells[1]), code[1])
+			}
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d paths were found", found)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the TypeScript client's types")
 
-const typescript = "../../clients/typescript"
+const typescript = "../clients/typescript"
 
 // node prepares a script of the TypeScript client, or skips the test if what it needs is missing.
 func node(t *testing.T, arguments ...string) *exec.Cmd {
@@ -62,7 +62,7 @@ func TestTypeScriptTypes(t *testing.T) {
 	}
 }
 
-// The tests of the TypeScript client, in clients/typescript/test, pass with a server.
+// The tests of the TypeScript client, in server/clients/typescript/test, pass with a server.
 func TestTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	build := node(t, filepath.Join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.json", "--outDir", "build")

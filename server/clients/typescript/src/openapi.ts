@@ -1009,10 +1009,6 @@ export interface components {
              */
             visible?: number;
         };
-        EventStoreBeat: {
-            /** Format: date-time */
-            now: string;
-        };
         EventStoreConflictProblem: {
             /**
              * Format: int64
@@ -1342,6 +1338,10 @@ export interface components {
              * @description Number of its last event.
              */
             version: number;
+        };
+        EventStoreHeartbeat: {
+            /** Format: date-time */
+            now: string;
         };
         EventStoreNew: {
             actor?: string;
@@ -2562,7 +2562,7 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": ({
-                        data: components["schemas"]["EventStoreBeat"];
+                        data: components["schemas"]["EventStoreHeartbeat"];
                         /**
                          * @description The event name.
                          * @constant
@@ -4454,7 +4454,7 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": ({
-                        data: components["schemas"]["EventStoreBeat"];
+                        data: components["schemas"]["EventStoreHeartbeat"];
                         /**
                          * @description The event name.
                          * @constant
@@ -4542,7 +4542,7 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": ({
-                        data: components["schemas"]["EventStoreBeat"];
+                        data: components["schemas"]["EventStoreHeartbeat"];
                         /**
                          * @description The event name.
                          * @constant

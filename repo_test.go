@@ -85,7 +85,7 @@ var policy = map[string][]string{
 	"telemetry": {"vocabulary", "dynamo", "table", "table/writebehind", "table/purge", "fold", "telemetry/readings", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
-	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff", "internal/webhook",
+	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff", "table/delivery",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry/maintenance"}, // its tests
 	"telemetry/reindex": {"table", "fold", "telemetry"},
@@ -156,6 +156,8 @@ var policy = map[string][]string{
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
 
+	"table/delivery": {"table", "internal/webhook"},
+
 	"server/accounts": {"vocabulary", "dynamo", "table", "server/accounts/passkey", "server/accounts/openid", "internal/backoff", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
 
 	"server/accounts/passkey": {"github.com/go-webauthn/webauthn/protocol", "github.com/go-webauthn/webauthn/webauthn"},
@@ -183,7 +185,7 @@ var policy = map[string][]string{
 		"analytics"}, // its tests: the dimensions
 	"server/internal":    {},
 	"server/internal/qr": {"github.com/boombuler/barcode/qr"},
-	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "server/accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
+	"server/devices": {"table", "table/delivery", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "server/accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
 		"telemetry/presence", "telemetry/maintenance"}, // its tests
 	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "eventstore/subscription", "eventstore/eventschema", "eventstore/shred", "server/accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/singleflight",

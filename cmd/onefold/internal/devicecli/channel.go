@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/internal/terminal"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 )
@@ -30,11 +31,11 @@ type Channels struct {
 // channelOutput is the JSON form of a channel. The secret is included only when the channel is
 // created.
 type channelOutput struct {
-	ID    string             `json:"id"`
-	Fleet string             `json:"fleet"`
-	Kind  alerts.ChannelKind `json:"kind"`
-	Name  string             `json:"name,omitempty"`
-	alerts.Settings
+	ID    string               `json:"id"`
+	Fleet string               `json:"fleet"`
+	Kind  delivery.ChannelKind `json:"kind"`
+	Name  string               `json:"name,omitempty"`
+	delivery.Settings
 	Secret    string                 `json:"secret,omitempty"`
 	Least     telemetry.Severity     `json:"least,omitempty"`
 	Events    []telemetry.Transition `json:"events,omitempty"`
@@ -45,7 +46,7 @@ type channelOutput struct {
 
 func channelOutputOf(c *alerts.Channel) channelOutput {
 	return channelOutput{
-		ID: c.ChannelID, Fleet: c.FleetID, Kind: c.Kind, Name: c.Name, Settings: c.Shown(true), Least: c.Least, Events: c.Events,
+		ID: c.ChannelID, Fleet: c.FleetID, Kind: c.Kind, Name: c.Name, Settings: c.Settings.Shown(c.Kind, true), Least: c.Least, Events: c.Events,
 		Within: c.Within, Off: c.Off, CreatedAt: c.CreatedAt,
 	}
 }
@@ -63,8 +64,8 @@ type channelAdd struct {
 // NewChannels returns the commands. Creating a channel has a flag for each setting of each kind:
 // the first is named for the kind.
 func NewChannels() (c Channels) {
-	for i := range alerts.Kinds {
-		k := &alerts.Kinds[i]
+	for i := range delivery.Kinds {
+		k := &delivery.Kinds[i]
 		fields := make([]reflect.StructField, len(k.Fields))
 		for j := range k.Fields {
 			fields[j] = flagOf(k, j)
@@ -74,7 +75,7 @@ func NewChannels() (c Channels) {
 	return c
 }
 
-func flagOf(k *alerts.Kind, i int) reflect.StructField {
+func flagOf(k *delivery.Kind, i int) reflect.StructField {
 	f := &k.Fields[i]
 	flag := reflect.StructField{Name: fmt.Sprintf("Flag%d", i), Type: reflect.TypeFor[string]()}
 	name, rest, help := string(k.Kind), ` xor:"kind" required:""`, f.Help
@@ -91,8 +92,8 @@ func flagOf(k *alerts.Kind, i int) reflect.StructField {
 
 // settle sets kind and settings of a channel from the flags.
 func (c *channelAdd) settle(one *alerts.Channel) {
-	for i := range alerts.Kinds {
-		k, flags := &alerts.Kinds[i], reflect.ValueOf(c.Kinds[i]).Elem()
+	for i := range delivery.Kinds {
+		k, flags := &delivery.Kinds[i], reflect.ValueOf(c.Kinds[i]).Elem()
 		for j := range k.Fields {
 			values, ok := flags.Field(j).Interface().([]string)
 			if text := flags.Field(j).String(); !ok && text != "" {
@@ -183,7 +184,7 @@ func (c *channelList) Run(ctx context.Context, env *Env) error {
 		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "CHANNEL\tKIND\tTO\tFROM SEVERITY\tNAME")
 		for i := range all {
-			one, to := &all[i], all[i].Target()
+			one, to := &all[i], all[i].Settings.Where(all[i].Kind)
 			if one.Off {
 				to += " (off)"
 			}
@@ -244,7 +245,7 @@ func (c *channelTest) Run(ctx context.Context, env *Env) error {
 		if err != nil {
 			return c.explain(err)
 		}
-		id, err := senders.Test(ctx, &one, s.Table.Now())
+		id, err := alerts.Test(ctx, senders, &one, s.Table.Now())
 		if err != nil {
 			return fmt.Errorf("not_sent: %w", err)
 		}

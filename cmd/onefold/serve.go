@@ -53,7 +53,6 @@ type listenFlags struct {
 	OpenID openidflags.Flags `embed:"" prefix:"openid-"`
 	Master masterkeys.Flags  `embed:""`
 
-	PublicURL       string `name:"public-url" help:"Public URL of this server, such as https://onefold.example.com. Passkeys are bound to its host name, and an OpenID provider redirects to it (default: none, without passkeys and OpenID)." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
 	SecurityContact string `help:"Contact for vulnerability reports, published in /.well-known/security.txt: https://… or mailto:… (default: none)." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
 }
 
@@ -280,7 +279,9 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: products.Schema}
 	}
-	c.applyDevices(&o)
+	if err := c.applyDevices(&o); err != nil {
+		return nil, nil, nil, err
+	}
 	o.Devices.Shared = s.Service != nil
 	kept, err := c.Kept.Apply(&o, data, s.identity, logger)
 	if err != nil {

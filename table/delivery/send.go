@@ -20,9 +20,10 @@ type Options struct {
 
 // Target says where a message goes.
 type Target struct {
-	Kind ChannelKind
+	Kind ChannelKind `dynamodbav:"kind" json:"kind"`
 	Settings
-	Secret string // key of signatures
+	// Secret is the key of signatures. It is stored in plain text, because every message needs it.
+	Secret string `dynamodbav:"secret,omitempty" json:"-" audit:"hide"`
 }
 
 // send makes one attempt to send a message.

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/onefold/onefold/analytics/digest"
+	"github.com/onefold/onefold/analytics/notify"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/table"
 	"github.com/onefold/onefold/table/delivery"
@@ -20,6 +22,7 @@ import (
 
 // Flags configure the sending of notifications.
 type Flags struct {
+	PublicURL      string `name:"public-url" help:"Public URL of this server, such as https://onefold.example.com. Messages link to it, passkeys are bound to its host name, and an OpenID provider redirects to it (default: none, without links, passkeys and OpenID)." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
 	WebhookPrivate bool   `name:"webhook-private" help:"Allow webhooks to private and loopback addresses. Users who can edit the channels of a site or fleet can then make this server call such addresses." env:"ONEFOLD_WEBHOOK_PRIVATE"`
 	SMTPAddr       string `name:"smtp" help:"Mail server for reports, alerts and account mail, such as smtp.example.com:587 (STARTTLS) or :465 (TLS) (default: no email)." placeholder:"HOST:PORT" env:"ONEFOLD_SMTP"`
 	SMTPFrom       string `name:"smtp-from" help:"Sender address of email." placeholder:"ADDRESS" env:"ONEFOLD_SMTP_FROM"`
@@ -47,7 +50,8 @@ func (f *Flags) Outboxes() (Outboxes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Outboxes{{"devices", alerts.NewOutbox(senders).Deliver}}, nil
+	sites := notify.NewOutbox(notify.Options{Senders: senders, BaseURL: f.PublicURL, Renders: notify.Renders{"report": digest.Render}})
+	return Outboxes{{"devices", alerts.NewOutbox(senders).Deliver}, {"sites", sites.Deliver}}, nil
 }
 
 // Deliver sends what is due, and returns how many messages were sent. A product whose messages

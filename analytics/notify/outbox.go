@@ -75,7 +75,7 @@ func (o *Options) message(n *Notification, c *Channel) (*delivery.Message, error
 	links := Links{Unsubscribe: c.UnsubscribeURL(o.BaseURL, n.To)}
 	if o.BaseURL != "" {
 		links.Site = strings.TrimSuffix(o.BaseURL, "/") + "/sites/" + url.PathEscape(n.SiteID)
-		links.Settings = links.Site + "/settings"
+		links.Settings = links.Site + "/settings/reports"
 	}
 	m, err := render(n, links)
 	if err != nil {

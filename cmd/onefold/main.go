@@ -25,6 +25,7 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/backupcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/readingfiles"
+	"github.com/onefold/onefold/cmd/onefold/internal/reportcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/engine"
 	"github.com/onefold/onefold/table/delivery"
@@ -107,7 +108,7 @@ func run(ctx context.Context, args []string, std streams) int {
 
 // grammar returns the parser of the command line.
 func grammar(cli *commands, options ...kong.Option) (*kong.Kong, error) {
-	cli.Channels = devicecli.NewChannels()
+	cli.Channels, cli.Site.Channel = devicecli.NewChannels(), reportcli.NewChannels()
 	return kong.New(cli, append([]kong.Option{
 		kong.Name("onefold"), kong.Description(description), kong.Vars{
 			"version": version, "dimensions": dimensionNames(), "designs": designNames(), "channel_kinds": delivery.KindNames(),

@@ -260,7 +260,7 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 // when the server has ended.
 func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, beside []service, release func() error, err error) {
 	metricsToken, tokenErr := c.Scrape.Token()
-	mail, mailErr := c.Letters()
+	mail, senders, mailErr := c.Mailers()
 	provider, err := c.OpenID.Provider(c.PublicURL)
 	keys, keysErr := c.Master.KeyStore(ctx, s.table, logger)
 	uploads, watch := data+".uploads", workcli.NewWatch(s.crew(logger))
@@ -279,9 +279,7 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: products.Schema}
 	}
-	if err := c.applyDevices(&o); err != nil {
-		return nil, nil, nil, err
-	}
+	c.applyDevices(&o, senders)
 	o.Devices.Shared = s.Service != nil
 	kept, err := c.Kept.Apply(&o, data, s.identity, logger)
 	if err != nil {

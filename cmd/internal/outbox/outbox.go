@@ -131,6 +131,14 @@ func (f *Flags) Letters() (func(context.Context, server.Letter) error, error) {
 	}, nil
 }
 
+// Mailers returns Letters and Senders.
+func (f *Flags) Mailers() (letters func(context.Context, server.Letter) error, senders delivery.Senders, err error) {
+	if letters, err = f.Letters(); err == nil {
+		senders, err = f.Senders()
+	}
+	return letters, senders, err
+}
+
 // mail returns the configuration of the mail server.
 func (f *Flags) mail() (delivery.Mail, error) {
 	m := delivery.Mail{Addr: f.SMTPAddr, From: f.SMTPFrom, User: f.SMTPUser, Password: f.SMTPPassword, Plain: f.SMTPPlain, TLS: f.SMTPTLS}

@@ -40,6 +40,9 @@ func (f *Figure) shown(currency string) string {
 // change returns the relative change, such as +12 %, or "" if there was nothing before.
 func (f *Figure) change() string { return changeOf(f.After, f.Before) }
 
+// unchanged is a change of less than half a percent.
+const unchanged = "±0 %"
+
 func changeOf(after, before float64) string {
 	if before == 0 {
 		return ""
@@ -47,7 +50,7 @@ func changeOf(after, before float64) string {
 	percent := math.Round(100 * (after - before) / before)
 	switch {
 	case percent == 0:
-		return "±0 %"
+		return unchanged
 	case percent < 0:
 		return "−" + grouped(int64(-percent)) + " %"
 	}
@@ -58,6 +61,7 @@ func changeOf(after, before float64) string {
 func (f *Figure) better() int {
 	sign := 0
 	switch {
+	case f.change() == unchanged:
 	case f.After > f.Before:
 		sign = 1
 	case f.After < f.Before:

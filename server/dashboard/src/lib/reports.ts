@@ -1,7 +1,7 @@
+import type { ChannelKind } from '../ui/ChannelForm.svelte'
 import { call, type Abort } from './api'
 
 export type Every = 'daily' | 'weekly' | 'monthly'
-export type ChannelField = { name: string; label: string; help: string; example?: string; type: string; many?: boolean; required?: boolean; secret?: boolean }
 export type Channel = { id: string; kind: string; name?: string; off?: boolean; unsubscribed?: string[]; [setting: string]: unknown }
 export type Report = { id: string; every: Every; hour: number; channels?: string[]; off?: boolean; next?: string }
 export type Message = { id: string; title: string; to?: string; attempts: number; lastError?: string }
@@ -10,7 +10,7 @@ const at = (site: string, ...rest: string[]) => '/sites/' + [site, ...rest].map(
 
 // The channels and regular reports of a site.
 export const reports = {
-  channels: (site: string, s?: Abort) => call<{ channels: Channel[] | null; kinds: { kind: string; label: string; fields: ChannelField[] }[] }>('GET', at(site, 'channels'), undefined, undefined, s),
+  channels: (site: string, s?: Abort) => call<{ channels: Channel[] | null; kinds: ChannelKind[] }>('GET', at(site, 'channels'), undefined, undefined, s),
   putChannel: (site: string, id: string, body: object) => call<{ channel: Channel; secret?: string }>('PUT', at(site, 'channels', id), undefined, body),
   deleteChannel: (site: string, id: string) => call<void>('DELETE', at(site, 'channels', id)),
   test: (site: string, id: string) => call<{ id: string }>('POST', at(site, 'channels', id, 'test')),

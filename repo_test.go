@@ -63,15 +63,18 @@ var policy = map[string][]string{
 	"analytics": {"vocabulary", "dynamo", "table", "table/writebehind", "fold", "analytics/internal/...", "analytics/filtered", "analytics/imported", "internal/...",
 		"github.com/cespare/xxhash/v2", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
 
-	"packaging/notices":      {"github.com/CycloneDX/cyclonedx-go"},
-	"packaging/prose":        {},
-	"analytics/report":       {"table", "analytics", "analytics/imported", "analytics/internal/...", "internal/calendar", "internal/decimal", "golang.org/x/sync/..."},
-	"analytics/filtered":     {"vocabulary", "table"},
-	"analytics/reconcile":    {"vocabulary", "table", "fold", "analytics", "analytics/report", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
-	"analytics/explore":      {"vocabulary", "dynamo", "table", "analytics", "analytics/report", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"analytics/erasure":      {"vocabulary", "dynamo", "table", "table/purge", "fold", "analytics", "analytics/report", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
-	"analytics/annotations":  {"vocabulary", "table", "analytics", "internal/calendar", "github.com/oklog/ulid/v2", "engine"}, // its tests use the engine
-	"analytics/goals":        {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
+	"packaging/notices":     {"github.com/CycloneDX/cyclonedx-go"},
+	"packaging/prose":       {},
+	"analytics/report":      {"table", "analytics", "analytics/imported", "analytics/internal/...", "internal/calendar", "internal/decimal", "golang.org/x/sync/..."},
+	"analytics/filtered":    {"vocabulary", "table"},
+	"analytics/reconcile":   {"vocabulary", "table", "fold", "analytics", "analytics/report", "analytics/internal/tally", "internal/calendar", "golang.org/x/sync/..."},
+	"analytics/explore":     {"vocabulary", "dynamo", "table", "analytics", "analytics/report", "analytics/internal/...", "internal/...", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/erasure":     {"vocabulary", "dynamo", "table", "table/purge", "fold", "analytics", "analytics/report", "analytics/reconcile", "internal/calendar", "github.com/oklog/ulid/v2", "golang.org/x/sync/..."},
+	"analytics/annotations": {"vocabulary", "table", "analytics", "internal/calendar", "github.com/oklog/ulid/v2", "engine"}, // its tests use the engine
+	"analytics/goals":       {"vocabulary", "table", "analytics", "analytics/report", "internal/calendar"},
+	"analytics/notify": {"table", "table/delivery", "analytics", "github.com/oklog/ulid/v2",
+		"analytics/erasure"}, // its tests: a site that is deleted
+	"analytics/digest":       {"table", "table/delivery", "analytics", "analytics/contribution", "analytics/goals", "analytics/notify", "analytics/report", "internal/calendar", "github.com/oklog/ulid/v2"},
 	"analytics/contribution": {"analytics", "analytics/report", "internal/decimal"},
 	"analytics/imported": {"table", "analytics/imported/exports", "analytics/internal/...", "internal/calendar", "internal/mask", "golang.org/x/sync/...",
 		"analytics", "analytics/reconcile", "analytics/report"}, // its tests: it is a part of reports
@@ -85,7 +88,7 @@ var policy = map[string][]string{
 	"telemetry": {"vocabulary", "dynamo", "table", "table/writebehind", "table/purge", "fold", "telemetry/readings", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry", "telemetry/payload"}, // its tests: devices speak it
-	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff", "internal/webhook",
+	"telemetry/alerts": {"vocabulary", "table", "fold", "telemetry", "telemetry/readings", "telemetry/presence", "telemetry/internal/episode", "telemetry/internal/decimalsum", "internal/calendar", "internal/backoff", "table/delivery",
 		"github.com/oklog/ulid/v2", "golang.org/x/sync/...",
 		"telemetry/maintenance"}, // its tests
 	"telemetry/reindex": {"table", "fold", "telemetry"},
@@ -156,6 +159,8 @@ var policy = map[string][]string{
 
 	"telemetry/internal": {"vocabulary", "telemetry/internal/...", "internal/...", "github.com/cespare/xxhash/v2", "github.com/cockroachdb/apd/v3", "github.com/DataDog/sketches-go/ddsketch/mapping", "golang.org/x/time/rate"},
 
+	"table/delivery": {"table", "internal/webhook"},
+
 	"server/accounts": {"vocabulary", "dynamo", "table", "server/accounts/passkey", "server/accounts/openid", "internal/backoff", "github.com/oklog/ulid/v2", "github.com/pquerna/otp/...", "golang.org/x/crypto/argon2"},
 
 	"server/accounts/passkey": {"github.com/go-webauthn/webauthn/protocol", "github.com/go-webauthn/webauthn/webauthn"},
@@ -168,13 +173,14 @@ var policy = map[string][]string{
 
 	"server": {"dynamo", "dynamo/resilient", "table", "fold", "analytics", "server/accounts", "server/accounts/passkey", "server/accounts/openid", "internal/...", "server/internal/...", "server/webanalytics", "server/devices", "server/events", "server/capacity", "server/load", "server/mcpserver", "server/dashboard", "server/apidocs", "telemetry",
 		"github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...",
-		"server/mqtt", "telemetry/credentials"}, // its tests
-	"server/load":                {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/internal/middleware": {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
-	"server/webanalytics/query":  {"analytics", "analytics/contribution", "analytics/explore", "analytics/report", "internal/calendar", "internal/decimal", "github.com/danielgtaylor/huma/v2"},
-	"server/webanalytics": {"server/webanalytics/query", "github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/annotations", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
+		"server/mqtt", "telemetry/credentials", "analytics/digest", "analytics/notify", "server/webanalytics/notices", "table/delivery"}, // its tests
+	"server/load":                 {"server/internal/middleware", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
+	"server/internal/middleware":  {"dynamo", "table", "server/accounts", "server/jobs", "server/internal/download", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/time/rate"},
+	"server/webanalytics/notices": {"table", "table/delivery", "analytics", "analytics/digest", "analytics/notify", "server/accounts", "server/internal/...", "github.com/danielgtaylor/huma/v2"},
+	"server/webanalytics/query":   {"analytics", "analytics/contribution", "analytics/explore", "analytics/report", "internal/calendar", "internal/decimal", "github.com/danielgtaylor/huma/v2"},
+	"server/webanalytics": {"server/webanalytics/query", "server/webanalytics/notices", "github.com/go-json-experiment/json", "table", "fold", "analytics", "analytics/annotations", "analytics/erasure", "analytics/explore", "analytics/goals", "analytics/imported", "analytics/imported/exports", "analytics/reconcile", "analytics/filtered", "analytics/report", "server/accounts", "internal/...",
 		"server/internal/...", "server/jobs", "server/tracker", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/..."},
-	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/erasure", "server/accounts", "engine", "eventstore", "eventstore/shred", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
+	"server/servertest": {"vocabulary", "dynamo", "table", "fold", "fold/streamsource", "analytics", "analytics/digest", "analytics/erasure", "analytics/notify", "server/accounts", "engine", "eventstore", "eventstore/shred", "server", "server/dashboard", "server/jobs", "server/webanalytics", "telemetry", "telemetry/alerts", "blueprint/heat", "engine/enginetest",
 		"internal/traffic", "internal/useragent", "github.com/oklog/ulid/v2"},
 
 	"server/jobs":    {"table", "server/internal/background", "engine/enginetest"},
@@ -183,7 +189,7 @@ var policy = map[string][]string{
 		"analytics"}, // its tests: the dimensions
 	"server/internal":    {},
 	"server/internal/qr": {"github.com/boombuler/barcode/qr"},
-	"server/devices": {"table", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "server/accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
+	"server/devices": {"table", "table/delivery", "telemetry", "telemetry/payload", "telemetry/alerts", "telemetry/credentials", "telemetry/recount", "server/accounts", "internal/calendar", "internal/lineprotocol", "server/jobs", "server/mqtt", "server/internal/...", "github.com/danielgtaylor/huma/v2/...",
 		"github.com/prometheus/client_golang/...",
 		"telemetry/presence", "telemetry/maintenance"}, // its tests
 	"server/events": {"table", "eventstore", "eventstore/eventjson", "eventstore/projection", "eventstore/subscription", "eventstore/eventschema", "eventstore/shred", "server/accounts", "server/internal/...", "server/jobs", "github.com/danielgtaylor/huma/v2/...", "github.com/prometheus/client_golang/...", "golang.org/x/sync/singleflight",

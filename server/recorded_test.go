@@ -26,7 +26,7 @@ var recordNothing = map[string]string{
 // a request.
 var recordedElsewhere = map[string]string{
 	"add-import": "webanalytics: TestCountsAreImportedOverHTTP", "delete-import": "webanalytics: TestCountsAreImportedOverHTTP", "erase": "webanalytics: TestErasure",
-	"acknowledge-alert": "devices: TestAlertLifecycle", "snooze-alert": "devices: TestAlertLifecycle", "comment-alert": "devices: TestAlertLifecycle", "resend-notification": "devices: TestResend",
+	"acknowledge-alert": "devices: TestAlertLifecycle", "snooze-alert": "devices: TestAlertLifecycle", "comment-alert": "devices: TestAlertLifecycle", "resend-notification": "devices: TestResend", "test-site-channel": "notices: TestChannels", "resend-message": "notices: TestMessages",
 	"login-passkey": "TestPasskeys", "add-passkey": "TestPasskeys", "rename-passkey": "TestPasskeys", "remove-passkey": "TestPasskeys",
 	"login-code": "TestLoginInTwoSteps", "confirm-second-factor": "TestLoginInTwoSteps", "renew-recovery-codes": "TestLoginInTwoSteps", "remove-second-factor": "TestLoginInTwoSteps",
 	"end-session": "TestPeopleEndTheirSessions", "end-other-sessions": "TestPeopleEndTheirSessions",
@@ -107,6 +107,11 @@ var steps = []step{
 	{op: "delete-channel", method: "DELETE", path: "/api/v1/fleets/plant/channels/ops", changes: "name=ops> url"},
 	{op: "revoke-device-tokens", method: "DELETE", path: "/api/v1/fleets/plant/devices/d1/tokens?all=true", changes: "tokens"},
 	{op: "delete-device", method: "DELETE", path: "/api/v1/fleets/plant/devices/d1", changes: "name=Eins>"},
+	{op: "put-site-channel", method: "PUT", path: "/api/v1/sites/blog/channels/ops", body: `{"kind":"email","to":["ops@` + canary + `.org"]}`, changes: "kind=>email to"},
+	{op: "put-report", method: "PUT", path: "/api/v1/sites/blog/reports/week", body: `{"every":"weekly","channels":["ops"]}`, changes: "every=>weekly hour=>8"},
+	{op: "send-report", method: "POST", path: "/api/v1/sites/blog/reports/week/send"},
+	{op: "delete-report", method: "DELETE", path: "/api/v1/sites/blog/reports/week", changes: "every=weekly>"},
+	{op: "delete-site-channel", method: "DELETE", path: "/api/v1/sites/blog/channels/ops", changes: "kind=email>"},
 	{op: "delete-fleet", method: "DELETE", path: "/api/v1/fleets/plant", changes: "name=Works>"},
 
 	{op: "append-events", method: "POST", path: "/api/v1/events/aggregates/order/1/events", body: `{"events":[{"type":"Placed","data":{}}]}`},

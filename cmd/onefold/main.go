@@ -25,9 +25,10 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/backupcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/devicecli"
 	"github.com/onefold/onefold/cmd/onefold/internal/readingfiles"
+	"github.com/onefold/onefold/cmd/onefold/internal/reportcli"
 	"github.com/onefold/onefold/cmd/onefold/internal/warehousecli"
 	"github.com/onefold/onefold/engine"
-	"github.com/onefold/onefold/telemetry/alerts"
+	"github.com/onefold/onefold/table/delivery"
 )
 
 // version is set by the linker in release builds.
@@ -107,10 +108,10 @@ func run(ctx context.Context, args []string, std streams) int {
 
 // grammar returns the parser of the command line.
 func grammar(cli *commands, options ...kong.Option) (*kong.Kong, error) {
-	cli.Channels = devicecli.NewChannels()
+	cli.Channels, cli.Site.Channel = devicecli.NewChannels(), reportcli.NewChannels()
 	return kong.New(cli, append([]kong.Option{
 		kong.Name("onefold"), kong.Description(description), kong.Vars{
-			"version": version, "dimensions": dimensionNames(), "designs": designNames(), "channel_kinds": alerts.KindNames(),
+			"version": version, "dimensions": dimensionNames(), "designs": designNames(), "channel_kinds": delivery.KindNames(),
 			"formats": strings.Join(logimport.Names(), ","), "reading_formats": strings.Join(readingfiles.Formats(), ","),
 		},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),

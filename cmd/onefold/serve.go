@@ -55,7 +55,6 @@ type listenFlags struct {
 	OpenID openidflags.Flags `embed:"" prefix:"openid-"`
 	Master masterkeys.Flags  `embed:""`
 
-	PublicURL       string `name:"public-url" help:"Public URL of this server, such as https://onefold.example.com. Passkeys are bound to its host name, and an OpenID provider redirects to it (default: none, without passkeys and OpenID)." placeholder:"URL" env:"ONEFOLD_PUBLIC_URL"`
 	SecurityContact string `help:"Contact for vulnerability reports, published in /.well-known/security.txt: https://… or mailto:… (default: none)." placeholder:"URI" env:"ONEFOLD_SECURITY_CONTACT"`
 }
 
@@ -263,7 +262,7 @@ func setupHint(ctx context.Context, std streams, s *store, url string) error {
 // when the server has ended.
 func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.Recorder, logger *slog.Logger, data string) (web *server.Server, beside []service, release func() error, err error) {
 	metricsToken, tokenErr := c.Scrape.Token()
-	mail, mailErr := c.Letters()
+	mail, senders, mailErr := c.Mailers()
 	provider, err := c.OpenID.Provider(c.PublicURL)
 	keys, keysErr := c.Master.KeyStore(ctx, s.table, logger)
 	uploads, watch := data+".uploads", workcli.NewWatch(s.crew(logger))
@@ -285,7 +284,7 @@ func (c *listenFlags) newServer(ctx context.Context, s *store, recorder *usage.R
 	if recorder != nil {
 		o.Capacity = capacity.Options{Uses: recorder.Uses, Schema: products.Schema}
 	}
-	c.applyDevices(&o)
+	c.applyDevices(&o, senders)
 	o.Devices.Shared = s.Service != nil
 	kept, err := c.Kept.Apply(&o, data, s.identity, logger)
 	if err != nil {

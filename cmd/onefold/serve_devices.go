@@ -10,6 +10,8 @@ import (
 	"github.com/onefold/onefold/cmd/onefold/internal/listen"
 	"github.com/onefold/onefold/server"
 	"github.com/onefold/onefold/server/mqtt"
+	"github.com/onefold/onefold/server/webanalytics/notices"
+	"github.com/onefold/onefold/table/delivery"
 )
 
 // deviceFlags configure how devices connect to the server.
@@ -22,8 +24,9 @@ type deviceFlags struct {
 }
 
 // applyDevices sets a server's options.
-func (f *deviceFlags) applyDevices(o *server.Options) {
+func (f *deviceFlags) applyDevices(o *server.Options, senders delivery.Senders) {
 	o.Devices.DeviceTags, o.Devices.PrivateWebhooks = f.LineTag, f.WebhookPrivate
+	o.Analytics.Notices = notices.Options{Senders: senders, Private: f.WebhookPrivate}
 }
 
 // deviceServices returns the MQTT listener, if enabled, and the service that sends alert

@@ -11,6 +11,7 @@ import (
 	"github.com/onefold/onefold/analytics"
 	"github.com/onefold/onefold/cmd/internal/storeurl"
 	"github.com/onefold/onefold/cmd/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/reportcli"
 	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/table"
 )
@@ -19,6 +20,9 @@ type siteCommands struct {
 	Create siteCreate `cmd:"" help:"Create a site."`
 	List   siteList   `cmd:"" help:"List the sites."`
 	Show   siteShow   `cmd:"" help:"Show a site's settings."`
+
+	Channel reportcli.Channels `cmd:"" help:"Set where the reports of a site are sent."`
+	Report  reportcli.Reports  `cmd:"" help:"Send reports of a site every day, week or month."`
 
 	Mask    siteMask    `cmd:"" help:"Show, set and try what is masked in a site's paths."`
 	Reshard siteReshard `cmd:"" help:"Set how many partitions hold a site's future events. Nothing is rewritten; reads merge all partitions."`

@@ -10,6 +10,7 @@ import (
 
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 )
@@ -102,7 +103,7 @@ func TestResend(t *testing.T) {
 		t.Fatalf("%d notifications", len(all))
 	}
 	_, err = alerts.Notifications.Modify(t.Context(), w.Table, all[0].NotificationKey, func(n *alerts.Notification) error {
-		n.State, n.Attempts, n.LastError = alerts.Dead, 12, "answered 500"
+		n.State, n.Attempts, n.LastError = delivery.Dead, 12, "answered 500"
 		return nil
 	})
 	servertest.Must(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 )
@@ -29,9 +30,9 @@ func (in *ChannelPath) key() alerts.ChannelKey {
 
 // ChannelForm has the settings of a channel that people choose. alerts.CheckChannel validates them.
 type ChannelForm struct {
-	Name string             `json:"name,omitempty"`
-	Kind alerts.ChannelKind `json:"kind"`
-	alerts.Settings
+	Name string               `json:"name,omitempty"`
+	Kind delivery.ChannelKind `json:"kind"`
+	delivery.Settings
 	Least  telemetry.Severity     `json:"least,omitempty" doc:"Notify only of alerts of this severity or worse: info, warning or critical. Default: all."`
 	Events []telemetry.Transition `json:"events,omitempty" doc:"Any of firing, resolved, withdrawn. Default: all."`
 	Within int                    `json:"within,omitempty" doc:"Seconds after which a notification is dropped. 0: a day, -1: never."`
@@ -40,9 +41,9 @@ type ChannelForm struct {
 
 // TransformSchema documents the kinds of channels and their settings.
 func (ChannelForm) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["kind"].Description = "One of: " + alerts.KindNames() + "."
-	for i := range alerts.Kinds {
-		k := &alerts.Kinds[i]
+	s.Properties["kind"].Description = "One of: " + delivery.KindNames() + "."
+	for i := range delivery.Kinds {
+		k := &delivery.Kinds[i]
 		for j := range k.Fields {
 			f := &k.Fields[j]
 			p := s.Properties[f.Name]
@@ -60,14 +61,14 @@ type channelBody struct {
 
 // describeChannel omits what the caller may not see.
 func describeChannel(ctx context.Context, c *alerts.Channel) channelBody {
-	shown := c.Shown(middleware.CallerOf(ctx).May(middleware.ForWrite, accounts.OfFleet(c.FleetID)))
+	shown := c.Settings.Shown(c.Kind, middleware.CallerOf(ctx).May(middleware.ForWrite, accounts.OfFleet(c.FleetID)))
 	return channelBody{c.ChannelID, ChannelForm{c.Name, c.Kind, shown, c.Least, c.Events, c.Within, c.Off}}
 }
 
 type channelsAnswer struct {
 	Body struct {
-		Channels []channelBody `json:"channels"`
-		Kinds    []alerts.Kind `json:"kinds" doc:"The kinds that a channel can have."`
+		Channels []channelBody   `json:"channels"`
+		Kinds    []delivery.Kind `json:"kinds" doc:"The kinds that a channel can have."`
 	}
 }
 
@@ -91,7 +92,7 @@ type NotificationPath struct {
 
 type notificationsRequest struct {
 	middleware.FleetPath
-	State alerts.DeliveryState `query:"state" enum:"waiting,sent,skipped,dead" doc:"Default: all."`
+	State delivery.State `query:"state" enum:"waiting,sent,skipped,dead" doc:"Default: all."`
 	PageParams
 }
 
@@ -100,7 +101,7 @@ type notificationBody struct {
 	Channel   string               `json:"channel"`
 	Event     telemetry.Transition `json:"event"`
 	Alert     alerts.AlertSnapshot `json:"alert" doc:"The alert at the time of the notification."`
-	State     alerts.DeliveryState `json:"state" enum:"waiting,sent,skipped,dead"`
+	State     delivery.State       `json:"state" enum:"waiting,sent,skipped,dead"`
 	Due       time.Time            `json:"due,omitzero" doc:"When delivery is tried next, if it is pending."`
 	Attempts  int                  `json:"attempts"`
 	LastError string               `json:"lastError,omitempty"`
@@ -113,7 +114,7 @@ func describeNotification(n *alerts.Notification) notificationBody {
 		ID: n.NotificationID, Channel: n.ChannelID, Event: n.Event, Alert: n.Alert, State: n.State, Attempts: n.Attempts, LastError: n.LastError,
 		CreatedAt: n.CreatedAt, SentAt: n.SentAt,
 	}
-	if n.State == alerts.Waiting {
+	if n.State == delivery.Waiting {
 		b.Due = n.Due
 	}
 	return b
@@ -159,7 +160,7 @@ func (s *Service) channels(ctx context.Context, in *middleware.FleetPath) (*chan
 		return nil, s.mw.Error(ctx, err)
 	}
 	answer := new(channelsAnswer)
-	answer.Body.Channels, answer.Body.Kinds = make([]channelBody, len(all)), alerts.Kinds
+	answer.Body.Channels, answer.Body.Kinds = make([]channelBody, len(all)), delivery.Kinds
 	for i := range all {
 		answer.Body.Channels[i] = describeChannel(ctx, &all[i])
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/server/internal/middleware"
+	"github.com/onefold/onefold/server/webanalytics/notices"
 )
 
 // Problem maps an error of web analytics to a response that says what to do. It returns nil for
@@ -27,6 +28,9 @@ func Problem(err error) error {
 		return p
 	}
 	if p := queryProblem(err); p != nil {
+		return p
+	}
+	if p := notices.Problem(err); p != nil {
 		return p
 	}
 	return analyticsProblem(err)

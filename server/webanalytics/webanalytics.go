@@ -21,6 +21,7 @@ import (
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
+	"github.com/onefold/onefold/server/webanalytics/notices"
 	"github.com/onefold/onefold/table"
 )
 
@@ -38,6 +39,8 @@ type Options struct {
 	EventPath   string                              // additional path for single events; pages set it as data-api of the tracker
 
 	Uploads string // folder for uploaded files while they are imported; default: the system's temporary folder
+
+	Notices notices.Options // channels and reports
 
 	EventRate  float64 // sustained events per second from one address; default 100
 	EventBurst int     // events at once from one address; default 2,000
@@ -74,6 +77,7 @@ type Service struct {
 	filtered   *filtered.Counter
 
 	raw           *explore.Explorer
+	notices       *notices.Service
 	verifications *jobs.Board[verifyBody]
 	realtimes     briefCache[realtimeBody]
 	badges        briefCache[int64] // visitors of public sites, for badges
@@ -100,6 +104,7 @@ func New(mw *middleware.Stack, t *table.Table, w *fold.Worker, o Options) (*Serv
 		filtered:   filtered.NewCounter(t),
 		raw:        explore.New(t, explore.Options{Archive: o.Archive, KeepBytes: o.KeepBytes, Files: o.Columns}),
 		background: work,
+		notices:    notices.New(mw, t, o.Notices),
 		erasing:    make(chan struct{}, 1),
 		importTurn: make(chan struct{}, 1),
 
@@ -127,6 +132,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.annotationRoutes(api)
 	s.erasureRoutes(api)
 	s.verifyRoutes(api)
+	s.notices.Register(api, mux)
 	mux.HandleFunc("GET /badge/{file}", s.serveBadge)
 	return s.trackerRoutes(mux)
 }

@@ -2,21 +2,19 @@ package alerts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/onefold/onefold/internal/webhook"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 )
 
-const (
-	maxChannels   = 20 // per fleet: the transaction that changes an alert writes a notification for each
-	maxRecipients = 20
-)
+const maxChannels = 20 // per fleet: the transaction that changes an alert writes a notification for each
 
 // CheckChannel validates a channel. Errors: a *RuleError.
 func CheckChannel(c *Channel) error {
@@ -38,14 +36,7 @@ func CheckChannel(c *Channel) error {
 			return bad("events", "use firing, resolved and withdrawn, or leave it empty for all")
 		}
 	}
-	k := kindOf(c.Kind)
-	if k == nil {
-		return bad("kind", "use one of: %s", KindNames())
-	}
-	if field, what := k.problem(&c.Settings); what != "" {
-		return bad(field, "%s", what)
-	}
-	return nil
+	return ruleError(c.Settings.Check(c.Kind))
 }
 
 // PutChannel creates or replaces a channel. Omitted secrets are kept. A new webhook gets a signing
@@ -77,43 +68,39 @@ func (c *Channel) prepare(ctx context.Context, t *table.Table) error {
 	}
 	now := t.Now().UTC().Truncate(time.Millisecond)
 	c.CreatedAt, c.UpdatedAt = now, now
-	known := false
+	var current *delivery.Target
 	for i := range all {
 		if all[i].ChannelID == c.ChannelID {
-			known, c.CreatedAt = true, all[i].CreatedAt
-			if err := c.keepSecrets(&all[i]); err != nil {
-				return err
-			}
+			one := all[i].target()
+			current, c.CreatedAt = &one, all[i].CreatedAt
 		}
 	}
-	if !known && len(all) >= maxChannels {
+	if current == nil && len(all) >= maxChannels {
 		return &RuleError{Code: "channel_limit", Field: "channelId", What: fmt.Sprintf("the fleet already has %d channels, the maximum", maxChannels)}
 	}
-	if kindOf(c.Kind).signs && c.Secret == "" {
-		c.Secret = webhook.NewSecret()
+	to := c.target()
+	if err := to.Complete(current); err != nil {
+		return ruleError(err)
 	}
+	c.Settings, c.Secret = to.Settings, to.Secret
 	return nil
 }
 
-// keepSecrets takes secrets that were omitted from the current channel. A secret is sent to the URL,
-// so it does not go to another host unless it is given again. Errors: a *RuleError.
-func (c *Channel) keepSecrets(current *Channel) error {
-	if c.Secret == "" {
-		c.Secret = current.Secret
+func (c *Channel) target() delivery.Target {
+	return delivery.Target{Kind: c.Kind, Settings: c.Settings, Secret: c.Secret}
+}
+
+// CheckPublicURL rejects a channel whose URL has a private or loopback address; see
+// delivery.CheckPublic. Errors: a *RuleError.
+func CheckPublicURL(c *Channel) error { return ruleError(delivery.CheckPublic(&c.Settings)) }
+
+// ruleError returns an error about a setting as one of this package.
+func ruleError(err error) error {
+	var e *delivery.Error
+	if errors.As(err, &e) {
+		return &RuleError{Code: e.Code, Field: e.Field, What: e.What}
 	}
-	k := kindOf(c.Kind)
-	for i := range k.Fields {
-		f := &k.Fields[i]
-		had := f.Values(&current.Settings)
-		if !f.Secret || c.Kind != current.Kind || len(f.Values(&c.Settings)) > 0 || len(had) == 0 {
-			continue
-		}
-		if hostOf(c.URL) != hostOf(current.URL) {
-			return &RuleError{Code: "channel_" + f.Name, Field: f.Name, What: "give it again, because the host of the URL has changed"}
-		}
-		f.Set(&c.Settings, had...)
-	}
-	return nil
+	return err
 }
 
 // DeleteChannel deletes a channel. Its waiting notifications are skipped.

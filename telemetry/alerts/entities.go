@@ -5,6 +5,7 @@ import (
 
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/internal/episode"
 )
@@ -46,9 +47,9 @@ type ChannelKey struct {
 // Channel is a notification channel of a fleet.
 type Channel struct {
 	ChannelKey
-	Kind ChannelKind `dynamodbav:"kind"`
-	Name string      `dynamodbav:"name,omitempty"`
-	Settings
+	Kind delivery.ChannelKind `dynamodbav:"kind"`
+	Name string               `dynamodbav:"name,omitempty"`
+	delivery.Settings
 	Secret string                 `dynamodbav:"secret,omitempty"` // signing key, in plain text because it is needed for signing
 	Least  telemetry.Severity     `dynamodbav:"least,omitempty"`  // minimum severity; "": all
 	Events []telemetry.Transition `dynamodbav:"events,omitempty"` // empty: all
@@ -80,25 +81,8 @@ type Notification struct {
 	Shard     int                  `dynamodbav:"shard"`
 	Event     telemetry.Transition `dynamodbav:"event"`
 	Alert     AlertSnapshot        `dynamodbav:"alert"`
-	State     DeliveryState        `dynamodbav:"state"`
-	Due       time.Time            `dynamodbav:"due"` // time of the next attempt
-	Attempts  int                  `dynamodbav:"attempts,omitempty"`
-	LastError string               `dynamodbav:"lastError,omitempty"`
-	CreatedAt time.Time            `dynamodbav:"createdAt"`
-	SentAt    time.Time            `dynamodbav:"sentAt,omitempty"`
-	ExpiresAt time.Time            `dynamodbav:"ttl,unixtime,omitempty"` // set once it is completed
+	delivery.Status
 }
-
-// DeliveryState is the delivery state of a notification.
-type DeliveryState string
-
-// The delivery states.
-const (
-	Waiting DeliveryState = "waiting"
-	Sent    DeliveryState = "sent"
-	Skipped DeliveryState = "skipped" // the alert was snoozed, or the channel is gone
-	Dead    DeliveryState = "dead"    // dead letter: all attempts failed
-)
 
 // AlertSnapshot is the alert in a notification, as it was at that time.
 type AlertSnapshot struct {
@@ -117,19 +101,16 @@ type AlertSnapshot struct {
 	Resolved *time.Time         `dynamodbav:"resolvedAt,omitempty" json:"resolvedAt,omitempty"`
 }
 
-// Shards is the number of partitions for waiting notifications. It is part of stored keys.
-const Shards = 4
-
 // Notifications holds the outbox.
 var Notifications = table.Define[Notification, NotificationKey]("telemetry.notification", table.Def[Notification]{
 	PK: "FLEET#{fleetId}", SK: "NOTIFICATION#{notificationId}",
 	Indexes: []table.Index[Notification]{{
 		Name: "gsi1", PK: "OUTBOX#{shard}", SK: "DUE#{due:ms}#{notificationId}",
-		When: func(n *Notification) bool { return n.State == Waiting }, WhenReads: []string{"state"},
+		When: func(n *Notification) bool { return n.State == delivery.Waiting }, WhenReads: []string{"state"},
 	}},
 	Doc: "A notification of an alert through one channel, with its delivery status.",
 	Example: func(n *Notification) {
-		n.Event, n.State, n.Attempts, n.LastError = telemetry.Fires, Waiting, 0, ""
+		n.Event, n.State, n.Attempts, n.LastError = telemetry.Fires, delivery.Waiting, 0, ""
 	},
 })
 
@@ -186,11 +167,11 @@ var NotificationsOfFleet = table.NewQuery(Notifications, table.QueryDef[Deliveri
 
 // DeliveriesIn selects notifications by fleet and state; "" means all states.
 type DeliveriesIn struct {
-	FleetID string        `dynamodbav:"fleetId"`
-	State   DeliveryState `dynamodbav:"-"`
+	FleetID string         `dynamodbav:"fleetId"`
+	State   delivery.State `dynamodbav:"-"`
 }
 
-var notificationState = table.FieldOf(Notifications, func(n *Notification) *DeliveryState { return &n.State })
+var notificationState = table.FieldOf(Notifications, func(n *Notification) *delivery.State { return &n.State })
 
 type dueIn struct {
 	Shard int       `dynamodbav:"shard"`

@@ -8,14 +8,11 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 )
 
-const (
-	defaultWithin = 24 * time.Hour // default of Channel.Within
-	keepSent      = 30 * 24 * time.Hour
-	keepDead      = 90 * 24 * time.Hour
-)
+const defaultWithin = 24 * time.Hour // default of Channel.Within
 
 // decideAll decides which transitions of changed alerts are notified, and to which channels. The
 // decision is stored in the alert in the same write, so each transition is decided only once.
@@ -90,8 +87,8 @@ func (d *decider) decide(a *telemetry.Alert, event telemetry.Transition) (all []
 		}
 		id := fmt.Sprintf("%s.%s.%s", a.AlertID, event, c.ChannelID)
 		all = append(all, Notification{
-			NotificationKey: NotificationKey{a.FleetID, id}, ChannelID: c.ChannelID, Shard: table.Shard(id, Shards), Event: event,
-			Alert: d.describe(a), State: Waiting, Due: d.now, CreatedAt: d.now,
+			NotificationKey: NotificationKey{a.FleetID, id}, ChannelID: c.ChannelID, Shard: table.Shard(id, delivery.Shards), Event: event,
+			Alert: d.describe(a), Status: delivery.NewStatus(d.now),
 		})
 	}
 	return all

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 )
@@ -38,9 +39,9 @@ func newTopic(t *testing.T) *topic {
 	return p
 }
 
-func (w *world) ntfy(s alerts.Settings) (alerts.Channel, error) {
+func (w *world) ntfy(s delivery.Settings) (alerts.Channel, error) {
 	return alerts.PutChannel(w.Ctx, w.Table, alerts.Channel{
-		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "phone"}, Kind: alerts.Ntfy, Settings: s, Within: -1,
+		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "phone"}, Kind: delivery.Ntfy, Settings: s, Within: -1,
 	})
 }
 
@@ -48,16 +49,16 @@ func (w *world) ntfy(s alerts.Settings) (alerts.Channel, error) {
 func TestNtfy(t *testing.T) {
 	w := newWorld(t, nil)
 	p := newTopic(t)
-	c, err := w.ntfy(alerts.Settings{URL: p.URL + "/secret-topic", Token: token, Click: "https://onefold.example.com/a"})
+	c, err := w.ntfy(delivery.Settings{URL: p.URL + "/secret-topic", Token: token, Click: "https://onefold.example.com/a"})
 	w.Must(err)
 	w.rule(func(r *telemetry.Rule) { r.Name, r.For, r.KeepFor = "zu heiß", 0, 0 })
 	w.ingest(temp(after(0), "101"))
 	w.Drain()
-	senders, err := alerts.NewSenders(alerts.Options{Private: true})
+	senders, err := delivery.NewSenders(delivery.Options{Private: true})
 	w.Must(err)
 	deliver := func(want int) {
 		t.Helper()
-		n, err := alerts.Deliver(w.Ctx, w.Table, senders)
+		n, err := alerts.NewOutbox(senders).Deliver(w.Ctx, w.Table)
 		if w.Must(err); n != want {
 			t.Fatalf("%d sent, want %d: %+v", n, want, w.notifications())
 		}
@@ -84,13 +85,13 @@ func TestNtfy(t *testing.T) {
 		t.Errorf("the end: %v", p.got.Header)
 	}
 	for _, p.status = range []int{http.StatusForbidden, http.StatusTemporaryRedirect} {
-		if _, err := senders.Test(w.Ctx, &c, w.Now()); err == nil || strings.Contains(err.Error(), "secret-topic") || strings.Contains(err.Error(), token) || p.got.URL.Path != "/secret-topic" {
+		if _, err := alerts.Test(w.Ctx, senders, &c, w.Now()); err == nil || strings.Contains(err.Error(), "secret-topic") || strings.Contains(err.Error(), token) || p.got.URL.Path != "/secret-topic" {
 			t.Errorf("%d at %s: %v", p.status, p.got.URL, err)
 		}
 	}
-	public, err := alerts.NewSenders(alerts.Options{})
+	public, err := delivery.NewSenders(delivery.Options{})
 	w.Must(err)
-	if _, err := public.Test(w.Ctx, &c, w.Now()); !errors.Is(err, alerts.ErrPrivate) {
+	if _, err := alerts.Test(w.Ctx, public, &c, w.Now()); !errors.Is(err, delivery.ErrPrivate) {
 		t.Errorf("at a private address: %v", err)
 	}
 }
@@ -99,7 +100,7 @@ func TestNtfy(t *testing.T) {
 func TestNtfyBounds(t *testing.T) {
 	w := newWorld(t, nil)
 	p := newTopic(t)
-	_, err := w.ntfy(alerts.Settings{URL: p.URL + "/t"})
+	_, err := w.ntfy(delivery.Settings{URL: p.URL + "/t"})
 	w.Must(err)
 	w.rule(func(r *telemetry.Rule) { r.For = 0 })
 	w.ingest(temp(after(0), "101"))
@@ -110,9 +111,9 @@ func TestNtfyBounds(t *testing.T) {
 		return nil
 	})
 	w.Must(err)
-	senders, err := alerts.NewSenders(alerts.Options{Private: true})
+	senders, err := delivery.NewSenders(delivery.Options{Private: true})
 	w.Must(err)
-	_, err = alerts.Deliver(w.Ctx, w.Table, senders)
+	_, err = alerts.NewOutbox(senders).Deliver(w.Ctx, w.Table)
 	w.Must(err)
 	title, err := new(mime.WordDecoder).DecodeHeader(p.got.Header.Get("Title"))
 	if err != nil || len(title) > 250 || len(p.body) > 4096 || p.got.Header.Get("X-Evil") != "" || p.got.Header.Get("Authorization") != "" || p.got.Header.Get("Click") != "" {
@@ -124,33 +125,33 @@ func TestNtfyBounds(t *testing.T) {
 // shown.
 func TestNtfyToken(t *testing.T) {
 	w := newWorld(t, nil)
-	_, err := w.ntfy(alerts.Settings{URL: "https://ntfy.example.com/a", Token: token})
+	_, err := w.ntfy(delivery.Settings{URL: "https://ntfy.example.com/a", Token: token})
 	w.Must(err)
-	c, err := w.ntfy(alerts.Settings{URL: "https://ntfy.example.com/b"})
+	c, err := w.ntfy(delivery.Settings{URL: "https://ntfy.example.com/b"})
 	if w.Must(err); c.Token != token {
 		t.Errorf("token %q after a change of the topic", c.Token)
 	}
 	for _, mayChange := range []bool{true, false} {
-		if shown := c.Shown(mayChange); shown.Token != "" || (shown.URL == c.URL) != mayChange {
+		if shown := c.Settings.Shown(c.Kind, mayChange); shown.Token != "" || (shown.URL == c.URL) != mayChange {
 			t.Errorf("shown if %t: %+v", mayChange, shown)
 		}
 	}
 	for _, address := range []string{"https://ntfy.example.org/b", "http://ntfy.example.com/b", "https://ntfy.example.com:8443/b"} {
 		var wrong *alerts.RuleError
-		if _, err := w.ntfy(alerts.Settings{URL: address}); !errors.As(err, &wrong) || wrong.Code != "channel_token" {
+		if _, err := w.ntfy(delivery.Settings{URL: address}); !errors.As(err, &wrong) || wrong.Code != "channel_token" {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	c.Kind, c.Settings = alerts.Webhook, alerts.Settings{URL: "https://evil.example.org"}
+	c.Kind, c.Settings = delivery.Webhook, delivery.Settings{URL: "https://evil.example.org"}
 	if c, err = alerts.PutChannel(w.Ctx, w.Table, c); err != nil || c.Token != "" {
 		t.Errorf("a webhook has the token %q, %v", c.Token, err)
 	}
-	for code, s := range map[string]alerts.Settings{
+	for code, s := range map[string]delivery.Settings{
 		"channel_url": {URL: "https://ntfy.sh/"}, "channel_token": {URL: "https://ntfy.sh/t", Token: "a b"}, "channel_click": {URL: "https://ntfy.sh/t", Click: "javascript:x"},
 		"channel_to": {URL: "https://ntfy.sh/t", To: []string{"ops@example.com"}},
 	} {
 		var wrong *alerts.RuleError
-		if err := alerts.CheckChannel(&alerts.Channel{Kind: alerts.Ntfy, Settings: s}); !errors.As(err, &wrong) || wrong.Code != code {
+		if err := alerts.CheckChannel(&alerts.Channel{Kind: delivery.Ntfy, Settings: s}); !errors.As(err, &wrong) || wrong.Code != code {
 			t.Errorf("%+v: %v, want %s", s, err, code)
 		}
 	}

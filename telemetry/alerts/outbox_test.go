@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 )
@@ -29,7 +30,7 @@ func TestDelivery(t *testing.T) {
 	}))
 	defer hook.Close()
 	c, err := alerts.PutChannel(w.Ctx, w.Table, alerts.Channel{
-		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, Settings: alerts.Settings{URL: hook.URL + "/secret-path"}, Within: -1,
+		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: delivery.Webhook, Settings: delivery.Settings{URL: hook.URL + "/secret-path"}, Within: -1,
 		Events: []telemetry.Transition{telemetry.Fires},
 	})
 	w.Must(err)
@@ -38,10 +39,11 @@ func TestDelivery(t *testing.T) {
 	w.Drain()
 	deliver := func(private bool) int {
 		t.Helper()
-		senders, err := alerts.NewSenders(alerts.Options{Private: private})
+		senders, err := delivery.NewSenders(delivery.Options{Private: private})
 		w.Must(err)
-		senders.Random = func() float64 { return 0.5 }
-		n, err := alerts.Deliver(w.Ctx, w.Table, senders)
+		outbox := alerts.NewOutbox(senders)
+		outbox.Random = func() float64 { return 0.5 }
+		n, err := outbox.Deliver(w.Ctx, w.Table)
 		w.Must(err)
 		return n
 	}
@@ -61,20 +63,20 @@ func TestDelivery(t *testing.T) {
 	}
 	for _, status = range []int{http.StatusServiceUnavailable, http.StatusFound} {
 		w.Advance(time.Hour)
-		if deliver(true) != 0 || only().State != alerts.Waiting || strings.Contains(only().LastError, "secret-path") {
+		if deliver(true) != 0 || only().State != delivery.Waiting || strings.Contains(only().LastError, "secret-path") {
 			t.Errorf("after %d: %+v", status, only())
 		}
 	}
 	status = http.StatusNoContent
 	w.Advance(time.Hour)
-	if deliver(true) != 1 || only().State != alerts.Sent || len(got) != 3 {
+	if deliver(true) != 1 || only().State != delivery.Sent || len(got) != 3 {
 		t.Fatalf("%d requests, %+v", len(got), only())
 	}
 	r, body := got[2], bodies[2]
 	if id := r.Header.Get("webhook-id"); id != got[0].Header.Get("webhook-id") || id != only().NotificationID {
 		t.Errorf("the id is %q", id)
 	}
-	if r.Header.Get("webhook-signature") != alerts.Sign(c.Secret, only().NotificationID, r.Header.Get("webhook-timestamp"), body) {
+	if r.Header.Get("webhook-signature") != delivery.Sign(c.Secret, only().NotificationID, r.Header.Get("webhook-timestamp"), body) {
 		t.Error("the signature is not of the body")
 	}
 	var m struct {
@@ -97,21 +99,21 @@ func TestDeadLetter(t *testing.T) {
 	w.ingest(temp(after(0), "101"))
 	w.Drain()
 	for range 12 {
-		_, err := alerts.Deliver(w.Ctx, w.Table, alerts.Senders{})
+		_, err := alerts.NewOutbox(delivery.Senders{}).Deliver(w.Ctx, w.Table)
 		w.Must(err)
 		w.Advance(time.Hour)
 	}
 	n := w.notifications()[0]
-	if n.State != alerts.Dead || n.Attempts != 12 || !strings.Contains(n.LastError, "send notifications by webhook") {
+	if n.State != delivery.Dead || n.Attempts != 12 || !strings.Contains(n.LastError, "send notifications by webhook") {
 		t.Fatalf("after twelve attempts %+v", n)
 	}
 	n, err := alerts.Resend(w.Ctx, w.Table, n.NotificationKey)
 	w.Must(err)
 	_, err = alerts.Snooze(w.Ctx, w.Table, telemetry.AlertKey{DeviceID: "d1", AlertID: n.Alert.AlertID}, "ada", w.Now().Add(time.Hour))
 	w.Must(err)
-	_, err = alerts.Deliver(w.Ctx, w.Table, alerts.Senders{})
+	_, err = alerts.NewOutbox(delivery.Senders{}).Deliver(w.Ctx, w.Table)
 	w.Must(err)
-	if n := w.notifications()[0]; n.State != alerts.Skipped {
+	if n := w.notifications()[0]; n.State != delivery.Skipped {
 		t.Errorf("a snoozed alert's notification is %s", n.State)
 	}
 }
@@ -119,10 +121,10 @@ func TestDeadLetter(t *testing.T) {
 // TestInvalidChannels checks that unusable channels are rejected, with a code.
 func TestInvalidChannels(t *testing.T) {
 	for _, c := range []alerts.Channel{
-		{Kind: "pigeon"}, {Kind: alerts.Webhook, Settings: alerts.Settings{URL: "ftp://x.example"}}, {Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://a:b@x.example"}}, {Kind: alerts.Webhook},
-		{Kind: alerts.Email}, {Kind: alerts.Email, Settings: alerts.Settings{To: []string{"a@b.example\r\nBcc: c@d.example"}}}, {Kind: alerts.Email, Settings: alerts.Settings{To: []string{"ops"}}},
-		{Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://x.example"}, Least: "dire"}, {Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://x.example"}, Within: -2},
-		{Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://x.example"}, Events: []telemetry.Transition{"boom"}},
+		{Kind: "pigeon"}, {Kind: delivery.Webhook, Settings: delivery.Settings{URL: "ftp://x.example"}}, {Kind: delivery.Webhook, Settings: delivery.Settings{URL: "https://a:b@x.example"}}, {Kind: delivery.Webhook},
+		{Kind: delivery.Email}, {Kind: delivery.Email, Settings: delivery.Settings{To: []string{"a@b.example\r\nBcc: c@d.example"}}}, {Kind: delivery.Email, Settings: delivery.Settings{To: []string{"ops"}}},
+		{Kind: delivery.Webhook, Settings: delivery.Settings{URL: "https://x.example"}, Least: "dire"}, {Kind: delivery.Webhook, Settings: delivery.Settings{URL: "https://x.example"}, Within: -2},
+		{Kind: delivery.Webhook, Settings: delivery.Settings{URL: "https://x.example"}, Events: []telemetry.Transition{"boom"}},
 	} {
 		var e *alerts.RuleError
 		if err := alerts.CheckChannel(&c); !errors.As(err, &e) || !strings.HasPrefix(e.Code, "channel_") || !errors.Is(err, telemetry.ErrInvalid) {
@@ -141,21 +143,21 @@ func TestTestNotification(t *testing.T) {
 	var got string
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err == nil && r.Header.Get("webhook-signature") == alerts.Sign(c.Secret, r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp"), body) {
+		if err == nil && r.Header.Get("webhook-signature") == delivery.Sign(c.Secret, r.Header.Get("webhook-id"), r.Header.Get("webhook-timestamp"), body) {
 			got = string(body)
 		}
 	}))
 	defer hook.Close()
 	c.URL = hook.URL
-	senders, err := alerts.NewSenders(alerts.Options{Private: true})
+	senders, err := delivery.NewSenders(delivery.Options{Private: true})
 	w.Must(err)
-	id, err := senders.Test(w.Ctx, &c, w.Now())
+	id, err := alerts.Test(w.Ctx, senders, &c, w.Now())
 	w.Must(err)
 	if !strings.Contains(got, `"event":"alert.test"`) || !strings.Contains(got, id) || len(w.notifications()) != 0 {
 		t.Errorf("received %q of %s, %d notifications", got, id, len(w.notifications()))
 	}
-	c.Kind = alerts.Email
-	if _, err := senders.Test(w.Ctx, &c, w.Now()); err == nil {
+	c.Kind = delivery.Email
+	if _, err := alerts.Test(w.Ctx, senders, &c, w.Now()); err == nil {
 		t.Error("an email was sent by nobody")
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/onefold/onefold/fold"
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 	"github.com/onefold/onefold/telemetry/presence"
@@ -97,7 +98,7 @@ func (p *promises) fleet(a args) string {
 	_, err = telemetry.CreateFleet(p.Ctx, p.Table, telemetry.NewFleet{ID: "plant", TimeZone: zone, TenMinutes: true})
 	p.Must(err)
 	_, err = alerts.PutChannel(p.Ctx, p.Table, alerts.Channel{
-		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://hooks.example.com/x"},
+		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: delivery.Webhook, Settings: delivery.Settings{URL: "https://hooks.example.com/x"},
 	})
 	p.Must(err)
 	return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/onefold/onefold/fold/foldtest"
 	"github.com/onefold/onefold/internal/recorded"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 )
@@ -65,7 +66,7 @@ func (w *world) rule(change ...func(*telemetry.Rule)) telemetry.Rule {
 func (w *world) webhook() {
 	w.Helper()
 	_, err := alerts.PutChannel(w.Ctx, w.Table, alerts.Channel{
-		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: alerts.Webhook, Settings: alerts.Settings{URL: "https://hooks.example.com/x"}, Within: -1,
+		ChannelKey: alerts.ChannelKey{FleetID: "plant", ChannelID: "ops"}, Kind: delivery.Webhook, Settings: delivery.Settings{URL: "https://hooks.example.com/x"}, Within: -1,
 	})
 	w.Must(err)
 }

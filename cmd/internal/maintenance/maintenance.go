@@ -1,5 +1,5 @@
-// Package maintenance runs maintenance: roll-ups, backfills of goals, erasures, purges, the timers of
-// devices and fleets, and repairs of gaps. A server runs it in rounds; a function runs one round
+// Package maintenance runs maintenance: roll-ups, backfills of goals, erasures, purges, reports, the
+// timers of devices and fleets, and repairs of gaps. A server runs it in rounds; a function runs one round
 // per invocation. Several processes may run it on one table.
 package maintenance
 
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/digest"
 	"github.com/onefold/onefold/analytics/erasure"
 	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/analytics/reconcile"
@@ -35,6 +36,7 @@ type Maintenance struct {
 const (
 	sitesEvery   = time.Minute
 	devicesEvery = 30 * time.Second
+	reportsEvery = 30 * time.Second
 )
 
 // job is a maintenance job.
@@ -56,6 +58,7 @@ func (u *Maintenance) jobs(listening func(now time.Time) time.Time) []job {
 		u.ofSites("backfill of goals", analytics.ListSites, u.backfillGoals),
 		u.ofSites("erasure", analytics.ListSites, u.erase),
 		u.ofSites("purge of a deleted site", erasure.DeletedSites, u.purge),
+		{"reports", reportsEvery, u.reports},
 		{"maintenance of devices", devicesEvery, func(ctx context.Context) int { return u.devices(ctx, listening(u.Table.Now())) }},
 		{"repair of gaps", sitesEvery, u.repairGaps},
 	}
@@ -157,6 +160,15 @@ func (u *Maintenance) purge(ctx context.Context, site string) error {
 		_, err = erasure.Purge(ctx, u.Table, u.Folded, site)
 	}
 	return err
+}
+
+// reports sends the reports of sites that are due.
+func (u *Maintenance) reports(ctx context.Context) (failed int) {
+	if _, err := digest.Send(ctx, u.Table); err != nil && ctx.Err() == nil {
+		u.Logger.Error("making reports failed; will retry", "error", err)
+		return 1
+	}
+	return 0
 }
 
 // devices runs the timers of devices and fleets.

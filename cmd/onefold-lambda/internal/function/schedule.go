@@ -10,7 +10,6 @@ import (
 	"github.com/onefold/onefold/cmd/internal/maintenance"
 	"github.com/onefold/onefold/cmd/onefold-lambda/internal/emf"
 	"github.com/onefold/onefold/fold"
-	"github.com/onefold/onefold/telemetry/alerts"
 )
 
 // Time of an invocation reserved for unfinished work to end.
@@ -18,7 +17,7 @@ const scheduleReserve = 5 * time.Second
 
 // newSchedule returns a function that runs one round of maintenance, as far as time allows.
 func newSchedule(b *base, s *settings) (lambda.Handler, error) {
-	senders, err := s.Telling.Senders()
+	outboxes, err := s.Telling.Outboxes()
 	if err != nil {
 		return nil, err
 	}
@@ -31,14 +30,14 @@ func newSchedule(b *base, s *settings) (lambda.Handler, error) {
 			ctx, cancel = context.WithDeadline(ctx, end.Add(-min(scheduleReserve, end.Sub(start)/10)))
 			defer cancel()
 		}
-		sent, err := alerts.Deliver(ctx, b.table, senders) // first, because people wait for alerts
+		sent, err := outboxes.Deliver(ctx, b.table) // first, because people wait for alerts
 		if err != nil {
-			b.logger.Error("sending alert notifications failed", "error", err)
+			b.logger.Error("sending notifications failed", "error", err)
 		}
 		done := u.Once(ctx, time.Now)
-		more, err := alerts.Deliver(context.WithoutCancel(ctx), b.table, senders)
+		more, err := outboxes.Deliver(context.WithoutCancel(ctx), b.table)
 		if err != nil {
-			b.logger.Error("sending alert notifications failed", "error", err)
+			b.logger.Error("sending notifications failed", "error", err)
 		}
 		answer := map[string]int{"failed": done.Failed, "unfinished": done.Unfinished, "told": sent + more}
 		figures := map[string]emf.Figure{"took": {Unit: emf.Milliseconds, Value: time.Since(start).Milliseconds()}}

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,7 +12,9 @@ import (
 
 	"github.com/onefold/onefold/cmd/internal/outbox"
 	"github.com/onefold/onefold/cmd/internal/terminal"
+	"github.com/onefold/onefold/cmd/onefold/internal/channelflags"
 	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
 	"github.com/onefold/onefold/telemetry"
 	"github.com/onefold/onefold/telemetry/alerts"
 )
@@ -30,11 +30,11 @@ type Channels struct {
 // channelOutput is the JSON form of a channel. The secret is included only when the channel is
 // created.
 type channelOutput struct {
-	ID    string             `json:"id"`
-	Fleet string             `json:"fleet"`
-	Kind  alerts.ChannelKind `json:"kind"`
-	Name  string             `json:"name,omitempty"`
-	alerts.Settings
+	ID    string               `json:"id"`
+	Fleet string               `json:"fleet"`
+	Kind  delivery.ChannelKind `json:"kind"`
+	Name  string               `json:"name,omitempty"`
+	delivery.Settings
 	Secret    string                 `json:"secret,omitempty"`
 	Least     telemetry.Severity     `json:"least,omitempty"`
 	Events    []telemetry.Transition `json:"events,omitempty"`
@@ -45,7 +45,7 @@ type channelOutput struct {
 
 func channelOutputOf(c *alerts.Channel) channelOutput {
 	return channelOutput{
-		ID: c.ChannelID, Fleet: c.FleetID, Kind: c.Kind, Name: c.Name, Settings: c.Shown(true), Least: c.Least, Events: c.Events,
+		ID: c.ChannelID, Fleet: c.FleetID, Kind: c.Kind, Name: c.Name, Settings: c.Settings.Shown(c.Kind, true), Least: c.Least, Events: c.Events,
 		Within: c.Within, Off: c.Off, CreatedAt: c.CreatedAt,
 	}
 }
@@ -60,53 +60,10 @@ type channelAdd struct {
 	Within time.Duration `help:"Age at which an unsent notification is dropped (default: 24h)." placeholder:"24h"`
 }
 
-// NewChannels returns the commands. Creating a channel has a flag for each setting of each kind:
-// the first is named for the kind.
+// NewChannels returns the commands, with flags for all kinds of channels.
 func NewChannels() (c Channels) {
-	for i := range alerts.Kinds {
-		k := &alerts.Kinds[i]
-		fields := make([]reflect.StructField, len(k.Fields))
-		for j := range k.Fields {
-			fields[j] = flagOf(k, j)
-		}
-		c.Add.Kinds = append(c.Add.Kinds, reflect.New(reflect.StructOf(fields)).Interface())
-	}
+	c.Add.Kinds = channelflags.New()
 	return c
-}
-
-func flagOf(k *alerts.Kind, i int) reflect.StructField {
-	f := &k.Fields[i]
-	flag := reflect.StructField{Name: fmt.Sprintf("Flag%d", i), Type: reflect.TypeFor[string]()}
-	name, rest, help := string(k.Kind), ` xor:"kind" required:""`, f.Help
-	if i > 0 {
-		name, rest = name+"-"+f.Name, ""
-	}
-	if f.Many {
-		flag.Type, help = reflect.TypeFor[[]string](), help+" Repeat or separate by commas."
-	}
-	placeholder := map[string]string{"url": "URL", "email": "ADDRESS"}[f.Type]
-	flag.Tag = reflect.StructTag(fmt.Sprintf("name:%q help:%q placeholder:%q", name, help, cmp.Or(placeholder, strings.ToUpper(f.Name))) + rest)
-	return flag
-}
-
-// settle sets kind and settings of a channel from the flags.
-func (c *channelAdd) settle(one *alerts.Channel) {
-	for i := range alerts.Kinds {
-		k, flags := &alerts.Kinds[i], reflect.ValueOf(c.Kinds[i]).Elem()
-		for j := range k.Fields {
-			values, ok := flags.Field(j).Interface().([]string)
-			if text := flags.Field(j).String(); !ok && text != "" {
-				values = []string{text}
-			}
-			if len(values) == 0 {
-				continue
-			}
-			k.Fields[j].Set(&one.Settings, values...)
-			if j == 0 {
-				one.Kind = k.Kind
-			}
-		}
-	}
 }
 
 // Run creates the channel. It prints the secret of a webhook, with which the receiver verifies
@@ -119,7 +76,7 @@ func (c *channelAdd) Run(ctx context.Context, env *Env) error {
 	for _, e := range c.Events {
 		one.Events = append(one.Events, telemetry.Transition(e))
 	}
-	c.settle(&one)
+	one.Kind, one.Settings = channelflags.Read(c.Kinds)
 	return env.Open(ctx, func(s *Store) error {
 		err := alerts.CheckChannel(&one)
 		if err == nil {
@@ -183,7 +140,7 @@ func (c *channelList) Run(ctx context.Context, env *Env) error {
 		w := tabwriter.NewWriter(env.Out, 0, 8, 2, ' ', 0)
 		fmt.Fprintln(w, "CHANNEL\tKIND\tTO\tFROM SEVERITY\tNAME")
 		for i := range all {
-			one, to := &all[i], all[i].Target()
+			one, to := &all[i], all[i].Settings.Where(all[i].Kind)
 			if one.Off {
 				to += " (off)"
 			}
@@ -244,7 +201,7 @@ func (c *channelTest) Run(ctx context.Context, env *Env) error {
 		if err != nil {
 			return c.explain(err)
 		}
-		id, err := senders.Test(ctx, &one, s.Table.Now())
+		id, err := alerts.Test(ctx, senders, &one, s.Table.Now())
 		if err != nil {
 			return fmt.Errorf("not_sent: %w", err)
 		}

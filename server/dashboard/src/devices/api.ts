@@ -1,6 +1,7 @@
 // The client of the telemetry API. It is separate from lib/api so that web analytics pages do not load it.
 
 import { call, type Role, type Verification } from '../lib/api'
+import type { ChannelKind } from '../ui/ChannelForm.svelte'
 
 export type Severity = 'critical' | 'warning' | 'info'
 export type Status = 'provisioned' | 'active' | 'inactive' | 'maintenance' | 'retired'
@@ -119,8 +120,6 @@ export interface Episode { since: string; firedAt: string; last: string; resolve
 export interface Tested { points: number; breaching: number; episodes: Episode[] | null; pendingSince?: string }
 // Channel has the settings of its kind, too, under their names.
 export type Channel = { id: string; name?: string; kind: string; least?: Severity; off?: boolean } & Record<string, unknown>
-export interface ChannelField { name: string; label: string; help: string; example?: string; type: 'url' | 'email' | 'text'; many?: boolean; required?: boolean; secret?: boolean }
-export interface ChannelKind { kind: string; label: string; fields: ChannelField[] }
 export interface Letter { id: string; channel: string; event: string; alert: { device: string; deviceName?: string; message?: string; severity: Severity }; attempts: number; lastError?: string; createdAt: string }
 
 const id = encodeURIComponent

@@ -299,7 +299,7 @@ function upload<T>(path: string, files: File[], progress: (part: number) => void
 
 const at = (site: string) => '/sites/' + encodeURIComponent(site)
 const id = encodeURIComponent
-type Abort = AbortSignal | undefined
+export type Abort = AbortSignal | undefined
 
 export const api = {
   setupNeeded: () => call<{ needed: boolean; passkeys: boolean; mail: boolean; openid?: string }>('GET', '/setup'),

@@ -1,6 +1,7 @@
-package alerts
+package delivery
 
 import (
+	"cmp"
 	"context"
 	"mime"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"github.com/onefold/onefold/internal/webhook"
-	"github.com/onefold/onefold/telemetry"
 )
 
 const (
@@ -35,40 +35,29 @@ var ntfy = Kind{
 	},
 }
 
-// ntfySender publishes notifications as https://docs.ntfy.sh/publish/ specifies, in plain text.
-func ntfySender(to *webhook.Client) send {
-	return func(ctx context.Context, c *Channel, n *Notification, _ time.Time) error {
-		priority, tag := urgency(n)
+// ntfySender publishes messages as https://docs.ntfy.sh/publish/ specifies, in plain text.
+func ntfySender(client *webhook.Client) send {
+	return func(ctx context.Context, to *Target, m *Message, _ time.Time) error {
 		h := http.Header{}
 		h.Set("Content-Type", "text/plain; charset=utf-8")
-		h.Set("Priority", priority)
-		h.Set("Tags", tag+","+string(n.Event))
-		h.Set("Title", mime.QEncoding.Encode("utf-8", cutTo(oneLine(n.subject()), maxTitle)))
-		if c.Click != "" {
-			h.Set("Click", c.Click)
+		h.Set("Priority", priorities[m.Urgency])
+		h.Set("Tags", tags[m.Urgency]+","+m.kindOfEvent())
+		h.Set("Title", mime.QEncoding.Encode("utf-8", cut(oneLine(m.Title), maxTitle)))
+		if click := cmp.Or(to.Click, m.Link); click != "" {
+			h.Set("Click", click)
 		}
-		if c.Token != "" {
-			h.Set("Authorization", "Bearer "+c.Token)
+		if to.Token != "" {
+			h.Set("Authorization", "Bearer "+to.Token)
 		}
-		return to.Post(ctx, c.URL, []byte(cutTo(n.Alert.text(), maxText)), h)
+		return client.Post(ctx, to.URL, []byte(cut(m.Text, maxText)), h)
 	}
 }
 
-// urgency returns a priority of ntfy and a tag that it shows as an emoji. Only alerts that fire may
-// interrupt people.
-func urgency(n *Notification) (priority, tag string) {
-	switch {
-	case n.Event == telemetry.Resolves || n.Event == telemetry.Withdraws:
-		return "default", "white_check_mark"
-	case n.Alert.Severity == telemetry.Critical:
-		return "urgent", "rotating_light"
-	case n.Alert.Severity == telemetry.Warning:
-		return "high", "warning"
-	}
-	return "default", "information_source"
-}
-
-func cutTo(s string, size int) string { return strings.ToValidUTF8(s[:min(len(s), size)], "") }
+// Priorities of ntfy, and tags that it shows as emojis. Only problems may interrupt people.
+var (
+	priorities = map[Urgency]string{Calm: "default", Info: "default", Warning: "high", Critical: "urgent", Recovered: "default"}
+	tags       = map[Urgency]string{Calm: "bar_chart", Info: "information_source", Warning: "warning", Critical: "rotating_light", Recovered: "white_check_mark"}
+)
 
 func checkTopic(address string) string {
 	if problem := webhook.CheckURL(address); problem != "" {

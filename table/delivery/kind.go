@@ -1,4 +1,4 @@
-package alerts
+package delivery
 
 import (
 	"fmt"
@@ -6,7 +6,11 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/onefold/onefold/internal/webhook"
 )
+
+const maxRecipients = 20 // of a mail channel
 
 // ChannelKind is the type of a channel.
 type ChannelKind string
@@ -15,12 +19,15 @@ type ChannelKind string
 const (
 	Webhook ChannelKind = "webhook"
 	Email   ChannelKind = "email"
+	Slack   ChannelKind = "slack"
+	Discord ChannelKind = "discord"
+	Teams   ChannelKind = "teams"
 	Ntfy    ChannelKind = "ntfy"
 )
 
 // Kinds lists all kinds of channels. Flags, API documents, checks, redaction and forms derive from
 // it.
-var Kinds = []Kind{webhookKind, email, ntfy}
+var Kinds = []Kind{webhookKind, email, slack, discord, teams, ntfy}
 
 // Kind is a kind of channel: its settings, and how it sends.
 type Kind struct {
@@ -134,17 +141,17 @@ func (k *Kind) problem(s *Settings) (field, what string) {
 	return "", ""
 }
 
-// Shown returns the settings without secrets. The path of the URL is often one: only those who may
-// change the channel see it, others see the host.
-func (c *Channel) Shown(mayChange bool) Settings {
+// Shown returns the settings of a channel of a kind without secrets. The path of the URL is often
+// one: only those who may change the channel see it, others see the host.
+func (s *Settings) Shown(kind ChannelKind, mayChange bool) Settings {
 	var shown Settings
-	k := kindOf(c.Kind)
+	k := kindOf(kind)
 	if k == nil {
 		return shown // of a later version, with secrets that this one does not know
 	}
 	for i := range k.Fields {
 		if f := &k.Fields[i]; !f.Secret {
-			f.Set(&shown, f.Values(&c.Settings)...)
+			f.Set(&shown, f.Values(s)...)
 		}
 	}
 	if !mayChange {
@@ -153,13 +160,65 @@ func (c *Channel) Shown(mayChange bool) Settings {
 	return shown
 }
 
-// Target says where messages go.
-func (c *Channel) Target() string {
-	k := kindOf(c.Kind)
+// Where says where messages of a channel of a kind go.
+func (s *Settings) Where(kind ChannelKind) string {
+	k := kindOf(kind)
 	if k == nil {
 		return ""
 	}
-	return strings.Join(k.Fields[0].Values(&c.Settings), ", ")
+	return strings.Join(k.Fields[0].Values(s), ", ")
+}
+
+// Check validates the settings of a channel. Errors: ErrInvalid (an *Error with the code
+// channel_FIELD).
+func (s *Settings) Check(kind ChannelKind) error {
+	k := kindOf(kind)
+	if k == nil {
+		return invalid("kind", fmt.Sprintf("use one of: %s", KindNames()))
+	}
+	if field, what := k.problem(s); what != "" {
+		return invalid(field, what)
+	}
+	return nil
+}
+
+func invalid(field, what string) error {
+	return &Error{Code: "channel_" + strings.ToLower(field), Field: field, What: what}
+}
+
+// Complete makes a checked target ready to be stored, in place of the current one, or of none. It
+// takes secrets that were omitted from the current one. A secret is sent to the URL, so it does not go
+// to another host unless it is given again. A new target of a kind that signs gets a signing secret.
+// Errors: ErrInvalid (an *Error).
+func (t *Target) Complete(current *Target) error {
+	k := kindOf(t.Kind)
+	if current != nil {
+		if t.Secret == "" {
+			t.Secret = current.Secret
+		}
+		if err := k.keepSecrets(t, current); err != nil {
+			return err
+		}
+	}
+	if k.signs && t.Secret == "" {
+		t.Secret = webhook.NewSecret()
+	}
+	return nil
+}
+
+func (k *Kind) keepSecrets(t, current *Target) error {
+	for i := range k.Fields {
+		f := &k.Fields[i]
+		had := f.Values(&current.Settings)
+		if !f.Secret || t.Kind != current.Kind || len(f.Values(&t.Settings)) > 0 || len(had) == 0 {
+			continue
+		}
+		if hostOf(t.URL) != hostOf(current.URL) {
+			return invalid(f.Name, "give it again, because the host of the URL has changed")
+		}
+		f.Set(&t.Settings, had...)
+	}
+	return nil
 }
 
 // hostOf returns scheme and host of a URL, or "" if it has none.

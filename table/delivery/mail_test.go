@@ -1,4 +1,4 @@
-package alerts_test
+package delivery_test
 
 import (
 	"bufio"
@@ -15,6 +15,8 @@ import (
 	"io"
 	"math/big"
 	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
 	"net"
 	"net/mail"
 	"slices"
@@ -22,8 +24,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/onefold/onefold/telemetry"
-	"github.com/onefold/onefold/telemetry/alerts"
+	"github.com/onefold/onefold/table/delivery"
 )
 
 // postOffice is a mail server that records one connection.
@@ -175,41 +176,41 @@ func (p *postOffice) read(line string, in *bufio.Reader) string {
 }
 
 var (
-	hotBoiler = alerts.Notification{
-		NotificationKey: alerts.NotificationKey{FleetID: "plant", NotificationID: "A.firing.ops"}, Event: telemetry.Fires,
-		Alert: alerts.AlertSnapshot{AlertID: "A", DeviceID: "d1", Device: "Kühl\r\nBcc: x@y.example", Message: "too hot", Severity: telemetry.Critical, Metric: "temp", Value: "101", Peak: "103"},
+	start     = time.Date(2026, 5, 12, 9, 30, 0, 0, time.UTC)
+	hotBoiler = delivery.Message{
+		ID: "A.firing.ops", Event: "alert.firing", Title: "[critical] firing: too hot, Kühl\r\nBcc: x@y.example", Text: "Kühl Bcc: x@y.example\nValue:    101 (peak: 103)\n",
 	}
-	toTwo = alerts.Channel{Kind: alerts.Email, Settings: alerts.Settings{To: []string{"ops@example.com", "night@example.com"}}}
+	toTwo = []string{"ops@example.com", "night@example.com"}
 )
 
 // Emails are delivered, or fail, with all kinds of mail servers.
 func TestEmail(t *testing.T) {
 	good, roots := vouched(t, "127.0.0.1")
 	other, otherRoots := vouched(t, "mail.example.com")
-	ada := func(m *alerts.Mail) { m.User, m.Password = "ada", "right" }
+	ada := func(m *delivery.Mail) { m.User, m.Password = "ada", "right" }
 	auth := []string{"SIZE 1000000", "AUTH PLAIN LOGIN"}
 	for _, c := range []struct {
 		name   string
 		office postOffice
-		mail   func(*alerts.Mail)
+		mail   func(*delivery.Mail)
 		fails  string // part of the error; "" means that the email is delivered
 		login  string
 	}{
 		{"STARTTLS, a password", postOffice{starttls: true, offers: auth}, ada, "", "ada right"},
 		{"STARTTLS, nobody asks who", postOffice{starttls: true}, nil, "", ""},
-		{"STARTTLS, though it need not be", postOffice{starttls: true}, func(m *alerts.Mail) { m.Plain = true }, "", ""},
-		{"TLS from the start", postOffice{implicit: true, offers: auth}, func(m *alerts.Mail) { ada(m); m.TLS = true }, "", "ada right"},
+		{"STARTTLS, though it need not be", postOffice{starttls: true}, func(m *delivery.Mail) { m.Plain = true }, "", ""},
+		{"TLS from the start", postOffice{implicit: true, offers: auth}, func(m *delivery.Mail) { ada(m); m.TLS = true }, "", "ada right"},
 		{"only LOGIN is offered", postOffice{starttls: true, offers: []string{"AUTH LOGIN XOAUTH2"}}, ada, "", "ada right"},
-		{"not encrypted, as was said", postOffice{}, func(m *alerts.Mail) { m.Plain = true }, "", ""},
+		{"not encrypted, as was said", postOffice{}, func(m *delivery.Mail) { m.Plain = true }, "", ""},
 		{"no STARTTLS", postOffice{offers: auth}, ada, "does not offer STARTTLS", ""},
 		{"no STARTTLS, no password", postOffice{}, nil, "does not offer STARTTLS", ""},
-		{"a wrong password", postOffice{starttls: true, offers: auth}, func(m *alerts.Mail) { m.User, m.Password = "ada", "wrong" }, `log in as "ada": 535`, "ada wrong"},
+		{"a wrong password", postOffice{starttls: true, offers: auth}, func(m *delivery.Mail) { m.User, m.Password = "ada", "wrong" }, `log in as "ada": 535`, "ada wrong"},
 		{"nobody can log in", postOffice{starttls: true}, ada, "PLAIN or LOGIN is needed", ""},
 		{"another way to log in", postOffice{starttls: true, offers: []string{"AUTH XOAUTH2"}}, ada, `offers AUTH "XOAUTH2"`, ""},
-		{"nobody vouches for it", postOffice{starttls: true, offers: auth}, func(m *alerts.Mail) { ada(m); m.Roots = otherRoots }, "STARTTLS: tls: failed to verify certificate", ""},
-		{"TLS that nobody vouches for", postOffice{implicit: true}, func(m *alerts.Mail) { m.TLS, m.Roots = true, otherRoots }, "failed to verify certificate", ""},
-		{"the certificate of another", postOffice{starttls: true, identity: other, offers: auth}, func(m *alerts.Mail) { ada(m); m.Roots = otherRoots }, "cannot validate certificate for 127.0.0.1", ""},
-		{"TLS where there is none", postOffice{}, func(m *alerts.Mail) { m.TLS = true }, "tls: first record does not look like a TLS handshake", ""},
+		{"nobody vouches for it", postOffice{starttls: true, offers: auth}, func(m *delivery.Mail) { ada(m); m.Roots = otherRoots }, "STARTTLS: tls: failed to verify certificate", ""},
+		{"TLS that nobody vouches for", postOffice{implicit: true}, func(m *delivery.Mail) { m.TLS, m.Roots = true, otherRoots }, "failed to verify certificate", ""},
+		{"the certificate of another", postOffice{starttls: true, identity: other, offers: auth}, func(m *delivery.Mail) { ada(m); m.Roots = otherRoots }, "cannot validate certificate for 127.0.0.1", ""},
+		{"TLS where there is none", postOffice{}, func(m *delivery.Mail) { m.TLS = true }, "tls: first record does not look like a TLS handshake", ""},
 		{"one of two is unknown", postOffice{starttls: true, refuses: "RCPT TO:<night"}, nil, "to night@example.com: 550", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -218,15 +219,15 @@ func TestEmail(t *testing.T) {
 				p.identity = good
 			}
 			addr, done := p.open()
-			m := alerts.Mail{Addr: addr, From: "Onefold <alerts@example.com>", Roots: roots}
+			m := delivery.Mail{Addr: addr, From: "Onefold <alerts@example.com>", Roots: roots}
 			if c.mail != nil {
 				c.mail(&m)
 			}
-			send, err := alerts.EmailSender(m)
+			send, err := m.Sender()
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = send(t.Context(), &toTwo, &hotBoiler, start)
+			err = send(t.Context(), toTwo, &hotBoiler, start)
 			done()
 			p.check(err, c.fails, c.login, m.Plain || m.TLS) // a client that begins with TLS sends nothing that this server would understand
 		})
@@ -238,11 +239,11 @@ func TestLetters(t *testing.T) {
 	identity, roots := vouched(t, "127.0.0.1")
 	p := &postOffice{t: t, starttls: true, identity: identity}
 	addr, done := p.open()
-	send, err := alerts.LetterSender(alerts.Mail{Addr: addr, From: "Onefold <onefold@example.com>", Roots: roots})
+	send, err := delivery.Mail{Addr: addr, From: "Onefold <onefold@example.com>", Roots: roots}.Sender()
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = send(t.Context(), alerts.Letter{ID: "abc", To: "ada@example.com", Subject: "Grüße\r\nBcc: eve@example.com", Text: "One line.\nAnother: ö.\n", Date: start})
+	err = send(t.Context(), []string{"ada@example.com"}, &delivery.Message{ID: "abc", Title: "Grüße\r\nBcc: eve@example.com", Text: "One line.\nAnother: ö.\n"}, start)
 	done()
 	if err != nil {
 		t.Fatal(err)
@@ -255,11 +256,11 @@ func TestLetters(t *testing.T) {
 	if err != nil || subject != "Grüße Bcc: eve@example.com" || letter.Header.Get("Bcc") != "" || letter.Header.Get("To") != "<ada@example.com>" || letter.Header.Get("Message-Id") != "<abc@example.com>" {
 		t.Errorf("%v %q %v", letter.Header, subject, err)
 	}
-	text, err := io.ReadAll(letter.Body)
+	text, err := io.ReadAll(quotedprintable.NewReader(letter.Body))
 	if err != nil || strings.ReplaceAll(string(text), "\r", "") != "One line.\nAnother: ö.\n" {
 		t.Errorf("%q %v", text, err)
 	}
-	if _, err := alerts.LetterSender(alerts.Mail{Addr: "nowhere"}); !errors.Is(err, telemetry.ErrInvalid) {
+	if _, err := (delivery.Mail{Addr: "nowhere"}).Sender(); !errors.Is(err, delivery.ErrInvalid) {
 		t.Errorf("an address without a port: %v", err)
 	}
 }
@@ -294,13 +295,13 @@ func (p *postOffice) checkLetter() {
 		p.t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"From": `"Onefold" <alerts@example.com>`, "To": "ops@example.com, night@example.com", "Message-Id": "<A.firing.ops@example.com>", "Bcc": "",
+		"From": `"Onefold" <alerts@example.com>`, "To": "<ops@example.com>, <night@example.com>", "Message-Id": "<A.firing.ops@example.com>", "Bcc": "",
 	} {
 		if got := letter.Header.Get(name); got != want {
 			p.t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	body, err := io.ReadAll(letter.Body)
+	body, err := io.ReadAll(quotedprintable.NewReader(letter.Body))
 	if err != nil || !strings.Contains(string(body), "Value:    101 (peak: 103)") || !strings.Contains(string(body), "Kühl Bcc: x@y.example") {
 		p.t.Errorf("%v: %s", err, body)
 	}
@@ -327,11 +328,11 @@ func TestUnresponsiveMailServer(t *testing.T) {
 			}
 			cancel()
 		}()
-		send, err := alerts.EmailSender(alerts.Mail{Addr: l.Addr().String(), From: "a@b.example", TLS: implicit})
+		send, err := (delivery.Mail{Addr: l.Addr().String(), From: "a@b.example", TLS: implicit}).Sender()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := send(ctx, &toTwo, &hotBoiler, start); !errors.Is(err, context.Canceled) {
+		if err := send(ctx, toTwo, &hotBoiler, start); !errors.Is(err, context.Canceled) {
 			t.Errorf("TLS %t: %v", implicit, err)
 		}
 		(<-accepted).Close()
@@ -340,13 +341,61 @@ func TestUnresponsiveMailServer(t *testing.T) {
 }
 
 func TestEmailOptions(t *testing.T) {
-	for code, m := range map[string]alerts.Mail{
+	for code, m := range map[string]delivery.Mail{
 		"mail_addr": {Addr: "mail.example.com", From: "a@b.example"}, "mail_from": {Addr: "x:25", From: "nobody"},
 		"mail_plain": {Addr: "x:25", From: "a@b.example", Plain: true, User: "u"},
 	} {
-		var wrong *alerts.RuleError
-		if _, err := alerts.EmailSender(m); !errors.As(err, &wrong) || wrong.Code != code || !errors.Is(err, telemetry.ErrInvalid) {
+		var wrong *delivery.Error
+		if _, err := m.Sender(); !errors.As(err, &wrong) || wrong.Code != code || !errors.Is(err, delivery.ErrInvalid) {
 			t.Errorf("%+v: %v, want %s", m, err, code)
+		}
+	}
+}
+
+// A message with HTML has both forms, in lines of a length that every server takes, and a way to
+// unsubscribe.
+func TestMailWithHTML(t *testing.T) {
+	identity, roots := vouched(t, "127.0.0.1")
+	p := &postOffice{t: t, starttls: true, identity: identity}
+	addr, done := p.open()
+	senders, err := delivery.NewSenders(delivery.Options{Mail: delivery.Mail{Addr: addr, From: "reports@example.com", Roots: roots}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := delivery.Message{ID: "r.1", Title: "Your week", Text: "Visitors: 3 = good\n.\nend\n", HTML: "<p>" + strings.Repeat("Ünï", 2000) + "</p>", To: []string{"ada@example.com"}, Unsubscribe: "https://onefold.example.com/unsubscribe/x"}
+	err = senders.Send(t.Context(), delivery.Target{Kind: delivery.Email, Settings: delivery.Settings{To: toTwo}}, &m, start)
+	done()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := strings.Join(p.heard, "\n"); !strings.Contains(all, "RCPT TO:<ada@example.com>") || strings.Contains(all, "night@") {
+		t.Errorf("recipients:\n%s", all)
+	}
+	letter, err := mail.ReadMessage(strings.NewReader(strings.ReplaceAll(p.letter, "\r\n..", "\r\n.")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := letter.Header; h.Get("List-Unsubscribe") != "<https://onefold.example.com/unsubscribe/x>" || h.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" || h.Get("To") != "<ada@example.com>" {
+		t.Errorf("%v", h)
+	}
+	kind, params, err := mime.ParseMediaType(letter.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/alternative" {
+		t.Fatalf("%s %v", kind, err)
+	}
+	parts := multipart.NewReader(letter.Body, params["boundary"]) // decodes quoted-printable
+	for _, want := range []struct{ kind, text string }{{"text/plain; charset=utf-8", m.Text}, {"text/html; charset=utf-8", m.HTML}} {
+		part, err := parts.NextPart()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(part)
+		if got := strings.ReplaceAll(string(text), "\r", ""); err != nil || part.Header.Get("Content-Type") != want.kind || got != want.text {
+			t.Errorf("%s: %q %v", part.Header.Get("Content-Type"), got, err)
+		}
+	}
+	for line := range strings.SplitSeq(p.letter, "\r\n") {
+		if len(line) > 998 {
+			t.Errorf("a line of %d bytes", len(line))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package alerts
+package delivery
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"mime"
 	"net"
 	"net/mail"
 	"net/smtp"
@@ -27,7 +26,7 @@ type Mail struct {
 }
 
 // ErrNoTLS is returned when a mail server does not offer STARTTLS.
-var ErrNoTLS = errors.New("alerts: the mail server does not offer STARTTLS")
+var ErrNoTLS = errors.New("delivery: the mail server does not offer STARTTLS")
 
 // mailTimeout limits the time for sending one email.
 const mailTimeout = 30 * time.Second
@@ -38,64 +37,51 @@ var email = Kind{
 		Name: "to", Label: "Recipients", Help: "Email address to notify.", Example: "ops@example.com", Type: "email", Many: true, Required: true,
 		list: func(s *Settings) *[]string { return &s.To }, check: checkAddress,
 	}},
-	open: func(o Options) (send, error) {
-		if o.Mail.Addr == "" {
-			return nil, nil
+	open: mailSender,
+}
+
+// Sender returns a function that sends messages to addresses, over STARTTLS or TLS. Errors:
+// ErrInvalid (an *Error) for invalid options.
+func (o Mail) Sender() (func(ctx context.Context, to []string, m *Message, now time.Time) error, error) {
+	host, from, err := o.check()
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, to []string, m *Message, now time.Time) error {
+		letter, err := letter(from, to, m, now)
+		if err != nil {
+			return err
 		}
-		return EmailSender(o.Mail)
-	},
-}
-
-// EmailSender returns a function that sends notifications as email, over STARTTLS or TLS. The
-// Message-ID is derived from the notification's ID, so that duplicates can be recognized. Errors:
-// telemetry.ErrInvalid (a *RuleError) for invalid options.
-func EmailSender(o Mail) (func(context.Context, *Channel, *Notification, time.Time) error, error) {
-	host, from, err := o.check()
-	if err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context, c *Channel, n *Notification, now time.Time) error {
-		return o.deliver(ctx, host, from.Address, c.To, letter(from, c, n, now))
+		return o.deliver(ctx, host, from.Address, to, letter)
 	}, nil
 }
 
-// Letter is a short plain-text email to one person.
-type Letter struct {
-	ID            string // for the Message-ID; without spaces
-	To            string // an email address
-	Subject, Text string // lines end with \n
-	Date          time.Time
-}
-
-// LetterSender returns a function that sends letters. Errors: as EmailSender.
-func LetterSender(o Mail) (func(context.Context, Letter) error, error) {
-	host, from, err := o.check()
-	if err != nil {
-		return nil, err
+func mailSender(o Options) (send, error) {
+	if o.Mail.Addr == "" {
+		return nil, nil
 	}
-	return func(ctx context.Context, l Letter) error {
-		_, domain, _ := strings.Cut(from.Address, "@")
-		head := fmt.Sprintf("From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\nMessage-ID: <%s@%s>\r\n%s\r\n\r\n", from.String(), (&mail.Address{Address: l.To}).String(),
-			mime.QEncoding.Encode("utf-8", oneLine(l.Subject)), l.Date.UTC().Format(time.RFC1123Z), l.ID, domain, plainText)
-		return o.deliver(ctx, host, from.Address, []string{l.To}, []byte(head+strings.ReplaceAll(l.Text, "\n", "\r\n")))
-	}, nil
+	post, err := o.Mail.Sender()
+	return func(ctx context.Context, to *Target, m *Message, now time.Time) error {
+		recipients := to.To
+		if len(m.To) > 0 {
+			recipients = m.To
+		}
+		return post(ctx, recipients, m, now)
+	}, err
 }
-
-// plainText has the headers for the encoding of all emails.
-const plainText = "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit"
 
 // check validates the options and parses them.
 func (o *Mail) check() (host string, from *mail.Address, err error) {
 	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil || host == "" {
-		return "", nil, &RuleError{Code: "mail_addr", Field: "addr", What: "a host and port such as smtp.example.com:587"}
+		return "", nil, &Error{Code: "mail_addr", Field: "addr", What: "a host and port such as smtp.example.com:587"}
 	}
 	from, err = mail.ParseAddress(o.From)
 	if err != nil {
-		return "", nil, &RuleError{Code: "mail_from", Field: "from", What: "an address such as alerts@example.com"}
+		return "", nil, &Error{Code: "mail_from", Field: "from", What: "an address such as alerts@example.com"}
 	}
 	if o.TLS = o.TLS || port == "465"; o.Plain && (o.User != "" || o.TLS) {
-		return "", nil, &RuleError{Code: "mail_plain", Field: "plain", What: "a password is not sent without TLS, nor anything on a port that is for TLS"}
+		return "", nil, &Error{Code: "mail_plain", Field: "plain", What: "a password is not sent without TLS, nor anything on a port that is for TLS"}
 	}
 	return host, from, nil
 }
@@ -105,7 +91,7 @@ func (o *Mail) deliver(ctx context.Context, host, from string, to []string, lett
 	defer cancel()
 	err := o.send(ctx, host, from, to, letter)
 	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("alerts: mail server %s: %w", o.Addr, ctx.Err())
+		return fmt.Errorf("delivery: mail server %s: %w", o.Addr, ctx.Err())
 	}
 	return err
 }
@@ -123,7 +109,7 @@ func (o *Mail) send(ctx context.Context, host, from string, to []string, letter 
 	case errors.Is(err, ErrNoTLS):
 		return fmt.Errorf("%w: %s", ErrNoTLS, o.Addr)
 	case err != nil:
-		return fmt.Errorf("alerts: mail server %s: %w", o.Addr, err)
+		return fmt.Errorf("delivery: mail server %s: %w", o.Addr, err)
 	}
 	return nil
 }
@@ -231,50 +217,3 @@ func post(c *smtp.Client, from string, to []string, letter []byte) error {
 	c.Quit() //nolint:errcheck // the letter is accepted
 	return nil
 }
-
-// letter formats a notification as an email. Texts from users are encoded in the subject, and
-// cannot start a header line.
-func letter(from *mail.Address, c *Channel, n *Notification, now time.Time) []byte {
-	_, domain, _ := strings.Cut(from.Address, "@")
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\r\n", args...) }
-	line("From: %s", from.String())
-	line("To: %s", strings.Join(c.To, ", "))
-	line("Subject: %s", mime.QEncoding.Encode("utf-8", n.subject()))
-	line("Date: %s", now.UTC().Format(time.RFC1123Z))
-	line("Message-ID: <%s@%s>", n.NotificationID, domain)
-	line(plainText + "\r\n")
-	b.WriteString(strings.ReplaceAll(n.Alert.text(), "\n", "\r\n"))
-	return []byte(b.String())
-}
-
-// subject describes a notification in one line, apart from what users put into it.
-func (n *Notification) subject() string {
-	return fmt.Sprintf("[%s] %s: %s, %s", n.Alert.Severity, n.Event, n.Alert.Message, n.Alert.device())
-}
-
-func (a *AlertSnapshot) device() string {
-	if a.Device == "" {
-		return a.DeviceID
-	}
-	return a.Device + " (" + a.DeviceID + ")"
-}
-
-// text describes an alert in lines of plain text.
-func (a *AlertSnapshot) text() string {
-	var b strings.Builder
-	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%s", oneLine(a.Message))
-	line("Device:   %s\nFleet:    %s\nSeverity: %s", oneLine(a.device()), a.FleetID, a.Severity)
-	if a.Metric != "" {
-		line("Metric:   %s\nValue:    %s (peak: %s)", oneLine(a.Metric), a.Value, a.Peak)
-	}
-	line("Since:    %s", a.Since.Format(time.RFC3339))
-	if a.Resolved != nil {
-		line("Resolved: %s", a.Resolved.Format(time.RFC3339))
-	}
-	line("Alert:    %s", a.AlertID)
-	return b.String()
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

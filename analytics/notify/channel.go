@@ -1,0 +1,161 @@
+package notify
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
+)
+
+const (
+	maxChannels = 20 // per site
+	maxName     = 100
+	maxID       = 64
+)
+
+// ErrChannel is returned for an invalid channel. The message says what to change, and ends with a
+// stable code.
+var ErrChannel = errors.New("notify: channel")
+
+// ChannelKey names a channel of a site.
+type ChannelKey struct {
+	SiteID    string `dynamodbav:"siteId"`
+	ChannelID string `dynamodbav:"channelId"`
+}
+
+// Channel is where messages about a site go.
+type Channel struct {
+	ChannelKey
+	Name string `dynamodbav:"name,omitempty"`
+	delivery.Target
+	// Unsubscribed are the recipients of a mail channel who asked for no more mail.
+	Unsubscribed []string `dynamodbav:"unsubscribed,omitempty"`
+	Off          bool     `dynamodbav:"off,omitempty"`
+
+	CreatedAt time.Time `dynamodbav:"createdAt"`
+	UpdatedAt time.Time `dynamodbav:"updatedAt"`
+}
+
+// Channels holds the channels of sites.
+var Channels = table.Define[Channel, ChannelKey]("analytics.channel", table.Def[Channel]{
+	PK: "SITE#{siteId}", SK: "CHANNEL#{channelId}",
+	Doc: "Where the reports and alerts of a site go.",
+})
+
+// SiteIn selects a site.
+type SiteIn struct {
+	SiteID string `dynamodbav:"siteId"`
+}
+
+// ChannelsOfSite queries the channels of a site, by ID.
+var ChannelsOfSite = table.NewQuery(Channels, table.QueryDef[SiteIn]{
+	ID: "WN1", Question: "the channels of a site", Load: table.Load{PerSecond: 0.01, Items: 3, ItemBytes: 300},
+})
+
+// CheckID validates an ID that people choose, such as that of a channel.
+func CheckID(id string) bool {
+	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-')
+	})
+}
+
+// CheckName validates a name that people choose.
+func CheckName(name string) bool {
+	return len(name) <= maxName && !strings.ContainsAny(name, "\r\n\x00")
+}
+
+// NewID returns a new ID.
+func NewID() string { return strings.ToLower(ulid.Make().String()) }
+
+func (c *Channel) check() error {
+	switch {
+	case !CheckID(c.ChannelID):
+		return fmt.Errorf("%w: id: use at most %d letters, digits, _ and - (channel_id)", ErrChannel, maxID)
+	case !CheckName(c.Name):
+		return fmt.Errorf("%w: name: use at most %d bytes on one line (channel_name)", ErrChannel, maxName)
+	}
+	return channelError(c.Settings.Check(c.Kind))
+}
+
+// CheckPublic rejects a channel with a private or loopback address; see delivery.CheckPublic. Errors:
+// ErrChannel.
+func CheckPublic(c *Channel) error { return channelError(delivery.CheckPublic(&c.Settings)) }
+
+func channelError(err error) error {
+	if errors.Is(err, delivery.ErrInvalid) {
+		return fmt.Errorf("%w: %w", ErrChannel, err)
+	}
+	return err
+}
+
+// PutChannel creates or replaces a channel. Omitted secrets are kept. A new webhook gets a signing
+// secret, which is returned. Recipients who have unsubscribed stay so until their address is removed.
+// Errors: ErrChannel, table.ErrNotFound for an unknown site.
+func PutChannel(ctx context.Context, t *table.Table, c Channel) (Channel, error) {
+	if c.ChannelID == "" {
+		c.ChannelID = NewID()
+	}
+	if err := c.check(); err != nil {
+		return c, err
+	}
+	if _, err := analytics.GetSite(ctx, t, c.SiteID); err != nil {
+		return c, err
+	}
+	all, err := ChannelsOfSite.Collect(ctx, t, SiteIn{c.SiteID})
+	if err != nil {
+		return c, fmt.Errorf("notify: channel: %w", err)
+	}
+	c.CreatedAt = t.Now().UTC().Truncate(time.Millisecond)
+	c.UpdatedAt = c.CreatedAt
+	at := slices.IndexFunc(all, func(one Channel) bool { return one.ChannelID == c.ChannelID })
+	var current *delivery.Target
+	if at >= 0 {
+		current, c.CreatedAt = &all[at].Target, all[at].CreatedAt
+		c.Unsubscribed = slices.DeleteFunc(all[at].Unsubscribed, func(to string) bool { return !slices.Contains(c.To, to) })
+	} else if len(all) >= maxChannels {
+		return c, fmt.Errorf("%w: the site already has %d channels, the maximum (channel_limit)", ErrChannel, maxChannels)
+	}
+	if err := c.Complete(current); err != nil {
+		return c, channelError(err)
+	}
+	if c.Kind == delivery.Email && c.Secret == "" {
+		c.Secret = rand.Text() // key of the links to unsubscribe
+	}
+	if err := Channels.Put(ctx, t, &c); err != nil {
+		return c, fmt.Errorf("notify: channel: %w", err)
+	}
+	return c, nil
+}
+
+// DeleteChannel deletes a channel and returns it. Its waiting messages are skipped. Errors:
+// table.ErrNotFound.
+func DeleteChannel(ctx context.Context, t *table.Table, k ChannelKey) (Channel, error) {
+	c, err := Channels.Get(ctx, t, k)
+	if err == nil {
+		err = Channels.Delete(ctx, t, k, table.Present())
+	}
+	if errors.Is(err, table.ErrCondition) {
+		err = table.ErrNotFound
+	}
+	if err != nil {
+		return c, fmt.Errorf("notify: delete channel %s: %w", k.ChannelID, err)
+	}
+	return c, nil
+}
+
+// recipients returns to whom a message is sent separately: the recipients of mail, or "" for others.
+func (c *Channel) recipients() []string {
+	if c.Kind != delivery.Email {
+		return []string{""}
+	}
+	return slices.DeleteFunc(slices.Clone(c.To), func(to string) bool { return slices.Contains(c.Unsubscribed, to) })
+}

@@ -1,0 +1,175 @@
+package notices
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/notify"
+	"github.com/onefold/onefold/server/internal/middleware"
+	"github.com/onefold/onefold/table"
+	"github.com/onefold/onefold/table/delivery"
+)
+
+// SiteChannelPath names a channel of a site.
+type SiteChannelPath struct {
+	middleware.SitePath
+	Channel string `path:"channel" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" patternDescription:"letters, digits, _ and -" doc:"ID of the channel."`
+}
+
+func (in *SiteChannelPath) key() notify.ChannelKey {
+	return notify.ChannelKey{SiteID: in.Site, ChannelID: in.Channel}
+}
+
+// SiteChannelForm has the settings of a channel that people choose.
+type SiteChannelForm struct {
+	Name string               `json:"name,omitempty" maxLength:"100"`
+	Kind delivery.ChannelKind `json:"kind"`
+	delivery.Settings
+	Off bool `json:"off,omitempty" doc:"Nothing is sent. Waiting messages are skipped."`
+}
+
+// TransformSchema documents the kinds of channels and their settings.
+func (SiteChannelForm) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	s.Properties["kind"].Description = "One of: " + delivery.KindNames() + "."
+	for i := range delivery.Kinds {
+		k := &delivery.Kinds[i]
+		for j := range k.Fields {
+			f := &k.Fields[j]
+			p := s.Properties[f.Name]
+			p.Description = strings.TrimSpace(fmt.Sprintf("%s %s: %s", p.Description, k.Label, f.Help))
+		}
+	}
+	s.Properties["url"].Description += " Callers who may not change the channel see only its host."
+	return s
+}
+
+type siteChannelBody struct {
+	ID string `json:"id"`
+	SiteChannelForm
+	Unsubscribed []string `json:"unsubscribed,omitempty" audit:"hide" doc:"Recipients who asked for no more mail. Remove an address from the channel and add it again to send to it again."`
+}
+
+// describe omits what the caller may not see.
+func describe(ctx context.Context, c *notify.Channel) siteChannelBody {
+	shown := c.Shown(c.Kind, middleware.CallerOf(ctx).May(middleware.ForWrite, c.SiteID))
+	return siteChannelBody{c.ChannelID, SiteChannelForm{c.Name, c.Kind, shown, c.Off}, c.Unsubscribed}
+}
+
+type siteChannelsAnswer struct {
+	Body struct {
+		Channels []siteChannelBody `json:"channels"`
+		Kinds    []delivery.Kind   `json:"kinds" doc:"The kinds that a channel can have."`
+	}
+}
+
+type putSiteChannelRequest struct {
+	SiteChannelPath
+	Body SiteChannelForm
+}
+
+type putSiteChannelAnswer struct {
+	Body struct {
+		Channel siteChannelBody `json:"channel"`
+		Secret  string          `json:"secret,omitempty" doc:"Signs the messages of a webhook. Returned once, when the webhook is created."`
+	}
+}
+
+type testAnswer struct {
+	Body struct {
+		ID string `json:"id" doc:"ID of the message, which the channel accepted."`
+	}
+}
+
+func (s *Service) channelRoutes(api huma.API) {
+	const list, one = sitePath + "/channels", sitePath + "/channels/{channel}"
+	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
+		OperationID: "site-channels", Method: http.MethodGet, Path: list, Summary: "List the channels to which reports of a site are sent", Tags: tags,
+	}), s.channels)
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "put-site-channel", Method: http.MethodPut, Path: one, MaxBodyBytes: middleware.MaxSmallBody, Summary: "Create or replace a channel of a site",
+		Description: "Secrets that are omitted are kept.", Tags: tags,
+	}), s.putChannel)
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "delete-site-channel", Method: http.MethodDelete, Path: one, DefaultStatus: http.StatusNoContent,
+		Summary: "Delete a channel of a site", Description: "Waiting messages are skipped.", Tags: tags, Errors: []int{http.StatusNotFound},
+	}), s.deleteChannel)
+	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
+		OperationID: "test-site-channel", Method: http.MethodPost, Path: one + "/test", Summary: "Send a test message through a channel of a site",
+		Description: "It is sent at once, and once.", Tags: tags, Errors: []int{http.StatusNotFound, http.StatusBadGateway, http.StatusTooManyRequests},
+	}), s.testChannel)
+}
+
+func (s *Service) channels(ctx context.Context, in *middleware.SitePath) (*siteChannelsAnswer, error) {
+	if _, err := analytics.GetSite(ctx, s.table, in.Site); err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	all, err := notify.ChannelsOfSite.Collect(ctx, s.table, notify.SiteIn{SiteID: in.Site})
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	answer := new(siteChannelsAnswer)
+	answer.Body.Channels, answer.Body.Kinds = make([]siteChannelBody, len(all)), delivery.Kinds
+	for i := range all {
+		answer.Body.Channels[i] = describe(ctx, &all[i])
+	}
+	return answer, nil
+}
+
+func (s *Service) putChannel(ctx context.Context, in *putSiteChannelRequest) (*putSiteChannelAnswer, error) {
+	current, err := notify.Channels.Get(ctx, s.table, in.key())
+	exists := err == nil
+	if err != nil && !errors.Is(err, table.ErrNotFound) {
+		return nil, s.mw.Error(ctx, err)
+	}
+	b := &in.Body
+	c := notify.Channel{ChannelKey: in.key(), Name: b.Name, Target: delivery.Target{Kind: b.Kind, Settings: b.Settings}, Off: b.Off}
+	if !s.o.Private {
+		if err := notify.CheckPublic(&c); err != nil {
+			return nil, s.mw.Error(ctx, err)
+		}
+	}
+	if c, err = notify.PutChannel(ctx, s.table, c); err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	var before any
+	if exists {
+		before = describe(ctx, &current)
+	}
+	s.record(ctx, "channel.put", in.Site, in.Channel, before, describe(ctx, &c))
+	answer := new(putSiteChannelAnswer)
+	if answer.Body.Channel = describe(ctx, &c); c.Kind == delivery.Webhook && c.Secret != current.Secret {
+		answer.Body.Secret = c.Secret
+	}
+	return answer, nil
+}
+
+func (s *Service) deleteChannel(ctx context.Context, in *SiteChannelPath) (*struct{}, error) {
+	c, err := notify.DeleteChannel(ctx, s.table, in.key())
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	s.record(ctx, "channel.delete", in.Site, in.Channel, describe(ctx, &c), nil)
+	return nil, nil
+}
+
+func (s *Service) testChannel(ctx context.Context, in *SiteChannelPath) (*testAnswer, error) {
+	c, err := notify.Channels.Get(ctx, s.table, in.key())
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	if err := s.limit(in.Site); err != nil {
+		return nil, err
+	}
+	answer := new(testAnswer)
+	if answer.Body.ID, err = notify.Test(ctx, s.o.Senders, &c, s.table.Now()); err != nil {
+		return nil, middleware.Problem(http.StatusBadGateway, "not_sent", "The message was not accepted: "+err.Error()+".")
+	}
+	s.record(ctx, "channel.test", in.Site, in.Channel, nil, nil)
+	return answer, nil
+}

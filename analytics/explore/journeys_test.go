@@ -120,7 +120,7 @@ func TestJourneysWithManyPaths(t *testing.T) {
 func TestRetentionAgreesWithTheOracle(t *testing.T) {
 	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
-		for _, filters := range [][]Filter{nil, {{analytics.ByBrowser, Is, []string{"Firefox"}}}, {{analytics.ByPage, Contains, []string{"A"}}}} {
+		for _, filters := range [][]Filter{nil, {{Dimension: analytics.ByBrowser, Op: Is, Values: []string{"Firefox"}}}, {{Dimension: analytics.ByPage, Op: Contains, Values: []string{"A"}}}} {
 			for by, width := range map[string]int{"day": 1, "week": 7} {
 				first := from
 				for width == 7 && utc(first+"T00:00").Weekday() != time.Monday {

@@ -122,7 +122,7 @@ func cohorts(seen map[string]periods, first string, width, n int) []Cohort {
 // eachSession calls use with the selected sessions of a range in order of start, and returns notes
 // on what is missing. For raw events it waits for a turn.
 func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, turn chan struct{}, use func(*analytics.Session) error) (notes []string, err error) {
-	if slices.ContainsFunc(filters, func(f Filter) bool { return !ofSessions(f.Dimension) }) {
+	if needEvents(filters) {
 		return x.eachRawSession(ctx, r, filters, turn, use)
 	}
 	all, err := conditions(filters)

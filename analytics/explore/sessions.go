@@ -53,7 +53,7 @@ func (x *Explorer) Sessions(ctx context.Context, in SessionsIn) (SessionPage, er
 			return SessionPage{}, fmt.Errorf("explore: sessions: %w", table.ErrCursor)
 		}
 	}
-	if slices.ContainsFunc(in.Filters, func(f Filter) bool { return !ofSessions(f.Dimension) }) {
+	if needEvents(in.Filters) {
 		return x.rawSessions(ctx, in)
 	}
 	return x.keptSessions(ctx, in)

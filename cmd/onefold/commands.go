@@ -44,6 +44,7 @@ type commands struct {
 	Import  importCommands    `cmd:"" help:"Import access logs, exports of other analytics tools, device readings and events of aggregates."`
 	Lists   listsCommands     `cmd:"" help:"Check lists of data centers and referrer spam."`
 	Imports importsCommands   `cmd:"" help:"List and delete imports of daily counts."`
+	Segment segmentCommands   `cmd:"" help:"Manage segments, which are saved filters of a site."`
 	Report  reportCommand     `cmd:"" help:"Print the statistics of a site."`
 	Serve   serveCommand      `cmd:"" help:"Run the server: ingest, statistics, dashboard and API."`
 	Work    workcli.Work      `cmd:"" help:"Fold the changes of a shared table, beside servers and other workers, and show progress."`

@@ -59,8 +59,8 @@ type cohortBody struct {
 }
 
 func (s *Service) exploreJourneyRoutes(api huma.API) {
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("journeys", "journeys", "Get the journeys of visits from a page or to it")), s.journeys)
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("retention", "retention", "Get the retention of identified users")), s.retention)
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, statisticsOperation("journeys", "journeys", "Get the journeys of visits from a page or to it"))), s.journeys)
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, statisticsOperation("retention", "retention", "Get the retention of identified users"))), s.retention)
 }
 
 func (s *Service) journeys(ctx context.Context, in *journeysRequest) (*journeysAnswer, error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/onefold/onefold/server/internal/background"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
+	"github.com/onefold/onefold/server/webanalytics/filters"
 	"github.com/onefold/onefold/table"
 )
 
@@ -72,6 +73,7 @@ type Service struct {
 	filtered   *filtered.Counter
 
 	raw           *explore.Explorer
+	filters       *filters.Filters
 	verifications *jobs.Board[verifyBody]
 	realtimes     moments[realtimeBody]
 	badges        moments[int64] // visitors of public sites, for badges
@@ -97,6 +99,7 @@ func New(mw *middleware.Stack, t *table.Table, w *fold.Worker, o Options) (*Serv
 		siteLimits: middleware.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), mw.Clock),
 		filtered:   filtered.NewCounter(t),
 		raw:        explore.New(t, explore.Options{Archive: o.Archive, KeepBytes: o.KeepBytes}),
+		filters:    filters.New(mw, t),
 		background: work,
 		erasing:    make(chan struct{}, 1),
 		importTurn: make(chan struct{}, 1),
@@ -123,6 +126,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.realtimeRoutes(api)
 	s.goalRoutes(api)
 	s.annotationRoutes(api)
+	s.filters.Register(api)
 	s.erasureRoutes(api)
 	s.verifyRoutes(api)
 	mux.HandleFunc("GET /badge/{file}", s.serveBadge)

@@ -89,7 +89,7 @@ func inWords(d *columns) []string {
 }
 
 func visitInWords(d *columns, v int) string {
-	text := fmt.Sprintf("\nvisit %d %t %s", d.seconds[v], d.bounced[v], d.started.text(v))
+	text := fmt.Sprintf("\nvisit %d %t %s %d", d.seconds[v], d.bounced[v], d.started.text(v), d.userOf(v))
 	for _, of := range visits.Dimensions {
 		text += fmt.Sprintf(" %s=%s", of.Name, d.one[of.Name].text(v))
 	}

@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"hash/maphash"
 	"slices"
 
 	"github.com/onefold/onefold/analytics"
@@ -20,6 +21,7 @@ type columns struct {
 	one     map[analytics.Dimension]*column
 	goals   goalColumns
 	first   []uint32 // index of its first event; one more entry than visits
+	user    []uint64 // hashOfUser of its user, 0 without one; nil: no visit has one
 
 	// By event. The events of a visit are adjacent, in order of time.
 	at         []int64 // epoch milliseconds
@@ -66,6 +68,27 @@ type scroll struct {
 	percent int64
 }
 
+// userSeed keys the hashes of users. It is only in this process, so that days in memory do not identify
+// anybody.
+var userSeed = maphash.MakeSeed()
+
+// hashOfUser returns a number for a user: 0 without an ID. That two of a million users have the same is
+// as likely as one in thirty million.
+func hashOfUser(id string) uint64 {
+	if id == "" {
+		return 0
+	}
+	return max(maphash.String(userSeed, id), 1)
+}
+
+// userOf returns the number of a visit's user, or 0.
+func (d *columns) userOf(v int) uint64 {
+	if d.user == nil {
+		return 0
+	}
+	return d.user[v]
+}
+
 // events returns the range of a visit's events.
 func (d *columns) events(v int) (first, end int) { return int(d.first[v]), int(d.first[v+1]) }
 
@@ -109,6 +132,7 @@ func columnsOf(all []*visit, hours *calendar.HourNames) *columns {
 }
 
 func (m *columnsMaker) addVisit(v *visit) {
+	m.user = append(m.user, hashOfUser(v.UserID))
 	m.seconds = append(m.seconds, v.Seconds())
 	m.bounced = append(m.bounced, v.Bounced())
 	m.started.add(m.hours.Of(v.StartHour()))
@@ -186,6 +210,9 @@ func (m *columnsMaker) finish() *columns {
 	if !slices.ContainsFunc(d.engaged, func(ms int64) bool { return ms != 0 }) {
 		d.engaged = nil
 	}
+	if !slices.ContainsFunc(d.user, func(who uint64) bool { return who != 0 }) {
+		d.user = nil
+	}
 	d.silent = make([]bool, len(d.name.values))
 	for i, name := range d.name.values {
 		d.silent[i] = name == analytics.EngagementEvent || name == analytics.VitalsEvent
@@ -198,7 +225,7 @@ func (m *columnsMaker) finish() *columns {
 func (d *columns) size() int {
 	const itself, aScroll = 2048, 16
 	n := itself + 4*(len(d.visitor)+len(d.first)+len(d.goals.first)+len(d.properties.first)) + len(d.bounced) +
-		8*(len(d.seconds)+len(d.at)+len(d.engaged)+len(d.goals.count)) + aScroll*len(d.scrolls)
+		8*(len(d.seconds)+len(d.user)+len(d.at)+len(d.engaged)+len(d.goals.count)) + aScroll*len(d.scrolls)
 	for _, c := range []*column{&d.started, &d.goals.goal, &d.goals.revenue, &d.hour, &d.name, &d.path, &d.revenue, &d.properties.name, &d.properties.value} {
 		n += c.size()
 	}

@@ -106,6 +106,8 @@ type scan struct {
 	readers    int          // shards of a day read concurrently
 	turn       chan struct{}
 	progress   progress // protected by x.mu
+	first      string   // first day of the range
+	remarks    []string // notes on filters
 }
 
 // scan starts a question about the visits of a range that match all filters. Errors: ErrQuestion,
@@ -124,7 +126,7 @@ func (x *Explorer) scan(ctx context.Context, r Range, filters []Filter) (*scan, 
 	if len(s.days) == 0 {
 		return nil, fmt.Errorf("%w: from %s to %s; request later days or remove the filters", ErrGone, r.From, r.To)
 	}
-	return s, nil
+	return s, s.meet(ctx, r)
 }
 
 // siteOf starts a question without selecting days. Errors: ErrQuestion, table.ErrNotFound.
@@ -132,7 +134,7 @@ func (x *Explorer) siteOf(ctx context.Context, r Range) (s *scan, err error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	s = &scan{x: x, turn: x.turn, readers: readersAtOnce, most: x.o.Events}
+	s = &scan{x: x, turn: x.turn, first: r.From, readers: readersAtOnce, most: x.o.Events}
 	s.left.Store(int64(x.o.Events))
 	if s.site, err = analytics.GetSite(ctx, x.t, r.Site); err != nil {
 		return nil, err
@@ -236,11 +238,12 @@ func (s *scan) statistics(ctx context.Context, first, last string) (map[string]k
 
 // notes describes which days are missing from the answer, and which are from the archive.
 func (s *scan) notes() []string {
+	notes := append(slices.Clone(s.remarks), s.archivedNotes()...)
 	if len(s.lost) == 0 {
-		return s.archivedNotes()
+		return notes
 	}
 	return append([]string{fmt.Sprintf("Raw events are kept for %d days. Events of %s have expired, so these days are omitted.",
-		int(s.site.Retention.Raw()/(24*time.Hour)), spansText(s.lost))}, s.archivedNotes()...)
+		int(s.site.Retention.Raw()/(24*time.Hour)), spansText(s.lost))}, notes...)
 }
 
 // spansText lists sorted days as ranges.

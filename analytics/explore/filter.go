@@ -39,7 +39,7 @@ const (
 // Filter selects visits by their values of a dimension. A visit has one value of most dimensions,
 // and several of page, event and properties: those of its events. Is, Contains and Matches select a
 // visit if one of its values matches one of Values. Is also selects visits without a value if
-// Values contains analytics.None.
+// Values contains analytics.None. A Dimension with a Behavior counts how often it was done.
 type Filter struct {
 	Dimension analytics.Dimension
 	Op        Op
@@ -135,7 +135,14 @@ func (f Filter) String() string {
 }
 
 func (f *Filter) check() error {
-	switch _, ok := facetOf(f.Dimension); {
+	_, subject, behaves, err := f.Behavior()
+	if behaves && err == nil {
+		err = f.checkBehavior(subject)
+	}
+	if err != nil {
+		return err
+	}
+	switch _, ok := facetOf(subject); {
 	case f.Dimension == BySegment && f.Op != Is && f.Op != IsNot:
 		return fmt.Errorf("%w: use is or is_not for segments", ErrQuestion)
 	case f.Dimension == BySegment && len(f.Values) > maxSegments:
@@ -191,6 +198,8 @@ type condition struct {
 	none    bool // visits without a value match
 	agrees  func(value string) bool
 	any     [][]*condition // of segments; a visit matches that meets all conditions of one of them
+
+	behavior *behavior // how often something was done; the other fields except any are in behavior.done
 }
 
 // conditions compiles filters. Errors: ErrQuestion.
@@ -217,9 +226,16 @@ func (f *Filter) compile() (*condition, error) {
 	if f.Dimension == BySegment {
 		return c, c.addSegments(f)
 	}
+	b, subject, behaves, err := f.Behavior()
+	if err != nil {
+		return nil, err
+	}
 	c.none = (f.Op == Is || f.Op == IsNot) && slices.Contains(f.Values, analytics.None)
-	c.facet, _ = facetOf(f.Dimension)
+	c.facet, _ = facetOf(subject)
 	c.agrees = f.agreement()
+	if behaves {
+		c = &condition{behavior: &behavior{Behavior: b, done: c}}
+	}
 	return c, nil
 }
 
@@ -291,6 +307,9 @@ func matchesAll(selects []selector, v int) bool {
 }
 
 func (d *columns) selector(c *condition) selector {
+	if c.behavior != nil {
+		return d.behaves(c.behavior)
+	}
 	if c.any == nil {
 		asked := &askedColumn{condition: c, facetColumn: d.facet(c.facet)}
 		asked.answers = make([]answer, len(asked.values))

@@ -83,7 +83,7 @@ type segmentCreate struct {
 	Site        string   `required:"" help:"Site ID."`
 	Name        string   `arg:"" help:"Name, unique within the site. The segment's ID is made of it."`
 	Filter      []string `required:"" sep:"none" help:"Filter dimension:op:value|value, such as 'country:is:DE|AT'. Repeat for more; visits must match all." placeholder:"FILTER"`
-	Description string   `help:"What the segment is for."`
+	Description string   `help:"Purpose of the segment."`
 }
 
 // Run creates the segment.

@@ -25,7 +25,7 @@ type SegmentSettings struct {
 type segmentBody struct {
 	ID string `json:"id" doc:"Made of the first name. It stays when the segment is renamed."`
 	SegmentSettings
-	Owner   string    `json:"owner,omitempty" doc:"Who created it, as in the audit log."`
+	Owner   string    `json:"owner,omitempty" doc:"Creator, as in the audit log."`
 	Created time.Time `json:"created"`
 	Changed time.Time `json:"changed"`
 	Shares  []string  `json:"shares" doc:"Names of the shared links that show only this segment. While there are any, its filters cannot be changed, nor can it be deleted."`

@@ -127,7 +127,7 @@ export function bucketLabel(start: string, period: Period, timezone: string, lon
 const regions = new Intl.DisplayNames('en', { type: 'region', fallback: 'code' })
 const languages = new Intl.DisplayNames('en', { type: 'language', fallback: 'code' })
 
-export const dimensionLabel = (d: string) => (d.startsWith('prop:') ? d.slice(5) : (DIMENSIONS[d] ?? d))
+export const dimensionLabel = (d: string) => (d.startsWith('prop:') ? d.slice(5) : (DIMENSIONS[d] ?? (d === 'segment' ? 'Segment' : d)))
 
 // missing says why a dimension has no values although there were visits.
 export const missing = (dimension: string) =>

@@ -90,6 +90,10 @@ func TestSharesOfSegments(t *testing.T) {
 	}
 	guest.Want(http.StatusOK, `"visits":0`, http.MethodGet, "/api/v1/sites/blog/stats?filter=page:is:/zebra", "")
 	guest.Want(http.StatusForbidden, "forbidden", http.MethodGet, "/api/v1/sites/blog/stats?filter=segment:is:Inside", "")
+	guest.Want(http.StatusForbidden, "segment_only", http.MethodGet, "/api/v1/sites/blog/stats?filter=user.did:page:is:/zebra", "")
+	guest.Want(http.StatusForbidden, "segment_only", http.MethodGet, "/api/v1/sites/blog/stats?filter=visitor.did_not:page:is:/zebra", "")
+	guest.Want(http.StatusForbidden, "segment_only", http.MethodPost, "/api/v1/sites/blog/query", `{"metrics":["visits"],"date_range":"7d","filters":[["is","user.did:page",["/zebra"]]]}`)
+	guest.Want(http.StatusOK, `"visits":1`, http.MethodGet, "/api/v1/sites/blog/stats?filter=visit.did:page:is:/other", "")
 
 	owner.Want(http.StatusNoContent, "", http.MethodDelete, "/api/v1/sites/blog/shares/"+share.ID, "")
 	guest.Want(http.StatusUnauthorized, "", http.MethodGet, "/api/v1/sites/blog/stats", "")

@@ -147,7 +147,7 @@ func TestRetentionAgreesWithTheOracle(t *testing.T) {
 						want[fmt.Sprint(calendar.ShiftDay(first, least*width), " ", n-least)]++
 					}
 				}
-				got, err := w.x.Retention(w.ctx, RetentionIn{w.between(from, to), filters, by})
+				got, err := w.x.Retention(w.ctx, RetentionIn{Range: w.between(from, to), Filters: filters, By: by})
 				w.must(err)
 				found := map[string]int64{}
 				for _, c := range got.Cohorts {
@@ -165,7 +165,7 @@ func TestRetentionAgreesWithTheOracle(t *testing.T) {
 				}
 			}
 		}
-		if _, err := w.x.Retention(w.ctx, RetentionIn{w.between(from, to), nil, "year"}); !errors.Is(err, ErrQuestion) {
+		if _, err := w.x.Retention(w.ctx, RetentionIn{Range: w.between(from, to), Filters: nil, By: "year"}); !errors.Is(err, ErrQuestion) {
 			w.Errorf("by year: error %v", err)
 		}
 		if _, err := New(w.table, Options{Users: 1}).Retention(w.ctx, RetentionIn{Range: w.between(from, to)}); !errors.Is(err, ErrTooMuch) {

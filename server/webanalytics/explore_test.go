@@ -133,6 +133,12 @@ func TestFunnelsJourneysAndRetention(t *testing.T) {
 	servertest.Must(t, h.Worker.Drain(t.Context()))
 	viewer.Want(http.StatusOK, `"users":1,"returned":[1`, http.MethodGet, "/api/v1/sites/blog/retention?by=day&filter=page:is:/", "")
 	viewer.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodGet, "/api/v1/sites/blog/retention?by=year", "")
+	viewer.Want(http.StatusOK, `"users":1,"returned":[1`, http.MethodGet, "/api/v1/sites/blog/retention?by=day&began=page:is:/", "")
+	viewer.Want(http.StatusOK, `"users":1,"returned":[0`, http.MethodGet, "/api/v1/sites/blog/retention?by=day&began=page:is:/&again=event:is:order", "")
+	viewer.Want(http.StatusOK, `"cohorts":[]`, http.MethodGet, "/api/v1/sites/blog/retention?by=day&began=event:is:order", "")
+	viewer.Want(http.StatusUnprocessableEntity, "bad_question", http.MethodGet, "/api/v1/sites/blog/retention?began=user.did:page:is:/", "")
+	viewer.Want(http.StatusOK, `identified users`, http.MethodGet, "/api/v1/sites/blog/stats?filter=user.did:page:is:/", "")
+	viewer.Want(http.StatusOK, `"visits":2`, http.MethodGet, "/api/v1/sites/blog/stats?filter=visitor.did.2-:page:is:/", "")
 }
 
 func TestExport(t *testing.T) {

@@ -20,7 +20,11 @@ func (s *Filters) CheckProperties(ctx context.Context, siteID string, by analyti
 	}
 	asked := []analytics.Dimension{by}
 	for i := range filters {
-		asked = append(asked, filters[i].Dimension)
+		_, subject, _, err := filters[i].Behavior()
+		if err != nil {
+			return err
+		}
+		asked = append(asked, subject)
 	}
 	asked = slices.DeleteFunc(asked, func(d analytics.Dimension) bool { return !strings.HasPrefix(string(d), explore.Property) })
 	if len(asked) == 0 {

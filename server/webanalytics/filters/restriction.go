@@ -32,12 +32,25 @@ func (s *Filters) Applied(ctx context.Context, siteID string, filters []explore.
 	if err := s.CheckProperties(ctx, siteID, "", filters); err != nil {
 		return nil, err
 	}
-	filters, err := segments.Expand(ctx, s.table, siteID, filters)
+	within, err := Everything(ctx)
 	if err != nil {
 		return nil, err
 	}
-	within, err := Everything(ctx)
-	return append(within, filters...), err
+	if len(within) > 0 && slices.ContainsFunc(filters, looksOutside) {
+		return nil, middleware.Problem(http.StatusForbidden, middleware.SegmentOnly, "This link shows only one segment. It can be filtered by what happened in a visit, but not by what visitors or users did in others.")
+	}
+	filters, err = segments.Expand(ctx, s.table, siteID, filters)
+	if err != nil {
+		return nil, err
+	}
+	return append(within, filters...), nil
+}
+
+// looksOutside reports whether a filter depends on other visits than those that it selects, such as all
+// visits of a user.
+func looksOutside(f explore.Filter) bool {
+	b, _, behaves, err := f.Behavior()
+	return err != nil || behaves && b.Scope != explore.OfVisit
 }
 
 // Everything returns the filters of all visits that the caller may see: none, or a segment that the

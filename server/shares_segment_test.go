@@ -43,7 +43,7 @@ var asked = map[string]struct{ query, body, code string }{
 	"stats": {query: "?compare=everything"}, "breakdown": {query: "?by=page"}, "query": {body: `{"metrics":["visits","pageviews"],"date_range":"7d","dimensions":["utm_campaign"],"include":{"comparisons":{"mode":"everything"}}}`},
 	"explain": {body: `{"metric":"visits","date_range":"7d"}`}, "reading": {}, "site": {}, "journeys": {query: "?page=/zebra"}, "retention": {}, "funnels": {}, "goals": {},
 	"report": {code: "segment_only"}, "vitals": {code: "segment_only"}, "goal-report": {code: "segment_only"}, "filtered": {code: "segment_only"},
-	"realtime": {code: "segment_only"}, "realtime-stream": {code: "segment_only"},
+	"attribution": {code: "segment_only"}, "realtime": {code: "segment_only"}, "realtime-stream": {code: "segment_only"},
 }
 
 // A guest of a segment sees no visit outside it, whatever operation, filter or comparison is asked for.

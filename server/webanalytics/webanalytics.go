@@ -122,6 +122,7 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.exploreSessionRoutes(api)
 	s.exploreFunnelRoutes(api)
 	s.exploreJourneyRoutes(api)
+	s.exploreAttributionRoutes(api)
 	s.exploreExportRoutes(api)
 	s.realtimeRoutes(api)
 	s.goalRoutes(api)

@@ -140,6 +140,7 @@ const steps = {
     await queried(page, 'filter', null)
   },
   async segments(page) {
+    await settled(page)
     const all = await visits(page)
     await page.getByRole('region', { name: 'Places' }).locator('tbody button.value').first().click()
     await queried(page, 'filter', /^country:is:[A-Z]{2}$/)
@@ -335,6 +336,19 @@ const steps = {
   },
   // A form that is submitted twice creates one site, and the page of a new site detects its first
   // event.
+  async attribution(page) {
+    await page.getByRole('link', { name: 'Attribution' }).click()
+    await page.getByRole('columnheader', { name: 'Time decay' }).waitFor()
+    const cents = async (column) => Math.round(100 * (await page.locator(`tbody td:nth-child(${column})`).allTextContents()).reduce((sum, text) => sum + Number(text.replace(/[^0-9.-]/g, '')), 0))
+    const total = await cents(2)
+    assert.ok(total > 0, 'there is revenue')
+    for (const column of [3, 4, 5]) assert.equal(await cents(column), total) // every model divides the same revenue
+    await page.getByLabel('Dimension').selectOption('utm_campaign')
+    await queried(page, 'by', 'utm_campaign')
+    await settled(page)
+    await accessible(page, 'attribution')
+    await shot(page, 'attribution')
+  },
   async newSite(page) {
     let posts = 0
     page.on('request', r => { if (r.method() === 'POST' && r.url().endsWith('/sites')) posts++ })

@@ -1,4 +1,5 @@
 // A site's pages other than the overview, and its dialogs, in one file: they are small, and compress better together.
+export { default as Attribution } from './Attribution.svelte'
 export { default as Funnels } from './Funnels.svelte'
 export { default as Goals } from './Goals.svelte'
 export { default as Journeys } from './Journeys.svelte'

@@ -26,7 +26,7 @@ const (
 // Limits of behavioral filters.
 const (
 	maxTimes      = 1_000_000
-	maxPast     = 366 // days
+	maxPast       = 366 // days
 	maxWindows    = 5   // different windows of the filters of one question, each of which is read
 	behaviorUsage = "a behavioral filter begins with visit.did, visitor.did or user.did, or did_not, and may have a number of times and for users a number of days: visit.did:event:is:order, visitor.did_not:page:is:/pricing, user.did.2-5.30d:goal:is:signup"
 )

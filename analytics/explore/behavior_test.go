@@ -263,7 +263,9 @@ func TestWindows(t *testing.T) {
 	w.advance(8 * 24 * time.Hour)
 	out, err = ask("user.did.28d:page:contains:/")
 	w.must(err)
-	if !slices.ContainsFunc(out.Notes, func(n string) bool { return strings.Contains(n, "has expired and is unknown") && strings.Contains(n, "2026-04-08 to 2026-04-10") }) {
+	if !slices.ContainsFunc(out.Notes, func(n string) bool {
+		return strings.Contains(n, "has expired and is unknown") && strings.Contains(n, "2026-04-08 to 2026-04-10")
+	}) {
 		t.Errorf("%q", out.Notes)
 	}
 	if _, err := ask("user.did.1d:page:is:/", "user.did.2d:page:is:/", "user.did.3d:page:is:/", "user.did.4d:page:is:/", "user.did.5d:page:is:/", "user.did.6d:page:is:/"); !errors.Is(err, ErrQuestion) {

@@ -15,7 +15,7 @@ type attributionRequest struct {
 	middleware.SitePath
 	DayRange
 	FilterParams
-	By       string `query:"by" default:"source" maxLength:"80" doc:"Dimension of which a visit has one value, such as source, channel, utm_campaign or entry_page."`
+	By       string `query:"by" default:"source" maxLength:"80" doc:"Dimension with one value for each visit, such as source, channel, utm_campaign or entry_page."`
 	Lookback int    `query:"lookback" minimum:"1" maximum:"90" default:"30" doc:"Days before the revenue in which visits count."`
 	HalfLife int    `query:"halfLife" minimum:"1" maximum:"90" default:"7" doc:"Days after which a visit counts half, for time_decay."`
 	Sort     string `query:"sort" enum:"first,last,linear,time_decay" default:"linear" doc:"Model to sort by."`

@@ -43,8 +43,8 @@ type retentionRequest struct {
 	DayRange
 	FilterParams
 	By    string `query:"by" enum:"week,day" default:"week" doc:"Weeks begin on Mondays."`
-	Began string `query:"began" maxLength:"600" doc:"What users do first, in the form of a filter: event:is:signup. Dimensions are event, page, goal and others; the op is is, contains or matches. Cohorts are then of the week or day in which they first did it in the range. Default: any visit."`
-	Again string `query:"again" maxLength:"600" doc:"What is counted from then on, such as goal:is:order. Default: any visit."`
+	Began string `query:"began" maxLength:"600" doc:"First action of users, in the form of a filter: event:is:signup. Dimensions are event, page, goal and others; the op is is, contains or matches. Cohorts are then of the week or day in which they first did it in the range. Default: any visit."`
+	Again string `query:"again" maxLength:"600" doc:"Action that is counted from then on, such as goal:is:order. Default: any visit."`
 }
 
 type retentionAnswer struct {

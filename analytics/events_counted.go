@@ -10,9 +10,9 @@ import (
 	"github.com/onefold/onefold/table"
 )
 
-// countedColumns are what reports on visits need: all but arrival, user and web vitals.
+// countedColumns are what reports on visits need: all but arrival and web vitals.
 var countedColumns = func() []byte {
-	columns := []byte{eventIDs, 2, 3, 5, 7, 8, 9, 10, 28, 29, 30, 31, 36, 37}
+	columns := []byte{eventIDs, 2, 3, 5, 7, 8, 9, 10, 11, 28, 29, 30, 31, 36, 37}
 	for _, d := range TraitDefs {
 		columns = append(columns, d.Column)
 	}

@@ -80,6 +80,9 @@ var steps = []step{
 	{op: "delete-funnel", method: "DELETE", path: "/api/v1/sites/shop/funnels/${funnel}", changes: "name=Buying>"},
 	{op: "add-annotation", method: "POST", path: "/api/v1/sites/shop/annotations", body: `{"text":"Released"}`, learn: "annotation=id", changes: "text=>Released id at"},
 	{op: "delete-annotation", method: "DELETE", path: "/api/v1/sites/shop/annotations/${annotation}", changes: "text=Released> id at"},
+	{op: "add-segment", method: "POST", path: "/api/v1/sites/shop/segments", body: `{"name":"Germans","filters":["country:is:DE"]}`, changes: `name=>Germans filters=>["country:is:DE"]`},
+	{op: "update-segment", method: "PUT", path: "/api/v1/sites/shop/segments/germans", body: `{"name":"Germans","filters":["country:is:DE|AT"]}`, changes: "filters"},
+	{op: "delete-segment", method: "DELETE", path: "/api/v1/sites/shop/segments/germans", changes: "name=Germans>"},
 	{op: "verify", method: "POST", path: "/api/v1/sites/shop/verify", body: `{}`},
 	{op: "delete-site", method: "DELETE", path: "/api/v1/sites/shop", changes: "name=Store> public=true>"},
 

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/segments"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/internal/middleware"
 )
@@ -21,13 +22,24 @@ type shareBody struct {
 	Expires  *time.Time `json:"expires,omitempty"`
 	Password bool       `json:"password" doc:"The view requires a password."`
 	Embed    []string   `json:"embed" doc:"Origins whose pages may show it in a frame."`
+	Segment  *shareOf   `json:"segment,omitempty" doc:"The only visits that it shows. Absent: all."`
 	Token    string     `json:"token,omitempty" doc:"Returned once, when the share is created. The view is at /share/TOKEN."`
+}
+
+// shareOf is the segment of a share, as it was when the share was created.
+type shareOf struct {
+	ID      string   `json:"id"`
+	Name    string   `json:"name"`
+	Filters []string `json:"filters"`
 }
 
 func describeShare(sh *accounts.Share, token string) shareBody {
 	body := shareBody{ID: sh.ShareID, Name: sh.Name, Created: sh.Created, Password: sh.Password != "", Embed: sh.Embed, Token: token}
 	if !sh.Expires.IsZero() {
 		body.Expires = &sh.Expires
+	}
+	if sh.Segment != nil {
+		body.Segment = &shareOf{sh.Segment.ID, sh.Segment.Name, sh.Segment.Filters}
 	}
 	if body.Embed == nil {
 		body.Embed = []string{}
@@ -50,6 +62,7 @@ type newShareRequest struct {
 		Password string    `json:"password,omitempty" maxLength:"256" doc:"At least 10 characters. Default: no password."`
 		Expires  time.Time `json:"expires,omitzero" doc:"Default: never."`
 		Embed    []string  `json:"embed,omitempty" maxItems:"20" doc:"Origins such as https://example.com whose pages may show it in a frame."`
+		Segment  string    `json:"segment,omitempty" maxLength:"80" doc:"ID or name of a segment whose visits are all that the link shows. Default: all visits."`
 	}
 }
 
@@ -90,17 +103,38 @@ func (s *Server) shares(ctx context.Context, in *middleware.SitePath) (*sharesAn
 }
 
 func (s *Server) addShare(ctx context.Context, in *newShareRequest) (*shareAnswer, error) {
-	if _, err := analytics.GetSite(ctx, s.o.Table, in.Site); err != nil {
+	site, err := analytics.GetSite(ctx, s.o.Table, in.Site)
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
+	segment, err := s.sharedSegment(ctx, &site, in.Body.Segment)
+	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
 	who := middleware.CallerOf(ctx)
-	n := accounts.NewShare{Name: in.Body.Name, Site: in.Site, Password: in.Body.Password, Expires: in.Body.Expires, Embed: in.Body.Embed, Creator: who.Behind}
+	n := accounts.NewShare{Name: in.Body.Name, Site: in.Site, Password: in.Body.Password, Expires: in.Body.Expires, Embed: in.Body.Embed, Creator: who.Behind, Segment: segment}
 	share, token, err := s.o.Accounts.AddShare(ctx, n)
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
 	s.mw.RecordChange(ctx, accounts.Entry{Actor: who.Actor, Action: "share.create", Site: in.Site, Subject: share.ShareID}, nil, describeShare(&share, ""))
 	return &shareAnswer{describeShare(&share, token)}, nil
+}
+
+// sharedSegment returns the segment that a new share is restricted to, or nil. On a public site, such a
+// share would only look restricted.
+func (s *Server) sharedSegment(ctx context.Context, site *analytics.Site, name string) (*accounts.ShareSegment, error) {
+	if name == "" {
+		return nil, nil
+	}
+	if site.Public {
+		return nil, middleware.Problem(http.StatusConflict, "site_public", "The site is public, so everyone sees all its statistics. Make it private before sharing only a segment.")
+	}
+	found, err := segments.Find(ctx, s.o.Table, site.SiteID, name)
+	if err != nil {
+		return nil, err
+	}
+	return &accounts.ShareSegment{ID: found.SegmentID, Name: found.Name, Filters: found.Filters}, nil
 }
 
 func (s *Server) revokeShare(ctx context.Context, in *shareRequest) (*struct{}, error) {

@@ -58,6 +58,7 @@ func TestSharedAndPublicViews(t *testing.T) {
 	stranger.Want(http.StatusOK, "", http.MethodGet, "/api/v1/sites/blog/stats", "")
 	stranger.Want(http.StatusForbidden, "", http.MethodGet, "/api/v1/sites/blog/breakdown?by=prop:email", "")
 	stranger.Want(http.StatusForbidden, "", http.MethodGet, "/api/v1/sites/blog/stats?filter=prop:email:contains:a", "")
+	stranger.Want(http.StatusForbidden, "", http.MethodGet, "/api/v1/sites/blog/stats?filter=user.did:prop:email:contains:a", "")
 	stranger.Want(http.StatusOK, "", http.MethodGet, "/api/v1/sites/blog/breakdown?by=page&filter=browser:is:Firefox", "")
 	stranger.Want(http.StatusUnauthorized, "", http.MethodGet, "/api/v1/sites/blog/verify", "")
 	stranger.Want(http.StatusUnauthorized, "", http.MethodGet, "/api/v1/sites/other/stats", "")

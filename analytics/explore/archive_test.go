@@ -54,7 +54,7 @@ func TestArchive(t *testing.T) {
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-01T00:00"), utc("2026-05-10T11:00"), 300)...)
 	w.rollUp()
 	in := report.Request{Site: "shop", From: "2026-05-01", To: "2026-05-09", By: analytics.ByPage}
-	filters := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
+	filters := []Filter{{Dimension: analytics.ByBrowser, Op: Is, Values: []string{"Firefox"}}}
 	want, err := w.x.Report(w.ctx, in, filters)
 	w.must(err)
 	box := &shoebox{}

@@ -60,6 +60,7 @@ type visitOfDay struct {
 	views, events int64 // page views and custom events
 	entry, exit   uint32
 	own           uint32
+	user          uint64 // hash of its user
 	goals         visits.Conversions
 }
 
@@ -83,8 +84,8 @@ type lastHour struct {
 	place   uint32
 }
 
-func newAssembly(hours *calendar.HourNames) *assembly {
-	return &assembly{columnsMaker: columnsMaker{hours: hours, one: make([]columnMaker, len(visits.Dimensions))}, people: map[personKey]int32{}}
+func newAssembly(hours *calendar.HourNames, users *userKey) *assembly {
+	return &assembly{columnsMaker: columnsMaker{hours: hours, users: users, one: make([]columnMaker, len(visits.Dimensions))}, people: map[personKey]int32{}}
 }
 
 // add adds an event. It ignores erased events and those that no fold can read. Errors: errNotPlain.
@@ -188,6 +189,9 @@ func (a *assembly) visit(p *personOfDay, e *analytics.Event, f *eventOfDay, hour
 	v := &a.visits[at]
 	v.end, v.hour = f.at, min(v.hour, hour)
 	v.goals = v.goals.Plus(e.Goals)
+	if e.UserID != "" {
+		v.user = a.users.hash(e.UserID)
+	}
 	if e.Name != "" {
 		v.events++
 		return nil
@@ -258,6 +262,7 @@ func placeOfDimension(d analytics.Dimension) int {
 func (a *assembly) reserve() {
 	n, m := len(a.visits), len(a.events)
 	a.visitor, a.seconds, a.bounced = make([]uint32, 0, n), make([]int64, 0, n), make([]bool, 0, n)
+	a.user = make([]uint64, 0, n)
 	a.first, a.at, a.engaged = make([]uint32, 0, n+1), make([]int64, 0, m), make([]int64, 0, m)
 	a.goals.first, a.properties.first = make([]uint32, 0, n+1), make([]uint32, 0, m+1)
 	a.started.codes = make([]uint32, 0, n)

@@ -64,7 +64,7 @@ func sameColumns(w *shop, day string) bool {
 	if taken := left - s.left.Load(); got.read != n || taken != int64(n) {
 		w.Errorf("%s: %d events were read and %d taken, want %d", day, got.read, taken, n)
 	}
-	want := columnsOf(visits, &w.x.hours)
+	want := columnsOf(visits, &w.x.hours, &w.x.users)
 	if got, want := inWords(got), inWords(want); !slices.Equal(got, want) {
 		w.Errorf("%s:\nis     %q\nshould %q", day, got, want)
 	}
@@ -89,7 +89,7 @@ func inWords(d *columns) []string {
 }
 
 func visitInWords(d *columns, v int) string {
-	text := fmt.Sprintf("\nvisit %d %t %s", d.seconds[v], d.bounced[v], d.started.text(v))
+	text := fmt.Sprintf("\nvisit %d %t %s %d", d.seconds[v], d.bounced[v], d.started.text(v), d.userOf(v))
 	for _, of := range visits.Dimensions {
 		text += fmt.Sprintf(" %s=%s", of.Name, d.one[of.Name].text(v))
 	}

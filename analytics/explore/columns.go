@@ -20,6 +20,7 @@ type columns struct {
 	one     map[analytics.Dimension]*column
 	goals   goalColumns
 	first   []uint32 // index of its first event; one more entry than visits
+	user    []uint64 // hash of its user, 0 without one; nil: no visit has one
 
 	// By event. The events of a visit are adjacent, in order of time.
 	at         []int64 // epoch milliseconds
@@ -66,6 +67,14 @@ type scroll struct {
 	percent int64
 }
 
+// userOf returns the number of a visit's user, or 0.
+func (d *columns) userOf(v int) uint64 {
+	if d.user == nil {
+		return 0
+	}
+	return d.user[v]
+}
+
 // events returns the range of a visit's events.
 func (d *columns) events(v int) (first, end int) { return int(d.first[v]), int(d.first[v+1]) }
 
@@ -83,6 +92,7 @@ func (d *columns) engagedOf(e int) int64 {
 type columnsMaker struct {
 	columns
 	hours             *calendar.HourNames
+	users             *userKey
 	one               []columnMaker // in the order of visits.Dimensions
 	started           columnMaker
 	goal, worth       columnMaker
@@ -92,8 +102,8 @@ type columnsMaker struct {
 }
 
 // columnsOf builds the columns of visits. The visits of a visitor must be adjacent.
-func columnsOf(all []*visit, hours *calendar.HourNames) *columns {
-	m := &columnsMaker{hours: hours, one: make([]columnMaker, len(visits.Dimensions))}
+func columnsOf(all []*visit, hours *calendar.HourNames, users *userKey) *columns {
+	m := &columnsMaker{hours: hours, users: users, one: make([]columnMaker, len(visits.Dimensions))}
 	visitor := uint32(0)
 	for i, v := range all {
 		if i > 0 && all[i-1].who != v.who {
@@ -109,6 +119,7 @@ func columnsOf(all []*visit, hours *calendar.HourNames) *columns {
 }
 
 func (m *columnsMaker) addVisit(v *visit) {
+	m.user = append(m.user, m.users.hash(v.UserID))
 	m.seconds = append(m.seconds, v.Seconds())
 	m.bounced = append(m.bounced, v.Bounced())
 	m.started.add(m.hours.Of(v.StartHour()))
@@ -186,6 +197,9 @@ func (m *columnsMaker) finish() *columns {
 	if !slices.ContainsFunc(d.engaged, func(ms int64) bool { return ms != 0 }) {
 		d.engaged = nil
 	}
+	if !slices.ContainsFunc(d.user, func(who uint64) bool { return who != 0 }) {
+		d.user = nil
+	}
 	d.silence()
 	d.bytes = d.size()
 	return &d
@@ -203,7 +217,7 @@ func (d *columns) silence() {
 func (d *columns) size() int {
 	const itself, aScroll = 2048, 16
 	n := itself + 4*(len(d.visitor)+len(d.first)+len(d.goals.first)+len(d.properties.first)) + len(d.bounced) +
-		8*(len(d.seconds)+len(d.at)+len(d.engaged)+len(d.goals.count)) + aScroll*len(d.scrolls)
+		8*(len(d.seconds)+len(d.user)+len(d.at)+len(d.engaged)+len(d.goals.count)) + aScroll*len(d.scrolls)
 	for _, c := range []*column{&d.started, &d.goals.goal, &d.goals.revenue, &d.hour, &d.name, &d.path, &d.revenue, &d.properties.name, &d.properties.value} {
 		n += c.size()
 	}

@@ -123,7 +123,7 @@ func (x *Explorer) keep(key string, c *cube) {
 func cubeKey(r Range, filters []Filter, by analytics.Dimension) string {
 	parts := []string{r.Site, r.From, r.To, string(by)}
 	for _, f := range filters {
-		parts = append(parts, f.String())
+		parts = append(parts, f.identity())
 	}
 	slices.Sort(parts[4:])
 	return strings.Join(parts, "\x00")

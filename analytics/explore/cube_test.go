@@ -47,7 +47,7 @@ func TestConcurrentQueriesShareOneRead(t *testing.T) {
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-08T00:00"), utc("2026-05-10T11:00"), 300)...)
 	g := &gate{API: w.db, asked: make(chan struct{}, 1), open: make(chan struct{})}
 	x := New(table.New(g, "shop", table.Options{Clock: w.now}), Options{})
-	filters := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}, {analytics.ByPage, IsNot, []string{"/a"}}}
+	filters := []Filter{{Dimension: analytics.ByBrowser, Op: Is, Values: []string{"Firefox"}}, {Dimension: analytics.ByPage, Op: IsNot, Values: []string{"/a"}}}
 	swapped := []Filter{filters[1], filters[0]}
 	ask := report.Request{Site: "shop", From: "2026-05-08", To: "2026-05-10"}
 	got := make([]Report, len(analytics.Dimensions))
@@ -120,7 +120,7 @@ func TestLeadingQueryIsCanceled(t *testing.T) {
 func TestCubesAreBounded(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
 	for i := range 3 * maxCubes {
-		_, err := w.x.Report(w.ctx, report.Request{Site: "shop", From: "2026-05-10", To: "2026-05-10"}, []Filter{{analytics.ByCity, Is, []string{fmt.Sprint(i)}}})
+		_, err := w.x.Report(w.ctx, report.Request{Site: "shop", From: "2026-05-10", To: "2026-05-10"}, []Filter{{Dimension: analytics.ByCity, Op: Is, Values: []string{fmt.Sprint(i)}}})
 		w.must(err)
 	}
 	if len(w.x.cubes) != maxCubes {

@@ -94,7 +94,7 @@ func (s *scan) makeColumns(ctx context.Context, day string, from, to time.Time) 
 	if err != nil {
 		return nil, err
 	}
-	d = columnsOf(all, &s.x.hours)
+	d = columnsOf(all, &s.x.hours, &s.x.users)
 	d.read = n
 	return d, nil
 }
@@ -102,7 +102,7 @@ func (s *scan) makeColumns(ctx context.Context, day string, from, to time.Time) 
 // assemble builds the columns of a day directly from events. Errors: errNotPlain; the events then
 // do not count against the budget.
 func (s *scan) assemble(ctx context.Context, day string, from, to time.Time) (*columns, error) {
-	a, n := newAssembly(&s.x.hours), budget{scan: s}
+	a, n := newAssembly(&s.x.hours, &s.x.users), budget{scan: s}
 	for e, err := range s.events(ctx, day, from, to) {
 		if err == nil {
 			err = n.take()

@@ -72,6 +72,7 @@ func (a *assembly) visitAround(mine []int32, f *eventOfDay) int32 {
 func (a *assembly) emitVisit(place int32, visitor uint32) {
 	v := &a.visits[place]
 	a.visitor = append(a.visitor, visitor)
+	a.user = append(a.user, v.user)
 	a.seconds = append(a.seconds, (v.end-v.start)/1000)
 	a.bounced = append(a.bounced, v.events == 0 && v.views == 1)
 	a.started.add(a.hours.Of(v.hour))

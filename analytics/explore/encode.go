@@ -27,6 +27,10 @@ func appendColumns(b []byte, d *columns) []byte {
 	e.growing(d.first)
 	e.ints(d.seconds)
 	e.bools(d.bounced)
+	e.uint(len(d.user))
+	for _, n := range d.user {
+		e.b = binary.LittleEndian.AppendUint64(e.b, n)
+	}
 	e.column(&d.started)
 	e.uint(len(visits.Dimensions))
 	for _, of := range visits.Dimensions {
@@ -140,6 +144,7 @@ func readColumns(b []byte) (*columns, error) {
 	d.first = r.growing(n+1, uint64(events))
 	d.seconds = r.ints(n)
 	d.bounced = r.bools(n)
+	d.user = r.users(n)
 	d.started = r.column(n)
 	if r.Uint() != uint64(len(visits.Dimensions)) {
 		r.Fail()
@@ -221,6 +226,24 @@ func (r *decoder) growing(n int, limit uint64) []uint32 {
 		all[i] = uint32(last)
 	}
 	return all
+}
+
+// users reads the users of n visits, or none.
+func (r *decoder) users(n int) []uint64 {
+	switch users := r.Count(); users {
+	case 0:
+		return nil
+	case n:
+		b := r.Bytes(8 * uint64(n))
+		all := make([]uint64, len(b)/8)
+		for i := range all {
+			all[i] = binary.LittleEndian.Uint64(b[8*i:])
+		}
+		return all
+	default:
+		r.Fail()
+		return nil
+	}
 }
 
 func (r *decoder) bools(n int) []bool {

@@ -56,6 +56,7 @@ type Explorer struct {
 	shelf     dayCache
 	preparing preparations
 	hours     calendar.HourNames
+	users     userKey
 
 	mu      sync.Mutex
 	cubes   map[string]*cube   // recently built
@@ -67,13 +68,15 @@ type Explorer struct {
 func New(t *table.Table, o Options) *Explorer {
 	o.defaults()
 	watched, _ := t.API().(*Watched)
+	users := newUserKey()
 	if watched == nil {
 		o.Files = nil
 	} else if o.Files != nil {
 		watched.files.Store(o.Files)
+		users = o.Files.users
 	}
 	return &Explorer{
-		t: t, o: o, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce),
+		t: t, o: o, users: users, turn: make(chan struct{}, o.AtOnce), out: make(chan struct{}, o.AtOnce),
 		watched: watched, shelf: dayCache{most: o.KeepBytes, days: map[dayKey]*cachedDay{}, claims: map[dayKey]chan struct{}{}},
 		cubes: map[string]*cube{}, flights: map[string]*flight{}, asked: map[*scan]bool{},
 	}
@@ -114,6 +117,8 @@ type scan struct {
 	readers    int          // shards of a day read concurrently
 	turn       chan struct{}
 	progress   progress // protected by x.mu
+	first      string   // first day of the range
+	remarks    []string // notes on filters
 }
 
 // scan starts a question about the visits of a range that match all filters. Errors: ErrQuestion,
@@ -132,7 +137,7 @@ func (x *Explorer) scan(ctx context.Context, r Range, filters []Filter) (*scan, 
 	if len(s.days) == 0 {
 		return nil, fmt.Errorf("%w: from %s to %s; request later days or remove the filters", ErrGone, r.From, r.To)
 	}
-	return s, nil
+	return s, s.meet(ctx, r)
 }
 
 // siteOf starts a question without selecting days. Errors: ErrQuestion, table.ErrNotFound.
@@ -140,7 +145,7 @@ func (x *Explorer) siteOf(ctx context.Context, r Range) (s *scan, err error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	s = &scan{x: x, turn: x.turn, readers: readersAtOnce, most: x.o.Events}
+	s = &scan{x: x, turn: x.turn, first: r.From, readers: readersAtOnce, most: x.o.Events}
 	s.left.Store(int64(x.o.Events))
 	if s.site, err = analytics.GetSite(ctx, x.t, r.Site); err != nil {
 		return nil, err
@@ -245,14 +250,15 @@ func (s *scan) statistics(ctx context.Context, first, last string) (map[string]k
 
 // notes describes which days are missing from the answer, and which are from the archive.
 func (s *scan) notes() []string {
+	notes := append(slices.Clone(s.remarks), s.archivedNotes()...)
 	if len(s.lost) == 0 {
-		return s.archivedNotes()
+		return notes
 	}
 	kept := fmt.Sprintf("%d days", int(s.site.Retention.Raw()/(24*time.Hour)))
 	if n := len(s.site.PastRetentions); n > 0 && s.site.ShortestRaw() < s.site.Retention.Raw() {
 		kept += ", or for fewer if they arrived before " + s.cal.Day(time.Unix(s.site.PastRetentions[n-1].Changed, 0))
 	}
-	return append([]string{fmt.Sprintf("Raw events are kept for %s. Events of %s have expired, so these days are omitted.", kept, spansText(s.lost))}, s.archivedNotes()...)
+	return append([]string{fmt.Sprintf("Raw events are kept for %s. Events of %s have expired, so these days are omitted.", kept, spansText(s.lost))}, notes...)
 }
 
 // spansText lists sorted days as ranges.
@@ -352,7 +358,7 @@ func (s *scan) choose(all []*visit) []*visit {
 		return all
 	}
 	var chosen []*visit
-	for _, v := range columnsOf(all, &s.x.hours).chosen(s.conditions) {
+	for _, v := range columnsOf(all, &s.x.hours, &s.x.users).chosen(s.conditions) {
 		chosen = append(chosen, all[v])
 	}
 	return chosen

@@ -121,7 +121,7 @@ func TestExportsOfManyMegabytes(t *testing.T) {
 		_, err := w.collector.Ingest(w.ctx, "shop", hits[:1000])
 		w.must(err)
 	}
-	rows, size := w.readBack(ExportIn{Range: w.between("2026-05-09", "2026-05-10"), Kind: Events, Format: JSONL, Filters: []Filter{{analytics.ByPage, Contains, []string{"/P/"}}}})
+	rows, size := w.readBack(ExportIn{Range: w.between("2026-05-09", "2026-05-10"), Kind: Events, Format: JSONL, Filters: []Filter{{Dimension: analytics.ByPage, Op: Contains, Values: []string{"/P/"}}}})
 	if len(rows) != n || size < 4<<20 || !strings.Contains(rows[n-1]["properties"], long+"5999") {
 		t.Errorf("%d rows of %d bytes", len(rows), size)
 	}
@@ -171,7 +171,7 @@ func TestExportsThatFail(t *testing.T) {
 		"kind":   func(in *ExportIn) { in.Kind = "everything" },
 		"format": func(in *ExportIn) { in.Format = "xlsx" },
 		"range":  func(in *ExportIn) { in.To = "2026-05-09" },
-		"filter": func(in *ExportIn) { in.Filters = []Filter{{"colour", Is, []string{"red"}}} },
+		"filter": func(in *ExportIn) { in.Filters = []Filter{{Dimension: "colour", Op: Is, Values: []string{"red"}}} },
 	} {
 		bad := in
 		change(&bad)

@@ -24,8 +24,9 @@ import (
 // name has the key, so that the directory lists all. It is safe for concurrent use. mu protects the
 // fields below it, and is held while a file is renamed or removed.
 type Files struct {
-	dir string
-	o   FilesOptions
+	dir   string
+	o     FilesOptions
+	users userKey
 
 	mu    sync.Mutex
 	bytes int64
@@ -41,6 +42,7 @@ type fileOf struct {
 
 const (
 	fileSuffix = ".columns"
+	keyFile    = "key" // of the hashes of users
 	fileFormat = 1
 	useEvery   = 24 * time.Hour // how precisely the last use is recorded in the file's time
 
@@ -55,8 +57,23 @@ var fileMagic = [8]byte{'o', 'f', 'c', 'o', 'l', 's', 0, fileFormat}
 // fileHead is the start of a file.
 type fileHead struct {
 	Magic  [8]byte
+	Users  uint64 // check of the key of users
 	Of     analytics.Fingerprint
 	Length uint64 // of the decoded columns
+}
+
+// openUserKey reads the key of a directory's users, or makes one. Files made with another are not
+// used.
+func openUserKey(path string) (k userKey, err error) {
+	b, err := os.ReadFile(path)
+	if err == nil && len(b) == len(k) {
+		return userKey(b), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return k, err
+	}
+	k = newUserKey()
+	return k, os.WriteFile(path, k[:], 0o600)
 }
 
 // FilesOptions limit the files of a directory. The zero value has good defaults.
@@ -85,11 +102,18 @@ func OpenFiles(dir string, o FilesOptions) (*Files, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("explore: columns: %w", err)
 	}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	var err error
+	if f.users, err = openUserKey(filepath.Join(dir, keyFile)); err != nil {
+		return nil, fmt.Errorf("explore: columns: %w", err)
+	}
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
 		key, ok := f.keyOf(path)
+		if path == filepath.Join(dir, keyFile) {
+			return nil
+		}
 		if !ok {
 			return os.Remove(path) // an unfinished file
 		}
@@ -181,7 +205,7 @@ func (f *Files) read(key dayKey) (head fileHead, packed []byte, err error) {
 		return head, nil, err
 	}
 	n, err := binary.Decode(b, binary.LittleEndian, &head)
-	if err == nil && (head.Magic != fileMagic || head.Length > maxDayBytes) {
+	if err == nil && (head.Magic != fileMagic || head.Users != f.users.check() || head.Length > maxDayBytes) {
 		err = errColumns
 	}
 	if err != nil {
@@ -229,7 +253,7 @@ func (f *Files) save(key dayKey, of analytics.Fingerprint, version uint64, at ti
 	if !f.o.Room() {
 		return
 	}
-	content, err := pack(of, d)
+	content, err := f.pack(of, d)
 	if err == nil && int64(len(content)) <= f.o.Bytes {
 		err = f.write(key, content, &fileOf{bytes: int64(len(content)), used: at, checked: version + 1}, current)
 	}
@@ -354,10 +378,10 @@ func (f *Files) keys() (keys []dayKey) {
 }
 
 // pack returns the content of a file.
-func pack(of analytics.Fingerprint, d *columns) ([]byte, error) {
+func (f *Files) pack(of analytics.Fingerprint, d *columns) ([]byte, error) {
 	plain := appendColumns(nil, d)
 	var b bytes.Buffer
-	if err := binary.Write(&b, binary.LittleEndian, fileHead{fileMagic, of, uint64(len(plain))}); err != nil {
+	if err := binary.Write(&b, binary.LittleEndian, fileHead{fileMagic, f.users.check(), of, uint64(len(plain))}); err != nil {
 		return nil, err
 	}
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderCRC(true))

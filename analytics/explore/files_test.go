@@ -172,6 +172,12 @@ func TestDamagedFiles(t *testing.T) {
 	w.must(os.WriteFile(filepath.Join(filepath.Dir(path[0]), "draft-1"), whole, 0o600))
 	l.restart()
 	l.expect("05-06T00")
+	w.must(os.Remove(filepath.Join(l.dir, keyFile)))
+	l.restart()
+	l.keep()
+	l.expect() // its users are numbers of another key
+	l.same(l.x, in, firefox)
+	l.expect("05-06T00")
 }
 
 // Files take at most the bytes that they may. Those that were not used for the longest time go first.
@@ -213,6 +219,9 @@ func TestFilesAreLimited(t *testing.T) {
 	}
 }
 
+// returned selects the visits of users who viewed a page twice on any days.
+var returned = []Filter{{Dimension: "user.did.2-:page", Op: Contains, Values: []string{"a"}}}
+
 // Whatever happens to events and files, the answers are those of the raw events.
 func TestFilesModel(t *testing.T) {
 	seeds.Run(t, 6, func(t *testing.T, seed uint64) {
@@ -249,6 +258,7 @@ func TestFilesModel(t *testing.T) {
 			}
 			w.advance(cubeLife)
 			l.same(l.x, in, firefox)
+			l.same(l.x, in, returned)
 			l.same(l.x, in, nil)
 		}
 		if len(l.report) != 0 {
@@ -319,7 +329,7 @@ func walk(d *columns) {
 		for _, c := range d.one {
 			_ = c.text(v)
 		}
-		_, _, _ = d.started.text(v), d.seconds[v], d.bounced[v]
+		_, _, _, _ = d.started.text(v), d.seconds[v], d.bounced[v], d.userOf(v)
 	}
 	for _, s := range d.scrolls {
 		_, _ = d.visitor[s.visit], d.path.values[s.page]

@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/onefold/onefold/analytics"
@@ -23,21 +24,30 @@ const (
 
 var ops = []Op{Is, IsNot, Contains, ContainsNot, Matches}
 
+// BySegment is the dimension of filters whose values name segments: saved lists of filters.
+const BySegment analytics.Dimension = "segment"
+
 // Limits of filters.
 const (
 	maxFilters    = 20
 	maxValues     = 100
 	maxValueBytes = 512
+	maxSegments   = 10 // named by one filter
+	maxApplied    = 25 // filters of a question: those of the caller, and a restriction
 )
 
 // Filter selects visits by their values of a dimension. A visit has one value of most dimensions,
 // and several of page, event and properties: those of its events. Is, Contains and Matches select a
 // visit if one of its values matches one of Values. Is also selects visits without a value if
-// Values contains analytics.None.
+// Values contains analytics.None. A Dimension with a Behavior counts how often it was done.
 type Filter struct {
 	Dimension analytics.Dimension
 	Op        Op
 	Values    []string
+
+	// Any has the filters of each segment that Values names. A visit is in a segment if it matches
+	// all its filters. Package segments fills it in; parsed filters lack it.
+	Any [][]Filter
 }
 
 // ParseFilter parses `dimension:op:value|value`. In values, \| is a bar and \\ a backslash. Errors:
@@ -125,7 +135,19 @@ func (f Filter) String() string {
 }
 
 func (f *Filter) check() error {
-	if _, ok := facetOf(f.Dimension); !ok {
+	_, subject, behaves, err := f.Behavior()
+	if behaves && err == nil {
+		err = f.checkBehavior(subject)
+	}
+	if err != nil {
+		return err
+	}
+	switch _, ok := facetOf(subject); {
+	case f.Dimension == BySegment && f.Op != Is && f.Op != IsNot:
+		return fmt.Errorf("%w: use is or is_not for segments", ErrQuestion)
+	case f.Dimension == BySegment && len(f.Values) > maxSegments:
+		return fmt.Errorf("%w: a filter names at most %d segments", ErrQuestion, maxSegments)
+	case f.Dimension != BySegment && !ok:
 		return unknownDimension(f.Dimension)
 	}
 	if len(f.Values) > maxValues {
@@ -142,32 +164,98 @@ func (f *Filter) check() error {
 	return nil
 }
 
+// identity is String with the definitions of segments, which can change while their names stay.
+func (f Filter) identity() string {
+	var text strings.Builder
+	text.WriteString(strconv.Quote(f.String()))
+	for _, segment := range f.Any {
+		text.WriteByte('(')
+		for i := range segment {
+			text.WriteString(segment[i].identity())
+		}
+		text.WriteByte(')')
+	}
+	return text.String()
+}
+
+// ofSessions reports whether stored sessions have what the filter needs.
+func (f *Filter) ofSessions() bool {
+	if f.Dimension != BySegment {
+		return ofSessions(f.Dimension)
+	}
+	return !slices.ContainsFunc(f.Any, needEvents)
+}
+
+// needEvents reports whether filters need more than stored sessions.
+func needEvents(filters []Filter) bool {
+	return slices.ContainsFunc(filters, func(f Filter) bool { return !f.ofSessions() })
+}
+
 // condition is a compiled filter.
 type condition struct {
 	facet   facet
 	negated bool
 	none    bool // visits without a value match
 	agrees  func(value string) bool
+	any     [][]*condition // of segments; a visit matches that meets all conditions of one of them
+
+	behavior *behavior // how often something was done; the other fields except any are in behavior.done
 }
 
 // conditions compiles filters. Errors: ErrQuestion.
 func conditions(filters []Filter) ([]*condition, error) {
-	if len(filters) > maxFilters {
+	if len(filters) > maxApplied {
 		return nil, fmt.Errorf("%w: at most %d filters", ErrQuestion, maxFilters)
 	}
-	var all []*condition
+	all := make([]*condition, 0, len(filters))
 	for i := range filters {
-		f := &filters[i]
-		if err := f.check(); err != nil {
+		c, err := filters[i].compile()
+		if err != nil {
 			return nil, err
 		}
-		c := &condition{negated: f.Op == IsNot || f.Op == ContainsNot}
-		c.none = (f.Op == Is || f.Op == IsNot) && slices.Contains(f.Values, analytics.None)
-		c.facet, _ = facetOf(f.Dimension)
-		c.agrees = f.agreement()
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+func (f *Filter) compile() (*condition, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	c := &condition{negated: f.Op == IsNot || f.Op == ContainsNot}
+	if f.Dimension == BySegment {
+		return c, c.addSegments(f)
+	}
+	b, subject, behaves, err := f.Behavior()
+	if err != nil {
+		return nil, err
+	}
+	c.none = (f.Op == Is || f.Op == IsNot) && slices.Contains(f.Values, analytics.None)
+	c.facet, _ = facetOf(subject)
+	c.agrees = f.agreement()
+	if behaves {
+		c = &condition{behavior: &behavior{Behavior: b, done: c}}
+	}
+	return c, nil
+}
+
+// addSegments compiles the segments of a filter. A segment has no segments of its own, so that
+// filters are bounded.
+func (c *condition) addSegments(f *Filter) error {
+	if len(f.Any) != len(f.Values) {
+		return fmt.Errorf("%w: segments cannot be used here", ErrQuestion)
+	}
+	for _, segment := range f.Any {
+		if slices.ContainsFunc(segment, func(f Filter) bool { return f.Dimension == BySegment }) {
+			return fmt.Errorf("%w: a segment cannot consist of segments", ErrQuestion)
+		}
+		all, err := conditions(segment)
+		if err != nil {
+			return err
+		}
+		c.any = append(c.any, all)
+	}
+	return nil
 }
 
 // agreement returns a function that reports whether a value matches, before negation.
@@ -193,18 +281,48 @@ func (f *Filter) agreement() func(string) bool {
 
 // chosen returns the visits of the day that match all conditions, in order.
 func (d *columns) chosen(all []*condition) []int {
-	asked := make([]*askedColumn, len(all))
-	for i, c := range all {
-		asked[i] = &askedColumn{condition: c, facetColumn: d.facet(c.facet)}
-		asked[i].answers = make([]answer, len(asked[i].values))
-	}
+	selects := d.selectors(all)
 	visits := make([]int, 0, len(d.visitor))
 	for v := range d.visitor {
-		if !slices.ContainsFunc(asked, func(c *askedColumn) bool { return !c.selects(d, v) }) {
+		if matchesAll(selects, v) {
 			visits = append(visits, v)
 		}
 	}
 	return visits
+}
+
+// selector reports whether a visit of one day matches a condition.
+type selector func(v int) bool
+
+func (d *columns) selectors(all []*condition) []selector {
+	selects := make([]selector, len(all))
+	for i, c := range all {
+		selects[i] = d.selector(c)
+	}
+	return selects
+}
+
+func matchesAll(selects []selector, v int) bool {
+	return !slices.ContainsFunc(selects, func(s selector) bool { return !s(v) })
+}
+
+func (d *columns) selector(c *condition) selector {
+	if c.behavior != nil {
+		return d.behaves(c.behavior)
+	}
+	if c.any == nil {
+		asked := &askedColumn{condition: c, facetColumn: d.facet(c.facet)}
+		asked.answers = make([]answer, len(asked.values))
+		return func(v int) bool { return asked.selects(d, v) }
+	}
+	segments := make([][]selector, len(c.any))
+	for i, all := range c.any {
+		segments[i] = d.selectors(all)
+	}
+	return func(v int) bool {
+		in := slices.ContainsFunc(segments, func(all []selector) bool { return matchesAll(all, v) })
+		return in != c.negated
+	}
 }
 
 // askedColumn is a condition on one day. It evaluates each distinct value once.

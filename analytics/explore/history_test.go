@@ -18,7 +18,7 @@ func TestHistory(t *testing.T) {
 	w := newShopOf(t, "Europe/Berlin", utc("2026-05-10T12:00"), analytics.Retention{})
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-01T00:00"), utc("2026-05-10T11:00"), 300)...)
 	w.rollUp()
-	firefox := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
+	firefox := []Filter{{Dimension: analytics.ByBrowser, Op: Is, Values: []string{"Firefox"}}}
 	all := w.between("2026-05-02", "2026-05-08")
 	listed, err := w.x.Sessions(w.ctx, SessionsIn{Range: all, Limit: 5})
 	w.must(err)
@@ -70,7 +70,6 @@ func TestLongerRetention(t *testing.T) {
 	w.advance(time.Hour)
 	w.collector.Forget("shop")
 	w.ingest(traffic(random, utc("2026-05-30T00:00"), utc("2026-05-30T12:00"), 50)...)
-	firefox := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
 	ask := func(to string) (Report, error) {
 		return w.x.Report(w.ctx, report.Request{Site: "shop", From: "2026-05-03", To: to, Period: analytics.Day}, firefox)
 	}

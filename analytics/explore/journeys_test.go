@@ -120,7 +120,7 @@ func TestJourneysWithManyPaths(t *testing.T) {
 func TestRetentionAgreesWithTheOracle(t *testing.T) {
 	inTwoZones(t, 300, func(w *shop, random *rand.Rand, from, to string) {
 		all := w.oracle(from, to)
-		for _, filters := range [][]Filter{nil, {{analytics.ByBrowser, Is, []string{"Firefox"}}}, {{analytics.ByPage, Contains, []string{"A"}}}} {
+		for _, filters := range [][]Filter{nil, {{Dimension: analytics.ByBrowser, Op: Is, Values: []string{"Firefox"}}}, {{Dimension: analytics.ByPage, Op: Contains, Values: []string{"A"}}}} {
 			for by, width := range map[string]int{"day": 1, "week": 7} {
 				first := from
 				for width == 7 && utc(first+"T00:00").Weekday() != time.Monday {
@@ -147,7 +147,7 @@ func TestRetentionAgreesWithTheOracle(t *testing.T) {
 						want[fmt.Sprint(calendar.ShiftDay(first, least*width), " ", n-least)]++
 					}
 				}
-				got, err := w.x.Retention(w.ctx, RetentionIn{w.between(from, to), filters, by})
+				got, err := w.x.Retention(w.ctx, RetentionIn{Range: w.between(from, to), Filters: filters, By: by})
 				w.must(err)
 				found := map[string]int64{}
 				for _, c := range got.Cohorts {
@@ -165,7 +165,7 @@ func TestRetentionAgreesWithTheOracle(t *testing.T) {
 				}
 			}
 		}
-		if _, err := w.x.Retention(w.ctx, RetentionIn{w.between(from, to), nil, "year"}); !errors.Is(err, ErrQuestion) {
+		if _, err := w.x.Retention(w.ctx, RetentionIn{Range: w.between(from, to), Filters: nil, By: "year"}); !errors.Is(err, ErrQuestion) {
 			w.Errorf("by year: error %v", err)
 		}
 		if _, err := New(w.table, Options{Users: 1}).Retention(w.ctx, RetentionIn{Range: w.between(from, to)}); !errors.Is(err, ErrTooMuch) {

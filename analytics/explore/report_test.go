@@ -294,7 +294,7 @@ func TestExpiredRawEvents(t *testing.T) {
 	w := newShop(t, "Europe/Berlin", utc("2026-05-10T12:00"))
 	w.ingest(traffic(rand.New(rand.NewPCG(1, 2)), utc("2026-05-01T00:00"), utc("2026-05-10T11:00"), 300)...)
 	w.rollUp()
-	filters := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
+	filters := []Filter{{Dimension: analytics.ByBrowser, Op: Is, Values: []string{"Firefox"}}}
 	in := report.Request{Site: "shop", From: "2026-05-01", To: "2026-05-12"}
 	all, err := w.x.Report(w.ctx, in, filters)
 	w.must(err)
@@ -323,7 +323,7 @@ func TestExpiredRawEvents(t *testing.T) {
 
 func TestInvalidQueries(t *testing.T) {
 	w := newShop(t, "UTC", utc("2026-05-10T12:00"))
-	filter := []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
+	filter := []Filter{{Dimension: analytics.ByBrowser, Op: Is, Values: []string{"Firefox"}}}
 	for name, in := range map[string]report.Request{
 		"malformed day":  {Site: "shop", From: "yesterday", To: "2026-05-10"},
 		"no days":        {Site: "shop", From: "2026-05-11", To: "2026-05-10"},
@@ -368,7 +368,7 @@ func TestManyPaths(t *testing.T) {
 		}
 	}
 	in := report.Request{Site: "shop", From: "2026-05-10", To: "2026-05-10", By: analytics.ByPage}
-	filters := []Filter{{analytics.ByPage, Matches, []string{"/p/*"}}}
+	filters := []Filter{{Dimension: analytics.ByPage, Op: Matches, Values: []string{"/p/*"}}}
 	out, err := w.x.Report(w.ctx, in, filters)
 	w.must(err)
 	if len(out.Top) != n || out.Top[n-1].PageViews != 1 || out.Totals.PageViews != n {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -18,6 +19,10 @@ type RetentionIn struct {
 	Range
 	Filters []Filter
 	By      string // week or day; default week
+
+	// Began is what a user does first, and Again what is counted from then on, such as event is order.
+	// Operators are Is, Contains and Matches. Nil: any visit.
+	Began, Again *Filter
 }
 
 // Retention is a retention report.
@@ -26,12 +31,12 @@ type Retention struct {
 	Notes   []string
 }
 
-// Cohort holds the users first seen in one week, which begins on Monday, or on one day of the
-// range.
+// Cohort holds the users who were first seen, or first did RetentionIn.Began, in one week, which begins
+// on Monday, or on one day of the range.
 type Cohort struct {
 	Start    string // first day of the cohort
 	Users    int64
-	Returned []int64 // users seen in each week or day from Start on; the first is all of them
+	Returned []int64 // users seen, or who did RetentionIn.Again, in each week or day from Start on
 }
 
 // maxCohorts limits the weeks or days of a question.
@@ -56,6 +61,13 @@ func (x *Explorer) Retention(ctx context.Context, in RetentionIn) (Retention, er
 	if n > maxCohorts {
 		return Retention{}, fmt.Errorf("%w: %d cohorts, more than %d; use weeks or fewer days", ErrQuestion, n, maxCohorts)
 	}
+	if in.Began != nil || in.Again != nil {
+		users, notes, err := x.retentionOfDeeds(ctx, &in, func(day string) int { return calendar.DaysBetween(first, day) / width })
+		if err != nil {
+			return Retention{}, err
+		}
+		return Retention{Cohorts: cohorts(maps.Values(users), first, width, n), Notes: notes}, nil
+	}
 	seen := make(map[string]periods)
 	notes, err := x.eachSession(ctx, in.Range, in.Filters, x.turn, func(s *analytics.Session) error {
 		if s.UserID == "" {
@@ -70,7 +82,7 @@ func (x *Explorer) Retention(ctx context.Context, in RetentionIn) (Retention, er
 	if err != nil {
 		return Retention{}, err
 	}
-	return Retention{Cohorts: cohorts(seen, first, width, n), Notes: notes}, nil
+	return Retention{Cohorts: cohorts(stays(seen), first, width, n), Notes: notes}, nil
 }
 
 // monday returns the first day of a day's week.
@@ -93,20 +105,28 @@ func (p periods) with(n int) periods {
 	return slices.Insert(p, i, int16(n))
 }
 
-func cohorts(seen map[string]periods, first string, width, n int) []Cohort {
-	byStart := map[int]*Cohort{}
-	for _, p := range seen {
-		if len(p) == 0 {
-			continue
+// stays yields what is known of users who begin when they are first seen.
+func stays(seen map[string]periods) iter.Seq[stay] {
+	return func(yield func(stay) bool) {
+		for _, p := range seen {
+			if len(p) > 0 && !yield(stay{int(p[0]), p}) {
+				return
+			}
 		}
-		start := int(p[0])
+	}
+}
+
+func cohorts(users iter.Seq[stay], first string, width, n int) []Cohort {
+	byStart := map[int]*Cohort{}
+	for user := range users {
+		start := user.start
 		c := byStart[start]
 		if c == nil {
 			c = &Cohort{Start: calendar.ShiftDay(first, start*width), Returned: make([]int64, n-start)}
 			byStart[start] = c
 		}
 		c.Users++
-		for _, at := range p {
+		for _, at := range user.did {
 			if i := int(at) - start; i < len(c.Returned) {
 				c.Returned[i]++
 			}
@@ -122,7 +142,7 @@ func cohorts(seen map[string]periods, first string, width, n int) []Cohort {
 // eachSession calls use with the selected sessions of a range in order of start, and returns notes
 // on what is missing. For raw events it waits for a turn.
 func (x *Explorer) eachSession(ctx context.Context, r Range, filters []Filter, turn chan struct{}, use func(*analytics.Session) error) (notes []string, err error) {
-	if slices.ContainsFunc(filters, func(f Filter) bool { return !ofSessions(f.Dimension) }) {
+	if needEvents(filters) {
 		return x.eachRawSession(ctx, r, filters, turn, use)
 	}
 	all, err := conditions(filters)

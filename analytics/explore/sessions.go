@@ -53,7 +53,7 @@ func (x *Explorer) Sessions(ctx context.Context, in SessionsIn) (SessionPage, er
 			return SessionPage{}, fmt.Errorf("explore: sessions: %w", table.ErrCursor)
 		}
 	}
-	if slices.ContainsFunc(in.Filters, func(f Filter) bool { return !ofSessions(f.Dimension) }) {
+	if needEvents(in.Filters) {
 		return x.rawSessions(ctx, in)
 	}
 	return x.keptSessions(ctx, in)
@@ -126,7 +126,7 @@ func selected(all []*condition, s *analytics.Session) bool {
 		Entry: visits.Landing{Path: s.EntryPath}, Exit: visits.Landing{Path: s.ExitPath}, Traits: s.Traits,
 		Hours: []visits.Hour{{}},
 	}}
-	return len(columnsOf([]*visit{v}, new(calendar.HourNames)).chosen(all)) == 1
+	return len(columnsOf([]*visit{v}, new(calendar.HourNames), new(userKey)).chosen(all)) == 1
 }
 
 // sessionIDs selects the sessions of a range.

@@ -39,7 +39,7 @@ func (w *shop) same(x *Explorer, in report.Request, filters []Filter) {
 	}
 }
 
-var firefox = []Filter{{analytics.ByBrowser, Is, []string{"Firefox"}}}
+var firefox = []Filter{{Dimension: analytics.ByBrowser, Op: Is, Values: []string{"Firefox"}}}
 
 // Each day is read once, whatever the question, until one of its events is written. Then that day
 // is read again.
@@ -171,7 +171,7 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(seed, uint64(n)))
 			path := fmt.Sprintf("/writer/%d", n)
-			mine := []Filter{{analytics.ByPage, Is, []string{path}}}
+			mine := []Filter{{Dimension: analytics.ByPage, Op: Is, Values: []string{path}}}
 			there := []analytics.EventsIn{}
 			for range 25 {
 				h := analytics.Hit{At: utc("2026-05-06T00:00").Add(time.Duration(random.Int64N(int64(100 * time.Hour)))), Imported: true, Address: path + fmt.Sprint(random.Uint64()), UserAgent: "test", Path: path}
@@ -192,7 +192,7 @@ func TestKeptDaysAmongWriters(t *testing.T) {
 					there = append(there, one)
 				}
 				ask := mine
-				ask = append(ask, Filter{analytics.ByCity, IsNot, []string{fmt.Sprint(random.Uint64())}}) // unique, so no kept cube answers it
+				ask = append(ask, Filter{Dimension: analytics.ByCity, Op: IsNot, Values: []string{fmt.Sprint(random.Uint64())}}) // unique, so no kept cube answers it
 				got, err := x.Report(w.ctx, in, ask)
 				if err != nil || got.Totals.PageViews != int64(len(there)) {
 					t.Errorf("%d page views, want %d: %v", got.Totals.PageViews, len(there), err)

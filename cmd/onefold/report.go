@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/goals"
 	"github.com/onefold/onefold/analytics/report"
+	"github.com/onefold/onefold/analytics/segments"
 	"github.com/onefold/onefold/cmd/onefold/internal/reporttext"
 	"github.com/onefold/onefold/table"
 )
@@ -16,19 +19,23 @@ import (
 const lastDays = 30
 
 type reportCommand struct {
-	Site   string `required:"" help:"Site ID."`
-	From   string `help:"First day, YYYY-MM-DD, in the site's time zone (default: 29 days before the last day)."`
-	To     string `help:"Last day, inclusive (default: last day with statistics)."`
-	Period string `help:"Bucket width: ${enum}." enum:"hour,day,month" default:"day"`
-	By     string `help:"Dimension of the breakdown: ${dimensions}, or prop:NAME for a property listed in the site's settings." default:"page"`
-	Limit  int    `help:"Number of rows in the breakdown; 0 for all." default:"10"`
-	Vitals bool   `help:"Print Web Vitals by site, page and device type instead."`
+	Site   string   `required:"" help:"Site ID."`
+	From   string   `help:"First day, YYYY-MM-DD, in the site's time zone (default: 29 days before the last day)."`
+	To     string   `help:"Last day, inclusive (default: last day with statistics)."`
+	Period string   `help:"Bucket width: ${enum}." enum:"hour,day,month" default:"day"`
+	By     string   `help:"Dimension of the breakdown: ${dimensions}, or prop:NAME for a property listed in the site's settings." default:"page"`
+	Filter []string `sep:"none" help:"Only visits that match dimension:op:value|value, such as 'country:is:DE|AT' or segment:is:NAME. Repeat for more. Counted from raw events." placeholder:"FILTER"`
+	Limit  int      `help:"Number of rows in the breakdown; 0 for all." default:"10"`
+	Vitals bool     `help:"Print Web Vitals by site, page and device type instead."`
 }
 
 // Validate checks the flags. Kong calls it.
 func (c *reportCommand) Validate() error {
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit must be 0 (all) or more, not %d", c.Limit)
+	}
+	if c.Vitals && len(c.Filter) > 0 {
+		return errors.New("--vitals cannot be filtered; omit --filter")
 	}
 	return nil
 }
@@ -50,7 +57,7 @@ func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error 
 			Site: c.Site, From: from, To: to,
 			Period: analytics.Period(c.Period), By: analytics.Dimension(c.By), Limit: c.Limit,
 		}
-		out, err := report.Make(ctx, s.table, in)
+		out, notes, err := c.count(ctx, s, in)
 		if err != nil {
 			return siteError(c.Site, err)
 		}
@@ -62,8 +69,51 @@ func (c *reportCommand) Run(ctx context.Context, std streams, g *globals) error 
 				return err
 			}
 		}
-		return reporttext.Print(std.out, &out, c.By)
+		if err := reporttext.Print(std.out, &out, c.By); err != nil {
+			return err
+		}
+		for _, note := range notes {
+			if _, err := fmt.Fprintln(std.out, note); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
+}
+
+// count counts from statistics, or with filters from raw events, and returns notes on what is missing.
+func (c *reportCommand) count(ctx context.Context, s *store, in report.Request) (report.Report, []string, error) {
+	if len(c.Filter) == 0 {
+		out, err := report.Make(ctx, s.table, in)
+		return out, nil, err
+	}
+	filters, err := explore.ParseFilters(c.Filter)
+	if err == nil {
+		err = explore.CheckFilters(filters)
+	}
+	if err == nil {
+		filters, err = segments.Expand(ctx, s.table, c.Site, filters)
+	}
+	if err != nil {
+		return report.Report{}, nil, exploreFailed(c.Site, err)
+	}
+	out, err := explore.New(s.table, explore.Options{}).Report(ctx, in, filters)
+	return out.Report, out.Notes, exploreFailed(c.Site, err)
+}
+
+// exploreFailed adds stable codes to errors of questions on raw events.
+func exploreFailed(site string, err error) error {
+	switch {
+	case errors.Is(err, explore.ErrQuestion):
+		return fmt.Errorf("bad_question: %w", err)
+	case errors.Is(err, explore.ErrTooMuch):
+		return fmt.Errorf("too_much: %w", err)
+	case errors.Is(err, explore.ErrGone):
+		return fmt.Errorf("raw_events_gone: %w", err)
+	case err != nil:
+		return segmentFailed(site, err)
+	}
+	return nil
 }
 
 // vitals prints the Web Vitals of the site.

@@ -193,6 +193,16 @@ type Share struct {
 	Creator  string    `dynamodbav:"creator,omitempty"`  // user ID: the share is valid only with that user's rights
 	Created  time.Time `dynamodbav:"created"`
 	Expires  time.Time `dynamodbav:"ttl,unixtime,omitempty"` // zero: never
+
+	Segment *ShareSegment `dynamodbav:"segment,omitempty"` // nil: all visits
+}
+
+// ShareSegment restricts a share to the visits of a segment. The share keeps the filters that it was
+// created with, so that nothing that happens to the segment later changes what the link shows.
+type ShareSegment struct {
+	ID      string   `dynamodbav:"id"`
+	Name    string   `dynamodbav:"name"`
+	Filters []string `dynamodbav:"filters"` // all of which a visit must match; never empty
 }
 
 // InvitationKey names an invitation.

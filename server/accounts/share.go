@@ -24,6 +24,8 @@ type NewShare struct {
 	Expires  time.Time // zero: never
 	Embed    []string  // origins like https://example.com whose pages may show it in a frame; at most 20
 	Creator  string    // user ID
+
+	Segment *ShareSegment // nil: all visits
 }
 
 // AddShare creates a share, and the token for its link. The token is not stored and cannot be shown
@@ -35,7 +37,7 @@ func (s *Store) AddShare(ctx context.Context, n NewShare) (Share, string, error)
 	secret := newSecret()
 	sh := Share{
 		ShareKey: ShareKey{newID()}, Hash: hashOf(secret), Name: strings.TrimSpace(n.Name), Site: n.Site, Embed: n.Embed,
-		Creator: n.Creator, Created: s.now(), Expires: n.Expires,
+		Creator: n.Creator, Created: s.now(), Expires: n.Expires, Segment: n.Segment,
 	}
 	if n.Password != "" {
 		var err error
@@ -57,6 +59,8 @@ func (n *NewShare) check(now time.Time) error {
 		return fmt.Errorf("%w: a share must be for one site", ErrInvalid)
 	case !n.Expires.IsZero() && !n.Expires.After(now):
 		return fmt.Errorf("%w: the expiry must be in the future", ErrInvalid)
+	case n.Segment != nil && (n.Segment.ID == "" || len(n.Segment.Filters) == 0):
+		return fmt.Errorf("%w: a share's segment needs an ID and filters", ErrInvalid)
 	case len(n.Embed) > maxEmbed:
 		return fmt.Errorf("%w: %d origins may show the share in a frame, but at most %d are allowed", ErrInvalid, len(n.Embed), maxEmbed)
 	}

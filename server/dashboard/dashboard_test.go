@@ -17,7 +17,7 @@ import (
 // together, which nobody loads at once.
 const (
 	maxFirst  = 100 << 10
-	maxScript = 182 << 10
+	maxScript = 192 << 10
 )
 
 func get(p *Page, target string, headers ...string) *httptest.ResponseRecorder {

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/onefold/onefold/analytics"
+	"github.com/onefold/onefold/analytics/segments"
 	"github.com/onefold/onefold/server/accounts"
 	"github.com/onefold/onefold/server/servertest"
 	"github.com/onefold/onefold/telemetry"
@@ -81,7 +82,7 @@ func call(h *servertest.Server, s *mcp.ClientSession, tool string, arguments any
 	return text, r.IsError
 }
 
-const analyticsTools = "explain_change list_sites query_web_analytics"
+const analyticsTools = "explain_change list_segments list_sites query_web_analytics"
 
 // Callers get the tools that their keys allow.
 func TestTools(t *testing.T) {
@@ -189,6 +190,26 @@ func TestWhichCampaignLost(t *testing.T) {
 	}
 	if text, failed := call(h, client(h, key), "explain_change", map[string]any{"site_id": "blog", "metric": "visits", "date_range": "7d"}); !failed || !strings.Contains(text, "forbidden") {
 		t.Errorf("with a key of another site: %s", text)
+	}
+}
+
+// Segments are listed, and used by name.
+func TestSegments(t *testing.T) {
+	h := servertest.Visited(t)
+	_, _, err := segments.Create(t.Context(), h.Table, segments.Segment{Key: segments.Key{SiteID: "blog"}, Name: "Saw pricing", Filters: []string{"page:is:/pricing"}})
+	servertest.Must(t, err)
+	s := client(h, accounts.NewKey{Site: "blog", Scope: accounts.Read})
+	text, failed := call(h, s, "list_segments", map[string]any{"site_id": "blog"})
+	if failed || !strings.Contains(text, `"id":"saw-pricing","name":"Saw pricing"`) {
+		t.Error(text)
+	}
+	ask := map[string]any{"site_id": "blog", "metrics": []string{"visits"}, "date_range": "7d", "filters": []any{[]any{"is", "segment", []string{"Saw pricing"}}}, "include": map[string]any{"comparisons": map[string]any{"mode": "everything"}}}
+	if text, failed = call(h, s, "query_web_analytics", ask); failed || !strings.Contains(text, `"comparison":{"change":[-0.33`) || !strings.Contains(text, `"metrics":[3]},"dimensions":[],"metrics":[2]`) {
+		t.Error(text)
+	}
+	ask["filters"] = []any{[]any{"is", "segment", []string{"nobody"}}}
+	if text, failed = call(h, s, "query_web_analytics", ask); !failed || !strings.Contains(text, "unknown_segment") {
+		t.Error(text)
 	}
 }
 

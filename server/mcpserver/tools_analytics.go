@@ -10,7 +10,7 @@ import (
 
 // declared declares the tools.
 var declared = sync.OnceValue(func() []*tool {
-	return []*tool{listSites, queryWebAnalytics, explainChange, listFleets, listDevices, readDeviceMetric, listEventTypes, listAggregates, readEvents}
+	return []*tool{listSites, listSegments, queryWebAnalytics, explainChange, listFleets, listDevices, readDeviceMetric, listEventTypes, listAggregates, readEvents}
 })
 
 // SiteArgument names a site.
@@ -45,6 +45,31 @@ var listSites = define("list_sites", "List sites", "List the websites that the k
 			})
 		}
 		return &result{fields: map[string]any{"sites": list, "total": len(said.Sites)}, list: "sites", more: "Ask for a site by its ID."}, nil
+	})
+
+// segmentLine is a segment as the API lists it.
+type segmentLine struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Filters     []string `json:"filters"`
+}
+
+var listSegments = define("list_segments", "List segments", `List the segments of a site: named groups of visits that people have defined. Use one as a filter of queries and explanations, by ID or name: ["is", "segment", ["NAME"]]. To compare a segment with all visits, query with the comparison mode everything.`,
+	onSites, func(ctx context.Context, c *Client, a *SiteArgument) (*result, error) {
+		path, err := pathOf("/api/v1/sites/%s/segments", a.SiteID)
+		if err != nil {
+			return nil, err
+		}
+		var said struct{ Segments []segmentLine }
+		if err := c.get(ctx, path, nil, &said); err != nil {
+			return nil, err
+		}
+		list := []any{}
+		for _, s := range said.Segments {
+			list = append(list, s)
+		}
+		return &result{fields: map[string]any{"segments": list, "total": len(list)}, list: "segments", more: "A site has at most 100 segments; use their names."}, nil
 	})
 
 // queryArguments are a site and a query. The query goes to the API as it came.

@@ -20,13 +20,13 @@ const rawTimeout = 50 * time.Second
 
 // FilterParams select visits.
 type FilterParams struct {
-	Filter []string `query:"filter,explode" maxItems:"20" doc:"Only visits with a value: dimension:op:value|value, such as country:is:DE|AT. The op is is, is_not, contains, contains_not or matches (* matches text without a slash, ** any text). Dimensions are those of breakdowns; (none) stands for no value. Escape a bar as \\| and a backslash as \\\\. A visit must match all filters, and is counted as a whole."`
+	Filter []string `query:"filter,explode" maxItems:"20" doc:"Only visits with a value: dimension:op:value|value, such as country:is:DE|AT. The op is is, is_not, contains, contains_not or matches (* matches text without a slash, ** any text). Dimensions are those of breakdowns; (none) stands for no value. segment:is:NAME selects the visits of a segment. Escape a bar as \\| and a backslash as \\\\. A visit must match all filters, and is counted as a whole."`
 }
 
 // count answers from statistics if they suffice, otherwise, or if raw is set, from raw events.
-// Without a dimension there are no rows.
+// Without a dimension there are no rows. The filters are those of filters.Applied.
 func (s *Service) count(ctx context.Context, ask report.Request, filters []explore.Filter, raw bool) (explore.Report, explore.Source, error) {
-	err := s.checkProperties(ctx, ask.Site, ask.By, filters)
+	err := s.filters.CheckProperties(ctx, ask.Site, ask.By, nil)
 	if err != nil {
 		return explore.Report{}, "", err
 	}
@@ -81,9 +81,12 @@ func (s *Service) onlyRaw(ctx context.Context, ask report.Request) bool {
 	return err == nil && !slices.Contains(site.Dimensions(), ask.By)
 }
 
-// question parses the day range and filters of a request.
+// question parses the day range and filters of a request, and applies what the caller is restricted to.
 func (s *Service) question(ctx context.Context, site middleware.SitePath, days DayRange, f FilterParams) (r explore.Range, filters []explore.Filter, err error) {
 	if filters, err = explore.ParseFilters(f.Filter); err != nil {
+		return r, nil, err
+	}
+	if filters, err = s.filters.Applied(ctx, site.Site, filters); err != nil {
 		return r, nil, err
 	}
 	from, to, err := analytics.RecentDays(ctx, s.table, site.Site, days.From, days.To, reportDays)

@@ -93,7 +93,7 @@ type funnelGroupBody struct {
 
 func (s *Service) exploreFunnelRoutes(api huma.API) {
 	const list = "/api/v1/sites/{site}/funnels"
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("funnels", "funnels", "List the funnels of a site")), s.funnels)
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, statisticsOperation("funnels", "funnels", "List the funnels of a site"))), s.funnels)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-funnel", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Create a funnel", Tags: []string{"statistics"},
@@ -102,7 +102,7 @@ func (s *Service) exploreFunnelRoutes(api huma.API) {
 		OperationID: "delete-funnel", Method: http.MethodDelete, Path: list + "/{id}", DefaultStatus: http.StatusNoContent,
 		Summary: "Delete a funnel", Tags: []string{"statistics"},
 	}), s.deleteFunnel)
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("funnel-report", "funnels/{id}/report", "Get the report of a funnel")), s.funnelReport)
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, statisticsOperation("funnel-report", "funnels/{id}/report", "Get the report of a funnel"))), s.funnelReport)
 	huma.Register(api, middleware.Guard(middleware.ForRead, huma.Operation{
 		OperationID: "preview-funnel", Method: http.MethodPost, Path: list + "/preview", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Get the report of a funnel without saving it", Tags: []string{"statistics"},

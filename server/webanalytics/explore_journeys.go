@@ -42,12 +42,14 @@ type retentionRequest struct {
 	middleware.SitePath
 	DayRange
 	FilterParams
-	By string `query:"by" enum:"week,day" default:"week" doc:"Weeks begin on Mondays."`
+	By    string `query:"by" enum:"week,day" default:"week" doc:"Weeks begin on Mondays."`
+	Began string `query:"began" maxLength:"600" doc:"First action of users, in the form of a filter: event:is:signup. Dimensions are event, page, goal and others; the op is is, contains or matches. Cohorts are then of the week or day in which they first did it in the range. Default: any visit."`
+	Again string `query:"again" maxLength:"600" doc:"Action that is counted from then on, such as goal:is:order. Default: any visit."`
 }
 
 type retentionAnswer struct {
 	Body struct {
-		Cohorts []cohortBody `json:"cohorts" doc:"Identified users, grouped by when they were first seen in the range."`
+		Cohorts []cohortBody `json:"cohorts" doc:"Identified users, grouped by when they were first seen, or first did began, in the range."`
 		Notes   []string     `json:"notes"`
 	}
 }
@@ -55,12 +57,12 @@ type retentionAnswer struct {
 type cohortBody struct {
 	Start    string  `json:"start" doc:"First day of the week or day."`
 	Users    int64   `json:"users"`
-	Returned []int64 `json:"returned" doc:"Users seen in each week or day from start on. The first number is all of them."`
+	Returned []int64 `json:"returned" doc:"Users seen, or who did again, in each week or day from start on."`
 }
 
 func (s *Service) exploreJourneyRoutes(api huma.API) {
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("journeys", "journeys", "Get the journeys of visits from a page or to it")), s.journeys)
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, statisticsOperation("retention", "retention", "Get the retention of identified users")), s.retention)
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, statisticsOperation("journeys", "journeys", "Get the journeys of visits from a page or to it"))), s.journeys)
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, statisticsOperation("retention", "retention", "Get the retention of identified users"))), s.retention)
 }
 
 func (s *Service) journeys(ctx context.Context, in *journeysRequest) (*journeysAnswer, error) {
@@ -96,9 +98,16 @@ func (s *Service) retention(ctx context.Context, in *retentionRequest) (*retenti
 	if err != nil {
 		return nil, s.mw.Error(ctx, err)
 	}
+	ask := explore.RetentionIn{Range: days, Filters: filters, By: in.By}
+	if ask.Began, err = s.deed(ctx, in.Site, in.Began); err == nil {
+		ask.Again, err = s.deed(ctx, in.Site, in.Again)
+	}
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, rawTimeout)
 	defer cancel()
-	out, err := s.raw.Retention(ctx, explore.RetentionIn{Range: days, Filters: filters, By: in.By})
+	out, err := s.raw.Retention(ctx, ask)
 	if err == nil {
 		err = s.leftOut(ctx, days, &out.Notes)
 	}
@@ -111,4 +120,16 @@ func (s *Service) retention(ctx context.Context, in *retentionRequest) (*retenti
 		answer.Body.Cohorts[i] = cohortBody(c)
 	}
 	return answer, nil
+}
+
+// deed parses what users do; "" is nil.
+func (s *Service) deed(ctx context.Context, siteID, text string) (*explore.Filter, error) {
+	if text == "" {
+		return nil, nil
+	}
+	f, err := explore.ParseFilter(text)
+	if err == nil {
+		err = s.filters.CheckProperties(ctx, siteID, "", []explore.Filter{f})
+	}
+	return &f, err
 }

@@ -133,6 +133,41 @@ func TestFunnelsJourneysAndRetention(t *testing.T) {
 	servertest.Must(t, h.Worker.Drain(t.Context()))
 	viewer.Want(http.StatusOK, `"users":1,"returned":[1`, http.MethodGet, "/api/v1/sites/blog/retention?by=day&filter=page:is:/", "")
 	viewer.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodGet, "/api/v1/sites/blog/retention?by=year", "")
+	viewer.Want(http.StatusOK, `"users":1,"returned":[1`, http.MethodGet, "/api/v1/sites/blog/retention?by=day&began=page:is:/", "")
+	viewer.Want(http.StatusOK, `"users":1,"returned":[0`, http.MethodGet, "/api/v1/sites/blog/retention?by=day&began=page:is:/&again=event:is:order", "")
+	viewer.Want(http.StatusOK, `"cohorts":[]`, http.MethodGet, "/api/v1/sites/blog/retention?by=day&began=event:is:order", "")
+	viewer.Want(http.StatusUnprocessableEntity, "bad_question", http.MethodGet, "/api/v1/sites/blog/retention?began=user.did:page:is:/", "")
+	viewer.Want(http.StatusOK, `identified users`, http.MethodGet, "/api/v1/sites/blog/stats?filter=user.did:page:is:/", "")
+	viewer.Want(http.StatusOK, `"visits":2`, http.MethodGet, "/api/v1/sites/blog/stats?filter=visitor.did.2-:page:is:/", "")
+}
+
+func TestAttribution(t *testing.T) {
+	h := servertest.New(t, nil)
+	now := time.Now()
+	for i, url := range []string{"/?utm_campaign=spring", "/?utm_campaign=mail", "/"} {
+		at := now.Add(time.Duration(i-3) * 25 * time.Hour).UTC().Format(time.RFC3339Nano)
+		h.Post("/api/event", fmt.Sprintf(`{"site":"blog","url":"https://example.org%s","userId":"ann","at":%q}`, url, at), "Authorization", "Bearer "+ingestKey(h))
+	}
+	h.Post("/api/event", `{"site":"blog","url":"https://example.org/buy","name":"order","userId":"ann","revenue":"10"}`)
+	servertest.Must(t, h.Worker.Drain(t.Context()))
+	viewer := h.NewPerson("ann@example.com", accounts.Grants{"blog": accounts.Viewer})
+	const path = "/api/v1/sites/blog/attribution"
+	text := viewer.Want(http.StatusOK, `"revenue":"10","events":1,"known":1`, http.MethodGet, path+"?by=utm_campaign&sort=first", "")
+	if !strings.Contains(text, `"rows":[{"value":"spring","events":1,"first":"10","last":"0","linear":"2.5",`) || !strings.Contains(text, `"currency":"EUR"`) {
+		t.Error(text)
+	}
+	viewer.Want(http.StatusOK, `"total":3`, http.MethodGet, path+"?by=utm_campaign&limit=1", "")
+	viewer.Want(http.StatusOK, `"rows":[]`, http.MethodGet, path+"?filter=page:is:/nowhere", "")
+	viewer.Want(http.StatusUnprocessableEntity, "bad_question", http.MethodGet, path+"?by=page", "")
+	viewer.Want(http.StatusUnprocessableEntity, "invalid_request", http.MethodGet, path+"?lookback=91", "")
+	viewer.Want(http.StatusUnprocessableEntity, "raw_events_gone", http.MethodGet, path+"?from=2001-01-01&to=2001-01-02", "")
+}
+
+// ingestKey returns a key that may send events of the past.
+func ingestKey(h *servertest.House) string {
+	_, token, err := h.Accounts.AddKey(h.Context(), accounts.NewKey{Site: "blog", Scope: accounts.Ingest})
+	servertest.Must(h.T, err)
+	return token
 }
 
 func TestExport(t *testing.T) {

@@ -94,9 +94,9 @@ type goalReportAnswer struct {
 
 func (s *Service) goalRoutes(api huma.API) {
 	const list, one = "/api/v1/sites/{site}/goals", "/api/v1/sites/{site}/goals/{id}"
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "goals", Method: http.MethodGet, Path: list, Summary: "List the goals of a site", Tags: []string{"goals"},
-	}), s.goals)
+	})), s.goals)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "add-goal", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Create a goal", Description: "It counts new events at once. Past events are counted soon after, as far back as raw events are kept.",

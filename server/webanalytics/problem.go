@@ -16,11 +16,15 @@ import (
 	"github.com/onefold/onefold/internal/mask"
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/webanalytics/notices"
+	"github.com/onefold/onefold/server/webanalytics/filters"
 )
 
 // Problem maps an error of web analytics to a response that says what to do. It returns nil for
 // other errors.
 func Problem(err error) error {
+	if p := filters.Problem(err); p != nil {
+		return p
+	}
 	if p := exploreProblem(err); p != nil {
 		return p
 	}

@@ -30,20 +30,20 @@ type explainRequest struct {
 type explainAnswer struct{ Body *query.Explanation }
 
 func (s *Service) queryRoutes(api huma.API) {
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "query", Method: http.MethodPost, Path: "/api/v1/sites/{site}/query", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Query metrics by dimension, with filters and a comparison", Tags: []string{"statistics"},
 		Description: "One request for everything that stats and breakdown answer, with the same numbers. Names are those of Plausible's query API where it has them. " +
 			"Example: the campaigns of last week by visits, compared with the week before: " +
 			"`{\"metrics\":[\"visits\",\"total_revenue\"],\"date_range\":\"last_week\",\"dimensions\":[\"utm_campaign\"],\"include\":{\"comparisons\":{\"mode\":\"previous_period\"}}}`",
-	}), s.query)
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
+	})), s.query)
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "explain", Method: http.MethodPost, Path: "/api/v1/sites/{site}/explain", MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Explain the change of a metric between two ranges", Tags: []string{"statistics"},
 		Description: "Divides the change among the values of every dimension, exactly: the parts of each dimension add up to the change. " +
 			"Example: which campaigns lost visits last week: " +
 			"`{\"metric\":\"visits\",\"date_range\":\"last_week\",\"dimensions\":[\"utm_campaign\"]}`",
-	}), s.explain)
+	})), s.explain)
 }
 
 func (s *Service) explain(ctx context.Context, in *explainRequest) (*explainAnswer, error) {
@@ -113,7 +113,7 @@ func (s *Service) questioned(ctx context.Context, id string) (*query.Site, error
 		return nil, err
 	}
 	first, _, err := analytics.RecentDays(ctx, s.table, id, "", "", 0)
-	out := &query.Site{Site: site, First: first}
+	out := &query.Site{Site: site, First: first, Apply: func(filters []explore.Filter) ([]explore.Filter, error) { return s.filters.Applied(ctx, id, filters) }}
 	out.At(zone.In(s.mw.Clock()))
 	return out, err
 }

@@ -32,6 +32,7 @@ type siteBody struct {
 	CustomProperties []string      `json:"customProperties" doc:"Event properties that are dimensions, as prop:NAME."`
 	HasEvents        bool          `json:"hasEvents" doc:"The site has counts: of events, or of imported days."`
 	Role             accounts.Role `json:"role,omitempty" doc:"The caller's role."`
+	Segment          string        `json:"segment,omitempty" doc:"Name of the only segment that the caller may see, in a shared view."`
 	*SiteSettings
 }
 
@@ -100,10 +101,10 @@ func (s *Service) siteRoutes(api huma.API) {
 		OperationID: "add-site", Method: http.MethodPost, Path: list, DefaultStatus: http.StatusCreated, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Create a site", Description: "Repeating the request within ten minutes returns the same response.", Tags: []string{"sites"}, Errors: []int{http.StatusConflict},
 	}), s.addSite)
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "site", Method: http.MethodGet, Path: one,
 		Summary: "Get a site's settings", Description: "Shared and public views see only what they need.", Tags: []string{"sites"},
-	}), s.site)
+	})), s.site)
 	huma.Register(api, middleware.Guard(middleware.ForWrite, huma.Operation{
 		OperationID: "update-site", Method: http.MethodPatch, Path: one, MaxBodyBytes: middleware.MaxSmallBody,
 		Summary: "Update a site's settings", Description: "Fields that are not given stay unchanged. Existing statistics are not recomputed.", Tags: []string{"sites"},
@@ -135,6 +136,9 @@ func (s *Service) describeSite(ctx context.Context, site *analytics.Site) (*site
 		body.Role = who.Grants.On(site.SiteID)
 	} else {
 		body.SiteSettings = nil
+		if only := who.Restriction(); only != nil {
+			body.Segment = only.Name
+		}
 	}
 	return &siteAnswer{Body: body}, nil
 }

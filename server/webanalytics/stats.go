@@ -10,6 +10,7 @@ import (
 	"github.com/onefold/onefold/analytics/explore"
 	"github.com/onefold/onefold/analytics/report"
 	"github.com/onefold/onefold/server/internal/middleware"
+	"github.com/onefold/onefold/server/webanalytics/filters"
 	"github.com/onefold/onefold/server/webanalytics/query"
 )
 
@@ -55,18 +56,18 @@ type statsBody struct {
 type statsAnswer struct{ Body statsBody }
 
 func (s *Service) statsRoutes(api huma.API) {
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "stats", Method: http.MethodGet, Path: "/api/v1/sites/{site}/stats",
 		Summary: "Get totals and buckets of a day range, with a comparison", Tags: []string{"statistics"},
-	}), s.stats)
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
+	})), s.stats)
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "breakdown", Method: http.MethodGet, Path: "/api/v1/sites/{site}/breakdown",
 		Summary: "Get the values of a dimension in a day range", Tags: []string{"statistics"},
-	}), s.breakdown)
-	huma.Register(api, middleware.Guard(middleware.ForStatistics, huma.Operation{
+	})), s.breakdown)
+	huma.Register(api, middleware.AppliesRestriction(middleware.Guard(middleware.ForStatistics, huma.Operation{
 		OperationID: "reading", Method: http.MethodGet, Path: "/api/v1/sites/{site}/reading",
 		Summary: "Get the progress of queries on raw events", Tags: []string{"statistics"},
-	}), s.reading)
+	})), s.reading)
 }
 
 func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, error) {
@@ -85,11 +86,14 @@ func (s *Service) stats(ctx context.Context, in *statsRequest) (*statsAnswer, er
 		Totals: query.FiguresOf(out.Totals.Figures), Buckets: describeBuckets(out.Buckets), Notes: out.Notes,
 		Imported: out.Imported,
 	}}
-	if in.Compare != "none" {
+	if in.Compare == query.Everything {
+		err = s.compareEverything(ctx, &answer.Body, ask, len(filters) > 0)
+	} else if in.Compare != "none" {
 		ask.From, ask.To, answer.Body.Align = in.Days(from, to, ask.Period)
-		if err := s.compare(ctx, &answer.Body, ask, filters); err != nil {
-			return nil, s.mw.Error(ctx, err)
-		}
+		err = s.compare(ctx, &answer.Body, ask, filters, false)
+	}
+	if err != nil {
+		return nil, s.mw.Error(ctx, err)
 	}
 	if source == explore.FromStatistics {
 		s.prepare(days)
@@ -107,10 +111,20 @@ func (s *Service) prepare(r explore.Range) {
 	})
 }
 
+// compareEverything adds the figures of all visits that the caller may see. They are counted from raw
+// events if the filtered visits are, so that both have the same days.
+func (s *Service) compareEverything(ctx context.Context, body *statsBody, ask report.Request, raw bool) error {
+	all, err := filters.Everything(ctx)
+	if err != nil {
+		return err
+	}
+	return s.compare(ctx, body, ask, all, raw)
+}
+
 // compare adds the figures of another range. If they are no longer kept, the response has a note
 // instead.
-func (s *Service) compare(ctx context.Context, body *statsBody, ask report.Request, filters []explore.Filter) error {
-	out, _, err := s.count(ctx, ask, filters, false)
+func (s *Service) compare(ctx context.Context, body *statsBody, ask report.Request, filtered []explore.Filter, raw bool) error {
+	out, _, err := s.count(ctx, ask, filtered, raw)
 	if note, ok := query.NoComparison(err, ask.From, ask.To); ok {
 		body.Notes = append(body.Notes, note)
 		return nil

@@ -58,7 +58,7 @@ func (s *Service) vitals(ctx context.Context, in *vitalsRequest) (*vitalsAnswer,
 	}
 	body.Found = len(body.Pages)
 	body.Pages = body.Pages[:min(in.Limit, len(body.Pages))]
-	if in.Compare != "none" {
+	if in.Compare != "none" && in.Compare != query.Everything {
 		from, to, _ = in.Days(from, to, analytics.Day)
 		before, err := report.WebVitals(ctx, s.table, report.VitalsRequest{Site: in.Site, From: from, To: to})
 		switch note, expired := query.NoComparison(err, from, to); {

@@ -22,6 +22,7 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 	"github.com/onefold/onefold/server/jobs"
 	"github.com/onefold/onefold/server/webanalytics/notices"
+	"github.com/onefold/onefold/server/webanalytics/filters"
 	"github.com/onefold/onefold/table"
 )
 
@@ -78,6 +79,7 @@ type Service struct {
 
 	raw           *explore.Explorer
 	notices       *notices.Service
+	filters       *filters.Filters
 	verifications *jobs.Board[verifyBody]
 	realtimes     briefCache[realtimeBody]
 	badges        briefCache[int64] // visitors of public sites, for badges
@@ -103,6 +105,7 @@ func New(mw *middleware.Stack, t *table.Table, w *fold.Worker, o Options) (*Serv
 		siteLimits: middleware.NewLimiter(o.SiteRate, max(int(10*o.SiteRate), maxEvents), mw.Clock),
 		filtered:   filtered.NewCounter(t),
 		raw:        explore.New(t, explore.Options{Archive: o.Archive, KeepBytes: o.KeepBytes, Files: o.Columns}),
+		filters:    filters.New(mw, t),
 		background: work,
 		notices:    notices.New(mw, t, o.Notices),
 		erasing:    make(chan struct{}, 1),
@@ -126,10 +129,12 @@ func (s *Service) Register(api huma.API, mux *http.ServeMux) error {
 	s.exploreSessionRoutes(api)
 	s.exploreFunnelRoutes(api)
 	s.exploreJourneyRoutes(api)
+	s.exploreAttributionRoutes(api)
 	s.exploreExportRoutes(api)
 	s.realtimeRoutes(api)
 	s.goalRoutes(api)
 	s.annotationRoutes(api)
+	s.filters.Register(api)
 	s.erasureRoutes(api)
 	s.verifyRoutes(api)
 	s.notices.Register(api, mux)

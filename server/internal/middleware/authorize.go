@@ -56,6 +56,9 @@ func (s *Stack) authorize(ctx huma.Context) (*Caller, error) {
 		if err := s.RequirePermission(ctx.Context(), who, need, who.Place); err != nil {
 			return nil, err
 		}
+		if who.Restriction() != nil && ctx.Operation().Metadata[restrictionKey] == nil {
+			return nil, Problem(http.StatusForbidden, SegmentOnly, "This link shows only one segment. This part of the statistics cannot be filtered by it.")
+		}
 		if who.Limits.Any() {
 			if err := checkLimits(ctx, who); err != nil {
 				return nil, err
@@ -81,6 +84,9 @@ func (s *Stack) authorize(ctx huma.Context) (*Caller, error) {
 
 // KeyLimited is the code of the response to a key that is limited to other aggregates.
 const KeyLimited = "key_limited"
+
+// SegmentOnly is the code of the response to a caller who may see only a segment.
+const SegmentOnly = "segment_only"
 
 // checkLimits rejects a limited key, except on an aggregate within its limits and for operations that
 // apply the limits themselves.
@@ -204,7 +210,7 @@ func (s *Stack) identifyShare(ctx context.Context, token string, who *Caller) er
 	if who.Actor == "" {
 		who.Actor = "share:" + share.ShareID
 	}
-	who.shared = share.Site
+	who.shared, who.segment = share.Site, share.Segment
 	return nil
 }
 

@@ -16,7 +16,8 @@ type Caller struct {
 	Login   accounts.Login  // set for a person
 	Behind  string          // ID of the logged-in user or the key's creator; "" if there is none, as for keys created on the command line
 	shared  string          // the site whose statistics a share shows
-	sendsTo string          // the place that an ingest-only key may send to
+	segment *accounts.ShareSegment
+	sendsTo string // the place that an ingest-only key may send to
 
 	personal bool // of a key: it sees personal data
 
@@ -25,6 +26,15 @@ type Caller struct {
 	Secure  bool   // the request came over TLS
 	Network string // the unit that attempts are counted for
 	Agent   string // the User-Agent header
+}
+
+// Restriction returns the segment whose visits are all that the caller may see of the site, or nil: it
+// applies to callers whose only access to the site is a share of a segment, also on a public site.
+func (c *Caller) Restriction() *accounts.ShareSegment {
+	if c.segment == nil || c.shared != c.Place || c.Grants.On(c.Place).Includes(accounts.Viewer) {
+		return nil
+	}
+	return c.segment
 }
 
 type callerKey struct{}

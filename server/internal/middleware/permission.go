@@ -39,6 +39,8 @@ const (
 	anyQueryKey   = "any query"
 	temporaryKey  = "temporary password"
 	limitsKey     = "limits"
+
+	restrictionKey = "restriction"
 )
 
 // How an operation applies the limits of a key.
@@ -57,6 +59,13 @@ func OnAggregate(op huma.Operation) huma.Operation {
 // AppliesLimits allows an operation to limited keys, because its handler applies Caller.Limits.
 func AppliesLimits(op huma.Operation) huma.Operation {
 	op.Metadata[limitsKey] = limitsByHandler
+	return op
+}
+
+// AppliesRestriction allows an operation to callers who may see only a segment, because its handler
+// applies Caller.Restriction, or its answer has no statistics.
+func AppliesRestriction(op huma.Operation) huma.Operation {
+	op.Metadata[restrictionKey] = true
 	return op
 }
 

@@ -9,9 +9,12 @@ import (
 
 // Comparison is what a range is compared with.
 type Comparison struct {
-	Compare string `query:"compare" enum:"none,previous,year" default:"none" doc:"Compare with the days before, or with the same days a year earlier."`
+	Compare string `query:"compare" enum:"none,previous,year,everything" default:"none" doc:"Compare with the days before, with the same days a year earlier, or with everything: the same days without the filters."`
 	Align   string `query:"align" enum:"weekday,date" default:"weekday" doc:"weekday: shift by whole weeks, so that Mondays are compared with Mondays: previous is the latest range that does not overlap, year is 52 weeks earlier. date: shift by the length of the range, or by a calendar year. Buckets of months are always aligned by date."`
 }
+
+// Everything compares filtered visits with all visits of the same days.
+const Everything = "everything"
 
 const (
 	week        = 7         // days

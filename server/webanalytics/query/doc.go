@@ -39,6 +39,9 @@ type Site struct {
 	First string // first day with counts; used for the range "all"
 	Today string // in the site's time zone
 	Now   string // time of day in the site's time zone, HH:MM
+
+	// Apply fills in the segments of filters and adds what the caller cannot leave.
+	Apply func(filters []explore.Filter) ([]explore.Filter, error)
 }
 
 // NoComparison returns the note of an answer whose comparison range is no longer kept. ok is false for

@@ -85,7 +85,7 @@ func Explain(ctx context.Context, count CountAll, site *Site, in ExplainRequest)
 	if err != nil {
 		return nil, err
 	}
-	filters, err := in.filters()
+	filters, err := in.filters(site)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +125,9 @@ func (in *ExplainRequest) ranges(site *Site) (days, earlier explore.Range, err e
 	days.Site, earlier.Site = site.SiteID, site.SiteID
 	if days.From, days.To, err = in.DateRange.Of(site); err != nil {
 		return days, earlier, err
+	}
+	if in.Comparisons.Mode == Everything {
+		return days, earlier, errorf("bad_comparison", "only queries compare with everything; an explanation compares two ranges of days")
 	}
 	in.Comparisons.Mode = cmp.Or(in.Comparisons.Mode, "previous_period")
 	earlier.From, earlier.To, err = in.Comparisons.Of(site, days.From, days.To, "")

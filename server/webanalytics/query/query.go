@@ -128,7 +128,7 @@ func check(site *Site, in Request) (q *plan, err error) {
 	if q.days.From, q.days.To, err = in.DateRange.Of(site); err != nil {
 		return nil, err
 	}
-	if q.filters, err = in.filters(); err != nil {
+	if q.filters, err = in.filters(site); err != nil {
 		return nil, err
 	}
 	if len(in.Dimensions) > 0 {
@@ -221,7 +221,7 @@ func (q *plan) countBoth(ctx context.Context, count Count, raw bool) (*counted, 
 	if ask.From, ask.To, err = q.Include.Comparisons.Of(q.site, ask.From, ask.To, q.period); err != nil {
 		return nil, err
 	}
-	before, _, err := q.side(ctx, count, ask, raw)
+	before, err := q.before(ctx, count, ask, raw)
 	if note, ok := NoComparison(err, ask.From, ask.To); ok && !raw {
 		c.meta.Notes = append(c.meta.Notes, note)
 		return c, nil
@@ -232,6 +232,21 @@ func (q *plan) countBoth(ctx context.Context, count Count, raw bool) (*counted, 
 	c.before = before
 	c.meta.Notes = append(c.meta.Notes, before.out.Notes...)
 	return c, nil
+}
+
+// before counts what is compared with. Everything is counted from raw events as the filtered visits
+// are, so that both have the same days.
+func (q *plan) before(ctx context.Context, count Count, ask report.Request, raw bool) (*side, error) {
+	if q.Include.Comparisons.Mode != Everything {
+		s, _, err := q.side(ctx, count, ask, raw)
+		return s, err
+	}
+	all, err := q.site.Apply(nil)
+	if err != nil {
+		return nil, err
+	}
+	out, source, err := count(ctx, ask, all, raw || len(q.filters) > 0)
+	return &side{from: ask.From, to: ask.To, out: out, raw: source != explore.FromStatistics}, err
 }
 
 func (q *plan) ask() report.Request {

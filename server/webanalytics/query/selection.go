@@ -98,7 +98,7 @@ func (Filter) Schema(huma.Registry) *huma.Schema {
 	text := &huma.Schema{Type: huma.TypeString, MaxLength: new(maxFilterText)}
 	return &huma.Schema{
 		Type: huma.TypeArray, MinItems: new(3), MaxItems: new(3),
-		Description: "[operator, dimension, values]. The operator is is, is_not, contains, contains_not or matches (* matches text without a slash, ** any text). Dimensions are those of queries. The value (none) stands for no value.",
+		Description: "[operator, dimension, values]. The operator is is, is_not, contains, contains_not or matches (* matches text without a slash, ** any text). Dimensions are those of queries, and segment, whose values name segments. The value (none) stands for no value.",
 		Items: &huma.Schema{AnyOf: []*huma.Schema{
 			text, {Type: huma.TypeArray, MinItems: new(1), MaxItems: new(maxFilterValues), Items: text},
 		}},
@@ -116,13 +116,16 @@ func (f *Filter) UnmarshalJSON(text []byte) error {
 	return fmt.Errorf(`a filter is [operator, dimension, [value, ...]], such as ["is", "country", ["DE"]]`)
 }
 
-// filters translates filters for reports. Errors: explore.ErrQuestion.
-func (s *Selection) filters() ([]explore.Filter, error) {
+// filters translates filters for reports. Errors: explore.ErrQuestion, and those of site.Apply.
+func (s *Selection) filters(site *Site) ([]explore.Filter, error) {
 	list := make([]explore.Filter, len(s.Filters))
 	for i, f := range s.Filters {
 		list[i] = explore.Filter{Dimension: dimensionOf(f.Dimension), Op: explore.Op(f.Op), Values: f.Values}
 	}
-	return list, explore.CheckFilters(list)
+	if err := explore.CheckFilters(list); err != nil {
+		return nil, err
+	}
+	return site.Apply(list)
 }
 
 // dimensionOf returns the dimension of a name. The prefixes of Plausible's API are accepted:
@@ -144,7 +147,7 @@ func dimensionOf(name string) analytics.Dimension {
 
 // Comparisons select the range that a range is compared with.
 type Comparisons struct {
-	Mode           string     `json:"mode" enum:"previous_period,year_over_year,custom" doc:"previous_period: the days before. year_over_year: the same days a year earlier. custom: date_range."`
+	Mode           string     `json:"mode" enum:"previous_period,year_over_year,custom,everything" doc:"previous_period: the days before. year_over_year: the same days a year earlier. custom: date_range. everything: the same days without the filters, such as a segment and all visits."`
 	MatchDayOfWeek *bool      `json:"match_day_of_week,omitempty" doc:"Shift by whole weeks, so that Mondays are compared with Mondays: previous_period is the latest range that does not overlap, year_over_year is 52 weeks earlier. Otherwise, shift by the length of the range, or by a calendar year. Default: true. Months are always compared by date."`
 	DateRange      *DateRange `json:"date_range,omitempty" doc:"The range to compare with, if mode is custom."`
 }
@@ -154,6 +157,8 @@ func (c *Comparisons) Of(site *Site, from, to string, period analytics.Period) (
 	switch {
 	case c.Mode == "custom" && c.DateRange == nil:
 		return "", "", errorf("bad_comparison", "the mode custom needs a date_range to compare with")
+	case c.Mode == Everything && c.DateRange == nil:
+		return from, to, nil
 	case c.Mode == "custom":
 		return c.DateRange.Of(site)
 	case c.DateRange != nil:

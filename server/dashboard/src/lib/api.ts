@@ -1,7 +1,7 @@
 // The client of the HTTP API. Its types mirror the API, so that the compiler checks what pages ask for.
 
 export type Period = 'hour' | 'day' | 'month'
-export type Compare = 'none' | 'previous' | 'year'
+export type Compare = 'none' | 'previous' | 'year' | 'everything'
 export type Align = 'weekday' | 'date'
 export type Role = 'owner' | 'admin' | 'viewer'
 
@@ -100,6 +100,7 @@ export interface Site {
   customProperties?: string[] | null
   hasEvents?: boolean
   role?: Role
+  segment?: string // the only segment that a shared view shows
 }
 
 export type Detector = 'email' | 'phone' | 'uuid' | 'token'
@@ -215,7 +216,7 @@ export const placeName = (place: string) => (place === '*' ? 'all sites' : place
 // Made lists the keys and shared links that a person created. They stop working when the person loses their rights.
 export interface Made { keys: Key[] | null; shares: { site: string; name: string; id: string }[] | null }
 export interface User { id: string; email: string; name: string; disabled: boolean; roles: Record<string, Role> | null }
-export interface Share { id: string; name: string; created: string; expires?: string; password: boolean; embed: string[]; token?: string }
+export interface Share { id: string; name: string; created: string; expires?: string; password: boolean; embed: string[]; segment?: { id: string; name: string }; token?: string }
 export interface Member { id: string; email: string; name: string; role: Role; allSites: boolean; disabled: boolean }
 export interface Invitation { id: string; email: string; role: Role; expires: string; token?: string }
 export interface Invited { email: string; site?: string; fleet?: string; eventStore?: boolean; role: Role }
@@ -387,7 +388,7 @@ export const api = {
   made: (user: string, s?: Abort) => call<Made>('GET', '/users/' + id(user) + '/made', undefined, undefined, s),
   changeUser: (user: string, body: Partial<User>) => call<User>('PATCH', '/users/' + id(user), undefined, body),
   shares: (site: string, s?: Abort) => call<{ shares: Share[] | null }>('GET', at(site) + '/shares', undefined, undefined, s),
-  createShare: (site: string, body: { name: string; expires?: string; password?: string; embed?: string[] }) => call<Share>('POST', at(site) + '/shares', undefined, body),
+  createShare: (site: string, body: { name: string; expires?: string; password?: string; embed?: string[]; segment?: string }) => call<Share>('POST', at(site) + '/shares', undefined, body),
   deleteShare: (site: string, share: string) => call<void>('DELETE', at(site) + '/shares/' + id(share)),
   openShare: (token: string, password?: string) => call<{ site: { id: string } }>('POST', '/shared/' + id(token), undefined, password ? { password } : {}),
   // The parameter of is the path of a site, fleet or the event store: /sites/ID, /fleets/ID or /events.

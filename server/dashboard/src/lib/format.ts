@@ -127,7 +127,12 @@ export function bucketLabel(start: string, period: Period, timezone: string, lon
 const regions = new Intl.DisplayNames('en', { type: 'region', fallback: 'code' })
 const languages = new Intl.DisplayNames('en', { type: 'language', fallback: 'code' })
 
-export const dimensionLabel = (d: string) => (d.startsWith('prop:') ? d.slice(5) : (DIMENSIONS[d] ?? d))
+// dimensionLabel returns the label of a dimension of filters, such as user.did_not.2-.30d:event.
+export function dimensionLabel(d: string): string {
+  const m = /^(visit|visitor|user)\.(did|did_not)((?:\.[\d-]+d?)*):(.+)$/.exec(d)
+  if (m) return `${m[1]![0]!.toUpperCase()}${m[1]!.slice(1)} ${m[2]!.replace('_', ' ')}${m[3]!.replace(/\.(\d+)d/, ' in $1 days').replace(/\.(\d+)-(?!\d)/, ' $1+ times').replace(/\.(\d*)-(\d+)/, ' $1–$2 times')}: ${dimensionLabel(m[4]!)}`
+  return d.startsWith('prop:') ? d.slice(5) : (DIMENSIONS[d] ?? (d === 'segment' ? 'Segment' : d))
+}
 
 // missing says why a dimension has no values although there were visits.
 export const missing = (dimension: string) =>

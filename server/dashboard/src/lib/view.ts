@@ -2,6 +2,7 @@
 // to and the back button works.
 
 import type { Align, Compare, Period } from './api'
+import { dimensionLabel, valueLabel } from './format'
 import { addDays, addMonths, daysBetween, isDay, monthStart, weekStart } from './days'
 
 export type Op = 'is' | 'is_not' | 'contains' | 'contains_not' | 'matches'
@@ -70,7 +71,7 @@ export function readView(q: URLSearchParams, today: string): View {
   const compare = q.get('compare')
   return {
     range, from: f, to: t, period,
-    compare: compare === 'none' || compare === 'year' ? compare : 'previous',
+    compare: compare === 'none' || compare === 'year' || compare === 'everything' ? compare : 'previous',
     align: q.get('align') === 'date' ? 'date' : 'weekday',
     filters: q.getAll('filter').map(parseFilter).filter((x) => x !== null),
   }
@@ -116,9 +117,11 @@ const escape = (value: string) => value.replace(/[\\|]/g, '\\$&')
 
 export const formatFilter = (f: Filter) => `${f.dimension}:${f.op}:${f.values.map(escape).join('|')}`
 
-// parseFilter reads dimension:op:value|value. A dimension may hold a colon itself: prop:NAME.
+export const describeFilter = (f: Filter) => `${dimensionLabel(f.dimension)} ${OPS[f.op]} ${f.values.map((v) => valueLabel(f.dimension, v)).join(' or ')}`
+
+// parseFilter reads dimension:op:value|value. A dimension may hold colons itself, as prop:NAME does.
 export function parseFilter(text: string): Filter | null {
-  const m = /^((?:prop:)?[^:]+):(is|is_not|contains|contains_not|matches):([^]*)$/.exec(text)
+  const m = /^(.+?):(is|is_not|contains|contains_not|matches):([^]*)$/.exec(text)
   if (!m) return null
   const values = ['']
   for (let i = 0; i < m[3]!.length; i++) {

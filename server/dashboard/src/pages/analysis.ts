@@ -1,4 +1,5 @@
 // A site's pages other than the overview, and its dialogs, in one file: they are small, and compress better together.
+export { default as Attribution } from './Attribution.svelte'
 export { default as Funnels } from './Funnels.svelte'
 export { default as Goals } from './Goals.svelte'
 export { default as Journeys } from './Journeys.svelte'
@@ -8,3 +9,5 @@ export { default as Retention } from './Retention.svelte'
 export { default as Sessions } from './Sessions.svelte'
 export { default as Annotations } from '../ui/Annotations.svelte'
 export { default as Explain } from '../ui/Explain.svelte'
+export { default as FilterDialog } from '../ui/FilterDialog.svelte'
+export { default as SavedSegments } from '../ui/SavedSegments.svelte'

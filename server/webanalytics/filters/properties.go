@@ -1,4 +1,4 @@
-package webanalytics
+package filters
 
 import (
 	"context"
@@ -11,16 +11,20 @@ import (
 	"github.com/onefold/onefold/server/internal/middleware"
 )
 
-// checkProperties rejects, for callers who may only see statistics, properties of events that the
+// CheckProperties rejects, for callers who may only see statistics, properties of events that the
 // site does not list, both as a dimension and in filters. Raw events contain everything that was
 // sent, which may identify people.
-func (s *Service) checkProperties(ctx context.Context, siteID string, by analytics.Dimension, filters []explore.Filter) error {
+func (s *Filters) CheckProperties(ctx context.Context, siteID string, by analytics.Dimension, filters []explore.Filter) error {
 	if middleware.CallerOf(ctx).May(middleware.ForRead, siteID) {
 		return nil
 	}
 	asked := []analytics.Dimension{by}
 	for i := range filters {
-		asked = append(asked, filters[i].Dimension)
+		_, subject, _, err := filters[i].Behavior()
+		if err != nil {
+			return err
+		}
+		asked = append(asked, subject)
 	}
 	asked = slices.DeleteFunc(asked, func(d analytics.Dimension) bool { return !strings.HasPrefix(string(d), explore.Property) })
 	if len(asked) == 0 {
